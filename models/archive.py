@@ -1,0 +1,68 @@
+"""Packs a generated folder into models/tiny.tar.xz: python -m models.archive --from DIR."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+# The dictionary spans the whole set, so weights that recur in several exports are stored once.
+# Positions matter modulo 4: the payload is mostly float32.
+_FILTERS = [
+    {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 26, "lc": 3, "lp": 0, "pb": 2}
+]
+
+
+def _files(manifest: dict[str, Any]) -> Iterator[str]:
+    """Every listed file, the exports of one model next to each other."""
+    yield "manifest.json"
+    for model in manifest["models"].values():
+        for case in model["cases"]:
+            yield from (case["inputs"], case["expected"])
+        for export in model["exports"]:
+            yield export["file"]
+
+
+def pack(source: Path, target: Path) -> None:
+    """Writes the files the manifest names; the same bytes for the same content."""
+    manifest = json.loads((source / "manifest.json").read_text())
+    with lzma.open(target, "wb", filters=_FILTERS) as stream:
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+            for name in _files(manifest):
+                entry = tarfile.TarInfo(f"tiny/{name}")
+                entry.size = (source / name).stat().st_size
+                with (source / name).open("rb") as content:
+                    archive.addfile(entry, content)
+
+
+def write_table(manifest: dict[str, Any], target: Path) -> None:
+    """One row per combination that no exporter could write, and per file ONNX Runtime refuses."""
+    lines = ["# Not exported", "", "| model | attention | exporter | reason |", "|---|---|---|---|"]
+    refused = []
+    for name, model in manifest["models"].items():
+        for row in model["not_exported"]:
+            lines.append(f"| {name} | {row['attention']} | {row['exporter']} | {row['error']} |")
+        for row in model["exports"]:
+            said = row["checked"].get("onnxruntime", "ok")
+            if said != "ok":
+                refused.append(f"| {row['file']} | {said} |")
+    lines += ["", "# Exported, but not run by ONNX Runtime", "", "| file | reason |", "|---|---|"]
+    target.write_text("\n".join(lines + refused).replace("|  |", "| |") + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="source", type=Path, required=True)
+    source = parser.parse_args().source
+    pack(source, HERE / "tiny.tar.xz")
+    write_table(json.loads((source / "manifest.json").read_text()), HERE / "not_exported.md")
+
+
+if __name__ == "__main__":
+    main()

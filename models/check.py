@@ -1,0 +1,82 @@
+"""Runs an exported file on its stored cases with onnxruntime, or says why it cannot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def tolerance(dtype: str, expected: Arrays) -> float:
+    """Largest |difference| allowed on any output of the case."""
+    relative = 2e-3 if dtype == "float16" else 1e-4
+    largest = max(float(np.abs(v.astype(np.float64)).max(initial=0)) for v in expected.values())
+    return relative * max(1.0, largest)
+
+
+def difference(expected: Arrays, actual: Arrays) -> float:
+    """Largest |difference| over all outputs; infinite when a shape or type differs."""
+    worst = 0.0
+    for name, want in expected.items():
+        got = actual[name]
+        if got.shape != want.shape or got.dtype != want.dtype:
+            return float("inf")
+        gap = np.abs(got.astype(np.float64) - want.astype(np.float64)).max(initial=0)
+        worst = max(worst, float(gap))
+    return worst
+
+
+def _options() -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return options
+
+
+def _onnxruntime(path: Path, feeds: Sequence[Arrays], names: Sequence[str]) -> list[Arrays]:
+    session = onnxruntime.InferenceSession(path, _options(), providers=["CPUExecutionProvider"])
+    known = {i.name for i in session.get_inputs()}
+    return [
+        dict(zip(names, session.run(names, {k: v for k, v in feed.items() if k in known})))
+        for feed in feeds
+    ]
+
+
+def _reference(path: Path, feeds: Sequence[Arrays], names: Sequence[str]) -> list[Arrays]:
+    session = ReferenceEvaluator(onnx.load(path))
+    known = set(session.input_names)
+    return [
+        dict(zip(names, session.run(names, {k: v for k, v in feed.items() if k in known})))
+        for feed in feeds
+    ]
+
+
+def first_line(error: Exception) -> str:
+    """An exporter's or runtime's message, short enough for a table."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = f"{type(error).__name__}: {lines[0] if lines else ''}"
+    return re.sub(r"/\S*/(?=[\w.-])", "", text)[:240]
+
+
+def verdicts(path: Path, feeds: Sequence[Arrays], expected: Sequence[Arrays], dtype: str) -> dict[str, str]:
+    """What each runtime says about `path`: "ok", a difference, or an error. One ok suffices."""
+    names = list(expected[0])
+    said = {}
+    for runtime, run in (("onnxruntime", _onnxruntime), ("onnx reference", _reference)):
+        try:
+            results = run(path, feeds, names)
+        except Exception as error:  # The runtimes raise many types; all are recorded.
+            said[runtime] = first_line(error)
+            continue
+        gaps = [difference(e, r) / tolerance(dtype, e) for e, r in zip(expected, results)]
+        said[runtime] = "ok" if max(gaps) <= 1 else f"off by {max(gaps):.2g} x tolerance"
+        if max(gaps) <= 1:
+            break
+    return said
