@@ -1,0 +1,39 @@
+#ifndef ATTNRUN_LOADER_LOADER_H_
+#define ATTNRUN_LOADER_LOADER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attnrun/tensor.h"
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// An .onnx file read (ONNX ModelProto): its functions inlined, its initializers views of the mapped
+// file, which they keep mapped.
+struct Model {
+  std::unique_ptr<Graph> graph;
+  int64_t ir_version = 0;
+  std::string producer;
+  // Version by domain; "" is ai.onnx.
+  std::map<std::string, int> opsets;
+};
+
+// Reads and checks a model. Messages begin with the path. kNotFound if the file or external data is
+// missing, kInvalidArgument for what is no valid model, kUnimplemented for IR versions and features
+// that attnrun does not know. Operators are not looked at.
+absl::StatusOr<Model> LoadModel(const std::string& path);
+
+// As LoadModel, from bytes that must outlive the model; external data is refused.
+absl::StatusOr<Model> ParseModel(absl::string_view bytes);
+
+// Reads a serialized TensorProto.
+absl::StatusOr<Tensor> ReadTensorProto(const std::string& path);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_LOADER_LOADER_H_

@@ -1,0 +1,37 @@
+#include "ops/attribute_reader.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace attnrun {
+
+const AttributeValue* AttributeReader::Read(absl::string_view name) {
+  read_.emplace(name);
+  return node_.attribute(name);
+}
+
+void AttributeReader::Fail(absl::string_view name, absl::string_view what,
+                           absl::string_view found) {
+  errors_.push_back(absl::StrCat("attribute '", name, "' ", what, " (found ", found, ")"));
+}
+
+DataType AttributeReader::ElementType(absl::string_view name, DataType otherwise) {
+  const auto type = static_cast<DataType>(Int(name, static_cast<int64_t>(otherwise)));
+  if (Has(name) && !IsValid(type)) {
+    Fail(name, "must be an element type", absl::StrCat(static_cast<int64_t>(type)));
+    return otherwise;
+  }
+  return type;
+}
+
+absl::Status AttributeReader::Finish() const {
+  std::vector<std::string> errors = errors_;
+  for (const auto& [name, value] : node_.attributes()) {
+    if (read_.contains(name)) continue;
+    errors.push_back(absl::StrCat("attribute '", name, "' is unknown to version ", version_));
+  }
+  if (errors.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(errors, "; "));
+}
+
+}  // namespace attnrun

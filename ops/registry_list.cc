@@ -1,0 +1,16 @@
+#include "ops/registry.h"
+#include "ops/softmax/softmax.h"
+
+namespace attnrun {
+
+const OpRegistry& OpRegistry::Get() {
+  // Never destroyed: sessions may outlive static destruction.
+  static const OpRegistry* const registry = [] {
+    auto* all = new OpRegistry;
+    RegisterSoftmax(*all);
+    return all;
+  }();
+  return *registry;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,63 @@
+#include <sys/sysinfo.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+namespace {
+
+// The smaller of the machine's memory and the limit of the control group, in bytes.
+size_t UsableMemory() {
+  struct sysinfo info;
+  size_t bytes = size_t{1} << 34;
+  if (sysinfo(&info) == 0) bytes = static_cast<size_t>(info.totalram) * info.mem_unit;
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  size_t limit = 0;
+  // The file says "max" where there is no limit, which does not parse as a number.
+  if (file >> limit && limit < bytes) bytes = limit;
+  return bytes;
+}
+
+class HeapAllocator final : public Allocator {
+ public:
+  explicit HeapAllocator(size_t limit) : limit_(limit) {}
+
+  absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
+    constexpr size_t kAlignment = 64;
+    if (bytes > limit_ || used_.load() > limit_ - bytes) return Exhausted(bytes);
+    // aligned_alloc wants a multiple of the alignment, and an empty tensor still needs an address.
+    const size_t rounded = (bytes / kAlignment + 1) * kAlignment;
+    void* data = std::aligned_alloc(kAlignment, rounded);
+    if (data == nullptr) return Exhausted(bytes);
+    used_ += rounded;
+    return std::shared_ptr<void>(data, [this, rounded](void* memory) {
+      std::free(memory);
+      used_ -= rounded;
+    });
+  }
+
+ private:
+  absl::Status Exhausted(size_t bytes) const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a tensor of ", bytes, " bytes does not fit: ", used_.load(),
+                     " of the limit of ", limit_, " bytes are in use"));
+  }
+
+  const size_t limit_;
+  std::atomic<size_t> used_{0};
+};
+
+}  // namespace
+
+Allocator& Allocator::Heap() {
+  // Never destroyed: tensors may outlive static destruction.
+  static auto* const heap = new HeapAllocator(UsableMemory() / 2);
+  return *heap;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,35 @@
+#ifndef ATTNRUN_CORE_STRIDED_H_
+#define ATTNRUN_CORE_STRIDED_H_
+
+#include "absl/types/span.h"
+#include "attnrun/shape.h"
+
+namespace attnrun {
+
+// Calls visit(offset) for every element of `shape` in row-major order, offset being the sum of
+// index times stride over the axes. Strides may be 0 (broadcast) or negative.
+template <typename Visit>
+void ForEachOffset(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides,
+                   Visit visit) {
+  for (const int64_t extent : shape) {
+    if (extent == 0) return;
+  }
+  Shape index(shape.size(), 0);
+  int64_t offset = 0;
+  while (true) {
+    visit(offset);
+    size_t axis = shape.size();
+    while (axis-- > 0) {
+      offset += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      offset -= strides[axis] * shape[axis];
+      index[axis] = 0;
+      if (axis == 0) return;
+    }
+    if (shape.empty()) return;
+  }
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_STRIDED_H_

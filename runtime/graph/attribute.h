@@ -1,0 +1,32 @@
+#ifndef ATTNRUN_GRAPH_ATTRIBUTE_H_
+#define ATTNRUN_GRAPH_ATTRIBUTE_H_
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "attnrun/tensor.h"
+#include "graph/type.h"
+
+namespace attnrun {
+
+class Graph;
+
+// The value of a node's attribute (ONNX AttributeProto). Subgraphs are owned by their node.
+using AttributeValue = std::variant<int64_t, float, std::string, Tensor, std::shared_ptr<Graph>,
+                                    Type, std::vector<int64_t>, std::vector<float>,
+                                    std::vector<std::string>, std::vector<Tensor>>;
+
+using AttributeMap = absl::btree_map<std::string, AttributeValue>;
+
+// "int", "floats", "graph": ONNX's names of the kinds, for messages.
+absl::string_view KindName(const AttributeValue& value);
+
+// "1", "[1,2]", "'both'", "float[3]", "graph(12 nodes)": for dumps.
+std::string ToString(const AttributeValue& value);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_GRAPH_ATTRIBUTE_H_

@@ -1,0 +1,222 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace attnrun {
+namespace {
+
+// Removes one entry, not all: consumers_ holds a node once per slot.
+void EraseOne(std::vector<Node*>& nodes, const Node* node) {
+  const auto it = std::find(nodes.begin(), nodes.end(), node);
+  if (it != nodes.end()) nodes.erase(it);
+}
+
+}  // namespace
+
+std::string Node::qualified_op_type() const {
+  return domain_.empty() ? op_type_ : absl::StrCat(domain_, ".", op_type_);
+}
+
+std::string Node::description() const {
+  return absl::StrCat("node '", name_, "' (", qualified_op_type(), ")");
+}
+
+const AttributeValue* Node::attribute(absl::string_view name) const {
+  const auto it = attributes_.find(std::string(name));
+  return it == attributes_.end() ? nullptr : &it->second;
+}
+
+std::vector<Node*> Graph::nodes() const {
+  std::vector<Node*> nodes;
+  nodes.reserve(nodes_.size());
+  for (const auto& node : nodes_) nodes.push_back(node.get());
+  return nodes;
+}
+
+std::vector<Value*> Graph::values() const {
+  std::vector<Value*> values;
+  values.reserve(values_.size());
+  for (const auto& [name, value] : values_) values.push_back(value.get());
+  // The hash map's order changes from run to run.
+  std::sort(values.begin(), values.end(),
+            [](const Value* a, const Value* b) { return a->name() < b->name(); });
+  return values;
+}
+
+Value* Graph::FindValue(absl::string_view name) const {
+  const auto it = values_.find(name);
+  return it == values_.end() ? nullptr : it->second.get();
+}
+
+absl::StatusOr<Value*> Graph::NewValue(std::string name) {
+  auto [it, inserted] = values_.try_emplace(name, nullptr);
+  if (!inserted) {
+    return absl::AlreadyExistsError(absl::StrCat("the name '", name, "' is defined twice"));
+  }
+  it->second = std::make_unique<Value>();
+  it->second->name_ = std::move(name);
+  return it->second.get();
+}
+
+absl::StatusOr<Value*> Graph::AddInput(std::string name, Type type) {
+  ATTNRUN_ASSIGN_OR_RETURN(Value * value, NewValue(std::move(name)));
+  value->type_ = std::move(type);
+  value->is_input_ = true;
+  inputs_.push_back(value);
+  return value;
+}
+
+absl::StatusOr<Value*> Graph::AddInitializer(std::string name, Tensor data) {
+  ATTNRUN_ASSIGN_OR_RETURN(Value * value, NewValue(std::move(name)));
+  value->type_ = TypeOf(data);
+  value->constant_ = std::move(data);
+  return value;
+}
+
+absl::StatusOr<Value*> Graph::AddCapture(std::string name, Value* outer) {
+  ATTNRUN_ASSIGN_OR_RETURN(Value * value, NewValue(std::move(name)));
+  value->type_ = outer->type_;
+  value->outer_ = outer;
+  captures_.push_back(value);
+  return value;
+}
+
+void Graph::SetDefault(Value* input, Tensor data) { input->constant_ = std::move(data); }
+
+absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec, absl::Span<const std::string> outputs) {
+  auto node = std::make_unique<Node>();
+  const int64_t number = next_node_name_++;
+  node->name_ = spec.name.empty() ? absl::StrCat(spec.op_type, "_", number) : std::move(spec.name);
+  node->op_type_ = std::move(spec.op_type);
+  node->domain_ = std::move(spec.domain);
+  node->opset_ = spec.opset;
+  node->attributes_ = std::move(spec.attributes);
+  for (const std::string& output : outputs) {
+    Value* value = nullptr;
+    if (!output.empty()) {
+      ATTNRUN_ASSIGN_OR_RETURN(value, NewValue(output));
+      value->producer_ = node.get();
+      value->producer_index_ = static_cast<int>(node->outputs_.size());
+    }
+    node->outputs_.push_back(value);
+  }
+  node->inputs_ = std::move(spec.inputs);
+  for (const auto& [name, attribute] : node->attributes_) {
+    const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
+    if (subgraph == nullptr) continue;
+    for (const Value* capture : (*subgraph)->captures()) {
+      node->implicit_inputs_.push_back(capture->outer());
+    }
+  }
+  for (const auto* slots : {&node->inputs_, &node->implicit_inputs_}) {
+    for (Value* value : *slots) {
+      if (value != nullptr) value->consumers_.push_back(node.get());
+    }
+  }
+  nodes_.push_back(std::move(node));
+  return nodes_.back().get();
+}
+
+std::string Graph::UniqueName(absl::string_view hint) const {
+  std::string name(hint);
+  for (int64_t suffix = 1; values_.contains(name); ++suffix) {
+    name = absl::StrCat(hint, "_", suffix);
+  }
+  return name;
+}
+
+void Graph::SetInput(Node* node, size_t index, Value* value) {
+  if (Value* old = node->inputs_[index]; old != nullptr) EraseOne(old->consumers_, node);
+  node->inputs_[index] = value;
+  if (value != nullptr) value->consumers_.push_back(node);
+}
+
+void Graph::ReplaceUses(Value* from, Value* to) {
+  for (Node* node : std::vector<Node*>(from->consumers_)) {
+    for (size_t i = 0; i < node->inputs_.size(); ++i) {
+      if (node->inputs_[i] == from) SetInput(node, i, to);
+    }
+    for (Value*& value : node->implicit_inputs_) {
+      if (value != from) continue;
+      value = to;
+      EraseOne(from->consumers_, node);
+      to->consumers_.push_back(node);
+    }
+    for (const auto& [name, attribute] : node->attributes_) {
+      const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
+      if (subgraph == nullptr) continue;
+      for (Value* capture : (*subgraph)->captures_) {
+        if (capture->outer_ == from) capture->outer_ = to;
+      }
+    }
+  }
+  std::replace(outputs_.begin(), outputs_.end(), from, to);
+}
+
+void Graph::RemoveNode(Node* node) {
+  for (const auto* slots : {&node->inputs_, &node->implicit_inputs_}) {
+    for (Value* value : *slots) {
+      if (value != nullptr) EraseOne(value->consumers_, node);
+    }
+  }
+  for (const Value* value : node->outputs_) {
+    if (value != nullptr) values_.erase(value->name_);
+  }
+  std::erase_if(nodes_, [node](const auto& owned) { return owned.get() == node; });
+}
+
+void Graph::RemoveValue(Value* value) {
+  std::erase(captures_, value);
+  values_.erase(value->name_);
+}
+
+bool Graph::IsOutput(const Value* value) const {
+  return std::find(outputs_.begin(), outputs_.end(), value) != outputs_.end();
+}
+
+absl::StatusOr<std::vector<Node*>> Graph::TopologicalOrder() const {
+  absl::flat_hash_map<const Node*, size_t> position;
+  std::vector<int64_t> missing(nodes_.size(), 0);
+  // Of the nodes that are ready, the one added first: a file's own order survives.
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = *nodes_[i];
+    position[&node] = i;
+    for (const auto* slots : {&node.inputs_, &node.implicit_inputs_}) {
+      for (const Value* value : *slots) {
+        missing[i] += value != nullptr && value->producer_ != nullptr ? 1 : 0;
+      }
+    }
+    if (missing[i] == 0) ready.push(i);
+  }
+  std::vector<Node*> order;
+  order.reserve(nodes_.size());
+  while (!ready.empty()) {
+    Node* node = nodes_[ready.top()].get();
+    ready.pop();
+    order.push_back(node);
+    for (const Value* value : node->outputs_) {
+      if (value == nullptr) continue;
+      for (const Node* consumer : value->consumers_) {
+        const size_t i = position[consumer];
+        if (--missing[i] == 0) ready.push(i);
+      }
+    }
+  }
+  if (order.size() == nodes_.size()) return order;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (missing[i] > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the graph has a cycle through or before ", nodes_[i]->description()));
+    }
+  }
+  return absl::InternalError("topological order lost a node");
+}
+
+}  // namespace attnrun

@@ -1,0 +1,174 @@
+#ifndef ATTNRUN_GRAPH_GRAPH_H_
+#define ATTNRUN_GRAPH_GRAPH_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/attribute.h"
+#include "graph/type.h"
+
+namespace attnrun {
+
+class Node;
+
+// A tensor of the graph: a graph input, an initializer, an output of one node, or a value of an
+// enclosing graph. Owned by its Graph.
+class Value {
+ public:
+  const std::string& name() const { return name_; }
+  const Type& type() const { return type_; }
+  void set_type(Type type) { type_ = std::move(type); }
+
+  // The node that computes this value and which of its outputs this is; null for inputs,
+  // initializers and values of the enclosing graph.
+  Node* producer() const { return producer_; }
+  int producer_index() const { return producer_index_; }
+
+  // One entry per input slot that reads this value, explicit inputs before implicit ones of a node.
+  const std::vector<Node*>& consumers() const { return consumers_; }
+
+  // The initializer's data, or null.
+  const Tensor* constant() const { return constant_.has_value() ? &*constant_ : nullptr; }
+  bool is_input() const { return is_input_; }
+  // An initializer that the caller of a run cannot replace.
+  bool is_constant() const { return constant_.has_value() && !is_input_; }
+
+  // In a subgraph: the value of the enclosing graph that this one stands for, or null.
+  Value* outer() const { return outer_; }
+
+ private:
+  friend class Graph;
+  friend class Node;
+  std::string name_;
+  Type type_;
+  Node* producer_ = nullptr;
+  int producer_index_ = 0;
+  std::vector<Node*> consumers_;
+  std::optional<Tensor> constant_;
+  bool is_input_ = false;
+  Value* outer_ = nullptr;
+};
+
+// One application of an operator. Owned by its Graph.
+class Node {
+ public:
+  // Unique within the model; made up by the loader where the file leaves it empty.
+  const std::string& name() const { return name_; }
+  const std::string& op_type() const { return op_type_; }
+  // "" is ai.onnx.
+  const std::string& domain() const { return domain_; }
+  // The version of the node's domain that the model imports.
+  int opset() const { return opset_; }
+  // "MatMul", "com.microsoft.BiasGelu".
+  std::string qualified_op_type() const;
+  // "node 'encoder/MatMul' (MatMul)": how messages name it.
+  std::string description() const;
+
+  // Null where an optional input or output is left out.
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  // Null past the end, too.
+  Value* input(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
+  Value* output(size_t i) const { return i < outputs_.size() ? outputs_[i] : nullptr; }
+  // Values of this graph that the node's subgraphs read.
+  const std::vector<Value*>& implicit_inputs() const { return implicit_inputs_; }
+
+  const AttributeMap& attributes() const { return attributes_; }
+  const AttributeValue* attribute(absl::string_view name) const;
+  void set_attribute(const std::string& name, AttributeValue value) {
+    attributes_.insert_or_assign(name, std::move(value));
+  }
+
+ private:
+  friend class Graph;
+  std::string name_;
+  std::string op_type_;
+  std::string domain_;
+  int opset_ = 0;
+  std::vector<Value*> inputs_;
+  std::vector<Value*> outputs_;
+  std::vector<Value*> implicit_inputs_;
+  AttributeMap attributes_;
+};
+
+// What AddNode makes.
+struct NodeSpec {
+  // Empty: made up.
+  std::string name;
+  std::string op_type;
+  std::string domain;
+  int opset = 0;
+  std::vector<Value*> inputs;
+  AttributeMap attributes;
+};
+
+// A directed acyclic graph of nodes and values (ONNX GraphProto). Nodes keep the order in which
+// they were added; TopologicalOrder tells an order to run them in. Names of values are unique.
+class Graph {
+ public:
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+
+  std::vector<Node*> nodes() const;
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  // Values of the enclosing graph that this one (or a graph within it) reads, as they are known
+  // here.
+  const std::vector<Value*>& captures() const { return captures_; }
+  std::vector<Value*> values() const;
+  // Null if there is none of that name.
+  Value* FindValue(absl::string_view name) const;
+
+  // The Add... functions take any name that is free; they return kAlreadyExists for one that is
+  // not.
+  absl::StatusOr<Value*> AddInput(std::string name, Type type);
+  absl::StatusOr<Value*> AddInitializer(std::string name, Tensor data);
+  absl::StatusOr<Value*> AddCapture(std::string name, Value* outer);
+  // Makes an input's initializer its default.
+  void SetDefault(Value* input, Tensor data);
+  // `outputs`: names; an empty one leaves that output out. Captures of the subgraphs among the
+  // attributes become implicit inputs.
+  absl::StatusOr<Node*> AddNode(NodeSpec spec, absl::Span<const std::string> outputs);
+  void AddOutput(Value* value) { outputs_.push_back(value); }
+
+  // For rewrites. A name not yet in use, `hint` or hint_1, hint_2, ...
+  std::string UniqueName(absl::string_view hint) const;
+  void SetInput(Node* node, size_t index, Value* value);
+  // Every consumer and graph output that reads `from` reads `to`.
+  void ReplaceUses(Value* from, Value* to);
+  // Precondition: no output of the node is read.
+  void RemoveNode(Node* node);
+  // Precondition: nothing reads the value and it is no graph input or output.
+  void RemoveValue(Value* value);
+
+  bool IsOutput(const Value* value) const;
+
+  // The nodes, each after those it depends on, otherwise in the order they were added;
+  // kInvalidArgument naming a cycle if there is one.
+  absl::StatusOr<std::vector<Node*>> TopologicalOrder() const;
+
+ private:
+  absl::StatusOr<Value*> NewValue(std::string name);
+
+  std::string name_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  absl::flat_hash_map<std::string, std::unique_ptr<Value>> values_;
+  std::vector<Value*> inputs_;
+  std::vector<Value*> outputs_;
+  std::vector<Value*> captures_;
+  int64_t next_node_name_ = 0;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_GRAPH_GRAPH_H_

@@ -1,0 +1,31 @@
+#ifndef ATTNRUN_GRAPH_TYPE_H_
+#define ATTNRUN_GRAPH_TYPE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnrun/model_info.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+// What is known of a value before it is computed (ONNX TypeProto).
+struct Type {
+  // kUndefined: not known.
+  DataType element = DataType::kUndefined;
+  // Absent: not even the rank is known.
+  std::optional<std::vector<Dim>> shape;
+  // "sequence(tensor(float))" and the like for what is no tensor; empty for tensors.
+  std::string other;
+};
+
+// "float[batch,?,384]", "float" without a shape, "?" when unknown.
+std::string ToString(const Type& type);
+
+// The type of a tensor whose shape is fixed.
+Type TypeOf(const Tensor& tensor);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_GRAPH_TYPE_H_

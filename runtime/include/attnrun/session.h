@@ -1,0 +1,109 @@
+#ifndef ATTNRUN_SESSION_H_
+#define ATTNRUN_SESSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+#include "absl/strings/string_view.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attnrun/model_info.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+enum class Engine {
+  // Rewrites and kernels.
+  kOptimized,
+  // Kernels on the graph as exported.
+  kUnoptimized,
+  // The naive interpreter on the graph as exported: what the others are compared against. Slow.
+  kReference,
+};
+
+struct SessionOptions {
+  Engine engine = Engine::kOptimized;
+  // 0: as many as the process may use (affinity and control group respected).
+  int threads = 0;
+  // Names of optimizer passes to leave out.
+  std::vector<std::string> disabled_passes;
+  // The last optimizer pass to apply; empty for all of them.
+  std::string stop_after;
+};
+
+// What one node did in one run.
+struct ProfileEvent {
+  std::string node;
+  std::string op_type;
+  // "reference" where no kernel took the node.
+  std::string kernel;
+  // Since the start of the run.
+  absl::Duration start;
+  absl::Duration duration;
+  // Floating-point operations, 0 where the kernel does not count them.
+  int64_t flops = 0;
+};
+
+struct RunOptions {
+  // kDeadlineExceeded once passed; checked between nodes.
+  absl::Time deadline = absl::InfiniteFuture();
+  // kCancelled once true; checked between nodes. May be null.
+  const std::atomic<bool>* cancel = nullptr;
+  // Receives one event per node in the order of execution. May be null.
+  std::vector<ProfileEvent>* profile = nullptr;
+  // Called with the name of each value of the main graph as soon as it is computed. May be empty.
+  std::function<void(absl::string_view name, const Tensor& value)> observer;
+};
+
+// A model made ready to run. Cheap to move; Run is safe from many threads at once.
+class Session {
+ public:
+  // Reads an .onnx file, which is mapped and must not change while the session exists. kNotFound or
+  // kInvalidArgument for what cannot be read or breaks ONNX's rules, kUnimplemented listing all
+  // operators, versions and attributes that attnrun does not cover; messages begin with the path.
+  static absl::StatusOr<Session> Load(const std::string& path, const SessionOptions& options = {});
+
+  // As Load, from the bytes of an .onnx file, which must outlive the session. External data is
+  // refused, as there is no folder to look for it.
+  static absl::StatusOr<Session> LoadBytes(absl::string_view bytes,
+                                           const SessionOptions& options = {});
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // In the model's order, as it declares them; initializers that are also inputs come with
+  // has_default set.
+  const std::vector<ValueInfo>& inputs() const;
+  const std::vector<ValueInfo>& outputs() const;
+
+  // Runs the model on one tensor per input without default. kInvalidArgument for an unknown or
+  // missing name, a wrong element type, rank or extent, two extents for one symbolic dimension, and
+  // what the operators refuse; kResourceExhausted, kDeadlineExceeded and kCancelled as their names
+  // say. The result holds every graph output under its name.
+  absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options = {}) const;
+
+  // Nodes by op type after optimization, as ModelInfo::op_counts.
+  std::map<std::string, int64_t> OpCounts() const;
+
+ private:
+  class Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// What is in an .onnx file, without making it ready to run: models with operators that attnrun does
+// not cover are fine. Errors as Session::Load for files that break ONNX's rules.
+absl::StatusOr<ModelInfo> InspectModel(const std::string& path);
+
+// Reads a serialized ONNX TensorProto (the .pb files of ONNX test data sets).
+absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_SESSION_H_

@@ -1,0 +1,168 @@
+#ifndef ATTNRUN_TENSOR_H_
+#define ATTNRUN_TENSOR_H_
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/data_type.h"
+#include "attnrun/shape.h"
+
+namespace attnrun {
+
+// Where the bytes of tensors come from.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  // At least `bytes` bytes, aligned to 64, contents unspecified; freed with the last copy of the
+  // pointer. kResourceExhausted beyond the allocator's limit or when memory is out.
+  virtual absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) = 0;
+
+  // The process's heap, bounded by half of the memory this process may use.
+  static Allocator& Heap();
+};
+
+// An n-dimensional array: a typed view of a buffer that it owns together with its copies, or
+// borrows. Copying a Tensor shares the bytes. Elements are dense and row-major unless strides()
+// says otherwise. Types narrower than a byte are packed, the first element in the lowest bits, and
+// are always dense. Elements of kString are std::string.
+class Tensor {
+ public:
+  // No tensor at all: type kUndefined.
+  Tensor() = default;
+
+  // A dense tensor; numbers are uninitialized, strings are empty. kInvalidArgument for a shape that
+  // NumElements refuses, kResourceExhausted as Allocator says.
+  static absl::StatusOr<Tensor> Allocate(DataType type, absl::Span<const int64_t> shape,
+                                         Allocator& allocator = Allocator::Heap());
+
+  // A dense view of `size` bytes at `data`, which must outlive all copies of the tensor;
+  // `keep_alive` is held as long as they exist. Not for strings. kInvalidArgument if `size` is not
+  // what type and shape need.
+  static absl::StatusOr<Tensor> Borrow(DataType type, absl::Span<const int64_t> shape,
+                                       const void* data, size_t size,
+                                       std::shared_ptr<const void> keep_alive = nullptr);
+
+  // As Borrow, for bytes that a run may write (a caller's output buffer).
+  static absl::StatusOr<Tensor> BorrowMutable(DataType type, absl::Span<const int64_t> shape,
+                                              void* data, size_t size);
+
+  // A dense copy of `elements`, whose number must be that of `shape`. T as for data().
+  template <typename T>
+  static absl::StatusOr<Tensor> Of(absl::Span<const int64_t> shape, absl::Span<const T> elements);
+
+  DataType type() const { return type_; }
+  const Shape& shape() const { return shape_; }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  int64_t dim(int axis) const { return shape_[axis]; }
+  int64_t num_elements() const { return num_elements_; }
+  // Bytes of the elements when dense, packed types rounded up to a whole byte.
+  size_t byte_size() const;
+  bool defined() const { return type_ != DataType::kUndefined; }
+
+  // In elements; empty when dense.
+  const Shape& strides() const { return strides_; }
+  bool is_dense() const { return strides_.empty(); }
+
+  // T is the C++ type of type(): float, int64_t, bool, std::string, std::complex<float>, uint16_t
+  // for float16 and bfloat16, uint8_t for the 8-bit floats and the packed types.
+  template <typename T>
+  const T* data() const {
+    return static_cast<const T*>(data_);
+  }
+  template <typename T>
+  T* mutable_data() {
+    return static_cast<T*>(mutable_raw());
+  }
+  const void* raw() const { return data_; }
+  // Precondition: is_mutable().
+  void* mutable_raw() { return const_cast<void*>(data_); }
+  bool is_mutable() const { return mutable_; }
+
+  // True if no other Tensor shares these bytes and they may be written.
+  bool is_exclusive() const { return mutable_ && owner_ != nullptr && owner_.use_count() == 1; }
+
+  // The same bytes under another shape. kInvalidArgument unless dense and of equal element count.
+  absl::StatusOr<Tensor> Reshaped(absl::Span<const int64_t> shape) const;
+
+  // A view with explicit strides, beginning `offset` elements after this tensor's first.
+  // Precondition (the caller has checked it): every element lies within this tensor. Not for packed
+  // types.
+  Tensor View(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides,
+              int64_t offset) const;
+
+  // This tensor if dense, else a dense copy.
+  absl::StatusOr<Tensor> Dense(Allocator& allocator = Allocator::Heap()) const;
+
+ private:
+  DataType type_ = DataType::kUndefined;
+  bool mutable_ = false;
+  Shape shape_;
+  Shape strides_;
+  int64_t num_elements_ = 0;
+  const void* data_ = nullptr;
+  std::shared_ptr<const void> owner_;
+};
+
+// Tensors by the name of the graph input or output they belong to.
+using TensorMap = std::map<std::string, Tensor>;
+
+// The DataType of a C++ type, for those that name one: float, double, bool, the integers,
+// std::string, std::complex.
+template <typename T>
+DataType DataTypeOf();
+template <>
+DataType DataTypeOf<float>();
+template <>
+DataType DataTypeOf<double>();
+template <>
+DataType DataTypeOf<bool>();
+template <>
+DataType DataTypeOf<int8_t>();
+template <>
+DataType DataTypeOf<int16_t>();
+template <>
+DataType DataTypeOf<int32_t>();
+template <>
+DataType DataTypeOf<int64_t>();
+template <>
+DataType DataTypeOf<uint8_t>();
+template <>
+DataType DataTypeOf<uint16_t>();
+template <>
+DataType DataTypeOf<uint32_t>();
+template <>
+DataType DataTypeOf<uint64_t>();
+template <>
+DataType DataTypeOf<std::string>();
+template <>
+DataType DataTypeOf<std::complex<float>>();
+template <>
+DataType DataTypeOf<std::complex<double>>();
+
+// "float[2,3]".
+std::string TypeAndShape(const Tensor& tensor);
+
+template <typename T>
+absl::StatusOr<Tensor> Tensor::Of(absl::Span<const int64_t> shape, absl::Span<const T> elements) {
+  absl::StatusOr<Tensor> tensor = Allocate(DataTypeOf<T>(), shape);
+  if (!tensor.ok()) return tensor;
+  if (tensor->num_elements() != static_cast<int64_t>(elements.size())) {
+    return absl::InvalidArgumentError("shape " + ToString(shape) + " does not hold " +
+                                      std::to_string(elements.size()) + " elements");
+  }
+  T* out = tensor->template mutable_data<T>();
+  for (const T& element : elements) *out++ = element;
+  return tensor;
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_TENSOR_H_

@@ -1,0 +1,132 @@
+#include "support/op_tester.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "ops/registry.h"
+
+namespace attnrun::testing {
+
+OpTester::OpTester(std::string op_type, int opset, std::string domain) {
+  spec_.op_type = std::move(op_type);
+  spec_.opset = opset;
+  spec_.domain = std::move(domain);
+}
+
+OpTester& OpTester::Attribute(const std::string& name, AttributeValue value) {
+  spec_.attributes.insert_or_assign(name, std::move(value));
+  return *this;
+}
+
+OpTester& OpTester::Input(Tensor tensor) {
+  inputs_.push_back(std::move(tensor));
+  constant_.push_back(false);
+  return *this;
+}
+
+OpTester& OpTester::Constant(Tensor tensor) {
+  inputs_.push_back(std::move(tensor));
+  constant_.push_back(true);
+  return *this;
+}
+
+OpTester& OpTester::NoInput() { return Input(Tensor()); }
+
+OpTester& OpTester::Outputs(int count) {
+  num_outputs_ = count;
+  return *this;
+}
+
+absl::StatusOr<std::vector<Tensor>> OpTester::Reference() const { return Run(false); }
+absl::StatusOr<std::vector<Tensor>> OpTester::Kernel() const { return Run(true); }
+
+absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
+  Graph graph;
+  NodeSpec spec = spec_;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    Value* value = nullptr;
+    if (inputs_[i].defined()) {
+      ATTNRUN_ASSIGN_OR_RETURN(value, graph.AddInput(absl::StrCat("x", i), TypeOf(inputs_[i])));
+    }
+    spec.inputs.push_back(value);
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < num_outputs_; ++i) names.push_back(absl::StrCat("y", i));
+  ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec), names));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(*node));
+  std::vector<Tensor> outputs(num_outputs_);
+  OpContext context(inputs_, absl::MakeSpan(outputs), Allocator::Heap());
+  if (!kernel) {
+    ATTNRUN_RETURN_IF_ERROR(op->Reference(context));
+    return outputs;
+  }
+  std::vector<Tensor> constants(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (constant_[i]) constants[i] = inputs_[i];
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<attnrun::Kernel> made, op->MakeKernel(constants));
+  if (made == nullptr || !made->Accepts(context)) {
+    return absl::FailedPreconditionError("no kernel accepts these inputs");
+  }
+  ATTNRUN_RETURN_IF_ERROR(made->Run(context));
+  return outputs;
+}
+
+Tensor MakeBool(std::vector<int64_t> shape, std::vector<int> elements) {
+  const std::vector<int64_t> values(elements.begin(), elements.end());
+  return FromInts(DataType::kBool, shape, values).value();
+}
+
+Tensor RandomFloats(std::vector<int64_t> shape, std::mt19937& generator, float scale) {
+  Tensor tensor = Tensor::Allocate(DataType::kFloat, shape).value();
+  std::normal_distribution<float> normal(0, scale);
+  std::generate_n(tensor.mutable_data<float>(), tensor.num_elements(),
+                  [&] { return normal(generator); });
+  return tensor;
+}
+
+Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& generator, int64_t low,
+                  int64_t high) {
+  std::vector<int64_t> values(NumElements(shape).value());
+  std::uniform_int_distribution<int64_t> uniform(low, high);
+  for (int64_t& value : values) value = uniform(generator);
+  return FromInts(type, shape, values).value();
+}
+
+uint32_t Seed() {
+  const char* fixed = std::getenv("ATTNRUN_TEST_SEED");
+  const auto seed = static_cast<uint32_t>(
+      fixed != nullptr ? std::strtoul(fixed, nullptr, 10)
+                       : std::chrono::steady_clock::now().time_since_epoch().count());
+  ::testing::Test::RecordProperty("seed", absl::StrCat(seed));
+  std::printf("ATTNRUN_TEST_SEED=%u\n", seed);
+  return seed;
+}
+
+void ExpectClose(const Tensor& actual, const Tensor& expected, double tolerance) {
+  ASSERT_EQ(TypeAndShape(actual), TypeAndShape(expected));
+  if (expected.type() == DataType::kString) {
+    EXPECT_EQ(ToStrings(actual).value(), ToStrings(expected).value());
+    return;
+  }
+  if (!IsFloatingPoint(expected.type())) {
+    EXPECT_EQ(ToInts(actual).value(), ToInts(expected).value());
+    return;
+  }
+  const std::vector<double> a = ToDoubles(actual).value();
+  const std::vector<double> b = ToDoubles(expected).value();
+  for (size_t i = 0; i < b.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    ASSERT_LE(std::fabs(a[i] - b[i]), tolerance * std::max(1.0, std::fabs(b[i])))
+        << "element " << i << " of " << b.size() << ": " << a[i] << " against " << b[i];
+  }
+}
+
+}  // namespace attnrun::testing

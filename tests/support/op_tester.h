@@ -1,0 +1,66 @@
+#ifndef ATTNRUN_TESTS_SUPPORT_OP_TESTER_H_
+#define ATTNRUN_TESTS_SUPPORT_OP_TESTER_H_
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/graph.h"
+#include "ops/op.h"
+
+namespace attnrun::testing {
+
+// One node with its inputs, run on either engine.
+class OpTester {
+ public:
+  explicit OpTester(std::string op_type, int opset = 20, std::string domain = "");
+
+  OpTester& Attribute(const std::string& name, AttributeValue value);
+  OpTester& Input(Tensor tensor);
+  // An input that is the same in every run, as a weight.
+  OpTester& Constant(Tensor tensor);
+  OpTester& NoInput();
+  OpTester& Outputs(int count);
+
+  // The outputs, or the first error of making or running the operator. Kernel() fails with
+  // kFailedPrecondition if there is no kernel or it does not accept these inputs.
+  absl::StatusOr<std::vector<Tensor>> Reference() const;
+  absl::StatusOr<std::vector<Tensor>> Kernel() const;
+
+ private:
+  absl::StatusOr<std::vector<Tensor>> Run(bool kernel) const;
+
+  NodeSpec spec_;
+  std::vector<Tensor> inputs_;
+  std::vector<bool> constant_;
+  int num_outputs_ = 1;
+};
+
+template <typename T>
+Tensor Make(std::vector<int64_t> shape, std::vector<T> elements) {
+  return Tensor::Of<T>(shape, elements).value();
+}
+// std::vector<bool> is no array of bool.
+Tensor MakeBool(std::vector<int64_t> shape, std::vector<int> elements);
+
+// Floats from a normal distribution of standard deviation `scale`.
+Tensor RandomFloats(std::vector<int64_t> shape, std::mt19937& generator, float scale = 1);
+// Integers of [low, high], stored as `type`.
+Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& generator, int64_t low,
+                  int64_t high);
+
+// A seed from the clock (or from ATTNRUN_TEST_SEED), printed so that a failure can be repeated.
+uint32_t Seed();
+
+// Expects equal types and shapes, and |a - b| <= tolerance * max(1, |b|) for every element; NaN
+// equals NaN, infinities equal themselves. Integers, bool and strings are compared exactly.
+void ExpectClose(const Tensor& actual, const Tensor& expected, double tolerance);
+
+// The distance from 1 to the next float: the unit tolerances are stated in.
+inline constexpr double kEpsilon = 1.1920929e-7;
+
+}  // namespace attnrun::testing
+
+#endif  // ATTNRUN_TESTS_SUPPORT_OP_TESTER_H_
