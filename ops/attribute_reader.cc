@@ -1,5 +1,6 @@
 #include "ops/attribute_reader.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -13,6 +14,16 @@ const AttributeValue* AttributeReader::Read(absl::string_view name) {
 void AttributeReader::Fail(absl::string_view name, absl::string_view what,
                            absl::string_view found) {
   errors_.push_back(absl::StrCat("attribute '", name, "' ", what, " (found ", found, ")"));
+}
+
+std::string AttributeReader::OneOf(absl::string_view name, std::string otherwise,
+                                   absl::Span<const absl::string_view> allowed) {
+  std::string value = String(name, std::move(otherwise));
+  if (!absl::c_linear_search(allowed, value)) {
+    Fail(name, absl::StrCat("must be one of ", absl::StrJoin(allowed, ", ")),
+         absl::StrCat("'", value, "'"));
+  }
+  return value;
 }
 
 DataType AttributeReader::ElementType(absl::string_view name, DataType otherwise) {

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "graph/graph.h"
 
 namespace attnrun {
@@ -53,6 +54,9 @@ class AttributeReader {
     if (!value.has_value() && !Has(name)) Fail(name, "is required", "none");
     return std::move(value).value_or(T());
   }
+  // A string that must be one of `allowed`.
+  std::string OneOf(absl::string_view name, std::string otherwise,
+                    absl::Span<const absl::string_view> allowed);
   // An element type written as a number (Cast's `to`).
   DataType ElementType(absl::string_view name, DataType otherwise);
 
