@@ -35,6 +35,16 @@ DataType AttributeReader::ElementType(absl::string_view name, DataType otherwise
   return type;
 }
 
+void AttributeReader::ExpectInputs(int min, int max) {
+  int found = static_cast<int>(node_.inputs().size());
+  while (found > 0 && node_.input(found - 1) == nullptr) --found;
+  bool complete = found >= min && found <= max;
+  for (int i = 0; complete && i < min; ++i) complete = node_.input(i) != nullptr;
+  if (complete) return;
+  errors_.push_back(absl::StrCat("version ", version_, " takes ", min, " to ", max,
+                                 " inputs, but found ", found));
+}
+
 absl::Status AttributeReader::Finish() const {
   std::vector<std::string> errors = errors_;
   for (const auto& [name, value] : node_.attributes()) {

@@ -60,6 +60,10 @@ class AttributeReader {
   // An element type written as a number (Cast's `to`).
   DataType ElementType(absl::string_view name, DataType otherwise);
 
+  // For operators whose number of inputs changed between versions: an error unless the node has
+  // `min` to `max` inputs, the first `min` not left out.
+  void ExpectInputs(int min, int max);
+
   // Reads and drops an attribute that does not bear on inference.
   void Ignore(absl::string_view name) { Read(name); }
 
