@@ -1,10 +1,17 @@
 #ifndef ATTNRUN_CORE_STRIDED_H_
 #define ATTNRUN_CORE_STRIDED_H_
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/shape.h"
 
 namespace attnrun {
+
+// Element strides that walk a dense tensor of shape `from` as one of shape `to`: 0 along the axes
+// that broadcast. kInvalidArgument unless `from` broadcasts to `to` (ONNX's unidirectional
+// broadcasting).
+absl::StatusOr<Shape> BroadcastStrides(absl::Span<const int64_t> from,
+                                       absl::Span<const int64_t> to);
 
 // Calls visit(offset) for every element of `shape` in row-major order, offset being the sum of
 // index times stride over the axes. Strides may be 0 (broadcast) or negative.
