@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ops/infer_context.h"
 #include "ops/op_context.h"
 
 namespace attnrun {
@@ -46,6 +47,10 @@ class Op {
   // and op type): kInvalidArgument for types, shapes and values that ONNX rules out, kUnimplemented
   // for those that attnrun does not cover.
   virtual absl::Status Reference(OpContext& context) const = 0;
+
+  // Tells what is known of the outputs, given what is known of the inputs. Sound: what is said
+  // holds in every run that succeeds. Saying nothing is always right.
+  virtual void Infer(InferContext& /*context*/) const {}
 
   // Null: no kernel, the reference code runs. May do work once, such as packing constant weights.
   virtual absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs /*constants*/) const {

@@ -1,3 +1,4 @@
+#include "ops/control_flow/control_flow.h"
 #include "ops/registry.h"
 #include "ops/softmax/softmax.h"
 
@@ -7,6 +8,7 @@ const OpRegistry& OpRegistry::Get() {
   // Never destroyed: sessions may outlive static destruction.
   static const OpRegistry* const registry = [] {
     auto* all = new OpRegistry;
+    RegisterControlFlow(*all);
     RegisterSoftmax(*all);
     return all;
   }();

@@ -7,6 +7,10 @@ Softmax::Softmax(AttributeReader& attributes, bool logarithm)
       flatten_(attributes.version() < 13),
       logarithm_(logarithm) {}
 
+void Softmax::Infer(InferContext& context) const {
+  context.SetOutput(0, {context.input(0).type, context.input(0).dims, std::nullopt});
+}
+
 void RegisterSoftmax(OpRegistry& registry) {
   for (const bool logarithm : {false, true}) {
     registry.Register({.domain = "",

@@ -17,6 +17,7 @@ class Softmax final : public Op {
   Softmax(AttributeReader& attributes, bool logarithm);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

@@ -45,7 +45,9 @@ struct UnsupportedOp {
   std::string domain;
   std::string op_type;
   int opset = 0;
+  std::string first_node;
   int64_t count = 0;
+  // What is not covered: the operator, its version, an attribute or the number of inputs.
   std::string reason;
 };
 

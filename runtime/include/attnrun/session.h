@@ -1,9 +1,7 @@
 #ifndef ATTNRUN_SESSION_H_
 #define ATTNRUN_SESSION_H_
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "attnrun/model_info.h"
+#include "attnrun/run_options.h"
 #include "attnrun/tensor.h"
 
 namespace attnrun {
@@ -34,30 +32,6 @@ struct SessionOptions {
   std::vector<std::string> disabled_passes;
   // The last optimizer pass to apply; empty for all of them.
   std::string stop_after;
-};
-
-// What one node did in one run.
-struct ProfileEvent {
-  std::string node;
-  std::string op_type;
-  // "reference" where no kernel took the node.
-  std::string kernel;
-  // Since the start of the run.
-  absl::Duration start;
-  absl::Duration duration;
-  // Floating-point operations, 0 where the kernel does not count them.
-  int64_t flops = 0;
-};
-
-struct RunOptions {
-  // kDeadlineExceeded once passed; checked between nodes.
-  absl::Time deadline = absl::InfiniteFuture();
-  // kCancelled once true; checked between nodes. May be null.
-  const std::atomic<bool>* cancel = nullptr;
-  // Receives one event per node in the order of execution. May be null.
-  std::vector<ProfileEvent>* profile = nullptr;
-  // Called with the name of each value of the main graph as soon as it is computed. May be empty.
-  std::function<void(absl::string_view name, const Tensor& value)> observer;
 };
 
 // A model made ready to run. Cheap to move; Run is safe from many threads at once.

@@ -1,0 +1,12 @@
+#ifndef ATTNRUN_EXECUTION_CPUS_H_
+#define ATTNRUN_EXECUTION_CPUS_H_
+
+namespace attnrun {
+
+// CPUs this process may use: the affinity mask, cut down to the control group's CPU quota (rounded
+// up); at least 1.
+int UsableCpus();
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_EXECUTION_CPUS_H_

@@ -1,0 +1,207 @@
+#include "execution/executor.h"
+
+#include <exception>
+#include <new>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/status.h"
+
+namespace attnrun {
+namespace {
+
+// What a run of the main graph shares with those of its subgraphs.
+struct RunState {
+  const RunOptions& options;
+  Allocator& allocator;
+  absl::Time start;
+};
+
+// The tensors of one run of one plan.
+class Frame {
+ public:
+  explicit Frame(const Plan& plan)
+      : constants_(plan.constants()), tensors_(plan.num_slots() - constants_.size()) {}
+
+  const Tensor& Get(int slot) const {
+    const size_t index = slot;
+    return index < constants_.size() ? constants_[index] : tensors_[index - constants_.size()];
+  }
+  Tensor Take(int slot) { return std::move(Mutable(slot)); }
+  void Set(int slot, Tensor tensor) { Mutable(slot) = std::move(tensor); }
+  void Clear(int slot) { Mutable(slot) = Tensor(); }
+
+ private:
+  Tensor& Mutable(int slot) { return tensors_[slot - constants_.size()]; }
+
+  const std::vector<Tensor>& constants_;
+  std::vector<Tensor> tensors_;
+};
+
+absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Frame* enclosing,
+                     const RunState& state, std::vector<Tensor>& outputs);
+
+// Runs the subgraphs of one step on the values of the frame around it.
+class StepSubgraphs final : public SubgraphRunner {
+ public:
+  StepSubgraphs(const Step& step, const Frame& frame, const RunState& state)
+      : step_(step), frame_(frame), state_(state) {}
+
+  absl::Status Run(absl::string_view attribute, absl::Span<const Tensor> inputs,
+                   std::vector<Tensor>& outputs) override {
+    const auto it = step_.subgraphs.find(attribute);
+    if (it == step_.subgraphs.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no graph '", attribute, "'"));
+    }
+    const Plan& plan = *it->second;
+    if (inputs.size() != plan.inputs().size()) {
+      return absl::InvalidArgumentError(absl::StrCat("graph '", attribute, "' has ",
+                                                     plan.inputs().size(), " inputs, but ",
+                                                     inputs.size(), " are given"));
+    }
+    return RunPlan(plan, inputs, &frame_, state_, outputs);
+  }
+
+ private:
+  const Step& step_;
+  const Frame& frame_;
+  const RunState& state_;
+};
+
+absl::Status CheckInterrupted(const RunOptions& options) {
+  if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("the run was cancelled");
+  }
+  // Reading the clock costs as much as a small operator.
+  if (options.deadline != absl::InfiniteFuture() && absl::Now() > options.deadline) {
+    return absl::DeadlineExceededError("the run passed its deadline");
+  }
+  return absl::OkStatus();
+}
+
+// Libraries underneath, and the standard's containers when memory is out, report by exceptions;
+// none may leave attnrun.
+template <typename Call>
+absl::Status WithoutExceptions(Call call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+class StepRun {
+ public:
+  StepRun(const Step& step, Frame& frame, const RunState& state)
+      : step_(step), frame_(frame), state_(state), outputs_(step.outputs.size()) {}
+
+  absl::Status Run() {
+    ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.options));
+    const absl::Time begin = state_.options.profile != nullptr ? absl::Now() : absl::Time();
+    GatherInputs();
+    OpContext context(inputs_, absl::MakeSpan(outputs_), state_.allocator);
+    StepSubgraphs subgraphs(step_, frame_, state_);
+    context.set_subgraphs(&subgraphs);
+    context.set_exclusive(exclusive_);
+    context.set_unwanted(unwanted_);
+    ATTNRUN_RETURN_IF_ERROR(WithoutExceptions([&] { return Compute(context); }));
+    if (state_.options.profile != nullptr) AddEvent(context, begin);
+    return StoreOutputs();
+  }
+
+ private:
+  void GatherInputs() {
+    for (const InputRef& input : step_.inputs) {
+      if (input.slot < 0) {
+        inputs_.emplace_back();
+      } else {
+        inputs_.push_back(input.last_use ? frame_.Take(input.slot) : frame_.Get(input.slot));
+      }
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      exclusive_.push_back(step_.inputs[i].last_use && inputs_[i].is_exclusive());
+    }
+    for (const int slot : step_.outputs) unwanted_.push_back(slot < 0);
+  }
+
+  absl::Status Compute(OpContext& context) {
+    if (step_.kernel == nullptr || !step_.kernel->accepts_strided()) {
+      for (Tensor& input : inputs_) {
+        if (!input.is_dense()) {
+          ATTNRUN_ASSIGN_OR_RETURN(input, input.Dense(state_.allocator));
+        }
+      }
+    }
+    if (step_.kernel != nullptr && step_.kernel->Accepts(context)) {
+      kernel_name_ = step_.kernel->name();
+      return step_.kernel->Run(context);
+    }
+    kernel_name_ = "reference";
+    return step_.op->Reference(context);
+  }
+
+  void AddEvent(const OpContext& context, absl::Time begin) {
+    ProfileEvent event;
+    event.node = step_.node->name();
+    event.op_type = step_.node->qualified_op_type();
+    event.kernel = std::string(kernel_name_);
+    event.start = begin - state_.start;
+    event.duration = absl::Now() - begin;
+    if (kernel_name_ != "reference") event.flops = step_.kernel->Flops(context);
+    state_.options.profile->push_back(std::move(event));
+  }
+
+  absl::Status StoreOutputs() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (step_.outputs[i] < 0) continue;
+      if (!outputs_[i].defined()) {
+        return absl::InternalError(absl::StrCat("output ", i, " was not computed"));
+      }
+      if (state_.options.observer) {
+        state_.options.observer(step_.node->outputs()[i]->name(), outputs_[i]);
+      }
+      frame_.Set(step_.outputs[i], std::move(outputs_[i]));
+    }
+    for (const int slot : step_.dead) frame_.Clear(slot);
+    return absl::OkStatus();
+  }
+
+  const Step& step_;
+  Frame& frame_;
+  const RunState& state_;
+  absl::InlinedVector<Tensor, 4> inputs_;
+  absl::InlinedVector<Tensor, 2> outputs_;
+  absl::InlinedVector<bool, 8> exclusive_;
+  absl::InlinedVector<bool, 8> unwanted_;
+  absl::string_view kernel_name_;
+};
+
+absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Frame* enclosing,
+                     const RunState& state, std::vector<Tensor>& outputs) {
+  Frame frame(plan);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value* value = plan.graph().inputs()[i];
+    frame.Set(plan.inputs()[i],
+              inputs[i].defined() || value->constant() == nullptr ? inputs[i] : *value->constant());
+  }
+  for (const auto& [here, outside] : plan.captures()) frame.Set(here, enclosing->Get(outside));
+  for (const Step& step : plan.steps()) {
+    const absl::Status status = StepRun(step, frame, state).Run();
+    if (!status.ok()) return Annotate(status, step.node->description());
+  }
+  outputs.clear();
+  for (const int slot : plan.outputs()) outputs.push_back(frame.Get(slot));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
+                     Allocator& allocator, std::vector<Tensor>& outputs) {
+  return RunPlan(plan, inputs, nullptr, {options, allocator, absl::Now()}, outputs);
+}
+
+}  // namespace attnrun

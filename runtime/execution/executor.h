@@ -1,0 +1,21 @@
+#ifndef ATTNRUN_EXECUTION_EXECUTOR_H_
+#define ATTNRUN_EXECUTION_EXECUTOR_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "attnrun/run_options.h"
+#include "execution/plan.h"
+
+namespace attnrun {
+
+// Runs the plan of a main graph once. `inputs`: one tensor per graph input, undefined where its
+// default applies. `outputs` receives one tensor per graph output. Messages of errors begin with
+// the node; nothing is thrown. Safe from many threads at once.
+absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
+                     Allocator& allocator, std::vector<Tensor>& outputs);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_EXECUTION_EXECUTOR_H_

@@ -1,0 +1,74 @@
+#ifndef ATTNRUN_EXECUTION_PLAN_H_
+#define ATTNRUN_EXECUTION_PLAN_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "attnrun/tensor.h"
+#include "graph/graph.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+class Plan;
+
+// Where a step finds an input.
+struct InputRef {
+  // -1: an optional input left out.
+  int slot = -1;
+  // No later step and no later input of this one reads the slot: the tensor may be moved out.
+  bool last_use = false;
+};
+
+// One node made ready to run.
+struct Step {
+  const Node* node = nullptr;
+  std::unique_ptr<Op> op;
+  // Null: always the reference code.
+  std::unique_ptr<Kernel> kernel;
+  std::vector<InputRef> inputs;
+  // -1: an output left out.
+  std::vector<int> outputs;
+  // Slots that nothing reads after this step.
+  std::vector<int> dead;
+  absl::flat_hash_map<std::string, std::unique_ptr<Plan>> subgraphs;
+};
+
+// A graph made ready to run: operators created, kernels chosen, and for each value a slot that says
+// when its tensor can go. Slots below constants().size() hold the same tensor in every run.
+class Plan {
+ public:
+  // The graph must outlive the plan and stay as it is. `kernels` false: reference code throughout.
+  // Precondition: CheckSupported(graph) is OK.
+  static absl::StatusOr<std::unique_ptr<Plan>> Make(const Graph& graph, bool kernels);
+
+  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Tensor>& constants() const { return constants_; }
+  int num_slots() const { return num_slots_; }
+  // By graph input, -1 for none, and by graph output.
+  const std::vector<int>& inputs() const { return inputs_; }
+  const std::vector<int>& outputs() const { return outputs_; }
+  // The slot of each of the graph's captures, here and in the plan of the enclosing graph.
+  const std::vector<std::pair<int, int>>& captures() const { return captures_; }
+  const Graph& graph() const { return graph_; }
+
+ private:
+  friend class PlanMaker;
+  explicit Plan(const Graph& graph) : graph_(graph) {}
+
+  const Graph& graph_;
+  std::vector<Step> steps_;
+  std::vector<Tensor> constants_;
+  int num_slots_ = 0;
+  std::vector<int> inputs_;
+  std::vector<int> outputs_;
+  std::vector<std::pair<int, int>> captures_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_EXECUTION_PLAN_H_

@@ -1,0 +1,27 @@
+#ifndef ATTNRUN_EXECUTION_SUPPORT_H_
+#define ATTNRUN_EXECUTION_SUPPORT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "attnrun/model_info.h"
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// Every operator, version and attribute of the graph and its subgraphs that attnrun does not cover,
+// equal complaints counted together, in the order of the nodes.
+std::vector<UnsupportedOp> FindUnsupported(const Graph& graph);
+
+// OK, or kUnimplemented listing all that FindUnsupported finds.
+absl::Status CheckSupported(const Graph& graph);
+
+// Adds the graph's nodes and those of its subgraphs to `counts`, by qualified op type.
+void CountOps(const Graph& graph, std::map<std::string, int64_t>& counts);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_EXECUTION_SUPPORT_H_

@@ -1,0 +1,110 @@
+#include "graph/symbolic.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace attnrun {
+
+SymInt::SymInt(int64_t value) {
+  if (value != 0) terms_[{}] = value;
+}
+
+SymInt SymInt::Symbol(absl::string_view name) {
+  SymInt result;
+  result.terms_[{std::string(name)}] = 1;
+  return result;
+}
+
+SymInt SymInt::Unknown() {
+  static std::atomic<int64_t> next{0};
+  return Symbol(absl::StrCat("?", next++));
+}
+
+std::optional<int64_t> SymInt::constant() const {
+  if (terms_.empty()) return 0;
+  if (terms_.size() > 1 || !terms_.begin()->first.empty()) return std::nullopt;
+  return terms_.begin()->second;
+}
+
+SymInt operator+(const SymInt& a, const SymInt& b) {
+  SymInt result = a;
+  for (const auto& [monomial, coefficient] : b.terms_) {
+    int64_t& sum = result.terms_[monomial];
+    if (__builtin_add_overflow(sum, coefficient, &sum)) return SymInt::Unknown();
+    if (sum == 0) result.terms_.erase(monomial);
+  }
+  return result;
+}
+
+SymInt operator-(const SymInt& a, const SymInt& b) { return a + b * SymInt(-1); }
+
+SymInt operator*(const SymInt& a, const SymInt& b) {
+  // Real models multiply a handful of extents; a product that grows beyond that is not worth
+  // knowing.
+  constexpr size_t kMaxTerms = 32;
+  if (a.terms_.size() * b.terms_.size() > kMaxTerms) return SymInt::Opaque("mul", a, b);
+  SymInt result;
+  for (const auto& [monomial_a, coefficient_a] : a.terms_) {
+    for (const auto& [monomial_b, coefficient_b] : b.terms_) {
+      SymInt::Monomial monomial;
+      std::merge(monomial_a.begin(), monomial_a.end(), monomial_b.begin(), monomial_b.end(),
+                 std::back_inserter(monomial));
+      SymInt term;
+      if (__builtin_mul_overflow(coefficient_a, coefficient_b, &term.terms_[monomial])) {
+        return SymInt::Unknown();
+      }
+      result = result + term;
+    }
+  }
+  return result;
+}
+
+std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
+  // By a single positive monomial: each term of `a` must hold it. That covers every Reshape seen in
+  // exports.
+  if (b.terms_.size() != 1 || b.terms_.begin()->second < 1)
+    return a == b ? std::optional<SymInt>(1) : std::nullopt;
+  const auto& [divisor, divisor_coefficient] = *b.terms_.begin();
+  SymInt result;
+  for (const auto& [monomial, coefficient] : a.terms_) {
+    if (coefficient % divisor_coefficient != 0 ||
+        !std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end())) {
+      return std::nullopt;
+    }
+    Monomial quotient;
+    std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(),
+                        std::back_inserter(quotient));
+    result.terms_[quotient] = coefficient / divisor_coefficient;
+  }
+  return result;
+}
+
+SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {
+  return Symbol(absl::StrCat(name, "(", a.ToString(), ",", b.ToString(), ")"));
+}
+
+std::string SymInt::ToString() const {
+  if (terms_.empty()) return "0";
+  std::vector<std::string> parts;
+  for (const auto& [monomial, coefficient] : terms_) {
+    const std::string symbols = absl::StrJoin(monomial, "*");
+    if (monomial.empty()) {
+      parts.push_back(absl::StrCat(coefficient));
+    } else {
+      parts.push_back(coefficient == 1 ? symbols : absl::StrCat(coefficient, "*", symbols));
+    }
+  }
+  return absl::StrJoin(parts, "+");
+}
+
+SymInt Product(const std::vector<SymInt>& factors) {
+  SymInt product(1);
+  for (const SymInt& factor : factors) product = product * factor;
+  return product;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,57 @@
+#ifndef ATTNRUN_GRAPH_SYMBOLIC_H_
+#define ATTNRUN_GRAPH_SYMBOLIC_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
+
+namespace attnrun {
+
+// An integer that may depend on the extents of a run's inputs: a polynomial with integer
+// coefficients over named symbols, such as 12, batch or 4*seq+past. Two are equal if and only if
+// their normal forms are, so inequality proves nothing.
+class SymInt {
+ public:
+  // The constant 0.
+  SymInt() = default;
+  // Implicit, so that formulas read as usual.
+  SymInt(int64_t value);  // NOLINT(google-explicit-constructor)
+  static SymInt Symbol(absl::string_view name);
+  // A symbol that equals nothing else.
+  static SymInt Unknown();
+
+  std::optional<int64_t> constant() const;
+  bool is_constant(int64_t value) const { return constant() == value; }
+
+  friend SymInt operator+(const SymInt& a, const SymInt& b);
+  friend SymInt operator-(const SymInt& a, const SymInt& b);
+  friend SymInt operator*(const SymInt& a, const SymInt& b);
+  friend bool operator==(const SymInt& a, const SymInt& b) { return a.terms_ == b.terms_; }
+  friend bool operator!=(const SymInt& a, const SymInt& b) { return !(a == b); }
+
+  // a / b where the division leaves no remainder whatever the symbols are (all but where they make
+  // b zero); nullopt where that is not plain to see.
+  static std::optional<SymInt> DivideExactly(const SymInt& a, const SymInt& b);
+
+  // The result of `name`(a, b) as a symbol of its own: equal operands give equal results.
+  static SymInt Opaque(absl::string_view name, const SymInt& a, const SymInt& b);
+
+  // "4*seq+past"; "0".
+  std::string ToString() const;
+
+ private:
+  // Sorted names, repeated for powers; empty for the constant term.
+  using Monomial = std::vector<std::string>;
+  // Without zero coefficients.
+  absl::btree_map<Monomial, int64_t> terms_;
+};
+
+SymInt Product(const std::vector<SymInt>& factors);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_GRAPH_SYMBOLIC_H_

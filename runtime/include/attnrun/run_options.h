@@ -1,0 +1,42 @@
+#ifndef ATTNRUN_RUN_OPTIONS_H_
+#define ATTNRUN_RUN_OPTIONS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+// What one node did in one run.
+struct ProfileEvent {
+  std::string node;
+  std::string op_type;
+  // "reference" where no kernel took the node.
+  std::string kernel;
+  // Since the start of the run.
+  absl::Duration start;
+  absl::Duration duration;
+  // Floating-point operations, 0 where the kernel does not count them.
+  int64_t flops = 0;
+};
+
+struct RunOptions {
+  // kDeadlineExceeded once passed; checked between nodes.
+  absl::Time deadline = absl::InfiniteFuture();
+  // kCancelled once true; checked between nodes. May be null.
+  const std::atomic<bool>* cancel = nullptr;
+  // Receives one event per node in the order of execution. May be null.
+  std::vector<ProfileEvent>* profile = nullptr;
+  // Called with the name of each value of the main graph as soon as it is computed. May be empty.
+  std::function<void(absl::string_view name, const Tensor& value)> observer;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_RUN_OPTIONS_H_

@@ -1,0 +1,117 @@
+#include "inputs.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status.h"
+#include "graph/type.h"
+
+namespace attnrun {
+namespace {
+
+ValueInfo Describe(const Value& value) {
+  return {value.name(), value.type().element, value.type().shape, value.constant() != nullptr};
+}
+
+// The extent that a symbol was first bound to, and by which input.
+struct Binding {
+  int64_t extent;
+  std::string input;
+};
+using Bindings = std::map<std::string, Binding>;
+
+absl::Status Mismatch(const ValueInfo& declared, const Tensor& tensor, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("input '", declared.name, "' expects ",
+                                                 TypeAndShape(declared), ", but found ",
+                                                 TypeAndShape(tensor), why));
+}
+
+absl::Status CheckTensor(const ValueInfo& declared, const Tensor& tensor, Bindings& bindings) {
+  if (declared.type != DataType::kUndefined && tensor.type() != declared.type) {
+    return Mismatch(declared, tensor, "");
+  }
+  if (!declared.shape.has_value()) return absl::OkStatus();
+  if (static_cast<size_t>(tensor.rank()) != declared.shape->size()) {
+    return Mismatch(declared, tensor,
+                    absl::StrCat(": rank ", tensor.rank(), " instead of ", declared.shape->size()));
+  }
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    const Dim& dim = (*declared.shape)[axis];
+    if (dim.is_fixed() && tensor.dim(axis) != dim.value) return Mismatch(declared, tensor, "");
+    if (dim.symbol.empty() || dim.is_fixed()) continue;
+    const auto [it, first] =
+        bindings.try_emplace(dim.symbol, Binding{tensor.dim(axis), declared.name});
+    if (first || it->second.extent == tensor.dim(axis)) continue;
+    return Mismatch(declared, tensor,
+                    absl::StrCat(": '", dim.symbol, "' is ", it->second.extent, " in input '",
+                                 it->second.input, "' but ", tensor.dim(axis), " here"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNames(const std::vector<ValueInfo>& declared, const TensorMap& given) {
+  const auto append = [](std::string* out, const ValueInfo& info) {
+    absl::StrAppend(out, "'", info.name, "'");
+  };
+  for (const auto& [name, tensor] : given) {
+    const auto named = [&name = name](const ValueInfo& info) { return info.name == name; };
+    if (std::any_of(declared.begin(), declared.end(), named)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("there is no input '", name,
+                                                   "'; the model's inputs are ",
+                                                   absl::StrJoin(declared, ", ", append)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<ValueInfo> DescribeInputs(const Graph& graph) {
+  std::vector<ValueInfo> inputs;
+  for (const Value* value : graph.inputs()) inputs.push_back(Describe(*value));
+  return inputs;
+}
+
+std::vector<ValueInfo> DescribeOutputs(const Graph& graph) {
+  std::vector<ValueInfo> outputs;
+  for (const Value* value : graph.outputs()) {
+    outputs.push_back(Describe(*value));
+    outputs.back().has_default = false;
+  }
+  return outputs;
+}
+
+absl::Status CheckTensorsOnly(const Graph& graph) {
+  for (const auto* values : {&graph.inputs(), &graph.outputs()}) {
+    for (const Value* value : *values) {
+      if (value->type().other.empty()) continue;
+      return absl::UnimplementedError(absl::StrCat(
+          "'", value->name(), "' is a ", value->type().other, "; only tensors are supported"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
+                                               const TensorMap& given) {
+  ATTNRUN_RETURN_IF_ERROR(CheckNames(declared, given));
+  std::vector<Tensor> ordered;
+  Bindings bindings;
+  for (const ValueInfo& info : declared) {
+    const auto it = given.find(info.name);
+    if (it == given.end() || !it->second.defined()) {
+      if (!info.has_default) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("input '", info.name, "' (", TypeAndShape(info), ") is missing"));
+      }
+      ordered.emplace_back();
+      continue;
+    }
+    ATTNRUN_RETURN_IF_ERROR(CheckTensor(info, it->second, bindings));
+    ATTNRUN_ASSIGN_OR_RETURN(ordered.emplace_back(), it->second.Dense());
+  }
+  return ordered;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,46 @@
+#include "attnrun/session.h"
+#include "core/status.h"
+#include "execution/support.h"
+#include "inputs.h"
+#include "loader/loader.h"
+
+namespace attnrun {
+namespace {
+
+void CountTensor(const Tensor& tensor, ModelInfo& info) {
+  info.parameters += tensor.num_elements();
+  info.parameter_bytes += static_cast<int64_t>(tensor.byte_size());
+}
+
+// Initializers and the tensors of Constant nodes, subgraphs included.
+void CountParameters(const Graph& graph, ModelInfo& info) {
+  for (const Value* value : graph.values()) {
+    if (value->constant() != nullptr) CountTensor(*value->constant(), info);
+  }
+  for (const Node* node : graph.nodes()) {
+    for (const auto& [name, attribute] : node->attributes()) {
+      if (const auto* tensor = std::get_if<Tensor>(&attribute)) CountTensor(*tensor, info);
+      if (const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute)) {
+        CountParameters(**subgraph, info);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ModelInfo> InspectModel(const std::string& path) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Model model, LoadModel(path));
+  ModelInfo info;
+  info.ir_version = model.ir_version;
+  info.producer = model.producer;
+  info.opsets = model.opsets;
+  info.inputs = DescribeInputs(*model.graph);
+  info.outputs = DescribeOutputs(*model.graph);
+  CountOps(*model.graph, info.op_counts);
+  CountParameters(*model.graph, info);
+  info.unsupported = FindUnsupported(*model.graph);
+  return info;
+}
+
+}  // namespace attnrun

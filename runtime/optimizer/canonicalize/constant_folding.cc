@@ -1,0 +1,98 @@
+#include "optimizer/canonicalize/constant_folding.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+#include "core/status.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+namespace {
+
+// A result may be this large, or as large as all the node's inputs together.
+constexpr size_t kMaxResultBytes = size_t{1} << 20;
+
+// Refuses what a folded tensor may not cost, before it is allocated.
+class BoundedAllocator final : public Allocator {
+ public:
+  explicit BoundedAllocator(size_t limit) : limit_(limit) {}
+  absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
+    if (bytes > limit_) return absl::ResourceExhaustedError("too large to fold");
+    return Heap().Allocate(bytes);
+  }
+
+ private:
+  const size_t limit_;
+};
+
+bool MayFold(const Graph& graph, const Node& node) {
+  static constexpr std::array<absl::string_view, 6> kRandom = {"RandomNormal",  "RandomNormalLike",
+                                                               "RandomUniform", "RandomUniformLike",
+                                                               "Bernoulli",     "Multinomial"};
+  if (std::find(kRandom.begin(), kRandom.end(), node.op_type()) != kRandom.end()) return false;
+  for (const auto& [name, attribute] : node.attributes()) {
+    if (std::holds_alternative<std::shared_ptr<Graph>>(attribute)) return false;
+  }
+  for (const Value* value : node.inputs()) {
+    if (value != nullptr && !value->is_constant()) return false;
+  }
+  // A graph output keeps its producer: the outputs of a model are not renamed.
+  return std::none_of(node.outputs().begin(), node.outputs().end(), [&](const Value* value) {
+    return value != nullptr && graph.IsOutput(value);
+  });
+}
+
+absl::StatusOr<std::vector<Tensor>> Compute(const Node& node) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(node));
+  std::vector<Tensor> inputs;
+  size_t limit = kMaxResultBytes;
+  for (const Value* value : node.inputs()) {
+    inputs.push_back(value == nullptr ? Tensor() : *value->constant());
+    limit += inputs.back().byte_size();
+  }
+  std::vector<Tensor> outputs(node.outputs().size());
+  BoundedAllocator allocator(limit);
+  OpContext context(inputs, absl::MakeSpan(outputs), allocator);
+  try {
+    ATTNRUN_RETURN_IF_ERROR(op->Reference(context));
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+  for (Tensor& output : outputs) {
+    if (output.defined()) {
+      ATTNRUN_ASSIGN_OR_RETURN(output, output.Dense());
+    }
+  }
+  return outputs;
+}
+
+absl::Status ReplaceByInitializers(Graph& graph, Node* node, std::vector<Tensor> results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value* old = node->output(i);
+    if (old == nullptr || old->consumers().empty()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(
+        Value * initializer,
+        graph.AddInitializer(graph.UniqueName(old->name()), std::move(results[i])));
+    graph.ReplaceUses(old, initializer);
+  }
+  graph.RemoveNode(node);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> FoldConstants(Graph& graph) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  int folded = 0;
+  for (Node* node : order) {
+    if (!MayFold(graph, *node)) continue;
+    absl::StatusOr<std::vector<Tensor>> results = Compute(*node);
+    if (!results.ok()) continue;
+    ATTNRUN_RETURN_IF_ERROR(ReplaceByInitializers(graph, node, *std::move(results)));
+    ++folded;
+  }
+  return folded;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,17 @@
+#ifndef ATTNRUN_OPTIMIZER_CANONICALIZE_CONSTANT_FOLDING_H_
+#define ATTNRUN_OPTIMIZER_CANONICALIZE_CONSTANT_FOLDING_H_
+
+#include "absl/status/statusor.h"
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// Computes nodes whose inputs are all constant, with the reference code, and makes their outputs
+// initializers. Left as they are: random operators, operators with subgraphs, nodes that fail (they
+// fail again where an error can name them), and results so much larger than their inputs that
+// keeping them would cost more memory than computing them.
+absl::StatusOr<int> FoldConstants(Graph& graph);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_CANONICALIZE_CONSTANT_FOLDING_H_

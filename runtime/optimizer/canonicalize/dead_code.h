@@ -1,0 +1,14 @@
+#ifndef ATTNRUN_OPTIMIZER_CANONICALIZE_DEAD_CODE_H_
+#define ATTNRUN_OPTIMIZER_CANONICALIZE_DEAD_CODE_H_
+
+#include "absl/status/statusor.h"
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// Removes nodes and initializers that no graph output depends on. Graph inputs stay.
+absl::StatusOr<int> RemoveDeadCode(Graph& graph);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_CANONICALIZE_DEAD_CODE_H_

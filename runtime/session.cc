@@ -1,0 +1,134 @@
+#include "attnrun/session.h"
+
+#include <algorithm>
+#include <semaphore>
+
+#include "absl/time/clock.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "execution/cpus.h"
+#include "execution/executor.h"
+#include "execution/plan.h"
+#include "execution/pool_allocator.h"
+#include "execution/support.h"
+#include "inputs.h"
+#include "loader/loader.h"
+#include "optimizer/optimizer.h"
+
+namespace attnrun {
+namespace {
+
+// Keeps callers x threads within the CPUs: waiting callers sleep.
+class Turnstile {
+ public:
+  explicit Turnstile(int places) : semaphore_(places) {}
+
+  absl::Status Enter(absl::Time deadline) {
+    if (deadline == absl::InfiniteFuture()) {
+      semaphore_.acquire();
+    } else if (!semaphore_.try_acquire_until(absl::ToChronoTime(deadline))) {
+      return absl::DeadlineExceededError("the run passed its deadline while it waited for others");
+    }
+    return absl::OkStatus();
+  }
+  void Leave() { semaphore_.release(); }
+
+ private:
+  std::counting_semaphore<> semaphore_;
+};
+
+}  // namespace
+
+class Session::Impl {
+ public:
+  Impl(Model model, int threads)
+      : model_(std::move(model)),
+        threads_(threads),
+        inputs_(DescribeInputs(*model_.graph)),
+        outputs_(DescribeOutputs(*model_.graph)),
+        allocator_(Allocator::Heap()),
+        turnstile_(std::max(1, UsableCpus() / threads)) {}
+
+  static absl::StatusOr<std::unique_ptr<Impl>> Make(Model model, const SessionOptions& options) {
+    ATTNRUN_RETURN_IF_ERROR(CheckTensorsOnly(*model.graph));
+    ATTNRUN_RETURN_IF_ERROR(CheckSupported(*model.graph));
+    const int threads = options.threads > 0 ? options.threads : UsableCpus();
+    auto impl = std::make_unique<Impl>(std::move(model), threads);
+    ATTNRUN_RETURN_IF_ERROR(impl->Prepare(options));
+    return impl;
+  }
+
+  absl::Status Prepare(const SessionOptions& options) {
+    if (options.engine == Engine::kOptimized) {
+      ATTNRUN_RETURN_IF_ERROR(
+          Optimize(*model_.graph, {options.disabled_passes, options.stop_after}));
+    }
+    SetNumThreads(threads_);
+    ATTNRUN_ASSIGN_OR_RETURN(plan_,
+                             Plan::Make(*model_.graph, options.engine != Engine::kReference));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
+    ATTNRUN_RETURN_IF_ERROR(turnstile_.Enter(options.deadline));
+    SetNumThreads(threads_);
+    std::vector<Tensor> results;
+    const absl::Status status = Execute(*plan_, ordered, options, allocator_, results);
+    turnstile_.Leave();
+    ATTNRUN_RETURN_IF_ERROR(status);
+    TensorMap outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      ATTNRUN_ASSIGN_OR_RETURN(outputs[outputs_[i].name], results[i].Dense());
+    }
+    return outputs;
+  }
+
+  const std::vector<ValueInfo>& inputs() const { return inputs_; }
+  const std::vector<ValueInfo>& outputs() const { return outputs_; }
+  const Graph& graph() const { return *model_.graph; }
+
+ private:
+  Model model_;
+  const int threads_;
+  const std::vector<ValueInfo> inputs_;
+  const std::vector<ValueInfo> outputs_;
+  PoolAllocator allocator_;
+  Turnstile turnstile_;
+  std::unique_ptr<Plan> plan_;
+};
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(Model model, LoadModel(path));
+  absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
+  if (!impl.ok()) return Annotate(impl.status(), path);
+  return Session(*std::move(impl));
+}
+
+absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const SessionOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(Model model, ParseModel(bytes));
+  ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
+  return Session(std::move(impl));
+}
+
+const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs(); }
+const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs(); }
+
+absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, const RunOptions& options) const {
+  return impl_->Run(inputs, options);
+}
+
+std::map<std::string, int64_t> Session::OpCounts() const {
+  std::map<std::string, int64_t> counts;
+  CountOps(impl_->graph(), counts);
+  return counts;
+}
+
+absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) { return ReadTensorProto(path); }
+
+}  // namespace attnrun
