@@ -87,6 +87,7 @@ class Session::Impl {
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
   const std::vector<ValueInfo>& outputs() const { return outputs_; }
   const Graph& graph() const { return *model_.graph; }
+  int threads() const { return threads_; }
 
  private:
   Model model_;
@@ -118,6 +119,8 @@ absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const Sessio
 
 const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs(); }
 const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs(); }
+
+int Session::threads() const { return impl_->threads(); }
 
 absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, const RunOptions& options) const {
   return impl_->Run(inputs, options);

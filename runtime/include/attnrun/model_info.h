@@ -51,6 +51,15 @@ struct UnsupportedOp {
   std::string reason;
 };
 
+// An operator that attnrun can run.
+struct SupportedOp {
+  // "" is ai.onnx.
+  std::string domain;
+  std::string op_type;
+  // The versions covered, each by the opset that introduced it, ascending.
+  std::vector<int> since;
+};
+
 // What a file says about itself.
 struct ModelInfo {
   int64_t ir_version = 0;

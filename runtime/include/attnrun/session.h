@@ -56,6 +56,9 @@ class Session {
   const std::vector<ValueInfo>& inputs() const;
   const std::vector<ValueInfo>& outputs() const;
 
+  // Threads that one run uses: SessionOptions::threads, or what its 0 stood for.
+  int threads() const;
+
   // Runs the model on one tensor per input without default. kInvalidArgument for an unknown or
   // missing name, a wrong element type, rank or extent, two extents for one symbolic dimension, and
   // what the operators refuse; kResourceExhausted, kDeadlineExceeded and kCancelled as their names
@@ -74,6 +77,12 @@ class Session {
 // What is in an .onnx file, without making it ready to run: models with operators that attnrun does
 // not cover are fine. Errors as Session::Load for files that break ONNX's rules.
 absl::StatusOr<ModelInfo> InspectModel(const std::string& path);
+
+// All operators that attnrun runs, by domain and name.
+std::vector<SupportedOp> SupportedOperators();
+
+// What SessionOptions::disabled_passes and stop_after may name, in the order in which they run.
+std::vector<std::string> OptimizerPasses();
 
 // Reads a serialized ONNX TensorProto (the .pb files of ONNX test data sets).
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
