@@ -15,7 +15,14 @@ HERE = Path(__file__).parent
 # The dictionary spans the whole set, so weights that recur in several exports are stored once.
 # Positions matter modulo 4: the payload is mostly float32.
 _FILTERS = [
-    {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 26, "lc": 3, "lp": 0, "pb": 2}
+    {
+        "id": lzma.FILTER_LZMA2,
+        "preset": 9 | lzma.PRESET_EXTREME,
+        "dict_size": 1 << 26,
+        "lc": 3,
+        "lp": 0,
+        "pb": 2,
+    }
 ]
 
 
@@ -32,13 +39,15 @@ def _files(manifest: dict[str, Any]) -> Iterator[str]:
 def pack(source: Path, target: Path) -> None:
     """Writes the files the manifest names; the same bytes for the same content."""
     manifest = json.loads((source / "manifest.json").read_text())
-    with lzma.open(target, "wb", filters=_FILTERS) as stream:
-        with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-            for name in _files(manifest):
-                entry = tarfile.TarInfo(f"tiny/{name}")
-                entry.size = (source / name).stat().st_size
-                with (source / name).open("rb") as content:
-                    archive.addfile(entry, content)
+    with (
+        lzma.open(target, "wb", filters=_FILTERS) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for name in _files(manifest):
+            entry = tarfile.TarInfo(f"tiny/{name}")
+            entry.size = (source / name).stat().st_size
+            with (source / name).open("rb") as content:
+                archive.addfile(entry, content)
 
 
 def write_table(manifest: dict[str, Any], target: Path) -> None:

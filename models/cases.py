@@ -44,8 +44,8 @@ def axes_of(name: str, overrides: Mapping[str, Axes]) -> Axes:
 
 
 def _valid_lengths(batch: int, length: int) -> Tensor:
-    """Row 0 is full, each further row loses a quarter of the length; at least 1 stays."""
-    return (length - torch.arange(batch) * max(1, length // 4)).clamp(min=1)
+    """Row 0 is full, each further row loses a sixth of the length; at least 1 stays."""
+    return (length - torch.arange(batch) * max(1, length // 6)).clamp(min=1)
 
 
 def _mask(batch: int, length: int) -> Tensor:
@@ -57,8 +57,16 @@ def _ids(shape: Sequence[int], pad: int, rng: torch.Generator) -> Tensor:
     return torch.where(_mask(*shape).bool(), ids, pad)
 
 
-def _positions(batch: int, length: int, past: int) -> Tensor:
-    return torch.arange(past, past + length).expand(batch, length).contiguous()
+def _input(name: str, shape: list[int], past: int, pad: int, rng: torch.Generator) -> Tensor:
+    if name.endswith("input_ids"):
+        return _ids(shape, pad, rng)
+    if name.endswith("mask"):
+        return _mask(*shape)
+    if name == "token_type_ids":
+        return torch.arange(shape[1]).ge((shape[1] + 1) // 2).long().repeat(shape[0], 1)
+    if name == "position_ids":
+        return torch.arange(past, past + shape[1]).repeat(shape[0], 1)
+    return coarse_normal(tuple(shape), 1.0, rng)
 
 
 def make_inputs(
@@ -68,21 +76,11 @@ def make_inputs(
     case: int,
     seed: str,
 ) -> dict[str, Tensor]:
-    """The inputs of stored case number `case`, in the order of `names`."""
+    """The inputs of stored case number `case`, in the order of `names`; padded on the right."""
     rng = seeded(f"{seed}/case{case}")
     sizes = dict(CASES[case], total=CASES[case]["past"] + CASES[case]["sequence"])
     inputs = {}
     for name in names:
         shape = [a if isinstance(a, int) else sizes[a] for a in axes_of(name, overrides)]
-        if name.endswith("input_ids"):
-            inputs[name] = _ids(shape, pad, rng)
-        elif name.endswith("mask"):
-            inputs[name] = _mask(*shape)
-        elif name == "token_type_ids":
-            inputs[name] = torch.arange(shape[1]).ge((shape[1] + 1) // 2).long().repeat(shape[0], 1)
-        elif name == "position_ids":
-            inputs[name] = _positions(*shape, past=sizes["past"])
-        else:
-            inputs[name] = coarse_normal(tuple(shape), 1.0, rng)
+        inputs[name] = _input(name, shape, sizes["past"], pad, rng)
     return inputs
-

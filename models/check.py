@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,22 +40,28 @@ def _options() -> onnxruntime.SessionOptions:
     return options
 
 
+def _run_all(
+    session: onnxruntime.InferenceSession | ReferenceEvaluator,
+    known: Container[str],
+    feeds: Sequence[Arrays],
+    names: Sequence[str],
+) -> list[Arrays]:
+    """Every case; an input that the exporter dropped is not fed."""
+    results: list[Arrays] = []
+    for feed in feeds:
+        values = session.run(names, {k: v for k, v in feed.items() if k in known})
+        results.append(dict(zip(names, values, strict=True)))
+    return results
+
+
 def _onnxruntime(path: Path, feeds: Sequence[Arrays], names: Sequence[str]) -> list[Arrays]:
     session = onnxruntime.InferenceSession(path, _options(), providers=["CPUExecutionProvider"])
-    known = {i.name for i in session.get_inputs()}
-    return [
-        dict(zip(names, session.run(names, {k: v for k, v in feed.items() if k in known})))
-        for feed in feeds
-    ]
+    return _run_all(session, [i.name for i in session.get_inputs()], feeds, names)
 
 
 def _reference(path: Path, feeds: Sequence[Arrays], names: Sequence[str]) -> list[Arrays]:
     session = ReferenceEvaluator(onnx.load(path))
-    known = set(session.input_names)
-    return [
-        dict(zip(names, session.run(names, {k: v for k, v in feed.items() if k in known})))
-        for feed in feeds
-    ]
+    return _run_all(session, session.input_names, feeds, names)
 
 
 def first_line(error: Exception) -> str:
@@ -65,7 +71,9 @@ def first_line(error: Exception) -> str:
     return re.sub(r"/\S*/(?=[\w.-])", "", text)[:240]
 
 
-def verdicts(path: Path, feeds: Sequence[Arrays], expected: Sequence[Arrays], dtype: str) -> dict[str, str]:
+def verdicts(
+    path: Path, feeds: Sequence[Arrays], expected: Sequence[Arrays], dtype: str
+) -> dict[str, str]:
     """What each runtime says about `path`: "ok", a difference, or an error. One ok suffices."""
     names = list(expected[0])
     said = {}
@@ -75,7 +83,9 @@ def verdicts(path: Path, feeds: Sequence[Arrays], expected: Sequence[Arrays], dt
         except Exception as error:  # The runtimes raise many types; all are recorded.
             said[runtime] = first_line(error)
             continue
-        gaps = [difference(e, r) / tolerance(dtype, e) for e, r in zip(expected, results)]
+        gaps = [
+            difference(e, r) / tolerance(dtype, e) for e, r in zip(expected, results, strict=True)
+        ]
         said[runtime] = "ok" if max(gaps) <= 1 else f"off by {max(gaps):.2g} x tolerance"
         if max(gaps) <= 1:
             break

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import onnx
 import torch
@@ -43,11 +44,11 @@ class Flat(nn.Module):
         self.outputs = tuple(outputs)
         self.has_past = any(name.startswith("past_key_values") for name in inputs)
 
-    def _arguments(self, tensors: Sequence[Tensor]) -> dict[str, object]:
-        named: dict[str, object] = dict(zip(self.inputs, tensors, strict=True))
+    def _arguments(self, tensors: Sequence[Tensor]) -> dict[str, Any]:
+        named: dict[str, Any] = dict(zip(self.inputs, tensors, strict=True))
         if self.has_past:
             past = [named.pop(n) for n in self.inputs if n.startswith("past_key_values")]
-            named["past_key_values"] = DynamicCache(list(zip(past[::2], past[1::2])))
+            named["past_key_values"] = DynamicCache(list(zip(past[::2], past[1::2], strict=True)))
         return named
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -81,12 +82,20 @@ def _drop_traces(path: Path) -> None:
 
 
 def export(
-    flat: Flat, inputs: Mapping[str, Tensor], axes: Mapping[str, Axes], exporter: Exporter, path: Path
+    flat: nn.Module,
+    outputs: Sequence[str],
+    inputs: Mapping[str, Tensor],
+    axes: Mapping[str, Axes],
+    exporter: Exporter,
+    path: Path,
 ) -> None:
     """Writes `flat` to `path`; raises whatever the exporter raises."""
     dynamic = {name: _dynamic(axes[name]) for name in inputs}
     if exporter.dynamo:
-        shapes = {"dynamic_shapes": {"tensors": tuple(dynamic.values())}, "external_data": False}
+        shapes: dict[str, Any] = {
+            "dynamic_shapes": {"tensors": tuple(dynamic.values())},
+            "external_data": False,
+        }
     else:
         shapes = {"dynamic_axes": {name: dims for name, dims in dynamic.items() if dims}}
     with _quiet(), torch.no_grad():
@@ -97,7 +106,7 @@ def export(
             dynamo=exporter.dynamo,
             opset_version=exporter.opset,
             input_names=list(inputs),
-            output_names=list(flat.outputs),
+            output_names=list(outputs),
             verbose=False,
             **shapes,
         )

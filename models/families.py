@@ -2,137 +2,212 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-import transformers
-from torch import nn
+from models.cases import HIDDEN, IMAGE
+from models.family import (
+    HEADS,
+    LAYERS,
+    STATES,
+    Family,
+    encoder_decoder,
+    half,
+    left_padded,
+    with_past,
+)
 
-from models.cases import HIDDEN, IMAGE, VOCABULARY, Axes
-
-LAYERS = 2
-HEADS = 4
 KV_HEADS = 2
 
 IDS = ("input_ids", "attention_mask")
 TYPED = (*IDS, "token_type_ids")
-STATES = ("last_hidden_state",)
 POOLED = (*STATES, "pooler_output")
 LOGITS = ("logits",)
 
 
-@dataclass(frozen=True)
-class Family:
-    """One tiny model. `config` overrides the shared tiny sizes; `part` picks a submodule."""
-
-    name: str
-    model: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    config: Mapping[str, Any] = field(default_factory=dict)
-    part: Callable[[nn.Module], nn.Module] = lambda model: model
-    self_attention: int = LAYERS
-    cross_attention: int = 0
-    axes: Mapping[str, Axes] = field(default_factory=dict)
-    attention: tuple[str, ...] = ("eager", "sdpa")
-    dtype: torch.dtype = torch.float32
-
-    def build(self, attention: str) -> nn.Module:
-        """The model in inference mode, with its own default initialisation."""
-        model_class = getattr(transformers, self.model)
-        config = model_class.config_class(**{**_TINY, **self.config})
-        config._attn_implementation = attention
-        return model_class(config).eval()
-
-    @property
-    def dtype_name(self) -> str:
-        return str(self.dtype).removeprefix("torch.")
-
-    @property
-    def gain(self) -> float:
-        """Halves keep 11 bits: gentler projections leave the tolerance room for any summation."""
-        return 0.5 if self.dtype == torch.float16 else 1.0
-
-    @property
-    def weights_seed(self) -> str:
-        """Variants of a model (its halves, fp16, with a past) share their weights."""
-        return self.name.partition("-")[0]
-
-    @property
-    def pad(self) -> int:
-        return self.config.get("pad_token_id", _TINY["pad_token_id"])
+def _decoder(name: str, model: str, **config: Any) -> Family:
+    return Family(name, model, IDS, LOGITS, config)
 
 
-_TINY: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": HIDDEN,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "intermediate_size": 48,
-    "max_position_embeddings": 40,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-    "pad_token_id": 0,
+_GROUPED = {"num_key_value_heads": KV_HEADS}
+_WINDOWED = {
+    **_GROUPED,
+    "sliding_window": 5,
+    "layer_types": ["sliding_attention", "full_attention"],
 }
-
-_PAST_INPUTS = tuple(f"past_key_values.{i}.{kv}" for i in range(LAYERS) for kv in ("key", "value"))
-_PRESENT_OUTPUTS = tuple(f"present.{i}.{kv}" for i in range(LAYERS) for kv in ("key", "value"))
-
-
-def _with_past(base: Family, kv_heads: int, head_size: int) -> Family:
-    """`base` as a decoding step: past keys and values in, present ones out."""
-    past_axes = dict.fromkeys(_PAST_INPUTS, ("batch", kv_heads, "past", head_size))
-    return replace(
-        base,
-        name=f"{base.name}-past",
-        inputs=("input_ids", "attention_mask", "position_ids", *_PAST_INPUTS),
-        outputs=(*base.outputs, *_PRESENT_OUTPUTS),
-        axes={"attention_mask": ("batch", "total"), **past_axes},
-    )
-
-
-def _half(base: Family) -> Family:
-    return replace(base, name=f"{base.name}-fp16", dtype=torch.float16)
-
-
-def _encoder_decoder(base: Family, source: str) -> tuple[Family, ...]:
-    """The whole model, its encoder alone and its decoder alone, as exporters split them."""
-    is_text = source == "input_ids"
-    mask = ("attention_mask",) if is_text else ()
-    encoder = replace(
-        base,
-        name=f"{base.name}-encoder",
-        part=lambda model: model.get_encoder(),
-        inputs=(source, *mask),
-        outputs=STATES,
-        cross_attention=0,
-        self_attention=LAYERS,
-    )
-    decoder = replace(
-        base,
-        name=f"{base.name}-decoder",
-        part=lambda model: model.get_decoder(),
-        inputs=("input_ids", "encoder_hidden_states", *(("encoder_attention_mask",) if mask else ())),
-        outputs=STATES,
-        self_attention=LAYERS,
-    )
-    return (base, encoder, decoder)
-
+_WIDE_HEADS = {"head_dim": 16}
+_PATCHES = {"image_size": IMAGE, "patch_size": 8}
+_SOUND = {
+    "conv_dim": [16, 16],
+    "conv_kernel": [8, 4],
+    "conv_stride": [4, 2],
+    "num_feat_extract_layers": 2,
+    "num_conv_pos_embeddings": 4,
+    "num_conv_pos_embedding_groups": 2,
+}
+_TWO_STACKS = {
+    "d_model": HIDDEN,
+    "decoder_start_token_id": 1,
+    **{
+        f"{side}_{key}": value
+        for side in ("encoder", "decoder")
+        for key, value in (("layers", LAYERS), ("attention_heads", HEADS), ("ffn_dim", 48))
+    },
+}
+_IDS_BOTH = (*IDS, "decoder_input_ids")
+_STATES_BOTH = (*STATES, "encoder_last_hidden_state")
 
 BERT = Family("bert", "BertModel", TYPED, POOLED)
-LLAMA = Family("llama", "LlamaForCausalLM", IDS, LOGITS, {"num_key_value_heads": KV_HEADS})
-VIT = Family(
-    "vit", "ViTModel", ("pixel_values",), POOLED, {"image_size": IMAGE, "patch_size": 8}
+GPT2 = _decoder("gpt2", "GPT2LMHeadModel")
+LLAMA = _decoder("llama", "LlamaForCausalLM", **_GROUPED)
+QWEN3 = _decoder("qwen3", "Qwen3ForCausalLM", **_GROUPED, **_WIDE_HEADS)
+VIT = Family("vit", "ViTModel", ("pixel_values",), POOLED, _PATCHES)
+
+ENCODERS = (
+    BERT,
+    half(BERT),
+    Family("distilbert", "DistilBertModel", IDS, STATES, {"hidden_dim": 48}),
+    Family("roberta", "RobertaModel", IDS, POOLED, {"pad_token_id": 1}),
+    Family("albert", "AlbertModel", TYPED, POOLED, {"embedding_size": 16}),
+    Family("electra", "ElectraModel", TYPED, STATES, {"embedding_size": 16}),
+    Family(
+        "deberta-v2",
+        "DebertaV2Model",
+        TYPED,
+        STATES,
+        {
+            "relative_attention": True,
+            "pos_att_type": ["p2c", "c2p"],
+            "position_buckets": 8,
+            "share_att_key": True,
+            "norm_rel_ebd": "layer_norm",
+            "position_biased_input": False,
+            "type_vocab_size": 2,
+        },
+    ),
+    Family("mpnet", "MPNetModel", IDS, POOLED, {"pad_token_id": 1}),
+    Family("xlm-r", "XLMRobertaModel", IDS, POOLED, {"pad_token_id": 1}),
+    Family(
+        "modernbert",
+        "ModernBertModel",
+        IDS,
+        STATES,
+        {
+            "local_attention": 8,
+            "cls_token_id": 1,
+            "sep_token_id": 2,
+            "layer_types": ["full_attention", "sliding_attention"],
+        },
+    ),
 )
 
-FAMILIES: tuple[Family, ...] = (
-    BERT,
-    _half(BERT),
+DECODERS = (
+    GPT2,
+    with_past(GPT2, HEADS, HIDDEN // HEADS),
+    _decoder("gpt-neox", "GPTNeoXForCausalLM", rotary_pct=0.5),
+    _decoder("opt", "OPTForCausalLM", ffn_dim=48, word_embed_proj_dim=HIDDEN, pad_token_id=1),
     LLAMA,
-    _with_past(LLAMA, KV_HEADS, HIDDEN // HEADS),
-    _half(LLAMA),
-    VIT,
-    _half(VIT),
+    with_past(LLAMA, KV_HEADS, HIDDEN // HEADS),
+    half(LLAMA),
+    left_padded(LLAMA, "eager"),
+    left_padded(LLAMA, "sdpa"),
+    _decoder("mistral", "MistralForCausalLM", **_GROUPED, sliding_window=5),
+    _decoder("qwen2", "Qwen2ForCausalLM", **_GROUPED),
+    QWEN3,
+    with_past(QWEN3, KV_HEADS, 16),
+    _decoder("gemma", "GemmaForCausalLM", num_key_value_heads=1, **_WIDE_HEADS),
+    _decoder("gemma2", "Gemma2ForCausalLM", **_WINDOWED, **_WIDE_HEADS, query_pre_attn_scalar=16),
+    _decoder("gemma3", "Gemma3ForCausalLM", **_WINDOWED, **_WIDE_HEADS, query_pre_attn_scalar=16),
+    _decoder("phi3", "Phi3ForCausalLM", **_GROUPED),
 )
+
+ENCODER_DECODERS = (
+    *encoder_decoder(
+        Family(
+            "t5",
+            "T5Model",
+            _IDS_BOTH,
+            _STATES_BOTH,
+            {
+                "d_model": HIDDEN,
+                "d_kv": 8,
+                "d_ff": 48,
+                "num_layers": LAYERS,
+                "num_heads": HEADS,
+                "relative_attention_num_buckets": 8,
+                "relative_attention_max_distance": 16,
+            },
+            gain=0.5,
+        )
+    ),
+    *encoder_decoder(Family("bart", "BartModel", _IDS_BOTH, _STATES_BOTH, _TWO_STACKS)),
+    *encoder_decoder(
+        Family(
+            "marian",
+            "MarianModel",
+            _IDS_BOTH,
+            _STATES_BOTH,
+            {**_TWO_STACKS, "scale_embedding": True},
+            gain=0.5,
+        )
+    ),
+    *encoder_decoder(
+        Family(
+            "whisper",
+            "WhisperModel",
+            ("input_features", "decoder_input_ids"),
+            _STATES_BOTH,
+            {
+                **_TWO_STACKS,
+                "num_mel_bins": 8,
+                "max_source_positions": 12,
+                "max_target_positions": 40,
+            },
+        )
+    ),
+)
+
+VISION_AND_SOUND = (
+    VIT,
+    half(VIT),
+    Family("deit", "DeiTModel", ("pixel_values",), POOLED, _PATCHES),
+    Family(
+        "swin",
+        "SwinModel",
+        ("pixel_values",),
+        POOLED,
+        {
+            "image_size": IMAGE,
+            "patch_size": 4,
+            "embed_dim": 16,
+            "depths": [2, 2],
+            "num_attention_heads": [2, 4],
+            "window_size": 4,
+        },
+        self_attention=4,
+    ),
+    Family(
+        "clip-text",
+        "CLIPTextModelWithProjection",
+        IDS,
+        ("text_embeds", *STATES),
+        {"projection_dim": 16},
+    ),
+    Family(
+        "clip-vision",
+        "CLIPVisionModelWithProjection",
+        ("pixel_values",),
+        ("image_embeds", *STATES),
+        {**_PATCHES, "projection_dim": 16},
+    ),
+    Family("wav2vec2", "Wav2Vec2Model", ("input_values",), STATES, _SOUND),
+    Family(
+        "wav2vec2-masked",
+        "Wav2Vec2Model",
+        ("input_values", "attention_mask"),
+        STATES,
+        {**_SOUND, "feat_extract_norm": "layer", "do_stable_layer_norm": True},
+        axes={"attention_mask": ("batch", "samples")},
+    ),
+)
+
+FAMILIES: tuple[Family, ...] = (*ENCODERS, *DECODERS, *ENCODER_DECODERS, *VISION_AND_SOUND)

@@ -39,8 +39,8 @@ def _std(module: nn.Module, weight: Tensor, gain: float) -> float:
 
 def _redrawn(module: nn.Module, old: Tensor, gain: float, rng: torch.Generator) -> Tensor:
     if old.dim() < 2:
-        # Biases (near 0) and norm gains (0 or 1 by the family's convention) keep their meaning.
-        return old.mul(16).round().div(16) + coarse_normal(old.shape, 0.25, rng)
+        # Gains of 1 stay near 1; biases, and gains that a family counts from 0, stay near 0.
+        return coarse_normal(old.shape, 0.25, rng) + float(old.eq(1).all())
     return coarse_normal(old.shape, _std(module, old, gain), rng)
 
 
