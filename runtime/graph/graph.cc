@@ -89,14 +89,23 @@ absl::StatusOr<Value*> Graph::AddCapture(std::string name, Value* outer) {
 
 void Graph::SetDefault(Value* input, Tensor data) { input->constant_ = std::move(data); }
 
+absl::Status Graph::CheckFree(absl::Span<const std::string> names) const {
+  absl::flat_hash_set<absl::string_view> seen;
+  for (const std::string& name : names) {
+    if (name.empty() || (!values_.contains(name) && seen.insert(name).second)) continue;
+    return absl::AlreadyExistsError(absl::StrCat("the name '", name, "' is defined twice"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec, absl::Span<const std::string> outputs) {
+  ATTNRUN_RETURN_IF_ERROR(CheckFree(outputs));
   auto node = std::make_unique<Node>();
   const int64_t number = next_node_name_++;
   node->name_ = spec.name.empty() ? absl::StrCat(spec.op_type, "_", number) : std::move(spec.name);
   node->op_type_ = std::move(spec.op_type);
   node->domain_ = std::move(spec.domain);
   node->opset_ = spec.opset;
-  node->attributes_ = std::move(spec.attributes);
   for (const std::string& output : outputs) {
     Value* value = nullptr;
     if (!output.empty()) {
@@ -107,20 +116,27 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec, absl::Span<const std::string
     node->outputs_.push_back(value);
   }
   node->inputs_ = std::move(spec.inputs);
-  for (const auto& [name, attribute] : node->attributes_) {
-    const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
-    if (subgraph == nullptr) continue;
-    for (const Value* capture : (*subgraph)->captures()) {
-      node->implicit_inputs_.push_back(capture->outer());
-    }
+  for (Value* value : node->inputs_) {
+    if (value != nullptr) value->consumers_.push_back(node.get());
   }
-  for (const auto* slots : {&node->inputs_, &node->implicit_inputs_}) {
-    for (Value* value : *slots) {
-      if (value != nullptr) value->consumers_.push_back(node.get());
+  for (auto& [name, attribute] : spec.attributes) {
+    if (auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute)) {
+      AttachSubgraph(node.get(), name, std::move(*subgraph));
+    } else {
+      node->attributes_.insert_or_assign(name, std::move(attribute));
     }
   }
   nodes_.push_back(std::move(node));
   return nodes_.back().get();
+}
+
+void Graph::AttachSubgraph(Node* node, const std::string& attribute,
+                           std::shared_ptr<Graph> subgraph) {
+  for (const Value* capture : subgraph->captures_) {
+    node->implicit_inputs_.push_back(capture->outer_);
+    capture->outer_->consumers_.push_back(node);
+  }
+  node->attributes_.insert_or_assign(attribute, std::move(subgraph));
 }
 
 std::string Graph::UniqueName(absl::string_view hint) const {

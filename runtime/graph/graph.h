@@ -139,6 +139,9 @@ class Graph {
   // `outputs`: names; an empty one leaves that output out. Captures of the subgraphs among the
   // attributes become implicit inputs.
   absl::StatusOr<Node*> AddNode(NodeSpec spec, absl::Span<const std::string> outputs);
+  // Makes a graph an attribute of a node of this graph, which has none of that name; its captures
+  // become implicit inputs.
+  void AttachSubgraph(Node* node, const std::string& attribute, std::shared_ptr<Graph> subgraph);
   void AddOutput(Value* value) { outputs_.push_back(value); }
 
   // For rewrites. A name not yet in use, `hint` or hint_1, hint_2, ...
@@ -159,6 +162,8 @@ class Graph {
 
  private:
   absl::StatusOr<Value*> NewValue(std::string name);
+  // kAlreadyExists if one of the names is in use or occurs twice; empty ones do not count.
+  absl::Status CheckFree(absl::Span<const std::string> names) const;
 
   std::string name_;
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -1,0 +1,30 @@
+#ifndef ATTNRUN_LOADER_EXTERNAL_DATA_H_
+#define ATTNRUN_LOADER_EXTERNAL_DATA_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "loader/mapped_file.h"
+
+namespace attnrun {
+
+// The files beside a model that hold tensors' elements (ONNX external data), each mapped once.
+class ExternalData {
+ public:
+  explicit ExternalData(std::string model_path) : model_path_(std::move(model_path)) {}
+
+  // `location` is relative to the folder of the model's path, or, where that has no such file, to
+  // the folder of the file that the model's path links to. kInvalidArgument if it is absolute or,
+  // symbolic links resolved, lies in neither folder; kNotFound if there is no such file.
+  absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& location);
+
+ private:
+  const std::string model_path_;
+  absl::flat_hash_map<std::string, std::shared_ptr<const MappedFile>> files_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_LOADER_EXTERNAL_DATA_H_

@@ -1,0 +1,57 @@
+#ifndef ATTNRUN_LOADER_FUNCTIONS_H_
+#define ATTNRUN_LOADER_FUNCTIONS_H_
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "loader/scope.h"
+#include "onnx.pb.h"
+
+namespace attnrun {
+
+// "" for "ai.onnx", which is another name of the same domain.
+std::string NormalizeDomain(const std::string& domain);
+
+// The version by domain of a list of imports; the highest where a domain is imported twice.
+absl::StatusOr<std::map<std::string, int>> ReadOpsets(
+    const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
+
+// The opset of `domain` that a function's body or the main graph imports. What a body does not
+// import it takes from the model; com.microsoft, which has version 1 only, need not be imported.
+absl::StatusOr<int> FindOpset(const Frame& frame, const std::string& domain);
+
+// "function 'pkg.Gelu'".
+std::string Describe(const onnx::FunctionProto& function);
+
+// The model-local functions (ONNX FunctionProto) by domain, name and overload.
+class FunctionTable {
+ public:
+  // kInvalidArgument if a function is defined twice.
+  absl::Status Add(const google::protobuf::RepeatedPtrField<onnx::FunctionProto>& functions);
+
+  // The function that a node calls, or null if it applies an operator.
+  const onnx::FunctionProto* Find(const onnx::NodeProto& node) const;
+  bool empty() const { return functions_.empty(); }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;
+  absl::flat_hash_map<Key, const onnx::FunctionProto*> functions_;
+};
+
+// The frame and the names of a body that stands for `call`; `prefix` goes before the names within.
+// kInvalidArgument if the function is already being inlined, or the call passes more inputs,
+// outputs or attributes than it declares.
+absl::StatusOr<Frame> EnterFunction(const onnx::FunctionProto& function,
+                                    const onnx::NodeProto& call, Scope& caller, std::string prefix);
+
+// The formal inputs of a call, each with what it is called where the call stands ("": left out).
+absl::StatusOr<absl::flat_hash_map<std::string, std::string>> BindInputs(
+    const onnx::FunctionProto& function, const onnx::NodeProto& call);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_LOADER_FUNCTIONS_H_

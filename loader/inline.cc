@@ -1,0 +1,93 @@
+// The part of GraphReader that replaces calls of model-local functions.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "loader/graph_reader.h"
+#include "loader/skeleton.h"
+
+namespace attnrun {
+namespace {
+
+// Functions that call each other can describe 2^n nodes in n lines.
+constexpr int64_t kMaxInlinedNodes = 1'000'000;
+
+}  // namespace
+
+std::string GraphReader::InventName(const std::string& hint) const {
+  std::string name = graph_->UniqueName(hint);
+  for (int64_t i = 1; reserved_names_.contains(name); ++i) {
+    name = graph_->UniqueName(absl::StrCat(hint, ":", i));
+  }
+  return name;
+}
+
+absl::StatusOr<Scope*> GraphReader::EnterBody(const onnx::FunctionProto& function,
+                                              const onnx::NodeProto& call, Scope& caller) {
+  const std::string prefix =
+      absl::StrCat(context_.node_names.Unique(
+                       call.name().empty() ? "" : absl::StrCat(caller.frame->prefix, call.name()),
+                       absl::StrCat(caller.frame->prefix, call.op_type())),
+                   "/");
+  ATTNRUN_ASSIGN_OR_RETURN(Frame frame, EnterFunction(function, call, caller, prefix));
+  if (caller.nesting >= kMaxNesting) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("subgraphs and function calls are nested more than ", kMaxNesting, " deep"));
+  }
+  frames_.push_back(std::move(frame));
+  Scope& body = bodies_.emplace_back();
+  body.graph = graph_.get();
+  body.frame = &frames_.back();
+  body.caller = &caller;
+  body.nesting = caller.nesting + 1;
+  ATTNRUN_ASSIGN_OR_RETURN(body.formal_inputs, BindInputs(function, call));
+  return &body;
+}
+
+absl::Status GraphReader::Inline(const onnx::FunctionProto& function, const onnx::NodeProto& call,
+                                 Scope& caller) {
+  context_.inlined_nodes += function.node_size() + 1;
+  if (context_.inlined_nodes > kMaxInlinedNodes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model's functions expand to more than ", kMaxInlinedNodes, " nodes"));
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(Scope* const body, EnterBody(function, call, caller));
+  ATTNRUN_ASSIGN_OR_RETURN(
+      const std::vector<std::string> names,
+      OutputNames(call, caller, absl::StrCat("a call of ", attnrun::Describe(function))));
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].empty()) body->output_names.try_emplace(function.output(i), names[i]);
+  }
+  ATTNRUN_RETURN_IF_ERROR(
+      Annotate(DeclareNodes(function.node(), *body), attnrun::Describe(function)));
+  return BindOutputs(function, call, names, *body);
+}
+
+absl::Status GraphReader::BindOutputs(const onnx::FunctionProto& function,
+                                      const onnx::NodeProto& call,
+                                      const std::vector<std::string>& names, Scope& body) {
+  Scope& caller = *body.caller;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) continue;
+    std::string formal = function.output(i);
+    const bool computed = body.values.contains(formal);
+    if (!computed && !body.formal_inputs.contains(formal)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(attnrun::Describe(function), " never computes its output '", formal, "'"));
+    }
+    // An output that is an input, or another output once more, needs a value of its own.
+    if (!computed || body.values[formal]->name() != names[i]) {
+      onnx::NodeProto& copy = copies_.emplace_back();
+      copy.set_op_type("Identity");
+      copy.add_input(formal);
+      formal = absl::StrCat("output ", i);
+      copy.add_output(formal);
+      body.output_names[formal] = names[i];
+      ATTNRUN_RETURN_IF_ERROR(DeclareNode(copy, body));
+    }
+    caller.values[call.output(i)] = body.values[formal];
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun

@@ -1,0 +1,132 @@
+#include "loader/loader.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "loader/external_data.h"
+#include "loader/graph_reader.h"
+#include "loader/mapped_file.h"
+#include "loader/skeleton.h"
+#include "loader/tensor_reader.h"
+#include "onnx.pb.h"
+
+namespace attnrun {
+namespace {
+
+constexpr int64_t kOldestIrVersion = 3;
+constexpr int64_t kNewestIrVersion = 14;
+
+absl::Status CheckLooksBinary(absl::string_view bytes) {
+  if (bytes.empty()) return absl::DataLossError("it is empty");
+  if (absl::StartsWith(bytes, "version https://git-lfs")) {
+    return absl::DataLossError("it is a Git LFS pointer; the file it stands for is not here");
+  }
+  const absl::string_view head = bytes.substr(0, 64);
+  const auto is_text = [](unsigned char c) {
+    return absl::ascii_isprint(c) || absl::ascii_isspace(c);
+  };
+  // A model begins with the tag of its IR version, which is the control character 8.
+  if (std::all_of(head.begin(), head.end(), is_text)) return absl::DataLossError("it is text");
+  return absl::OkStatus();
+}
+
+// Parses without the library's default limit on depth, which is less than kMaxNesting needs.
+template <typename Proto>
+absl::Status Parse(absl::string_view bytes, RootMessage root, Proto& proto) {
+  ATTNRUN_RETURN_IF_ERROR(CheckLooksBinary(bytes));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::string skeleton, MakeSkeleton(bytes, root));
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(skeleton.data()),
+                                                static_cast<int>(skeleton.size()));
+  // A subgraph is a graph within an attribute within a node; types nest within values.
+  stream.SetRecursionLimit(3 * kMaxNesting + 100);
+  if (proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage()) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError("its messages do not follow ONNX's schema, or are nested too deep");
+}
+
+absl::Status CheckModel(const onnx::ModelProto& proto) {
+  if (!proto.has_graph()) {
+    return absl::InvalidArgumentError("expected a model with a graph, but it has none");
+  }
+  if (!proto.has_ir_version()) {
+    return absl::InvalidArgumentError(
+        "expected a model that states its IR version, but found none");
+  }
+  if (proto.ir_version() < kOldestIrVersion || proto.ir_version() > kNewestIrVersion) {
+    return absl::UnimplementedError(absl::StrCat("expected IR version ", kOldestIrVersion, " to ",
+                                                 kNewestIrVersion, ", but found ",
+                                                 proto.ir_version()));
+  }
+  if (proto.opset_import().empty()) {
+    return absl::InvalidArgumentError("the model imports no opset");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Model> Read(const TensorSource& source) {
+  onnx::ModelProto proto;
+  ATTNRUN_RETURN_IF_ERROR(Parse(source.bytes, RootMessage::kModel, proto));
+  ATTNRUN_RETURN_IF_ERROR(CheckModel(proto));
+  Frame frame;
+  ATTNRUN_ASSIGN_OR_RETURN(frame.opsets, ReadOpsets(proto.opset_import()));
+  ModelContext context;
+  context.source = source;
+  context.ir_version = proto.ir_version();
+  ATTNRUN_RETURN_IF_ERROR(context.functions.Add(proto.functions()));
+  context.node_names.Reserve(proto.graph());
+  Model model;
+  ATTNRUN_ASSIGN_OR_RETURN(model.graph, GraphReader(context, proto.graph(), frame, nullptr).Read());
+  model.ir_version = proto.ir_version();
+  model.producer = std::string(absl::StripAsciiWhitespace(
+      absl::StrCat(proto.producer_name(), " ", proto.producer_version())));
+  model.opsets = std::move(frame.opsets);
+  return model;
+}
+
+// Puts the name of the file before a message; kDataLoss, which says that the bytes are not of the
+// kind expected, becomes kInvalidArgument.
+absl::Status Locate(const absl::Status& status, absl::string_view path, absl::string_view kind) {
+  if (status.code() != absl::StatusCode::kDataLoss) return Annotate(status, path);
+  return absl::InvalidArgumentError(absl::StrCat(path, " is not ", kind, ": ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<Model> LoadModel(const std::string& path) {
+  absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
+  if (!file.ok()) return Annotate(file.status(), path);
+  ExternalData external(path);
+  absl::StatusOr<Model> model = Read({(*file)->bytes(), *file, &external});
+  if (!model.ok()) return Locate(model.status(), path, "an ONNX model");
+  return model;
+}
+
+absl::StatusOr<Model> ParseModel(absl::string_view bytes) {
+  absl::StatusOr<Model> model = Read({bytes, nullptr, nullptr});
+  if (!model.ok()) return Locate(model.status(), "the model", "an ONNX model");
+  return model;
+}
+
+absl::StatusOr<Tensor> ReadTensorProto(const std::string& path) {
+  absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
+  if (!file.ok()) return Annotate(file.status(), path);
+  ExternalData external(path);
+  const TensorSource source = {(*file)->bytes(), *file, &external};
+  onnx::TensorProto proto;
+  absl::Status status = Parse(source.bytes, RootMessage::kTensor, proto);
+  if (!status.ok()) return Locate(status, path, "an ONNX tensor");
+  absl::StatusOr<Tensor> tensor = ReadTensor(proto, source);
+  if (!tensor.ok()) return Annotate(tensor.status(), path);
+  return tensor;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,35 @@
+#ifndef ATTNRUN_LOADER_MAPPED_FILE_H_
+#define ATTNRUN_LOADER_MAPPED_FILE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace attnrun {
+
+// The bytes of a regular file, mapped read-only and private; unmapped on destruction. The file must
+// not be changed meanwhile.
+class MappedFile {
+ public:
+  // kNotFound if there is no such file, kPermissionDenied if it may not be read, kInvalidArgument
+  // if it is no regular file. The message does not name the path.
+  static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
+
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  absl::string_view bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile(const char* data, size_t size) : data_(data), size_(size) {}
+
+  const char* data_;
+  size_t size_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_LOADER_MAPPED_FILE_H_

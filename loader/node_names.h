@@ -1,0 +1,30 @@
+#ifndef ATTNRUN_LOADER_NODE_NAMES_H_
+#define ATTNRUN_LOADER_NODE_NAMES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "onnx.pb.h"
+
+namespace attnrun {
+
+// Gives each node of a model a name of its own. ONNX lets nodes be unnamed and names be repeated.
+class NodeNames {
+ public:
+  // No invented name will be one that a node of this graph, or of one within it, has in the file.
+  void Reserve(const onnx::GraphProto& graph);
+
+  // `name`, or, if it is taken, name_0, name_1, ...; for an unnamed node op_type_0, op_type_1, ...
+  std::string Unique(const std::string& name, const std::string& op_type);
+
+ private:
+  absl::flat_hash_set<std::string> reserved_;
+  absl::flat_hash_set<std::string> taken_;
+  absl::flat_hash_map<std::string, int64_t> next_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_LOADER_NODE_NAMES_H_

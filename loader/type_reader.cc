@@ -1,0 +1,116 @@
+#include "loader/type_reader.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace attnrun {
+namespace {
+
+absl::StatusOr<DataType> ReadElementType(int32_t number) {
+  const auto type = static_cast<DataType>(number);
+  if (type == DataType::kUndefined || IsValid(type)) return type;
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected an element type of 1 to 26, but found ", number));
+}
+
+absl::StatusOr<Dim> ReadDim(const onnx::TensorShapeProto::Dimension& proto) {
+  if (proto.has_dim_param()) return Dim{-1, proto.dim_param()};
+  if (!proto.has_dim_value() || proto.dim_value() == -1) return Dim{};
+  if (proto.dim_value() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected an extent of 0 or more, but found ", proto.dim_value()));
+  }
+  return Dim{proto.dim_value(), ""};
+}
+
+template <typename TensorType>
+absl::StatusOr<Type> ReadTensorType(const TensorType& proto) {
+  Type type;
+  ATTNRUN_ASSIGN_OR_RETURN(type.element, ReadElementType(proto.elem_type()));
+  if (!proto.has_shape()) return type;
+  type.shape.emplace();
+  for (const auto& dim_proto : proto.shape().dim()) {
+    ATTNRUN_ASSIGN_OR_RETURN(Dim dim, ReadDim(dim_proto));
+    type.shape->push_back(std::move(dim));
+  }
+  return type;
+}
+
+// How `proto` is called inside "sequence(...)": "tensor(float)".
+absl::StatusOr<std::string> Spell(const onnx::TypeProto& proto) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Type type, ReadType(proto));
+  if (!type.other.empty()) return type.other;
+  return absl::StrCat("tensor(", Name(type.element), ")");
+}
+
+absl::StatusOr<Type> Wrap(absl::string_view kind, const onnx::TypeProto& element) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::string spelled, Spell(element));
+  Type type;
+  type.other = absl::StrCat(kind, "(", spelled, ")");
+  return type;
+}
+
+// True if a tensor of this shape may be declared so.
+bool Matches(const Shape& shape, const std::vector<Dim>& declared) {
+  if (shape.size() != declared.size()) return false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (declared[i].is_fixed() && declared[i].value != shape[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Type> ReadType(const onnx::TypeProto& proto) {
+  switch (proto.value_case()) {
+    case onnx::TypeProto::kTensorType:
+      return ReadTensorType(proto.tensor_type());
+    case onnx::TypeProto::kSequenceType:
+      return Wrap("sequence", proto.sequence_type().elem_type());
+    case onnx::TypeProto::kOptionalType:
+      return Wrap("optional", proto.optional_type().elem_type());
+    case onnx::TypeProto::kMapType: {
+      ATTNRUN_ASSIGN_OR_RETURN(const DataType key, ReadElementType(proto.map_type().key_type()));
+      ATTNRUN_ASSIGN_OR_RETURN(const std::string value, Spell(proto.map_type().value_type()));
+      Type type;
+      type.other = absl::StrCat("map(", Name(key), ",", value, ")");
+      return type;
+    }
+    case onnx::TypeProto::kSparseTensorType: {
+      ATTNRUN_ASSIGN_OR_RETURN(Type type, ReadTensorType(proto.sparse_tensor_type()));
+      type.other = absl::StrCat("sparse_tensor(", Name(type.element), ")");
+      return type;
+    }
+    case onnx::TypeProto::VALUE_NOT_SET:
+      break;
+  }
+  return Type();
+}
+
+absl::Status CheckDeclaration(absl::string_view name, const Tensor& data, const Type& declared) {
+  const bool same_type =
+      declared.element == DataType::kUndefined || declared.element == data.type();
+  const bool same_shape = !declared.shape.has_value() || Matches(data.shape(), *declared.shape);
+  if (same_type && same_shape && declared.other.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("'", name, "' is declared ", ToString(declared),
+                                                 ", but its data is ", TypeAndShape(data)));
+}
+
+absl::Status Declare(Value* value, const Type& declared) {
+  if (value->constant() != nullptr) {
+    return CheckDeclaration(value->name(), *value->constant(), declared);
+  }
+  Type type = value->type();
+  if (type.element != DataType::kUndefined && declared.element != DataType::kUndefined &&
+      type.element != declared.element) {
+    return absl::InvalidArgumentError(absl::StrCat("'", value->name(), "' is declared twice, as ",
+                                                   ToString(type), " and as ", ToString(declared)));
+  }
+  if (type.element == DataType::kUndefined) type.element = declared.element;
+  if (!type.shape.has_value()) type.shape = declared.shape;
+  if (type.other.empty()) type.other = declared.other;
+  value->set_type(std::move(type));
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun
