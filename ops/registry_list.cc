@@ -1,4 +1,5 @@
 #include "ops/control_flow/control_flow.h"
+#include "ops/normalization/normalization.h"
 #include "ops/registry.h"
 #include "ops/softmax/softmax.h"
 
@@ -9,6 +10,7 @@ const OpRegistry& OpRegistry::Get() {
   static const OpRegistry* const registry = [] {
     auto* all = new OpRegistry;
     RegisterControlFlow(*all);
+    RegisterNormalization(*all);
     RegisterSoftmax(*all);
     return all;
   }();

@@ -92,6 +92,23 @@ Tensor RandomFloats(std::vector<int64_t> shape, std::mt19937& generator, float s
   return tensor;
 }
 
+Tensor Converted(const Tensor& tensor, DataType type) {
+  return FromDoubles(type, tensor.shape(), ToDoubles(tensor).value()).value();
+}
+
+double Epsilon(DataType type) {
+  switch (type) {
+    case DataType::kFloat16:
+      return 0x1p-10;
+    case DataType::kBfloat16:
+      return 0x1p-7;
+    case DataType::kDouble:
+      return 0x1p-52;
+    default:
+      return kEpsilon;
+  }
+}
+
 Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& generator, int64_t low,
                   int64_t high) {
   std::vector<int64_t> values(NumElements(shape).value());

@@ -47,6 +47,8 @@ Tensor MakeBool(std::vector<int64_t> shape, std::vector<int> elements);
 
 // Floats from a normal distribution of standard deviation `scale`.
 Tensor RandomFloats(std::vector<int64_t> shape, std::mt19937& generator, float scale = 1);
+// The same numbers as elements of `type`, rounded.
+Tensor Converted(const Tensor& tensor, DataType type);
 // Integers of [low, high], stored as `type`.
 Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& generator, int64_t low,
                   int64_t high);
@@ -60,6 +62,8 @@ void ExpectClose(const Tensor& actual, const Tensor& expected, double tolerance)
 
 // The distance from 1 to the next float: the unit tolerances are stated in.
 inline constexpr double kEpsilon = 1.1920929e-7;
+// The same for float, float16, bfloat16 and double.
+double Epsilon(DataType type);
 
 }  // namespace attnrun::testing
 

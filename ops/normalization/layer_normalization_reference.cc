@@ -1,0 +1,64 @@
+#include <cmath>
+
+#include "core/elements.h"
+#include "core/status.h"
+#include "core/strided.h"
+#include "ops/normalization/layer_normalization.h"
+
+namespace attnrun {
+namespace {
+
+// The input as if it had the shape of X; `otherwise` everywhere if it is left out.
+absl::StatusOr<std::vector<double>> Broadcast(const OpContext& context, int i, double otherwise) {
+  const Tensor& x = context.input(0);
+  if (!context.has_input(i)) return std::vector<double>(x.num_elements(), otherwise);
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(context.input(i)));
+  ATTNRUN_ASSIGN_OR_RETURN(const Shape strides,
+                           BroadcastStrides(context.input(i).shape(), x.shape()));
+  std::vector<double> wide;
+  wide.reserve(x.num_elements());
+  ForEachOffset(x.shape(), strides, [&](int64_t offset) { wide.push_back(values[offset]); });
+  return wide;
+}
+
+}  // namespace
+
+absl::Status LayerNormalization::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const LayerNormalizationShape shape, ResolveShape(spec_, context));
+  const Tensor& x = context.input(0);
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> y, ToDoubles(x));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> scale, Broadcast(context, 1, 1));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, Broadcast(context, 2, 0));
+  std::vector<double> means(shape.rows, 0);
+  std::vector<double> inverses(shape.rows, 0);
+  const int64_t length = shape.length;
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    const int64_t first = row * length;
+    if (spec_.centered) {
+      for (int64_t i = first; i < first + length; ++i) means[row] += y[i] / length;
+    }
+    double variance = 0;
+    for (int64_t i = first; i < first + length; ++i) {
+      y[i] -= means[row];
+      variance += y[i] * y[i] / length;
+    }
+    inverses[row] = 1 / std::sqrt(variance + spec_.epsilon);
+    for (int64_t i = first; i < first + length; ++i)
+      y[i] = y[i] * inverses[row] * scale[i] + bias[i];
+  }
+  auto set = [&](int i, DataType type, const Shape& of, const std::vector<double>& values) {
+    absl::StatusOr<Tensor> tensor = FromDoubles(type, of, values, context.allocator());
+    if (tensor.ok()) context.SetOutput(i, *std::move(tensor));
+    return tensor.status();
+  };
+  ATTNRUN_RETURN_IF_ERROR(set(0, context.input(1).type(), x.shape(), y));
+  if (context.wants_output(1) && spec_.mean_output == 1) {
+    ATTNRUN_RETURN_IF_ERROR(set(1, spec_.stash, shape.statistics, means));
+  }
+  if (spec_.inverse_output < 0 || !context.wants_output(spec_.inverse_output)) {
+    return absl::OkStatus();
+  }
+  return set(spec_.inverse_output, spec_.stash, shape.statistics, inverses);
+}
+
+}  // namespace attnrun
