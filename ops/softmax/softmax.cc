@@ -1,27 +1,44 @@
 #include "ops/softmax/softmax.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
 namespace attnrun {
 
-Softmax::Softmax(AttributeReader& attributes, bool logarithm)
+SoftmaxAxis::SoftmaxAxis(AttributeReader& attributes)
     : axis_(attributes.Int("axis", attributes.version() < 13 ? 1 : -1)),
-      flatten_(attributes.version() < 13),
-      logarithm_(logarithm) {}
+      flatten_(attributes.version() < 13) {}
 
-void Softmax::Infer(InferContext& context) const {
-  context.SetOutput(0, {context.input(0).type, context.input(0).dims, std::nullopt});
+absl::StatusOr<SoftmaxShape> SoftmaxAxis::Resolve(const Tensor& x) const {
+  if (!IsFloatingPoint(x.type())) {
+    return absl::InvalidArgumentError(absl::StrCat("expected floats, but found ", TypeAndShape(x)));
+  }
+  SoftmaxShape shape;
+  // Axis 1 is the default of the old versions and splits a vector behind its only axis.
+  if (flatten_ && axis_ == x.rank()) {
+    shape.outer = x.num_elements();
+    return shape;
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, std::max(x.rank(), 1)));
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i < axis) {
+      shape.outer *= x.dim(i);
+    } else {
+      (i == axis || flatten_ ? shape.length : shape.inner) *= x.dim(i);
+    }
+  }
+  return shape;
 }
 
 void RegisterSoftmax(OpRegistry& registry) {
-  for (const bool logarithm : {false, true}) {
-    registry.Register({.domain = "",
-                       .name = logarithm ? "LogSoftmax" : "Softmax",
-                       .since = {1, 11, 13},
-                       .inputs = {1, 1},
-                       .outputs = {1, 1},
-                       .make = [logarithm](AttributeReader& attributes) {
-                         return std::make_unique<Softmax>(attributes, logarithm);
-                       }});
-  }
+  auto add = [&](const char* name, std::function<std::unique_ptr<Op>(AttributeReader&)> make) {
+    registry.Register({"", name, {1, 11, 13}, {1, 1}, {1, 1}, std::move(make)});
+  };
+  add("Softmax", [](AttributeReader& a) { return std::make_unique<Softmax>(a, false); });
+  add("LogSoftmax", [](AttributeReader& a) { return std::make_unique<Softmax>(a, true); });
+  add("Hardmax", Make<Hardmax>);
 }
 
 }  // namespace attnrun

@@ -9,22 +9,50 @@
 
 namespace attnrun {
 
-// ONNX Softmax-1, -11, -13 and LogSoftmax-1, -11, -13: y = exp(x) / sum(exp(x)) over `axis`, and
-// its logarithm. Before version 13 the input is first flattened to 2-D at `axis`, so that the sum
-// runs over `axis` and all axes after it. A slice that is -inf everywhere gives NaN.
-class Softmax final : public Op {
- public:
-  Softmax(AttributeReader& attributes, bool logarithm);
+// A tensor as [outer, length, inner]: the sum runs over the middle.
+struct SoftmaxShape {
+  int64_t outer = 1;
+  int64_t length = 1;
+  int64_t inner = 1;
+};
 
-  absl::Status Reference(OpContext& context) const override;
-  void Infer(InferContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+// What Softmax, LogSoftmax and Hardmax have in common: x of floats, an axis, and, before version
+// 13, that the input is first flattened to 2-D at `axis`, so that the sum runs over `axis` and all
+// axes after it.
+class SoftmaxAxis {
+ public:
+  explicit SoftmaxAxis(AttributeReader& attributes);
+  absl::StatusOr<SoftmaxShape> Resolve(const Tensor& x) const;
 
  private:
   int64_t axis_;
   // Versions before 13.
   bool flatten_;
+};
+
+// ONNX Softmax-1, -11, -13 and LogSoftmax-1, -11, -13: y = exp(x) / sum(exp(x)) over `axis`, and
+// its logarithm. A slice that is -inf everywhere gives NaN.
+class Softmax final : public Op {
+ public:
+  Softmax(AttributeReader& attributes, bool logarithm) : axis_(attributes), logarithm_(logarithm) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  SoftmaxAxis axis_;
   bool logarithm_;
+};
+
+// ONNX Hardmax-1, -11, -13: 1 for the first greatest element along `axis`, 0 for the others.
+class Hardmax final : public Op {
+ public:
+  explicit Hardmax(AttributeReader& attributes) : axis_(attributes) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  SoftmaxAxis axis_;
 };
 
 void RegisterSoftmax(OpRegistry& registry);

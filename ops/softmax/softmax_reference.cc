@@ -1,37 +1,53 @@
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
 
+#include "absl/functional/function_ref.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/softmax/softmax.h"
 
 namespace attnrun {
+namespace {
 
-absl::Status Softmax::Reference(OpContext& context) const {
+// Replaces each slice over the middle axis by what `map` makes of it.
+absl::Status MapSlices(OpContext& context, const SoftmaxShape& shape,
+                       absl::FunctionRef<void(std::vector<double>&)> map) {
   const Tensor& x = context.input(0);
-  ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, std::max(x.rank(), 1)));
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> values, ToDoubles(x));
-  // One slice is `length` elements, `step` apart.
-  int64_t step = 1;
-  int64_t length = x.rank() == 0 ? 1 : x.dim(axis);
-  for (int i = axis + 1; i < x.rank(); ++i) (flatten_ ? length : step) *= x.dim(i);
-  const int64_t count = x.num_elements();
-  for (int64_t first = 0; first < count; ++first) {
-    if ((first / step) % length != 0) continue;
-    double peak = values[first];
-    for (int64_t i = 1; i < length; ++i) peak = std::max(peak, values[first + i * step]);
-    double sum = 0;
-    for (int64_t i = 0; i < length; ++i) sum += std::exp(values[first + i * step] - peak);
-    for (int64_t i = 0; i < length; ++i) {
-      double& value = values[first + i * step];
-      value = logarithm_ ? value - peak - std::log(sum) : std::exp(value - peak) / sum;
-    }
+  // An empty tensor may have an absurd length.
+  std::vector<double> slice(x.num_elements() == 0 ? 0 : shape.length);
+  for (int64_t first = 0; first < x.num_elements(); ++first) {
+    if ((first / shape.inner) % shape.length != 0) continue;
+    for (int64_t i = 0; i < shape.length; ++i) slice[i] = values[first + i * shape.inner];
+    map(slice);
+    for (int64_t i = 0; i < shape.length; ++i) values[first + i * shape.inner] = slice[i];
   }
   ATTNRUN_ASSIGN_OR_RETURN(Tensor y, FromDoubles(x.type(), x.shape(), values, context.allocator()));
   context.SetOutput(0, std::move(y));
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Softmax::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const SoftmaxShape shape, axis_.Resolve(context.input(0)));
+  return MapSlices(context, shape, [this](std::vector<double>& slice) {
+    const double peak = *std::max_element(slice.begin(), slice.end());
+    double sum = 0;
+    for (const double value : slice) sum += std::exp(value - peak);
+    for (double& value : slice) {
+      value = logarithm_ ? value - peak - std::log(sum) : std::exp(value - peak) / sum;
+    }
+  });
+}
+
+absl::Status Hardmax::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const SoftmaxShape shape, axis_.Resolve(context.input(0)));
+  return MapSlices(context, shape, [](std::vector<double>& slice) {
+    const auto peak = std::max_element(slice.begin(), slice.end()) - slice.begin();
+    std::fill(slice.begin(), slice.end(), 0);
+    slice[peak] = 1;
+  });
 }
 
 }  // namespace attnrun
