@@ -66,7 +66,8 @@ def _reference(path: Path, feeds: Sequence[Arrays], names: Sequence[str]) -> lis
 
 def first_line(error: Exception) -> str:
     """An exporter's or runtime's message, short enough for a table."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = re.sub(r"^.*Status Message: ", "", str(error), flags=re.DOTALL)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     text = f"{type(error).__name__}: {lines[0] if lines else ''}"
     return re.sub(r"/\S*/(?=[\w.-])", "", text)[:240]
 

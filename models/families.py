@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from models.cases import HIDDEN, IMAGE
@@ -9,10 +10,12 @@ from models.family import (
     HEADS,
     LAYERS,
     STATES,
+    TINY,
     Family,
     encoder_decoder,
     half,
     left_padded,
+    unmasked,
     with_past,
 )
 
@@ -44,6 +47,23 @@ _SOUND = {
     "num_conv_pos_embeddings": 4,
     "num_conv_pos_embedding_groups": 2,
 }
+_DEBERTA = {
+    "relative_attention": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_buckets": 8,
+    "norm_rel_ebd": "layer_norm",
+    "position_biased_input": False,
+    "type_vocab_size": 2,
+}
+_T5 = {
+    "d_model": HIDDEN,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": LAYERS,
+    "num_heads": HEADS,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 16,
+}
 _TWO_STACKS = {
     "d_model": HIDDEN,
     "decoder_start_token_id": 1,
@@ -59,33 +79,29 @@ _STATES_BOTH = (*STATES, "encoder_last_hidden_state")
 BERT = Family("bert", "BertModel", TYPED, POOLED)
 GPT2 = _decoder("gpt2", "GPT2LMHeadModel")
 LLAMA = _decoder("llama", "LlamaForCausalLM", **_GROUPED)
+T5 = encoder_decoder(Family("t5", "T5Model", _IDS_BOTH, _STATES_BOTH, _T5, gain=0.5))
 QWEN3 = _decoder("qwen3", "Qwen3ForCausalLM", **_GROUPED, **_WIDE_HEADS)
 VIT = Family("vit", "ViTModel", ("pixel_values",), POOLED, _PATCHES)
 
 ENCODERS = (
     BERT,
     half(BERT),
+    unmasked(BERT),
     Family("distilbert", "DistilBertModel", IDS, STATES, {"hidden_dim": 48}),
     Family("roberta", "RobertaModel", IDS, POOLED, {"pad_token_id": 1}),
     Family("albert", "AlbertModel", TYPED, POOLED, {"embedding_size": 16}),
     Family("electra", "ElectraModel", TYPED, STATES, {"embedding_size": 16}),
-    Family(
-        "deberta-v2",
-        "DebertaV2Model",
-        TYPED,
-        STATES,
-        {
-            "relative_attention": True,
-            "pos_att_type": ["p2c", "c2p"],
-            "position_buckets": 8,
-            "share_att_key": True,
-            "norm_rel_ebd": "layer_norm",
-            "position_biased_input": False,
-            "type_vocab_size": 2,
-        },
-    ),
+    Family("deberta-v2", "DebertaV2Model", TYPED, STATES, {**_DEBERTA, "share_att_key": True}),
+    Family("deberta-v2-conv", "DebertaV2Model", TYPED, STATES, {**_DEBERTA, "conv_kernel_size": 3}),
     Family("mpnet", "MPNetModel", IDS, POOLED, {"pad_token_id": 1}),
     Family("xlm-r", "XLMRobertaModel", IDS, POOLED, {"pad_token_id": 1}),
+    Family(
+        "xlm-r-reranker",
+        "XLMRobertaForSequenceClassification",
+        IDS,
+        LOGITS,
+        {"pad_token_id": 1, "num_labels": 1},
+    ),
     Family(
         "modernbert",
         "ModernBertModel",
@@ -102,10 +118,12 @@ ENCODERS = (
 
 DECODERS = (
     GPT2,
+    unmasked(GPT2),
     with_past(GPT2, HEADS, HIDDEN // HEADS),
     _decoder("gpt-neox", "GPTNeoXForCausalLM", rotary_pct=0.5),
     _decoder("opt", "OPTForCausalLM", ffn_dim=48, word_embed_proj_dim=HIDDEN, pad_token_id=1),
     LLAMA,
+    unmasked(LLAMA),
     with_past(LLAMA, KV_HEADS, HIDDEN // HEADS),
     half(LLAMA),
     left_padded(LLAMA, "eager"),
@@ -121,24 +139,8 @@ DECODERS = (
 )
 
 ENCODER_DECODERS = (
-    *encoder_decoder(
-        Family(
-            "t5",
-            "T5Model",
-            _IDS_BOTH,
-            _STATES_BOTH,
-            {
-                "d_model": HIDDEN,
-                "d_kv": 8,
-                "d_ff": 48,
-                "num_layers": LAYERS,
-                "num_heads": HEADS,
-                "relative_attention_num_buckets": 8,
-                "relative_attention_max_distance": 16,
-            },
-            gain=0.5,
-        )
-    ),
+    *T5,
+    replace(T5[0], name="t5-gated", config={**_T5, "feed_forward_proj": "gated-gelu"}),
     *encoder_decoder(Family("bart", "BartModel", _IDS_BOTH, _STATES_BOTH, _TWO_STACKS)),
     *encoder_decoder(
         Family(
@@ -198,6 +200,14 @@ VISION_AND_SOUND = (
         ("pixel_values",),
         ("image_embeds", *STATES),
         {**_PATCHES, "projection_dim": 16},
+    ),
+    Family(
+        "clip",
+        "CLIPModel",
+        ("input_ids", "pixel_values", "attention_mask"),
+        ("logits_per_image", "logits_per_text", "text_embeds", "image_embeds"),
+        {"text_config": TINY, "vision_config": {**TINY, **_PATCHES}, "projection_dim": 16},
+        self_attention=2 * LAYERS,
     ),
     Family("wav2vec2", "Wav2Vec2Model", ("input_values",), STATES, _SOUND),
     Family(

@@ -41,7 +41,7 @@ class Family:
         """The model in inference mode, with its own default initialisation."""
         if not self.supports(attention):
             raise ValueError(f"transformers has no {attention} attention for {self.model}")
-        config = self._class.config_class(**{**_TINY, **self.config})
+        config = self._class.config_class(**{**TINY, **self.config})
         config._attn_implementation = attention
         return self._class(config).eval()
 
@@ -63,10 +63,10 @@ class Family:
 
     @property
     def pad(self) -> int:
-        return self.config.get("pad_token_id", _TINY["pad_token_id"])
+        return self.config.get("pad_token_id", TINY["pad_token_id"])
 
 
-_TINY: dict[str, Any] = {
+TINY: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": HIDDEN,
     "num_hidden_layers": LAYERS,
@@ -97,6 +97,11 @@ def with_past(base: Family, kv_heads: int, head_size: int) -> Family:
 def half(base: Family) -> Family:
     """`base` in float16, with gentler projections: any order of summation stays in tolerance."""
     return replace(base, name=f"{base.name}-fp16", dtype=torch.float16, gain=0.5)
+
+
+def unmasked(base: Family) -> Family:
+    """Ids alone, as scripts that know no padding export: causal masks turn into is_causal."""
+    return replace(base, name=f"{base.name}-unmasked", inputs=("input_ids",))
 
 
 def left_padded(base: Family, attention: str) -> Family:

@@ -109,7 +109,13 @@ def _exports(
             said = check.verdicts(path, arrays, expected, family.dtype_name)
             if "ok" not in said.values():
                 path.unlink()
-                refused.append({**row, "error": "; ".join(f"{k}: {v}" for k, v in said.items())})
+                refused.append(
+                    {
+                        **row,
+                        "error": "no runtime agrees with PyTorch: "
+                        + "; ".join(f"{k}: {v}" for k, v in said.items()),
+                    }
+                )
                 continue
             done.append({"file": f"{family.name}/{path.name}", **row, "checked": said})
             _LOG.info("%s %d bytes %s", path, path.stat().st_size, said)
