@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 
@@ -15,6 +16,33 @@ namespace {
 void EraseOne(std::vector<Node*>& nodes, const Node* node) {
   const auto it = std::find(nodes.begin(), nodes.end(), node);
   if (it != nodes.end()) nodes.erase(it);
+}
+
+// A cycle that a node which never became ready lies on or depends on. Such a node always reads
+// another one, so going from each to one that it reads must come back to one already visited.
+std::string DescribeCycle(const Node* node, absl::FunctionRef<bool(const Node*)> is_stuck) {
+  const auto stuck_producer = [&](const Node* reader) -> const Node* {
+    for (const auto* slots : {&reader->inputs(), &reader->implicit_inputs()}) {
+      for (const Value* value : *slots) {
+        if (value == nullptr || value->producer() == nullptr) continue;
+        if (is_stuck(value->producer())) return value->producer();
+      }
+    }
+    return nullptr;
+  };
+  std::vector<const Node*> path;
+  absl::flat_hash_map<const Node*, size_t> visited;
+  while (visited.try_emplace(node, path.size()).second) {
+    path.push_back(node);
+    node = stuck_producer(node);
+  }
+  path.erase(path.begin(), path.begin() + visited[node]);
+  constexpr size_t kShown = 6;
+  std::string text = "the graph has a cycle: ";
+  for (size_t i = 0; i < std::min(path.size(), kShown); ++i) {
+    absl::StrAppend(&text, path[i]->description(), " reads from ");
+  }
+  return absl::StrCat(text, path.size() > kShown ? "... reads from " : "", path[0]->description());
 }
 
 }  // namespace
@@ -98,11 +126,20 @@ absl::Status Graph::CheckFree(absl::Span<const std::string> names) const {
   return absl::OkStatus();
 }
 
+std::string Graph::NewNodeName(const std::string& wanted, const std::string& op_type) {
+  if (!wanted.empty() && node_names_.insert(wanted).second) return wanted;
+  const std::string& base = wanted.empty() ? op_type : wanted;
+  int64_t& next = next_node_name_[base];
+  while (true) {
+    std::string name = absl::StrCat(base, "_", next++);
+    if (node_names_.insert(name).second) return name;
+  }
+}
+
 absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec, absl::Span<const std::string> outputs) {
   ATTNRUN_RETURN_IF_ERROR(CheckFree(outputs));
   auto node = std::make_unique<Node>();
-  const int64_t number = next_node_name_++;
-  node->name_ = spec.name.empty() ? absl::StrCat(spec.op_type, "_", number) : std::move(spec.name);
+  node->name_ = NewNodeName(spec.name, spec.op_type);
   node->op_type_ = std::move(spec.op_type);
   node->domain_ = std::move(spec.domain);
   node->opset_ = spec.opset;
@@ -184,6 +221,7 @@ void Graph::RemoveNode(Node* node) {
   for (const Value* value : node->outputs_) {
     if (value != nullptr) values_.erase(value->name_);
   }
+  node_names_.erase(node->name_);
   std::erase_if(nodes_, [node](const auto& owned) { return owned.get() == node; });
 }
 
@@ -226,13 +264,10 @@ absl::StatusOr<std::vector<Node*>> Graph::TopologicalOrder() const {
     }
   }
   if (order.size() == nodes_.size()) return order;
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (missing[i] > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the graph has a cycle through or before ", nodes_[i]->description()));
-    }
-  }
-  return absl::InternalError("topological order lost a node");
+  const auto stuck = std::find_if(missing.begin(), missing.end(), [](int64_t n) { return n > 0; });
+  return absl::InvalidArgumentError(
+      DescribeCycle(nodes_[stuck - missing.begin()].get(),
+                    [&](const Node* node) { return missing[position[node]] > 0; }));
 }
 
 }  // namespace attnrun

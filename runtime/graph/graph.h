@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -58,7 +59,7 @@ class Value {
 // One application of an operator. Owned by its Graph.
 class Node {
  public:
-  // Unique within the model; made up by the loader where the file leaves it empty.
+  // Unique within its graph, and as loaded within the model.
   const std::string& name() const { return name_; }
   const std::string& op_type() const { return op_type_; }
   // "" is ai.onnx.
@@ -99,7 +100,7 @@ class Node {
 
 // What AddNode makes.
 struct NodeSpec {
-  // Empty: made up.
+  // Empty: made up. A name that another node of the graph has gets a suffix.
   std::string name;
   std::string op_type;
   std::string domain;
@@ -162,6 +163,8 @@ class Graph {
 
  private:
   absl::StatusOr<Value*> NewValue(std::string name);
+  // The name wanted for a node, or, if that is empty or taken, one with a suffix.
+  std::string NewNodeName(const std::string& wanted, const std::string& op_type);
   // kAlreadyExists if one of the names is in use or occurs twice; empty ones do not count.
   absl::Status CheckFree(absl::Span<const std::string> names) const;
 
@@ -171,7 +174,8 @@ class Graph {
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<Value*> captures_;
-  int64_t next_node_name_ = 0;
+  absl::flat_hash_set<std::string> node_names_;
+  absl::flat_hash_map<std::string, int64_t> next_node_name_;
 };
 
 }  // namespace attnrun
