@@ -154,13 +154,13 @@ def update_manifest(path: Path, entries: Mapping[str, Any], order: Sequence[str]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder for the models")
-    parser.add_argument("--only", nargs="*", metavar="NAME", help="families to (re)make")
+    order = [family.name for family in FAMILIES]
+    parser.add_argument("--only", nargs="*", choices=order, metavar="NAME", help="models to remake")
     arguments = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"
     logging.basicConfig(format="%(message)s")
     _LOG.setLevel(logging.INFO)
     torch.set_num_threads(1)
-    order = [family.name for family in FAMILIES]
     for family in FAMILIES:
         if not arguments.only or family.name in arguments.only:
             entry = generate(family, arguments.out)
