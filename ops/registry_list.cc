@@ -1,5 +1,6 @@
 #include "ops/control_flow/control_flow.h"
 #include "ops/normalization/normalization.h"
+#include "ops/reduce/reduce.h"
 #include "ops/registry.h"
 #include "ops/softmax/softmax.h"
 
@@ -11,6 +12,7 @@ const OpRegistry& OpRegistry::Get() {
     auto* all = new OpRegistry;
     RegisterControlFlow(*all);
     RegisterNormalization(*all);
+    RegisterReduce(*all);
     RegisterSoftmax(*all);
     return all;
   }();

@@ -1,0 +1,95 @@
+#include "ops/reduce/reduce.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+
+namespace attnrun {
+namespace {
+
+// The first version whose axes are an input.
+int AxesInputVersion(Reduction reduction) { return reduction == Reduction::kSum ? 13 : 18; }
+
+absl::Status CheckType(Reduction reduction, DataType type) {
+  const bool compares = reduction == Reduction::kMax || reduction == Reduction::kMin;
+  if (IsFloatingPoint(type) || IsInteger(type) || (type == DataType::kBool && compares)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("cannot reduce elements of ", Name(type)));
+}
+
+}  // namespace
+
+Reduce::Reduce(AttributeReader& attributes, Reduction reduction)
+    : reduction_(reduction), keep_axes_(attributes.Int("keepdims", 1) != 0) {
+  if (attributes.version() < AxesInputVersion(reduction)) {
+    axes_ = attributes.Ints("axes");
+  } else {
+    empty_is_none_ = attributes.Int("noop_with_empty_axes", 0) != 0;
+  }
+}
+
+absl::StatusOr<std::vector<int64_t>> Reduce::Axes(const OpContext& context) const {
+  std::vector<int64_t> axes = axes_;
+  if (context.has_input(1)) {
+    const Tensor& input = context.input(1);
+    if (input.type() != DataType::kInt64 || input.rank() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected axes to be int64[n], but they are ", TypeAndShape(input)));
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(axes, ToInts(input));
+  }
+  if (axes.empty() && !empty_is_none_) {
+    axes.resize(context.input(0).rank());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  return axes;
+}
+
+absl::StatusOr<ReduceShape> Reduce::Resolve(const OpContext& context) const {
+  const Tensor& x = context.input(0);
+  ATTNRUN_RETURN_IF_ERROR(CheckType(reduction_, x.type()));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Axes(context));
+  std::vector<bool> reduced(std::max(x.rank(), 1), false);
+  for (const int64_t axis : axes) {
+    // A scalar may be reduced along its imagined axis.
+    ATTNRUN_ASSIGN_OR_RETURN(const int normalized, NormalizeAxis(axis, std::max(x.rank(), 1)));
+    reduced[normalized] = true;
+  }
+  ReduceShape shape{x.shape(), {}};
+  for (int i = 0; i < x.rank(); ++i) {
+    if (reduced[i]) shape.kept[i] = 1;
+    if (!reduced[i] || keep_axes_) shape.output.push_back(shape.kept[i]);
+  }
+  return shape;
+}
+
+void RegisterReduce(OpRegistry& registry) {
+  struct {
+    const char* name;
+    Reduction reduction;
+    std::vector<int> since;
+  } const operators[] = {
+      {"ReduceSum", Reduction::kSum, {1, 11, 13}},
+      {"ReduceMean", Reduction::kMean, {1, 11, 13, 18}},
+      {"ReduceMax", Reduction::kMax, {1, 11, 12, 13, 18, 20}},
+      {"ReduceMin", Reduction::kMin, {1, 11, 12, 13, 18, 20}},
+      {"ReduceProd", Reduction::kProd, {1, 11, 13, 18}},
+      {"ReduceL1", Reduction::kL1, {1, 11, 13, 18}},
+      {"ReduceL2", Reduction::kL2, {1, 11, 13, 18}},
+      {"ReduceLogSum", Reduction::kLogSum, {1, 11, 13, 18, 28}},
+      {"ReduceLogSumExp", Reduction::kLogSumExp, {1, 11, 13, 18, 28}},
+      {"ReduceSumSquare", Reduction::kSumSquare, {1, 11, 13, 18}},
+  };
+  for (const auto& entry : operators) {
+    auto make = [reduction = entry.reduction](AttributeReader& attributes) {
+      return std::make_unique<Reduce>(attributes, reduction);
+    };
+    registry.Register({"", entry.name, entry.since, {1, 2}, {1, 1}, make});
+  }
+}
+
+}  // namespace attnrun

@@ -1,0 +1,55 @@
+#ifndef ATTNRUN_OPS_REDUCE_REDUCE_WALK_H_
+#define ATTNRUN_OPS_REDUCE_REDUCE_WALK_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/shape.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+// How a kernel walks a dense tensor that it reduces. Neighbouring axes of one kind count as one.
+// The innermost is a run of neighbouring elements: either they are reduced (run_is_reduced), or
+// they are `run` outputs side by side.
+struct ReduceWalk {
+  int64_t run = 1;
+  bool run_is_reduced = false;
+  // The other kept axes: where the elements of each output (or run of outputs) begin.
+  Shape kept_extents;
+  Shape kept_strides;
+  int64_t kept_count = 1;
+  // int64 offsets of the runs that are reduced into one.
+  Tensor offsets;
+
+  int64_t Begin(int64_t kept_index) const;
+  absl::Span<const int64_t> Offsets() const {
+    return {offsets.data<int64_t>(), static_cast<size_t>(offsets.num_elements())};
+  }
+};
+
+// Runs of floats to reduce: `run` elements from begin + offsets[k] on, for each k.
+struct FloatRuns {
+  const float* begin;
+  const int64_t* offsets;
+  size_t num_offsets;
+  size_t run;
+};
+
+// `kept`: the shape of x with 1 on the reduced axes. Precondition: x is not empty.
+absl::StatusOr<ReduceWalk> MakeReduceWalk(const Shape& x, const Shape& kept, Allocator& allocator);
+
+// What reduces `count` runs: of element `begin` + offset on, `run` elements each. Writes one output
+// if run_is_reduced, else `run` of them.
+using ReduceRuns = absl::FunctionRef<void(int64_t begin, absl::Span<const int64_t> offsets,
+                                          int64_t run, int64_t output)>;
+
+// Calls `reduce` for all outputs, in parallel, with runs of outputs cut into pieces of at most
+// `width`. What it is called with depends on neither the number of threads nor the other outputs.
+void ForEachReduction(const ReduceWalk& walk, int64_t width, ReduceRuns reduce);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_REDUCE_REDUCE_WALK_H_
