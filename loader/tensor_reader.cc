@@ -43,9 +43,6 @@ absl::StatusOr<Header> ReadHeader(const TensorProto& proto) {
 // A view of `bytes`, except for bool, whose bytes must be 0 or 1 in memory.
 absl::StatusOr<Tensor> View(const Header& header, absl::string_view bytes,
                             const std::shared_ptr<const void>& keep_alive) {
-  if (header.type == DataType::kString) {
-    return absl::InvalidArgumentError("strings cannot be stored as raw or external data");
-  }
   ATTNRUN_ASSIGN_OR_RETURN(Tensor view, Tensor::Borrow(header.type, header.shape, bytes.data(),
                                                        bytes.size(), keep_alive));
   const auto is_bool = [](char byte) { return byte == 0 || byte == 1; };
@@ -217,7 +214,11 @@ absl::StatusOr<Tensor> ReadPayloadTensor(const TensorProto& proto, const Header&
 
 absl::StatusOr<Tensor> ReadTensor(const TensorProto& proto, const TensorSource& source) {
   ATTNRUN_ASSIGN_OR_RETURN(const Header header, ReadHeader(proto));
-  if (proto.data_location() == TensorProto::EXTERNAL) return ReadExternal(proto, header, source);
+  const bool external = proto.data_location() == TensorProto::EXTERNAL;
+  if (header.type == DataType::kString && (external || proto.has_raw_data())) {
+    return absl::InvalidArgumentError("strings cannot be stored as raw or external data");
+  }
+  if (external) return ReadExternal(proto, header, source);
   if (proto.has_raw_data()) return ReadPayloadTensor(proto, header, source);
   return CopyTypedData(proto, header);
 }
