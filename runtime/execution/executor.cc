@@ -127,19 +127,26 @@ class StepRun {
     for (const int slot : step_.outputs) unwanted_.push_back(slot < 0);
   }
 
-  absl::Status Compute(OpContext& context) {
-    if (step_.kernel == nullptr || !step_.kernel->accepts_strided()) {
-      for (Tensor& input : inputs_) {
-        if (!input.is_dense()) {
-          ATTNRUN_ASSIGN_OR_RETURN(input, input.Dense(state_.allocator));
-        }
+  absl::Status MakeInputsDense() {
+    for (Tensor& input : inputs_) {
+      if (!input.is_dense()) {
+        ATTNRUN_ASSIGN_OR_RETURN(input, input.Dense(state_.allocator));
       }
     }
-    if (step_.kernel != nullptr && step_.kernel->Accepts(context)) {
-      kernel_name_ = step_.kernel->name();
-      return step_.kernel->Run(context);
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(OpContext& context) {
+    const Kernel* kernel = step_.kernel.get();
+    if (kernel == nullptr || !kernel->accepts_strided()) {
+      ATTNRUN_RETURN_IF_ERROR(MakeInputsDense());
+    }
+    if (kernel != nullptr && kernel->Accepts(context)) {
+      kernel_name_ = kernel->name();
+      return kernel->Run(context);
     }
     kernel_name_ = "reference";
+    ATTNRUN_RETURN_IF_ERROR(MakeInputsDense());
     return step_.op->Reference(context);
   }
 

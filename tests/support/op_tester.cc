@@ -6,13 +6,29 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/registry.h"
 
 namespace attnrun::testing {
+namespace {
+
+void MakeDense(std::vector<Tensor>& tensors) {
+  for (Tensor& tensor : tensors) tensor = tensor.Dense().value();
+}
+
+// A copy with bytes of its own. Precondition: dense, no strings.
+Tensor Copy(const Tensor& tensor) {
+  Tensor copy = Tensor::Allocate(tensor.type(), tensor.shape()).value();
+  std::memcpy(copy.mutable_raw(), tensor.raw(), tensor.byte_size());
+  return copy;
+}
+
+}  // namespace
 
 OpTester::OpTester(std::string op_type, int opset, std::string domain) {
   spec_.op_type = std::move(op_type);
@@ -44,6 +60,11 @@ OpTester& OpTester::Outputs(int count) {
   return *this;
 }
 
+OpTester& OpTester::InPlace() {
+  in_place_ = true;
+  return *this;
+}
+
 absl::StatusOr<std::vector<Tensor>> OpTester::Reference() const { return Run(false); }
 absl::StatusOr<std::vector<Tensor>> OpTester::Kernel() const { return Run(true); }
 
@@ -61,9 +82,11 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   for (int i = 0; i < num_outputs_; ++i) names.push_back(absl::StrCat("y", i));
   ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec), names));
   ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(*node));
+  std::vector<Tensor> inputs = inputs_;
   std::vector<Tensor> outputs(num_outputs_);
-  OpContext context(inputs_, absl::MakeSpan(outputs), Allocator::Heap());
+  OpContext context(inputs, absl::MakeSpan(outputs), Allocator::Heap());
   if (!kernel) {
+    MakeDense(inputs);
     ATTNRUN_RETURN_IF_ERROR(op->Reference(context));
     return outputs;
   }
@@ -72,9 +95,16 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
     if (constant_[i]) constants[i] = inputs_[i];
   }
   ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<attnrun::Kernel> made, op->MakeKernel(constants));
+  if (made != nullptr && !made->accepts_strided()) MakeDense(inputs);
   if (made == nullptr || !made->Accepts(context)) {
     return absl::FailedPreconditionError("no kernel accepts these inputs");
   }
+  absl::InlinedVector<bool, 8> exclusive;
+  for (Tensor& input : inputs) {
+    exclusive.push_back(in_place_ && input.defined() && input.is_dense());
+    if (exclusive.back()) input = Copy(input);
+  }
+  context.set_exclusive(exclusive);
   ATTNRUN_RETURN_IF_ERROR(made->Run(context));
   return outputs;
 }

@@ -23,9 +23,12 @@ class OpTester {
   OpTester& Constant(Tensor tensor);
   OpTester& NoInput();
   OpTester& Outputs(int count);
+  // The kernel may write its results over (copies of) the inputs.
+  OpTester& InPlace();
 
   // The outputs, or the first error of making or running the operator. Kernel() fails with
-  // kFailedPrecondition if there is no kernel or it does not accept these inputs.
+  // kFailedPrecondition if there is no kernel or it does not accept these inputs. Strided inputs
+  // are made dense as the executor does it.
   absl::StatusOr<std::vector<Tensor>> Reference() const;
   absl::StatusOr<std::vector<Tensor>> Kernel() const;
 
@@ -36,6 +39,7 @@ class OpTester {
   std::vector<Tensor> inputs_;
   std::vector<bool> constant_;
   int num_outputs_ = 1;
+  bool in_place_ = false;
 };
 
 template <typename T>
