@@ -1,5 +1,5 @@
 #include "ops/control_flow/control_flow.h"
-#include "ops/matmul/matmul.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/normalization/normalization.h"
 #include "ops/reduce/reduce.h"
 #include "ops/registry.h"
@@ -12,7 +12,7 @@ const OpRegistry& OpRegistry::Get() {
   static const OpRegistry* const registry = [] {
     auto* all = new OpRegistry;
     RegisterControlFlow(*all);
-    RegisterMatMul(*all);
+    RegisterElementwise(*all);
     RegisterNormalization(*all);
     RegisterReduce(*all);
     RegisterSoftmax(*all);

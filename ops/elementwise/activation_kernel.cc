@@ -1,0 +1,127 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/elementwise/activation_kernel.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "hwy/highway.h"
+#include "ops/elementwise/rows-inl.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+
+using P = RowParameters;
+
+// `negative` where x < 0, else x, so that NaN stays NaN.
+template <class D, class V>
+HWY_INLINE V IfNegative(D d, V x, V negative) {
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), negative, x);
+}
+
+// max(0, min(1, x)), NaN of NaN.
+template <class D, class V>
+HWY_INLINE V Clamp01(D d, V x) {
+  const V one = hn::Set(d, 1.0F);
+  return IfNegative(d, hn::IfThenElse(hn::Gt(x, one), one, x), hn::Zero(d));
+}
+
+template <class D, class V>
+HWY_INLINE V Selu(D d, V x, const P& p) {
+  const V alpha = hn::Set(d, p.alpha);
+  const V gamma = hn::Set(d, p.gamma);
+  const V low = hn::Mul(gamma, hn::Mul(alpha, AnyExpm1(d, x)));
+  return hn::IfThenElse(hn::Le(x, hn::Zero(d)), low, hn::Mul(gamma, x));
+}
+
+template <class D, class V>
+HWY_INLINE V Celu(D d, V x, const P& p) {
+  const V alpha = hn::Set(d, p.alpha);
+  return IfNegative(d, x, hn::Mul(alpha, AnyExpm1(d, hn::Div(x, alpha))));
+}
+
+// ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)).
+template <class D, class V>
+HWY_INLINE V Softplus(D d, V x) {
+  const V rest = hn::Log1p(d, AnyExp(d, hn::Neg(hn::Abs(x))));
+  return hn::Add(IfNegative(d, x, hn::Zero(d)), rest);
+}
+
+// With e = exp(x): tanh(ln(1 + e)) = e (e + 2) / (e (e + 2) + 2), which is 1 in float from x = 20
+// on.
+template <class D, class V>
+HWY_INLINE V Mish(D d, V x) {
+  const V two = hn::Set(d, 2.0F);
+  const V e = hn::Exp(d, hn::Min(x, hn::Set(d, 20.0F)));
+  const V n = hn::Mul(e, hn::Add(e, two));
+  const V y = hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+
+RowFunction VectorActivationRow(UnaryFunction function) {
+  switch (function) {
+    case UnaryFunction::kRelu:
+      return Row1<float>([](auto d, auto x, const P&)
+                             HWY_ATTR { return IfNegative(d, x, hn::Zero(d)); });
+    case UnaryFunction::kLeakyRelu:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
+        return IfNegative(d, x, hn::Mul(x, hn::Set(d, p.alpha)));
+      });
+    case UnaryFunction::kThresholdedRelu:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
+        return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, p.alpha)), x);
+      });
+    case UnaryFunction::kElu:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
+        return IfNegative(d, x, hn::Mul(hn::Set(d, p.alpha), AnyExpm1(d, x)));
+      });
+    case UnaryFunction::kSelu:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR { return Selu(d, x, p); });
+    case UnaryFunction::kCelu:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR { return Celu(d, x, p); });
+    case UnaryFunction::kSigmoid:
+      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Sigmoid(d, x); });
+    case UnaryFunction::kHardSigmoid:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
+        return Clamp01(d, hn::MulAdd(hn::Set(d, p.alpha), x, hn::Set(d, p.beta)));
+      });
+    case UnaryFunction::kHardSwish:
+      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR {
+        const auto half = hn::Set(d, 0.5F);
+        return hn::Mul(x, Clamp01(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), half)));
+      });
+    case UnaryFunction::kSwish:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
+        return TimesSigmoid(d, x, hn::Mul(hn::Set(d, p.alpha), x));
+      });
+    case UnaryFunction::kSoftplus:
+      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Softplus(d, x); });
+    case UnaryFunction::kSoftsign:
+      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR {
+        return hn::Div(x, hn::Add(hn::Set(d, 1.0F), hn::Abs(x)));
+      });
+    case UnaryFunction::kMish:
+      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Mish(d, x); });
+    case UnaryFunction::kGelu:
+      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Gelu(d, x); });
+    case UnaryFunction::kGeluTanh:
+      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return GeluTanh(d, x); });
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnrun {
+namespace {
+HWY_EXPORT(VectorActivationRow);
+}  // namespace
+
+RowFunction ActivationRow(UnaryFunction function) {
+  return HWY_DYNAMIC_DISPATCH(VectorActivationRow)(function);
+}
+
+}  // namespace attnrun
+#endif  // HWY_ONCE

@@ -1,0 +1,188 @@
+#include "ops/elementwise/arithmetic.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/strided.h"
+#include "ops/elementwise/infer.h"
+
+namespace attnrun {
+namespace {
+
+bool Divides(BinaryFunction function) {
+  return function == BinaryFunction::kDiv || function == BinaryFunction::kFloorMod ||
+         function == BinaryFunction::kTruncMod;
+}
+
+struct Entry {
+  const char* name;
+  BinaryFunction function;
+  std::vector<int> since;
+  TypeSet types;
+};
+
+void RegisterBinary(OpRegistry& registry, const Entry& entry) {
+  registry.Register(
+      {.domain = "",
+       .name = entry.name,
+       .since = entry.since,
+       .inputs = {2, 2},
+       .outputs = {1, 1},
+       .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
+         return std::make_unique<Binary>(function, types);
+       }});
+}
+
+void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
+  registry.Register({.domain = "",
+                     .name = entry.name,
+                     .since = entry.since,
+                     .inputs = {1, kVariadic},
+                     .outputs = {1, 1},
+                     .make = [entry](AttributeReader& /*unused*/) {
+                       const bool mean = absl::string_view(entry.name) == "Mean";
+                       return std::make_unique<Variadic>(entry.function, mean, entry.types);
+                     }});
+}
+
+// ONNX defines the remainder of floats that takes the divisor's sign from version 28 on.
+std::unique_ptr<Op> MakeMod(AttributeReader& attributes) {
+  const bool truncate = attributes.Int("fmod", 0) != 0;
+  if (truncate) return std::make_unique<Binary>(BinaryFunction::kTruncMod, kNumbers);
+  return std::make_unique<Binary>(BinaryFunction::kFloorMod,
+                                  attributes.version() < 28 ? kIntegers : kNumbers);
+}
+
+std::unique_ptr<Op> MakeBitShift(AttributeReader& attributes) {
+  attributes.Required<std::string>("direction");
+  const bool left = attributes.OneOf("direction", "LEFT", {"LEFT", "RIGHT"}) == "LEFT";
+  return std::make_unique<Binary>(left ? BinaryFunction::kShiftLeft : BinaryFunction::kShiftRight,
+                                  kIntegers);
+}
+
+// f of integers that may depend on extents. Extents and their products are taken to fit their type.
+SymInt Apply(BinaryFunction function, const SymInt& a, const SymInt& b, DataType type) {
+  const std::optional<int64_t> x = a.constant();
+  const std::optional<int64_t> y = b.constant();
+  if (type != DataType::kInt64 && type != DataType::kInt32) return SymInt::Unknown();
+  if (Divides(function) && b.is_constant(0)) return SymInt::Unknown();
+  if (x.has_value() && y.has_value()) {
+    const int64_t result = ApplyBinary(function, *x, *y, type);
+    const bool wraps = type == DataType::kInt32 && result != static_cast<int32_t>(result);
+    return wraps ? SymInt::Unknown() : SymInt(result);
+  }
+  switch (function) {
+    case BinaryFunction::kAdd:
+      return a + b;
+    case BinaryFunction::kSub:
+      return a - b;
+    case BinaryFunction::kMul:
+      return a * b;
+    case BinaryFunction::kDiv: {
+      const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
+      return exact.has_value() ? *exact : SymInt::Opaque("div", a, b);
+    }
+    case BinaryFunction::kMin:
+      return a == b ? a : SymInt::Opaque("min", a, b);
+    case BinaryFunction::kMax:
+      return a == b ? a : SymInt::Opaque("max", a, b);
+    case BinaryFunction::kFloorMod:
+    case BinaryFunction::kTruncMod:
+      return SymInt::Opaque(function == BinaryFunction::kFloorMod ? "mod" : "fmod", a, b);
+    default:
+      return SymInt::Unknown();
+  }
+}
+
+bool ContainsZero(const Tensor& tensor, int width) {
+  static constexpr char kZero[8] = {};
+  bool found = false;
+  const Shape strides = tensor.is_dense() ? DenseStrides(tensor.shape()) : tensor.strides();
+  ForEachOffset(tensor.shape(), strides, [&](int64_t offset) {
+    found = found || std::memcmp(tensor.data<char>() + offset * width, kZero, width) == 0;
+  });
+  return found;
+}
+
+}  // namespace
+
+absl::Status CheckDivisor(BinaryFunction function, const OpContext& context) {
+  const Tensor& divisor = context.input(1);
+  if (!Divides(function) || !IsInteger(divisor.type()) ||
+      !ContainsZero(divisor, BitWidth(divisor.type()) / 8)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("division by zero: input 1, ", TypeAndShape(divisor), ", holds a 0"));
+}
+
+absl::Status CheckSlope(const OpContext& context) {
+  const absl::StatusOr<Shape> shape =
+      BroadcastShapes(context.input(0).shape(), context.input(1).shape());
+  if (shape.ok() && *shape == context.input(0).shape()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("slope ", ToString(context.input(1).shape()),
+                                                 " does not broadcast to the input ",
+                                                 ToString(context.input(0).shape())));
+}
+
+void Binary::Infer(InferContext& context) const {
+  const DataType type = context.input(0).type;
+  InferBroadcast(context, type, [&](absl::Span<const SymInt> elements) {
+    return Apply(function_, elements[0], elements[1], type);
+  });
+}
+
+void Pow::Infer(InferContext& context) const { InferBroadcast(context, context.input(0).type); }
+
+void Variadic::Infer(InferContext& context) const {
+  const DataType type = context.input(0).type;
+  InferBroadcast(context, type, [&](absl::Span<const SymInt> elements) {
+    SymInt result = elements[0];
+    for (size_t i = 1; i < elements.size(); ++i) {
+      result = Apply(function_, result, elements[i], type);
+    }
+    return result;
+  });
+}
+
+void RegisterArithmetic(OpRegistry& registry) {
+  const Entry binaries[] = {
+      {"Add", BinaryFunction::kAdd, {7, 13, 14}, kNumbers},
+      {"BitwiseAnd", BinaryFunction::kBitwiseAnd, {18}, kIntegers},
+      {"BitwiseOr", BinaryFunction::kBitwiseOr, {18}, kIntegers},
+      {"BitwiseXor", BinaryFunction::kBitwiseXor, {18}, kIntegers},
+      {"Div", BinaryFunction::kDiv, {7, 13, 14}, kNumbers},
+      {"Mul", BinaryFunction::kMul, {7, 13, 14}, kNumbers},
+      {"PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers},
+      {"Sub", BinaryFunction::kSub, {7, 13, 14}, kNumbers},
+  };
+  for (const Entry& entry : binaries) RegisterBinary(registry, entry);
+  const Entry variadics[] = {
+      {"Max", BinaryFunction::kMax, {6, 8, 12, 13}, kNumbers},
+      {"Mean", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
+      {"Min", BinaryFunction::kMin, {6, 8, 12, 13}, kNumbers},
+      {"Sum", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
+  };
+  for (const Entry& entry : variadics) RegisterVariadic(registry, entry);
+  registry.Register({.domain = "",
+                     .name = "BitShift",
+                     .since = {11, 28},
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .make = MakeBitShift});
+  registry.Register({.domain = "",
+                     .name = "Mod",
+                     .since = {10, 13, 28},
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .make = MakeMod});
+  registry.Register({.domain = "",
+                     .name = "Pow",
+                     .since = {7, 12, 13, 15},
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .make = [](AttributeReader& /*unused*/) { return std::make_unique<Pow>(); }});
+}
+
+}  // namespace attnrun

@@ -1,0 +1,52 @@
+#include "ops/elementwise/cast.h"
+
+namespace attnrun {
+namespace {
+
+CastRules Rules(AttributeReader& attributes) {
+  CastRules rules;
+  if (attributes.version() >= 19) rules.saturate = attributes.Int("saturate", 1) != 0;
+  if (attributes.version() >= 24) {
+    rules.round_mode = attributes.OneOf("round_mode", "up", {"up", "down", "nearest"});
+  }
+  return rules;
+}
+
+std::unique_ptr<Op> MakeCast(AttributeReader& attributes) {
+  attributes.Required<int64_t>("to");
+  const DataType to = attributes.ElementType("to", DataType::kFloat);
+  return std::make_unique<Cast>(to, Rules(attributes));
+}
+
+std::unique_ptr<Op> MakeCastLike(AttributeReader& attributes) {
+  return std::make_unique<Cast>(DataType::kUndefined, Rules(attributes));
+}
+
+bool HoldsExtents(DataType type) { return type == DataType::kInt64 || type == DataType::kInt32; }
+
+}  // namespace
+
+void Cast::Infer(InferContext& context) const {
+  const ValueFacts& x = context.input(0);
+  ValueFacts y{to_ != DataType::kUndefined ? to_ : context.input(1).type, x.dims, std::nullopt};
+  // Extents are taken to fit 32 bits, as tf2onnx has it.
+  if (HoldsExtents(x.type) && HoldsExtents(y.type)) y.contents = x.contents;
+  context.SetOutput(0, std::move(y));
+}
+
+void RegisterCast(OpRegistry& registry) {
+  registry.Register({.domain = "",
+                     .name = "Cast",
+                     .since = {6, 9, 13, 19, 21, 23, 24, 25, 28},
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .make = MakeCast});
+  registry.Register({.domain = "",
+                     .name = "CastLike",
+                     .since = {15, 19, 21, 23, 24, 25},
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .make = MakeCastLike});
+}
+
+}  // namespace attnrun

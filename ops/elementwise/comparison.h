@@ -1,0 +1,44 @@
+#ifndef ATTNRUN_OPS_ELEMENTWISE_COMPARISON_H_
+#define ATTNRUN_OPS_ELEMENTWISE_COMPARISON_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/elementwise/type_set.h"
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+enum class ComparisonFunction {
+  kEqual,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kAnd,
+  kOr,
+  kXor,
+};
+
+// An operator of two operands of one type that broadcast together, whose result is bool: Equal-7
+// (bool, numbers, from version 19 on strings), Less-7, LessOrEqual-12, Greater-7, GreaterOrEqual-12
+// (numbers), And-7, Or-7, Xor-7 (bool) and their later versions. A comparison with NaN is false.
+class Comparison final : public Op {
+ public:
+  Comparison(ComparisonFunction function, TypeSet types) : function_(function), types_(types) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  const ComparisonFunction function_;
+  const TypeSet types_;
+};
+
+void RegisterComparison(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ELEMENTWISE_COMPARISON_H_

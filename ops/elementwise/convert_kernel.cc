@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "ops/elementwise/rows.h"
+
+namespace attnrun {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// bool is read and written as the byte it is, since a file may hold bytes other than 0 and 1.
+struct Bool {
+  uint8_t byte;
+};
+
+// `value` truncated towards zero modulo 2^64, NaN and infinities 0: ONNX leaves open what becomes
+// of a number that its integer type does not hold.
+int64_t TruncateModulo(double value) {
+  if (std::fabs(value) < 0x1p63) return static_cast<int64_t>(value);
+  if (!std::isfinite(value)) return 0;
+  const double rest = std::fmod(std::trunc(value), 0x1p64);
+  const auto magnitude = static_cast<uint64_t>(std::fabs(rest));
+  return static_cast<int64_t>(rest < 0 ? 0 - magnitude : magnitude);
+}
+
+template <typename From, typename To>
+To ConvertElement(From x) {
+  if constexpr (std::is_same_v<From, Bool>) {
+    return ConvertElement<uint8_t, To>(x.byte != 0);
+  } else if constexpr (std::is_same_v<To, Bool>) {
+    return Bool{static_cast<uint8_t>(x != 0)};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return static_cast<To>(TruncateModulo(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <typename From, typename To>
+void ConvertElements(const From* x, To* y, size_t n) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // What fits 32 bits, which is nearly all there is, converts in vectors.
+    bool fits = true;
+    for (size_t i = 0; i < n; ++i) fits &= x[i] > From{-0x1p31} && x[i] < From{0x1p31};
+    if (fits) {
+      for (size_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
+      return;
+    }
+  }
+  for (size_t i = 0; i < n; ++i) y[i] = ConvertElement<From, To>(x[i]);
+}
+
+// Calls convert(x, y, n) for pieces that stay in the innermost cache; once if all elements are one.
+template <typename From, typename To, typename Function>
+void ForPieces(const RowOperand& operand, void* out, size_t n, Function convert) {
+  constexpr size_t kPiece = 512;
+  const auto* x = static_cast<const From*>(operand.data);
+  auto* y = static_cast<To*>(out);
+  if (operand.mask == kSameElement) {
+    if (n > 0) convert(x, y, 1);
+    for (size_t i = 1; i < n; ++i) y[i] = y[0];
+    return;
+  }
+  for (size_t i = 0; i < n; i += kPiece) convert(x + i, y + i, std::min(kPiece, n - i));
+}
+
+template <typename From, typename To>
+void ConvertRows(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
+  ForPieces<From, To>(operands[0], out, n, ConvertElements<From, To>);
+}
+
+// Between float and a 16-bit float.
+template <typename Half>
+void WidenElements(const Half* x, float* y, size_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<Half, decltype(d)> half;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, x + i)), d, y + i);
+  }
+  if (i < n) hn::StoreN(hn::PromoteTo(d, hn::LoadN(half, x + i, n - i)), d, y + i, n - i);
+}
+
+template <typename Half>
+void NarrowElements(const float* x, Half* y, size_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<Half, decltype(d)> half;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::DemoteTo(half, hn::LoadU(d, x + i)), half, y + i);
+  }
+  if (i < n) hn::StoreN(hn::DemoteTo(half, hn::LoadN(d, x + i, n - i)), half, y + i, n - i);
+}
+
+template <typename Half>
+void WidenRows(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
+  ForPieces<Half, float>(operands[0], out, n, WidenElements<Half>);
+}
+
+template <typename Half>
+void NarrowRows(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
+  ForPieces<float, Half>(operands[0], out, n, NarrowElements<Half>);
+}
+
+template <typename From>
+RowFunction ConvertFrom(DataType to) {
+  switch (to) {
+    case DataType::kFloat:
+      return ConvertRows<From, float>;
+    case DataType::kDouble:
+      return ConvertRows<From, double>;
+    case DataType::kInt64:
+      return ConvertRows<From, int64_t>;
+    case DataType::kInt32:
+      return ConvertRows<From, int32_t>;
+    case DataType::kUint8:
+      return ConvertRows<From, uint8_t>;
+    case DataType::kInt8:
+      return ConvertRows<From, int8_t>;
+    case DataType::kBool:
+      return ConvertRows<From, Bool>;
+    default:
+      return nullptr;
+  }
+}
+
+RowFunction ConvertFloat(DataType to) {
+  if (to == DataType::kFloat16) return NarrowRows<hwy::float16_t>;
+  if (to == DataType::kBfloat16) return NarrowRows<hwy::bfloat16_t>;
+  return ConvertFrom<float>(to);
+}
+
+// int64 stands in for the integer types that have no functions of their own.
+RowFunction ConvertInt64(DataType to) {
+  if (to == DataType::kInt16) return ConvertRows<int64_t, int16_t>;
+  if (to == DataType::kUint16) return ConvertRows<int64_t, uint16_t>;
+  if (to == DataType::kUint32) return ConvertRows<int64_t, uint32_t>;
+  return ConvertFrom<int64_t>(to);
+}
+
+}  // namespace
+
+RowFunction ConvertRow(DataType from, DataType to) {
+  const bool to_int64 = to == DataType::kInt64;
+  switch (from) {
+    case DataType::kFloat:
+      return ConvertFloat(to);
+    case DataType::kDouble:
+      return ConvertFrom<double>(to);
+    case DataType::kInt64:
+      return ConvertInt64(to);
+    case DataType::kInt32:
+      return ConvertFrom<int32_t>(to);
+    case DataType::kUint8:
+      return ConvertFrom<uint8_t>(to);
+    case DataType::kInt8:
+      return ConvertFrom<int8_t>(to);
+    case DataType::kBool:
+      return ConvertFrom<Bool>(to);
+    case DataType::kFloat16:
+      return to == DataType::kFloat ? WidenRows<hwy::float16_t> : nullptr;
+    case DataType::kBfloat16:
+      return to == DataType::kFloat ? WidenRows<hwy::bfloat16_t> : nullptr;
+    case DataType::kInt16:
+      return to_int64 ? ConvertRows<int16_t, int64_t> : nullptr;
+    case DataType::kUint16:
+      return to_int64 ? ConvertRows<uint16_t, int64_t> : nullptr;
+    case DataType::kUint32:
+      return to_int64 ? ConvertRows<uint32_t, int64_t> : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace attnrun

@@ -1,0 +1,26 @@
+#include "ops/elementwise/elementwise.h"
+
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/clip.h"
+#include "ops/elementwise/comparison.h"
+#include "ops/elementwise/identity.h"
+#include "ops/elementwise/predicate.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
+
+namespace attnrun {
+
+void RegisterElementwise(OpRegistry& registry) {
+  RegisterActivation(registry);
+  RegisterArithmetic(registry);
+  RegisterCast(registry);
+  RegisterClip(registry);
+  RegisterComparison(registry);
+  RegisterIdentity(registry);
+  RegisterPredicate(registry);
+  RegisterUnary(registry);
+  RegisterWhere(registry);
+}
+
+}  // namespace attnrun

@@ -1,0 +1,51 @@
+#ifndef ATTNRUN_OPS_ELEMENTWISE_IDENTITY_H_
+#define ATTNRUN_OPS_ELEMENTWISE_IDENTITY_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+// ONNX Identity-1 to -25 on tensors: the input itself, of any type.
+class Identity final : public Op {
+ public:
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+};
+
+// ONNX Dropout-7 to -22 in inference: the input itself, and a mask of ones (bool; before version 10
+// of the type of the input). From version 12 on an input may ask for training: kUnimplemented
+// unless its ratio is 0.
+class Dropout final : public Op {
+ public:
+  explicit Dropout(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  const bool mask_is_bool_;
+};
+
+// ONNX BitCast-26: the same bits as another type of the same width, any but string.
+class BitCast final : public Op {
+ public:
+  explicit BitCast(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  const DataType to_;
+};
+
+void RegisterIdentity(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ELEMENTWISE_IDENTITY_H_

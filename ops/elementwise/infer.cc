@@ -1,0 +1,51 @@
+#include "ops/elementwise/infer.h"
+
+#include <algorithm>
+
+namespace attnrun {
+namespace {
+
+std::optional<std::vector<SymInt>> BroadcastAll(const InferContext& context) {
+  std::optional<std::vector<SymInt>> dims = context.input(0).dims;
+  for (int i = 1; i < context.num_inputs(); ++i) {
+    dims = context.has_input(i) ? BroadcastDims(dims, context.input(i).dims) : std::nullopt;
+  }
+  return dims;
+}
+
+// Contents are those of rank 0 or 1: either all of one length, or single elements that repeat.
+std::optional<std::vector<SymInt>> CombineContents(const InferContext& context, Combine combine) {
+  size_t length = 1;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i) || !context.input(i).contents.has_value()) return std::nullopt;
+    const size_t count = context.input(i).contents->size();
+    if (count != 1) length = count;
+  }
+  std::vector<SymInt> result;
+  std::vector<SymInt> elements(context.num_inputs());
+  for (size_t at = 0; at < length; ++at) {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      const std::vector<SymInt>& contents = *context.input(i).contents;
+      if (contents.size() != 1 && contents.size() != length) return std::nullopt;
+      elements[i] = contents.size() == 1 ? contents[0] : contents[at];
+    }
+    result.push_back(combine(elements));
+  }
+  return result;
+}
+
+}  // namespace
+
+void InferSameShape(InferContext& context, DataType type) {
+  context.SetOutput(0, {type, context.input(0).dims, std::nullopt});
+}
+
+void InferBroadcast(InferContext& context, DataType type) {
+  context.SetOutput(0, {type, BroadcastAll(context), std::nullopt});
+}
+
+void InferBroadcast(InferContext& context, DataType type, Combine combine) {
+  context.SetOutput(0, {type, BroadcastAll(context), CombineContents(context, combine)});
+}
+
+}  // namespace attnrun

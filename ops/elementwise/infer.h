@@ -1,0 +1,21 @@
+#ifndef ATTNRUN_OPS_ELEMENTWISE_INFER_H_
+#define ATTNRUN_OPS_ELEMENTWISE_INFER_H_
+
+#include "absl/functional/function_ref.h"
+#include "ops/infer_context.h"
+
+// What elementwise operators tell of their output.
+namespace attnrun {
+
+// Output 0 has `type` and the shape of input 0.
+void InferSameShape(InferContext& context, DataType type);
+
+// Output 0 has `type` and the shape that all inputs broadcast to. Where the contents of all inputs
+// are known and `combine` is given, output 0 holds combine(elements), one of each input.
+using Combine = absl::FunctionRef<SymInt(absl::Span<const SymInt>)>;
+void InferBroadcast(InferContext& context, DataType type);
+void InferBroadcast(InferContext& context, DataType type, Combine combine);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ELEMENTWISE_INFER_H_

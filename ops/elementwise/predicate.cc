@@ -1,0 +1,39 @@
+#include "ops/elementwise/predicate.h"
+
+#include "ops/elementwise/infer.h"
+
+namespace attnrun {
+
+void Predicate::Infer(InferContext& context) const { InferSameShape(context, DataType::kBool); }
+
+void RegisterPredicate(OpRegistry& registry) {
+  registry.Register({.domain = "",
+                     .name = "Not",
+                     .since = {1},
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .make = [](AttributeReader& /*unused*/) {
+                       return std::make_unique<Predicate>(PredicateFunction::kNot, false, false);
+                     }});
+  registry.Register({.domain = "",
+                     .name = "IsNaN",
+                     .since = {9, 13, 20},
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .make = [](AttributeReader& /*unused*/) {
+                       return std::make_unique<Predicate>(PredicateFunction::kIsNaN, false, false);
+                     }});
+  registry.Register({.domain = "",
+                     .name = "IsInf",
+                     .since = {10, 20},
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .make = [](AttributeReader& attributes) {
+                       const bool negative = attributes.Int("detect_negative", 1) != 0;
+                       const bool positive = attributes.Int("detect_positive", 1) != 0;
+                       return std::make_unique<Predicate>(PredicateFunction::kIsInf, negative,
+                                                          positive);
+                     }});
+}
+
+}  // namespace attnrun

@@ -1,0 +1,36 @@
+#ifndef ATTNRUN_OPS_ELEMENTWISE_PREDICATE_H_
+#define ATTNRUN_OPS_ELEMENTWISE_PREDICATE_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+enum class PredicateFunction { kNot, kIsNaN, kIsInf };
+
+// An operator of one operand whose result is bool: Not-1 (of bool), IsNaN-9 and IsInf-10 (of floats
+// and the 8-bit floats). IsInf finds infinities of the signs it is asked for.
+class Predicate final : public Op {
+ public:
+  Predicate(PredicateFunction function, bool negative, bool positive)
+      : function_(function), negative_(negative), positive_(positive) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  const PredicateFunction function_;
+  // IsInf: detect_negative, detect_positive.
+  const bool negative_;
+  const bool positive_;
+};
+
+void RegisterPredicate(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ELEMENTWISE_PREDICATE_H_

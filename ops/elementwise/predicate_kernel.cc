@@ -1,0 +1,68 @@
+#include <limits>
+
+#include "ops/elementwise/predicate.h"
+#include "ops/elementwise/rows.h"
+
+namespace attnrun {
+namespace {
+
+// y = test(x), in a loop that the compiler turns into vectors.
+template <typename T, typename Test>
+void TestRow(const RowOperand* operands, void* out, size_t n, Test test) {
+  const auto* x = static_cast<const T*>(operands[0].data);
+  auto* y = static_cast<uint8_t*>(out);
+  if (operands[0].mask == kEachElement) {
+    for (size_t i = 0; i < n; ++i) y[i] = test(x[i]) ? 1 : 0;
+  } else {
+    for (size_t i = 0; i < n; ++i) y[i] = test(x[0]) ? 1 : 0;
+  }
+}
+
+void NotRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
+  TestRow<uint8_t>(operands, out, n, [](uint8_t x) { return x == 0; });
+}
+
+void IsNaNRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
+  TestRow<float>(operands, out, n, [](float x) { return x != x; });
+}
+
+// Alpha and beta: the infinities looked for, or NaN, which nothing equals.
+void IsInfRow(const RowOperand* operands, void* out, size_t n, const RowParameters& parameters) {
+  TestRow<float>(operands, out, n,
+                 [&](float x) { return x == parameters.alpha || x == parameters.beta; });
+}
+
+class PredicateKernel final : public RowKernel {
+ public:
+  PredicateKernel(PredicateFunction function, bool negative, bool positive) : function_(function) {
+    using Limits = std::numeric_limits<float>;
+    parameters_.alpha = negative ? -Limits::infinity() : Limits::quiet_NaN();
+    parameters_.beta = positive ? Limits::infinity() : Limits::quiet_NaN();
+  }
+
+ protected:
+  RowProgram Program(const OpContext& context) const override {
+    const DataType compute = ComputeType(context.input(0).type());
+    const bool is_not = function_ == PredicateFunction::kNot;
+    if (compute != (is_not ? DataType::kBool : DataType::kFloat)) return {};
+    return {.function = is_not                                   ? NotRow
+                        : function_ == PredicateFunction::kIsNaN ? IsNaNRow
+                                                                 : IsInfRow,
+            .inputs = {compute},
+            .output = DataType::kBool,
+            .parameters = parameters_};
+  }
+  DataType OutputType(const OpContext& /*context*/) const override { return DataType::kBool; }
+
+ private:
+  const PredicateFunction function_;
+  RowParameters parameters_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Predicate::MakeKernel(ConstantInputs /*constants*/) const {
+  return std::make_unique<PredicateKernel>(function_, negative_, positive_);
+}
+
+}  // namespace attnrun

@@ -1,0 +1,243 @@
+#include "ops/elementwise/rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/container/inlined_vector.h"
+#include "core/parallel.h"
+#include "core/status.h"
+
+namespace attnrun {
+namespace {
+
+// Elements converted or gathered at a time: small enough for the innermost cache.
+constexpr int64_t kPiece = 512;
+constexpr size_t kVectorBytes = 64;
+constexpr size_t kWidest = 8;
+
+using Operands = absl::Span<const Tensor* const>;
+using Offsets = std::array<int64_t, kMaxOperands>;
+
+// An axis of the output, neighbouring axes merged where every operand allows it, with the operands'
+// strides in elements: 0 where an operand repeats.
+struct Axis {
+  int64_t extent;
+  Offsets strides;
+};
+using Axes = absl::InlinedVector<Axis, 4>;
+
+int Width(DataType type) { return BitWidth(type) / 8; }
+
+// The commonest case, made cheap because shape arithmetic is full of it: every operand is laid out
+// as the output, or a single element.
+bool IsFlat(Operands operands, int64_t count) {
+  return std::all_of(operands.begin(), operands.end(), [&](const Tensor* operand) {
+    return operand->is_dense() &&
+           (operand->num_elements() == count || operand->num_elements() == 1);
+  });
+}
+
+Axes FlatAxes(Operands operands, int64_t count) {
+  Axis axis{count, {}};
+  for (size_t k = 0; k < operands.size(); ++k) {
+    axis.strides[k] = operands[k]->num_elements() == count ? 1 : 0;
+  }
+  return {axis};
+}
+
+bool Merges(const Axis& outer, const Axis& inner, size_t operands) {
+  for (size_t k = 0; k < operands; ++k) {
+    if (outer.strides[k] != inner.strides[k] * inner.extent) return false;
+  }
+  return true;
+}
+
+Axes MergedAxes(Operands operands, const Shape& shape) {
+  Axes axes;
+  absl::InlinedVector<Shape, kMaxOperands> strides;
+  for (const Tensor* operand : operands) {
+    strides.push_back(operand->is_dense() ? DenseStrides(operand->shape()) : operand->strides());
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    Axis axis{shape[i], {}};
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const size_t missing = shape.size() - operands[k]->shape().size();
+      const bool repeats = i < missing || operands[k]->shape()[i - missing] == 1;
+      axis.strides[k] = repeats ? 0 : strides[k][i - missing];
+    }
+    if (!axes.empty() && Merges(axes.back(), axis, operands.size())) {
+      axis.extent *= axes.back().extent;
+      axes.back() = axis;
+    } else {
+      axes.push_back(axis);
+    }
+  }
+  if (axes.empty()) axes.push_back({1, {}});
+  return axes;
+}
+
+void Gather(const char* from, int64_t stride, int width, int64_t count, char* to) {
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * width, from + i * stride * width, width);
+}
+
+// Works on a range of the output's elements, in one thread.
+class RangeRunner {
+ public:
+  RangeRunner(const RowProgram& program, Operands operands, const Axes& axes, Tensor& out)
+      : program_(program), operands_(operands), axes_(axes), out_(out) {
+    for (size_t k = 0; k < operands.size(); ++k) {
+      width_[k] = Width(operands[k]->type());
+      convert_[k] = operands[k]->type() == program.inputs[k]
+                        ? nullptr
+                        : ConvertRow(operands[k]->type(), program.inputs[k]);
+      const int64_t stride = axes.back().strides[k];
+      staged_ = staged_ || (stride != 0 && (stride != 1 || convert_[k] != nullptr));
+    }
+    if (out.type() != program.output) convert_output_ = ConvertRow(program.output, out.type());
+    staged_ = staged_ || convert_output_ != nullptr;
+  }
+
+  void Run(int64_t begin, int64_t end) {
+    absl::InlinedVector<int64_t, 4> index(axes_.size());
+    Offsets offsets{};
+    int64_t rest = begin;
+    for (size_t i = axes_.size(); i-- > 0; rest /= axes_[i].extent) {
+      index[i] = rest % axes_[i].extent;
+      Step(offsets, axes_[i], index[i]);
+    }
+    while (begin < end) {
+      size_t i = axes_.size() - 1;
+      const int64_t n = std::min(axes_[i].extent - index[i], end - begin);
+      RunRow(offsets, begin, n);
+      begin += n;
+      index[i] += n;
+      Step(offsets, axes_[i], n);
+      for (; i > 0 && index[i] == axes_[i].extent; --i) {
+        Step(offsets, axes_[i], -axes_[i].extent);
+        index[i] = 0;
+        Step(offsets, axes_[i - 1], 1);
+        ++index[i - 1];
+      }
+    }
+  }
+
+ private:
+  void Step(Offsets& offsets, const Axis& axis, int64_t steps) const {
+    for (size_t k = 0; k < operands_.size(); ++k) offsets[k] += steps * axis.strides[k];
+  }
+
+  void RunRow(const Offsets& offsets, int64_t at, int64_t n) {
+    if (!staged_) return RunPiece(offsets, at, n);
+    Offsets moved = offsets;
+    for (int64_t done = 0; done < n; done += kPiece) {
+      RunPiece(moved, at + done, std::min(kPiece, n - done));
+      Step(moved, axes_.back(), kPiece);
+    }
+  }
+
+  void RunPiece(const Offsets& offsets, int64_t at, int64_t n) {
+    std::array<RowOperand, kMaxOperands> row;
+    for (size_t k = 0; k < operands_.size(); ++k) row[k] = Operand(k, offsets[k], n);
+    char* out = out_.mutable_data<char>() + at * Width(out_.type());
+    char* computed = convert_output_ != nullptr ? output_ : out;
+    program_.function(row.data(), computed, n, program_.parameters);
+    if (convert_output_ == nullptr) return;
+    const RowOperand result{computed, kEachElement};
+    convert_output_(&result, out, n, program_.parameters);
+  }
+
+  RowOperand Operand(size_t k, int64_t offset, int64_t n) {
+    const char* data = operands_[k]->data<char>() + offset * width_[k];
+    const int64_t stride = axes_.back().strides[k];
+    if (stride == 0) return {Repeated(k, data), kSameElement};
+    if (stride != 1) {
+      char* gathered = convert_[k] != nullptr ? gathered_ : inputs_[k];
+      Gather(data, stride, width_[k], n, gathered);
+      data = gathered;
+    }
+    return {Converted(k, data, n), kEachElement};
+  }
+
+  // One vector full of the element at `data`.
+  const void* Repeated(size_t k, const char* data) {
+    if (repeated_[k] == data) return inputs_[k];
+    repeated_[k] = data;
+    const size_t width = Width(program_.inputs[k]);
+    std::memmove(inputs_[k], Converted(k, data, 1), width);
+    for (size_t i = width; i < kVectorBytes; i *= 2) std::memcpy(inputs_[k] + i, inputs_[k], i);
+    return inputs_[k];
+  }
+
+  const char* Converted(size_t k, const char* data, int64_t n) {
+    if (convert_[k] == nullptr) return data;
+    const RowOperand source{data, kEachElement};
+    convert_[k](&source, inputs_[k], n, program_.parameters);
+    return inputs_[k];
+  }
+
+  const RowProgram& program_;
+  const Operands operands_;
+  const Axes& axes_;
+  Tensor& out_;
+  std::array<int, kMaxOperands> width_{};
+  std::array<RowFunction, kMaxOperands> convert_{};
+  RowFunction convert_output_ = nullptr;
+  // Whether rows go through the buffers below.
+  bool staged_ = false;
+  std::array<const char*, kMaxOperands> repeated_{};
+  alignas(kVectorBytes) char inputs_[kMaxOperands][kPiece * kWidest];
+  alignas(kVectorBytes) char gathered_[kPiece * kWidest];
+  alignas(kVectorBytes) char output_[kPiece * kWidest];
+};
+
+}  // namespace
+
+void RunRows(const RowProgram& program, Operands operands, Tensor& out) {
+  const int64_t count = out.num_elements();
+  if (count == 0) return;
+  const Axes axes =
+      IsFlat(operands, count) ? FlatAxes(operands, count) : MergedAxes(operands, out.shape());
+  ParallelFor(count, program.grain, [&](int64_t begin, int64_t end) {
+    RangeRunner(program, operands, axes, out).Run(begin, end);
+  });
+}
+
+bool RowKernel::Accepts(const OpContext& context) const {
+  return static_cast<bool>(Program(context));
+}
+
+absl::Status RowKernel::Run(OpContext& context) const {
+  const RowProgram program = Program(context);
+  ATTNRUN_RETURN_IF_ERROR(CheckValues(context));
+  absl::InlinedVector<const Tensor*, kMaxOperands> operands = {&context.input(0)};
+  Shape shape = context.input(0).shape();
+  for (int i = 1; i < context.num_inputs(); ++i) {
+    const Tensor& operand = context.input(i);
+    operands.push_back(&operand);
+    if (operand.shape() == shape) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, operand.shape()));
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor * out,
+                           context.AllocateOutput(0, OutputType(context), shape, {0, 1, 2}));
+  RunRows(program, operands, *out);
+  return absl::OkStatus();
+}
+
+DataType ComputeType(DataType type) {
+  switch (type) {
+    case DataType::kFloat16:
+    case DataType::kBfloat16:
+      return DataType::kFloat;
+    case DataType::kUint8:
+    case DataType::kInt8:
+    case DataType::kUint16:
+    case DataType::kInt16:
+    case DataType::kUint32:
+      return DataType::kInt64;
+    default:
+      return type;
+  }
+}
+
+}  // namespace attnrun

@@ -1,0 +1,24 @@
+#ifndef ATTNRUN_OPS_ELEMENTWISE_WHERE_H_
+#define ATTNRUN_OPS_ELEMENTWISE_WHERE_H_
+
+#include <memory>
+
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+// ONNX Where-9, -16: x where the condition (bool) is true, else y. The three broadcast together; x
+// and y are of one type: any integer of 8 bits or more, float, bool, complex or string.
+class Where final : public Op {
+ public:
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+};
+
+void RegisterWhere(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ELEMENTWISE_WHERE_H_
