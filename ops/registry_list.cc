@@ -1,5 +1,6 @@
 #include "ops/control_flow/control_flow.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/matmul/matmul.h"
 #include "ops/normalization/normalization.h"
 #include "ops/reduce/reduce.h"
 #include "ops/registry.h"
@@ -13,6 +14,7 @@ const OpRegistry& OpRegistry::Get() {
     auto* all = new OpRegistry;
     RegisterControlFlow(*all);
     RegisterElementwise(*all);
+    RegisterMatMul(*all);
     RegisterNormalization(*all);
     RegisterReduce(*all);
     RegisterSoftmax(*all);

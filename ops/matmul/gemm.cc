@@ -1,0 +1,198 @@
+#include "ops/matmul/gemm.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/parallel.h"
+#include "hwy/aligned_allocator.h"
+#include "ops/matmul/micro_kernel.h"
+
+namespace attnrun {
+namespace {
+
+// A block of A (kRowBlock x kDepthBlock) stays in the second-level cache while all panels pass by.
+constexpr int64_t kRowBlock = 256;
+constexpr int64_t kDepthBlock = 384;
+// From so many rows on a panel of B that is not packed is copied before it is used.
+constexpr int64_t kRowsThatRepayPacking = 32;
+
+int64_t DivCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Range {
+  int64_t begin;
+  int64_t end;
+  int64_t size() const { return end - begin; }
+};
+
+Range Part(int64_t count, int64_t part, int64_t parts) {
+  return {count * part / parts, count * (part + 1) / parts};
+}
+
+// Blocks of K as even as possible; at least one, as an empty sum is 0.
+int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1); }
+
+// What a thread copies blocks into that the micro-kernel cannot read in place.
+float* Scratch(hwy::AlignedFreeUniquePtr<float[]>& buffer, int64_t size) {
+  if (buffer == nullptr) buffer = hwy::AllocateAligned<float>(size);
+  return buffer.get();
+}
+float* ScratchForA() {
+  thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
+  return Scratch(buffer, kRowBlock * kDepthBlock);
+}
+float* ScratchForB() {
+  thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
+  return Scratch(buffer, 2 * kDepthBlock * PanelWidth());
+}
+
+// Sets A of `product` to a block of `a`, in place where its rows are contiguous.
+void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth) {
+  product.rows = rows.size();
+  product.k = depth.size();
+  product.a = a.at(rows.begin, depth.begin);
+  product.lda = a.row_stride;
+  if (a.column_stride == 1) return;
+  float* scratch = ScratchForA();
+  CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), scratch, depth.size());
+  product.a = scratch;
+  product.lda = depth.size();
+}
+
+// Sets B of `product`, whose columns are set, to the rows `depth` of the panels from `index` on.
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range depth) {
+  product.b = b.panel(index) + depth.begin * PanelWidth();
+  product.ldb = PanelWidth();
+  product.panel_stride = b.rows() * PanelWidth();
+  product.padded = true;
+}
+
+void SetB(PanelProduct& product, const MatrixView& b, int64_t index, Range depth) {
+  const int64_t width = PanelWidth();
+  const int64_t first = index * width;
+  product.b = b.at(depth.begin, first);
+  product.ldb = b.row_stride;
+  product.panel_stride = width;
+  product.padded = false;
+  if (b.column_stride == 1 && product.rows < kRowsThatRepayPacking) return;
+  float* const scratch = ScratchForB();
+  product.panel_stride = depth.size() * width;
+  for (int64_t column = 0; column < product.columns; column += width) {
+    CopyBlock(b, depth.begin, depth.size(), first + column,
+              std::min(width, product.columns - column),
+              scratch + column / width * product.panel_stride, width);
+  }
+  product.b = scratch;
+  product.ldb = width;
+  product.padded = true;
+}
+
+// Adds the residual to a tile of C that was just written.
+void AddResidual(const PanelProduct& tile, int64_t row, int64_t column, const Epilogue& epilogue) {
+  const MatrixView& residual = epilogue.residual;
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    const float* from = residual.at(row + i, column);
+    float* to = tile.c + i * tile.ldc;
+    for (int64_t j = 0; j < tile.columns; ++j) {
+      to[j] += epilogue.residual_scale * from[j * residual.column_stride];
+    }
+  }
+}
+
+// One thread's share of one product: some rows, some panels.
+template <typename B>
+void MultiplyShare(const MatrixView& a, const B& b, int64_t b_columns, float* c, int64_t ldc,
+                   const Epilogue& epilogue, Range share, Range panels) {
+  const int64_t blocks = DepthBlocks(a.columns);
+  PanelProduct product{};
+  product.ldc = ldc;
+  for (int64_t row = share.begin; row < share.end; row += kRowBlock) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      const Range depth = Part(a.columns, block, blocks);
+      SetA(product, a, {row, std::min(row + kRowBlock, share.end)}, depth);
+      const bool last = block + 1 == blocks;
+      product.accumulate = block > 0;
+      product.scale = last ? epilogue.scale : 1;
+      for (int64_t index = panels.begin; index < panels.end; index += 2) {
+        const int64_t column = index * PanelWidth();
+        const int64_t columns = std::min(index + 2, panels.end) * PanelWidth() - column;
+        product.columns = std::min(columns, b_columns - column);
+        SetB(product, b, index, depth);
+        product.c = c + row * ldc + column;
+        product.bias = last && epilogue.bias != nullptr ? epilogue.bias + column : nullptr;
+        MultiplyPanels(product);
+        if (last && epilogue.residual.data != nullptr) AddResidual(product, row, column, epilogue);
+      }
+    }
+  }
+}
+
+// How one product is cut into equal shares: rows x panels.
+struct Grid {
+  int64_t row_parts = 1;
+  int64_t panel_parts = 1;
+  int64_t size() const { return row_parts * panel_parts; }
+};
+
+// The cut into `parts` shares whose largest is least; of equals, the one that reads the fewest
+// panels in each.
+Grid BestGrid(int64_t rows, int64_t panels, int64_t parts) {
+  Grid best;
+  int64_t least = rows * panels;
+  for (int64_t row_parts = 1; row_parts <= parts; ++row_parts) {
+    if (parts % row_parts != 0) continue;
+    const int64_t panel_parts = parts / row_parts;
+    const int64_t largest = DivCeil(rows, row_parts) * DivCeil(panels, panel_parts);
+    if (largest < least) {
+      least = largest;
+      best = {row_parts, panel_parts};
+    }
+  }
+  return best;
+}
+
+// Shares worth a thread of their own: below about 2^19 multiplications (some microseconds) waking
+// it costs more. A few rows cost as much as sixteen, the time to read B.
+int64_t WorthwhileParts(int64_t rows, int64_t depth, int64_t columns, int64_t count) {
+  constexpr double kLeast = 1 << 19;
+  const double work = static_cast<double>(rows + 15) * depth * columns * count;
+  return static_cast<int64_t>(std::clamp(work / kLeast, 1.0, static_cast<double>(NumThreads())));
+}
+
+}  // namespace
+
+void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
+          const Epilogue& epilogue) {
+  const int64_t parts = WorthwhileParts(a.rows, a.columns, b.columns(), 1);
+  const Grid grid = BestGrid(a.rows, b.num_panels(), parts);
+  ParallelFor(grid.size(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t share = begin; share < end; ++share) {
+      MultiplyShare(a, b, b.columns(), c, ldc, epilogue,
+                    Part(a.rows, share / grid.panel_parts, grid.row_parts),
+                    Part(b.num_panels(), share % grid.panel_parts, grid.panel_parts));
+    }
+  });
+}
+
+void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem,
+                 const Epilogue& epilogue) {
+  if (count == 0) return;
+  const GemmProblem first = problem(0);
+  const int64_t rows = first.a.rows;
+  const int64_t panels = DivCeil(first.b.columns, PanelWidth());
+  const int64_t threads = WorthwhileParts(rows, first.a.columns, first.b.columns, count);
+  // Many products spread evenly enough by themselves.
+  const int64_t parts = count >= 4 * threads ? 1 : threads / std::gcd(count, threads);
+  const Grid grid = BestGrid(rows, panels, parts);
+  const int64_t shares = count * grid.size();
+  ParallelFor(shares, DivCeil(shares, threads), [&](int64_t begin, int64_t end) {
+    for (int64_t share = begin; share < end; ++share) {
+      const GemmProblem p = problem(share / grid.size());
+      const int64_t part = share % grid.size();
+      MultiplyShare(p.a, p.b, p.b.columns, p.c, p.ldc, epilogue,
+                    Part(rows, part / grid.panel_parts, grid.row_parts),
+                    Part(panels, part % grid.panel_parts, grid.panel_parts));
+    }
+  });
+}
+
+}  // namespace attnrun

@@ -1,0 +1,44 @@
+#ifndef ATTNRUN_OPS_MATMUL_GEMM_H_
+#define ATTNRUN_OPS_MATMUL_GEMM_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "ops/matmul/matrix.h"
+#include "ops/matmul/packed_matrix.h"
+
+namespace attnrun {
+
+// What happens to a tile of the product while it is in registers or cache:
+// C = scale * A·B + bias + residual_scale * residual.
+struct Epilogue {
+  float scale = 1;
+  // [N], or null.
+  const float* bias = nullptr;
+  // [M, N] (strides of 0 broadcast), or data == null.
+  MatrixView residual;
+  float residual_scale = 1;
+};
+
+// C[M,N] = epilogue(A[M,K]·B[K,N]), C's rows `ldc` floats apart. Runs on up to NumThreads()
+// threads. Every element sums along K in one order that depends on K alone: its bits are the same
+// for any number of threads and for a row alone or among others.
+void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
+          const Epilogue& epilogue);
+
+// One of many products.
+struct GemmProblem {
+  MatrixView a;
+  MatrixView b;
+  float* c;
+  int64_t ldc;
+};
+
+// `count` products of the same extents, `problem(i)` telling the i-th, from any thread. As Gemm,
+// with the same bits, for B's that are not known beforehand.
+void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem,
+                 const Epilogue& epilogue);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MATMUL_GEMM_H_

@@ -1,0 +1,160 @@
+#include "ops/matmul/micro_kernel.h"
+
+#include <array>
+#include <utility>
+
+#include "hwy/cache_control.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/matmul/micro_kernel.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Vector = hn::Vec<Floats>;
+
+// The shapes of tiles, in rows and vectors: large enough to keep both multipliers busy through
+// their latency, small enough for accumulators, a row of B and a factor to fit the registers (32
+// with AVX-512, else 16). A panel is two vectors wide; few rows take two panels at once.
+constexpr int kNarrow = 2;
+constexpr int kWide = 4;
+constexpr int kAhead = 16;
+constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 6 : 2;
+
+// The accumulators of R rows and V vectors of C. kMasked: the last vector of B ends early and must
+// not be read beyond. It is a parameter since AVX2 has no register to spare for the mask.
+template <int R, int V, bool kMasked>
+struct Tile {
+  HWY_ATTR HWY_INLINE Tile() {
+    HWY_UNROLL(12)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(Floats());
+    }
+  }
+
+  // sum += column of A times row of B, whose last vector has `last` columns.
+  HWY_ATTR HWY_INLINE void Step(const float* HWY_RESTRICT a, int64_t lda,
+                                const float* HWY_RESTRICT b, int64_t panel_stride, size_t last) {
+    const Floats d;
+    Vector row[V];
+    HWY_UNROLL(4)
+    for (int v = 0; v < V; ++v) {
+      const float* from = b + v / kNarrow * panel_stride + v % kNarrow * hn::Lanes(d);
+      row[v] =
+          kMasked && v + 1 == V ? hn::MaskedLoad(hn::FirstN(d, last), d, from) : hn::LoadU(d, from);
+    }
+    HWY_UNROLL(12)
+    for (int r = 0; r < R; ++r) {
+      const Vector factor = hn::Set(d, a[r * lda]);
+      HWY_UNROLL(4)
+      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
+    }
+  }
+
+  HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, float* HWY_RESTRICT c) const {
+    const Floats d;
+    const Vector scale = hn::Set(d, p.scale);
+    HWY_UNROLL(4)
+    for (int v = 0; v < V; ++v) {
+      const size_t at = v * hn::Lanes(d);
+      const auto keep = hn::FirstN(d, p.columns - at);
+      const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
+      HWY_UNROLL(12)
+      for (int r = 0; r < R; ++r) {
+        float* out = c + r * p.ldc + at;
+        Vector value = sum[r][v];
+        if (p.accumulate) value = hn::Add(value, hn::MaskedLoad(keep, d, out));
+        hn::BlendedStore(hn::MulAdd(value, scale, bias), keep, d, out);
+      }
+    }
+  }
+
+  Vector sum[R][V];
+};
+
+template <int R, int V, bool kMasked>
+HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const float* HWY_RESTRICT a,
+                                        float* HWY_RESTRICT c) {
+  Tile<R, V, kMasked> tile;
+  const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
+  // On its way from memory well before it is written: far rows are on pages of their own.
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) hwy::Prefetch(c + r * p.ldc + v * hn::Lanes(Floats()));
+  }
+  const float* b = p.b;
+  for (int64_t k = 0; k < p.k; ++k) {
+    // Some hundred cycles ahead; the hardware's own prefetch stops at every page.
+    for (int v = 0; v < V; ++v) {
+      hwy::Prefetch(b + kAhead * p.ldb + v / kNarrow * p.panel_stride +
+                    v % kNarrow * hn::Lanes(Floats()));
+    }
+    tile.Step(a + k, p.lda, b, p.panel_stride, last);
+    b += p.ldb;
+  }
+  tile.Finish(p, c);
+}
+
+using TileFunction = void (*)(const PanelProduct&, const float* HWY_RESTRICT, float* HWY_RESTRICT);
+
+// MultiplyTile<1, V, kMasked> and so on to the tallest tile of that width.
+template <int V, bool kMasked, int... kLess>
+constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
+  return std::array<TileFunction, kNarrowRows>{MultiplyTile<kLess + 1, V, kMasked>...};
+}
+template <int V>
+constexpr std::array<std::array<TileFunction, kNarrowRows>, 2> kTilesOf = {
+    TilesOf<V, false>(std::make_integer_sequence<int, V <= kNarrow ? kNarrowRows : kWideRows>()),
+    TilesOf<V, true>(std::make_integer_sequence<int, V <= kNarrow ? kNarrowRows : kWideRows>())};
+constexpr std::array<std::array<std::array<TileFunction, kNarrowRows>, 2>, kWide> kTiles = {
+    kTilesOf<1>, kTilesOf<2>, kTilesOf<3>, kTilesOf<4>};
+
+// All rows by at most kWide vectors. Rows are dealt out evenly, since a tile of one or two rows
+// cannot keep the multipliers busy.
+void MultiplyRows(const PanelProduct& p) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+  const int64_t vectors = hwy::DivCeil(p.columns, lanes);
+  const auto& tiles = kTiles[vectors - 1][!p.padded && p.columns % lanes != 0];
+  int64_t left = hwy::DivCeil<int64_t>(p.rows, vectors <= kNarrow ? kNarrowRows : kWideRows);
+  for (int64_t row = 0; row < p.rows; --left) {
+    const int64_t rows = (p.rows - row) / left;
+    tiles[rows - 1](p, p.a + row * p.lda, p.c + row * p.ldc);
+    row += rows;
+  }
+}
+
+int64_t PanelWidth() { return kNarrow * static_cast<int64_t>(hn::Lanes(Floats())); }
+
+void MultiplyPanels(const PanelProduct& p) {
+  const int64_t width = PanelWidth();
+  if (p.rows <= kWideRows || p.columns <= width) return MultiplyRows(p);
+  PanelProduct half = p;
+  half.columns = width;
+  MultiplyRows(half);
+  half.columns = p.columns - width;
+  half.b += p.panel_stride;
+  half.c += width;
+  if (p.bias != nullptr) half.bias += width;
+  MultiplyRows(half);
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnrun {
+
+HWY_EXPORT(MultiplyPanels);
+HWY_EXPORT(PanelWidth);
+
+void MultiplyPanels(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(MultiplyPanels)(product); }
+int64_t PanelWidth() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
+
+}  // namespace attnrun
+#endif  // HWY_ONCE

@@ -1,0 +1,46 @@
+#ifndef ATTNRUN_OPS_MATMUL_MICRO_KERNEL_H_
+#define ATTNRUN_OPS_MATMUL_MICRO_KERNEL_H_
+
+#include <cstdint>
+
+namespace attnrun {
+
+// One block of rows of A times one block of K of up to two panels of B. Strides are run-time
+// numbers, so there is nothing to generate or to cache per shape.
+struct PanelProduct {
+  // [rows, k], `lda` floats from row to row.
+  const float* a;
+  int64_t lda;
+  // [k, columns]: panels of PanelWidth() columns, `panel_stride` floats from panel to panel, `ldb`
+  // from row to row.
+  const float* b;
+  int64_t ldb;
+  int64_t panel_stride;
+  // [rows, columns], `ldc` floats from row to row.
+  float* c;
+  int64_t ldc;
+  int64_t rows;
+  // At most 2 * PanelWidth().
+  int64_t columns;
+  // Whether rows of B may be read up to a whole number of vectors, as those of packed panels.
+  bool padded;
+  int64_t k;
+  // False for the first block of K: C is written, not added to.
+  bool accumulate;
+  // Applied to the sum, after what C held is added: 1 but in the last block of K.
+  float scale;
+  // [columns], added last; null but in the last block of K.
+  const float* bias;
+};
+
+// C = (A·B [+ C]) * scale [+ bias]. Every element of C is a chain of fused multiply-adds in the
+// order of k that starts at zero, whatever the number of rows and columns and the strides: its bits
+// depend only on its own row of A and column of B.
+void MultiplyPanels(const PanelProduct& product);
+
+// Columns of a panel of B that suits this machine's registers.
+int64_t PanelWidth();
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MATMUL_MICRO_KERNEL_H_

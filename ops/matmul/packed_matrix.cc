@@ -1,0 +1,112 @@
+#include "ops/matmul/packed_matrix.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/hash/hash.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "ops/matmul/micro_kernel.h"
+
+namespace attnrun {
+namespace {
+
+// A hash of the extents and of elements spread over the matrix; equal matrices have equal ones.
+size_t Fingerprint(const MatrixView& weight) {
+  constexpr int64_t kSamples = 64;
+  const int64_t count = weight.rows * weight.columns;
+  const int64_t step = std::max<int64_t>(count / kSamples, 1);
+  size_t hash = absl::HashOf(weight.rows, weight.columns);
+  for (int64_t i = 0; i < count; i += step) {
+    uint32_t bits;
+    std::memcpy(&bits, weight.at(i / weight.columns, i % weight.columns), sizeof(bits));
+    hash = absl::HashOf(hash, bits);
+  }
+  return hash;
+}
+
+// The packed matrices alive in this process, by fingerprint.
+struct Pool {
+  std::mutex mutex;
+  std::unordered_multimap<size_t, std::weak_ptr<const PackedMatrix>> matrices;
+};
+
+Pool& GetPool() {
+  // Never destroyed: sessions may outlive static destruction.
+  static auto* const pool = new Pool;
+  return *pool;
+}
+
+}  // namespace
+
+int64_t PackedMatrix::num_panels() const { return (columns_ + PanelWidth() - 1) / PanelWidth(); }
+
+const float* PackedMatrix::panel(int64_t index) const {
+  return data_.data<float>() + index * rows_ * PanelWidth();
+}
+
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const MatrixView& weight) {
+  const size_t fingerprint = Fingerprint(weight);
+  Pool& pool = GetPool();
+  // Held while packing, so that two sessions that load one model at once do not both pack it.
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  std::erase_if(pool.matrices, [](const auto& entry) { return entry.second.expired(); });
+  const auto [begin, end] = pool.matrices.equal_range(fingerprint);
+  for (auto candidate = begin; candidate != end; ++candidate) {
+    std::shared_ptr<const PackedMatrix> matrix = candidate->second.lock();
+    if (matrix != nullptr && matrix->Holds(weight)) return matrix;
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedMatrix> matrix, PackCopy(weight));
+  pool.matrices.emplace(fingerprint, matrix);
+  return matrix;
+}
+
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackCopy(
+    const MatrixView& weight) {
+  // No make_shared: it cannot call the private constructor.
+  std::shared_ptr<PackedMatrix> packed(new PackedMatrix);
+  packed->rows_ = weight.rows;
+  packed->columns_ = weight.columns;
+  const int64_t width = PanelWidth();
+  const int64_t panels = packed->num_panels();
+  ATTNRUN_ASSIGN_OR_RETURN(packed->data_,
+                           Tensor::Allocate(DataType::kFloat, {panels, weight.rows, width}));
+  auto* const data = packed->data_.mutable_data<float>();
+  ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      const int64_t columns = std::min(width, weight.columns - index * width);
+      float* panel = data + index * weight.rows * width;
+      CopyBlock(weight, 0, weight.rows, index * width, columns, panel, width);
+      for (int64_t row = 0; columns < width && row < weight.rows; ++row) {
+        std::fill(panel + row * width + columns, panel + (row + 1) * width, 0.0F);
+      }
+    }
+  });
+  return packed;
+}
+
+bool PackedMatrix::Holds(const MatrixView& weight) const {
+  if (rows_ != weight.rows || columns_ != weight.columns) return false;
+  std::atomic<bool> equal = true;
+  ParallelFor(num_panels(), 1, [&](int64_t begin, int64_t end) {
+    const int64_t width = PanelWidth();
+    std::vector<float> row(width);
+    for (int64_t index = begin; index < end && equal; ++index) {
+      const int64_t columns = std::min(width, columns_ - index * width);
+      for (int64_t i = 0; i < rows_; ++i) {
+        CopyBlock(weight, i, 1, index * width, columns, row.data(), width);
+        // By bits: NaN equals itself, and -0 is not 0.
+        if (std::memcmp(panel(index) + i * width, row.data(), columns * sizeof(float)) != 0) {
+          equal = false;
+        }
+      }
+    }
+  });
+  return equal;
+}
+
+}  // namespace attnrun

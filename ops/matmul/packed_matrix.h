@@ -1,0 +1,39 @@
+#ifndef ATTNRUN_OPS_MATMUL_PACKED_MATRIX_H_
+#define ATTNRUN_OPS_MATMUL_PACKED_MATRIX_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "attnrun/tensor.h"
+#include "ops/matmul/matrix.h"
+
+namespace attnrun {
+
+// A weight [K, N] cut into panels of PanelWidth() columns, each panel's rows one after the other,
+// so that a GEMM reads it as one stream. The last panel is padded with zeros.
+class PackedMatrix {
+ public:
+  // kResourceExhausted as Allocator says. Live packed matrices of equal contents share their bytes,
+  // whichever nodes, models or sessions they belong to.
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const MatrixView& weight);
+
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }
+  int64_t num_panels() const;
+  // [rows(), PanelWidth()], dense; the panels follow each other.
+  const float* panel(int64_t index) const;
+
+ private:
+  PackedMatrix() = default;
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackCopy(const MatrixView& weight);
+  bool Holds(const MatrixView& weight) const;
+
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+  Tensor data_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MATMUL_PACKED_MATRIX_H_

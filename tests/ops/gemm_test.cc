@@ -1,0 +1,143 @@
+#include "ops/matmul/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/parallel.h"
+#include "hwy/targets.h"
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+std::vector<float> Random(int64_t count, std::mt19937& generator) {
+  const Tensor tensor = RandomFloats({count}, generator);
+  return {tensor.data<float>(), tensor.data<float>() + count};
+}
+
+std::vector<float> Product(int64_t m, int64_t k, const std::vector<float>& a, const PackedMatrix& b,
+                           const Epilogue& epilogue = {}) {
+  std::vector<float> c(m * b.columns(), NAN);
+  Gemm({a.data(), m, k, k}, b, c.data(), b.columns(), epilogue);
+  return c;
+}
+
+bool SameBits(const float* a, const float* b, int64_t count) {
+  return std::memcmp(a, b, count * sizeof(float)) == 0;
+}
+
+struct Extents {
+  int64_t m;
+  int64_t k;
+  int64_t n;
+};
+
+class GemmBitsTest : public ::testing::TestWithParam<Extents> {
+ protected:
+  GemmBitsTest()
+      : generator_(Seed()),
+        a_(Random(m_ * k_, generator_)),
+        b_(Random(k_ * n_, generator_)),
+        bias_(Random(n_, generator_)) {
+    epilogue_.bias = bias_.data();
+    epilogue_.scale = 0.3F;
+  }
+  ~GemmBitsTest() override { SetNumThreads(threads_); }
+
+  std::vector<float> OfRows(int64_t first, int64_t rows) const {
+    const auto packed = PackedMatrix::Pack({b_.data(), k_, n_, n_}).value();
+    const std::vector<float> some(a_.begin() + first * k_, a_.begin() + (first + rows) * k_);
+    return Product(rows, k_, some, *packed, epilogue_);
+  }
+
+  const int64_t m_ = GetParam().m;
+  const int64_t k_ = GetParam().k;
+  const int64_t n_ = GetParam().n;
+  const int threads_ = NumThreads();
+  std::mt19937 generator_;
+  const std::vector<float> a_;
+  const std::vector<float> b_;
+  const std::vector<float> bias_;
+  Epilogue epilogue_;
+};
+
+TEST_P(GemmBitsTest, DoNotDependOnThreads) {
+  SetNumThreads(1);
+  const std::vector<float> alone = OfRows(0, m_);
+  for (const int team : {2, 3, 7}) {
+    SetNumThreads(team);
+    EXPECT_TRUE(SameBits(alone.data(), OfRows(0, m_).data(), m_ * n_)) << team;
+  }
+}
+
+TEST_P(GemmBitsTest, DoNotDependOnOtherRows) {
+  const std::vector<float> all = OfRows(0, m_);
+  for (const int64_t rows : {1, 2, 3, 5, 6, 11, 13}) {
+    if (rows > m_) continue;
+    const int64_t first = (m_ - rows) / 2;
+    EXPECT_TRUE(SameBits(all.data() + first * n_, OfRows(first, rows).data(), rows * n_)) << rows;
+  }
+}
+
+TEST_P(GemmBitsTest, DoNotDependOnTheInstructionSet) {
+  const std::vector<float> all = OfRows(0, m_);
+  hwy::DisableTargets(HWY_AVX3);
+  const std::vector<float> avx2 = OfRows(0, m_);
+  hwy::DisableTargets(0);
+  EXPECT_TRUE(SameBits(all.data(), avx2.data(), m_ * n_));
+}
+
+TEST_P(GemmBitsTest, DoNotDependOnLayout) {
+  const std::vector<float> all = OfRows(0, m_);
+  std::vector<float> a(m_ * k_);
+  std::vector<float> b(k_ * n_);
+  for (int64_t i = 0; i < m_ * k_; ++i) a[i % k_ * m_ + i / k_] = a_[i];
+  for (int64_t i = 0; i < k_ * n_; ++i) b[i % n_ * k_ + i / n_] = b_[i];
+  for (const MatrixView& lhs :
+       {MatrixView{a_.data(), m_, k_, k_}, MatrixView{a.data(), m_, k_, 1, m_}}) {
+    for (const MatrixView& rhs :
+         {MatrixView{b_.data(), k_, n_, n_}, MatrixView{b.data(), k_, n_, 1, k_}}) {
+      std::vector<float> c(m_ * n_, NAN);
+      const GemmProblem problem = {lhs, rhs, c.data(), n_};
+      BatchedGemm(1, [&](int64_t) { return problem; }, epilogue_);
+      EXPECT_TRUE(SameBits(all.data(), c.data(), m_ * n_));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmBitsTest,
+                         ::testing::Values(Extents{530, 1000, 100}, Extents{37, 3072, 384},
+                                           Extents{16, 384, 1}, Extents{7, 1, 50}));
+
+TEST(GemmTest, EpilogueAppliesInOrder) {
+  const std::vector<float> a = {1, 2, 3, 4};
+  const std::vector<float> b = {1, 0, 0, 1};
+  const std::vector<float> bias = {10, 20};
+  const std::vector<float> residual = {100, 200};
+  const auto packed = PackedMatrix::Pack({b.data(), 2, 2, 2}).value();
+  Epilogue epilogue;
+  epilogue.scale = 2;
+  epilogue.bias = bias.data();
+  // One value per row.
+  epilogue.residual = {residual.data(), 2, 2, 1, 0};
+  epilogue.residual_scale = 0.5;
+  EXPECT_EQ(Product(2, 2, a, *packed, epilogue), (std::vector<float>{62, 74, 116, 128}));
+}
+
+TEST(PackedMatrixTest, EqualWeightsShareTheirBytes) {
+  std::mt19937 generator(Seed());
+  std::vector<float> weight = Random(70 * 50, generator);
+  const auto first = PackedMatrix::Pack({weight.data(), 70, 50, 50}).value();
+  const std::vector<float> copy = weight;
+  EXPECT_EQ(PackedMatrix::Pack({copy.data(), 70, 50, 50}).value(), first);
+  // Differs in an element that the fingerprint does not look at.
+  weight[51] += 1;
+  EXPECT_NE(PackedMatrix::Pack({weight.data(), 70, 50, 50}).value(), first);
+  EXPECT_NE(PackedMatrix::Pack({copy.data(), 50, 70, 70}).value(), first);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
