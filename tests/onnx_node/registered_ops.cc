@@ -1,0 +1,22 @@
+// Prints the operators attnrun registers as json, for since_versions.py.
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "ops/registry.h"
+
+namespace {
+
+void AppendJson(std::string* out, const attnrun::OpDef* def) {
+  absl::StrAppendFormat(
+      out,
+      R"({"domain": "%s", "name": "%s", "since": [%s], "inputs": [%d, %d], "outputs": [%d, %d]})",
+      def->domain, def->name, absl::StrJoin(def->since, ", "), def->inputs.min, def->inputs.max,
+      def->outputs.min, def->outputs.max);
+}
+
+}  // namespace
+
+int main() {
+  absl::PrintF("[%s]\n", absl::StrJoin(attnrun::OpRegistry::Get().All(), ",\n", AppendJson));
+}
