@@ -1,0 +1,50 @@
+#include "tools/attnrun/byte_source.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+
+namespace attnrun::cli {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+class FileSource final : public ByteSource {
+ public:
+  FileSource(File file, int64_t size) : file_(std::move(file)), remaining_(size) {}
+
+  absl::Status Read(void* data, size_t size) override {
+    const size_t found = size == 0 ? 0 : std::fread(data, 1, size, file_.get());
+    if (found != size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the file ends ", size - found, " bytes before what its header announces"));
+    }
+    remaining_ -= static_cast<int64_t>(size);
+    return absl::OkStatus();
+  }
+
+  int64_t remaining() const override { return remaining_; }
+
+ private:
+  File file_;
+  int64_t remaining_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
+  File file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return absl::ErrnoToStatus(errno, "cannot be opened");
+  struct stat facts;
+  if (fstat(fileno(file.get()), &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
+  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("is not a regular file");
+  return std::make_unique<FileSource>(std::move(file), facts.st_size);
+}
+
+}  // namespace attnrun::cli

@@ -1,0 +1,20 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_COMMANDS_H_
+#define ATTNRUN_TOOLS_ATTNRUN_COMMANDS_H_
+
+#include "absl/status/statusor.h"
+#include "tools/attnrun/options.h"
+
+namespace attnrun::cli {
+
+// One function per command: prints to standard output and returns the exit status, or the error
+// that makes it kInvalid.
+absl::StatusOr<int> Run(const Options& options);
+absl::StatusOr<int> Inspect(const Options& options);
+absl::StatusOr<int> CompareEngines(const Options& options);
+absl::StatusOr<int> Bench(const Options& options);
+absl::StatusOr<int> Profile(const Options& options);
+absl::StatusOr<int> ListOperators(const Options& options);
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_COMMANDS_H_

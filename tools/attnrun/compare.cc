@@ -1,0 +1,158 @@
+#include <deque>
+#include <iostream>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "tools/attnrun/commands.h"
+#include "tools/attnrun/expectation.h"
+#include "tools/attnrun/json.h"
+#include "tools/attnrun/model_run.h"
+#include "tools/attnrun/npz.h"
+#include "tools/attnrun/output_file.h"
+#include "tools/attnrun/progress.h"
+#include "tools/attnrun/utf.h"
+
+namespace attnrun::cli {
+namespace {
+
+// The values of one run by name. A value computed in a loop appears once per iteration.
+using Values = std::map<std::string, std::deque<Tensor>>;
+
+struct Divergence {
+  std::string name;
+  // Counted from 1 in the order of execution of the reference.
+  int64_t place = 0;
+  Difference difference;
+};
+
+// What comparing two engines value by value gave.
+struct Report {
+  int64_t values = 0;
+  int64_t compared = 0;
+  int64_t diverging = 0;
+  std::optional<Divergence> first;
+  OutputDifferences outputs;
+};
+
+// Compares what the reference computes with what the engine under test did, as it comes.
+class ValueComparer {
+ public:
+  ValueComparer(Values found, const Tolerance& tolerance)
+      : found_(std::move(found)), tolerance_(tolerance) {}
+
+  void Observe(absl::string_view name, const Tensor& expected) {
+    ++report_.values;
+    progress_.Show(absl::StrCat("reference: value ", report_.values, ", ", name));
+    const auto it = found_.find(std::string(name));
+    if (it == found_.end() || it->second.empty() || !status_.ok()) return;
+    ++report_.compared;
+    absl::StatusOr<Difference> difference = Compare(expected, it->second.front(), tolerance_);
+    it->second.pop_front();
+    if (!difference.ok()) {
+      status_ = Annotate(difference.status(), name);
+    } else if (!difference->ok) {
+      ++report_.diverging;
+      if (!report_.first.has_value()) {
+        report_.first = Divergence{std::string(name), report_.values, *std::move(difference)};
+      }
+    }
+  }
+
+  absl::StatusOr<Report> Finish() {
+    ATTNRUN_RETURN_IF_ERROR(status_);
+    return std::move(report_);
+  }
+
+ private:
+  Values found_;
+  const Tolerance& tolerance_;
+  Report report_;
+  absl::Status status_;
+  Progress progress_;
+};
+
+// Runs the engine under test and keeps every value it computes.
+absl::StatusOr<TensorMap> RunTested(const Options& options, const PreparedModel& model,
+                                    Values& values) {
+  RunOptions keep;
+  keep.observer = [&values](absl::string_view name, const Tensor& value) {
+    values[std::string(name)].push_back(value);
+  };
+  ATTNRUN_ASSIGN_OR_RETURN(RunResult result, TimedRun(options, model, keep));
+  return std::move(result.outputs);
+}
+
+// Runs the reference on the same inputs and compares. `values` are those of the tested engine.
+absl::StatusOr<Report> RunReference(const Options& options, const PreparedModel& model,
+                                    const TensorMap& outputs, Values values) {
+  Options reference_options = options;
+  reference_options.session.engine = Engine::kReference;
+  ATTNRUN_ASSIGN_OR_RETURN(Session session,
+                           Session::Load(options.model, reference_options.session));
+  const PreparedModel reference{std::move(session), model.inputs, absl::Duration()};
+  ValueComparer comparer(std::move(values), options.tolerance);
+  RunOptions observe;
+  observe.observer = [&comparer](absl::string_view name, const Tensor& value) {
+    comparer.Observe(name, value);
+  };
+  ATTNRUN_ASSIGN_OR_RETURN(const RunResult expected,
+                           TimedRun(reference_options, reference, observe));
+  ATTNRUN_ASSIGN_OR_RETURN(Report report, comparer.Finish());
+  ATTNRUN_ASSIGN_OR_RETURN(
+      report.outputs, CompareOutputs(expected.outputs, outputs, model.session, options.tolerance));
+  return report;
+}
+
+absl::StatusOr<Report> MakeReport(const Options& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap expected, ReadExpected(options, model.session));
+  Values values;
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, RunTested(options, model, values));
+  if (!options.output.empty()) ATTNRUN_RETURN_IF_ERROR(WriteNpz(options.output, outputs));
+  if (options.expect.empty()) return RunReference(options, model, outputs, std::move(values));
+  Report report;
+  ATTNRUN_ASSIGN_OR_RETURN(report.outputs,
+                           CompareOutputs(expected, outputs, model.session, options.tolerance));
+  return report;
+}
+
+void PrintText(const Options& options, const Report& report) {
+  std::cout << DifferencesText(report.outputs);
+  if (!options.expect.empty()) return;
+  std::cout << "compared " << report.compared << " of " << report.values
+            << " values with the reference, of which " << report.diverging << " diverge\n";
+  if (!report.first.has_value()) return;
+  std::cout << "first value that diverges: '" << Printable(report.first->name) << "' (number "
+            << report.first->place << "): " << Describe(report.first->difference) << "\n";
+}
+
+Json ToJson(const Options& options, const Report& report) {
+  Json json = {{"outputs", DifferencesJson(report.outputs)}};
+  if (!options.expect.empty()) return json;
+  json["values"] = report.values;
+  json["compared"] = report.compared;
+  json["diverging"] = report.diverging;
+  json["first_divergence"] = Json();
+  if (report.first.has_value()) {
+    Json& first = json["first_divergence"];
+    first = {{"name", report.first->name}, {"place", report.first->place}};
+    first.update(ToJson(report.first->difference));
+  }
+  return json;
+}
+
+}  // namespace
+
+absl::StatusOr<int> CompareEngines(const Options& options) {
+  if (!options.output.empty()) ATTNRUN_RETURN_IF_ERROR(CheckWritable(options.output));
+  ATTNRUN_ASSIGN_OR_RETURN(const Report report, MakeReport(options));
+  if (options.json) {
+    PrintJson(ToJson(options, report));
+  } else {
+    PrintText(options, report);
+  }
+  return Verdict(options, report.outputs);
+}
+
+}  // namespace attnrun::cli

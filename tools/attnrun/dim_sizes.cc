@@ -1,0 +1,150 @@
+#include "tools/attnrun/dim_sizes.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tools/attnrun/utf.h"
+
+namespace attnrun::cli {
+namespace {
+
+constexpr int64_t kBatch = 1;
+constexpr int64_t kSequence = 16;
+constexpr int64_t kChannels = 3;
+constexpr int64_t kImageSide = 224;
+constexpr int64_t kSamples = 4000;
+constexpr int64_t kFrames = 3000;
+
+bool Mentions(absl::string_view name, std::initializer_list<absl::string_view> words) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  for (const absl::string_view word : words) {
+    if (absl::StrContains(lower, word)) return true;
+  }
+  return false;
+}
+
+bool IsSum(absl::string_view symbol) { return absl::StrContains(symbol, "+"); }
+bool IsBatch(absl::string_view symbol) { return Mentions(symbol, {"batch"}); }
+bool IsTotal(absl::string_view symbol) { return IsSum(symbol) || Mentions(symbol, {"total"}); }
+bool IsPast(absl::string_view symbol) { return !IsTotal(symbol) && Mentions(symbol, {"past"}); }
+
+// Batch x channels x height x width.
+bool IsImage(const ValueInfo& info) {
+  const bool pixels = IsFloatingPoint(info.type) || info.type == DataType::kUint8;
+  return pixels && info.shape->size() == 4 && !Mentions(info.name, {"mask", "bias"});
+}
+
+// What the place of a dimension tells, where its name does not.
+int64_t ByPlace(const ValueInfo& info, int axis) {
+  if (axis == 0) return kBatch;
+  const bool last = axis + 1 == static_cast<int>(info.shape->size());
+  if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return kSamples;
+  if (last && axis == 2 && Mentions(info.name, {"input_features"})) return kFrames;
+  if (Mentions(info.name, {"past"})) return 0;
+  if (IsImage(info)) return axis == 1 ? kChannels : kImageSide;
+  return kSequence;
+}
+
+}  // namespace
+
+absl::Status DimSizes::Set(const std::string& symbol, int64_t extent) {
+  std::set<std::string> known;
+  for (const ValueInfo& input : inputs_) {
+    if (!input.shape.has_value()) continue;
+    for (const Dim& dim : *input.shape) {
+      if (!dim.symbol.empty()) known.insert(Printable(dim.symbol));
+    }
+  }
+  if (known.count(Printable(symbol)) > 0) {
+    extents_[symbol] = extent;
+    set_.insert(symbol);
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no input has a dimension named '", Printable(symbol), "'; ",
+      known.empty() ? "none is named" : absl::StrCat("there are ", absl::StrJoin(known, ", "))));
+}
+
+absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
+  if (!info.shape.has_value() || static_cast<int>(info.shape->size()) != tensor.rank()) {
+    // Any rank is fine, or the session refuses it.
+    return absl::OkStatus();
+  }
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    const std::string& symbol = (*info.shape)[axis].symbol;
+    if (symbol.empty()) continue;
+    const int64_t expected = extents_.emplace(symbol, tensor.dim(axis)).first->second;
+    if (expected == tensor.dim(axis) || set_.count(symbol) == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", Printable(info.name), "': expected ", expected, " for dimension '",
+                     Printable(symbol), "', as --dim says, but found ", tensor.dim(axis)));
+  }
+  return absl::OkStatus();
+}
+
+int64_t DimSizes::Extent(const ValueInfo& info, int axis) {
+  const Dim& dim = (*info.shape)[axis];
+  if (dim.is_fixed()) return dim.value;
+  if (dim.symbol.empty()) return ByPlace(info, axis);
+  return OfSymbol(dim.symbol, info, axis);
+}
+
+int64_t DimSizes::PastLength() { return OfFirst(IsPast).value_or(0); }
+
+int64_t DimSizes::OfSymbol(const std::string& symbol, const ValueInfo& info, int axis) {
+  const auto found = extents_.find(symbol);
+  if (found != extents_.end()) return found->second;
+  const int64_t extent = ByName(symbol, info, axis);
+  extents_[symbol] = extent;
+  return extent;
+}
+
+int64_t DimSizes::ByName(const std::string& symbol, const ValueInfo& info, int axis) {
+  if (IsSum(symbol)) return OfSum(symbol);
+  if (IsBatch(symbol)) return kBatch;
+  if (IsTotal(symbol)) {
+    const auto is_sequence = [](absl::string_view name) {
+      return !IsTotal(name) && !IsBatch(name) && !IsPast(name);
+    };
+    return PastLength() + OfFirst(is_sequence).value_or(kSequence);
+  }
+  if (IsPast(symbol)) return 0;
+  if (Mentions(symbol, {"channel"})) return kChannels;
+  if (Mentions(symbol, {"height", "width"})) return kImageSide;
+  return ByPlace(info, axis);
+}
+
+int64_t DimSizes::OfSum(const std::string& symbol) {
+  int64_t sum = 0;
+  for (const absl::string_view part : absl::StrSplit(symbol, '+')) {
+    const absl::string_view term = absl::StripAsciiWhitespace(part);
+    int32_t number = 0;
+    if (absl::SimpleAtoi(term, &number)) {
+      sum += number;
+    } else {
+      sum += OfFirst([term](absl::string_view name) {
+               return name == term;
+             }).value_or(IsPast(term) ? 0 : kSequence);
+    }
+  }
+  return std::max<int64_t>(sum, 0);
+}
+
+template <typename Test>
+std::optional<int64_t> DimSizes::OfFirst(Test test) {
+  for (const ValueInfo& input : inputs_) {
+    if (!input.shape.has_value()) continue;
+    for (size_t axis = 0; axis < input.shape->size(); ++axis) {
+      const std::string& symbol = (*input.shape)[axis].symbol;
+      if (!symbol.empty() && test(symbol)) return OfSymbol(symbol, input, static_cast<int>(axis));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace attnrun::cli

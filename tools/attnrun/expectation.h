@@ -1,0 +1,37 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_EXPECTATION_H_
+#define ATTNRUN_TOOLS_ATTNRUN_EXPECTATION_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attnrun/session.h"
+#include "tools/attnrun/difference.h"
+#include "tools/attnrun/options.h"
+
+namespace attnrun::cli {
+
+// How each compared output differs, in the model's order.
+using OutputDifferences = std::vector<std::pair<std::string, Difference>>;
+
+// The outputs that --expect holds; none without --expect. Messages name the model.
+absl::StatusOr<TensorMap> ReadExpected(const Options& options, const Session& session);
+
+// Compares every output that is expected. Precondition: `outputs` holds them.
+absl::StatusOr<OutputDifferences> CompareOutputs(const TensorMap& expected,
+                                                 const TensorMap& outputs, const Session& session,
+                                                 const Tolerance& tolerance);
+
+// One line per output for standard output.
+std::string DifferencesText(const OutputDifferences& differences);
+
+// A list of objects: "name", and as ToJson(Difference).
+Json DifferencesJson(const OutputDifferences& differences);
+
+// kFine, or kComparisonFailed after a line to standard error for each output that differs.
+int Verdict(const Options& options, const OutputDifferences& differences);
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_EXPECTATION_H_

@@ -1,0 +1,125 @@
+#include "tools/attnrun/generate.h"
+
+#include <random>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "tools/attnrun/utf.h"
+
+namespace attnrun::cli {
+namespace {
+
+// The value of element i.
+using Formula = absl::FunctionRef<double(int64_t i)>;
+
+template <typename T>
+void Fill(Tensor& tensor, Formula formula) {
+  T* out = tensor.mutable_data<T>();
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) out[i] = static_cast<T>(formula(i));
+}
+
+// The types that models' inputs have are filled in place; the rare ones go through a vector.
+absl::StatusOr<Tensor> FromFormula(DataType type, const Shape& shape, Formula formula) {
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(type, shape));
+  switch (type) {
+    case DataType::kFloat:
+      Fill<float>(tensor, formula);
+      return tensor;
+    case DataType::kInt64:
+      Fill<int64_t>(tensor, formula);
+      return tensor;
+    case DataType::kInt32:
+      Fill<int32_t>(tensor, formula);
+      return tensor;
+    case DataType::kUint8:
+      Fill<uint8_t>(tensor, formula);
+      return tensor;
+    case DataType::kBool:
+      Fill<bool>(tensor, formula);
+      return tensor;
+    case DataType::kComplex64:
+      Fill<std::complex<float>>(tensor, formula);
+      return tensor;
+    case DataType::kComplex128:
+      Fill<std::complex<double>>(tensor, formula);
+      return tensor;
+    case DataType::kString:
+      return tensor;
+    default:
+      break;
+  }
+  std::vector<double> values(tensor.num_elements());
+  for (size_t i = 0; i < values.size(); ++i) values[i] = formula(static_cast<int64_t>(i));
+  return FromDoubles(type, shape, values);
+}
+
+// Streams differ between inputs of one seed, whatever the other inputs are.
+std::mt19937_64 GeneratorFor(const std::string& name, uint64_t seed) {
+  std::vector<uint32_t> entropy = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  entropy.insert(entropy.end(), name.begin(), name.end());
+  std::seed_seq sequence(entropy.begin(), entropy.end());
+  return std::mt19937_64(sequence);
+}
+
+absl::StatusOr<Tensor> Constant(DataType type, const Shape& shape, double value) {
+  return FromFormula(type, shape, [value](int64_t) { return value; });
+}
+
+absl::StatusOr<Tensor> Positions(DataType type, const Shape& shape, int64_t past) {
+  const int64_t length = shape.empty() ? 1 : shape.back();
+  return FromFormula(type, shape,
+                     [=](int64_t i) { return static_cast<double>(past + i % length); });
+}
+
+absl::StatusOr<Tensor> Uniform(DataType type, const Shape& shape, int low, int high,
+                               std::mt19937_64 generator) {
+  std::uniform_int_distribution<int> draw(low, high);
+  return FromFormula(type, shape, [&](int64_t) { return draw(generator); });
+}
+
+absl::StatusOr<Tensor> Normal(DataType type, const Shape& shape, std::mt19937_64 generator) {
+  std::normal_distribution<double> draw;
+  return FromFormula(type, shape, [&](int64_t) { return draw(generator); });
+}
+
+absl::StatusOr<Tensor> Plausible(const ValueInfo& info, const Shape& shape, DimSizes& dims,
+                                 std::mt19937_64 generator) {
+  const std::string name = absl::AsciiStrToLower(info.name);
+  const auto mentions = [&name](absl::string_view word) { return absl::StrContains(name, word); };
+  if (info.type == DataType::kBool) {
+    return Constant(info.type, shape, mentions("use_cache") && dims.PastLength() == 0 ? 0 : 1);
+  }
+  if (mentions("mask")) return Constant(info.type, shape, 1);
+  if (!IsInteger(info.type)) return Normal(info.type, shape, std::move(generator));
+  if (mentions("token_type") || mentions("segment")) return Constant(info.type, shape, 0);
+  if (mentions("position")) return Positions(info.type, shape, dims.PastLength());
+  if (info.type == DataType::kUint8 && shape.size() >= 3) {
+    return Uniform(info.type, shape, 0, 255, std::move(generator));
+  }
+  // Two- and four-bit types hold no 9.
+  const int high = BitWidth(info.type) < 8 ? 1 : 9;
+  return Uniform(info.type, shape, 1, high, std::move(generator));
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> Generate(const ValueInfo& info, DimSizes& dims, uint64_t seed) {
+  const std::string context = absl::StrCat("input '", Printable(info.name), "'");
+  if (!info.shape.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        context, " has no declared rank, so it must be given: --input ", info.name, "=FILE"));
+  }
+  Shape shape;
+  for (size_t axis = 0; axis < info.shape->size(); ++axis) {
+    shape.push_back(dims.Extent(info, static_cast<int>(axis)));
+  }
+  absl::StatusOr<Tensor> tensor = Plausible(info, shape, dims, GeneratorFor(info.name, seed));
+  if (!tensor.ok()) return Annotate(tensor.status(), context);
+  return tensor;
+}
+
+}  // namespace attnrun::cli

@@ -1,0 +1,22 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_GENERATE_H_
+#define ATTNRUN_TOOLS_ATTNRUN_GENERATE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "attnrun/model_info.h"
+#include "attnrun/tensor.h"
+#include "tools/attnrun/dim_sizes.h"
+
+namespace attnrun::cli {
+
+// A plausible value of a model's input, by its type and what exporters call it: masks are ones,
+// token types and segments zeros, positions count on from the past, other integers are ids from 1
+// to 9 (inside any embedding), 8-bit pixels 0 to 255, bools true (use_cache_branch only if there is
+// a past), floats standard normal. Equal seeds and inputs give equal values. kInvalidArgument if
+// the model does not declare the rank, kResourceExhausted for extents that do not fit into memory.
+absl::StatusOr<Tensor> Generate(const ValueInfo& info, DimSizes& dims, uint64_t seed);
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_GENERATE_H_

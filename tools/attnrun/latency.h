@@ -1,0 +1,20 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_LATENCY_H_
+#define ATTNRUN_TOOLS_ATTNRUN_LATENCY_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace attnrun::cli {
+
+// The time that `percent` of the runs did not exceed, interpolated linearly between the two nearest
+// runs (as NumPy does by default). Precondition: `times` is not empty; 0 <= percent <= 100.
+absl::Duration Percentile(std::vector<absl::Duration> times, double percent);
+
+// The most physical memory that this process had at once, in MiB; 0 if the kernel does not tell.
+double PeakMemoryMb();
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_LATENCY_H_

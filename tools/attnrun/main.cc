@@ -1,0 +1,54 @@
+#include <exception>
+#include <iostream>
+#include <map>
+#include <new>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tools/attnrun/commands.h"
+#include "tools/attnrun/options.h"
+#include "tools/attnrun/utf.h"
+
+namespace attnrun::cli {
+namespace {
+
+// Lines of a message may quote whatever a model holds.
+std::string Message(absl::string_view text) {
+  const auto append = [](std::string* out, absl::string_view line) { *out += Printable(line); };
+  return absl::StrJoin(absl::StrSplit(text, '\n'), "\n", append);
+}
+
+absl::StatusOr<int> Dispatch(const Options& options) {
+  if (options.command == "inspect") return Inspect(options);
+  if (options.command == "compare") return CompareEngines(options);
+  if (options.command == "bench") return Bench(options);
+  if (options.command == "profile") return Profile(options);
+  if (options.command == "ops") return ListOperators(options);
+  return Run(options);
+}
+
+int Main(int argc, const char* const* argv) {
+  Options options;
+  if (const std::optional<int> status = ParseOptions(argc, argv, options)) return *status;
+  absl::StatusOr<int> status = Dispatch(options);
+  if (status.ok() && !std::cout.flush()) {
+    status = absl::DataLossError("standard output cannot be written");
+  }
+  if (status.ok()) return *status;
+  std::cerr << "attnrun: " << Message(status.status().message()) << "\n";
+  return kInvalid;
+}
+
+}  // namespace
+}  // namespace attnrun::cli
+
+int main(int argc, char** argv) {
+  try {
+    return attnrun::cli::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::cerr << "attnrun: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << "attnrun: " << error.what() << "\n";
+  }
+  return attnrun::cli::kInvalid;
+}

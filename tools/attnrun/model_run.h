@@ -1,0 +1,46 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_MODEL_RUN_H_
+#define ATTNRUN_TOOLS_ATTNRUN_MODEL_RUN_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attnrun/session.h"
+#include "tools/attnrun/options.h"
+
+namespace attnrun::cli {
+
+// A model ready to run, and what it runs on.
+struct PreparedModel {
+  Session session;
+  TensorMap inputs;
+  absl::Duration load_time;
+};
+
+// Loads the model of the command line and gathers its inputs. Messages name the model.
+absl::StatusOr<PreparedModel> Prepare(const Options& options);
+
+struct RunResult {
+  TensorMap outputs;
+  absl::Duration time;
+};
+
+// One run. Messages name the model.
+absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
+                                   const RunOptions& run_options = {});
+
+// "optimized", "unoptimized" or "reference".
+std::string EngineName(Engine engine);
+
+// "12.3 ms".
+std::string TimeText(absl::Duration time);
+
+// The tensors in the order of `declared`.
+std::vector<std::pair<std::string, Tensor>> InOrder(const TensorMap& tensors,
+                                                    const std::vector<ValueInfo>& declared);
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_MODEL_RUN_H_

@@ -1,0 +1,69 @@
+#include "tools/attnrun/numbers.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "tools/attnrun/utf.h"
+
+namespace attnrun::cli {
+namespace {
+
+bool IsComplex(DataType type) {
+  return type == DataType::kComplex64 || type == DataType::kComplex128;
+}
+
+absl::StatusOr<std::vector<double>> Parts(const Tensor& tensor) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<std::complex<double>> values, ToComplex(tensor));
+  std::vector<double> parts;
+  parts.reserve(2 * values.size());
+  for (const std::complex<double>& value : values) {
+    parts.push_back(value.real());
+    parts.push_back(value.imag());
+  }
+  return parts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<double>> Numbers(const Tensor& tensor) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense());
+  return IsComplex(dense.type()) ? Parts(dense) : ToDoubles(dense);
+}
+
+std::string Figure(double value) {
+  // Beyond 2^53 doubles are no longer exact integers.
+  constexpr double kExact = 9007199254740992.0;
+  if (value == std::trunc(value) && std::abs(value) < kExact) {
+    return absl::StrCat(static_cast<int64_t>(value));
+  }
+  return absl::StrFormat("%.6g", value);
+}
+
+absl::StatusOr<std::vector<std::string>> ElementTexts(const Tensor& tensor) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense());
+  std::vector<std::string> texts;
+  if (dense.type() == DataType::kString) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<std::string> strings, ToStrings(dense));
+    for (const std::string& string : strings) {
+      texts.push_back(absl::StrCat("'", Printable(string), "'"));
+    }
+  } else if (IsComplex(dense.type())) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> parts, Parts(dense));
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      texts.push_back(absl::StrFormat("%s%s%sj", Figure(parts[i]), parts[i + 1] < 0 ? "" : "+",
+                                      Figure(parts[i + 1])));
+    }
+  } else if (IsInteger(dense.type())) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> integers, ToInts(dense));
+    for (const int64_t value : integers) texts.push_back(absl::StrCat(value));
+  } else {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, ToDoubles(dense));
+    for (const double number : numbers) texts.push_back(Figure(number));
+  }
+  return texts;
+}
+
+}  // namespace attnrun::cli

@@ -1,0 +1,217 @@
+#include "tools/attnrun/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tools/attnrun/dim_sizes.h"
+#include "tools/attnrun/model_run.h"
+
+namespace attnrun::cli {
+namespace {
+
+// "NAME=VALUE" split at its first '='.
+std::pair<std::string, std::string> SplitPair(const std::string& option, const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    throw CLI::ValidationError(
+        absl::StrCat(option, ": expected NAME=VALUE, but found '", text, "'"));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void AddFile(const std::string& text, Options& options) {
+  if (!options.inputs.files.insert(SplitPair("--input", text)).second) {
+    throw CLI::ValidationError(absl::StrCat("--input ", text, ": given twice"));
+  }
+}
+
+void AddDim(const std::string& text, Options& options) {
+  const auto [name, number] = SplitPair("--dim", text);
+  int64_t extent = 0;
+  if (!absl::SimpleAtoi(number, &extent) || extent < 0 || extent > DimSizes::kLargest) {
+    throw CLI::ValidationError(
+        absl::StrCat("--dim ", name, ": expected a number from 0 to 2^40, but found ", number));
+  }
+  options.inputs.dims[name] = extent;
+}
+
+// An option that may be repeated, one value each time.
+template <typename Add>
+CLI::Option* AddRepeated(CLI::App& app, Options& options, const std::string& name, Add add,
+                         const std::string& description) {
+  const auto add_all = [&options, add](const std::vector<std::string>& values) {
+    for (const std::string& value : values) add(value, options);
+  };
+  return app
+      .add_option_function<std::vector<std::string>>(name, add_all,
+                                                     description + "; may be repeated")
+      ->allow_extra_args(false);
+}
+
+void AddInputOptions(CLI::App& app, Options& options) {
+  AddRepeated(app, options, "--input", AddFile,
+              "An input from a file, .npy or .pb (ONNX TensorProto)")
+      ->type_name("NAME=FILE");
+  app.add_option("--inputs", options.inputs.archive,
+                 "All inputs: an .npz with one array per input, or an ONNX test data folder")
+      ->type_name("FILE|DIR");
+  AddRepeated(app, options, "--dim", AddDim, "A symbolic dimension of generated inputs")
+      ->type_name("NAME=N");
+  app.add_option("--seed", options.inputs.seed, "Seed of generated inputs; 0 if not given")
+      ->type_name("N");
+}
+
+void SetEngine(const std::string& name, Options& options) {
+  for (const Engine engine : {Engine::kOptimized, Engine::kUnoptimized, Engine::kReference}) {
+    if (EngineName(engine) == name) {
+      options.session.engine = engine;
+      return;
+    }
+  }
+  throw CLI::ValidationError(absl::StrCat(
+      "--engine: expected optimized, unoptimized or reference, but found '", name, "'"));
+}
+
+void AddSessionOptions(CLI::App& app, Options& options) {
+  app.add_option_function<std::string>(
+         "--engine", [&options](const std::string& name) { SetEngine(name, options); },
+         "optimized (default), unoptimized (kernels, no rewrites) or reference (slow)")
+      ->type_name("ENGINE");
+  app.add_option("--threads", options.session.threads, "Threads; by default all usable CPUs")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
+  AddRepeated(
+      app, options, "--disable",
+      [](const std::string& pass, Options& all) { all.session.disabled_passes.push_back(pass); },
+      "Leave an optimizer pass out")
+      ->check(CLI::IsMember(OptimizerPasses()).description(""))
+      ->type_name("PASS");
+  app.add_option("--stop-after", options.session.stop_after, "The last optimizer pass to apply")
+      ->check(CLI::IsMember(OptimizerPasses()).description(""))
+      ->type_name("PASS");
+}
+
+void AddExpectOptions(CLI::App& app, Options& options) {
+  app.add_option("--output", options.output, "Write the outputs, one array per output")
+      ->type_name("FILE.npz");
+  app.add_option("--expect", options.expect,
+                 "Compare the outputs with an .npz or the folder of an ONNX test data set")
+      ->type_name("FILE|DIR");
+  const CLI::Validator finite(
+      [](const std::string& text) {
+        double value = 0;
+        const bool good = absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0;
+        return good ? std::string()
+                    : absl::StrCat("expected a number of at least 0, but found ", text);
+      },
+      "");
+  app.add_option(
+         "--rtol", options.tolerance.rtol,
+         "Allow |difference| <= atol + rtol x |expected|; without both, 1e-4 (float16: 2e-3) "
+         "x max(1, largest expected magnitude), and integers must be equal")
+      ->check(finite)
+      ->type_name("R");
+  app.add_option("--atol", options.tolerance.atol, "See --rtol")->check(finite)->type_name("A");
+}
+
+void AddRepeatOptions(CLI::App& app, Options& options, const std::string& default_runs) {
+  app.add_option("--runs", options.runs, absl::StrCat("Runs to measure; ", default_runs))
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->type_name("N");
+  app.add_option("--warmup", options.warmup, "Runs before them")
+      ->check(CLI::Range(0, 1000000).description(""))
+      ->type_name("N");
+}
+
+// A command on a model.
+CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
+                     const std::string& description) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.add_flag("--json", options.json, "Print JSON");
+  if (name == "ops") return command;
+  command.add_option("MODEL", options.model, "An .onnx file")->required()->type_name("");
+  if (name == "inspect") return command;
+  AddInputOptions(command, options);
+  AddSessionOptions(command, options);
+  return command;
+}
+
+void AddCommands(CLI::App& app, Options& options) {
+  AddExpectOptions(
+      AddCommand(app, options, "run", "Run once and show inputs, outputs and time (the default)"),
+      options);
+  AddCommand(app, options, "inspect", "Inputs, outputs, opsets, operators, parameters");
+  AddExpectOptions(AddCommand(app, options, "compare",
+                              "Compare with the reference engine value by value, or with --expect"),
+                   options);
+  AddRepeatOptions(AddCommand(app, options, "bench", "Latency, load time and peak memory"), options,
+                   "by default 100, or fewer in 10 s, but at least 10");
+  CLI::App& profile =
+      AddCommand(app, options, "profile", "Time per node and operator, kernels, share of peak");
+  AddRepeatOptions(profile, options, "10 by default");
+  profile.add_option("--trace", options.trace, "Write the last run as a Chrome trace")
+      ->type_name("FILE");
+  AddCommand(app, options, "ops", "List the operators that attnrun runs, and their versions");
+}
+
+// What the options of one command cannot say by themselves.
+void CheckTogether(const Options& options) {
+  const bool tolerance = options.tolerance.rtol.has_value() || options.tolerance.atol.has_value();
+  if (options.command == "run" && tolerance && options.expect.empty()) {
+    throw CLI::ValidationError("--rtol and --atol need --expect");
+  }
+  if (options.command == "compare" && options.expect.empty() &&
+      options.session.engine == Engine::kReference) {
+    throw CLI::ValidationError("--engine reference would be compared with itself; add --expect");
+  }
+}
+
+bool IsCommand(const CLI::App& app, const std::string& name) {
+  const std::vector<const CLI::App*> commands =
+      app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(commands.begin(), commands.end(),
+                     [&name](const CLI::App* command) { return command->check_name(name); });
+}
+
+// The arguments, last one first as CLI11 wants them, with the command that may be left out.
+std::vector<std::string> Arguments(int argc, const char* const* argv, const CLI::App& app) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  const bool complete = arguments.empty() || IsCommand(app, arguments[0]) ||
+                        app.get_option_no_throw(arguments[0]) != nullptr;
+  if (!complete) arguments.insert(arguments.begin(), "run");
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
+}  // namespace
+
+std::optional<int> ParseOptions(int argc, const char* const* argv, Options& options) {
+  CLI::App app("Runs exported transformer models (ONNX) on x86-64 CPUs.", "attnrun");
+  app.set_version_flag("--version", "attnrun " ATTNRUN_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "attnrun MODEL is attnrun run MODEL; attnrun COMMAND --help lists a command's options.\n"
+      "Exit status: 0 fine; 1 a comparison failed; 2 bad usage; 3 the model or an input is "
+      "invalid\n"
+      "or unsupported, or an output cannot be written.");
+  AddCommands(app, options);
+  try {
+    app.parse(Arguments(argc, argv, app));
+    options.command = app.get_subcommands().front()->get_name();
+    CheckTogether(options);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "attnrun: " << error.what() << " (attnrun --help lists commands and options)\n";
+    return kBadUsage;
+  }
+  return std::nullopt;
+}
+
+}  // namespace attnrun::cli

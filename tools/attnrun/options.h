@@ -1,0 +1,45 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_OPTIONS_H_
+#define ATTNRUN_TOOLS_ATTNRUN_OPTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "attnrun/session.h"
+#include "tools/attnrun/difference.h"
+#include "tools/attnrun/inputs.h"
+
+namespace attnrun::cli {
+
+// Exit statuses.
+inline constexpr int kFine = 0;
+inline constexpr int kComparisonFailed = 1;
+inline constexpr int kBadUsage = 2;
+// The model or an input is invalid or unsupported, or an output cannot be written.
+inline constexpr int kInvalid = 3;
+
+// The command line.
+struct Options {
+  // "run", "inspect", "compare", "bench", "profile" or "ops".
+  std::string command;
+  std::string model;
+  InputOptions inputs;
+  SessionOptions session;
+  // An .npz; empty for none.
+  std::string output;
+  // An .npz or a folder; empty for none.
+  std::string expect;
+  Tolerance tolerance;
+  bool json = false;
+  std::optional<int> runs;
+  std::optional<int> warmup;
+  // A Chrome trace; empty for none.
+  std::string trace;
+};
+
+// Reads the command line into `options`. Returns the exit status if that is all there is to do:
+// help and version are printed to standard output, what is wrong to standard error.
+std::optional<int> ParseOptions(int argc, const char* const* argv, Options& options);
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_OPTIONS_H_

@@ -1,0 +1,55 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_PROFILE_TABLE_H_
+#define ATTNRUN_TOOLS_ATTNRUN_PROFILE_TABLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "attnrun/run_options.h"
+#include "tools/attnrun/json.h"
+
+namespace attnrun::cli {
+
+// One node, or all nodes of one op type that the same kernel ran, averaged over runs.
+struct ProfileRow {
+  // Empty where the row stands for an op type.
+  std::string node;
+  std::string op_type;
+  std::string kernel;
+  // Without the nodes of its subgraphs, which have rows of their own.
+  absl::Duration time;
+  // Floating-point operations per run, 0 if not counted.
+  double flops = 0;
+  // Nodes run, per run.
+  double calls = 0;
+};
+
+// Each event's duration without that of the events inside it (the nodes of an If's branch).
+std::vector<absl::Duration> SelfTimes(const std::vector<ProfileEvent>& events);
+
+// Collects the events of several runs.
+class ProfileTable {
+ public:
+  void Add(const std::vector<ProfileEvent>& events);
+
+  // Slowest first.
+  std::vector<ProfileRow> ByNode() const;
+  std::vector<ProfileRow> ByOp() const;
+  // Mean time in nodes per run.
+  absl::Duration Total() const;
+
+ private:
+  std::vector<ProfileRow> Average(bool by_node) const;
+
+  // Sums over runs, in the order of first execution.
+  std::vector<ProfileRow> rows_;
+  int runs_ = 0;
+};
+
+// The events of one run in Chrome's trace format (chrome://tracing, Perfetto).
+Json ChromeTrace(const std::vector<ProfileEvent>& events);
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_PROFILE_TABLE_H_

@@ -1,0 +1,79 @@
+#include "tools/attnrun/summary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status.h"
+#include "tools/attnrun/numbers.h"
+
+namespace attnrun::cli {
+namespace {
+
+// Up to here elements say more than figures.
+constexpr int64_t kFew = 6;
+
+// An element as JSON: whole where the type is.
+Json ToJson(double element, DataType type) {
+  constexpr double kExact = 9007199254740992.0;
+  const bool whole = (IsInteger(type) || type == DataType::kBool) && std::abs(element) <= kExact;
+  return whole ? Json(static_cast<int64_t>(element)) : Json(element);
+}
+
+}  // namespace
+
+Summary Summarize(const std::vector<double>& numbers) {
+  Summary summary;
+  for (const double number : numbers) {
+    if (std::isnan(number)) {
+      ++summary.nan;
+    } else if (std::isinf(number)) {
+      ++summary.inf;
+    } else {
+      summary.min = summary.finite == 0 ? number : std::min(summary.min, number);
+      summary.max = summary.finite == 0 ? number : std::max(summary.max, number);
+      ++summary.finite;
+      // A running mean: a sum of large elements would overflow.
+      summary.mean += (number - summary.mean) / static_cast<double>(summary.finite);
+    }
+  }
+  return summary;
+}
+
+absl::StatusOr<std::string> SummaryText(const Tensor& tensor) {
+  if (tensor.num_elements() == 0) return "empty";
+  if (tensor.num_elements() <= kFew) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ElementTexts(tensor));
+    return absl::StrJoin(texts, " ");
+  }
+  if (tensor.type() == DataType::kString) return absl::StrCat(tensor.num_elements(), " strings");
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(tensor));
+  const Summary summary = Summarize(numbers);
+  std::string text;
+  if (summary.finite > 0) {
+    text = absl::StrCat("min ", Figure(summary.min), "  max ", Figure(summary.max), "  mean ",
+                        Figure(summary.mean));
+  }
+  if (summary.nan > 0) absl::StrAppend(&text, text.empty() ? "" : "  ", summary.nan, " nan");
+  if (summary.inf > 0) absl::StrAppend(&text, text.empty() ? "" : "  ", summary.inf, " inf");
+  return text;
+}
+
+absl::StatusOr<Json> SummaryJson(const std::string& name, const Tensor& tensor) {
+  Json json = {{"name", name},
+               {"type", std::string(Name(tensor.type()))},
+               {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
+  if (tensor.type() == DataType::kString) return json;
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(tensor));
+  const Summary summary = Summarize(numbers);
+  const bool any = summary.finite > 0;
+  json["min"] = any ? ToJson(summary.min, tensor.type()) : Json();
+  json["max"] = any ? ToJson(summary.max, tensor.type()) : Json();
+  json["mean"] = any ? Json(summary.mean) : Json();
+  json["nan"] = summary.nan;
+  json["inf"] = summary.inf;
+  return json;
+}
+
+}  // namespace attnrun::cli

@@ -1,0 +1,27 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_TABLE_H_
+#define ATTNRUN_TOOLS_ATTNRUN_TABLE_H_
+
+#include <string>
+#include <vector>
+
+namespace attnrun::cli {
+
+// Rows of text with aligned columns.
+class Table {
+ public:
+  // `alignment` has one letter per column: 'l' or 'r'.
+  explicit Table(std::string alignment) : alignment_(std::move(alignment)) {}
+
+  // Cells are made printable; missing ones at the end are empty.
+  void Add(const std::vector<std::string>& cells);
+  // Two spaces between columns, none at the end of a line.
+  std::string Text() const;
+
+ private:
+  std::string alignment_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_TABLE_H_
