@@ -2,6 +2,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/matmul.h"
 #include "ops/normalization/normalization.h"
+#include "ops/quantize/quantize.h"
 #include "ops/reduce/reduce.h"
 #include "ops/registry.h"
 #include "ops/softmax/softmax.h"
@@ -16,6 +17,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterElementwise(*all);
     RegisterMatMul(*all);
     RegisterNormalization(*all);
+    RegisterQuantize(*all);
     RegisterReduce(*all);
     RegisterSoftmax(*all);
     return all;

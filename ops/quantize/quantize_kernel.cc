@@ -1,0 +1,311 @@
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "core/status.h"
+#include "hwy/highway.h"
+#include "ops/elementwise/rows.h"
+#include "ops/quantize/granularity.h"
+#include "ops/quantize/quantize.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Calls f(d, x, scale, zero) on vectors of floats; the last one partial.
+template <class F>
+HWY_INLINE void MapQuantized(const RowOperand* operands, void* out, size_t n, F f) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto* x = static_cast<const float*>(operands[0].data);
+  const auto* scale = static_cast<const float*>(operands[1].data);
+  const auto* zero = static_cast<const float*>(operands[2].data);
+  auto* y = static_cast<float*>(out);
+  for (size_t i = 0; i < n; i += lanes) {
+    const size_t left = HWY_MIN(lanes, n - i);
+    const auto load = [&](const float* from, size_t mask) HWY_ATTR {
+      return left == lanes ? hn::LoadU(d, from + (i & mask))
+                           : hn::LoadN(d, from + (i & mask), left);
+    };
+    const auto result = f(d, load(x, operands[0].mask), load(scale, operands[1].mask),
+                          load(zero, operands[2].mask));
+    if (left == lanes) {
+      hn::StoreU(result, d, y + i);
+    } else {
+      hn::StoreN(result, d, y + i, left);
+    }
+  }
+}
+
+// Alpha and beta: the range of the integer type.
+void QuantizeRow(const RowOperand* operands, void* out, size_t n, const RowParameters& p) {
+  MapQuantized(operands, out, n, [&](auto d, auto x, auto scale, auto zero) HWY_ATTR {
+    const auto low = hn::Set(d, p.alpha);
+    const auto high = hn::Set(d, p.beta);
+    const auto y = hn::Add(hn::Round(hn::Div(x, scale)), zero);
+    // NaN compares false.
+    return hn::IfThenElse(hn::Gt(y, low), hn::Min(y, high), low);
+  });
+}
+
+void DequantizeRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*p*/) {
+  MapQuantized(operands, out, n, [](auto /*d*/, auto x, auto scale, auto zero) HWY_ATTR {
+    return hn::Mul(hn::Sub(x, zero), scale);
+  });
+}
+
+void WidenRange(const float* x, size_t n, float* low, float* high) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  auto lows = hn::Set(d, *low);
+  auto highs = hn::Set(d, *high);
+  for (size_t i = 0; i < n; i += lanes) {
+    // Lanes past the end are 0, which the range holds anyway.
+    const auto v = n - i >= lanes ? hn::LoadU(d, x + i) : hn::LoadN(d, x + i, n - i);
+    lows = hn::IfThenElse(hn::Lt(v, lows), v, lows);
+    highs = hn::IfThenElse(hn::Gt(v, highs), v, highs);
+  }
+  *low = hn::ReduceMin(d, lows);
+  *high = hn::ReduceMax(d, highs);
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+namespace attnrun {
+namespace {
+
+// x, scale and zero point as [outer, blocks, block, inner], to which they broadcast.
+struct Operands {
+  Tensor x;
+  Tensor scale;
+  Tensor zero;
+};
+
+bool Divides(const Granularity& granularity) {
+  return granularity.block > 0 && granularity.axis % granularity.block == 0;
+}
+
+absl::StatusOr<Operands> Arrange(const Tensor& x, const Tensor& scale, const Tensor& zero,
+                                 const Granularity& g) {
+  const int64_t blocks = g.axis / g.block;
+  const int64_t shape[] = {g.outer_stride != 0 ? g.outer : 1, g.block_stride != 0 ? blocks : 1, 1,
+                           g.inner_stride != 0 ? g.inner : 1};
+  Operands result;
+  ATTNRUN_ASSIGN_OR_RETURN(result.x, x.Reshaped({g.outer, blocks, g.block, g.inner}));
+  ATTNRUN_ASSIGN_OR_RETURN(result.scale, scale.Reshaped(shape));
+  if (zero.num_elements() == 1) {
+    ATTNRUN_ASSIGN_OR_RETURN(result.zero, zero.Reshaped({}));
+  } else {
+    ATTNRUN_ASSIGN_OR_RETURN(result.zero, zero.Reshaped(shape));
+  }
+  return result;
+}
+
+// Elements of a type narrower than a byte, as int8 or uint8; other tensors as they are.
+absl::StatusOr<Tensor> Unpacked(const Tensor& x, Allocator& allocator) {
+  const int bits = BitWidth(x.type());
+  if (bits >= 8) return x;
+  const bool is_signed = IsSignedInteger(x.type());
+  ATTNRUN_ASSIGN_OR_RETURN(
+      Tensor wide,
+      Tensor::Allocate(is_signed ? DataType::kInt8 : DataType::kUint8, x.shape(), allocator));
+  const auto* packed = x.data<uint8_t>();
+  auto* out = wide.mutable_data<uint8_t>();
+  const int per_byte = 8 / bits;
+  const int up = 8 - bits;
+  ParallelFor(x.num_elements(), 65536, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      // The element's bits to the top of a byte, then down again with or without its sign.
+      const auto top = static_cast<uint8_t>(packed[i / per_byte]
+                                            << (up - bits * static_cast<int>(i % per_byte)));
+      out[i] = is_signed ? static_cast<uint8_t>(static_cast<int8_t>(top) >> up)
+                         : static_cast<uint8_t>(top >> up);
+    }
+  });
+  return wide;
+}
+
+absl::StatusOr<Tensor> ZeroPointOrZero(const OpContext& context) {
+  if (context.has_input(2)) return Unpacked(context.input(2), context.allocator());
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor zero,
+                           Tensor::Allocate(DataType::kFloat, {}, context.allocator()));
+  *zero.mutable_data<float>() = 0;
+  return zero;
+}
+
+absl::StatusOr<Granularity> Resolve(const OpContext& context, int64_t axis, int64_t block_size) {
+  return ResolveGranularity(context.input(0), context.input(1),
+                            context.has_input(2) ? &context.input(2) : nullptr, axis, block_size);
+}
+
+absl::Status RunQuantized(const OpContext& context, const Granularity& granularity,
+                          RowProgram program, const Tensor& x, Tensor& out) {
+  if (x.num_elements() == 0) return absl::OkStatus();
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor zero, ZeroPointOrZero(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const Operands operands,
+                           Arrange(x, context.input(1), zero, granularity));
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor arranged, out.Reshaped(operands.x.shape()));
+  program.inputs = {DataType::kFloat, DataType::kFloat, DataType::kFloat};
+  program.output = DataType::kFloat;
+  RunRows(program, {&operands.x, &operands.scale, &operands.zero}, arranged);
+  return absl::OkStatus();
+}
+
+RowProgram QuantizeProgram(DataType type) {
+  const NumberRange range = RangeOf(type);
+  RowProgram program{.function = HWY_NAMESPACE::QuantizeRow};
+  program.parameters.alpha = static_cast<float>(range.low);
+  program.parameters.beta = static_cast<float>(range.high);
+  return program;
+}
+
+class QuantizeKernel final : public Kernel {
+ public:
+  QuantizeKernel(int64_t axis, int64_t block_size, int64_t output_type, int64_t precision)
+      : axis_(axis), block_size_(block_size), output_type_(output_type), precision_(precision) {}
+
+  absl::string_view name() const override { return "highway"; }
+
+  // Divisions in float, to bytes.
+  bool Accepts(const OpContext& context) const override {
+    const bool floats = kDequantizedTypes.Contains(context.input(0).type()) &&
+                        context.input(1).type() == DataType::kFloat;
+    const bool in_float = precision_ == 0 || precision_ == static_cast<int64_t>(DataType::kFloat);
+    const absl::StatusOr<DataType> type = QuantizedType(context, output_type_);
+    if (!floats || !in_float || !type.ok()) return false;
+    if (*type != DataType::kUint8 && *type != DataType::kInt8) return false;
+    const absl::StatusOr<Granularity> granularity = Resolve(context, axis_, block_size_);
+    return granularity.ok() && Divides(*granularity);
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    const Tensor& x = context.input(0);
+    ATTNRUN_ASSIGN_OR_RETURN(const DataType type, QuantizedType(context, output_type_));
+    ATTNRUN_ASSIGN_OR_RETURN(const Granularity granularity, Resolve(context, axis_, block_size_));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, type, x.shape()));
+    return RunQuantized(context, granularity, QuantizeProgram(type), x, *y);
+  }
+
+ private:
+  const int64_t axis_;
+  const int64_t block_size_;
+  const int64_t output_type_;
+  const int64_t precision_;
+};
+
+class DequantizeKernel final : public Kernel {
+ public:
+  DequantizeKernel(int64_t axis, int64_t block_size, int64_t output_type)
+      : axis_(axis), block_size_(block_size), output_type_(output_type) {}
+
+  absl::string_view name() const override { return "highway"; }
+
+  bool Accepts(const OpContext& context) const override {
+    constexpr TypeSet kIntegers8 = {DataType::kInt8, DataType::kUint8, DataType::kInt32,
+                                    DataType::kInt4, DataType::kUint4, DataType::kInt2,
+                                    DataType::kUint2};
+    const Tensor& x = context.input(0);
+    const bool types = kIntegers8.Contains(x.type()) &&
+                       kDequantizedTypes.Contains(context.input(1).type()) &&
+                       (!context.has_input(2) || context.input(2).type() == x.type());
+    const absl::StatusOr<Granularity> granularity = Resolve(context, axis_, block_size_);
+    return types && granularity.ok() && Divides(*granularity) &&
+           TypeAttribute("", output_type_, DataType::kFloat, kDequantizedTypes).ok();
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        const DataType type,
+        TypeAttribute("output_dtype", output_type_, context.input(1).type(), kDequantizedTypes));
+    ATTNRUN_ASSIGN_OR_RETURN(const Granularity granularity, Resolve(context, axis_, block_size_));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, Unpacked(context.input(0), context.allocator()));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, type, x.shape()));
+    const RowProgram program{.function = HWY_NAMESPACE::DequantizeRow};
+    return RunQuantized(context, granularity, program, x, *y);
+  }
+
+ private:
+  const int64_t axis_;
+  const int64_t block_size_;
+  const int64_t output_type_;
+};
+
+// The least and the largest of x and 0. Pieces do not depend on the number of threads, nor would
+// the result.
+NumberRange FindRange(const Tensor& x) {
+  constexpr int64_t kPiece = 32768;
+  const int64_t pieces = (x.num_elements() + kPiece - 1) / kPiece;
+  std::vector<float> lows(pieces, 0);
+  std::vector<float> highs(pieces, 0);
+  ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t count = std::min(kPiece, x.num_elements() - i * kPiece);
+      HWY_NAMESPACE::WidenRange(x.data<float>() + i * kPiece, count, &lows[i], &highs[i]);
+    }
+  });
+  NumberRange range{0, 0};
+  for (const float low : lows) range.low = std::min<double>(range.low, low);
+  for (const float high : highs) range.high = std::max<double>(range.high, high);
+  return range;
+}
+
+class DynamicQuantizeKernel final : public Kernel {
+ public:
+  absl::string_view name() const override { return "highway"; }
+  bool Accepts(const OpContext& context) const override {
+    return context.input(0).type() == DataType::kFloat;
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    const Tensor& x = context.input(0);
+    const NumberRange range = FindRange(x);
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor scale,
+                             Tensor::Allocate(DataType::kFloat, {}, context.allocator()));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor zero,
+                             Tensor::Allocate(DataType::kUint8, {}, context.allocator()));
+    const auto width = static_cast<float>(range.high - range.low);
+    *scale.mutable_data<float>() = width == 0 ? 1 : width / 255;
+    // 0 quantized by a zero point of -min / scale; done by the same code.
+    const RowProgram program = QuantizeProgram(DataType::kUint8);
+    const float minus_low = static_cast<float>(-range.low);
+    Quantize(program, minus_low, *scale.data<float>(), zero);
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kUint8, x.shape()));
+    RowProgram all = program;
+    all.inputs = {DataType::kFloat, DataType::kFloat, DataType::kFloat};
+    all.output = DataType::kFloat;
+    RunRows(all, {&x, &scale, &zero}, *y);
+    context.SetOutput(1, std::move(scale));
+    context.SetOutput(2, std::move(zero));
+    return absl::OkStatus();
+  }
+
+ private:
+  // One number.
+  static void Quantize(const RowProgram& program, float x, float scale, Tensor& out) {
+    const float none = 0;
+    const RowOperand operands[] = {
+        {&x, kEachElement}, {&scale, kEachElement}, {&none, kEachElement}};
+    float result = 0;
+    program.function(operands, &result, 1, program.parameters);
+    *out.mutable_data<uint8_t>() = static_cast<uint8_t>(result);
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> QuantizeLinear::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  return std::make_unique<QuantizeKernel>(axis_, block_size_, output_type_, precision_);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> DequantizeLinear::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  return std::make_unique<DequantizeKernel>(axis_, block_size_, output_type_);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> DynamicQuantizeLinear::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  return std::make_unique<DynamicQuantizeKernel>();
+}
+
+}  // namespace attnrun
