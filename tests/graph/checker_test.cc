@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "graph/builder.h"
-#include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {

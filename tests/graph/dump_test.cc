@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/builder.h"
-#include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {
