@@ -50,9 +50,15 @@ class AttributeReader {
   }
   template <typename T>
   T Required(absl::string_view name) {
-    std::optional<T> value = Get<T>(name);
-    if (!value.has_value() && !Has(name)) Fail(name, "is required", "none");
-    return std::move(value).value_or(T());
+    const AttributeValue* value = Read(name);
+    if (value == nullptr) {
+      Fail(name, "is required", "none");
+    } else if (const T* typed = std::get_if<T>(value)) {
+      return *typed;
+    } else {
+      Fail(name, "is of the wrong kind", KindName(*value));
+    }
+    return T();
   }
   // A string that must be one of `allowed`.
   std::string OneOf(absl::string_view name, std::string otherwise,

@@ -1,10 +1,14 @@
 #include "ops/control_flow/control_flow.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/gather/gather.h"
+#include "ops/generate/generate.h"
 #include "ops/matmul/matmul.h"
+#include "ops/movement/movement.h"
 #include "ops/normalization/normalization.h"
 #include "ops/quantize/quantize.h"
 #include "ops/reduce/reduce.h"
 #include "ops/registry.h"
+#include "ops/shape/shape.h"
 #include "ops/softmax/softmax.h"
 
 namespace attnrun {
@@ -15,10 +19,14 @@ const OpRegistry& OpRegistry::Get() {
     auto* all = new OpRegistry;
     RegisterControlFlow(*all);
     RegisterElementwise(*all);
+    RegisterGather(*all);
+    RegisterGenerate(*all);
     RegisterMatMul(*all);
+    RegisterMovement(*all);
     RegisterNormalization(*all);
     RegisterQuantize(*all);
     RegisterReduce(*all);
+    RegisterShape(*all);
     RegisterSoftmax(*all);
     return all;
   }();

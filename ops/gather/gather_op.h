@@ -1,0 +1,29 @@
+#ifndef ATTNRUN_OPS_GATHER_GATHER_OP_H_
+#define ATTNRUN_OPS_GATHER_GATHER_OP_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX Gather-1, -11, -13: data [A, N, B] (A the axes before `axis`, B those after it) and indices
+// [I] give [A, I, B]: y[a, i, b] = data[a, indices[i], b]. Negative indices count from the back.
+class Gather final : public Op {
+ public:
+  explicit Gather(AttributeReader& attributes) : axis_(attributes.Int("axis", 0)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  int64_t axis_;
+};
+
+// Shape [A, I, B] of the result.
+Shape GatheredShape(const Tensor& data, const Tensor& indices, int axis);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_GATHER_OP_H_

@@ -1,0 +1,36 @@
+#ifndef ATTNRUN_OPS_GENERATE_RANGE_H_
+#define ATTNRUN_OPS_GENERATE_RANGE_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX Range-11, -27: start + i * delta for i of [0, max(ceil((limit - start) / delta), 0)), from
+// three scalars of one type: float, double, int16, int32, int64 and, from version 27 on, float16
+// and bfloat16, for which `stash_type` must be 1 (float). Floats are computed in double.
+class Range final : public Op {
+ public:
+  explicit Range(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  absl::Status CheckTypes(const OpContext& context) const;
+
+  bool half_types_;
+  int64_t stash_type_ = 1;
+};
+
+// How many integers there are from `start` up to (`delta` < 0: down to), but without, `limit`.
+// kInvalidArgument for a delta of 0 and for more than int64 counts.
+absl::StatusOr<int64_t> RangeLength(int64_t start, int64_t limit, int64_t delta);
+// Likewise for floats; also kInvalidArgument where a NaN leaves it open.
+absl::StatusOr<int64_t> RangeLength(double start, double limit, double delta);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GENERATE_RANGE_H_

@@ -1,0 +1,27 @@
+#ifndef ATTNRUN_OPS_MOVEMENT_EXPAND_H_
+#define ATTNRUN_OPS_MOVEMENT_EXPAND_H_
+
+#include "ops/attribute_reader.h"
+#include "ops/movement/window.h"
+
+namespace attnrun {
+
+// ONNX Expand-8, -13: the data broadcast, in both directions, with the shape given by input 1.
+class Expand final : public WindowOp<Expand> {
+ public:
+  explicit Expand(AttributeReader& /*attributes*/) {}
+
+  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+};
+
+// ONNX Tile-6, -13: repeats[i] copies of the data, one after the other, along axis i.
+class Tile final : public WindowOp<Tile> {
+ public:
+  explicit Tile(AttributeReader& /*attributes*/) {}
+
+  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MOVEMENT_EXPAND_H_

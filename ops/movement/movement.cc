@@ -1,0 +1,22 @@
+#include "ops/movement/movement.h"
+
+#include "ops/movement/concat.h"
+#include "ops/movement/expand.h"
+#include "ops/movement/slice.h"
+#include "ops/movement/split.h"
+#include "ops/movement/transpose.h"
+#include "ops/movement/trilu.h"
+
+namespace attnrun {
+
+void RegisterMovement(OpRegistry& registry) {
+  registry.Register({"", "Concat", {4, 11, 13}, {1, kVariadic}, {1, 1}, Make<Concat>});
+  registry.Register({"", "Expand", {8, 13}, {2, 2}, {1, 1}, Make<Expand>});
+  registry.Register({"", "Slice", {1, 10, 11, 13}, {1, 5}, {1, 1}, Make<Slice>});
+  registry.Register({"", "Split", {2, 11, 13, 18}, {1, 2}, {1, kVariadic}, Make<Split>});
+  registry.Register({"", "Tile", {6, 13}, {2, 2}, {1, 1}, Make<Tile>});
+  registry.Register({"", "Transpose", {1, 13, 21, 23, 24, 25}, {1, 1}, {1, 1}, Make<Transpose>});
+  registry.Register({"", "Trilu", {14}, {1, 2}, {1, 1}, Make<Trilu>});
+}
+
+}  // namespace attnrun

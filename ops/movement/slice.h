@@ -1,0 +1,47 @@
+#ifndef ATTNRUN_OPS_MOVEMENT_SLICE_H_
+#define ATTNRUN_OPS_MOVEMENT_SLICE_H_
+
+#include <vector>
+
+#include "ops/attribute_reader.h"
+#include "ops/movement/window.h"
+
+namespace attnrun {
+
+// ONNX Slice-1 to -13: every steps[i]-th element from starts[i] up to, but without, ends[i] along
+// axes[i]. Negative starts and ends count from the back and both are clamped to the axis; negative
+// steps walk backwards. Attributes (without steps) before version 10, inputs from there on.
+class Slice final : public WindowOp<Slice> {
+ public:
+  explicit Slice(AttributeReader& attributes);
+
+  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+
+ private:
+  struct Ranges {
+    Shape starts;
+    Shape ends;
+    Shape axes;
+    Shape steps;
+  };
+  absl::StatusOr<Ranges> Read(const OpContext& context) const;
+
+  bool from_inputs_;
+  // Empty where inputs say it.
+  Ranges attributes_;
+};
+
+// The `count` elements start, start + step, ... of an axis.
+struct AxisRange {
+  int64_t start = 0;
+  int64_t step = 1;
+  int64_t count = 0;
+};
+
+// The elements of an axis of `extent` that a slice means. Any start, end and step but a step of 0
+// mean something.
+AxisRange SliceRange(int64_t extent, int64_t start, int64_t end, int64_t step);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MOVEMENT_SLICE_H_

@@ -1,0 +1,39 @@
+#ifndef ATTNRUN_OPS_MOVEMENT_SPLIT_H_
+#define ATTNRUN_OPS_MOVEMENT_SPLIT_H_
+
+#include <memory>
+#include <optional>
+
+#include "ops/attribute_reader.h"
+#include "ops/movement/window.h"
+
+namespace attnrun {
+
+// ONNX Split-2 to -18: consecutive pieces of the data along `axis`. Their extents come from
+// attribute `split` before version 13 and from input 1 from there on. Without them the axis is cut
+// into as many equal pieces as there are outputs (or `num_outputs`, version 18); from version 18 on
+// the last one may be smaller.
+class Split final : public Op {
+ public:
+  explicit Split(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // One window on input 0 per output.
+  absl::StatusOr<absl::InlinedVector<Window, 3>> MakeWindows(const OpContext& context) const;
+
+ private:
+  absl::StatusOr<Shape> Extents(const OpContext& context, int axis) const;
+  absl::StatusOr<Shape> EqualExtents(const Tensor& data, int axis, int64_t pieces) const;
+
+  int64_t axis_;
+  bool from_input_;
+  bool uneven_;
+  std::optional<int64_t> num_outputs_;
+  std::optional<Shape> attribute_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MOVEMENT_SPLIT_H_

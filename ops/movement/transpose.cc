@@ -1,0 +1,40 @@
+#include "ops/movement/transpose.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "ops/movement/strided_copy.h"
+#include "ops/shape/int_input.h"
+
+namespace attnrun {
+
+Transpose::Transpose(AttributeReader& attributes) {
+  if (!attributes.Has("perm")) return;
+  const auto perm = attributes.Required<std::vector<int64_t>>("perm");
+  perm_.emplace(perm.begin(), perm.end());
+}
+
+absl::StatusOr<Window> Transpose::MakeWindow(const OpContext& context) const {
+  const Tensor& data = context.input(0);
+  Shape perm;
+  if (perm_.has_value()) {
+    perm = *perm_;
+  } else {
+    perm = FirstAxes(data.rank());
+    std::reverse(perm.begin(), perm.end());
+  }
+  if (static_cast<int>(perm.size()) != data.rank() || !NormalizeAxes(perm, data.rank()).ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "perm ", ToString(*perm_), " does not order the axes of ", TypeAndShape(data)));
+  }
+  const Shape strides = StridesOf(data);
+  Window window;
+  for (const int64_t axis : perm) {
+    window.shape.push_back(data.dim(static_cast<int>(axis)));
+    window.strides.push_back(strides[axis]);
+  }
+  window.extents = window.shape;
+  return window;
+}
+
+}  // namespace attnrun

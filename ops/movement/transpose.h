@@ -1,0 +1,25 @@
+#ifndef ATTNRUN_OPS_MOVEMENT_TRANSPOSE_H_
+#define ATTNRUN_OPS_MOVEMENT_TRANSPOSE_H_
+
+#include <optional>
+
+#include "ops/attribute_reader.h"
+#include "ops/movement/window.h"
+
+namespace attnrun {
+
+// ONNX Transpose-1 to -25: axis i of the result is axis perm[i] of the data; without `perm` the
+// axes are reversed.
+class Transpose final : public WindowOp<Transpose> {
+ public:
+  explicit Transpose(AttributeReader& attributes);
+
+  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+
+ private:
+  std::optional<Shape> perm_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MOVEMENT_TRANSPOSE_H_

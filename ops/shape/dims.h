@@ -1,0 +1,36 @@
+#ifndef ATTNRUN_OPS_SHAPE_DIMS_H_
+#define ATTNRUN_OPS_SHAPE_DIMS_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX Shape-1 to -25: the extents of axes [start, end) of the input as int64[n]. `start` (0) and
+// `end` (rank) came with version 15; negative ones count from the back and both are clamped.
+class ShapeOp final : public Op {
+ public:
+  explicit ShapeOp(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  int64_t start_ = 0;
+  int64_t end_;
+};
+
+// ONNX Size-1 to -25: the number of elements of the input as an int64 scalar.
+class SizeOp final : public Op {
+ public:
+  explicit SizeOp(AttributeReader& /*attributes*/) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SHAPE_DIMS_H_

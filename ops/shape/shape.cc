@@ -1,0 +1,20 @@
+#include "ops/shape/shape.h"
+
+#include "ops/shape/dims.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/squeeze.h"
+
+namespace attnrun {
+
+void RegisterShape(OpRegistry& registry) {
+  registry.Register({"", "Flatten", {1, 9, 11, 13, 21, 23, 24, 25}, {1, 1}, {1, 1}, Make<Flatten>});
+  registry.Register(
+      {"", "Reshape", {5, 13, 14, 19, 21, 23, 24, 25}, {2, 2}, {1, 1}, Make<Reshape>});
+  registry.Register({"", "Shape", {1, 13, 15, 19, 21, 23, 24, 25}, {1, 1}, {1, 1}, Make<ShapeOp>});
+  registry.Register({"", "Size", {1, 13, 19, 21, 23, 24, 25}, {1, 1}, {1, 1}, Make<SizeOp>});
+  registry.Register({"", "Squeeze", {1, 11, 13, 21, 23, 24, 25}, {1, 2}, {1, 1}, Make<Squeeze>});
+  registry.Register(
+      {"", "Unsqueeze", {1, 11, 13, 21, 23, 24, 25}, {1, 2}, {1, 1}, Make<Unsqueeze>});
+}
+
+}  // namespace attnrun

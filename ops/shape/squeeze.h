@@ -1,0 +1,56 @@
+#ifndef ATTNRUN_OPS_SHAPE_SQUEEZE_H_
+#define ATTNRUN_OPS_SHAPE_SQUEEZE_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// The axes of Squeeze and Unsqueeze: an attribute before version 13, input 1 from there on.
+class AxesArgument {
+ public:
+  AxesArgument(AttributeReader& attributes, bool required);
+
+  bool IsGiven(const OpContext& context) const {
+    return from_input_ ? context.has_input(1) : has_attribute_;
+  }
+  // Precondition: IsGiven(context).
+  absl::StatusOr<Shape> Read(const OpContext& context) const;
+
+ private:
+  bool from_input_;
+  bool has_attribute_ = false;
+  Shape attribute_;
+};
+
+// ONNX Squeeze-1 to -25: drops the axes named, whose extents must be 1, or all of extent 1 where
+// none are. Negative axes count from the back. The result shares the data's bytes.
+class Squeeze final : public Op {
+ public:
+  explicit Squeeze(AttributeReader& attributes) : axes_(attributes, /*required=*/false) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  AxesArgument axes_;
+};
+
+// ONNX Unsqueeze-1 to -25: inserts axes of extent 1 so that they stand at the axes named, which
+// count in the result's rank. The result shares the data's bytes.
+class Unsqueeze final : public Op {
+ public:
+  explicit Unsqueeze(AttributeReader& attributes) : axes_(attributes, /*required=*/true) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  AxesArgument axes_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SHAPE_SQUEEZE_H_

@@ -1,0 +1,30 @@
+#ifndef ATTNRUN_OPS_SHAPE_VIEW_KERNEL_H_
+#define ATTNRUN_OPS_SHAPE_VIEW_KERNEL_H_
+
+#include <utility>
+
+#include "ops/op.h"
+
+namespace attnrun {
+
+// The kernel of an operator that looks at shapes and shares its input's bytes: no element is
+// computed, so its reference code has nothing that could be done faster or checked against.
+template <typename OpClass>
+class ViewKernel final : public Kernel {
+ public:
+  // `strided`: whether the operator does not care how the input's elements lie in memory.
+  ViewKernel(OpClass op, bool strided) : op_(std::move(op)), strided_(strided) {}
+
+  absl::string_view name() const override { return "view"; }
+  bool Accepts(const OpContext& /*context*/) const override { return true; }
+  bool accepts_strided() const override { return strided_; }
+  absl::Status Run(OpContext& context) const override { return op_.Reference(context); }
+
+ private:
+  const OpClass op_;
+  const bool strided_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SHAPE_VIEW_KERNEL_H_
