@@ -7,6 +7,12 @@
 #include "ops/normalization/normalization.h"
 #include "ops/quantize/quantize.h"
 #include "ops/reduce/reduce.h"
+#include "ops/conv/conv.h"
+#include "ops/einsum/einsum.h"
+#include "ops/pool/pool.h"
+#include "ops/cumulative/cumulative.h"
+#include "ops/search/search.h"
+#include "ops/attention/attention.h"
 #include "ops/registry.h"
 #include "ops/shape/shape.h"
 #include "ops/softmax/softmax.h"
@@ -27,6 +33,12 @@ const OpRegistry& OpRegistry::Get() {
     RegisterQuantize(*all);
     RegisterReduce(*all);
     RegisterShape(*all);
+    RegisterConv(*all);
+    RegisterEinsum(*all);
+    RegisterPool(*all);
+    RegisterCumulative(*all);
+    RegisterSearch(*all);
+    RegisterAttention(*all);
     RegisterSoftmax(*all);
     return all;
   }();

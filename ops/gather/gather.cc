@@ -1,11 +1,23 @@
 #include "ops/gather/gather.h"
 
+#include "ops/gather/compress.h"
+#include "ops/gather/elements.h"
 #include "ops/gather/gather_op.h"
+#include "ops/gather/nd.h"
+#include "ops/gather/tensor_scatter.h"
 
 namespace attnrun {
 
 void RegisterGather(OpRegistry& registry) {
+  registry.Register({"", "Compress", {9, 11, 28}, {2, 2}, {1, 1}, Make<Compress>});
   registry.Register({"", "Gather", {1, 11, 13}, {2, 2}, {1, 1}, Make<Gather>});
+  registry.Register({"", "GatherElements", {11, 13}, {2, 2}, {1, 1}, Make<GatherElements>});
+  registry.Register({"", "GatherND", {11, 12, 13}, {2, 2}, {1, 1}, Make<GatherND>});
+  registry.Register({"", "Scatter", {9, 11}, {3, 3}, {1, 1}, Make<ScatterElements>});
+  registry.Register(
+      {"", "ScatterElements", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterElements>});
+  registry.Register({"", "ScatterND", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterND>});
+  registry.Register({"", "TensorScatter", {24}, {2, 3}, {1, 1}, Make<TensorScatter>});
 }
 
 }  // namespace attnrun

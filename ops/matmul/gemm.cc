@@ -66,24 +66,37 @@ void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range dep
   product.padded = true;
 }
 
-void SetB(PanelProduct& product, const MatrixView& b, int64_t index, Range depth) {
+// Whether panels of B are copied before they are used.
+bool IsCopied(const GemmProblem& problem, int64_t rows) {
+  return problem.b_source != nullptr || problem.b.column_stride != 1 ||
+         rows >= kRowsThatRepayPacking;
+}
+
+// As above, for a B that is not packed.
+void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Range depth) {
   const int64_t width = PanelWidth();
   const int64_t first = index * width;
-  product.b = b.at(depth.begin, first);
-  product.ldb = b.row_stride;
-  product.panel_stride = width;
-  product.padded = false;
-  if (b.column_stride == 1 && product.rows < kRowsThatRepayPacking) return;
-  float* const scratch = ScratchForB();
-  product.panel_stride = depth.size() * width;
-  for (int64_t column = 0; column < product.columns; column += width) {
-    CopyBlock(b, depth.begin, depth.size(), first + column,
-              std::min(width, product.columns - column),
-              scratch + column / width * product.panel_stride, width);
+  if (!IsCopied(problem, product.rows)) {
+    product.b = problem.b.at(depth.begin, first);
+    product.ldb = problem.b.row_stride;
+    product.panel_stride = width;
+    product.padded = false;
+    return;
   }
+  float* const scratch = ScratchForB();
   product.b = scratch;
   product.ldb = width;
+  product.panel_stride = depth.size() * width;
   product.padded = true;
+  for (int64_t column = 0; column < product.columns; column += width) {
+    float* const to = scratch + column / width * product.panel_stride;
+    const int64_t columns = std::min(width, product.columns - column);
+    if (problem.b_source != nullptr) {
+      problem.b_source->Copy(depth.begin, depth.size(), first + column, columns, to, width);
+    } else {
+      CopyBlock(problem.b, depth.begin, depth.size(), first + column, columns, to, width);
+    }
+  }
 }
 
 // Adds the residual to a tile of C that was just written.
@@ -92,32 +105,40 @@ void AddResidual(const PanelProduct& tile, int64_t row, int64_t column, const Ep
   for (int64_t i = 0; i < tile.rows; ++i) {
     const float* from = residual.at(row + i, column);
     float* to = tile.c + i * tile.ldc;
+    if (residual.column_stride == 0) {
+      const float addend = epilogue.residual_scale * *from;
+      for (int64_t j = 0; j < tile.columns; ++j) to[j] += addend;
+      continue;
+    }
     for (int64_t j = 0; j < tile.columns; ++j) {
       to[j] += epilogue.residual_scale * from[j * residual.column_stride];
     }
   }
 }
 
-// One thread's share of one product: some rows, some panels.
+// One thread's share of one product: some rows, some panels. `b` is the PackedMatrix, or the
+// problem itself.
 template <typename B>
-void MultiplyShare(const MatrixView& a, const B& b, int64_t b_columns, float* c, int64_t ldc,
-                   const Epilogue& epilogue, Range share, Range panels) {
+void MultiplyShare(const GemmProblem& problem, const B& b, Range share, Range panels,
+                   int64_t row_block) {
+  const MatrixView& a = problem.a;
+  const Epilogue& epilogue = problem.epilogue;
   const int64_t blocks = DepthBlocks(a.columns);
   PanelProduct product{};
-  product.ldc = ldc;
-  for (int64_t row = share.begin; row < share.end; row += kRowBlock) {
+  product.ldc = problem.ldc;
+  for (int64_t row = share.begin; row < share.end; row += row_block) {
     for (int64_t block = 0; block < blocks; ++block) {
       const Range depth = Part(a.columns, block, blocks);
-      SetA(product, a, {row, std::min(row + kRowBlock, share.end)}, depth);
+      SetA(product, a, {row, std::min(row + row_block, share.end)}, depth);
       const bool last = block + 1 == blocks;
       product.accumulate = block > 0;
       product.scale = last ? epilogue.scale : 1;
       for (int64_t index = panels.begin; index < panels.end; index += 2) {
         const int64_t column = index * PanelWidth();
         const int64_t columns = std::min(index + 2, panels.end) * PanelWidth() - column;
-        product.columns = std::min(columns, b_columns - column);
+        product.columns = std::min(columns, problem.b.columns - column);
         SetB(product, b, index, depth);
-        product.c = c + row * ldc + column;
+        product.c = problem.c + row * problem.ldc + column;
         product.bias = last && epilogue.bias != nullptr ? epilogue.bias + column : nullptr;
         MultiplyPanels(product);
         if (last && epilogue.residual.data != nullptr) AddResidual(product, row, column, epilogue);
@@ -162,19 +183,19 @@ int64_t WorthwhileParts(int64_t rows, int64_t depth, int64_t columns, int64_t co
 
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue) {
+  GemmProblem problem = {a, {}, c, ldc, epilogue};
+  problem.b.columns = b.columns();
   const int64_t parts = WorthwhileParts(a.rows, a.columns, b.columns(), 1);
   const Grid grid = BestGrid(a.rows, b.num_panels(), parts);
   ParallelFor(grid.size(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
-      MultiplyShare(a, b, b.columns(), c, ldc, epilogue,
-                    Part(a.rows, share / grid.panel_parts, grid.row_parts),
-                    Part(b.num_panels(), share % grid.panel_parts, grid.panel_parts));
+      MultiplyShare(problem, b, Part(a.rows, share / grid.panel_parts, grid.row_parts),
+                    Part(b.num_panels(), share % grid.panel_parts, grid.panel_parts), kRowBlock);
     }
   });
 }
 
-void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem,
-                 const Epilogue& epilogue) {
+void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem) {
   if (count == 0) return;
   const GemmProblem first = problem(0);
   const int64_t rows = first.a.rows;
@@ -188,9 +209,11 @@ void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem,
     for (int64_t share = begin; share < end; ++share) {
       const GemmProblem p = problem(share / grid.size());
       const int64_t part = share % grid.size();
-      MultiplyShare(p.a, p.b, p.b.columns, p.c, p.ldc, epilogue,
-                    Part(rows, part / grid.panel_parts, grid.row_parts),
-                    Part(panels, part % grid.panel_parts, grid.panel_parts));
+      const Range share_rows = Part(rows, part / grid.panel_parts, grid.row_parts);
+      // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
+      const bool all_rows = p.a.column_stride == 1 && IsCopied(p, share_rows.size());
+      MultiplyShare(p, p, share_rows, Part(panels, part % grid.panel_parts, grid.panel_parts),
+                    all_rows ? std::max<int64_t>(share_rows.size(), 1) : kRowBlock);
     }
   });
 }

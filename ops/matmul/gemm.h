@@ -16,7 +16,7 @@ struct Epilogue {
   // [N], or null.
   const float* bias = nullptr;
   // [M, N] (strides of 0 broadcast), or data == null.
-  MatrixView residual;
+  MatrixView residual = {};
   float residual_scale = 1;
 };
 
@@ -26,18 +26,30 @@ struct Epilogue {
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
 
+// A matrix that exists only as a rule how to write blocks of it.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  // Writes rows [row, row + rows) and columns [column, column + columns) to rows of `width` floats.
+  // Called from many threads.
+  virtual void Copy(int64_t row, int64_t rows, int64_t column, int64_t columns, float* to,
+                    int64_t width) const = 0;
+};
+
 // One of many products.
 struct GemmProblem {
   MatrixView a;
+  // If `b_source` is set, only the extents count and it tells the elements.
   MatrixView b;
-  float* c;
-  int64_t ldc;
+  float* c = nullptr;
+  int64_t ldc = 0;
+  Epilogue epilogue = {};
+  const BlockSource* b_source = nullptr;
 };
 
 // `count` products of the same extents, `problem(i)` telling the i-th, from any thread. As Gemm,
 // with the same bits, for B's that are not known beforehand.
-void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem,
-                 const Epilogue& epilogue);
+void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem);
 
 }  // namespace attnrun
 

@@ -86,8 +86,9 @@ class GemmKernel final : public Kernel {
       Gemm(x, *weight_, y.data(), shape.n, epilogue);
     } else {
       ATTNRUN_ASSIGN_OR_RETURN(const Tensor b, ToFloat(context.input(1), allocator));
-      const GemmProblem problem = {x, ViewOf(b, attributes_.transpose_b), y.data(), shape.n};
-      BatchedGemm(1, [&](int64_t) { return problem; }, epilogue);
+      const GemmProblem problem = {x, ViewOf(b, attributes_.transpose_b), y.data(), shape.n,
+                                   epilogue};
+      BatchedGemm(1, [&](int64_t) { return problem; });
     }
     y.Store();
     return absl::OkStatus();

@@ -85,14 +85,14 @@ class MatMulKernel final : public Kernel {
     if (IsMatrix(shape.b)) {
       const GemmProblem problem = {
           {a, Rows(shape), shape.k, shape.k}, {b, shape.k, shape.n, shape.n}, y, shape.n};
-      return BatchedGemm(1, [&](int64_t) { return problem; }, {});
+      return BatchedGemm(1, [&](int64_t) { return problem; });
     }
     const Stack lhs = MakeStack(a, shape.batch, shape.a);
     const Stack rhs = MakeStack(b, shape.batch, shape.b);
     const auto problem = [&](int64_t i) {
       return GemmProblem{lhs.at(i), rhs.at(i), y + i * shape.m * shape.n, shape.n};
     };
-    BatchedGemm(static_cast<int64_t>(lhs.offsets.size()), problem, {});
+    BatchedGemm(static_cast<int64_t>(lhs.offsets.size()), problem);
   }
 
   const std::shared_ptr<const PackedMatrix> weight_;

@@ -101,8 +101,8 @@ TEST_P(GemmBitsTest, DoNotDependOnLayout) {
     for (const MatrixView& rhs :
          {MatrixView{b_.data(), k_, n_, n_}, MatrixView{b.data(), k_, n_, 1, k_}}) {
       std::vector<float> c(m_ * n_, NAN);
-      const GemmProblem problem = {lhs, rhs, c.data(), n_};
-      BatchedGemm(1, [&](int64_t) { return problem; }, epilogue_);
+      const GemmProblem problem = {lhs, rhs, c.data(), n_, epilogue_};
+      BatchedGemm(1, [&](int64_t) { return problem; });
       EXPECT_TRUE(SameBits(all.data(), c.data(), m_ * n_));
     }
   }

@@ -250,5 +250,104 @@ TEST(TriluTest, KernelAgreesWithReference) {
   ExpectError(vector, "the input must have rank 2 or more, but is int64[1]");
 }
 
+TEST(PadTest, KernelAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  for (const DataType type : TypesOfEachWidth()) {
+    for (const IntList& pads : {IntList{1, 0, 0, 2}, IntList{0, -1, 3, -2}, IntList{0, 0, 0, 0},
+                                IntList{-3, 0, 1, 0}, IntList{-2, 0, -1, 0}}) {
+      OpTester op("Pad", 24);
+      op.Input(RandomBits(type, {3, 2, 4}, generator)).Input(Ints(pads));
+      op.Input(RandomBits(type, {}, generator)).Input(Ints({-1, 0}));
+      ExpectKernelSame(op);
+    }
+  }
+}
+
+TEST(PadTest, ModesOfEveryVersion) {
+  const Tensor x = Make<float>({3}, {1, 2, 3});
+  const std::pair<std::string, std::vector<float>> kCases[] = {
+      {"constant", {0, 0, 0, 0, 0, 1, 2, 3, 0}},
+      {"edge", {1, 1, 1, 1, 1, 1, 2, 3, 3}},
+      {"reflect", {2, 1, 2, 3, 2, 1, 2, 3, 2}},
+      {"wrap", {2, 3, 1, 2, 3, 1, 2, 3, 1}},
+  };
+  for (const auto& [mode, expected] : kCases) {
+    OpTester op("Pad", 19);
+    op.Attribute("mode", mode).Input(x).Input(Ints({5, 1}));
+    ExpectSame(op.Reference().value()[0], Make<float>({9}, expected));
+    if (mode == "constant") ExpectKernelSame(op);
+  }
+  OpTester attributes("Pad", 7);
+  attributes.Attribute("pads", IntList{1, 0}).Attribute("value", 9.0F).Input(x);
+  ExpectSame(attributes.Kernel().value()[0], Make<float>({4}, {9, 1, 2, 3}));
+  ExpectError(
+      OpTester("Pad", 13).Attribute("mode", std::string("wrap")).Input(x).Input(Ints({1, 1})),
+      "attribute 'mode' must be one of constant, reflect, edge (found 'wrap')");
+}
+
+TEST(PadTest, RefusesWhatMakesNoSense) {
+  for (const IntList& pads : {IntList{kMax, 1}, IntList{kMin, kMax}, IntList{-2, -2}}) {
+    OpTester op("Pad", 13);
+    op.Input(Make<float>({3}, {1, 2, 3})).Input(Ints(pads));
+    ExpectError(op, "cannot pad axis 0 of float[3] by " + std::to_string(pads[0]) + " and " +
+                        std::to_string(pads[1]) + " in this mode");
+  }
+  OpTester count("Pad", 13);
+  count.Input(Make<float>({3}, {1, 2, 3})).Input(Ints({1}));
+  ExpectError(count, "pads [1] must have two numbers for each of 1 axes");
+  OpTester type("Pad", 13);
+  type.Input(Make<float>({1}, {1})).Input(Ints({1, 1})).Input(Ints({1}));
+  ExpectError(type, "constant_value must be a scalar of float, but is int64[1]");
+  OpTester huge("Pad", 13);
+  huge.Input(Make<float>({1}, {1})).Input(Ints({int64_t{1} << 50, 0}));
+  EXPECT_FALSE(huge.Reference().ok());
+  EXPECT_FALSE(huge.Kernel().ok());
+  OpTester nothing("Pad", 13);
+  nothing.Attribute("mode", std::string("reflect")).Input(Make<float>({0}, {})).Input(Ints({1, 1}));
+  ExpectError(nothing, "cannot pad axis 0 of float[0] by 1 and 1 in this mode");
+}
+
+TEST(DepthSpaceTest, KernelAgreesWithReferenceAndOneUndoesTheOther) {
+  std::mt19937 generator(Seed());
+  for (const std::string mode : {"DCR", "CRD"}) {
+    for (const DataType type : TypesOfEachWidth()) {
+      OpTester to_space("DepthToSpace", 28);
+      const Tensor x = RandomBits(type, {2, 12, 3, 5}, generator);
+      to_space.Attribute("mode", mode).Attribute("blocksize", int64_t{2}).Input(x);
+      ExpectKernelSame(to_space);
+      OpTester to_depth("SpaceToDepth", 28);
+      to_depth.Attribute("mode", mode).Attribute("blocksize", int64_t{2});
+      to_depth.Input(to_space.Reference().value()[0]);
+      ExpectKernelSame(to_depth);
+      ExpectSame(to_depth.Reference().value()[0], x);
+    }
+  }
+  for (const int64_t block : {kMin, int64_t{0}, int64_t{3}, kMax}) {
+    for (const std::string name : {"DepthToSpace", "SpaceToDepth"}) {
+      OpTester op(name, 13);
+      op.Attribute("blocksize", block).Input(Make<float>({1, 1, 1, 1}, {1}));
+      EXPECT_FALSE(op.Reference().ok());
+      EXPECT_FALSE(op.Kernel().ok());
+      OpTester empty(name, 13);
+      empty.Attribute("blocksize", block).Input(Make<float>({1, 0, 0, 3}, {}));
+      EXPECT_EQ(empty.Kernel().status().code(), empty.Reference().status().code());
+    }
+  }
+}
+
+TEST(ReverseSequenceTest, FollowsTheText) {
+  const Tensor x = Make<int64_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  OpTester batch_first("ReverseSequence", 10);
+  batch_first.Attribute("batch_axis", int64_t{0}).Attribute("time_axis", int64_t{1});
+  batch_first.Input(x).Input(Ints({3, 2}));
+  ExpectSame(batch_first.Reference().value()[0], Make<int64_t>({2, 3}, {3, 2, 1, 5, 4, 6}));
+  OpTester time_first("ReverseSequence", 10);
+  time_first.Input(x).Input(Ints({2, 1, 0}));
+  ExpectSame(time_first.Reference().value()[0], Make<int64_t>({2, 3}, {4, 2, 3, 1, 5, 6}));
+  OpTester outside("ReverseSequence", 10);
+  outside.Input(x).Input(Ints({2, 1, 3}));
+  ExpectError(outside, "sequence_lens[2] is 3, outside [0,2]");
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -56,12 +56,16 @@ inline void ExpectSame(const Tensor& actual, const Tensor& expected) {
       << TypeAndShape(expected);
 }
 
-// Expects the kernel, where there is one for these types, to give just what the reference gives.
+// Whether kernels that move data take the type: all but the packed ones and strings.
+inline bool MovesAsBytes(DataType type) { return type != DataType::kString && BitWidth(type) >= 8; }
+
+// Expects the kernel to give just what the reference gives; it may refuse only types (of
+// the first output) that do not move as bytes.
 inline void ExpectKernelSame(const OpTester& op) {
   const absl::StatusOr<std::vector<Tensor>> expected = op.Reference();
   ASSERT_TRUE(expected.ok()) << expected.status();
   const absl::StatusOr<std::vector<Tensor>> actual = op.Kernel();
-  if (absl::IsFailedPrecondition(actual.status())) return;
+  if (absl::IsFailedPrecondition(actual.status()) && !MovesAsBytes((*expected)[0].type())) return;
   ASSERT_TRUE(actual.ok()) << actual.status();
   ASSERT_EQ(actual->size(), expected->size());
   for (size_t i = 0; i < actual->size(); ++i) ExpectSame((*actual)[i], (*expected)[i]);

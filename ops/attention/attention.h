@@ -1,0 +1,93 @@
+#ifndef ATTNRUN_OPS_ATTENTION_ATTENTION_H_
+#define ATTNRUN_OPS_ATTENTION_ATTENTION_H_
+
+#include <memory>
+#include <optional>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+// The sizes of one attention, after checking that the inputs fit together.
+struct AttentionShape {
+  int64_t batch = 0;
+  int64_t query_heads = 0;
+  int64_t kv_heads = 0;
+  int64_t queries = 0;
+  // Keys that were there before, then all of them, those included.
+  int64_t past = 0;
+  int64_t keys = 0;
+  int64_t head_size = 0;
+  int64_t value_size = 0;
+  // Inputs and output are [batch, sequence, heads * size] instead of [batch, heads, sequence,
+  // size].
+  bool merged = false;
+  // The factor on Q K^T.
+  double scale = 1;
+  // The mask as [batch, query_heads, queries, mask_keys]: keys beyond are closed.
+  int64_t mask_keys = 0;
+  Shape mask_strides;
+
+  Shape OutputShape() const;
+  Shape ScoresShape() const { return {batch, query_heads, queries, keys}; }
+  Shape PresentShape(int64_t size) const { return {batch, kv_heads, keys, size}; }
+};
+
+// ONNX Attention-23, -24, -25 with inputs (Q, K, V, attn_mask?, past_key?, past_value?,
+// nonpad_kv_seqlen?) and outputs (Y, present_key?, present_value?, qk_matmul_output?):
+//   scores = scale * Q K^T, capped: softcap * tanh(scores / softcap), plus bias
+//   Y = softmax(scores) V
+// Heads of K and V are shared by neighbouring heads of Q. The bias is the sum of the float mask (a
+// bool mask: 0 where true, else -inf), and of -inf where key j is closed to query i: j after
+// i + offset when is_causal, outside [i + offset - left_window, i + offset + right_window], or not
+// below nonpad_kv_seqlen. offset is the number of past keys, or nonpad_kv_seqlen - queries where
+// that input is given, else 0. A row whose bias is -inf everywhere gives 0.
+class Attention final : public Op {
+ public:
+  explicit Attention(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  absl::StatusOr<AttentionShape> Resolve(const OpContext& context) const;
+  // The keys open to one query but for attn_mask: [begin, end).
+  struct Range {
+    int64_t begin;
+    int64_t end;
+  };
+  // `valid`: nonpad_kv_seqlen of the sample, or nullopt.
+  Range OpenKeys(const AttentionShape& shape, std::optional<int64_t> valid, int64_t query) const;
+
+  bool causal() const { return causal_; }
+  int64_t left_window() const { return left_window_; }
+  int64_t right_window() const { return right_window_; }
+  float softcap() const { return softcap_; }
+  DataType softmax_precision() const { return softmax_precision_; }
+
+ private:
+  absl::Status ResolveHeads(const OpContext& context, AttentionShape& shape) const;
+  absl::Status ResolveMask(const OpContext& context, AttentionShape& shape) const;
+
+  int version_;
+  bool causal_;
+  int64_t query_heads_;
+  int64_t kv_heads_;
+  std::optional<float> scale_;
+  float softcap_;
+  // 0: the scores, 1: capped, 2: with the bias, 3: the probabilities.
+  int64_t scores_mode_;
+  // kUndefined: that of Q.
+  DataType softmax_precision_;
+  // -1: unbounded.
+  int64_t left_window_ = -1;
+  int64_t right_window_ = -1;
+};
+
+// Attention and RotaryEmbedding.
+void RegisterAttention(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ATTENTION_ATTENTION_H_

@@ -1,0 +1,78 @@
+#include "ops/attention/attention_block.h"
+
+#include <algorithm>
+
+namespace attnrun {
+namespace {
+
+// The first index of [0, count) for which `holds`, which it does for all after it; or count.
+template <typename Holds>
+int64_t FirstThat(int64_t count, Holds holds) {
+  int64_t begin = 0;
+  while (begin < count) {
+    const int64_t middle = begin + (count - begin) / 2;
+    if (holds(middle)) {
+      count = middle;
+    } else {
+      begin = middle + 1;
+    }
+  }
+  return begin;
+}
+
+}  // namespace
+
+int64_t ValidKeys(const AttentionProblem& problem, int64_t b) {
+  if (problem.valid_keys == nullptr) return problem.keys;
+  return std::clamp<int64_t>(problem.valid_keys[b], 0, problem.keys);
+}
+
+IndexRange OpenKeys(const AttentionProblem& problem, int64_t b, int64_t s) {
+  const int64_t offset = problem.query_offsets == nullptr ? 0 : problem.query_offsets[b];
+  const int64_t position = offset + s;
+  IndexRange open{0, ValidKeys(problem, b)};
+  if (problem.causal) open.end = std::min(open.end, position + 1);
+  // Compared so that a window of any size cannot overflow.
+  if (problem.right_window >= 0 && problem.right_window < open.end - position) {
+    open.end = position + problem.right_window + 1;
+  }
+  if (problem.left_window >= 0 && problem.left_window < position) {
+    open.begin = position - problem.left_window;
+  }
+  open.end = std::max<int64_t>(open.end, 0);
+  open.begin = std::min(open.begin, open.end);
+  return open;
+}
+
+IndexRange RowsOpenTo(const AttentionProblem& problem, const AttentionBlock& block, int64_t first) {
+  auto open = [&](int64_t row) { return OpenKeys(problem, block.sample, block.Query(row)); };
+  IndexRange rows;
+  rows.begin = FirstThat(block.rows, [&](int64_t row) { return open(row).end > first; });
+  rows.end =
+      FirstThat(block.rows, [&](int64_t row) { return open(row).begin >= first + kKeyTile; });
+  rows.begin = std::min(rows.begin, rows.end);
+  return rows;
+}
+
+BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
+  auto whole_vectors = [](int64_t floats) {
+    return (floats + kWidestVector - 1) / kWidestVector * kWidestVector;
+  };
+  auto take = [&](int64_t floats) {
+    const int64_t begin = total;
+    total += whole_vectors(floats);
+    return begin;
+  };
+  value_stride = whole_vectors(problem.value_size);
+  queries = take(rows * problem.head_size);
+  sums = take(rows * value_stride);
+  scores = take(rows * kKeyTile);
+  keys = take(problem.head_size * kKeyTile);
+  values = take(problem.v_strides.channel == 1 ? 0 : kKeyTile * value_stride);
+  mask = take(kKeyTile);
+  peaks = take(rows);
+  totals = take(rows * kWidestVector);
+  bounds = take((problem.keys + kKeyTile - 1) / kKeyTile);
+}
+
+}  // namespace attnrun

@@ -1,0 +1,79 @@
+#ifndef ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_
+#define ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_
+
+#include <cstdint>
+
+#include "ops/attention/streaming_attention.h"
+
+// How streaming attention is cut into work: what does not depend on the instruction set.
+namespace attnrun {
+
+// Keys of one tile. Tiles begin at multiples of it, so that what is added to what does not depend
+// on where the open keys begin.
+inline constexpr int64_t kKeyTile = 64;
+// Floats of the widest vector: rows of scratch are whole vectors.
+inline constexpr int64_t kWidestVector = 16;
+
+// [begin, end).
+struct IndexRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// One unit of work: rows [first_row, first_row + rows) of all queries that share a head of k and v.
+// Row r is query r / group of head kv_head * group + r % group.
+struct AttentionBlock {
+  int64_t sample = 0;
+  int64_t kv_head = 0;
+  int64_t group = 1;
+  int64_t first_row = 0;
+  int64_t rows = 0;
+
+  // `row` counts from first_row. Divisions are slow enough to show.
+  int64_t Query(int64_t row) const {
+    return group == 1 ? first_row + row : (first_row + row) / group;
+  }
+  int64_t Head(int64_t row) const {
+    return group == 1 ? kv_head : kv_head * group + (first_row + row) % group;
+  }
+};
+
+// Keys of sample b that are there at all.
+int64_t ValidKeys(const AttentionProblem& problem, int64_t b);
+
+// The valid keys that position leaves open to query s of sample b. Neither end decreases with s.
+IndexRange OpenKeys(const AttentionProblem& problem, int64_t b, int64_t s);
+
+// The rows of a block to which position leaves a key of [first, first + kKeyTile) open.
+IndexRange RowsOpenTo(const AttentionProblem& problem, const AttentionBlock& block, int64_t first);
+
+// Where the parts of a block's scratch begin, in floats.
+struct BlockScratch {
+  BlockScratch(const AttentionProblem& problem, int64_t rows);
+
+  // Floats of a row of sums or values.
+  int64_t value_stride = 0;
+  // The rows of q times scale.
+  int64_t queries = 0;
+  // Sums of values, each weighted by exp(score - peak).
+  int64_t sums = 0;
+  // Scores of one tile, then their weights.
+  int64_t scores = 0;
+  // Keys of one tile, transposed.
+  int64_t keys = 0;
+  // Values of one tile, if their channels are strided.
+  int64_t values = 0;
+  // One row of the mask.
+  int64_t mask = 0;
+  // The greatest score of each row so far.
+  int64_t peaks = 0;
+  // Sums of the weights of each row, a vector each.
+  int64_t totals = 0;
+  // One number per tile: see BlockAttention.
+  int64_t bounds = 0;
+  int64_t total = 0;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_

@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/status.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/streaming_attention.h"
+#include "ops/float_rows.h"
+
+namespace attnrun {
+namespace {
+
+constexpr int kMask = 3;
+constexpr int kPastKey = 4;
+constexpr int kPastValue = 5;
+constexpr int kValidKeys = 6;
+
+// Of a dense tensor with `heads` heads of `size`: [batch, heads, sequence, size], or merged
+// [batch, sequence, heads * size].
+HeadStrides StridesOf(bool merged, int64_t heads, int64_t sequence, int64_t size) {
+  HeadStrides strides{.batch = heads * sequence * size, .sequence = size, .head = sequence * size};
+  if (merged) std::swap(strides.sequence, strides.head);
+  if (merged) strides.sequence = heads * size;
+  return strides;
+}
+
+// Copies rows of `size` elements of heads [batch, heads, sequence] to their place in `out` [batch,
+// heads, total, size] from position `begin` on.
+void CopyHeads(const Tensor& in, bool merged, int64_t heads, int64_t size, int64_t begin,
+               Tensor& out) {
+  const int64_t sequence = in.dim(merged ? 1 : 2);
+  const int64_t width = BitWidth(in.type()) / 8;
+  const HeadStrides from = StridesOf(merged, heads, sequence, size);
+  const HeadStrides to = StridesOf(false, heads, out.dim(2), size);
+  const auto* source = static_cast<const char*>(in.raw());
+  auto* target = static_cast<char*>(out.mutable_raw());
+  for (int64_t b = 0; b < in.dim(0); ++b) {
+    for (int64_t n = 0; n < heads; ++n) {
+      for (int64_t s = 0; s < sequence; ++s) {
+        const char* row = source + (b * from.batch + n * from.head + s * from.sequence) * width;
+        std::copy_n(row, size * width,
+                    target + (b * to.batch + n * to.head + (begin + s) * to.sequence) * width);
+      }
+    }
+  }
+}
+
+// Keys or values, past ones first, where they lie or, where they must be joined or handed out, as a
+// tensor of the present.
+struct Joined {
+  Tensor tensor;
+  HeadStrides strides;
+};
+
+absl::StatusOr<Joined> JoinPast(OpContext& context, int current, int past, int present,
+                                const AttentionShape& shape, int64_t size) {
+  const Tensor& now = context.input(current);
+  const bool has_past = context.has_input(past);
+  const HeadStrides dense = StridesOf(false, shape.kv_heads, shape.keys, size);
+  if (!has_past && (!context.wants_output(present) || !shape.merged)) {
+    if (context.wants_output(present)) context.SetOutput(present, now);
+    return Joined{now, StridesOf(shape.merged, shape.kv_heads, shape.keys, size)};
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(
+      Tensor all, Tensor::Allocate(now.type(), shape.PresentShape(size), context.allocator()));
+  if (has_past) CopyHeads(context.input(past), false, shape.kv_heads, size, 0, all);
+  CopyHeads(now, shape.merged, shape.kv_heads, size, shape.past, all);
+  if (context.wants_output(present)) context.SetOutput(present, all);
+  return Joined{all, dense};
+}
+
+class AttentionKernel final : public Kernel {
+ public:
+  explicit AttentionKernel(const Attention& op) : op_(op) {}
+
+  absl::string_view name() const override { return "streaming"; }
+
+  bool Accepts(const OpContext& context) const override {
+    for (int i = 0; i < 3; ++i) {
+      if (!IsFloatOrHalf(context.input(i).type())) return false;
+    }
+    if (context.has_input(kMask)) {
+      const DataType type = context.input(kMask).type();
+      if (!IsFloatOrHalf(type) && type != DataType::kBool) return false;
+    }
+    return op_.softmax_precision() != DataType::kDouble && !context.wants_output(3);
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    ATTNRUN_ASSIGN_OR_RETURN(const AttentionShape shape, op_.Resolve(context));
+    Allocator& allocator = context.allocator();
+    AttentionProblem problem = ProblemOf(shape);
+    ATTNRUN_ASSIGN_OR_RETURN(const Joined keys,
+                             JoinPast(context, 1, kPastKey, 1, shape, shape.head_size));
+    ATTNRUN_ASSIGN_OR_RETURN(const Joined values,
+                             JoinPast(context, 2, kPastValue, 2, shape, shape.value_size));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor q, AsFloat(context.input(0), allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor k, AsFloat(keys.tensor, allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor v, AsFloat(values.tensor, allocator));
+    problem.q = q.data<float>();
+    problem.k = k.data<float>();
+    problem.v = v.data<float>();
+    problem.k_strides = keys.strides;
+    problem.v_strides = values.strides;
+    Tensor mask;
+    ATTNRUN_RETURN_IF_ERROR(SetMask(context, shape, mask, problem));
+    std::vector<int64_t> offsets;
+    std::vector<int64_t> valid;
+    SetPositions(context, shape, offsets, valid, problem);
+
+    const DataType type = context.input(0).type();
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, type, shape.OutputShape()));
+    Tensor out = *y;
+    if (type != DataType::kFloat) {
+      ATTNRUN_ASSIGN_OR_RETURN(out,
+                               Tensor::Allocate(DataType::kFloat, shape.OutputShape(), allocator));
+    }
+    problem.y = out.mutable_data<float>();
+    ATTNRUN_RETURN_IF_ERROR(StreamingAttention(problem, allocator));
+    if (type != DataType::kFloat) WriteFloats(out.data<float>(), out.num_elements(), *y, 0);
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    const absl::StatusOr<AttentionShape> shape = op_.Resolve(context);
+    if (!shape.ok()) return 0;
+    AttentionProblem problem = ProblemOf(*shape);
+    std::vector<int64_t> offsets;
+    std::vector<int64_t> valid;
+    SetPositions(context, *shape, offsets, valid, problem);
+    return AttentionFlops(problem);
+  }
+
+ private:
+  // All but the data and what depends on it.
+  AttentionProblem ProblemOf(const AttentionShape& shape) const {
+    AttentionProblem problem;
+    problem.batch = shape.batch;
+    problem.query_heads = shape.query_heads;
+    problem.kv_heads = shape.kv_heads;
+    problem.queries = shape.queries;
+    problem.keys = shape.keys;
+    problem.head_size = shape.head_size;
+    problem.value_size = shape.value_size;
+    problem.q_strides = StridesOf(shape.merged, shape.query_heads, shape.queries, shape.head_size);
+    problem.y_strides = StridesOf(shape.merged, shape.query_heads, shape.queries, shape.value_size);
+    problem.scale = static_cast<float>(shape.scale);
+    problem.softcap = op_.softcap();
+    problem.causal = op_.causal();
+    problem.left_window = op_.left_window();
+    problem.right_window = op_.right_window();
+    return problem;
+  }
+
+  // `mask` holds the converted mask where one is needed.
+  static absl::Status SetMask(const OpContext& context, const AttentionShape& shape, Tensor& mask,
+                              AttentionProblem& problem) {
+    if (!context.has_input(kMask)) return absl::OkStatus();
+    mask = context.input(kMask);
+    problem.mask.kind = AttentionMask::Kind::kBool;
+    if (mask.type() != DataType::kBool) {
+      ATTNRUN_ASSIGN_OR_RETURN(mask, AsFloat(mask, context.allocator()));
+      problem.mask.kind = AttentionMask::Kind::kFloat;
+    }
+    problem.mask.data = mask.raw();
+    problem.mask.batch = shape.mask_strides[0];
+    problem.mask.head = shape.mask_strides[1];
+    problem.mask.query = shape.mask_strides[2];
+    problem.mask.key = shape.mask_strides[3];
+    return absl::OkStatus();
+  }
+
+  // `offsets` and `valid` hold what the problem points to.
+  static void SetPositions(const OpContext& context, const AttentionShape& shape,
+                           std::vector<int64_t>& offsets, std::vector<int64_t>& valid,
+                           AttentionProblem& problem) {
+    offsets.assign(shape.batch, shape.past);
+    valid.assign(shape.batch, shape.mask_keys);
+    for (int64_t b = 0; context.has_input(kValidKeys) && b < shape.batch; ++b) {
+      const int64_t count = context.input(kValidKeys).data<int64_t>()[b];
+      offsets[b] = count - shape.queries;
+      valid[b] = std::min(count, shape.mask_keys);
+    }
+    problem.query_offsets = offsets.data();
+    problem.valid_keys = valid.data();
+  }
+
+  const Attention op_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Attention::MakeKernel(ConstantInputs /*constants*/) const {
+  return std::make_unique<AttentionKernel>(*this);
+}
+
+}  // namespace attnrun

@@ -1,0 +1,167 @@
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_ATTENTION_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_ATTENTION_ATTENTION_TILE_INL_H_
+#undef ATTNRUN_OPS_ATTENTION_ATTENTION_TILE_INL_H_
+#else
+#define ATTNRUN_OPS_ATTENTION_ATTENTION_TILE_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using FloatVec = hn::Vec<FloatTag>;
+
+// A constant: the tiles are as many vectors.
+inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
+// Rows and vectors of a register tile: as many sums as there are registers for, besides the
+// operands.
+inline constexpr size_t kTileRows = 6;
+inline constexpr size_t kTileVectors = kLanes == 16 ? 4 : 2;
+
+// c (+)= a b for kRows rows and kVectors vectors of columns: a[r * lda + i], b[i * ldb + column].
+// Each element of c is one chain of multiply-adds in the order of i, whatever the tile around it.
+// The last vector of a row of b has `last` elements, which are all that is read.
+template <size_t kRows, size_t kVectors>
+HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
+                                     const float* HWY_RESTRICT b, size_t ldb, size_t depth,
+                                     size_t last, bool accumulate, float* HWY_RESTRICT c,
+                                     size_t ldc) {
+  const FloatTag d;
+  FloatVec sums[kRows][kVectors];
+  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
+      sums[r][v] = accumulate ? hn::LoadU(d, c + r * ldc + v * kLanes) : hn::Zero(d);
+    }
+  }
+  const bool whole = last == kLanes;
+  for (size_t i = 0; i < depth; ++i) {
+    FloatVec row[kVectors];
+    HWY_UNROLL(8) for (size_t v = 0; v + 1 < kVectors; ++v) {
+      row[v] = hn::LoadU(d, b + i * ldb + v * kLanes);
+    }
+    const float* end = b + i * ldb + (kVectors - 1) * kLanes;
+    row[kVectors - 1] = whole ? hn::LoadU(d, end) : hn::LoadN(d, end, last);
+    HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
+      const FloatVec factor = hn::Set(d, a[r * lda + i]);
+      HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
+        sums[r][v] = hn::MulAdd(factor, row[v], sums[r][v]);
+      }
+    }
+  }
+  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
+      hn::StoreU(sums[r][v], d, c + r * ldc + v * kLanes);
+    }
+  }
+}
+
+// The same for any number of rows.
+template <size_t kVectors>
+HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
+                                size_t depth, size_t last, bool accumulate, float* c, size_t ldc) {
+  for (; rows >= kTileRows; rows -= kTileRows, a += kTileRows * lda, c += kTileRows * ldc) {
+    MultiplyRegisterTile<kTileRows, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+  }
+  switch (rows) {
+    case 5:
+      return MultiplyRegisterTile<5, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+    case 4:
+      return MultiplyRegisterTile<4, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+    case 3:
+      return MultiplyRegisterTile<3, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+    case 2:
+      return MultiplyRegisterTile<2, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+    case 1:
+      return MultiplyRegisterTile<1, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+    default:
+      return;
+  }
+}
+
+// c [rows, columns] (+)= a [rows, depth] b [depth, columns]. Rows of c have room for whole vectors.
+HWY_INLINE void Multiply(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
+                         size_t columns, size_t depth, bool accumulate, float* c, size_t ldc) {
+  for (size_t column = 0; column < columns;) {
+    const size_t vectors = HWY_MIN((columns - column + kLanes - 1) / kLanes, kTileVectors);
+    const size_t width = HWY_MIN(vectors * kLanes, columns - column);
+    const size_t last = width - (vectors - 1) * kLanes;
+    const auto panel = vectors == 4   ? &MultiplyPanel<4>
+                       : vectors == 3 ? &MultiplyPanel<3>
+                       : vectors == 2 ? &MultiplyPanel<2>
+                                      : &MultiplyPanel<1>;
+    panel(a, lda, rows, b + column, ldb, depth, last, accumulate, c + column, ldc);
+    column += width;
+  }
+}
+
+// Four floats of each of the rows x, x + 4 * stride, x + 8 * stride, ..., one row a block of 4
+// lanes.
+HWY_INLINE FloatVec LoadBlocks(const float* HWY_RESTRICT x, int64_t stride) {
+  const FloatTag d;
+  const hn::CappedTag<float, 4> d4;
+#if HWY_TARGET <= HWY_AVX3
+  const hn::CappedTag<float, 8> d8;
+  const auto low = hn::Combine(d8, hn::LoadU(d4, x + 4 * stride), hn::LoadU(d4, x));
+  const auto high = hn::Combine(d8, hn::LoadU(d4, x + 12 * stride), hn::LoadU(d4, x + 8 * stride));
+  return hn::Combine(d, high, low);
+#else
+  return hn::Combine(d, hn::LoadU(d4, x + 4 * stride), hn::LoadU(d4, x));
+#endif
+}
+
+// Stores four floats of each of kLanes rows, `stride` apart from x on, as four rows of kLanes, each
+// out_stride after the last.
+HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, float* HWY_RESTRICT out,
+                           size_t out_stride) {
+  const FloatTag d;
+  const hn::Repartition<double, FloatTag> dd;
+  // Block i of part j is row 4 * i + j, so that transposing within blocks puts the rows in order.
+  const FloatVec part0 = LoadBlocks(x, stride);
+  const FloatVec part1 = LoadBlocks(x + stride, stride);
+  const FloatVec part2 = LoadBlocks(x + 2 * stride, stride);
+  const FloatVec part3 = LoadBlocks(x + 3 * stride, stride);
+  const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, part0, part1));
+  const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, part2, part3));
+  const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, part0, part1));
+  const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, part2, part3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, out);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, out + out_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, out + 2 * out_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, out + 3 * out_stride);
+}
+
+// out[h * width + t] = x[t * stride + h * channel_stride] for t < count, 0 for count <= t < width,
+// h < size. `width` is a multiple of kLanes.
+HWY_INLINE void PackTransposed(const float* HWY_RESTRICT x, int64_t stride, int64_t channel_stride,
+                               size_t count, size_t size, size_t width, float* HWY_RESTRICT out) {
+  size_t done = 0;
+  for (; channel_stride == 1 && done + kLanes <= count; done += kLanes) {
+    const float* rows = x + static_cast<int64_t>(done) * stride;
+    size_t h = 0;
+    for (; h + 4 <= size; h += 4) {
+      Transpose4(rows + h, stride, out + h * width + done, width);
+    }
+    for (; h < size; ++h) {
+      for (size_t t = 0; t < kLanes; ++t) {
+        out[h * width + done + t] =
+            rows[static_cast<int64_t>(t) * stride + static_cast<int64_t>(h)];
+      }
+    }
+  }
+  for (size_t h = 0; done < width && h < size; ++h) {
+    for (size_t t = done; t < width; ++t) {
+      out[h * width + t] =
+          t < count ? x[static_cast<int64_t>(t) * stride + static_cast<int64_t>(h) * channel_stride]
+                    : 0.0F;
+    }
+  }
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

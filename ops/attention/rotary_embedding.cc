@@ -1,0 +1,93 @@
+#include "ops/attention/rotary_embedding.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "core/strided.h"
+
+namespace attnrun {
+namespace {
+
+absl::Status CheckPositions(const Tensor& ids, int64_t positions) {
+  if (ids.type() != DataType::kInt64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected position_ids to be int64, but they are ", TypeAndShape(ids)));
+  }
+  for (int64_t i = 0; i < ids.num_elements(); ++i) {
+    const int64_t id = ids.data<int64_t>()[i];
+    if (id < 0 || id >= positions) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("position id ", id, " is outside the caches' [0,", positions - 1, "]"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RotaryEmbedding::ResolveCaches(const OpContext& context, RotaryShape& shape) const {
+  const Tensor& x = context.input(0);
+  const Tensor& cos = context.input(1);
+  const Tensor& sin = context.input(2);
+  if (cos.type() != x.type() || sin.type() != x.type() || cos.shape() != sin.shape()) {
+    return absl::InvalidArgumentError(absl::StrCat("expected cos_cache and sin_cache to be ",
+                                                   Name(x.type()), " of one shape, but they are ",
+                                                   TypeAndShape(cos), " and ", TypeAndShape(sin)));
+  }
+  const int rank = context.has_input(3) ? 2 : 3;
+  if (cos.rank() != rank || cos.dim(rank - 1) != shape.pairs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected caches of rank ", rank, " and width ", shape.pairs, " ",
+        context.has_input(3) ? "with" : "without", " position_ids, but found ", TypeAndShape(cos)));
+  }
+  if (rank == 2) {
+    ATTNRUN_RETURN_IF_ERROR(CheckPositions(context.input(3), cos.dim(0)));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        shape.strides, BroadcastStrides(context.input(3).shape(), {shape.batch, shape.sequence}));
+    return absl::OkStatus();
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(
+      shape.strides, BroadcastStrides(cos.shape(), {shape.batch, shape.sequence, shape.pairs}));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RotaryShape> RotaryEmbedding::Resolve(const OpContext& context) const {
+  const Tensor& x = context.input(0);
+  if (!IsFloatingPoint(x.type()) || (x.rank() != 3 && x.rank() != 4)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected X to be floats of rank 3 or 4, but it is ", TypeAndShape(x)));
+  }
+  RotaryShape shape{.merged = x.rank() == 3};
+  shape.batch = x.dim(0);
+  if (shape.merged) {
+    if (heads_ <= 0 || x.dim(2) % heads_ != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("expected num_heads to divide the width of ",
+                                                     TypeAndShape(x), ", but it is ", heads_));
+    }
+    shape.heads = heads_;
+    shape.sequence = x.dim(1);
+    shape.head_size = x.dim(2) / heads_;
+  } else {
+    shape.heads = x.dim(1);
+    shape.sequence = x.dim(2);
+    shape.head_size = x.dim(3);
+  }
+  const int64_t rotated = rotary_size_ == 0 ? shape.head_size : rotary_size_;
+  if (rotated <= 0 || rotated > shape.head_size || rotated % 2 != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected an even rotary size of at most the head's ", shape.head_size,
+                     ", but it is ", rotated));
+  }
+  shape.pairs = rotated / 2;
+  ATTNRUN_RETURN_IF_ERROR(ResolveCaches(context, shape));
+  return shape;
+}
+
+int64_t RotaryEmbedding::CacheOffset(const OpContext& context, const RotaryShape& shape,
+                                     int64_t row) const {
+  const int64_t offset =
+      shape.BatchOf(row) * shape.strides[0] + shape.PositionOf(row) * shape.strides[1];
+  if (!context.has_input(3)) return offset;
+  return context.input(3).data<int64_t>()[offset] * shape.pairs;
+}
+
+}  // namespace attnrun

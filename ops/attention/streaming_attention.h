@@ -1,0 +1,94 @@
+#ifndef ATTNRUN_OPS_ATTENTION_STREAMING_ATTENTION_H_
+#define ATTNRUN_OPS_ATTENTION_STREAMING_ATTENTION_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+// Where element (b, s, n, h), sample, position, head and channel, of a tensor of heads lies, in
+// elements from the first.
+struct HeadStrides {
+  int64_t batch = 0;
+  int64_t sequence = 0;
+  int64_t head = 0;
+  int64_t channel = 1;
+};
+
+// What a mask says of sample b, head n, query s and key t is data[b * batch + n * head + s * query
+// + t * key]; strides of 0 broadcast.
+struct AttentionMask {
+  enum class Kind {
+    kNone,
+    // bool: false closes the key to the query.
+    kBool,
+    // float: added to the score.
+    kFloat,
+  };
+  Kind kind = Kind::kNone;
+  const void* data = nullptr;
+  int64_t batch = 0;
+  int64_t head = 0;
+  int64_t query = 0;
+  int64_t key = 0;
+};
+
+// y = softmax(cap(scale * q k^T) + mask) v for every head, on float: q [batch, queries,
+// query_heads, head_size], k [batch, keys, kv_heads, head_size], v [batch, keys, kv_heads,
+// value_size], y [batch, queries, query_heads, value_size], each with strides of its own. Head n of
+// q attends to head n / (query_heads / kv_heads) of k and v, of which there must be a whole number.
+struct AttentionProblem {
+  int64_t batch = 0;
+  int64_t query_heads = 0;
+  int64_t kv_heads = 0;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t head_size = 0;
+  int64_t value_size = 0;
+
+  const float* q = nullptr;
+  const float* k = nullptr;
+  const float* v = nullptr;
+  float* y = nullptr;
+  HeadStrides q_strides;
+  HeadStrides k_strides;
+  HeadStrides v_strides;
+  HeadStrides y_strides;
+
+  float scale = 1;
+  // cap(x) = softcap * tanh(x / softcap); 0: cap(x) = x.
+  float softcap = 0;
+  AttentionMask mask;
+
+  // Query s stands at position p = query_offsets[b] + s among the keys (null: 0 for every sample).
+  // Keys after p are closed to it if causal, those outside [p - left_window, p + right_window],
+  // where a bound of -1 is none, too, and those from valid_keys[b] on (null: none).
+  const int64_t* query_offsets = nullptr;
+  const int64_t* valid_keys = nullptr;
+  bool causal = false;
+  int64_t left_window = -1;
+  int64_t right_window = -1;
+
+  // The score of a key that is closed, other than by valid_keys: Where(mask, scores, closed_score)
+  // is what some exporters write. Finite: rows whose keys are all closed are averages.
+  float closed_score = -std::numeric_limits<float>::infinity();
+  // What a row gives whose scores are all -inf.
+  float closed_row = 0;
+};
+
+// Computes y. No more than tiles of the scores are ever stored. Tiles of keys that can be shown to
+// contribute exactly 0 are not computed, provided that k and v are finite. The bits of a row of y
+// depend on nothing but its own row of q, mask and offset and on the keys open to it, so neither on
+// threads, nor on the other rows, nor on how far k and v are padded. kResourceExhausted if there is
+// no memory for scratch.
+absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allocator);
+
+// Multiply-adds that count as useful work, times 2: those of keys that positions leave open.
+int64_t AttentionFlops(const AttentionProblem& problem);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ATTENTION_STREAMING_ATTENTION_H_

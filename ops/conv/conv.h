@@ -1,0 +1,93 @@
+#ifndef ATTNRUN_OPS_CONV_CONV_H_
+#define ATTNRUN_OPS_CONV_CONV_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ops/conv/window.h"
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+struct ConvAttributes {
+  WindowAttributes window;
+  int64_t group;
+
+  static ConvAttributes Read(AttributeReader& attributes);
+};
+
+// The extents of a convolution. C input and M output channels are cut into `group` equal groups;
+// the m-th output channel reads the input channels of its group.
+struct ConvShape {
+  Window window;
+  int64_t n;
+  int64_t c;
+  int64_t m;
+  int64_t group;
+  // Products of spatial extents.
+  int64_t input_size;
+  int64_t kernel_size;
+  int64_t output_size;
+  // [N, M, ..]
+  Shape output;
+};
+
+// Resolves x [N, C, ..], w [M, C/group, ..] and an optional bias [M] (else null). kInvalidArgument
+// if they do not fit each other or the attributes.
+absl::StatusOr<ConvShape> ResolveConv(const ConvAttributes& attributes, const Tensor& x,
+                                      const Tensor& w, const Tensor* bias);
+
+// ONNX Conv-1, -11, -22: cross-correlation of x with a kernel, y[n,m,p] = sum over the channels c
+// of m's group and the kernel's elements k of x[n, c, p * stride - pad + k * dilation] * w[m, c,
+// k], plus bias[m]; x is 0 in the padding.
+class Conv final : public Op {
+ public:
+  explicit Conv(AttributeReader& attributes) : attributes_(ConvAttributes::Read(attributes)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  ConvAttributes attributes_;
+};
+
+// ONNX ConvInteger-10: Conv in int32 of (x - x_zero_point) and (w - w_zero_point), both int8 or
+// uint8; x_zero_point is a scalar, w_zero_point a scalar or [M]. Padding counts as x_zero_point.
+class ConvInteger final : public Op {
+ public:
+  explicit ConvInteger(AttributeReader& attributes)
+      : attributes_(ConvAttributes::Read(attributes)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  ConvAttributes attributes_;
+};
+
+// ONNX ConvTranspose-1, -11, -22: the adjoint of Conv. x [N, C, ..], w [C, M/group, ..]; every
+// element of x adds itself times the kernel to y, at x's position * stride - pad + k * dilation.
+class ConvTranspose final : public Op {
+ public:
+  explicit ConvTranspose(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  // `window.input` and `window.output` change roles: the window slides over y.
+  absl::StatusOr<ConvShape> Resolve(const Tensor& x, const Tensor& w, const Tensor* bias) const;
+  // Sets the pads, and `input` to y's extents, of a window whose output is x.
+  absl::Status ResolveOutput(Window& window) const;
+
+  ConvAttributes attributes_;
+  std::vector<int64_t> output_padding_;
+  std::vector<int64_t> output_shape_;
+};
+
+void RegisterConv(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONV_CONV_H_

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <vector>
+
+#include "core/status.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/patch_matrix.h"
+#include "ops/float_rows.h"
+#include "ops/matmul/float_operands.h"
+#include "ops/matmul/gemm.h"
+
+namespace attnrun {
+namespace {
+
+const Tensor* Bias(const OpContext& context) {
+  return context.has_input(2) ? &context.input(2) : nullptr;
+}
+
+// Whether every window is one element, in order: the patches are x itself.
+bool IsPointwise(const ConvShape& shape) {
+  const auto all = [](const Shape& values, int64_t value) {
+    return std::all_of(values.begin(), values.end(), [=](int64_t v) { return v == value; });
+  };
+  return shape.kernel_size == 1 && all(shape.window.strides, 1) &&
+         all(shape.window.pads_begin, 0) && all(shape.window.pads_end, 0);
+}
+
+// y[n, g] = W[g] · patches(x[n, g]) for every image n and group g: one GEMM each, on weights where
+// they are and patches that are made a panel at a time.
+class ConvKernel final : public Kernel {
+ public:
+  // `weight`: W as floats if it is constant, else undefined.
+  ConvKernel(const ConvAttributes& attributes, Tensor weight)
+      : attributes_(attributes), weight_(std::move(weight)) {}
+
+  absl::string_view name() const override { return "gemm of patches"; }
+
+  bool Accepts(const OpContext& context) const override {
+    const DataType type = context.input(0).type();
+    return IsFloatOrHalf(type) && type == context.input(1).type() &&
+           (Bias(context) == nullptr || Bias(context)->type() == type) && Resolve(context).ok();
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    Allocator& allocator = context.allocator();
+    ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(0), allocator));
+    Tensor weight = weight_;
+    if (!weight.defined()) {
+      ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(context.input(1), allocator));
+    }
+    Tensor bias;
+    if (Bias(context) != nullptr) {
+      ATTNRUN_ASSIGN_OR_RETURN(bias, ToFloat(*Bias(context), allocator));
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(
+        FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    Convolve(shape, x.data<float>(), weight.data<float>(),
+             bias.defined() ? bias.data<float>() : nullptr, y.data());
+    y.Store();
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    const absl::StatusOr<ConvShape> shape = Resolve(context);
+    if (!shape.ok()) return 0;
+    return 2 * shape->n * shape->m * shape->output_size * (shape->c / shape->group) *
+           shape->kernel_size;
+  }
+
+ private:
+  absl::StatusOr<ConvShape> Resolve(const OpContext& context) const {
+    return ResolveConv(attributes_, context.input(0), context.input(1), Bias(context));
+  }
+
+  static void Convolve(const ConvShape& shape, const float* x, const float* w, const float* bias,
+                       float* y) {
+    const int64_t channels = shape.c / shape.group;
+    const int64_t features = shape.m / shape.group;
+    const int64_t depth = channels * shape.kernel_size;
+    const bool pointwise = IsPointwise(shape);
+    const int64_t count = shape.n * shape.group;
+    std::vector<PatchMatrix> patches;
+    for (int64_t i = 0; i < count && !pointwise; ++i) {
+      patches.emplace_back(shape.window, x + i * channels * shape.input_size, shape.input_size,
+                           shape.kernel_size);
+    }
+    // Images and groups are both outermost, so the i-th pair's channels and features are the i-th.
+    BatchedGemm(count, [&](int64_t i) {
+      const int64_t group = i % shape.group;
+      GemmProblem problem;
+      problem.a = {w + group * features * depth, features, depth, depth};
+      problem.b = {x + i * channels * shape.input_size, depth, shape.output_size,
+                   shape.output_size};
+      if (!pointwise) problem.b_source = &patches[i];
+      problem.c = y + i * features * shape.output_size;
+      problem.ldc = shape.output_size;
+      if (bias != nullptr) {
+        problem.epilogue.residual = {bias + group * features, features, shape.output_size, 1, 0};
+      }
+      return problem;
+    });
+  }
+
+  const ConvAttributes attributes_;
+  const Tensor weight_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Conv::MakeKernel(ConstantInputs constants) const {
+  Tensor weight;
+  if (constants[1].defined() && IsFloatOrHalf(constants[1].type())) {
+    ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(constants[1], Allocator::Heap()));
+  }
+  return std::make_unique<ConvKernel>(attributes_, std::move(weight));
+}
+
+}  // namespace attnrun

@@ -1,0 +1,35 @@
+#ifndef ATTNRUN_OPS_CONV_PATCH_MATRIX_H_
+#define ATTNRUN_OPS_CONV_PATCH_MATRIX_H_
+
+#include <cstdint>
+
+#include "ops/conv/window.h"
+#include "ops/matmul/gemm.h"
+
+namespace attnrun {
+
+// The matrix that makes a convolution a product W·P: row (c, k) and column p hold what element k of
+// the kernel reads of channel c when the window stands at p, 0 in the padding. It is written panel
+// by panel as the GEMM needs it, never as a whole.
+class PatchMatrix final : public BlockSource {
+ public:
+  // `channels`: [C, ..] of `input_size` floats each. Both outlive this.
+  PatchMatrix(const Window& window, const float* channels, int64_t input_size, int64_t kernel_size)
+      : window_(window), channels_(channels), input_size_(input_size), kernel_size_(kernel_size) {}
+
+  void Copy(int64_t row, int64_t rows, int64_t column, int64_t columns, float* to,
+            int64_t width) const override;
+
+ private:
+  // `count` columns from `position` on, all in one row of the output, of one row of this.
+  void CopyRun(int64_t row, const Shape& position, int64_t count, float* to) const;
+
+  const Window& window_;
+  const float* channels_;
+  int64_t input_size_;
+  int64_t kernel_size_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONV_PATCH_MATRIX_H_

@@ -1,0 +1,127 @@
+#ifndef ATTNRUN_OPS_CONV_WINDOW_H_
+#define ATTNRUN_OPS_CONV_WINDOW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/shape.h"
+#include "ops/attribute_reader.h"
+
+// The sliding windows that convolutions and pooling share.
+namespace attnrun {
+
+// How a node states its windows; vectors that are empty mean the default.
+struct WindowAttributes {
+  // NOTSET, SAME_UPPER, SAME_LOWER or VALID.
+  std::string auto_pad;
+  std::vector<int64_t> kernel_shape;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  // Begin of every axis, then end of every axis.
+  std::vector<int64_t> pads;
+  bool ceil_mode = false;
+
+  // Reads auto_pad, kernel_shape, strides, pads and, where the version has them, dilations and
+  // ceil_mode.
+  static WindowAttributes Read(AttributeReader& attributes, bool has_dilations, bool has_ceil_mode);
+};
+
+struct TapRange {
+  int64_t begin;
+  int64_t end;
+};
+
+// Windows over the spatial axes of one image. All vectors have one entry per spatial axis.
+struct Window {
+  Shape input;
+  Shape kernel;
+  Shape strides;
+  Shape dilations;
+  Shape pads_begin;
+  Shape pads_end;
+  Shape output;
+
+  // Extent of the dilated kernel.
+  int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
+  // Input coordinate that kernel coordinate `tap` of output `position` reads; may lie in the
+  // padding.
+  int64_t coordinate(size_t axis, int64_t position, int64_t tap) const {
+    return position * strides[axis] - pads_begin[axis] + tap * dilations[axis];
+  }
+  // The kernel coordinates whose input coordinate is not in the padding.
+  TapRange TapsInside(size_t axis, int64_t position) const;
+};
+
+// Resolves the windows for an input [N, C, ..] and a kernel of these spatial extents (those of
+// kernel_shape must be the same). kInvalidArgument for attributes of the wrong length, extents and
+// steps below 1, negative pads and kernels that the padded input does not hold.
+absl::StatusOr<Window> ResolveWindow(const WindowAttributes& attributes,
+                                     absl::Span<const int64_t> input,
+                                     absl::Span<const int64_t> kernel);
+
+// The parts of ResolveWindow that ConvTranspose shares: all but output and, with auto_pad, the
+// pads.
+absl::StatusOr<Window> CheckWindow(const WindowAttributes& attributes,
+                                   absl::Span<const int64_t> input,
+                                   absl::Span<const int64_t> kernel);
+
+// `values` if there are any, else `count` times `otherwise`. kInvalidArgument naming the attribute
+// unless there are `count` of them, none below `least` or absurdly large.
+absl::StatusOr<Shape> WindowValues(absl::string_view name, const std::vector<int64_t>& values,
+                                   size_t count, int64_t least, int64_t otherwise);
+
+// Calls visit(tap, offset) for every element of the kernel that reads inside the input when the
+// window stands at `position`: `tap` counts the kernel's elements and `offset` the input's, both
+// row-major.
+template <typename Visit>
+void ForEachTap(const Window& window, absl::Span<const int64_t> position, Visit visit) {
+  const size_t axes = window.kernel.size();
+  Shape count(axes);
+  int64_t tap = 0;
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < axes; ++axis) {
+    const TapRange range = window.TapsInside(axis, position[axis]);
+    if (range.begin >= range.end) return;
+    count[axis] = range.end - range.begin;
+    tap = tap * window.kernel[axis] + range.begin;
+    offset = offset * window.input[axis] + window.coordinate(axis, position[axis], range.begin);
+  }
+  const Shape tap_strides = DenseStrides(window.kernel);
+  const Shape strides = DenseStrides(window.input);
+  Shape index(axes, 0);
+  while (true) {
+    visit(tap, offset);
+    int axis = static_cast<int>(axes) - 1;
+    for (; axis >= 0; --axis) {
+      tap += tap_strides[axis];
+      offset += strides[axis] * window.dilations[axis];
+      if (++index[axis] < count[axis]) break;
+      tap -= tap_strides[axis] * count[axis];
+      offset -= strides[axis] * window.dilations[axis] * count[axis];
+      index[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+// Calls visit(position) for every position of the output, row-major.
+template <typename Visit>
+void ForEachPosition(const Window& window, Visit visit) {
+  for (const int64_t extent : window.output) {
+    if (extent == 0) return;
+  }
+  Shape position(window.output.size(), 0);
+  while (true) {
+    visit(position);
+    int axis = static_cast<int>(position.size()) - 1;
+    for (; axis >= 0 && ++position[axis] == window.output[axis]; --axis) position[axis] = 0;
+    if (axis < 0) return;
+  }
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONV_WINDOW_H_

@@ -1,0 +1,14 @@
+#include "ops/cumulative/cumulative.h"
+
+namespace attnrun {
+
+void RegisterCumulative(OpRegistry& registry) {
+  registry.Register({"", "CumProd", {26}, {2, 2}, {1, 1}, [](AttributeReader& attributes) {
+                       return std::make_unique<Cumulative>(attributes, /*product=*/true);
+                     }});
+  registry.Register({"", "CumSum", {11, 14}, {2, 2}, {1, 1}, [](AttributeReader& attributes) {
+                       return std::make_unique<Cumulative>(attributes, /*product=*/false);
+                     }});
+}
+
+}  // namespace attnrun

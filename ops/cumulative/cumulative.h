@@ -1,0 +1,35 @@
+#ifndef ATTNRUN_OPS_CUMULATIVE_CUMULATIVE_H_
+#define ATTNRUN_OPS_CUMULATIVE_CUMULATIVE_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+// ONNX CumSum-11, -14 and CumProd-26: y[j] = x[0] + ... + x[j] along the axis that input 1 (one
+// integer) names, or their product. `exclusive`: up to x[j - 1]; `reverse`: from the end on.
+// Numbers of every type but bool; float16 and bfloat16 from version 14 on.
+class Cumulative final : public Op {
+ public:
+  Cumulative(AttributeReader& attributes, bool product)
+      : product_(product),
+        exclusive_(attributes.Int("exclusive", 0) != 0),
+        reverse_(attributes.Int("reverse", 0) != 0) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  bool product_;
+  bool exclusive_;
+  bool reverse_;
+};
+
+void RegisterCumulative(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CUMULATIVE_CUMULATIVE_H_

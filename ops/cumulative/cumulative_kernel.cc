@@ -1,0 +1,80 @@
+#include "core/parallel.h"
+#include "core/status.h"
+#include "ops/cumulative/cumulative.h"
+#include "ops/shape/int_input.h"
+
+namespace attnrun {
+namespace {
+
+// Sums of int64, int32 and float (kept in double, so that long sums stay exact enough).
+class CumSumKernel final : public Kernel {
+ public:
+  CumSumKernel(bool exclusive, bool reverse) : exclusive_(exclusive), reverse_(reverse) {}
+
+  absl::string_view name() const override { return "scan"; }
+  bool Accepts(const OpContext& context) const override {
+    const DataType type = context.input(0).type();
+    return type == DataType::kInt64 || type == DataType::kInt32 || type == DataType::kFloat;
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    const Tensor& x = context.input(0);
+    ATTNRUN_ASSIGN_OR_RETURN(const int64_t wanted, ReadInt(context.input(1), "axis"));
+    ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(wanted, x.rank()));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, x.type(), x.shape(), {0}));
+    if (x.num_elements() == 0) return absl::OkStatus();
+    const int64_t step = DenseStrides(x.shape())[axis];
+    switch (x.type()) {
+      case DataType::kInt64:
+        Sum<uint64_t, uint64_t>(x, *y, x.dim(axis), step);
+        break;
+      case DataType::kInt32:
+        Sum<uint32_t, uint32_t>(x, *y, x.dim(axis), step);
+        break;
+      default:
+        Sum<float, double>(x, *y, x.dim(axis), step);
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Slices of `length` elements `step` apart; integers as unsigned, whose overflow is defined.
+  template <typename T, typename Total>
+  void Sum(const Tensor& x, Tensor& y, int64_t length, int64_t step) const {
+    const T* from = static_cast<const T*>(x.raw());
+    T* to = static_cast<T*>(y.mutable_raw());
+    constexpr int64_t kElementsPerPiece = 16384;
+    ParallelFor(x.num_elements() / length, kElementsPerPiece / length + 1,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t slice = begin; slice < end; ++slice) {
+                    const int64_t first = slice / step * length * step + slice % step;
+                    SumSlice<T, Total>(from + first, to + first, length, step);
+                  }
+                });
+  }
+
+  template <typename T, typename Total>
+  void SumSlice(const T* from, T* to, int64_t length, int64_t step) const {
+    Total total = 0;
+    const int64_t last = (length - 1) * step;
+    for (int64_t j = 0; j < length; ++j) {
+      const int64_t i = reverse_ ? last - j * step : j * step;
+      const Total next = total + static_cast<Total>(from[i]);
+      to[i] = static_cast<T>(exclusive_ ? total : next);
+      total = next;
+    }
+  }
+
+  const bool exclusive_;
+  const bool reverse_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Cumulative::MakeKernel(ConstantInputs /*constants*/) const {
+  if (product_) return nullptr;
+  return std::make_unique<CumSumKernel>(exclusive_, reverse_);
+}
+
+}  // namespace attnrun

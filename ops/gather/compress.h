@@ -1,0 +1,25 @@
+#ifndef ATTNRUN_OPS_GATHER_COMPRESS_H_
+#define ATTNRUN_OPS_GATHER_COMPRESS_H_
+
+#include <optional>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX Compress-9, -11, -28: the slices of the input along `axis` for which the condition (bool[n],
+// n at most the axis's extent) holds; without `axis`, of the flattened input.
+class Compress final : public Op {
+ public:
+  explicit Compress(AttributeReader& attributes) : axis_(attributes.Get<int64_t>("axis")) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  std::optional<int64_t> axis_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_COMPRESS_H_

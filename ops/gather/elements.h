@@ -1,0 +1,52 @@
+#ifndef ATTNRUN_OPS_GATHER_ELEMENTS_H_
+#define ATTNRUN_OPS_GATHER_ELEMENTS_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/gather/reduction.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX GatherElements-11, -13: y has the shape of the indices; y[i, j, k] = data[i, indices[i, j,
+// k], k] where `axis` is 1, and likewise for other axes and ranks. Apart from `axis` the indices
+// may be smaller than the data.
+class GatherElements final : public Op {
+ public:
+  explicit GatherElements(AttributeReader& attributes) : axis_(attributes.Int("axis", 0)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  int64_t axis_;
+};
+
+// ONNX ScatterElements-11 to -18 and Scatter-9, -11: a copy of the data with y[i, indices[i, j, k],
+// k] = updates[i, j, k] where `axis` is 1, and likewise. `reduction` (16; max and min from 18)
+// combines the old value with the update; without it, the last of several updates of one element
+// stays.
+class ScatterElements final : public Op {
+ public:
+  explicit ScatterElements(AttributeReader& attributes)
+      : axis_(attributes.Int("axis", 0)), reduction_(ReadReduction(attributes)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  int64_t axis_;
+  Reduction reduction_;
+};
+
+// kInvalidArgument unless the indices have the data's rank, are nowhere larger than it but along
+// `axis`, and all lie within it.
+absl::Status CheckElementIndices(const Tensor& data, const Tensor& indices, int axis);
+
+// kInvalidArgument unless the updates have the data's type and the indices' shape.
+absl::Status CheckElementUpdates(const Tensor& data, const Tensor& indices, const Tensor& updates);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_ELEMENTS_H_

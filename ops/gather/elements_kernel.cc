@@ -1,0 +1,185 @@
+#include <cstring>
+
+#include "core/parallel.h"
+#include "core/status.h"
+#include "core/strided.h"
+#include "ops/gather/elements.h"
+#include "ops/gather/indices.h"
+#include "ops/movement/strided_copy.h"
+#include "ops/movement/window.h"
+
+namespace attnrun {
+namespace {
+
+// Elements of these widths are copied as unsigned integers.
+bool IsMachineWord(DataType type) { return MovesAsBytes(type) && BitWidth(type) <= 64; }
+
+// Indices seen as rows along their last axis, and where each row lies in the data.
+class Rows {
+ public:
+  Rows(const Tensor& data, const Tensor& indices, int axis)
+      : shape_(indices.shape()), strides_(DenseStrides(data.shape())), axis_(axis) {
+    axis_stride_ = strides_[axis];
+    length_ = shape_.back();
+    step_ = axis == data.rank() - 1 ? 0 : 1;
+    strides_[axis] = 0;
+    for (int i = 0; i < axis; ++i) slabs_ *= shape_[i];
+    for (int i = axis; i + 1 < data.rank(); ++i) rows_per_slab_ *= shape_[i];
+  }
+
+  // Calls visit(first index, first element of the data) for every row. Rows that differ before
+  // `axis` never meet in the data, so they may run on several threads.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    const absl::Span<const int64_t> shape(shape_);
+    const absl::Span<const int64_t> strides(strides_);
+    const int last = static_cast<int>(shape_.size()) - 1;
+    ParallelFor(slabs_, GrainOf(8 * rows_per_slab_ * length_), [&](int64_t begin, int64_t end) {
+      for (int64_t slab = begin; slab < end; ++slab) {
+        int64_t row = slab * rows_per_slab_;
+        const int64_t start = SlabOffset(slab);
+        if (axis_ == last) {
+          visit(row * length_, start);
+          continue;
+        }
+        ForEachOffset(shape.subspan(axis_, last - axis_), strides.subspan(axis_, last - axis_),
+                      [&](int64_t offset) { visit(row++ * length_, start + offset); });
+      }
+    });
+  }
+
+  int64_t length() const { return length_; }
+  // Element j of a row is at first + j * step() + index * axis_stride().
+  int64_t step() const { return step_; }
+  int64_t axis_stride() const { return axis_stride_; }
+
+ private:
+  int64_t SlabOffset(int64_t slab) const {
+    int64_t offset = 0;
+    for (int i = axis_; i-- > 0;) {
+      offset += slab % shape_[i] * strides_[i];
+      slab /= shape_[i];
+    }
+    return offset;
+  }
+
+  const Shape shape_;
+  Shape strides_;
+  const int axis_;
+  int64_t axis_stride_ = 1;
+  int64_t length_ = 1;
+  int64_t step_ = 1;
+  int64_t slabs_ = 1;
+  int64_t rows_per_slab_ = 1;
+};
+
+// Calls visit(T()) with the unsigned integer of that width.
+template <typename Visit>
+void WithWord(DataType type, Visit visit) {
+  switch (BitWidth(type)) {
+    case 8:
+      return visit(uint8_t());
+    case 16:
+      return visit(uint16_t());
+    case 32:
+      return visit(uint32_t());
+    default:
+      return visit(uint64_t());
+  }
+}
+
+class GatherElementsKernel final : public Kernel {
+ public:
+  explicit GatherElementsKernel(int64_t axis) : axis_(axis) {}
+
+  absl::string_view name() const override { return "copy"; }
+  bool Accepts(const OpContext& context) const override {
+    return IsMachineWord(context.input(0).type());
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    const Tensor& data = context.input(0);
+    const Tensor& indices = context.input(1);
+    ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, data.rank()));
+    ATTNRUN_RETURN_IF_ERROR(CheckElementIndices(data, indices, axis));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, data.type(), indices.shape()));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    const Rows rows(data, indices, axis);
+    const int64_t extent = data.dim(axis);
+    WithWord(data.type(), [&](auto word) {
+      using T = decltype(word);
+      const T* from = data.data<T>();
+      T* to = y->mutable_data<T>();
+      WithIndices(indices, [&](const auto* index) {
+        rows.ForEach([&](int64_t first, int64_t base) {
+          for (int64_t j = 0; j < rows.length(); ++j) {
+            to[first + j] = from[base + j * rows.step() +
+                                 WrapIndex(index[first + j], extent) * rows.axis_stride()];
+          }
+        });
+      });
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t axis_;
+};
+
+class ScatterElementsKernel final : public Kernel {
+ public:
+  explicit ScatterElementsKernel(int64_t axis) : axis_(axis) {}
+
+  absl::string_view name() const override { return "copy"; }
+  bool Accepts(const OpContext& context) const override {
+    return IsMachineWord(context.input(0).type());
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    const Tensor& data = context.input(0);
+    const Tensor& indices = context.input(1);
+    const Tensor& updates = context.input(2);
+    ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, data.rank()));
+    ATTNRUN_RETURN_IF_ERROR(CheckElementIndices(data, indices, axis));
+    ATTNRUN_RETURN_IF_ERROR(CheckElementUpdates(data, indices, updates));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, data.type(), data.shape(), {0}));
+    if (y->raw() != data.raw()) {
+      CopyBytes(y->mutable_raw(), data.raw(), static_cast<int64_t>(data.byte_size()));
+    }
+    if (indices.num_elements() == 0) return absl::OkStatus();
+    const Rows rows(data, indices, axis);
+    const int64_t extent = data.dim(axis);
+    WithWord(data.type(), [&](auto word) {
+      using T = decltype(word);
+      const T* from = updates.data<T>();
+      T* to = y->mutable_data<T>();
+      WithIndices(indices, [&](const auto* index) {
+        rows.ForEach([&](int64_t first, int64_t base) {
+          for (int64_t j = 0; j < rows.length(); ++j) {
+            to[base + j * rows.step() + WrapIndex(index[first + j], extent) * rows.axis_stride()] =
+                from[first + j];
+          }
+        });
+      });
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t axis_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> GatherElements::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  return std::make_unique<GatherElementsKernel>(axis_);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> ScatterElements::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  if (reduction_ != Reduction::kNone) return nullptr;
+  return std::make_unique<ScatterElementsKernel>(axis_);
+}
+
+}  // namespace attnrun

@@ -1,0 +1,64 @@
+#ifndef ATTNRUN_OPS_GATHER_ND_H_
+#define ATTNRUN_OPS_GATHER_ND_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/gather/reduction.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX GatherND-11, -12, -13: data [B..., D1, ..., Dk, S...] and indices [B..., I..., k], whose
+// last axis holds tuples, give [B..., I..., S...]: y[b, i] = data[b, indices[b, i, 0], ...,
+// indices[b, i, k - 1]]. `batch_dims` (12) is the number of axes B.
+class GatherND final : public Op {
+ public:
+  explicit GatherND(AttributeReader& attributes)
+      : batch_dims_(attributes.version() >= 12 ? attributes.Int("batch_dims", 0) : 0) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  int64_t batch_dims_;
+};
+
+// ONNX ScatterND-11 to -18: a copy of data [D1, ..., Dk, S...] with y[indices[i, 0], ...,
+// indices[i, k - 1]] = updates[i]; indices [I..., k], updates [I..., S...]. `reduction` as for
+// ScatterElements.
+class ScatterND final : public Op {
+ public:
+  explicit ScatterND(AttributeReader& attributes) : reduction_(ReadReduction(attributes)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  Reduction reduction_;
+};
+
+// How tuples of indices address slices of the data.
+struct TupleLayout {
+  // k, the length of a tuple, and the number of axes before those it indexes.
+  int length = 0;
+  int batch_axes = 0;
+  int64_t tuples = 0;
+  // Elements of the slice that a tuple names.
+  int64_t slice = 1;
+  // [B..., I..., S...]: of GatherND's result and of ScatterND's updates.
+  Shape shape;
+};
+
+// The layout; kInvalidArgument unless the ranks and the batch axes fit and the indices are int64
+// (or int32).
+absl::StatusOr<TupleLayout> LayOutTuples(const Tensor& data, const Tensor& indices,
+                                         int64_t batch_dims);
+
+// LayOutTuples for ScatterND, whose updates must be of the data's type and of the layout's shape.
+absl::StatusOr<TupleLayout> LayOutUpdates(const Tensor& data, const Tensor& indices,
+                                          const Tensor& updates);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_ND_H_

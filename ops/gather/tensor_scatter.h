@@ -1,0 +1,46 @@
+#ifndef ATTNRUN_OPS_GATHER_TENSOR_SCATTER_H_
+#define ATTNRUN_OPS_GATHER_TENSOR_SCATTER_H_
+
+#include <memory>
+#include <vector>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX TensorScatter-24: a copy of a cache [B, D..., T, E...] with the update [B, D..., S, E...]
+// written along `axis` (T; -2, never the batch axis 0) from write_indices[b] on (int64[B], zeros if
+// left out). `mode` "linear": the update must end within T; "circular": it goes on at the front.
+class TensorScatter final : public Op {
+ public:
+  explicit TensorScatter(AttributeReader& attributes)
+      : axis_(attributes.Int("axis", -2)),
+        circular_(attributes.OneOf("mode", "linear", {"linear", "circular"}) == "circular") {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  int64_t axis_;
+  bool circular_;
+};
+
+// The inputs of TensorScatter, checked.
+struct CacheWrite {
+  int axis = 0;
+  // Positions along the axis: of the cache (T) and of the update (S).
+  int64_t capacity = 0;
+  int64_t count = 0;
+  // Products of the axes between batch and `axis`, and after `axis`.
+  int64_t rows = 1;
+  int64_t inner = 1;
+  // Per batch, of [0, T].
+  std::vector<int64_t> starts;
+};
+
+absl::StatusOr<CacheWrite> CheckCacheWrite(const OpContext& context, int64_t axis, bool circular);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_TENSOR_SCATTER_H_

@@ -1,0 +1,41 @@
+#ifndef ATTNRUN_OPS_GENERATE_ONEHOT_H_
+#define ATTNRUN_OPS_GENERATE_ONEHOT_H_
+
+#include <optional>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX OneHot-9, -11, -28: the indices' shape with an axis of extent `depth` (input 1, one number)
+// inserted at `axis` (-1: innermost), values[1] (input 2) where its position is the index and
+// values[0] elsewhere. Negative indices count from the back; one outside [-depth, depth) marks
+// nothing. Indices and depth of any number type are truncated to integers.
+class OneHot final : public Op {
+ public:
+  explicit OneHot(AttributeReader& attributes) : axis_(attributes.Int("axis", -1)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  int64_t axis_;
+};
+
+// ONNX EyeLike-9, -22: a matrix of the input's shape, 1 where column - row is `k`, else 0, of type
+// `dtype` or else the input's.
+class EyeLike final : public Op {
+ public:
+  explicit EyeLike(AttributeReader& attributes)
+      : type_(attributes.ElementType("dtype", DataType::kUndefined)), k_(attributes.Int("k", 0)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  DataType type_;
+  int64_t k_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GENERATE_ONEHOT_H_

@@ -1,0 +1,69 @@
+#ifndef ATTNRUN_OPS_GENERATE_RANDOM_H_
+#define ATTNRUN_OPS_GENERATE_RANDOM_H_
+
+#include <cstdint>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// What the random operators begin from: attribute `seed`, or the node's name where there is none.
+// An operator holds no state, so every run draws the same numbers, and nodes without a seed draw
+// different ones.
+uint64_t ReadSeed(AttributeReader& attributes);
+
+// ONNX RandomNormal-1, -22 (`mean`, `scale`) and RandomUniform-1, -22 (`low`, `high`): attribute
+// `shape`, `dtype` (float). RandomNormalLike-1, -22 and RandomUniformLike-1, -22: shape and, unless
+// `dtype` is given, type of the input.
+class RandomOp final : public Op {
+ public:
+  RandomOp(AttributeReader& attributes, bool normal, bool like);
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  bool normal_;
+  bool like_;
+  DataType type_;
+  Shape shape_;
+  // Mean and standard deviation, or the bounds.
+  float a_;
+  float b_;
+  uint64_t seed_;
+};
+
+// ONNX Bernoulli-15, -22: 1 with the probability that the input gives, else 0; `dtype` or else the
+// input's type.
+class Bernoulli final : public Op {
+ public:
+  explicit Bernoulli(AttributeReader& attributes)
+      : type_(attributes.ElementType("dtype", DataType::kUndefined)), seed_(ReadSeed(attributes)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  DataType type_;
+  uint64_t seed_;
+};
+
+// ONNX Multinomial-7, -22: logarithms of weights [B, C] give `sample_size` (1) classes drawn for
+// each of B rows, [B, sample_size] of `dtype` (int32 or int64).
+class Multinomial final : public Op {
+ public:
+  explicit Multinomial(AttributeReader& attributes)
+      : type_(attributes.ElementType("dtype", DataType::kInt32)),
+        sample_size_(attributes.Int("sample_size", 1)),
+        seed_(ReadSeed(attributes)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  DataType type_;
+  int64_t sample_size_;
+  uint64_t seed_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GENERATE_RANDOM_H_

@@ -1,0 +1,26 @@
+#ifndef ATTNRUN_OPS_MOVEMENT_REVERSE_SEQUENCE_H_
+#define ATTNRUN_OPS_MOVEMENT_REVERSE_SEQUENCE_H_
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX ReverseSequence-10, -28: for each b along `batch_axis` (1) the first sequence_lens[b] slices
+// along `time_axis` (0) in reverse order, the others as they are. The two axes are 0 and 1 or 1 and
+// 0.
+class ReverseSequence final : public Op {
+ public:
+  explicit ReverseSequence(AttributeReader& attributes)
+      : batch_axis_(attributes.Int("batch_axis", 1)), time_axis_(attributes.Int("time_axis", 0)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  int64_t batch_axis_;
+  int64_t time_axis_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_MOVEMENT_REVERSE_SEQUENCE_H_

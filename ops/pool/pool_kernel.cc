@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/parallel.h"
+#include "core/status.h"
+#include "ops/float_rows.h"
+#include "ops/matmul/float_operands.h"
+#include "ops/pool/pool.h"
+
+namespace attnrun {
+namespace {
+
+// Combines a run of outputs with what one element of the kernel reads for each of them.
+void Combine(bool max, const float* in, int64_t stride, int64_t count, float* out) {
+  if (max) {
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = in[i * stride];
+      // NaN is larger than any number.
+      out[i] = value > out[i] || std::isnan(value) ? value : out[i];
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] += in[i * stride];
+  }
+}
+
+// Pools images a row of outputs at a time; see Pool for the rules.
+class Pooler {
+ public:
+  Pooler(const PoolAttributes& attributes, const PoolShape& shape)
+      : attributes_(attributes),
+        shape_(shape),
+        window_(shape.window),
+        last_(shape.window.output.size() - 1) {}
+
+  void Image(const float* image, float* out) const {
+    if (!attributes_.window.has_value() && attributes_.pooling == Pooling::kAverage) {
+      *out = static_cast<float>(std::accumulate(image, image + shape_.input_size, 0.0) /
+                                static_cast<double>(shape_.input_size));
+      return;
+    }
+    // One position for every row of the output.
+    Window rows = window_;
+    rows.output[last_] = 1;
+    ForEachPosition(rows, [&](const Shape& position) {
+      Row(position, image, out);
+      out += window_.output[last_];
+    });
+  }
+
+ private:
+  // The row of outputs that begins at `position`.
+  void Row(const Shape& position, const float* image, float* out) const {
+    const bool max = attributes_.pooling == Pooling::kMax;
+    std::fill_n(out, window_.output[last_], max ? -std::numeric_limits<float>::infinity() : 0.0F);
+    // The kernel without its last axis: every element of it reads a whole row of the input.
+    Window column = window_;
+    column.kernel[last_] = 1;
+    column.pads_begin[last_] = 0;
+    ForEachTap(column, position, [&](int64_t, int64_t offset) { AddRow(image + offset, out); });
+    if (!max) Divide(position, out);
+  }
+
+  // All elements of the kernel along the last axis, for all outputs of a row, which read `in`.
+  void AddRow(const float* in, float* out) const {
+    const int64_t stride = window_.strides[last_];
+    const int64_t length = window_.output[last_];
+    // Taps that some output reads inside the input.
+    const int64_t first = window_.TapsInside(last_, length - 1).begin;
+    const int64_t end = window_.TapsInside(last_, 0).end;
+    for (int64_t tap = first; tap < end; ++tap) {
+      const int64_t start = window_.coordinate(last_, 0, tap);
+      const int64_t begin = start < 0 ? (stride - 1 - start) / stride : 0;
+      const int64_t room = window_.input[last_] - start;
+      const int64_t count = std::min((room + stride - 1) / stride, length) - begin;
+      if (count <= 0) continue;
+      Combine(attributes_.pooling == Pooling::kMax, in + start + begin * stride, stride, count,
+              out + begin);
+    }
+  }
+
+  void Divide(const Shape& position, float* out) const {
+    double across = 1;
+    for (size_t axis = 0; axis < last_; ++axis) across *= Count(axis, position[axis]);
+    for (int64_t i = 0; i < window_.output[last_]; ++i) {
+      out[i] = static_cast<float>(out[i] / (across * Count(last_, i)));
+    }
+  }
+
+  // Elements of the window along `axis` that count.
+  double Count(size_t axis, int64_t position) const {
+    if (!attributes_.count_include_pad) {
+      const TapRange range = window_.TapsInside(axis, position);
+      return static_cast<double>(std::max<int64_t>(range.end - range.begin, 0));
+    }
+    const int64_t room =
+        window_.input[axis] + window_.pads_end[axis] - window_.coordinate(axis, position, 0);
+    const int64_t dilation = window_.dilations[axis];
+    return static_cast<double>(std::min(window_.kernel[axis], (room + dilation - 1) / dilation));
+  }
+
+  const PoolAttributes& attributes_;
+  const PoolShape& shape_;
+  const Window& window_;
+  const size_t last_;
+};
+
+class PoolKernel final : public Kernel {
+ public:
+  explicit PoolKernel(const PoolAttributes& attributes) : attributes_(attributes) {}
+
+  absl::string_view name() const override { return "rows"; }
+
+  bool Accepts(const OpContext& context) const override {
+    const Tensor& x = context.input(0);
+    return IsFloatOrHalf(x.type()) && !context.wants_output(1) && x.rank() > 2 &&
+           ResolvePool(attributes_, x).ok();
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    ATTNRUN_ASSIGN_OR_RETURN(const PoolShape shape, ResolvePool(attributes_, context.input(0)));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(0), context.allocator()));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    const Pooler pooler(attributes_, shape);
+    const auto* const in = x.data<float>();
+    float* const out = y.data();
+    constexpr int64_t kElementsPerPiece = 16384;
+    ParallelFor(shape.count, kElementsPerPiece / (shape.input_size + 1) + 1,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    pooler.Image(in + i * shape.input_size, out + i * shape.output_size);
+                  }
+                });
+    y.Store();
+    return absl::OkStatus();
+  }
+
+ private:
+  const PoolAttributes attributes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Pool::MakeKernel(ConstantInputs /*constants*/) const {
+  if (attributes_.pooling == Pooling::kLp) return nullptr;
+  return std::make_unique<PoolKernel>(attributes_);
+}
+
+}  // namespace attnrun

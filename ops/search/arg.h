@@ -1,0 +1,34 @@
+#ifndef ATTNRUN_OPS_SEARCH_ARG_H_
+#define ATTNRUN_OPS_SEARCH_ARG_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX ArgMax-1 to -13 and ArgMin-1 to -13: int64 indices of the greatest (least) elements along
+// `axis`, which is kept with extent 1 if `keepdims`. Of equal ones the first, or the last if
+// `select_last_index` (12). A NaN wins over every number.
+class ArgOp final : public Op {
+ public:
+  ArgOp(AttributeReader& attributes, bool least);
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+ private:
+  bool least_;
+  int64_t axis_;
+  bool keep_dims_;
+  bool last_;
+};
+
+// The shape of the result; kInvalidArgument for an axis without elements, of which none is
+// greatest.
+absl::StatusOr<Shape> ArgShape(const Tensor& data, int axis, bool keep_dims);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SEARCH_ARG_H_

@@ -1,0 +1,23 @@
+#ifndef ATTNRUN_OPS_SEARCH_NONZERO_H_
+#define ATTNRUN_OPS_SEARCH_NONZERO_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX NonZero-9, -13: int64 [rank, n], column i the index of the i-th element, row-major, that is
+// not 0, false or "". A NaN is not 0. A scalar gives [0, n].
+class NonZero final : public Op {
+ public:
+  explicit NonZero(AttributeReader& /*attributes*/) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SEARCH_NONZERO_H_

@@ -1,0 +1,36 @@
+#ifndef ATTNRUN_OPS_SEARCH_TOPK_H_
+#define ATTNRUN_OPS_SEARCH_TOPK_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX TopK-1, -10, -11, -24: the k greatest (`largest` 0: least; 11) elements along `axis`, in
+// order, as output 0 and their int64 indices as output 1. Of equal elements the one with the lower
+// index comes first. A NaN is greater than every number. k is an attribute in version 1 and input 1
+// (one int64) from 10 on. `sorted` 0 leaves the order open: attnrun sorts all the same.
+class TopK final : public Op {
+ public:
+  explicit TopK(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // k, checked against the axis.
+  absl::StatusOr<int64_t> Count(const OpContext& context, int axis) const;
+  int64_t axis() const { return axis_; }
+  bool largest() const { return largest_; }
+
+ private:
+  bool from_input_;
+  int64_t k_ = 0;
+  int64_t axis_;
+  bool largest_ = true;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SEARCH_TOPK_H_

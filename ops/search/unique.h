@@ -1,0 +1,29 @@
+#ifndef ATTNRUN_OPS_SEARCH_UNIQUE_H_
+#define ATTNRUN_OPS_SEARCH_UNIQUE_H_
+
+#include <optional>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX Unique-11, -28: the different elements of X, or the different slices along `axis`, ascending
+// or (`sorted` 0) in the order in which they first come. Output 1: the index of each one's first
+// occurrence; 2: for each element or slice of X its index in Y; 3: how often each occurs. Slices
+// are ordered by their first differing element. Not for complex numbers, which have no order.
+class Unique final : public Op {
+ public:
+  explicit Unique(AttributeReader& attributes)
+      : axis_(attributes.Get<int64_t>("axis")), sorted_(attributes.Int("sorted", 1) != 0) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  std::optional<int64_t> axis_;
+  bool sorted_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SEARCH_UNIQUE_H_

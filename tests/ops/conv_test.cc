@@ -1,0 +1,160 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/elements.h"
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Case {
+  Ints x;
+  Ints w;
+  bool bias = false;
+  int64_t group = 1;
+  Ints strides = {};
+  Ints pads = {};
+  Ints dilations = {};
+  std::string auto_pad = "NOTSET";
+};
+
+void SetAttributes(const Case& param, OpTester& op) {
+  op.Attribute("group", param.group).Attribute("auto_pad", param.auto_pad);
+  if (!param.strides.empty()) op.Attribute("strides", param.strides);
+  if (!param.pads.empty()) op.Attribute("pads", param.pads);
+  if (!param.dilations.empty()) op.Attribute("dilations", param.dilations);
+}
+
+class ConvTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ConvTest, KernelAgreesWithReference) {
+  const Case& param = GetParam();
+  std::mt19937 generator(Seed());
+  for (const DataType type : {DataType::kFloat, DataType::kFloat16}) {
+    OpTester op("Conv", 11);
+    SetAttributes(param, op);
+    op.Input(Converted(RandomFloats(param.x, generator), type));
+    op.Constant(Converted(RandomFloats(param.w, generator), type));
+    if (param.bias) op.Input(Converted(RandomFloats({param.w[0]}, generator), type));
+    const auto depth = static_cast<double>(NumElements(param.w).value() / param.w[0]);
+    ExpectClose(op.Kernel().value()[0], op.Reference().value()[0],
+                Epsilon(type) + kEpsilon * depth);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ConvTest,
+    ::testing::Values(
+        Case{{2, 3, 9}, {4, 3, 3}}, Case{{1, 8, 40}, {5, 8, 3}, true, 1, {2}, {1, 1}},
+        Case{{1, 4, 30}, {6, 2, 5}, true, 2, {1}, {4, 3}, {2}},
+        Case{{1, 3, 32, 32}, {20, 3, 8, 8}, true, 1, {8, 8}},
+        Case{{2, 5, 13, 11}, {7, 5, 1, 1}, true},
+        Case{{1, 5, 13, 11}, {7, 5, 1, 1}, true, 1, {2, 2}},
+        Case{{1, 6, 10, 70}, {6, 1, 3, 3}, true, 6, {1, 1}, {1, 1, 1, 1}},
+        Case{{1, 6, 10, 9}, {12, 3, 3, 2}, false, 2, {2, 1}, {0, 1, 2, 0}, {1, 3}},
+        Case{{1, 2, 7, 8}, {3, 2, 3, 4}, false, 1, {2, 3}, {}, {}, "SAME_UPPER"},
+        Case{{1, 2, 7, 8}, {3, 2, 3, 4}, false, 1, {2, 3}, {}, {}, "SAME_LOWER"},
+        Case{{1, 2, 7, 8}, {3, 2, 3, 4}, false, 1, {2, 3}, {}, {}, "VALID"},
+        Case{{1, 2, 5, 6, 7}, {40, 2, 2, 3, 2}, true, 1, {1, 2, 1}, {1, 0, 1, 0, 2, 1}},
+        // Windows wholly within the padding, and no images, channels or features at all.
+        Case{{1, 2, 3}, {2, 2, 2}, true, 1, {3}, {7, 8}}, Case{{0, 2, 3}, {2, 2, 2}},
+        Case{{1, 0, 3}, {2, 0, 2}, true}, Case{{1, 2, 3}, {0, 2, 2}},
+        Case{{2, 64, 50}, {100, 64, 7}, true, 1, {1}, {3, 3}}));
+
+TEST(ConvReferenceTest, PadsStridesAndBias) {
+  OpTester op("Conv", 22);
+  op.Attribute("pads", Ints{1, 0}).Attribute("strides", Ints{2});
+  op.Input(Make<float>({1, 1, 4}, {1, 2, 3, 4})).Input(Make<float>({1, 1, 2}, {1, 10}));
+  op.Input(Make<float>({1}, {0.5}));
+  ExpectClose(op.Reference().value()[0], Make<float>({1, 1, 2}, {10.5, 32.5}), 0);
+}
+
+std::string Message(const Case& param, std::string op_type = "Conv", Ints kernel_shape = {}) {
+  const auto zeros = [](const Ints& dims) {
+    return FromDoubles(DataType::kFloat, dims, std::vector<double>(NumElements(dims).value()))
+        .value();
+  };
+  OpTester op(std::move(op_type), 11);
+  SetAttributes(param, op);
+  if (!kernel_shape.empty()) op.Attribute("kernel_shape", kernel_shape);
+  op.Input(zeros(param.x)).Input(zeros(param.w));
+  EXPECT_FALSE(op.Kernel().ok());
+  return std::string(op.Reference().status().message());
+}
+
+TEST(ConvReferenceTest, ErrorsSayWhatIsWrong) {
+  EXPECT_EQ(Message({{1, 2}, {3, 2}}),
+            "expected X and W of one rank, 3 or more, but X is float[1,2] and W is float[3,2]");
+  EXPECT_EQ(
+      Message({{1, 4, 5}, {3, 2, 2}}),
+      "expected X [N, C, ..] and W [M, C/group, ..] with C and M multiples of group, but X is "
+      "float[1,4,5], W is float[3,2,2] and group is 1");
+  EXPECT_THAT(Message({{1, 4, 5}, {3, 2, 2}, false, 0}), ::testing::HasSubstr("group is 0"));
+  EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 6}}),
+            "a kernel that reaches over 6 elements does not fit spatial axis 0 of 5 elements and "
+            "padding of 0");
+  EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {}, {-1, 2}}),
+            "expected pads to hold numbers from 0 to 1073741824, but found [-1,2]");
+  EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {0}}),
+            "expected strides to hold numbers from 1 to 1073741824, but found [0]");
+  EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {1, 1}}),
+            "expected strides to hold 1 numbers, but found [1,1]");
+  EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}}, "Conv", {2}),
+            "expected kernel_shape to hold [3], but found [2]");
+  EXPECT_THAT(Message({{1, 2, 5}, {3, 2, 0}}), ::testing::HasSubstr("numbers from 1 to"));
+  EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {}, {}, {}, "SAME"}),
+            "attribute 'auto_pad' must be one of NOTSET, SAME_UPPER, SAME_LOWER, VALID (found "
+            "'SAME')");
+  // 2^30 windows of 2^60 steps, of which almost none touch the input.
+  EXPECT_FALSE(
+      Message({{1, 1, 1, 1}, {1, 1, 1, 1}, false, 1, {}, {1 << 30, 1 << 30, 1 << 30, 1 << 30}})
+          .empty());
+}
+
+TEST(ConvTransposeTest, IsTheAdjointOfConv) {
+  // <Conv(x), y> = <x, ConvTranspose(y)> whatever the windows.
+  std::mt19937 generator(Seed());
+  const Case param = {{2, 4, 9, 8}, {6, 2, 3, 2}, false, 2, {2, 1}, {1, 0, 0, 1}, {1, 2}};
+  const Tensor x = RandomFloats(param.x, generator);
+  const Tensor w = RandomFloats(param.w, generator);
+  OpTester conv("Conv", 11);
+  SetAttributes(param, conv);
+  const Tensor cx = conv.Input(x).Input(w).Reference().value()[0];
+  const Tensor y = RandomFloats({cx.shape().begin(), cx.shape().end()}, generator);
+  OpTester transpose("ConvTranspose", 11);
+  SetAttributes(param, transpose);
+  transpose.Attribute("output_padding", Ints{1, 0});
+  const Tensor ty = transpose.Input(y).Input(w).Reference().value()[0];
+  ASSERT_EQ(ty.shape(), x.shape());
+  const auto inner = [](const Tensor& a, const Tensor& b) {
+    double sum = 0;
+    for (int64_t i = 0; i < a.num_elements(); ++i) sum += a.data<float>()[i] * b.data<float>()[i];
+    return sum;
+  };
+  EXPECT_NEAR(inner(cx, y), inner(x, ty), kEpsilon * 1e4);
+}
+
+TEST(ConvTransposeTest, OutputShapeSetsThePads) {
+  OpTester op("ConvTranspose", 11);
+  op.Attribute("output_shape", Ints{5}).Attribute("strides", Ints{2});
+  op.Input(Make<float>({1, 1, 3}, {1, 2, 3})).Input(Make<float>({1, 1, 2}, {1, 10}));
+  op.Input(Make<float>({1}, {100}));
+  // 1 10 2 20 3 30 without its first element.
+  ExpectClose(op.Reference().value()[0], Make<float>({1, 1, 5}, {110, 102, 120, 103, 130}), 0);
+  EXPECT_EQ(Message({{1, 1, 2}, {1, 1, 1}, false, 1, {}, {2, 2}}, "ConvTranspose"),
+            "pads 2 and 2 leave nothing of the 2 elements along spatial axis 0");
+}
+
+TEST(ConvIntegerTest, PaddingCountsAsTheZeroPoint) {
+  OpTester op("ConvInteger", 10);
+  op.Attribute("pads", Ints{1, 0});
+  op.Input(Make<uint8_t>({1, 1, 2}, {3, 255})).Input(Make<int8_t>({2, 1, 2}, {1, 2, -128, 4}));
+  op.Input(Make<uint8_t>({}, {2})).Input(Make<int8_t>({2}, {0, 1}));
+  // x - 2 = [1, 253]; w = [1, 2], [-129, 3]
+  ExpectClose(op.Reference().value()[0], Make<int32_t>({1, 2, 2}, {2, 507, 3, 630}), 0);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
