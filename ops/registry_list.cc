@@ -1,3 +1,4 @@
+#include "ops/attention/attention.h"
 #include "ops/control_flow/control_flow.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
@@ -23,6 +24,7 @@ const OpRegistry& OpRegistry::Get() {
   // Never destroyed: sessions may outlive static destruction.
   static const OpRegistry* const registry = [] {
     auto* all = new OpRegistry;
+    RegisterAttention(*all);
     RegisterControlFlow(*all);
     RegisterElementwise(*all);
     RegisterGather(*all);
