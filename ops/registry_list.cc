@@ -1,20 +1,19 @@
 #include "ops/attention/attention.h"
 #include "ops/control_flow/control_flow.h"
+#include "ops/conv/conv.h"
+#include "ops/cumulative/cumulative.h"
+#include "ops/einsum/einsum.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
 #include "ops/generate/generate.h"
 #include "ops/matmul/matmul.h"
 #include "ops/movement/movement.h"
 #include "ops/normalization/normalization.h"
+#include "ops/pool/pool.h"
 #include "ops/quantize/quantize.h"
 #include "ops/reduce/reduce.h"
-#include "ops/conv/conv.h"
-#include "ops/einsum/einsum.h"
-#include "ops/pool/pool.h"
-#include "ops/cumulative/cumulative.h"
-#include "ops/search/search.h"
-#include "ops/attention/attention.h"
 #include "ops/registry.h"
+#include "ops/search/search.h"
 #include "ops/shape/shape.h"
 #include "ops/softmax/softmax.h"
 
@@ -26,21 +25,20 @@ const OpRegistry& OpRegistry::Get() {
     auto* all = new OpRegistry;
     RegisterAttention(*all);
     RegisterControlFlow(*all);
+    RegisterConv(*all);
+    RegisterCumulative(*all);
+    RegisterEinsum(*all);
     RegisterElementwise(*all);
     RegisterGather(*all);
     RegisterGenerate(*all);
     RegisterMatMul(*all);
     RegisterMovement(*all);
     RegisterNormalization(*all);
+    RegisterPool(*all);
     RegisterQuantize(*all);
     RegisterReduce(*all);
-    RegisterShape(*all);
-    RegisterConv(*all);
-    RegisterEinsum(*all);
-    RegisterPool(*all);
-    RegisterCumulative(*all);
     RegisterSearch(*all);
-    RegisterAttention(*all);
+    RegisterShape(*all);
     RegisterSoftmax(*all);
     return all;
   }();
