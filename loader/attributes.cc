@@ -63,8 +63,8 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const AttributeProto& proto,
 absl::StatusOr<AttributeProto::AttributeType> ReadAttributeKind(const AttributeProto& proto) {
   const std::vector<AttributeProto::AttributeType> held = HeldKinds(proto);
   if (held.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected one value, but found a ", KindName(held[0]), " and a ", KindName(held[1])));
+    return absl::InvalidArgumentError(absl::StrCat("expected one value, but found both ",
+                                                   KindName(held[0]), " and ", KindName(held[1])));
   }
   if (proto.type() == AttributeProto::UNDEFINED) {
     if (held.empty()) return absl::InvalidArgumentError("it has no value");

@@ -157,7 +157,7 @@ constexpr Mistake kMistakes[] = {
        attribute->set_i(1);
        attribute->add_ints(2);
      },
-     "node 'relu' (Relu): attribute 'a': expected one value, but found a int and a ints"},
+     "node 'relu' (Relu): attribute 'a': expected one value, but found both int and ints"},
     {"AttributeTwice",
      [](ModelProto&, GraphProto& g) {
        AddIntAttribute(g.mutable_node(0), "a", 1);

@@ -14,7 +14,7 @@ namespace {
 using onnx::AttributeProto;
 using onnx::TensorProto;
 
-// One of everything: raw and typed data, a subgraph, a function, types, external and sparse data.
+// One of everything: raw and typed data, a subgraph, a function, types, sparse data.
 onnx::ModelProto RichModel() {
   onnx::ModelProto model = SmallModel();
   onnx::GraphProto* graph = model.mutable_graph();
@@ -24,9 +24,7 @@ onnx::ModelProto RichModel() {
   *ints = MakeTensor("ints", TensorProto::INT4, {3});
   ints->add_int32_data(0x21);
   ints->add_int32_data(0x03);
-  TensorProto* external = graph->add_initializer();
-  *external = MakeTensor("external", TensorProto::FLOAT, {0});
-  external->add_string_data("");
+  *graph->add_initializer() = MakeTensor("empty", TensorProto::FLOAT, {0});
   auto* sparse = graph->add_sparse_initializer();
   sparse->add_dims(4);
   *sparse->mutable_values() = RawTensor("s", TensorProto::UINT8, {1}, "\1");
@@ -51,7 +49,6 @@ onnx::ModelProto RichModel() {
   body->add_output("b");
   AddAttribute(body, "axis", AttributeProto::INT)->set_ref_attr_name("axis");
   AddIntAttribute(AddNode(graph, "F", {"r"}, {"f"}, "call"), "axis", 1);
-  external->clear_string_data();
   return model;
 }
 

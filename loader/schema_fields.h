@@ -1,0 +1,20 @@
+#ifndef ATTNRUN_LOADER_SCHEMA_FIELDS_H_
+#define ATTNRUN_LOADER_SCHEMA_FIELDS_H_
+
+namespace attnrun {
+
+// The messages of ONNX's schema that hold tensors, at whatever depth.
+enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kSparseTensor, kFunction, kOther };
+
+// A field that the loader reads; `message` is what it holds if that may hold tensors, else kOther.
+struct Field {
+  int number;
+  Message message = Message::kOther;
+};
+
+// Null if the loader does not read that field of the message.
+const Field* FindField(Message message, int number);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_LOADER_SCHEMA_FIELDS_H_
