@@ -38,7 +38,8 @@ TEST_P(ConvTest, KernelAgreesWithReference) {
     op.Input(Converted(RandomFloats(param.x, generator), type));
     op.Constant(Converted(RandomFloats(param.w, generator), type));
     if (param.bias) op.Input(Converted(RandomFloats({param.w[0]}, generator), type));
-    const auto depth = static_cast<double>(NumElements(param.w).value() / param.w[0]);
+    const Ints kernel(param.w.begin() + 1, param.w.end());
+    const auto depth = static_cast<double>(NumElements(kernel).value());
     ExpectClose(op.Kernel().value()[0], op.Reference().value()[0],
                 Epsilon(type) + kEpsilon * depth);
   }
