@@ -11,6 +11,7 @@
 #include "ops/normalization/normalization.h"
 #include "ops/pool/pool.h"
 #include "ops/quantize/quantize.h"
+#include "ops/recurrent/recurrent.h"
 #include "ops/reduce/reduce.h"
 #include "ops/registry.h"
 #include "ops/search/search.h"
@@ -36,6 +37,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterNormalization(*all);
     RegisterPool(*all);
     RegisterQuantize(*all);
+    RegisterRecurrent(*all);
     RegisterReduce(*all);
     RegisterSearch(*all);
     RegisterShape(*all);

@@ -1,0 +1,58 @@
+#ifndef ATTNRUN_OPS_RECURRENT_RECURRENT_H_
+#define ATTNRUN_OPS_RECURRENT_RECURRENT_H_
+
+#include <string>
+#include <vector>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+
+enum class Cell { kRnn, kGru, kLstm };
+
+// ONNX RNN, GRU and LSTM, versions 7, 14 and 22. X [T,B,I] (T steps), W [D,G*H,I], R [D,G*H,H],
+// bias [D,2*G*H], sequence_lens [B], initial_h [D,B,H]; LSTM also initial_c [D,B,H] and peepholes
+// [D,3*H]. D is 2 if bidirectional, else 1; G is the number of gates: 1, 3 (z r h) or 4 (i o f c).
+// Outputs: Y [T,D,B,H], Y_h [D,B,H] and, of LSTM, Y_c. With layout = 1 the batch axis comes first
+// throughout.
+class Recurrent final : public Op {
+ public:
+  // An activation function with its alpha and beta.
+  struct Function {
+    std::string name;
+    double alpha = 0;
+    double beta = 0;
+  };
+  struct Attributes {
+    Cell cell;
+    int64_t hidden_size = 0;
+    bool forward = true;
+    bool reverse = false;
+    bool batch_first = false;
+    bool linear_before_reset = false;
+    bool input_forget = false;
+    // 0: none.
+    double clip = 0;
+    // Of the forward and then the reverse direction, as many each as the cell uses.
+    std::vector<Function> functions;
+  };
+
+  Recurrent(AttributeReader& attributes, Cell cell);
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  void ReadDirection(AttributeReader& attributes);
+  void ReadFunctions(AttributeReader& attributes);
+
+  Attributes attributes_;
+  absl::Status status_;
+};
+
+void RegisterRecurrent(OpRegistry& registry);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_RECURRENT_RECURRENT_H_
