@@ -14,6 +14,7 @@
 #include "ops/recurrent/recurrent.h"
 #include "ops/reduce/reduce.h"
 #include "ops/registry.h"
+#include "ops/resize/resize.h"
 #include "ops/search/search.h"
 #include "ops/shape/shape.h"
 #include "ops/softmax/softmax.h"
@@ -39,6 +40,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterQuantize(*all);
     RegisterRecurrent(*all);
     RegisterReduce(*all);
+    RegisterResize(*all);
     RegisterSearch(*all);
     RegisterShape(*all);
     RegisterSoftmax(*all);
