@@ -17,6 +17,7 @@
 #include "ops/resize/resize.h"
 #include "ops/search/search.h"
 #include "ops/shape/shape.h"
+#include "ops/signal/signal.h"
 #include "ops/softmax/softmax.h"
 
 namespace attnrun {
@@ -43,6 +44,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterResize(*all);
     RegisterSearch(*all);
     RegisterShape(*all);
+    RegisterSignal(*all);
     RegisterSoftmax(*all);
     return all;
   }();

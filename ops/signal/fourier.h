@@ -1,0 +1,34 @@
+#ifndef ATTNRUN_OPS_SIGNAL_FOURIER_H_
+#define ATTNRUN_OPS_SIGNAL_FOURIER_H_
+
+#include <complex>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace attnrun {
+
+// Discrete Fourier transforms of one length in double, by splitting off prime factors (Cooley and
+// Tukey 1965). Factors that are large primes cost their square.
+class FourierTransform {
+ public:
+  using Complex = std::complex<double>;
+
+  // `roots`, scratch for `length` numbers that must live as long, is filled with exp(-2 pi i k /
+  // length), or with exp(2 pi i k / length) for the inverse.
+  FourierTransform(absl::Span<Complex> roots, bool inverse);
+
+  // to[k] = sum over n of from[n] exp(-+ 2 pi i n k / length), without the inverse's 1 / length.
+  // Both hold `length` numbers and do not overlap.
+  void Run(const Complex* from, Complex* to) const;
+
+ private:
+  // The transform of from[0], from[step], ..., `length` of them.
+  void Run(const Complex* from, int64_t step, int64_t length, Complex* to) const;
+
+  absl::Span<const Complex> roots_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SIGNAL_FOURIER_H_

@@ -1,0 +1,45 @@
+#ifndef ATTNRUN_OPS_SIGNAL_WINDOWS_H_
+#define ATTNRUN_OPS_SIGNAL_WINDOWS_H_
+
+#include <array>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// ONNX HannWindow-17, HammingWindow-17 and BlackmanWindow-17: w[n] = a0 - a1 cos(2 pi n / N) + a2
+// cos(4 pi n / N) for n of [0, size), where N is size (`periodic`) or size - 1. A symmetric window
+// of one point is 1.
+class CosineWindow final : public Op {
+ public:
+  CosineWindow(AttributeReader& attributes, std::array<double, 3> coefficients)
+      : coefficients_(coefficients),
+        periodic_(attributes.Int("periodic", 1) != 0),
+        type_(attributes.ElementType("output_datatype", DataType::kFloat)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  std::array<double, 3> coefficients_;
+  bool periodic_;
+  DataType type_;
+};
+
+// ONNX MelWeightMatrix-17: [dft_length / 2 + 1, num_mel_bins] triangles of height 1 that sum the
+// bins of a spectrum, evenly spaced on the scale mel(f) = 2595 log10(1 + f / 700) between two
+// edges. Bands that lie (in part) beyond the spectrum are cut off there.
+class MelWeightMatrix final : public Op {
+ public:
+  explicit MelWeightMatrix(AttributeReader& attributes)
+      : type_(attributes.ElementType("output_datatype", DataType::kFloat)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  DataType type_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_SIGNAL_WINDOWS_H_
