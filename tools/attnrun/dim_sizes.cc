@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "tools/attnrun/utf.h"
 
 namespace attnrun::cli {
@@ -28,6 +29,11 @@ bool Mentions(absl::string_view name, std::initializer_list<absl::string_view> w
   return false;
 }
 
+absl::Span<const Dim> Dims(const ValueInfo& info) {
+  if (!info.shape.has_value()) return {};
+  return *info.shape;
+}
+
 bool IsSum(absl::string_view symbol) { return absl::StrContains(symbol, "+"); }
 bool IsBatch(absl::string_view symbol) { return Mentions(symbol, {"batch"}); }
 bool IsTotal(absl::string_view symbol) { return IsSum(symbol) || Mentions(symbol, {"total"}); }
@@ -36,13 +42,13 @@ bool IsPast(absl::string_view symbol) { return !IsTotal(symbol) && Mentions(symb
 // Batch x channels x height x width.
 bool IsImage(const ValueInfo& info) {
   const bool pixels = IsFloatingPoint(info.type) || info.type == DataType::kUint8;
-  return pixels && info.shape->size() == 4 && !Mentions(info.name, {"mask", "bias"});
+  return pixels && Dims(info).size() == 4 && !Mentions(info.name, {"mask", "bias"});
 }
 
 // What the place of a dimension tells, where its name does not.
 int64_t ByPlace(const ValueInfo& info, int axis) {
   if (axis == 0) return kBatch;
-  const bool last = axis + 1 == static_cast<int>(info.shape->size());
+  const bool last = axis + 1 == static_cast<int>(Dims(info).size());
   if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return kSamples;
   if (last && axis == 2 && Mentions(info.name, {"input_features"})) return kFrames;
   if (Mentions(info.name, {"past"})) return 0;
@@ -55,8 +61,7 @@ int64_t ByPlace(const ValueInfo& info, int axis) {
 absl::Status DimSizes::Set(const std::string& symbol, int64_t extent) {
   std::set<std::string> known;
   for (const ValueInfo& input : inputs_) {
-    if (!input.shape.has_value()) continue;
-    for (const Dim& dim : *input.shape) {
+    for (const Dim& dim : Dims(input)) {
       if (!dim.symbol.empty()) known.insert(Printable(dim.symbol));
     }
   }
@@ -71,12 +76,10 @@ absl::Status DimSizes::Set(const std::string& symbol, int64_t extent) {
 }
 
 absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
-  if (!info.shape.has_value() || static_cast<int>(info.shape->size()) != tensor.rank()) {
-    // Any rank is fine, or the session refuses it.
-    return absl::OkStatus();
-  }
+  // Any rank is fine, or the session refuses it.
+  if (static_cast<int>(Dims(info).size()) != tensor.rank()) return absl::OkStatus();
   for (int axis = 0; axis < tensor.rank(); ++axis) {
-    const std::string& symbol = (*info.shape)[axis].symbol;
+    const std::string& symbol = Dims(info)[axis].symbol;
     if (symbol.empty()) continue;
     const int64_t expected = extents_.emplace(symbol, tensor.dim(axis)).first->second;
     if (expected == tensor.dim(axis) || set_.count(symbol) == 0) continue;
@@ -88,7 +91,7 @@ absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
 }
 
 int64_t DimSizes::Extent(const ValueInfo& info, int axis) {
-  const Dim& dim = (*info.shape)[axis];
+  const Dim& dim = Dims(info)[axis];
   if (dim.is_fixed()) return dim.value;
   if (dim.symbol.empty()) return ByPlace(info, axis);
   return OfSymbol(dim.symbol, info, axis);
@@ -138,9 +141,8 @@ int64_t DimSizes::OfSum(const std::string& symbol) {
 template <typename Test>
 std::optional<int64_t> DimSizes::OfFirst(Test test) {
   for (const ValueInfo& input : inputs_) {
-    if (!input.shape.has_value()) continue;
-    for (size_t axis = 0; axis < input.shape->size(); ++axis) {
-      const std::string& symbol = (*input.shape)[axis].symbol;
+    for (size_t axis = 0; axis < Dims(input).size(); ++axis) {
+      const std::string& symbol = Dims(input)[axis].symbol;
       if (!symbol.empty() && test(symbol)) return OfSymbol(symbol, input, static_cast<int>(axis));
     }
   }

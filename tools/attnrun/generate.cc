@@ -76,33 +76,33 @@ absl::StatusOr<Tensor> Positions(DataType type, const Shape& shape, int64_t past
 }
 
 absl::StatusOr<Tensor> Uniform(DataType type, const Shape& shape, int low, int high,
-                               std::mt19937_64 generator) {
+                               std::mt19937_64& generator) {
   std::uniform_int_distribution<int> draw(low, high);
   return FromFormula(type, shape, [&](int64_t) { return draw(generator); });
 }
 
-absl::StatusOr<Tensor> Normal(DataType type, const Shape& shape, std::mt19937_64 generator) {
+absl::StatusOr<Tensor> Normal(DataType type, const Shape& shape, std::mt19937_64& generator) {
   std::normal_distribution<double> draw;
   return FromFormula(type, shape, [&](int64_t) { return draw(generator); });
 }
 
 absl::StatusOr<Tensor> Plausible(const ValueInfo& info, const Shape& shape, DimSizes& dims,
-                                 std::mt19937_64 generator) {
+                                 std::mt19937_64& generator) {
   const std::string name = absl::AsciiStrToLower(info.name);
   const auto mentions = [&name](absl::string_view word) { return absl::StrContains(name, word); };
   if (info.type == DataType::kBool) {
     return Constant(info.type, shape, mentions("use_cache") && dims.PastLength() == 0 ? 0 : 1);
   }
   if (mentions("mask")) return Constant(info.type, shape, 1);
-  if (!IsInteger(info.type)) return Normal(info.type, shape, std::move(generator));
+  if (!IsInteger(info.type)) return Normal(info.type, shape, generator);
   if (mentions("token_type") || mentions("segment")) return Constant(info.type, shape, 0);
   if (mentions("position")) return Positions(info.type, shape, dims.PastLength());
   if (info.type == DataType::kUint8 && shape.size() >= 3) {
-    return Uniform(info.type, shape, 0, 255, std::move(generator));
+    return Uniform(info.type, shape, 0, 255, generator);
   }
   // Two- and four-bit types hold no 9.
   const int high = BitWidth(info.type) < 8 ? 1 : 9;
-  return Uniform(info.type, shape, 1, high, std::move(generator));
+  return Uniform(info.type, shape, 1, high, generator);
 }
 
 }  // namespace
@@ -117,7 +117,8 @@ absl::StatusOr<Tensor> Generate(const ValueInfo& info, DimSizes& dims, uint64_t 
   for (size_t axis = 0; axis < info.shape->size(); ++axis) {
     shape.push_back(dims.Extent(info, static_cast<int>(axis)));
   }
-  absl::StatusOr<Tensor> tensor = Plausible(info, shape, dims, GeneratorFor(info.name, seed));
+  std::mt19937_64 generator = GeneratorFor(info.name, seed);
+  absl::StatusOr<Tensor> tensor = Plausible(info, shape, dims, generator);
   if (!tensor.ok()) return Annotate(tensor.status(), context);
   return tensor;
 }

@@ -146,7 +146,7 @@ absl::StatusOr<NpyHeader> ReadNpyHeader(ByteSource& source) {
   if (!source.Read(start.data(), start.size()).ok() || !absl::StartsWith(start, kMagic)) {
     return absl::InvalidArgumentError("is not an .npy file: it does not begin with \\x93NUMPY");
   }
-  const int version = start[kMagic.size()];
+  const int version = static_cast<unsigned char>(start[kMagic.size()]);
   if (version < 1 || version > 3) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected .npy format version 1, 2 or 3, but found ", version));

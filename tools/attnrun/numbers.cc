@@ -58,7 +58,10 @@ absl::StatusOr<std::vector<std::string>> ElementTexts(const Tensor& tensor) {
     }
   } else if (IsInteger(dense.type())) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> integers, ToInts(dense));
-    for (const int64_t value : integers) texts.push_back(absl::StrCat(value));
+    const bool wraps = dense.type() == DataType::kUint64;
+    for (const int64_t value : integers) {
+      texts.push_back(wraps ? absl::StrCat(static_cast<uint64_t>(value)) : absl::StrCat(value));
+    }
   } else {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, ToDoubles(dense));
     for (const double number : numbers) texts.push_back(Figure(number));
