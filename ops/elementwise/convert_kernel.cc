@@ -8,6 +8,7 @@
 namespace attnrun {
 namespace {
 
+// Memory is the limit here, so the widest instructions would gain nothing: one target.
 namespace hn = hwy::HWY_NAMESPACE;
 
 // bool is read and written as the byte it is, since a file may hold bytes other than 0 and 1.
@@ -28,7 +29,7 @@ int64_t TruncateModulo(double value) {
 template <typename From, typename To>
 To ConvertElement(From x) {
   if constexpr (std::is_same_v<From, Bool>) {
-    return ConvertElement<uint8_t, To>(x.byte != 0);
+    return ConvertElement<uint8_t, To>(std::min<uint8_t>(x.byte, 1));
   } else if constexpr (std::is_same_v<To, Bool>) {
     return Bool{static_cast<uint8_t>(x != 0)};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
@@ -40,16 +41,45 @@ To ConvertElement(From x) {
 
 template <typename From, typename To>
 void ConvertElements(const From* x, To* y, size_t n) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // What fits 32 bits, which is nearly all there is, converts in vectors.
-    bool fits = true;
-    for (size_t i = 0; i < n; ++i) fits &= x[i] > From{-0x1p31} && x[i] < From{0x1p31};
-    if (fits) {
-      for (size_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
-      return;
+  for (size_t i = 0; i < n; ++i) y[i] = ConvertElement<From, To>(x[i]);
+}
+
+// Whether each of x[0, n) is within the range of int32.
+bool AllFit(const float* x, size_t n) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto limit = hn::Set(d, 0x1p31F);
+  auto all = hn::FirstN(d, lanes);
+  for (size_t i = 0; i < n; i += lanes) {
+    const auto v = n - i >= lanes ? hn::LoadU(d, x + i) : hn::LoadN(d, x + i, n - i);
+    all = hn::And(all, hn::Lt(hn::Abs(v), limit));
+  }
+  return hn::AllTrue(d, all);
+}
+
+// What fits 32 bits, which is nearly all there is, converts in vectors.
+template <typename To>
+void FloatsToIntegers(const float* x, To* y, size_t n) {
+  // As many floats as there are 64-bit integers in a vector where that is what they become.
+  const hn::ScalableTag<std::conditional_t<sizeof(To) == 8, To, float>> widest;
+  const hn::Rebind<float, decltype(widest)> d;
+  const hn::RebindToSigned<decltype(d)> integers;
+  const hn::Rebind<To, decltype(d)> to;
+  const size_t lanes = hn::Lanes(d);
+  const size_t whole = AllFit(x, n) ? n / lanes * lanes : 0;
+  for (size_t i = 0; i < whole; i += lanes) {
+    const auto v = hn::ConvertTo(integers, hn::LoadU(d, x + i));
+    if constexpr (sizeof(To) == 8) {
+      hn::StoreU(hn::PromoteTo(to, v), to, y + i);
+    } else if constexpr (sizeof(To) == 4) {
+      hn::StoreU(v, to, y + i);
+    } else {
+      const hn::RebindToUnsigned<decltype(d)> bits;
+      const hn::RebindToUnsigned<decltype(to)> bytes;
+      hn::StoreU(hn::BitCast(to, hn::TruncateTo(bytes, hn::BitCast(bits, v))), to, y + i);
     }
   }
-  for (size_t i = 0; i < n; ++i) y[i] = ConvertElement<From, To>(x[i]);
+  ConvertElements(x + whole, y + whole, n - whole);
 }
 
 // Calls convert(x, y, n) for pieces that stay in the innermost cache; once if all elements are one.
@@ -68,7 +98,11 @@ void ForPieces(const RowOperand& operand, void* out, size_t n, Function convert)
 
 template <typename From, typename To>
 void ConvertRows(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
-  ForPieces<From, To>(operands[0], out, n, ConvertElements<From, To>);
+  if constexpr (std::is_same_v<From, float> && std::is_integral_v<To>) {
+    ForPieces<From, To>(operands[0], out, n, FloatsToIntegers<To>);
+  } else {
+    ForPieces<From, To>(operands[0], out, n, ConvertElements<From, To>);
+  }
 }
 
 // Between float and a 16-bit float.

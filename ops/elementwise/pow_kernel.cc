@@ -1,7 +1,22 @@
 #include <cmath>
-#include <limits>
 
+#include "hwy/highway.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+
+// Unlike the square root, pow gives +0 for -0 and +infinity for -infinity.
+RowFunction SquareRootRow() {
+  return Row1<float>([](auto d, auto x, const RowParameters&) HWY_ATTR {
+    const auto root = hn::Sqrt(hn::Add(x, hn::Zero(d)));
+    return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::Inf(d), root);
+  });
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
 
 namespace attnrun {
 namespace {
@@ -27,14 +42,6 @@ void CubeRow(const RowOperand* operands, void* out, size_t n, const RowParameter
   ForEachBase(operands, out, n, [](float x) { return x * x * x; });
 }
 
-// Unlike the square root, pow gives +0 for -0 and +infinity for -infinity.
-void SquareRootRow(const RowOperand* operands, void* out, size_t n,
-                   const RowParameters& /*unused*/) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  ForEachBase(operands, out, n,
-              [](float x) { return x == -kInfinity ? kInfinity : std::sqrt(x + 0.0F); });
-}
-
 void PowRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
   const auto* a = static_cast<const float*>(operands[0].data);
   const auto* b = static_cast<const float*>(operands[1].data);
@@ -55,7 +62,7 @@ RowFunction RowForExponent(const Tensor& exponent) {
   }
   if (value == 2) return SquareRow;
   if (value == 3) return CubeRow;
-  if (value == 0.5F) return SquareRootRow;
+  if (value == 0.5F) return HWY_NAMESPACE::SquareRootRow();
   return PowRow;
 }
 

@@ -81,17 +81,39 @@ void Gather(const char* from, int64_t stride, int width, int64_t count, char* to
   for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * width, from + i * stride * width, width);
 }
 
-// Works on a range of the output's elements, in one thread.
+// Fills one vector with the element of `width` bytes at `from`, which may lie within it.
+void Repeat(const char* from, size_t width, char* vector) {
+  const auto fill = [&](auto element) {
+    std::memcpy(&element, from, sizeof(element));
+    std::fill_n(reinterpret_cast<decltype(element)*>(vector), kVectorBytes / sizeof(element),
+                element);
+  };
+  switch (width) {
+    case 1:
+      return fill(uint8_t{});
+    case 2:
+      return fill(uint16_t{});
+    case 4:
+      return fill(uint32_t{});
+    default:
+      return fill(uint64_t{});
+  }
+}
+
+// Works on a range of the output's elements, in one thread. Operands that the program does not have
+// are walked like the others, with strides of 0, and never read.
 class RangeRunner {
  public:
   RangeRunner(const RowProgram& program, Operands operands, const Axes& axes, Tensor& out)
-      : program_(program), operands_(operands), axes_(axes), out_(out) {
+      : program_(program), axes_(axes), inner_(axes.back()), out_(out) {
     for (size_t k = 0; k < operands.size(); ++k) {
+      used_[k] = true;
+      data_[k] = operands[k]->data<char>();
       width_[k] = Width(operands[k]->type());
-      convert_[k] = operands[k]->type() == program.inputs[k]
-                        ? nullptr
-                        : ConvertRow(operands[k]->type(), program.inputs[k]);
-      const int64_t stride = axes.back().strides[k];
+      if (operands[k]->type() != program.inputs[k]) {
+        convert_[k] = ConvertRow(operands[k]->type(), program.inputs[k]);
+      }
+      const int64_t stride = inner_.strides[k];
       staged_ = staged_ || (stride != 0 && (stride != 1 || convert_[k] != nullptr));
     }
     if (out.type() != program.output) convert_output_ = ConvertRow(program.output, out.type());
@@ -108,11 +130,11 @@ class RangeRunner {
     }
     while (begin < end) {
       size_t i = axes_.size() - 1;
-      const int64_t n = std::min(axes_[i].extent - index[i], end - begin);
+      const int64_t n = std::min(inner_.extent - index[i], end - begin);
       RunRow(offsets, begin, n);
       begin += n;
       index[i] += n;
-      Step(offsets, axes_[i], n);
+      Step(offsets, inner_, n);
       for (; i > 0 && index[i] == axes_[i].extent; --i) {
         Step(offsets, axes_[i], -axes_[i].extent);
         index[i] = 0;
@@ -123,8 +145,8 @@ class RangeRunner {
   }
 
  private:
-  void Step(Offsets& offsets, const Axis& axis, int64_t steps) const {
-    for (size_t k = 0; k < operands_.size(); ++k) offsets[k] += steps * axis.strides[k];
+  static void Step(Offsets& offsets, const Axis& axis, int64_t steps) {
+    for (int k = 0; k < kMaxOperands; ++k) offsets[k] += steps * axis.strides[k];
   }
 
   void RunRow(const Offsets& offsets, int64_t at, int64_t n) {
@@ -132,13 +154,20 @@ class RangeRunner {
     Offsets moved = offsets;
     for (int64_t done = 0; done < n; done += kPiece) {
       RunPiece(moved, at + done, std::min(kPiece, n - done));
-      Step(moved, axes_.back(), kPiece);
+      Step(moved, inner_, kPiece);
     }
   }
 
   void RunPiece(const Offsets& offsets, int64_t at, int64_t n) {
     std::array<RowOperand, kMaxOperands> row;
-    for (size_t k = 0; k < operands_.size(); ++k) row[k] = Operand(k, offsets[k], n);
+    for (int k = 0; k < kMaxOperands; ++k) {
+      const char* data = data_[k] + offsets[k] * width_[k];
+      if (inner_.strides[k] == 1 && convert_[k] == nullptr) {
+        row[k] = {data, kEachElement};
+      } else if (used_[k]) {
+        row[k] = Prepared(k, data, n);
+      }
+    }
     char* out = out_.mutable_data<char>() + at * Width(out_.type());
     char* computed = convert_output_ != nullptr ? output_ : out;
     program_.function(row.data(), computed, n, program_.parameters);
@@ -147,10 +176,14 @@ class RangeRunner {
     convert_output_(&result, out, n, program_.parameters);
   }
 
-  RowOperand Operand(size_t k, int64_t offset, int64_t n) {
-    const char* data = operands_[k]->data<char>() + offset * width_[k];
-    const int64_t stride = axes_.back().strides[k];
-    if (stride == 0) return {Repeated(k, data), kSameElement};
+  RowOperand Prepared(int k, const char* data, int64_t n) {
+    const int64_t stride = inner_.strides[k];
+    if (stride == 0) {
+      if (repeated_[k] != data)
+        Repeat(Converted(k, data, 1), Width(program_.inputs[k]), inputs_[k]);
+      repeated_[k] = data;
+      return {inputs_[k], kSameElement};
+    }
     if (stride != 1) {
       char* gathered = convert_[k] != nullptr ? gathered_ : inputs_[k];
       Gather(data, stride, width_[k], n, gathered);
@@ -159,17 +192,7 @@ class RangeRunner {
     return {Converted(k, data, n), kEachElement};
   }
 
-  // One vector full of the element at `data`.
-  const void* Repeated(size_t k, const char* data) {
-    if (repeated_[k] == data) return inputs_[k];
-    repeated_[k] = data;
-    const size_t width = Width(program_.inputs[k]);
-    std::memmove(inputs_[k], Converted(k, data, 1), width);
-    for (size_t i = width; i < kVectorBytes; i *= 2) std::memcpy(inputs_[k] + i, inputs_[k], i);
-    return inputs_[k];
-  }
-
-  const char* Converted(size_t k, const char* data, int64_t n) {
+  const char* Converted(int k, const char* data, int64_t n) {
     if (convert_[k] == nullptr) return data;
     const RowOperand source{data, kEachElement};
     convert_[k](&source, inputs_[k], n, program_.parameters);
@@ -177,14 +200,17 @@ class RangeRunner {
   }
 
   const RowProgram& program_;
-  const Operands operands_;
   const Axes& axes_;
+  const Axis inner_;
   Tensor& out_;
+  std::array<bool, kMaxOperands> used_{};
+  std::array<const char*, kMaxOperands> data_{};
   std::array<int, kMaxOperands> width_{};
   std::array<RowFunction, kMaxOperands> convert_{};
   RowFunction convert_output_ = nullptr;
   // Whether rows go through the buffers below.
   bool staged_ = false;
+  // The elements that `inputs_` hold copies of.
   std::array<const char*, kMaxOperands> repeated_{};
   alignas(kVectorBytes) char inputs_[kMaxOperands][kPiece * kWidest];
   alignas(kVectorBytes) char gathered_[kPiece * kWidest];
