@@ -1,4 +1,7 @@
-"""Packs a generated folder into models/tiny.tar.xz: python -m models.archive --from DIR."""
+"""Packs a generated folder into models/SET.tar.xz: python -m models.archive --from DIR --set SET.
+
+SET is tiny (what models.generate made) or zoo (what models.zoo made).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+
+# The sets, and where what could not be exported is told.
+_TABLES = {"tiny": "not_exported.md", "zoo": "zoo_not_exported.md"}
 
 # The dictionary spans the whole set, so weights that recur in several exports are stored once.
 # Positions matter modulo 4: the payload is mostly float32.
@@ -38,14 +44,16 @@ def _files(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def pack(source: Path, target: Path) -> None:
-    """Writes the files the manifest names; the same bytes for the same content."""
+    """Writes the files the manifest names, below a folder named as the archive; the same bytes
+    for the same content."""
+    folder = target.name.partition(".")[0]
     manifest = json.loads((source / "manifest.json").read_text())
     with (
         lzma.open(target, "wb", filters=_FILTERS) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
     ):
         for name in _files(manifest):
-            entry = tarfile.TarInfo(f"tiny/{name}")
+            entry = tarfile.TarInfo(f"{folder}/{name}")
             entry.size = (source / name).stat().st_size
             with (source / name).open("rb") as content:
                 archive.addfile(entry, content)
@@ -84,9 +92,11 @@ def write_table(manifest: dict[str, Any], target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--from", dest="source", type=Path, required=True)
-    source = parser.parse_args().source
-    pack(source, HERE / "tiny.tar.xz")
-    write_table(json.loads((source / "manifest.json").read_text()), HERE / "not_exported.md")
+    parser.add_argument("--set", dest="name", choices=_TABLES, default="tiny")
+    arguments = parser.parse_args()
+    pack(arguments.source, HERE / f"{arguments.name}.tar.xz")
+    manifest = json.loads((arguments.source / "manifest.json").read_text())
+    write_table(manifest, HERE / _TABLES[arguments.name])
 
 
 if __name__ == "__main__":

@@ -48,20 +48,21 @@ def _valid_lengths(batch: int, length: int) -> Tensor:
     return (length - torch.arange(batch) * max(1, length // 6)).clamp(min=1)
 
 
-def _mask(batch: int, length: int) -> Tensor:
+def keep_mask(batch: int, length: int) -> Tensor:
+    """1 for tokens, 0 for the padding on the right."""
     return (torch.arange(length) < _valid_lengths(batch, length)[:, None]).long()
 
 
 def _ids(shape: Sequence[int], pad: int, rng: torch.Generator) -> Tensor:
     ids = torch.randint(3, VOCABULARY - 1, tuple(shape), generator=rng)
-    return torch.where(_mask(*shape).bool(), ids, pad)
+    return torch.where(keep_mask(*shape).bool(), ids, pad)
 
 
 def _input(name: str, shape: list[int], past: int, pad: int, rng: torch.Generator) -> Tensor:
     if name.endswith("input_ids"):
         return _ids(shape, pad, rng)
     if name.endswith("mask"):
-        return _mask(*shape)
+        return keep_mask(*shape)
     if name == "token_type_ids":
         return torch.arange(shape[1]).ge((shape[1] + 1) // 2).long().repeat(shape[0], 1)
     if name == "position_ids":

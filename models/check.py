@@ -14,21 +14,29 @@ from onnx.reference import ReferenceEvaluator
 Arrays = Mapping[str, np.ndarray]
 
 
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+
+
 def tolerance(dtype: str, expected: Arrays) -> float:
     """Largest |difference| allowed on any output of the case."""
     relative = 2e-3 if dtype == "float16" else 1e-4
-    largest = max(float(np.abs(v.astype(np.float64)).max(initial=0)) for v in expected.values())
+    largest = max(float(np.abs(_finite(v)).max(initial=0)) for v in expected.values())
     return relative * max(1.0, largest)
 
 
 def difference(expected: Arrays, actual: Arrays) -> float:
-    """Largest |difference| over all outputs; infinite when a shape or type differs."""
+    """Largest |difference| over all outputs; infinite when a shape or type differs,
+    or where one side is NaN or infinite and the other is not the same."""
     worst = 0.0
     for name, want in expected.items():
         got = actual[name]
         if got.shape != want.shape or got.dtype != want.dtype:
             return float("inf")
-        gap = np.abs(got.astype(np.float64) - want.astype(np.float64)).max(initial=0)
+        same_ends = np.array_equal(
+            np.where(np.isfinite(got), 0, got), np.where(np.isfinite(want), 0, want), equal_nan=True
+        )
+        gap = np.abs(_finite(got) - _finite(want)).max(initial=0) if same_ends else np.inf
         worst = max(worst, float(gap))
     return worst
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 
+from models import check
 from models.cases import Axes
 
 
@@ -32,6 +33,9 @@ EXPORTERS = (
     Exporter("dyn", 20, dynamo=True),
     Exporter("dyn23", 23, dynamo=True),
 )
+
+# How an outcome of checked_export begins where the file was written, but is wrong.
+DISAGREE = "no runtime agrees with PyTorch: "
 
 
 class Flat(nn.Module):
@@ -111,3 +115,27 @@ def export(
             **shapes,
         )
     _drop_traces(path)
+
+
+def checked_export(
+    build: Callable[[], nn.Module],
+    feeds: Sequence[Mapping[str, Tensor]],
+    expected: Sequence[check.Arrays],
+    axes: Mapping[str, Axes],
+    exporter: Exporter,
+    path: Path,
+) -> dict[str, str] | str:
+    """Writes `path` and says what the runtimes make of it (check.verdicts), the inputs of case 0
+    being the exporter's example. Where there is no right file, removes it and returns why."""
+    dtype = next(v.dtype.name for v in expected[0].values())
+    try:
+        export(build(), list(expected[0]), feeds[0], axes, exporter, path)
+    except Exception as error:  # Exporters raise many types; all go into the manifest.
+        path.unlink(missing_ok=True)
+        return check.first_line(error)
+    arrays = [{k: v.numpy() for k, v in feed.items()} for feed in feeds]
+    said = check.verdicts(path, arrays, expected, dtype)
+    if "ok" in said.values():
+        return said
+    path.unlink()
+    return DISAGREE + "; ".join(f"{k}: {v}" for k, v in said.items())

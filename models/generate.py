@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from models import check
 from models.cases import CASES, axes_of, make_inputs
-from models.exporters import EXPORTERS, Flat, export
+from models.exporters import EXPORTERS, Flat, checked_export
 from models.families import FAMILIES
 from models.family import Family
 from models.weights import redraw
@@ -36,7 +37,8 @@ def _flat(family: Family, attention: str, dtype: torch.dtype) -> Flat:
     return Flat(family.part(model).to(dtype), family.inputs, family.outputs).eval()
 
 
-def _cast(inputs: Tensors, dtype: torch.dtype) -> dict[str, Tensor]:
+def cast(inputs: Tensors, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Floating-point inputs in `dtype`, the others as they are."""
     return {k: v.to(dtype) if v.is_floating_point() else v for k, v in inputs.items()}
 
 
@@ -49,7 +51,15 @@ def _feed(family: Family, case: int) -> dict[str, Tensor]:
     feed = make_inputs(family.inputs, family.axes, family.pad, case, family.name)
     if family.left_padded:
         feed = {name: tensor.flip(1) for name, tensor in feed.items()}
-    return _cast(feed, family.dtype)
+    return cast(feed, family.dtype)
+
+
+def require_agreement(what: str, dtype: str, result: Arrays, other: Arrays) -> None:
+    """Raises where another way of computing `result` (rounded to its types) differs from it."""
+    rounded = {k: v.astype(result[k].dtype) for k, v in other.items()}
+    share = check.difference(result, rounded) / check.tolerance(dtype, result)
+    if not share <= _LIMIT:
+        raise ValueError(f"{what} differs by {share:.3g} x tolerance")
 
 
 def _require_agreement(
@@ -60,13 +70,8 @@ def _require_agreement(
     results: Sequence[Arrays],
 ) -> None:
     for case, (feed, result) in enumerate(zip(feeds, results, strict=True)):
-        values = _run(other, _cast(feed, dtype))
-        rounded = {k: v.astype(result[k].dtype) for k, v in values.items()}
-        share = check.difference(result, rounded) / check.tolerance(family.dtype_name, result)
-        if not share <= _LIMIT:
-            raise ValueError(
-                f"{family.name} case {case}: {dtype} differs by {share:.3g} x tolerance"
-            )
+        values = _run(other, cast(feed, dtype))
+        require_agreement(f"{family.name} case {case}: {dtype}", family.dtype_name, result, values)
 
 
 def _expected(family: Family, feeds: Sequence[Tensors]) -> list[Arrays]:
@@ -83,8 +88,18 @@ def _expected(family: Family, feeds: Sequence[Tensors]) -> list[Arrays]:
     return results
 
 
-def _save(path: Path, arrays: Arrays) -> None:
-    np.savez(path, allow_pickle=False, **arrays)
+def save_cases(
+    out: Path, name: str, dtype: str, feeds: Sequence[Tensors], expected: Sequence[Arrays]
+) -> list[dict[str, Any]]:
+    """Writes the cases of model `name` below `out` and returns their rows of the manifest."""
+    cases = []
+    for case, (feed, result) in enumerate(zip(feeds, expected, strict=True)):
+        files = {kind: f"{name}/case{case}.{kind}.npz" for kind in ("inputs", "expected")}
+        inputs = {k: v.numpy() for k, v in feed.items()}
+        np.savez(out / files["inputs"], allow_pickle=False, **inputs)
+        np.savez(out / files["expected"], allow_pickle=False, **result)
+        cases.append({**files, "tolerance": check.tolerance(dtype, result)})
+    return cases
 
 
 def _exports(
@@ -92,33 +107,18 @@ def _exports(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Every attention x exporter, checked: the rows that worked and those that did not."""
     axes = {name: axes_of(name, family.axes) for name in family.inputs}
-    arrays = [{k: v.numpy() for k, v in feed.items()} for feed in feeds]
     done, refused = [], []
     for attention in family.attention:
         for exporter in EXPORTERS:
             path = folder / f"{attention}-{exporter.name}.onnx"
             row = {"attention": attention, "exporter": exporter.name, "opset": exporter.opset}
-            try:
-                flat = _flat(family, attention, family.dtype)
-                export(flat, family.outputs, feeds[0], axes, exporter, path)
-            except Exception as error:  # Exporters raise many types; all go into the table.
-                path.unlink(missing_ok=True)
-                refused.append({**row, "error": check.first_line(error)})
-                _LOG.warning("%s %s: %s", path, exporter.name, check.first_line(error))
-                continue
-            said = check.verdicts(path, arrays, expected, family.dtype_name)
-            if "ok" not in said.values():
-                path.unlink()
-                refused.append(
-                    {
-                        **row,
-                        "error": "no runtime agrees with PyTorch: "
-                        + "; ".join(f"{k}: {v}" for k, v in said.items()),
-                    }
-                )
-                continue
-            done.append({"file": f"{family.name}/{path.name}", **row, "checked": said})
-            _LOG.info("%s %d bytes %s", path, path.stat().st_size, said)
+            build = partial(_flat, family, attention, family.dtype)
+            outcome = checked_export(build, feeds, expected, axes, exporter, path)
+            _LOG.info("%s %s", path, outcome)
+            if isinstance(outcome, str):
+                refused.append({**row, "error": outcome})
+            else:
+                done.append({"file": f"{family.name}/{path.name}", **row, "checked": outcome})
     return done, refused
 
 
@@ -128,17 +128,11 @@ def generate(family: Family, out: Path) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     feeds = [_feed(family, case) for case in range(len(CASES))]
     expected = _expected(family, feeds)
-    cases = []
-    for case, (feed, result) in enumerate(zip(feeds, expected, strict=True)):
-        files = {kind: f"{family.name}/case{case}.{kind}.npz" for kind in ("inputs", "expected")}
-        _save(out / files["inputs"], {k: v.numpy() for k, v in feed.items()})
-        _save(out / files["expected"], result)
-        cases.append({**files, "tolerance": check.tolerance(family.dtype_name, result)})
     exports, refused = _exports(family, folder, feeds, expected)
     return {
         "dtype": family.dtype_name,
         "attention_layers": {"self": family.self_attention, "cross": family.cross_attention},
-        "cases": cases,
+        "cases": save_cases(out, family.name, family.dtype_name, feeds, expected),
         "exports": exports,
         "not_exported": refused,
     }

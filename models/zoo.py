@@ -1,0 +1,158 @@
+"""Exports the zoo of small attention modules: python -m models.zoo --out DIR [--only NAME ...]."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models import (
+    tf_style,
+    zoo_biases,
+    zoo_blocks,
+    zoo_crossed,
+    zoo_heads,
+    zoo_library,
+    zoo_lookalikes,
+    zoo_masks,
+    zoo_packed,
+    zoo_positions,
+    zoo_projections,
+    zoo_scores,
+    zoo_traps,
+)
+from models.cases import CASES
+from models.exporters import DISAGREE, EXPORTERS, Exporter, checked_export
+from models.generate import cast, require_agreement, save_cases, update_manifest
+from models.weights import redraw
+from models.zoo_entry import Entry, Traced
+from models.zoo_inputs import INPUTS, make_inputs
+
+Arrays = Mapping[str, np.ndarray]
+
+ENTRIES: tuple[Entry, ...] = (
+    *zoo_projections.ENTRIES,
+    *zoo_packed.ENTRIES,
+    *zoo_scores.ENTRIES,
+    *zoo_masks.ENTRIES,
+    *zoo_heads.ENTRIES,
+    *zoo_crossed.ENTRIES,
+    *zoo_positions.ENTRIES,
+    *zoo_biases.ENTRIES,
+    *zoo_library.ENTRIES,
+    *zoo_blocks.ENTRIES,
+    *zoo_lookalikes.ENTRIES,
+    *zoo_traps.ENTRIES,
+)
+
+_LOG = logging.getLogger("models")
+
+
+def _module(entry: Entry, dtype: torch.dtype) -> Traced:
+    """All modules draw from one seed: equal weights are stored once in the archive."""
+    module = entry.build()
+    redraw(module, "zoo", entry.gain)
+    return Traced(module).to(dtype).eval()
+
+
+def _run(module: Traced, outputs: Sequence[str], inputs: Mapping[str, Tensor]) -> Arrays:
+    with torch.no_grad():
+        results = module(*inputs.values())
+    return {n: t.numpy() for n, t in zip(outputs, results, strict=True)}
+
+
+def _expected(entry: Entry, feeds: Sequence[Mapping[str, Tensor]]) -> list[Arrays]:
+    """PyTorch's outputs. Raises unless exact (float64) arithmetic confirms them."""
+    module, exact = _module(entry, entry.dtype), _module(entry, torch.float64)
+    results = [_run(module, entry.outputs, feed) for feed in feeds]
+    for case, (feed, result) in enumerate(zip(feeds, results, strict=True)):
+        confirmed = _run(exact, entry.outputs, cast(feed, torch.float64))
+        require_agreement(f"{entry.name} case {case}", entry.dtype_name, result, confirmed)
+    return results
+
+
+def _export(
+    entry: Entry,
+    exporter: Exporter,
+    feeds: Sequence[Mapping[str, Tensor]],
+    expected: Sequence[Arrays],
+    path: Path,
+) -> dict[str, Any]:
+    """What `checked_export` makes of the module: with "checked", or else with "error"."""
+    axes = {name: INPUTS[name][0] for name in entry.inputs}
+    write = partial(checked_export, partial(_module, entry, entry.dtype))
+    outcome = write(feeds, expected, axes, exporter, path)
+    if not isinstance(outcome, str):
+        return {"checked": outcome}
+    if outcome.startswith(DISAGREE):
+        # Where extents are baked in, the file is right at case 0, which it was exported with.
+        first = write(feeds[:1], expected[:1], axes, exporter, path)
+        if not isinstance(first, str):
+            return {"only_case": 0, "elsewhere": outcome, "checked": first}
+    return {"error": outcome}
+
+
+def _exports(
+    entry: Entry, out: Path, feeds: Sequence[Mapping[str, Tensor]], expected: Sequence[Arrays]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Every exporter, checked: the rows that worked and those that did not."""
+    done, refused = [], []
+    for exporter in EXPORTERS:
+        file = f"{entry.name}/{exporter.name}.onnx"
+        result = _export(entry, exporter, feeds, expected, out / file)
+        _LOG.info("%s %s", file, result)
+        row = {"attention": "module", "exporter": exporter.name, "opset": exporter.opset, **result}
+        if "error" in row:
+            refused.append(row)
+            continue
+        if entry.expected(exporter.name) != entry.expect:
+            row["expect"] = entry.expected(exporter.name).as_json()
+        done.append({"file": file, **row})
+    return done, refused
+
+
+def generate(entry: Entry, out: Path) -> dict[str, Any]:
+    """Writes the module's files below `out` and returns its manifest entry."""
+    (out / entry.name).mkdir(parents=True, exist_ok=True)
+    feeds = [cast(make_inputs(entry.inputs, case), entry.dtype) for case in range(len(CASES))]
+    expected = _expected(entry, feeds)
+    exports, refused = _exports(entry, out, feeds, expected)
+    own = (entry.expect.attention or 0) - entry.cross
+    return {
+        "dtype": entry.dtype_name,
+        "attention_layers": {"self": own, "cross": entry.cross},
+        "expect": entry.expect.as_json(),
+        "cases": save_cases(out, entry.name, entry.dtype_name, feeds, expected),
+        "exports": exports,
+        "not_exported": refused,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="folder for the modules")
+    order = [*(entry.name for entry in ENTRIES), *tf_style.NAMES]
+    parser.add_argument("--only", nargs="*", choices=order, metavar="NAME", help="what to remake")
+    arguments = parser.parse_args()
+    logging.basicConfig(format="%(message)s")
+    _LOG.setLevel(logging.INFO)
+    torch.set_num_threads(1)
+    # The fused path of nn.TransformerEncoderLayer cannot be exported.
+    torch.backends.mha.set_fastpath_enabled(False)
+    for name in arguments.only or order:
+        made = [entry for entry in ENTRIES if entry.name == name]
+        result = (
+            generate(made[0], arguments.out) if made else tf_style.generate(name, arguments.out)
+        )
+        update_manifest(arguments.out / "manifest.json", {name: result}, order)
+
+
+if __name__ == "__main__":
+    main()
