@@ -1,11 +1,35 @@
 #include "ops/infer_context.h"
 
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "core/elements.h"
 
 namespace attnrun {
 namespace {
+
+// Whether `value` is min(n, limit), n being a number of at least 2.
+bool IsCutTo(const SymInt& value, const SymInt& limit) {
+  const std::string text = value.ToString();
+  absl::string_view rest = text;
+  if (!absl::ConsumePrefix(&rest, "min(") ||
+      !absl::ConsumeSuffix(&rest, absl::StrCat(",", limit.ToString(), ")"))) {
+    return false;
+  }
+  int64_t number = 0;
+  return absl::SimpleAtoi(rest, &number) && number >= 2;
+}
+
+// Whether `value` is max(0, limit + n - n) for a small number n: all but the last n.
+bool IsRestOf(const SymInt& value, const SymInt& limit) {
+  for (const int64_t n : {1, 2, 3, 4}) {
+    if (value == SymInt::Opaque("drop", limit + n, n)) return true;
+  }
+  return false;
+}
 
 SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   if (a == b || b.is_constant(1)) return a;
@@ -13,6 +37,9 @@ SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   // A number other than 1 decides: the other side is either the same or 1.
   if (a.constant().has_value()) return a;
   if (b.constant().has_value()) return b;
+  // Cut shorter than the other side, it would broadcast with it only if it were 1.
+  if (IsCutTo(b, a) || IsRestOf(b, a)) return a;
+  if (IsCutTo(a, b) || IsRestOf(a, b)) return b;
   return SymInt::Opaque("broadcast", a, b);
 }
 
@@ -36,8 +63,8 @@ ValueFacts FactsOf(const Tensor& tensor) {
   ValueFacts facts;
   facts.type = tensor.type();
   facts.dims.emplace(tensor.shape().begin(), tensor.shape().end());
-  if (IsInteger(tensor.type()) && tensor.rank() <= 1 &&
-      tensor.num_elements() <= static_cast<int64_t>(kMaxContents)) {
+  const bool counts = IsInteger(tensor.type()) || tensor.type() == DataType::kBool;
+  if (counts && tensor.rank() <= 1 && tensor.num_elements() <= static_cast<int64_t>(kMaxContents)) {
     const auto elements = ToInts(tensor);
     if (elements.ok()) facts.contents.emplace(elements->begin(), elements->end());
   }

@@ -16,8 +16,8 @@ struct ValueFacts {
   DataType type = DataType::kUndefined;
   // Absent: not even the rank.
   std::optional<std::vector<SymInt>> dims;
-  // The elements of an integer tensor of rank 0 or 1, which is what shapes are made of. Absent
-  // where unknown; single elements may be SymInt::Unknown().
+  // The elements of a tensor of integers or bool (0, 1) of rank 0 or 1: what shapes are made of.
+  // Absent where unknown; single elements may be SymInt::Unknown().
   std::optional<std::vector<SymInt>> contents;
 };
 

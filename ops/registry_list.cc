@@ -6,6 +6,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
 #include "ops/generate/generate.h"
+#include "ops/linear/linear.h"
 #include "ops/matmul/matmul.h"
 #include "ops/movement/movement.h"
 #include "ops/normalization/normalization.h"
@@ -34,6 +35,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterElementwise(*all);
     RegisterGather(*all);
     RegisterGenerate(*all);
+    RegisterLinear(*all);
     RegisterMatMul(*all);
     RegisterMovement(*all);
     RegisterNormalization(*all);

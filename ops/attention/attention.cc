@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/attention/fused_attention.h"
 #include "ops/attention/rotary_embedding.h"
 
 namespace attnrun {
@@ -192,6 +193,7 @@ Attention::Range Attention::OpenKeys(const AttentionShape& shape, std::optional<
 
 void RegisterAttention(OpRegistry& registry) {
   registry.Register({"", "Attention", {23, 24, 25}, {3, 7}, {1, 4}, Make<Attention>});
+  registry.Register({"attnrun", "Attention", {1}, {3, 5}, {1, 2}, Make<FusedAttention>});
   registry.Register({"", "RotaryEmbedding", {23}, {3, 4}, {1, 1}, Make<RotaryEmbedding>});
 }
 

@@ -49,6 +49,7 @@ class Attention final : public Op {
   explicit Attention(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<AttentionShape> Resolve(const OpContext& context) const;
@@ -85,7 +86,7 @@ class Attention final : public Op {
   int64_t right_window_ = -1;
 };
 
-// Attention and RotaryEmbedding.
+// Attention, RotaryEmbedding and attnrun.Attention.
 void RegisterAttention(OpRegistry& registry);
 
 }  // namespace attnrun

@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Tiles that a
-// mask seems to close are put off until the rows' peaks are known; most then prove too small to
-// change a single bit.
+// Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Tiles that
+// bias and mask seem to close are put off until the rows' peaks are known; most then prove too
+// small to change a single bit.
 class BlockAttention {
  public:
   BlockAttention(const AttentionProblem& problem, const AttentionBlock& block, float* scratch)
@@ -30,7 +30,7 @@ class BlockAttention {
         block_(block),
         layout_(problem, block.rows),
         scratch_(scratch),
-        mask_(problem.mask, block, scratch + layout_.mask),
+        mask_(problem, block, scratch + layout_.mask),
         valid_(ValidKeys(problem, block.sample)),
         by_position_(problem.causal || problem.left_window >= 0 || problem.right_window >= 0) {}
 
@@ -79,7 +79,7 @@ class BlockAttention {
   }
 
   // Computes a tile with open keys and returns kDone; so it does if nothing of the tile counts.
-  // Otherwise returns what no number of the mask exceeds.
+  // Otherwise returns what no number of the bias exceeds.
   float ComputeOrPutOff(int64_t first) {
     const IndexRange rows = RowsOf(first);
     if (rows.begin == rows.end) return kDone;
@@ -147,7 +147,8 @@ class BlockAttention {
              kKeyTile, kKeyTile, p_.head_size, false, scores, kKeyTile);
     if (HasRules(first, rows, masked)) {
       for (int64_t row = rows.begin; row < rows.end; ++row) {
-        ApplyRules(RulesOf(row, first, count, masked), scores + (row - rows.begin) * kKeyTile);
+        const ScoreRules rules = RulesOf(p_, block_, mask_, row, first, count, masked);
+        ApplyRules(rules, scores + (row - rows.begin) * kKeyTile);
       }
     }
     float* sums = scratch_ + layout_.sums + rows.begin * layout_.value_stride;
@@ -178,19 +179,6 @@ class BlockAttention {
     const int64_t begin = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).begin;
     const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.begin)).end;
     return begin > first || end < first + kKeyTile;
-  }
-
-  ScoreRules RulesOf(int64_t row, int64_t first, int64_t count, bool masked) const {
-    ScoreRules rules;
-    rules.softcap = p_.softcap;
-    rules.closed_score = p_.closed_score;
-    rules.valid = static_cast<int>(KeysFrom(first));
-    IndexRange open{first, first + rules.valid};
-    if (by_position_) open = OpenKeys(p_, block_.sample, block_.Query(row));
-    rules.begin = static_cast<int>(std::clamp<int64_t>(open.begin - first, 0, kKeyTile));
-    rules.end = static_cast<int>(std::clamp<int64_t>(open.end - first, 0, kKeyTile));
-    if (masked) mask_.Load(row, first, count, rules);
-    return rules;
   }
 
   const float* CopyValues(int64_t first, int64_t count) {

@@ -69,7 +69,7 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   scores = take(rows * kKeyTile);
   keys = take(problem.head_size * kKeyTile);
   values = take(problem.v_strides.channel == 1 ? 0 : kKeyTile * value_stride);
-  mask = take(kKeyTile);
+  mask = take(kMaskScratch);
   peaks = take(rows);
   totals = take(rows * kWidestVector);
   bounds = take((problem.keys + kKeyTile - 1) / kKeyTile);

@@ -13,6 +13,8 @@ namespace attnrun {
 inline constexpr int64_t kKeyTile = 64;
 // Floats of the widest vector: rows of scratch are whole vectors.
 inline constexpr int64_t kWidestVector = 16;
+// Floats that hold a row of the bias and one of the mask for one tile.
+inline constexpr int64_t kMaskScratch = kKeyTile + kKeyTile / 4;
 
 // [begin, end).
 struct IndexRange {
@@ -63,7 +65,7 @@ struct BlockScratch {
   int64_t keys = 0;
   // Values of one tile, if their channels are strided.
   int64_t values = 0;
-  // One row of the mask.
+  // One row of bias and mask.
   int64_t mask = 0;
   // The greatest score of each row so far.
   int64_t peaks = 0;

@@ -156,16 +156,13 @@ class AttentionKernel final : public Kernel {
                               AttentionProblem& problem) {
     if (!context.has_input(kMask)) return absl::OkStatus();
     mask = context.input(kMask);
-    problem.mask.kind = AttentionMask::Kind::kBool;
-    if (mask.type() != DataType::kBool) {
-      ATTNRUN_ASSIGN_OR_RETURN(mask, AsFloat(mask, context.allocator()));
-      problem.mask.kind = AttentionMask::Kind::kFloat;
+    const Shape& strides = shape.mask_strides;
+    if (mask.type() == DataType::kBool) {
+      problem.mask = {mask.data<bool>(), strides[0], strides[1], strides[2], strides[3]};
+      return absl::OkStatus();
     }
-    problem.mask.data = mask.raw();
-    problem.mask.batch = shape.mask_strides[0];
-    problem.mask.head = shape.mask_strides[1];
-    problem.mask.query = shape.mask_strides[2];
-    problem.mask.key = shape.mask_strides[3];
+    ATTNRUN_ASSIGN_OR_RETURN(mask, AsFloat(mask, context.allocator()));
+    problem.bias = {mask.data<float>(), strides[0], strides[1], strides[2], strides[3]};
     return absl::OkStatus();
   }
 

@@ -73,7 +73,7 @@ HWY_INLINE FloatVec RuledScore(const ScoreRules& rules, FloatVec score, size_t i
 }
 
 // Applies the rules to one row of scores.
-HWY_NOINLINE void ApplyRules(const ScoreRules& rules, float* HWY_RESTRICT scores) {
+inline HWY_NOINLINE void ApplyRules(const ScoreRules& rules, float* HWY_RESTRICT scores) {
   const FloatTag d;
   for (size_t i = 0; i < kKeyTile; i += kLanes) {
     hn::StoreU(RuledScore(rules, hn::LoadU(d, scores + i), i), d, scores + i);
@@ -81,7 +81,7 @@ HWY_NOINLINE void ApplyRules(const ScoreRules& rules, float* HWY_RESTRICT scores
 }
 
 // Raises a row's peak and scales what was summed up relative to the old one.
-HWY_NOINLINE void RaisePeak(float peak, const SoftmaxRows& all, size_t row) {
+inline HWY_NOINLINE void RaisePeak(float peak, const SoftmaxRows& all, size_t row) {
   const FloatTag d;
   const float before = all.peaks[row];
   all.peaks[row] = peak;
@@ -98,7 +98,7 @@ HWY_NOINLINE void RaisePeak(float peak, const SoftmaxRows& all, size_t row) {
 
 // Turns the scores of a tile into weights, exp(score - peak), and takes them into the totals. A
 // tile that is closed to a row leaves it as it was.
-HWY_NOINLINE void TakeScores(const SoftmaxRows& all) {
+inline HWY_NOINLINE void TakeScores(const SoftmaxRows& all) {
   const FloatTag d;
   for (size_t row = 0; row < all.rows; ++row) {
     const float* HWY_RESTRICT scores = all.scores + row * kKeyTile;

@@ -6,6 +6,8 @@
 #define ATTNRUN_OPS_ATTENTION_ATTENTION_TILE_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -139,6 +141,12 @@ HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, float* H
 HWY_INLINE void PackTransposed(const float* HWY_RESTRICT x, int64_t stride, int64_t channel_stride,
                                size_t count, size_t size, size_t width, float* HWY_RESTRICT out) {
   size_t done = 0;
+  // Transposed already.
+  for (size_t h = 0; stride == 1 && h < size; ++h) {
+    const float* from = x + static_cast<int64_t>(h) * channel_stride;
+    std::fill(std::copy_n(from, count, out + h * width), out + (h + 1) * width, 0.0F);
+  }
+  if (stride == 1) return;
   for (; channel_stride == 1 && done + kLanes <= count; done += kLanes) {
     const float* rows = x + static_cast<int64_t>(done) * stride;
     size_t h = 0;

@@ -40,6 +40,7 @@ class RotaryEmbedding final : public Op {
         rotary_size_(attributes.Int("rotary_embedding_dim", 0)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<RotaryShape> Resolve(const OpContext& context) const;

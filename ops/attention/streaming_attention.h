@@ -18,25 +18,18 @@ struct HeadStrides {
   int64_t channel = 1;
 };
 
-// What a mask says of sample b, head n, query s and key t is data[b * batch + n * head + s * query
-// + t * key]; strides of 0 broadcast.
-struct AttentionMask {
-  enum class Kind {
-    kNone,
-    // bool: false closes the key to the query.
-    kBool,
-    // float: added to the score.
-    kFloat,
-  };
-  Kind kind = Kind::kNone;
-  const void* data = nullptr;
+// One element for sample b, head n, query s and key t: data[b * batch + n * head + s * query + t *
+// key], where strides of 0 broadcast; or none, if data is null.
+template <typename T>
+struct ScoreOperand {
+  const T* data = nullptr;
   int64_t batch = 0;
   int64_t head = 0;
   int64_t query = 0;
   int64_t key = 0;
 };
 
-// y = softmax(cap(scale * q k^T) + mask) v for every head, on float: q [batch, queries,
+// y = softmax(cap(scale * q k^T) + bias) v for every head, on float: q [batch, queries,
 // query_heads, head_size], k [batch, keys, kv_heads, head_size], v [batch, keys, kv_heads,
 // value_size], y [batch, queries, query_heads, value_size], each with strides of its own. Head n of
 // q attends to head n / (query_heads / kv_heads) of k and v, of which there must be a whole number.
@@ -61,7 +54,9 @@ struct AttentionProblem {
   float scale = 1;
   // cap(x) = softcap * tanh(x / softcap); 0: cap(x) = x.
   float softcap = 0;
-  AttentionMask mask;
+  ScoreOperand<float> bias;
+  // False closes the key to the query.
+  ScoreOperand<bool> mask;
 
   // Query s stands at position p = query_offsets[b] + s among the keys (null: 0 for every sample).
   // Keys after p are closed to it if causal, those outside [p - left_window, p + right_window],
@@ -81,9 +76,9 @@ struct AttentionProblem {
 
 // Computes y. No more than tiles of the scores are ever stored. Tiles of keys that can be shown to
 // contribute exactly 0 are not computed, provided that k and v are finite. The bits of a row of y
-// depend on nothing but its own row of q, mask and offset and on the keys open to it, so neither on
-// threads, nor on the other rows, nor on how far k and v are padded. kResourceExhausted if there is
-// no memory for scratch.
+// depend on nothing but its own row of q, bias, mask and offset and on the keys open to it, so
+// neither on threads, nor on the other rows, nor on how far k and v are padded. kResourceExhausted
+// if there is no memory for scratch.
 absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allocator);
 
 // Multiply-adds that count as useful work, times 2: those of keys that positions leave open.

@@ -48,6 +48,7 @@ class Conv final : public Op {
   explicit Conv(AttributeReader& attributes) : attributes_(ConvAttributes::Read(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -62,6 +63,7 @@ class ConvInteger final : public Op {
       : attributes_(ConvAttributes::Read(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   ConvAttributes attributes_;
@@ -74,6 +76,7 @@ class ConvTranspose final : public Op {
   explicit ConvTranspose(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   // `window.input` and `window.output` change roles: the window slides over y.

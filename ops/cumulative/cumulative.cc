@@ -1,6 +1,10 @@
 #include "ops/cumulative/cumulative.h"
 
+#include "ops/infer_rules.h"
+
 namespace attnrun {
+
+void Cumulative::Infer(InferContext& context) const { InferLikeInput(context); }
 
 void RegisterCumulative(OpRegistry& registry) {
   registry.Register({"", "CumProd", {26}, {2, 2}, {1, 1}, [](AttributeReader& attributes) {

@@ -20,6 +20,7 @@ class Cumulative final : public Op {
         reverse_(attributes.Int("reverse", 0) != 0) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

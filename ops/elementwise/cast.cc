@@ -24,13 +24,27 @@ std::unique_ptr<Op> MakeCastLike(AttributeReader& attributes) {
 
 bool HoldsExtents(DataType type) { return type == DataType::kInt64 || type == DataType::kInt32; }
 
+// An integer or bool as another. Extents are taken to fit 32 bits, as tf2onnx has it.
+SymInt CastElement(const SymInt& x, DataType to) {
+  const std::optional<int64_t> number = x.constant();
+  if (to == DataType::kBool)
+    return number.has_value() ? SymInt(*number != 0 ? 1 : 0) : SymInt::Unknown();
+  if (to == DataType::kInt32 && number.has_value()) return static_cast<int32_t>(*number);
+  return x;
+}
+
 }  // namespace
 
 void Cast::Infer(InferContext& context) const {
   const ValueFacts& x = context.input(0);
   ValueFacts y{to_ != DataType::kUndefined ? to_ : context.input(1).type, x.dims, std::nullopt};
-  // Extents are taken to fit 32 bits, as tf2onnx has it.
-  if (HoldsExtents(x.type) && HoldsExtents(y.type)) y.contents = x.contents;
+  const auto counts = [](DataType type) { return HoldsExtents(type) || type == DataType::kBool; };
+  if (x.contents.has_value() && counts(x.type) && counts(y.type)) {
+    y.contents.emplace();
+    for (const SymInt& element : *x.contents) {
+      y.contents->push_back(x.type == y.type ? element : CastElement(element, y.type));
+    }
+  }
   context.SetOutput(0, std::move(y));
 }
 

@@ -1,10 +1,65 @@
 #include "ops/elementwise/comparison.h"
 
 #include "ops/elementwise/infer.h"
+#include "ops/infer_rules.h"
 
 namespace attnrun {
+namespace {
 
-void Comparison::Infer(InferContext& context) const { InferBroadcast(context, DataType::kBool); }
+// Whether a < b in every run, or in none.
+std::optional<bool> IsLess(const SymInt& a, const SymInt& b) {
+  if (IsNeverNegative(b - a - 1)) return true;
+  if (IsNeverNegative(a - b)) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> Not(std::optional<bool> x) {
+  return x.has_value() ? std::optional<bool>(!*x) : std::nullopt;
+}
+
+std::optional<bool> IsEqual(const SymInt& a, const SymInt& b) {
+  if (a == b) return true;
+  if (IsLess(a, b).value_or(false) || IsLess(b, a).value_or(false)) return false;
+  return std::nullopt;
+}
+
+// f(a, b) on signed integers or bool.
+std::optional<bool> Apply(ComparisonFunction function, const SymInt& a, const SymInt& b) {
+  switch (function) {
+    case ComparisonFunction::kEqual:
+      return IsEqual(a, b);
+    case ComparisonFunction::kLess:
+      return IsLess(a, b);
+    case ComparisonFunction::kLessOrEqual:
+      return Not(IsLess(b, a));
+    case ComparisonFunction::kGreater:
+      return IsLess(b, a);
+    case ComparisonFunction::kGreaterOrEqual:
+      return Not(IsLess(a, b));
+    case ComparisonFunction::kAnd:
+      if (a.is_constant(0) || b.is_constant(0)) return false;
+      return a.is_constant(1) && b.is_constant(1) ? std::optional<bool>(true) : std::nullopt;
+    case ComparisonFunction::kOr:
+      if (a.is_constant(1) || b.is_constant(1)) return true;
+      return a.is_constant(0) && b.is_constant(0) ? std::optional<bool>(false) : std::nullopt;
+    case ComparisonFunction::kXor:
+      return Not(IsEqual(a, b));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void Comparison::Infer(InferContext& context) const {
+  const DataType type = context.input(0).type;
+  if (type != DataType::kInt64 && type != DataType::kInt32 && type != DataType::kBool) {
+    return InferBroadcast(context, DataType::kBool);
+  }
+  InferBroadcast(context, DataType::kBool, [&](absl::Span<const SymInt> elements) {
+    const std::optional<bool> result = Apply(function_, elements[0], elements[1]);
+    return result.has_value() ? SymInt(*result ? 1 : 0) : SymInt::Unknown();
+  });
+}
 
 void RegisterComparison(OpRegistry& registry) {
   struct Entry {

@@ -4,7 +4,13 @@
 
 namespace attnrun {
 
-void Predicate::Infer(InferContext& context) const { InferSameShape(context, DataType::kBool); }
+void Predicate::Infer(InferContext& context) const {
+  if (function_ != PredicateFunction::kNot) return InferSameShape(context, DataType::kBool);
+  InferBroadcast(context, DataType::kBool, [](absl::Span<const SymInt> elements) {
+    const std::optional<int64_t> x = elements[0].constant();
+    return x.has_value() ? SymInt(*x == 0 ? 1 : 0) : SymInt::Unknown();
+  });
+}
 
 void RegisterPredicate(OpRegistry& registry) {
   registry.Register({.domain = "",

@@ -1,6 +1,7 @@
 #include "ops/elementwise/unary.h"
 
 #include "ops/elementwise/infer.h"
+#include "ops/infer_rules.h"
 
 namespace attnrun {
 namespace {
@@ -14,7 +15,15 @@ struct Entry {
 
 }  // namespace
 
-void Unary::Infer(InferContext& context) const { InferSameShape(context, context.input(0).type); }
+void Unary::Infer(InferContext& context) const {
+  const DataType type = context.input(0).type;
+  if (type != DataType::kInt64) return InferSameShape(context, type);
+  InferBroadcast(context, type, [this](absl::Span<const SymInt> elements) {
+    const SymInt& x = elements[0];
+    if (function_ == UnaryFunction::kNeg) return 0 - x;
+    return function_ == UnaryFunction::kAbs && IsNeverNegative(x) ? x : SymInt::Unknown();
+  });
+}
 
 void RegisterUnary(OpRegistry& registry) {
   const Entry entries[] = {

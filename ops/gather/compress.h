@@ -15,6 +15,7 @@ class Compress final : public Op {
   explicit Compress(AttributeReader& attributes) : axis_(attributes.Get<int64_t>("axis")) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   std::optional<int64_t> axis_;

@@ -17,6 +17,7 @@ class GatherElements final : public Op {
   explicit GatherElements(AttributeReader& attributes) : axis_(attributes.Int("axis", 0)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -33,6 +34,7 @@ class ScatterElements final : public Op {
       : axis_(attributes.Int("axis", 0)), reduction_(ReadReduction(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

@@ -15,6 +15,7 @@ class Gather final : public Op {
   explicit Gather(AttributeReader& attributes) : axis_(attributes.Int("axis", 0)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

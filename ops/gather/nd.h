@@ -18,6 +18,7 @@ class GatherND final : public Op {
       : batch_dims_(attributes.version() >= 12 ? attributes.Int("batch_dims", 0) : 0) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -32,6 +33,7 @@ class ScatterND final : public Op {
   explicit ScatterND(AttributeReader& attributes) : reduction_(ReadReduction(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

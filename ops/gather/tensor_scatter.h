@@ -19,6 +19,7 @@ class TensorScatter final : public Op {
         circular_(attributes.OneOf("mode", "linear", {"linear", "circular"}) == "circular") {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

@@ -16,6 +16,7 @@ class Constant final : public Op {
   explicit Constant(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -29,6 +30,7 @@ class ConstantOfShape final : public Op {
   explicit ConstantOfShape(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

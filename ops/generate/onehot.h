@@ -17,6 +17,7 @@ class OneHot final : public Op {
   explicit OneHot(AttributeReader& attributes) : axis_(attributes.Int("axis", -1)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   int64_t axis_;
@@ -30,6 +31,7 @@ class EyeLike final : public Op {
       : type_(attributes.ElementType("dtype", DataType::kUndefined)), k_(attributes.Int("k", 0)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   DataType type_;

@@ -21,6 +21,7 @@ class RandomOp final : public Op {
   RandomOp(AttributeReader& attributes, bool normal, bool like);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   bool normal_;
@@ -41,6 +42,7 @@ class Bernoulli final : public Op {
       : type_(attributes.ElementType("dtype", DataType::kUndefined)), seed_(ReadSeed(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   DataType type_;
@@ -57,6 +59,7 @@ class Multinomial final : public Op {
         seed_(ReadSeed(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   DataType type_;

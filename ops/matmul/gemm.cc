@@ -133,6 +133,7 @@ void MultiplyShare(const GemmProblem& problem, const B& b, Range share, Range pa
       const bool last = block + 1 == blocks;
       product.accumulate = block > 0;
       product.scale = last ? epilogue.scale : 1;
+      product.activation = last ? epilogue.activation : Activation::kNone;
       for (int64_t index = panels.begin; index < panels.end; index += 2) {
         const int64_t column = index * PanelWidth();
         const int64_t columns = std::min(index + 2, panels.end) * PanelWidth() - column;

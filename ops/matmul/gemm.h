@@ -4,13 +4,14 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "ops/matmul/activation.h"
 #include "ops/matmul/matrix.h"
 #include "ops/matmul/packed_matrix.h"
 
 namespace attnrun {
 
 // What happens to a tile of the product while it is in registers or cache:
-// C = scale * A·B + bias + residual_scale * residual.
+// C = activation(scale * A·B + bias) + residual_scale * residual.
 struct Epilogue {
   float scale = 1;
   // [N], or null.
@@ -18,6 +19,7 @@ struct Epilogue {
   // [M, N] (strides of 0 broadcast), or data == null.
   MatrixView residual = {};
   float residual_scale = 1;
+  Activation activation = Activation::kNone;
 };
 
 // C[M,N] = epilogue(A[M,K]·B[K,N]), C's rows `ldc` floats apart. Runs on up to NumThreads()

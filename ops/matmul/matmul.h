@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -31,6 +33,10 @@ struct MatMulShape {
 // kInvalidArgument for a scalar, extents of K that differ and leading axes that do not broadcast.
 absl::StatusOr<MatMulShape> ResolveMatMul(absl::Span<const int64_t> a, absl::Span<const int64_t> b);
 
+// The same for what is known of the shapes; nullopt if a rank is unknown or a scalar's.
+std::optional<std::vector<SymInt>> InferMatMul(const std::optional<std::vector<SymInt>>& a,
+                                               const std::optional<std::vector<SymInt>>& b);
+
 // Steps of the leading axes of a stack [.., R, C] with these strides, when it is broadcast to
 // `batch`: 0 along broadcast axes.
 Shape BatchStrides(absl::Span<const int64_t> batch, absl::Span<const int64_t> stack,
@@ -43,6 +49,7 @@ class MatMul final : public Op {
   explicit MatMul(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
@@ -61,6 +68,7 @@ class GemmOp final : public Op {
   explicit GemmOp(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -94,6 +102,7 @@ class MatMulInteger final : public Op {
   explicit MatMulInteger(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 };
 
 void RegisterMatMul(OpRegistry& registry);

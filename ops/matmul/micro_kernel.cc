@@ -10,6 +10,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
+#include "ops/matmul/activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -99,6 +100,8 @@ HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const float* HWY_
     b += p.ldb;
   }
   tile.Finish(p, c);
+  // The tile is in the first-level cache. Not inlined: there are dozens of tiles.
+  if (p.activation != Activation::kNone) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
 }
 
 using TileFunction = void (*)(const PanelProduct&, const float* HWY_RESTRICT, float* HWY_RESTRICT);

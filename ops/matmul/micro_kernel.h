@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "ops/matmul/activation.h"
+
 namespace attnrun {
 
 // One block of rows of A times one block of K of up to two panels of B. Strides are run-time
@@ -29,13 +31,15 @@ struct PanelProduct {
   bool accumulate;
   // Applied to the sum, after what C held is added: 1 but in the last block of K.
   float scale;
-  // [columns], added last; null but in the last block of K.
+  // [columns], added to that; null but in the last block of K.
   const float* bias;
+  // Applied last; kNone but in the last block of K.
+  Activation activation;
 };
 
-// C = (A·B [+ C]) * scale [+ bias]. Every element of C is a chain of fused multiply-adds in the
-// order of k that starts at zero, whatever the number of rows and columns and the strides: its bits
-// depend only on its own row of A and column of B.
+// C = activation((A·B [+ C]) * scale [+ bias]). Every element of C is a chain of fused
+// multiply-adds in the order of k that starts at zero, whatever the number of rows and columns and
+// the strides: its bits depend only on its own row of A and column of B.
 void MultiplyPanels(const PanelProduct& product);
 
 // Columns of a panel of B that suits this machine's registers.

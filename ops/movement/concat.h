@@ -15,6 +15,7 @@ class Concat final : public Op {
   explicit Concat(AttributeReader& attributes) : axis_(attributes.Required<int64_t>("axis")) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // The shape of the result.

@@ -14,6 +14,7 @@ class DepthToSpace final : public WindowOp<DepthToSpace> {
   explicit DepthToSpace(AttributeReader& attributes);
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  void Infer(InferContext& context) const override;
 
  private:
   int64_t block_;
@@ -27,6 +28,7 @@ class SpaceToDepth final : public WindowOp<SpaceToDepth> {
   explicit SpaceToDepth(AttributeReader& attributes);
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  void Infer(InferContext& context) const override;
 
  private:
   int64_t block_;

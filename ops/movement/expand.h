@@ -12,6 +12,7 @@ class Expand final : public WindowOp<Expand> {
   explicit Expand(AttributeReader& /*attributes*/) {}
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  void Infer(InferContext& context) const override;
 };
 
 // ONNX Tile-6, -13: repeats[i] copies of the data, one after the other, along axis i.
@@ -20,6 +21,7 @@ class Tile final : public WindowOp<Tile> {
   explicit Tile(AttributeReader& /*attributes*/) {}
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  void Infer(InferContext& context) const override;
 };
 
 }  // namespace attnrun

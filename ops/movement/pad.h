@@ -28,6 +28,7 @@ class Pad final : public Op {
   explicit Pad(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<Padding> Resolve(const OpContext& context) const;

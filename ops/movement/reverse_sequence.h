@@ -15,6 +15,7 @@ class ReverseSequence final : public Op {
       : batch_axis_(attributes.Int("batch_axis", 1)), time_axis_(attributes.Int("time_axis", 0)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   int64_t batch_axis_;

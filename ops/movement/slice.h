@@ -16,6 +16,7 @@ class Slice final : public WindowOp<Slice> {
   explicit Slice(AttributeReader& attributes);
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  void Infer(InferContext& context) const override;
 
  private:
   struct Ranges {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "ops/attribute_reader.h"
 #include "ops/movement/window.h"
@@ -18,6 +19,7 @@ class Split final : public Op {
   explicit Split(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // One window on input 0 per output.
@@ -25,6 +27,8 @@ class Split final : public Op {
 
  private:
   absl::StatusOr<Shape> Extents(const OpContext& context, int axis) const;
+  // The pieces of an axis of `extent`; fewer than outputs if no run can succeed.
+  std::vector<SymInt> InferExtents(const InferContext& context, const SymInt& extent) const;
   absl::StatusOr<Shape> EqualExtents(const Tensor& data, int axis, int64_t pieces) const;
 
   int64_t axis_;

@@ -15,6 +15,7 @@ class Transpose final : public WindowOp<Transpose> {
   explicit Transpose(AttributeReader& attributes);
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  void Infer(InferContext& context) const override;
 
  private:
   std::optional<Shape> perm_;

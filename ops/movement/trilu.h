@@ -15,6 +15,7 @@ class Trilu final : public Op {
   explicit Trilu(AttributeReader& attributes) : upper_(attributes.Int("upper", 1) != 0) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

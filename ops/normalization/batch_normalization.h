@@ -24,6 +24,7 @@ class BatchNormalization final : public Op {
   explicit BatchNormalization(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<BatchNormalizationShape> ResolveShape(const OpContext& context) const;

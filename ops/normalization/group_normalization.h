@@ -31,6 +31,7 @@ class GroupNormalization final : public Op {
   GroupNormalization(AttributeReader& attributes, bool instance);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<GroupNormalizationShape> ResolveShape(const OpContext& context) const;

@@ -43,6 +43,7 @@ class LayerNormalization final : public Op {
   LayerNormalization(AttributeReader& attributes, LayerNormalizationSpec spec);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

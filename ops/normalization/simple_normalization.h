@@ -17,6 +17,7 @@ class LpNormalization final : public Op {
       : axis_(attributes.Int("axis", -1)), p_(attributes.Int("p", 2)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   int64_t axis_;
@@ -30,6 +31,7 @@ class MeanVarianceNormalization final : public Op {
       : axes_(attributes.Ints("axes", {0, 2, 3})) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   std::vector<int64_t> axes_;
@@ -46,6 +48,7 @@ class Lrn final : public Op {
         size_(attributes.Required<int64_t>("size")) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   float alpha_;

@@ -41,6 +41,7 @@ class Pool final : public Op {
   Pool(AttributeReader& attributes, Pooling pooling, bool global);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

@@ -42,6 +42,7 @@ class Recurrent final : public Op {
   Recurrent(AttributeReader& attributes, Cell cell);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   void ReadDirection(AttributeReader& attributes);

@@ -2,6 +2,7 @@
 #define ATTNRUN_OPS_REDUCE_REDUCE_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ops/attribute_reader.h"
@@ -49,6 +50,7 @@ class Reduce final : public Op {
   Reduce(AttributeReader& attributes, Reduction reduction);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   Reduction reduction() const { return reduction_; }
@@ -56,6 +58,8 @@ class Reduce final : public Op {
 
  private:
   absl::StatusOr<std::vector<int64_t>> Axes(const OpContext& context) const;
+  // Which of `rank` axes are reduced; nullopt if that differs between runs.
+  std::optional<std::vector<bool>> InferReduced(const InferContext& context, size_t rank) const;
 
   Reduction reduction_;
   std::vector<int64_t> axes_;

@@ -95,12 +95,6 @@ bool HasElements(const OpContext& context, int input) {
   return input >= 0 && context.has_input(input) && context.input(input).num_elements() > 0;
 }
 
-// As ONNX's shape inference computes it, in single precision: 10 * 0.7 is 7 and not 6.
-double WholeExtent(int64_t input, double scale) {
-  if (scale == 1) return static_cast<double>(input);
-  return std::floor(static_cast<float>(input) * static_cast<float>(scale));
-}
-
 // Extents must stay exact as doubles.
 constexpr double kMostExtent = int64_t{1} << 53;
 
@@ -115,6 +109,11 @@ absl::Status SetExtent(double extent, double width, ResizeAxis& axis) {
 }
 
 }  // namespace
+
+double WholeExtent(int64_t input, double scale) {
+  if (scale == 1) return static_cast<double>(input);
+  return std::floor(static_cast<float>(input) * static_cast<float>(scale));
+}
 
 std::unique_ptr<Op> Resize::MakeResize(AttributeReader& attributes) {
   auto op = std::make_unique<Resize>();
@@ -151,12 +150,6 @@ std::unique_ptr<Op> Resize::MakeUpsample(AttributeReader& attributes) {
     op->scales_.assign(scales.begin(), scales.end());
   }
   return op;
-}
-
-void Resize::Infer(InferContext& context) const {
-  ValueFacts facts;
-  facts.type = context.input(0).type;
-  context.SetOutput(0, std::move(facts));
 }
 
 absl::StatusOr<std::vector<double>> Resize::Scales(const OpContext& context) const {

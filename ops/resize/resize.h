@@ -98,6 +98,10 @@ class Resize final : public Op {
   double least_scale_ = 0;
 };
 
+// The extent that a scale makes of one, as ONNX's shape inference computes it, in single precision:
+// 10 * 0.7 is 7 and not 6.
+double WholeExtent(int64_t input, double scale);
+
 // y from x, attributes and axes that agree.
 absl::Status ResizeNearest(const ResizeAttributes& attributes, absl::Span<const ResizeAxis> axes,
                            OpContext& context);

@@ -16,6 +16,7 @@ class ArgOp final : public Op {
   ArgOp(AttributeReader& attributes, bool least);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

@@ -15,6 +15,7 @@ class NonZero final : public Op {
   explicit NonZero(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 

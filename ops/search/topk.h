@@ -17,6 +17,7 @@ class TopK final : public Op {
   explicit TopK(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // k, checked against the axis.

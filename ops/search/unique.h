@@ -18,6 +18,7 @@ class Unique final : public Op {
       : axis_(attributes.Get<int64_t>("axis")), sorted_(attributes.Int("sorted", 1) != 0) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   std::optional<int64_t> axis_;

@@ -15,6 +15,7 @@ class ShapeOp final : public Op {
   explicit ShapeOp(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -28,6 +29,7 @@ class SizeOp final : public Op {
   explicit SizeOp(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 

@@ -17,6 +17,7 @@ class Reshape final : public Op {
       : allow_zero_(attributes.version() >= 14 && attributes.Int("allowzero", 0) != 0) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -30,6 +31,7 @@ class Flatten final : public Op {
   explicit Flatten(AttributeReader& attributes) : axis_(attributes.Int("axis", 1)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

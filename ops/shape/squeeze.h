@@ -2,6 +2,8 @@
 #define ATTNRUN_OPS_SHAPE_SQUEEZE_H_
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "ops/attribute_reader.h"
 #include "ops/op.h"
@@ -19,6 +21,12 @@ class AxesArgument {
   // Precondition: IsGiven(context).
   absl::StatusOr<Shape> Read(const OpContext& context) const;
 
+  bool IsGiven(const InferContext& context) const {
+    return from_input_ ? context.has_input(1) : has_attribute_;
+  }
+  // As given; nullopt where they differ between runs.
+  std::optional<std::vector<int64_t>> Known(const InferContext& context) const;
+
  private:
   bool from_input_;
   bool has_attribute_ = false;
@@ -32,6 +40,7 @@ class Squeeze final : public Op {
   explicit Squeeze(AttributeReader& attributes) : axes_(attributes, /*required=*/false) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -45,6 +54,7 @@ class Unsqueeze final : public Op {
   explicit Unsqueeze(AttributeReader& attributes) : axes_(attributes, /*required=*/true) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

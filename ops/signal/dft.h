@@ -16,6 +16,7 @@ class Dft final : public Op {
   explicit Dft(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   struct Layout;
@@ -35,6 +36,7 @@ class Stft final : public Op {
   explicit Stft(AttributeReader& attributes) : one_sided_(attributes.Int("onesided", 1) != 0) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   bool one_sided_;

@@ -19,6 +19,7 @@ class CosineWindow final : public Op {
         type_(attributes.ElementType("output_datatype", DataType::kFloat)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   std::array<double, 3> coefficients_;
@@ -35,6 +36,7 @@ class MelWeightMatrix final : public Op {
       : type_(attributes.ElementType("output_datatype", DataType::kFloat)) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   DataType type_;

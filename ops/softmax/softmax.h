@@ -37,6 +37,7 @@ class Softmax final : public Op {
   Softmax(AttributeReader& attributes, bool logarithm) : axis_(attributes), logarithm_(logarithm) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -50,6 +51,7 @@ class Hardmax final : public Op {
   explicit Hardmax(AttributeReader& attributes) : axis_(attributes) {}
 
   absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
 
  private:
   SoftmaxAxis axis_;

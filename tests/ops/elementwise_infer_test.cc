@@ -1,53 +1,18 @@
 // What elementwise operators tell of their outputs before a run.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/elements.h"
-#include "ops/registry.h"
-#include "support/op_tester.h"
+#include "support/infer_tester.h"
 
 namespace attnrun::testing {
 namespace {
 
-const SymInt kSeq = SymInt::Symbol("seq");
-
-ValueFacts Facts(DataType type, std::vector<SymInt> dims) { return {type, dims, std::nullopt}; }
-
-// A vector of integers, as shapes are computed on.
-ValueFacts Numbers(std::vector<SymInt> contents) {
-  return {DataType::kInt64, std::vector<SymInt>{static_cast<int64_t>(contents.size())}, contents};
-}
-
-ValueFacts Infer(const std::string& op_type, const std::vector<ValueFacts>& inputs,
-                 AttributeMap attributes = {}) {
-  Graph graph;
-  NodeSpec spec;
-  spec.op_type = op_type;
-  spec.opset = 20;
-  spec.attributes = std::move(attributes);
-  std::vector<const ValueFacts*> facts;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    spec.inputs.push_back(graph.AddInput(absl::StrCat("x", i), Type()).value());
-    facts.push_back(&inputs[i]);
-  }
-  const Node* node = graph.AddNode(std::move(spec), {"y"}).value();
-  const std::unique_ptr<Op> op = OpRegistry::Get().Create(*node).value();
-  const std::vector<const Tensor*> constants(inputs.size(), nullptr);
-  ValueFacts output;
-  InferContext context(facts, constants, absl::MakeSpan(&output, 1));
-  op->Infer(context);
-  return output;
-}
-
 TEST(ElementwiseInferTest, ShapesBroadcast) {
-  const ValueFacts a = Facts(DataType::kFloat, {2, kSeq, 1});
-  const ValueFacts b = Facts(DataType::kFloat, {kSeq, 8});
+  const ValueFacts a = Floats({2, kSeq, 1});
+  const ValueFacts b = Floats({kSeq, 8});
   const std::vector<SymInt> both = {2, kSeq, 8};
   EXPECT_EQ(Infer("Add", {a, b}).dims, both);
   EXPECT_EQ(Infer("Add", {a, b}).type, DataType::kFloat);
   EXPECT_EQ(Infer("Less", {a, b}).type, DataType::kBool);
-  EXPECT_EQ(Infer("Where", {Facts(DataType::kBool, {1}), a, b}).dims, both);
-  EXPECT_EQ(Infer("Where", {Facts(DataType::kBool, {1}), a, b}).type, DataType::kFloat);
+  EXPECT_EQ(Infer("Where", {Facts(DataType::kBool, Dims{1}), a, b}).dims, both);
+  EXPECT_EQ(Infer("Where", {Facts(DataType::kBool, Dims{1}), a, b}).type, DataType::kFloat);
   EXPECT_EQ(Infer("Exp", {a}).dims, a.dims);
   EXPECT_EQ(Infer("Add", {a, ValueFacts()}).dims, std::nullopt);
 }
@@ -69,7 +34,45 @@ TEST(ElementwiseInferTest, ShapeArithmeticIsFollowed) {
   EXPECT_EQ(Infer("Cast", {shape}, to_int32).contents, shape.contents);
   EXPECT_EQ(Infer("Cast", {shape}, to_int32).type, DataType::kInt32);
   // Longer operands have no contents, so none come out.
-  EXPECT_EQ(Infer("Add", {shape, Facts(DataType::kInt64, {2})}).contents, std::nullopt);
+  EXPECT_EQ(Infer("Add", {shape, Facts(DataType::kInt64, Dims{2})}).contents, std::nullopt);
+}
+
+TEST(ElementwiseInferTest, ComparisonsOfExtents) {
+  const ValueFacts shape = Numbers({kBatch, 0, kSeq, -1});
+  const ValueFacts yes_no = {DataType::kBool, Dims{2}, std::vector<SymInt>{1, 0}};
+  const AttributeMap to_int = {{"to", static_cast<int64_t>(DataType::kInt64)}};
+  const AttributeMap to_int32 = {{"to", static_cast<int64_t>(DataType::kInt32)}};
+  const AttributeMap to_bool = {{"to", static_cast<int64_t>(DataType::kBool)}};
+  ExpectRows({
+      // Extents are not negative.
+      {{"Equal", {shape, Numbers({-1})}}, "[4]", "[0,0,0,1]"},
+      {{"Equal", {shape, Numbers({0})}}, "[4]", "[?,1,?,0]"},
+      {{"Equal", {Numbers({kSeq}), Numbers({kSeq})}}, "[1]", "[1]"},
+      {{"Less", {shape, Numbers({kSeq + 1})}}, "[4]", "[?,1,1,1]"},
+      {{"LessOrEqual", {Numbers({kSeq}), Numbers({kPast + kSeq})}}, "[1]", "[1]"},
+      {{"Greater", {shape, Numbers({-1})}}, "[4]", "[1,1,1,0]"},
+      {{"GreaterOrEqual", {Numbers({kSeq}), Numbers({kSeq + 1})}}, "[1]", "[0]"},
+      // A difference of extents may be negative, and so may what is not known.
+      {{"Equal", {Numbers({kSeq - kPast, SymInt::Unknown()}), Numbers({-1})}}, "[2]", "[?,?]"},
+      {{"Not", {yes_no}}, "[2]", "[0,1]"},
+      {{"And", {yes_no, yes_no}}, "[2]", "[1,0]"},
+      {{"Or", {yes_no, yes_no}}, "[2]", "[1,0]"},
+      {{"Xor", {yes_no, yes_no}}, "[2]", "[0,0]"},
+      {{"Cast", {yes_no}, to_int}, "[2]", "[1,0]"},
+      {{"Cast", {shape}, to_bool}, "[4]", "[?,0,?,1]"},
+      // Numbers wrap, extents are taken to fit.
+      {{"Cast", {Numbers({kSeq, (int64_t{1} << 32) + 5})}, to_int32}, "[2]", "[seq,5]"},
+      {{"Neg", {shape}}, "[4]", "[-1*batch,0,-1*seq,1]"},
+      {{"Abs", {shape}}, "[4]", "[batch,0,seq,?]"},
+  });
+}
+
+// TorchScript's Expand: -1 keeps the extent.
+TEST(ElementwiseInferTest, TheShapeOfAnExpandIsFollowed) {
+  const ValueFacts shape = Numbers({kBatch, 1, kSeq, -1});
+  const ValueFacts is_kept = Infer("Equal", {shape, Numbers({-1, -1, -1, -1})});
+  EXPECT_EQ(Text(Infer("Where", {is_kept, Numbers({1, 1, 1, 1}), shape}).contents),
+            "[batch,1,seq,1]");
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class GemmBitsTest : public ::testing::TestWithParam<Extents> {
         bias_(Random(n_, generator_)) {
     epilogue_.bias = bias_.data();
     epilogue_.scale = 0.3F;
+    epilogue_.activation = Activation::kGelu;
   }
   ~GemmBitsTest() override { SetNumThreads(threads_); }
 
@@ -125,6 +126,10 @@ TEST(GemmTest, EpilogueAppliesInOrder) {
   epilogue.residual = {residual.data(), 2, 2, 1, 0};
   epilogue.residual_scale = 0.5;
   EXPECT_EQ(Product(2, 2, a, *packed, epilogue), (std::vector<float>{62, 74, 116, 128}));
+  const std::vector<float> low = {-10, 20};
+  epilogue.bias = low.data();
+  epilogue.activation = Activation::kRelu;
+  EXPECT_EQ(Product(2, 2, a, *packed, epilogue), (std::vector<float>{50, 74, 100, 128}));
 }
 
 TEST(PackedMatrixTest, EqualWeightsShareTheirBytes) {

@@ -35,14 +35,12 @@ double Score(const AttentionProblem& p, int64_t b, int64_t n, int64_t s, int64_t
   }
   score *= p.scale;
   if (p.softcap > 0) score = p.softcap * std::tanh(score / p.softcap);
-  const int64_t at = b * p.mask.batch + n * p.mask.head + s * p.mask.query + t * p.mask.key;
-  if (p.mask.kind == AttentionMask::Kind::kFloat) {
-    // In float, where -FLT_MAX swallows the score.
-    return static_cast<float>(score) + static_cast<const float*>(p.mask.data)[at];
-  }
-  if (p.mask.kind == AttentionMask::Kind::kBool && !static_cast<const bool*>(p.mask.data)[at]) {
-    return p.closed_score;
-  }
+  const auto at = [&](const auto& operand) {
+    return b * operand.batch + n * operand.head + s * operand.query + t * operand.key;
+  };
+  if (p.mask.data != nullptr && !p.mask.data[at(p.mask)]) return p.closed_score;
+  // In float, where -FLT_MAX swallows the score.
+  if (p.bias.data != nullptr) return static_cast<float>(score) + p.bias.data[at(p.bias)];
   return score;
 }
 
@@ -173,7 +171,7 @@ TEST(StreamingAttentionTest, FiniteScoresOfClosedKeys) {
     std::copy(wanted.begin(), wanted.end(), open.get());
     AttentionProblem p = Sizes(70, 200);
     p.closed_score = closed;
-    p.mask = {AttentionMask::Kind::kBool, open.get(), 0, 0, 200, 1};
+    p.mask = {open.get(), 0, 0, 200, 1};
     Check(p, "bsnh", generator);
     p.causal = true;
     Check(p, "bsnh", generator);
@@ -196,12 +194,37 @@ TEST(StreamingAttentionTest, BiasesThatSeemToCloseAreComputedWhereTheyDoNot) {
     // Where all of a row's scores have the bias, their sum is rounded to its last place.
     const double tolerance = closed < -20000 ? 100 * kEpsilon : -4.0 * closed * kEpsilon;
     AttentionProblem p = Sizes(70, 200);
-    p.mask = {AttentionMask::Kind::kFloat, bias.data(), 0, 0, 200, 1};
+    p.bias = {bias.data(), 0, 0, 200, 1};
     Check(p, "bnsh", generator, tolerance);
-    p.mask.key = 0;
+    p.bias.key = 0;
     Check(p, "bnsh", generator, tolerance);
     p.softcap = 2;
     Check(p, "bnsh", generator, tolerance);
+  }
+}
+
+TEST(StreamingAttentionTest, MaskAndBiasTogether) {
+  std::mt19937 generator(Seed());
+  const float lowest = std::numeric_limits<float>::lowest();
+  for (const float closed : {-static_cast<float>(kInf), lowest, -2.0F}) {
+    for (const float low : {-static_cast<float>(kInf), lowest, -1.0F}) {
+      AttentionProblem p = Sizes(70, 200);
+      // Whole tiles closed by one, by the other, by both and by neither.
+      std::unique_ptr<bool[]> open(new bool[4 * 200]);
+      std::vector<float> bias(70 * 200);
+      for (int64_t i = 0; i < 4 * 200; ++i) open[i] = i % 200 < 64 || i % 200 == 150;
+      for (int64_t i = 0; i < 70 * 200; ++i) {
+        bias[i] =
+            i % 200 < 3 || i % 200 > 140 || (i % 200 > 64 && generator() % 5 == 0) ? 0.5F : low;
+      }
+      p.closed_score = closed;
+      p.mask = {open.get(), 0, 200, 0, 1};
+      p.bias = {bias.data(), 0, 0, 200, 1};
+      Check(p, "bsnh", generator);
+      p.causal = true;
+      p.left_window = 90;
+      Check(p, "bnhs", generator);
+    }
   }
 }
 
@@ -218,7 +241,7 @@ TEST(StreamingAttentionTest, ClosedTilesAreNotRead) {
   by_position.causal = true;
   by_position.query_offsets = offset;
   AttentionProblem by_mask = Sizes(3, 200);
-  by_mask.mask = {AttentionMask::Kind::kBool, open.get(), 0, 0, 0, 1};
+  by_mask.mask = {open.get(), 0, 0, 0, 1};
   // Heads innermost but for the channels, so that the keys from kOpen on are the end of the data.
   const Laid q = Lay("sbnh", 2, 3, 4, 20, generator);
   Laid k = Lay("sbnh", 2, 200, 2, 20, generator);

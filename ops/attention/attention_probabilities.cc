@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/attention/attention_probabilities.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "hwy/highway.h"
+#include "ops/attention/attention_mask-inl.h"
+#include "ops/attention/attention_softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Floats of a row of scores in whole tiles.
+inline int64_t WholeTiles(int64_t keys) { return (keys + kKeyTile - 1) / kKeyTile * kKeyTile; }
+
+// Turns q k^T of the one row of `block` into probabilities. `scratch`: WholeTiles(keys) floats and
+// kMaskScratch more.
+void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, float* scratch,
+                     float* row) {
+  const FloatTag d;
+  const auto size = static_cast<size_t>(WholeTiles(p.keys));
+  const BlockMask mask(p, block, scratch + size);
+  std::fill(std::copy_n(row, p.keys, scratch), scratch + size, 0.0F);
+  FloatVec peaks = hn::Set(d, kMinusInfinity);
+  for (int64_t first = 0; first < p.keys; first += kKeyTile) {
+    const int64_t count = std::min(kKeyTile, p.keys - first);
+    ApplyRules(RulesOf(p, block, mask, 0, first, count, true), scratch + first);
+    for (size_t i = 0; i < kKeyTile; i += kLanes) {
+      peaks = hn::Max(peaks, hn::LoadU(d, scratch + first + i));
+    }
+  }
+  const float peak = hn::ReduceMax(d, peaks);
+  const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0.0F : peak);
+  FloatVec totals = hn::Zero(d);
+  for (size_t i = 0; i < size; i += kLanes) {
+    const FloatVec weight = ExpOfNonPositive(d, hn::Sub(hn::LoadU(d, scratch + i), shift));
+    totals = hn::Add(totals, weight);
+    hn::StoreU(weight, d, scratch + i);
+  }
+  const float total = hn::ReduceSum(d, totals);
+  // With a peak of -inf, all weights are 0, but for NaN.
+  if (peak == kMinusInfinity && total == 0) {
+    std::fill_n(row, p.keys, p.closed_row);
+    return;
+  }
+  const float factor = 1.0F / total;
+  for (int64_t t = 0; t < p.keys; ++t) row[t] = scratch[t] * factor;
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/status.h"
+#include "ops/attention/attention_probabilities.h"
+#include "ops/float_rows.h"
+#include "ops/matmul/gemm.h"
+
+namespace attnrun {
+namespace {
+
+HWY_EXPORT(NormalizeScores);
+
+// Index `i` counts heads of q over all samples.
+struct HeadOf {
+  HeadOf(const AttentionProblem& p, int64_t i)
+      : sample(i / p.query_heads),
+        head(i % p.query_heads),
+        kv_head(head / (p.query_heads / p.kv_heads)) {}
+  int64_t sample;
+  int64_t head;
+  int64_t kv_head;
+};
+
+void MultiplyByKeys(const AttentionProblem& p, float* scores) {
+  BatchedGemm(p.batch * p.query_heads, [&](int64_t i) {
+    const HeadOf at(p, i);
+    GemmProblem product;
+    product.a = {p.q + at.sample * p.q_strides.batch + at.head * p.q_strides.head, p.queries,
+                 p.head_size, p.q_strides.sequence, p.q_strides.channel};
+    product.b = {p.k + at.sample * p.k_strides.batch + at.kv_head * p.k_strides.head, p.head_size,
+                 p.keys, p.k_strides.channel, p.k_strides.sequence};
+    product.c = scores + i * p.queries * p.keys;
+    product.ldc = p.keys;
+    product.epilogue.scale = p.scale;
+    return product;
+  });
+}
+
+void MultiplyByValues(const AttentionProblem& p, const float* probabilities) {
+  BatchedGemm(p.batch * p.query_heads, [&](int64_t i) {
+    const HeadOf at(p, i);
+    GemmProblem product;
+    product.a = {probabilities + i * p.queries * p.keys, p.queries, p.keys, p.keys};
+    product.b = {p.v + at.sample * p.v_strides.batch + at.kv_head * p.v_strides.head, p.keys,
+                 p.value_size, p.v_strides.sequence, p.v_strides.channel};
+    product.c = p.y + at.sample * p.y_strides.batch + at.head * p.y_strides.head;
+    product.ldc = p.y_strides.sequence;
+    return product;
+  });
+}
+
+absl::Status NormalizeRows(const AttentionProblem& p, float* scores, Allocator& allocator) {
+  // Scores worth a thread of their own.
+  constexpr int64_t kGrain = 1 << 13;
+  const int64_t rows = p.batch * p.query_heads * p.queries;
+  const int64_t whole_tiles = (p.keys + kKeyTile - 1) / kKeyTile * kKeyTile;
+  auto normalize = [&](int64_t begin, int64_t end, float* scratch) {
+    AttentionBlock block;
+    block.group = p.query_heads / p.kv_heads;
+    block.rows = 1;
+    for (int64_t row = begin; row < end; ++row) {
+      const HeadOf at(p, row / p.queries);
+      block.sample = at.sample;
+      block.kv_head = at.kv_head;
+      block.first_row = row % p.queries * block.group + at.head % block.group;
+      HWY_DYNAMIC_DISPATCH(NormalizeScores)(p, block, scratch, scores + row * p.keys);
+    }
+  };
+  return ParallelForWithScratch(rows, kGrain / p.keys + 1, whole_tiles + kMaskScratch, allocator,
+                                normalize);
+}
+
+}  // namespace
+
+absl::Status AttentionWithProbabilities(const AttentionProblem& p, float* probabilities,
+                                        Allocator& allocator) {
+  const int64_t rows = p.batch * p.query_heads * p.queries;
+  if (rows * p.keys > 0) {
+    MultiplyByKeys(p, probabilities);
+    ATTNRUN_RETURN_IF_ERROR(NormalizeRows(p, probabilities, allocator));
+  }
+  if (rows * p.value_size > 0) MultiplyByValues(p, probabilities);
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun
+#endif  // HWY_ONCE

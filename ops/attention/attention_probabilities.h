@@ -1,0 +1,18 @@
+#ifndef ATTNRUN_OPS_ATTENTION_ATTENTION_PROBABILITIES_H_
+#define ATTNRUN_OPS_ATTENTION_ATTENTION_PROBABILITIES_H_
+
+#include "absl/status/status.h"
+#include "attnrun/tensor.h"
+#include "ops/attention/streaming_attention.h"
+
+namespace attnrun {
+
+// As StreamingAttention, but stores the softmax, too, in `probabilities` [batch, query_heads,
+// queries, keys], dense. A row whose scores are all -inf is closed_row there, as well. The bits of
+// an element do not depend on threads nor on other rows. Precondition: the channels of y are dense.
+absl::Status AttentionWithProbabilities(const AttentionProblem& problem, float* probabilities,
+                                        Allocator& allocator);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ATTENTION_ATTENTION_PROBABILITIES_H_

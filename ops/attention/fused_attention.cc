@@ -1,0 +1,143 @@
+#include "ops/attention/fused_attention.h"
+
+#include <initializer_list>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "core/strided.h"
+
+namespace attnrun {
+namespace {
+
+constexpr const char* kLayoutNames[] = {"q_layout", "k_layout", "v_layout"};
+
+absl::Status CheckTypes(const OpContext& context) {
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i)) continue;
+    const DataType type = context.input(i).type();
+    if (i == FusedAttention::kMask ? type == DataType::kBool : IsFloatingPoint(type)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected floats q, k, v and bias and a bool mask, but input ", i, " is ",
+                     TypeAndShape(context.input(i))));
+  }
+  return absl::OkStatus();
+}
+
+// The extent on which all operands agree that have it; 1 if none has.
+absl::StatusOr<int64_t> Common(absl::string_view what, std::initializer_list<int64_t> extents) {
+  int64_t common = HeadView::kAbsent;
+  for (const int64_t extent : extents) {
+    if (extent == HeadView::kAbsent || extent == common) continue;
+    if (common != HeadView::kAbsent) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("q, k and v do not fit together: ", what, " is ", common, " and ", extent));
+    }
+    common = extent;
+  }
+  return common == HeadView::kAbsent ? 1 : common;
+}
+
+absl::Status ResolveSizes(FusedAttentionShape& shape) {
+  const HeadView& q = shape.q;
+  const HeadView& k = shape.k;
+  const HeadView& v = shape.v;
+  ATTNRUN_ASSIGN_OR_RETURN(shape.batch, Common("b", {q.batch, k.batch, v.batch}));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.queries, Common("s", {q.sequence}));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.keys, Common("s of k and v", {k.sequence, v.sequence}));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.kv_heads, Common("n of k and v", {k.heads, v.heads}));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.head_size, Common("h of q and k", {q.size, k.size}));
+  shape.query_heads = q.heads == HeadView::kAbsent ? shape.kv_heads : q.heads;
+  shape.value_size = v.size;
+  if (shape.kv_heads == 0 || shape.query_heads % shape.kv_heads != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected the heads of q to be a multiple of those of k and v, but they are ",
+                     shape.query_heads, " and ", shape.kv_heads));
+  }
+  // Tensors without elements may have extents whose product is beyond int64.
+  ATTNRUN_RETURN_IF_ERROR(NumElements(shape.ScoresShape()).status());
+  return NumElements({shape.batch, shape.queries, shape.query_heads, shape.value_size}).status();
+}
+
+absl::Status CheckBroadcast(const OpContext& context, int input, absl::string_view name,
+                            const Shape& scores) {
+  if (!context.has_input(input)) return absl::OkStatus();
+  return Annotate(BroadcastStrides(context.input(input).shape(), scores).status(), name);
+}
+
+}  // namespace
+
+HeadLayout FusedAttention::ReadLayout(AttributeReader& attributes, const std::string& name) {
+  const std::string text = attributes.String(name, "b n s h");
+  absl::StatusOr<HeadLayout> layout = HeadLayout::Parse(text);
+  if (layout.ok()) return *std::move(layout);
+  status_.Update(Annotate(layout.status(), name));
+  return {};
+}
+
+FusedAttention::FusedAttention(AttributeReader& attributes)
+    : scale_(attributes.Float("scale", 1)),
+      softcap_(attributes.Float("softcap", 0)),
+      mask_value_(attributes.Float("mask_value", -std::numeric_limits<float>::infinity())),
+      masked_row_is_zero_(attributes.OneOf("masked_row", "nan", {"nan", "zero"}) == "zero"),
+      causal_(attributes.Int("causal", 0)),
+      left_window_(attributes.Int("left_window", -1)),
+      right_window_(attributes.Int("right_window", -1)) {
+  for (int i = 0; i < 3; ++i) layouts_[i] = ReadLayout(attributes, kLayoutNames[i]);
+  if (causal_ < 0 || causal_ > 2 || left_window_ < -1 || right_window_ < -1) {
+    status_.Update(absl::InvalidArgumentError(
+        absl::StrCat("expected causal to be 0, 1 or 2 and windows of at least -1, but found ",
+                     causal_, ", ", left_window_, " and ", right_window_)));
+  }
+}
+
+float FusedAttention::MaskedRow(const FusedAttentionShape& shape) const {
+  // A product with no terms is 0.
+  if (masked_row_is_zero_ || shape.keys == 0) return 0;
+  return std::numeric_limits<float>::quiet_NaN();
+}
+
+absl::StatusOr<HeadView> FusedAttention::ViewOf(const OpContext& context, int input) const {
+  const Tensor& tensor = context.input(input);
+  absl::StatusOr<HeadView> view = tensor.is_dense()
+                                      ? layouts_[input].Resolve(tensor.shape())
+                                      : layouts_[input].Resolve(tensor.shape(), tensor.strides());
+  if (view.ok()) return view;
+  return Annotate(view.status(), kLayoutNames[input]);
+}
+
+absl::StatusOr<FusedAttentionShape> FusedAttention::Resolve(const OpContext& context) const {
+  ATTNRUN_RETURN_IF_ERROR(status_);
+  ATTNRUN_RETURN_IF_ERROR(CheckTypes(context));
+  FusedAttentionShape shape;
+  ATTNRUN_ASSIGN_OR_RETURN(shape.q, ViewOf(context, kQuery));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.k, ViewOf(context, kKey));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.v, ViewOf(context, kValue));
+  ATTNRUN_RETURN_IF_ERROR(ResolveSizes(shape));
+  ATTNRUN_RETURN_IF_ERROR(CheckBroadcast(context, kBias, "bias", shape.ScoresShape()));
+  ATTNRUN_RETURN_IF_ERROR(CheckBroadcast(context, kMask, "mask", shape.ScoresShape()));
+  return shape;
+}
+
+void FusedAttention::Infer(InferContext& context) const {
+  if (!status_.ok()) return;
+  // Of the first of these operands that has the role, else 1; unknown where an operand's rank is.
+  const auto extent = [&](char role, std::initializer_list<int> operands) {
+    for (const int i : operands) {
+      const std::optional<SymInt> found =
+          layouts_[i].Extent(role, context.input(i).dims.value_or(std::vector<SymInt>()));
+      if (found.has_value()) return *found;
+    }
+    return SymInt(1);
+  };
+  const SymInt batch = extent('b', {kQuery, kKey, kValue});
+  const SymInt heads = extent('n', {kQuery, kKey, kValue});
+  const SymInt queries = extent('s', {kQuery});
+  const SymInt keys = extent('s', {kKey, kValue});
+  const DataType type = context.input(kQuery).type;
+  context.SetOutput(
+      0, {type, std::vector<SymInt>{batch, queries, heads * extent('h', {kValue})}, std::nullopt});
+  context.SetOutput(1, {type, std::vector<SymInt>{batch, heads, queries, keys}, std::nullopt});
+}
+
+}  // namespace attnrun

@@ -1,0 +1,102 @@
+#ifndef ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_
+#define ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "attnrun/shape.h"
+#include "ops/attention/head_layout.h"
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// The sizes of one attention and where its operands lie, after checking that they fit together.
+struct FusedAttentionShape {
+  int64_t batch = 1;
+  int64_t query_heads = 1;
+  int64_t kv_heads = 1;
+  int64_t queries = 1;
+  int64_t keys = 1;
+  int64_t head_size = 1;
+  int64_t value_size = 1;
+  HeadView q;
+  HeadView k;
+  HeadView v;
+
+  Shape OutputShape() const { return {batch, queries, query_heads * value_size}; }
+  Shape ScoresShape() const { return {batch, query_heads, queries, keys}; }
+};
+
+// attnrun.Attention-1, made by the optimizer, with inputs (q, k, v, bias?, mask?) and outputs
+// (y, probabilities?):
+//   scores = cap(scale * Q K^T) + bias, cap(x) = softcap * tanh(x / softcap), or x if softcap is 0
+//   scores = mask_value where mask is false or the key's position is closed to the query
+//   probabilities = softmax(scores), y = probabilities V, its heads merged: [B, S, Nq * Hv]
+// Q [B,S,Nq,H], K [B,T,Nkv,H] and V [B,T,Nkv,Hv] lie in q, k and v, floats of any rank, as
+// q_layout, k_layout and v_layout say (see HeadLayout; default "b n s h"). Head n of Q attends to
+// head n / (Nq / Nkv). Where a role is absent from a layout the operand is the same for all of it:
+// b and n are then as in the other operands (n of k and v as in each other), s of k as in v and the
+// reverse; what no operand tells is 1. bias (floats) and mask (bool) broadcast to [B, Nq, S, T].
+// Query s stands at position p = s among the keys, or s + T - S if causal is 2. Keys after p are
+// closed to it if causal is 1 or 2, those outside [p - left_window, p + right_window], where -1 is
+// unbounded, in any case.
+// A row whose scores are all -inf gives NaN, or 0 if masked_row is "zero"; without keys it gives 0.
+// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), masked_row ("nan" or
+// "zero"), causal (0, 1, 2), left_window, right_window (int, -1) and the layouts. Keys and values
+// must be finite, even where they are closed. y and probabilities have the type of q.
+class FusedAttention final : public Op {
+ public:
+  explicit FusedAttention(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // Inputs.
+  static constexpr int kQuery = 0;
+  static constexpr int kKey = 1;
+  static constexpr int kValue = 2;
+  static constexpr int kBias = 3;
+  static constexpr int kMask = 4;
+
+  // kInvalidArgument for attributes out of range and inputs that do not fit together. Inputs may be
+  // strided.
+  absl::StatusOr<FusedAttentionShape> Resolve(const OpContext& context) const;
+
+  // Position of query 0 among the keys.
+  int64_t FirstPosition(const FusedAttentionShape& shape) const {
+    return causal_ == 2 ? shape.keys - shape.queries : 0;
+  }
+  // What a row gives whose scores are all -inf.
+  float MaskedRow(const FusedAttentionShape& shape) const;
+
+  float scale() const { return scale_; }
+  float softcap() const { return softcap_; }
+  float mask_value() const { return mask_value_; }
+  bool causal() const { return causal_ != 0; }
+  int64_t left_window() const { return left_window_; }
+  int64_t right_window() const { return right_window_; }
+
+ private:
+  HeadLayout ReadLayout(AttributeReader& attributes, const std::string& name);
+  absl::StatusOr<HeadView> ViewOf(const OpContext& context, int input) const;
+
+  float scale_;
+  float softcap_;
+  float mask_value_;
+  bool masked_row_is_zero_;
+  int64_t causal_;
+  int64_t left_window_;
+  int64_t right_window_;
+  // What is wrong with the attributes.
+  absl::Status status_;
+  HeadLayout layouts_[3];
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_

@@ -1,0 +1,144 @@
+#include <vector>
+
+#include "core/status.h"
+#include "ops/attention/attention_probabilities.h"
+#include "ops/attention/fused_attention.h"
+#include "ops/attention/streaming_attention.h"
+#include "ops/broadcast_tensor.h"
+#include "ops/float_rows.h"
+#include "ops/matmul/float_operands.h"
+
+namespace attnrun {
+namespace {
+
+bool IsSameView(const Tensor& a, const Tensor& b) {
+  return a.raw() == b.raw() && a.type() == b.type() && a.shape() == b.shape() &&
+         a.strides() == b.strides();
+}
+
+// The inputs, half-precision ones converted to floats: those that are one tensor (packed Q, K and
+// V) once.
+absl::StatusOr<std::vector<Tensor>> FloatInputs(const OpContext& context) {
+  std::vector<Tensor> inputs(FusedAttention::kMask + 1);
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i)) continue;
+    inputs[i] = context.input(i);
+    if (i == FusedAttention::kMask || inputs[i].type() == DataType::kFloat) continue;
+    if (i > 0 && IsSameView(context.input(i), context.input(i - 1))) {
+      inputs[i] = inputs[i - 1];
+      continue;
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, inputs[i].Dense(context.allocator()));
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], ToFloat(dense, context.allocator()));
+  }
+  return inputs;
+}
+
+// Of element (0, 0, 0, 0). A tensor without elements has no address to add to.
+const float* First(const Tensor& tensor, const HeadView& view) {
+  return tensor.num_elements() == 0 ? tensor.data<float>() : tensor.data<float>() + view.offset;
+}
+
+template <typename T>
+absl::Status SetScoreOperand(const Tensor& tensor, const Shape& scores, ScoreOperand<T>& operand) {
+  if (!tensor.defined()) return absl::OkStatus();
+  ATTNRUN_ASSIGN_OR_RETURN(const Shape strides, BroadcastStridesOf(tensor, scores));
+  operand = {tensor.data<T>(), strides[0], strides[1], strides[2], strides[3]};
+  return absl::OkStatus();
+}
+
+class FusedAttentionKernel final : public Kernel {
+ public:
+  explicit FusedAttentionKernel(const FusedAttention& op) : op_(op) {}
+
+  absl::string_view name() const override { return "streaming"; }
+  bool accepts_strided() const override { return true; }
+
+  bool Accepts(const OpContext& context) const override {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      const DataType expected = i == FusedAttention::kMask ? DataType::kBool : DataType::kFloat;
+      if (!context.has_input(i) || context.input(i).type() == expected) continue;
+      if (i == FusedAttention::kMask || !IsFloatOrHalf(context.input(i).type())) return false;
+    }
+    return true;
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    Allocator& allocator = context.allocator();
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, FloatInputs(context));
+    const OpContext floats(inputs, {}, allocator);
+    ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
+    AttentionProblem problem = ProblemOf(shape);
+    problem.q = First(inputs[FusedAttention::kQuery], shape.q);
+    problem.k = First(inputs[FusedAttention::kKey], shape.k);
+    problem.v = First(inputs[FusedAttention::kValue], shape.v);
+    const Shape scores = shape.ScoresShape();
+    ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kBias], scores, problem.bias));
+    ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kMask], scores, problem.mask));
+    const std::vector<int64_t> offsets(shape.batch, op_.FirstPosition(shape));
+    problem.query_offsets = offsets.data();
+
+    const DataType type = context.input(FusedAttention::kQuery).type();
+    ATTNRUN_ASSIGN_OR_RETURN(FloatOutput y,
+                             FloatOutput::Allocate(context, 0, type, shape.OutputShape()));
+    problem.y = y.data();
+    if (context.wants_output(1)) {
+      ATTNRUN_ASSIGN_OR_RETURN(FloatOutput probabilities,
+                               FloatOutput::Allocate(context, 1, type, scores));
+      ATTNRUN_RETURN_IF_ERROR(AttentionWithProbabilities(problem, probabilities.data(), allocator));
+      probabilities.Store();
+    } else {
+      ATTNRUN_RETURN_IF_ERROR(StreamingAttention(problem, allocator));
+    }
+    y.Store();
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    const absl::StatusOr<FusedAttentionShape> shape = op_.Resolve(context);
+    if (!shape.ok()) return 0;
+    AttentionProblem problem = ProblemOf(*shape);
+    const std::vector<int64_t> offsets(shape->batch, op_.FirstPosition(*shape));
+    problem.query_offsets = offsets.data();
+    return AttentionFlops(problem);
+  }
+
+ private:
+  // All but the data and what depends on it.
+  AttentionProblem ProblemOf(const FusedAttentionShape& shape) const {
+    AttentionProblem problem;
+    problem.batch = shape.batch;
+    problem.query_heads = shape.query_heads;
+    problem.kv_heads = shape.kv_heads;
+    problem.queries = shape.queries;
+    problem.keys = shape.keys;
+    problem.head_size = shape.head_size;
+    problem.value_size = shape.value_size;
+    problem.q_strides = shape.q.strides;
+    problem.k_strides = shape.k.strides;
+    problem.v_strides = shape.v.strides;
+    const int64_t width = shape.query_heads * shape.value_size;
+    problem.y_strides = {
+        .batch = shape.queries * width, .sequence = width, .head = shape.value_size};
+    problem.scale = op_.scale();
+    problem.softcap = op_.softcap();
+    problem.causal = op_.causal();
+    problem.left_window = op_.left_window();
+    problem.right_window = op_.right_window();
+    problem.closed_score = op_.mask_value();
+    problem.closed_row = op_.MaskedRow(shape);
+    return problem;
+  }
+
+  const FusedAttention op_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> FusedAttention::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  ATTNRUN_RETURN_IF_ERROR(status_);
+  return std::make_unique<FusedAttentionKernel>(*this);
+}
+
+}  // namespace attnrun

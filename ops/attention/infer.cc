@@ -1,0 +1,62 @@
+// What attention tells of its outputs.
+#include <utility>
+
+#include "ops/attention/attention.h"
+#include "ops/attention/rotary_embedding.h"
+#include "ops/infer_rules.h"
+
+namespace attnrun {
+namespace {
+
+constexpr int kPastKey = 4;
+constexpr int kPastValue = 5;
+
+// Extents [batch, heads, sequence, size] of Q, K or V, whatever its layout; all unknown where the
+// shape is.
+Dims SplitHeads(const std::optional<Dims>& dims, int64_t heads) {
+  if (!dims.has_value()) return UnknownDims(4);
+  if (dims->size() == 4) return *dims;
+  if (dims->size() != 3 || heads < 1) return UnknownDims(4);
+  return {(*dims)[0], heads, (*dims)[1], Quotient((*dims)[2], heads)};
+}
+
+// Makes what all of Q, K, V and the past share known of K and V, and adds the past to their
+// sequence.
+void Append(const InferContext& context, int past_input, Dims& dims) {
+  if (!context.has_input(past_input)) return;
+  const Dims past = context.input(past_input).dims.value_or(UnknownDims(4));
+  if (past.size() != 4) return;
+  for (const int axis : {0, 1, 3}) dims[axis] = Same(dims[axis], past[axis]);
+  dims[2] = past[2] + dims[2];
+}
+
+}  // namespace
+
+void Attention::Infer(InferContext& context) const {
+  const std::optional<Dims>& q_dims = context.input(0).dims;
+  const DataType type = context.input(0).type;
+  const DataType value_type = context.input(2).type;
+  Dims q = SplitHeads(q_dims, query_heads_);
+  Dims k = SplitHeads(context.input(1).dims, kv_heads_);
+  Dims v = SplitHeads(context.input(2).dims, kv_heads_);
+  for (const Dims& other : {k, v}) q[0] = Same(q[0], other[0]);
+  // K and V are of one length before the past, of one length too, is added to both.
+  k[2] = Same(k[2], v[2]);
+  v[2] = k[2];
+  k[1] = Same(k[1], v[1]);
+  k[3] = Same(k[3], q[3]);
+  Append(context, kPastKey, k);
+  Append(context, kPastValue, v);
+  const Dims present_value = {q[0], k[1], k[2], v[3]};
+  std::optional<Dims> y;
+  if (q_dims.has_value() && q_dims->size() == 3) y = Dims{q[0], q[2], q[1] * v[3]};
+  if (q_dims.has_value() && q_dims->size() == 4) y = Dims{q[0], q[1], q[2], v[3]};
+  context.SetOutput(0, {type, std::move(y), std::nullopt});
+  context.SetOutput(1, {type, Dims{q[0], k[1], k[2], k[3]}, std::nullopt});
+  context.SetOutput(2, {value_type, present_value, std::nullopt});
+  context.SetOutput(3, {type, Dims{q[0], q[1], q[2], k[2]}, std::nullopt});
+}
+
+void RotaryEmbedding::Infer(InferContext& context) const { InferLikeInput(context); }
+
+}  // namespace attnrun

@@ -1,0 +1,124 @@
+// What convolutions tell of their output.
+#include "ops/conv/infer.h"
+
+#include <utility>
+
+#include "ops/conv/conv.h"
+
+namespace attnrun {
+namespace {
+
+// Strides, dilations and pads, one per spatial axis (of pads, two).
+struct Steps {
+  Shape strides;
+  Shape dilations;
+  Shape pads;
+};
+
+std::optional<Steps> ReadSteps(const WindowAttributes& attributes, size_t axes) {
+  absl::StatusOr<Shape> strides = WindowValues("strides", attributes.strides, axes, 1, 1);
+  absl::StatusOr<Shape> dilations = WindowValues("dilations", attributes.dilations, axes, 1, 1);
+  absl::StatusOr<Shape> pads = WindowValues("pads", attributes.pads, 2 * axes, 0, 0);
+  if (!strides.ok() || !dilations.ok() || !pads.ok()) return std::nullopt;
+  return Steps{*std::move(strides), *std::move(dilations), *std::move(pads)};
+}
+
+bool IsSame(const WindowAttributes& attributes) {
+  return attributes.auto_pad == "SAME_UPPER" || attributes.auto_pad == "SAME_LOWER";
+}
+
+// The number of windows along one axis, from the extents of the input, of both pads and of the
+// dilated kernel.
+SymInt CountWindows(const SymInt& input, int64_t before, int64_t after, const SymInt& reach,
+                    int64_t stride, bool ceil_mode) {
+  const SymInt room = input + (before + after) - reach;
+  if (!ceil_mode) {
+    // The room is not negative in a run that succeeds, so whole strides may be taken out, which is
+    // how exporters write such extents.
+    const int64_t whole = ConstantTerm(room) % stride == 0 ? ConstantTerm(room) / stride : 0;
+    return Quotient(room - SymInt(whole * stride), stride) + SymInt(whole + 1);
+  }
+  if (!room.constant().has_value() || !input.constant().has_value()) return SymInt::Unknown();
+  const int64_t count = (*room.constant() + stride - 1) / stride + 1;
+  // Windows that would start in the padding at the end are left out.
+  return (count - 1) * stride >= *input.constant() + before ? count - 1 : count;
+}
+
+// [N, channels, spatial...]
+Dims Joined(const SymInt& batch, SymInt channels, const Dims& spatial) {
+  Dims dims = {batch, std::move(channels)};
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  return dims;
+}
+
+// What Conv makes of inputs 0 and 1; nullopt where no rank is known.
+std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferContext& context) {
+  const std::optional<Dims>& x = context.input(0).dims;
+  const std::optional<Dims>& w = context.input(1).dims;
+  if (!x.has_value() && !w.has_value()) return std::nullopt;
+  const size_t rank = x.has_value() ? x->size() : w->size();
+  if (rank < 3 || (w.has_value() && w->size() != rank)) return std::nullopt;
+  const Dims input = x.value_or(UnknownDims(rank));
+  const Dims weight = w.value_or(UnknownDims(rank));
+  Dims kernel(weight.begin() + 2, weight.end());
+  const std::vector<int64_t>& given = attributes.window.kernel_shape;
+  if (given.size() == kernel.size()) kernel.assign(given.begin(), given.end());
+  return Joined(input[0], weight[0], InferWindow(attributes.window, input, kernel));
+}
+
+}  // namespace
+
+Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Dims& kernel) {
+  const size_t axes = input.size() - 2;
+  Dims result = UnknownDims(axes);
+  const std::optional<Steps> steps = ReadSteps(attributes, axes);
+  if (!steps.has_value() || kernel.size() != axes) return result;
+  const bool padded = attributes.auto_pad == "NOTSET";
+  for (size_t i = 0; i < axes; ++i) {
+    const int64_t stride = steps->strides[i];
+    if (IsSame(attributes)) {
+      result[i] = Quotient(input[2 + i] + (stride - 1), stride);
+      continue;
+    }
+    const SymInt reach = (kernel[i] - 1) * steps->dilations[i] + 1;
+    result[i] =
+        CountWindows(input[2 + i], padded ? steps->pads[i] : 0, padded ? steps->pads[axes + i] : 0,
+                     reach, stride, padded && attributes.ceil_mode);
+  }
+  return result;
+}
+
+void Conv::Infer(InferContext& context) const {
+  SetDims(context, 0, InferConv(attributes_, context));
+}
+
+void ConvInteger::Infer(InferContext& context) const {
+  context.SetOutput(0, {DataType::kInt32, InferConv(attributes_, context), std::nullopt});
+}
+
+void ConvTranspose::Infer(InferContext& context) const {
+  const std::optional<Dims>& x = context.input(0).dims;
+  const std::optional<Dims>& w = context.input(1).dims;
+  SetDims(context, 0, std::nullopt);
+  if (!x.has_value() || !w.has_value() || x->size() < 3 || w->size() != x->size()) return;
+  const size_t axes = x->size() - 2;
+  const WindowAttributes& window = attributes_.window;
+  const std::optional<Steps> steps = ReadSteps(window, axes);
+  const absl::StatusOr<Shape> padding = WindowValues("output_padding", output_padding_, axes, 0, 0);
+  if (!steps.has_value() || !padding.ok()) return;
+  const bool padded = window.auto_pad != "VALID";
+  Dims spatial;
+  for (size_t i = 0; i < axes; ++i) {
+    const SymInt& extent = (*x)[2 + i];
+    const int64_t stride = steps->strides[i];
+    const int64_t pads = padded ? steps->pads[i] + steps->pads[axes + i] : 0;
+    const SymInt reach = ((*w)[2 + i] - 1) * steps->dilations[i] + 1;
+    SymInt out = (extent - 1) * stride + (*padding)[i] + reach - pads;
+    if (IsSame(window)) out = extent * stride;
+    if (output_shape_.size() == axes) out = output_shape_[i];
+    spatial.push_back(std::move(out));
+  }
+  SetDims(context, 0, Joined((*x)[0], (*w)[1] * attributes_.group, spatial));
+}
+
+}  // namespace attnrun

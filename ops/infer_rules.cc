@@ -1,0 +1,88 @@
+#include "ops/infer_rules.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+
+namespace attnrun {
+
+std::optional<std::vector<int64_t>> KnownInts(const InferContext& context, int i) {
+  if (!context.has_input(i) || !context.input(i).contents.has_value()) return std::nullopt;
+  std::vector<int64_t> values;
+  for (const SymInt& element : *context.input(i).contents) {
+    if (!element.constant().has_value()) return std::nullopt;
+    values.push_back(*element.constant());
+  }
+  return values;
+}
+
+std::optional<SymInt> OnlyElement(const InferContext& context, int i) {
+  if (!context.has_input(i)) return std::nullopt;
+  const std::optional<std::vector<SymInt>>& contents = context.input(i).contents;
+  if (!contents.has_value() || contents->size() != 1) return std::nullopt;
+  return contents->front();
+}
+
+std::optional<size_t> KnownLength(const InferContext& context, int i) {
+  if (!context.has_input(i)) return std::nullopt;
+  const ValueFacts& facts = context.input(i);
+  if (facts.contents.has_value()) return facts.contents->size();
+  if (!facts.dims.has_value() || facts.dims->size() > 1) return std::nullopt;
+  const std::optional<int64_t> length = Product(*facts.dims).constant();
+  if (!length.has_value() || *length > static_cast<int64_t>(kMaxContents)) return std::nullopt;
+  return static_cast<size_t>(*length);
+}
+
+std::optional<size_t> KnownAxis(int64_t axis, size_t rank) {
+  const auto count = static_cast<int64_t>(rank);
+  if (axis < -count || axis >= count) return std::nullopt;
+  return static_cast<size_t>(axis < 0 ? axis + count : axis);
+}
+
+Dims UnknownDims(size_t rank) {
+  Dims dims;
+  for (size_t i = 0; i < rank; ++i) dims.push_back(SymInt::Unknown());
+  return dims;
+}
+
+SymInt Same(const SymInt& a, const SymInt& b) { return b.constant().has_value() ? b : a; }
+
+int64_t ConstantTerm(const SymInt& value) {
+  // Sums begin with their number.
+  const std::string text = value.ToString();
+  int64_t number = 0;
+  return absl::SimpleAtoi(text.substr(0, text.find('+')), &number) ? number : 0;
+}
+
+SymInt Quotient(const SymInt& a, const SymInt& b) {
+  const std::optional<int64_t> x = a.constant();
+  const std::optional<int64_t> y = b.constant();
+  if (y == 0 || (y == -1 && x == std::numeric_limits<int64_t>::min())) return SymInt::Unknown();
+  if (x.has_value() && y.has_value()) return *x / *y;
+  const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
+  return exact.has_value() ? *exact : SymInt::Opaque("div", a, b);
+}
+
+// Symbols stand for extents, but for those of SymInt::Unknown, which are written with a '?'. What
+// operators compute of numbers that are not negative (SymInt::Opaque) is not negative either. So
+// without a minus sign there is nothing that could make the value negative.
+bool IsNeverNegative(const SymInt& value) {
+  return value.ToString().find_first_of("-?") == std::string::npos;
+}
+
+ValueFacts VectorOf(DataType type, std::vector<SymInt> contents) {
+  ValueFacts facts{type, Dims{static_cast<int64_t>(contents.size())}, std::nullopt};
+  if (contents.size() <= kMaxContents) facts.contents = std::move(contents);
+  return facts;
+}
+
+void SetDims(InferContext& context, int i, std::optional<Dims> dims) {
+  context.SetOutput(i, {context.input(0).type, std::move(dims), std::nullopt});
+}
+
+void InferLikeInput(InferContext& context) { SetDims(context, 0, context.input(0).dims); }
+
+}  // namespace attnrun

@@ -1,0 +1,146 @@
+#include <optional>
+
+#include "core/status.h"
+#include "ops/broadcast_tensor.h"
+#include "ops/float_rows.h"
+#include "ops/linear/linear.h"
+#include "ops/matmul/float_operands.h"
+#include "ops/matmul/gemm.h"
+
+namespace attnrun {
+namespace {
+
+// The step between the rows of a tensor whose axes but the last have these extents and strides;
+// nullopt if there is no single one.
+std::optional<int64_t> RowStride(absl::Span<const int64_t> extents,
+                                 absl::Span<const int64_t> strides) {
+  int64_t stride = 0;
+  int64_t rows = 1;
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    if (extents[axis] == 1) continue;
+    if (rows == 1) stride = strides[axis];
+    if (strides[axis] != stride * rows) return std::nullopt;
+    rows *= extents[axis];
+  }
+  return stride;
+}
+
+// A tensor [..., columns] of floats as a matrix: where its elements lie if they are one, else a
+// dense copy, which `tensor` then is.
+absl::StatusOr<MatrixView> RowsOf(Tensor& tensor, int64_t rows, int64_t columns,
+                                  Allocator& allocator) {
+  const Shape& strides = tensor.strides();
+  if (tensor.type() == DataType::kFloat && !tensor.is_dense()) {
+    const auto leading = absl::MakeSpan(tensor.shape()).first(tensor.rank() - 1);
+    const std::optional<int64_t> step = RowStride(leading, strides);
+    if (step.has_value()) {
+      return MatrixView{tensor.data<float>(), rows, columns, *step, strides.back()};
+    }
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(tensor, tensor.Dense(allocator));
+  ATTNRUN_ASSIGN_OR_RETURN(tensor, ToFloat(tensor, allocator));
+  return MatrixView{tensor.data<float>(), rows, columns, columns};
+}
+
+// As RowsOf, for a tensor that broadcasts to `output`.
+absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape,
+                                        Allocator& allocator) {
+  if (tensor.type() != DataType::kFloat) {
+    ATTNRUN_ASSIGN_OR_RETURN(tensor, tensor.Dense(allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(tensor, ToFloat(tensor, allocator));
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const Shape strides, BroadcastStridesOf(tensor, shape.output));
+  const auto leading = absl::MakeSpan(shape.output).first(shape.output.size() - 1);
+  const std::optional<int64_t> step = RowStride(leading, strides);
+  if (!step.has_value()) {
+    // Repeated in a way no row stride tells, such as over the batch: written out.
+    const Tensor view = tensor.View(shape.output, strides, 0);
+    ATTNRUN_ASSIGN_OR_RETURN(tensor, view.Dense(allocator));
+    return MatrixView{tensor.data<float>(), shape.m, shape.n, shape.n};
+  }
+  return MatrixView{tensor.data<float>(), shape.m, shape.n, *step, strides.back()};
+}
+
+absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense(allocator));
+  return ToFloat(dense, allocator);
+}
+
+class LinearKernel final : public Kernel {
+ public:
+  // `weight`: W if it is constant, else null.
+  LinearKernel(const Linear& op, std::shared_ptr<const PackedMatrix> weight)
+      : op_(op), weight_(std::move(weight)) {}
+
+  absl::string_view name() const override { return weight_ == nullptr ? "gemm" : "gemm packed"; }
+  bool accepts_strided() const override { return true; }
+
+  bool Accepts(const OpContext& context) const override {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      if (context.has_input(i) && !IsFloatOrHalf(context.input(i).type())) return false;
+    }
+    return true;
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    Allocator& allocator = context.allocator();
+    ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape, op_.Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        FloatOutput y,
+        FloatOutput::Allocate(context, 0, context.input(Linear::kX).type(), shape.output));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    Tensor x = context.input(Linear::kX);
+    ATTNRUN_ASSIGN_OR_RETURN(const MatrixView rows, RowsOf(x, shape.m, shape.k, allocator));
+    Epilogue epilogue;
+    epilogue.activation = op_.activation();
+    Tensor bias;
+    if (context.has_input(Linear::kBias)) {
+      ATTNRUN_ASSIGN_OR_RETURN(bias, DenseFloats(context.input(Linear::kBias), allocator));
+      epilogue.bias = bias.data<float>();
+    }
+    Tensor residual;
+    if (context.has_input(Linear::kResidual)) {
+      residual = context.input(Linear::kResidual);
+      ATTNRUN_ASSIGN_OR_RETURN(epilogue.residual, ResidualRows(residual, shape, allocator));
+    }
+    if (weight_ != nullptr) {
+      Gemm(rows, *weight_, y.data(), shape.n, epilogue);
+    } else {
+      ATTNRUN_ASSIGN_OR_RETURN(const Tensor weight,
+                               DenseFloats(context.input(Linear::kWeight), allocator));
+      const GemmProblem problem = {rows, WeightView(op_, weight), y.data(), shape.n, epilogue};
+      BatchedGemm(1, [&](int64_t) { return problem; });
+    }
+    y.Store();
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    const absl::StatusOr<LinearShape> shape = op_.Resolve(context);
+    return shape.ok() ? 2 * shape->m * shape->k * shape->n : 0;
+  }
+
+  // W [K, N] in a dense matrix of floats.
+  static MatrixView WeightView(const Linear& op, const Tensor& floats) {
+    const MatrixView view = {floats.data<float>(), floats.dim(0), floats.dim(1), floats.dim(1)};
+    return op.transpose_weight() ? view.Transposed() : view;
+  }
+
+ private:
+  const Linear op_;
+  const std::shared_ptr<const PackedMatrix> weight_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(ConstantInputs constants) const {
+  std::shared_ptr<const PackedMatrix> packed;
+  const Tensor& weight = constants[kWeight];
+  if (weight.defined() && IsFloatOrHalf(weight.type()) && weight.rank() == 2) {
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, DenseFloats(weight, Allocator::Heap()));
+    ATTNRUN_ASSIGN_OR_RETURN(packed, PackedMatrix::Pack(LinearKernel::WeightView(*this, floats)));
+  }
+  return std::make_unique<LinearKernel>(*this, std::move(packed));
+}
+
+}  // namespace attnrun

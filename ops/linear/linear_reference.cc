@@ -1,0 +1,79 @@
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "core/elements.h"
+#include "core/status.h"
+#include "core/strided.h"
+#include "ops/linear/linear.h"
+
+namespace attnrun {
+namespace {
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+double Activate(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      // NaN stays NaN.
+      return x < 0 ? 0 : x;
+    case Activation::kGelu:
+      return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case Activation::kGeluTanh:
+      return 0.5 * x *
+             (1 + std::tanh(std::sqrt(2 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x)));
+    case Activation::kQuickGelu:
+      return x * Sigmoid(1.702 * x);
+    case Activation::kSilu:
+      return x * Sigmoid(x);
+    case Activation::kTanh:
+      return std::tanh(x);
+    case Activation::kSigmoid:
+      return Sigmoid(x);
+  }
+  return x;
+}
+
+// Optional inputs: no elements if left out.
+absl::StatusOr<std::vector<double>> Read(const OpContext& context, int input) {
+  if (!context.has_input(input)) return std::vector<double>();
+  return ToDoubles(context.input(input));
+}
+
+}  // namespace
+
+absl::Status Linear::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape, Resolve(context));
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor sums,
+                           Tensor::Allocate(DataType::kDouble, shape.output, context.allocator()));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> x, Read(context, kX));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> weight, Read(context, kWeight));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, Read(context, kBias));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> residual, Read(context, kResidual));
+  auto* const y = sums.mutable_data<double>();
+  for (int64_t i = 0; i < sums.num_elements(); ++i) {
+    const int64_t row = i / shape.n;
+    const int64_t column = i % shape.n;
+    double sum = bias.empty() ? 0 : bias[column];
+    for (int64_t k = 0; k < shape.k; ++k) {
+      sum += x[row * shape.k + k] *
+             weight[transpose_weight_ ? column * shape.k + k : k * shape.n + column];
+    }
+    y[i] = Activate(activation_, sum);
+  }
+  if (context.has_input(kResidual)) {
+    ATTNRUN_ASSIGN_OR_RETURN(const Shape strides,
+                             BroadcastStrides(context.input(kResidual).shape(), shape.output));
+    auto* out = y;
+    ForEachOffset(shape.output, strides, [&](int64_t offset) { *out++ += residual[offset]; });
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(
+      Tensor result, FromDoubles(context.input(kX).type(), shape.output,
+                                 absl::MakeSpan(y, sums.num_elements()), context.allocator()));
+  context.SetOutput(0, std::move(result));
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun

@@ -1,0 +1,78 @@
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_MATMUL_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_MATMUL_ACTIVATION_INL_H_
+#undef ATTNRUN_OPS_MATMUL_ACTIVATION_INL_H_
+#else
+#define ATTNRUN_OPS_MATMUL_ACTIVATION_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "ops/elementwise/vector_math-inl.h"
+#include "ops/matmul/activation.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A tile in memory: rows of `columns` floats, `stride` apart.
+struct TileView {
+  float* data;
+  int64_t stride;
+  int64_t rows;
+  int64_t columns;
+};
+
+// Two vectors at a time, since a function is one long chain of dependent instructions.
+template <typename Function>
+HWY_INLINE void MapTile(const TileView& tile, Function f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    float* at = tile.data + row * tile.stride;
+    int64_t left = tile.columns;
+    for (; left >= 2 * lanes; left -= 2 * lanes, at += 2 * lanes) {
+      const auto a = f(d, hn::LoadU(d, at));
+      const auto b = f(d, hn::LoadU(d, at + lanes));
+      hn::StoreU(a, d, at);
+      hn::StoreU(b, d, at + lanes);
+    }
+    for (; left > 0; left -= lanes, at += lanes) {
+      const auto keep = hn::FirstN(d, static_cast<size_t>(left));
+      hn::BlendedStore(f(d, hn::MaskedLoad(keep, d, at)), keep, d, at);
+    }
+  }
+}
+
+// Each element of the tile becomes the activation of it. Its bits do not depend on where it lies.
+HWY_NOINLINE void ActivateTile(Activation activation, const TileView& tile) {
+  switch (activation) {
+    case Activation::kNone:
+      return;
+    case Activation::kRelu:
+      // NaN stays NaN.
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR {
+        return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
+      });
+    case Activation::kGelu:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); });
+    case Activation::kGeluTanh:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); });
+    case Activation::kQuickGelu:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR {
+        return TimesSigmoid(d, x, hn::Mul(hn::Set(d, 1.702F), x));
+      });
+    case Activation::kSilu:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return TimesSigmoid(d, x, x); });
+    case Activation::kTanh:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); });
+    case Activation::kSigmoid:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return Sigmoid(d, x); });
+  }
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,100 @@
+// What Concat and Split tell of their outputs.
+#include <utility>
+
+#include "ops/infer_rules.h"
+#include "ops/movement/concat.h"
+#include "ops/movement/split.h"
+
+namespace attnrun {
+namespace {
+
+// The inputs' elements one after the other; those of an input of known length, of which no more is
+// known, are unknown.
+std::optional<std::vector<SymInt>> JoinedContents(const InferContext& context) {
+  std::vector<SymInt> joined;
+  bool any = false;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    const std::optional<size_t> length = KnownLength(context, i);
+    if (!length.has_value()) return std::nullopt;
+    any = any || context.input(i).contents.has_value();
+    const std::vector<SymInt> next = context.input(i).contents.value_or(UnknownDims(*length));
+    joined.insert(joined.end(), next.begin(), next.end());
+  }
+  if (!any || joined.size() > kMaxContents) return std::nullopt;
+  return joined;
+}
+
+}  // namespace
+
+void Concat::Infer(InferContext& context) const {
+  ValueFacts facts = context.input(0);
+  facts.contents.reset();
+  SymInt length(0);
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i)) return;
+    const ValueFacts& next = context.input(i);
+    if (facts.type == DataType::kUndefined) facts.type = next.type;
+    // The axes that all inputs share may be known from any of them.
+    if (!facts.dims.has_value()) facts.dims = next.dims;
+    if (!next.dims.has_value()) {
+      length = length + SymInt::Unknown();
+      continue;
+    }
+    const std::optional<size_t> axis = KnownAxis(axis_, next.dims->size());
+    if (!axis.has_value() || facts.dims->size() != next.dims->size()) return;
+    for (size_t k = 0; k < next.dims->size(); ++k) {
+      (*facts.dims)[k] = Same((*facts.dims)[k], (*next.dims)[k]);
+    }
+    length = length + (*next.dims)[*axis];
+  }
+  if (facts.dims.has_value()) {
+    (*facts.dims)[*KnownAxis(axis_, facts.dims->size())] = length;
+    if (facts.dims->size() == 1) facts.contents = JoinedContents(context);
+  }
+  context.SetOutput(0, std::move(facts));
+}
+
+std::vector<SymInt> Split::InferExtents(const InferContext& context, const SymInt& extent) const {
+  const int64_t pieces = context.num_outputs();
+  if (attribute_.has_value()) return {attribute_->begin(), attribute_->end()};
+  if (from_input_ && context.has_input(1)) {
+    return context.input(1).contents.value_or(UnknownDims(pieces));
+  }
+  if (const std::optional<int64_t> whole = extent.constant(); whole.has_value()) {
+    const int64_t piece = *whole / pieces + (*whole % pieces != 0 ? 1 : 0);
+    std::vector<SymInt> extents(pieces, piece);
+    extents.back() = *whole - piece * (pieces - 1);
+    return extents;
+  }
+  const std::optional<SymInt> equal = SymInt::DivideExactly(extent, pieces);
+  if (equal.has_value()) return std::vector<SymInt>(pieces, *equal);
+  // Without a remainder where the last piece must not be smaller.
+  return uneven_ ? UnknownDims(pieces) : std::vector<SymInt>(pieces, Quotient(extent, pieces));
+}
+
+void Split::Infer(InferContext& context) const {
+  const ValueFacts& data = context.input(0);
+  for (int i = 0; i < context.num_outputs(); ++i) SetDims(context, i, std::nullopt);
+  if (!data.dims.has_value()) return;
+  const std::optional<size_t> axis = KnownAxis(axis_, data.dims->size());
+  if (!axis.has_value()) return;
+  const std::vector<SymInt> extents = InferExtents(context, (*data.dims)[*axis]);
+  if (static_cast<int>(extents.size()) != context.num_outputs()) return;
+  int64_t start = 0;
+  bool known = data.dims->size() == 1 && data.contents.has_value();
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    ValueFacts piece{data.type, data.dims, std::nullopt};
+    (*piece.dims)[*axis] = extents[i];
+    const int64_t left = known ? static_cast<int64_t>(data.contents->size()) - start : 0;
+    const int64_t count = extents[i].constant().value_or(-1);
+    known = known && count >= 0 && count <= left;
+    if (known) {
+      const auto first = data.contents->begin() + start;
+      piece.contents.emplace(first, first + count);
+      start += count;
+    }
+    context.SetOutput(i, std::move(piece));
+  }
+}
+
+}  // namespace attnrun

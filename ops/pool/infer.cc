@@ -1,0 +1,25 @@
+// What pooling tells of its outputs.
+#include <utility>
+
+#include "ops/conv/infer.h"
+#include "ops/pool/pool.h"
+
+namespace attnrun {
+
+void Pool::Infer(InferContext& context) const {
+  const std::optional<Dims>& x = context.input(0).dims;
+  std::optional<Dims> dims;
+  if (x.has_value() && x->size() >= (attributes_.window.has_value() ? 3 : 2)) {
+    dims = Dims{(*x)[0], (*x)[1]};
+    Dims spatial(x->size() - 2, 1);
+    if (attributes_.window.has_value()) {
+      const std::vector<int64_t>& kernel = attributes_.window->kernel_shape;
+      spatial = InferWindow(*attributes_.window, *x, Dims(kernel.begin(), kernel.end()));
+    }
+    dims->insert(dims->end(), spatial.begin(), spatial.end());
+  }
+  SetDims(context, 0, dims);
+  context.SetOutput(1, {DataType::kInt64, std::move(dims), std::nullopt});
+}
+
+}  // namespace attnrun

@@ -1,0 +1,28 @@
+// What recurrent layers tell of their outputs.
+#include <utility>
+
+#include "ops/infer_rules.h"
+#include "ops/recurrent/recurrent.h"
+
+namespace attnrun {
+
+void Recurrent::Infer(InferContext& context) const {
+  const Dims x = context.input(0).dims.value_or(UnknownDims(3));
+  const Dims r = context.input(2).dims.value_or(UnknownDims(3));
+  if (x.size() != 3 || r.size() != 3) return;
+  const SymInt directions = attributes_.forward && attributes_.reverse ? 2 : 1;
+  const SymInt hidden = attributes_.hidden_size >= 0 ? attributes_.hidden_size : r[2];
+  const SymInt& steps = x[attributes_.batch_first ? 1 : 0];
+  const SymInt& batch = x[attributes_.batch_first ? 0 : 1];
+  Dims y = {steps, directions, batch, hidden};
+  Dims state = {directions, batch, hidden};
+  if (attributes_.batch_first) {
+    y = {batch, steps, directions, hidden};
+    state = {batch, directions, hidden};
+  }
+  SetDims(context, 0, std::move(y));
+  SetDims(context, 1, state);
+  SetDims(context, 2, std::move(state));
+}
+
+}  // namespace attnrun

@@ -1,0 +1,168 @@
+// What operators of shapes tell of their outputs.
+#include <algorithm>
+#include <utility>
+
+#include "ops/infer_rules.h"
+#include "ops/shape/dims.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/squeeze.h"
+
+namespace attnrun {
+namespace {
+
+// Input 0 under other extents: a view, so that contents stay as they are.
+void SetView(InferContext& context, std::optional<Dims> dims) {
+  const ValueFacts& data = context.input(0);
+  ValueFacts facts{data.type, std::move(dims), std::nullopt};
+  if (facts.dims.has_value() && facts.dims->size() <= 1) facts.contents = data.contents;
+  context.SetOutput(0, std::move(facts));
+}
+
+// What stands for -1: the extents of the data by those that are given. Equal ones cancel out.
+SymInt Remaining(Dims available, const Dims& given) {
+  Dims divisors;
+  for (const SymInt& extent : given) {
+    const auto same = std::find(available.begin(), available.end(), extent);
+    if (same == available.end()) {
+      divisors.push_back(extent);
+    } else {
+      available.erase(same);
+    }
+  }
+  return Quotient(Product(available), Product(divisors));
+}
+
+// A symbolic entry is taken for the extent it names. (Where it is 0 and not `allow_zero`, ONNX
+// copies an axis instead; that can differ only for data without elements that stay without any.)
+std::optional<Dims> InferReshaped(const std::optional<Dims>& data, const Dims& wanted,
+                                  bool allow_zero) {
+  const auto inferred = std::find(wanted.begin(), wanted.end(), SymInt(-1));
+  Dims dims;
+  Dims given;
+  Dims available = data.value_or(Dims());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].is_constant(0) && !allow_zero) {
+      if (data.has_value() && i >= data->size()) return std::nullopt;
+      dims.push_back(data.has_value() ? (*data)[i] : SymInt::Unknown());
+      if (data.has_value()) available[i] = 1;
+    } else if (wanted[i].is_constant(-1) ||
+               (!IsNeverNegative(wanted[i]) && inferred == wanted.end())) {
+      dims.push_back(SymInt::Unknown());
+    } else {
+      // Beside a -1 that is known no other entry is negative.
+      dims.push_back(wanted[i]);
+      given.push_back(wanted[i]);
+    }
+  }
+  if (inferred != wanted.end() && data.has_value()) {
+    dims[inferred - wanted.begin()] = Remaining(std::move(available), given);
+  }
+  return dims;
+}
+
+}  // namespace
+
+void ShapeOp::Infer(InferContext& context) const {
+  const std::optional<Dims>& dims = context.input(0).dims;
+  if (!dims.has_value()) {
+    context.SetOutput(0, {DataType::kInt64, UnknownDims(1), std::nullopt});
+    return;
+  }
+  const auto rank = static_cast<int64_t>(dims->size());
+  const auto clamp = [rank](int64_t bound) {
+    return std::clamp<int64_t>(bound < 0 ? bound + rank : bound, 0, rank);
+  };
+  const int64_t start = clamp(start_);
+  const int64_t end = std::max(clamp(end_), start);
+  context.SetOutput(0, VectorOf(DataType::kInt64, {dims->begin() + start, dims->begin() + end}));
+}
+
+void SizeOp::Infer(InferContext& context) const {
+  ValueFacts facts{DataType::kInt64, Dims(), std::nullopt};
+  const std::optional<Dims>& dims = context.input(0).dims;
+  if (dims.has_value()) facts.contents = std::vector<SymInt>{Product(*dims)};
+  context.SetOutput(0, std::move(facts));
+}
+
+void Reshape::Infer(InferContext& context) const {
+  const ValueFacts& shape = context.input(1);
+  if (shape.contents.has_value()) {
+    SetView(context, InferReshaped(context.input(0).dims, *shape.contents, allow_zero_));
+  } else if (const std::optional<size_t> rank = KnownLength(context, 1); rank.has_value()) {
+    SetView(context, UnknownDims(*rank));
+  } else {
+    SetView(context, std::nullopt);
+  }
+}
+
+void Flatten::Infer(InferContext& context) const {
+  const std::optional<Dims>& dims = context.input(0).dims;
+  Dims matrix = UnknownDims(2);
+  if (dims.has_value()) {
+    const auto rank = static_cast<int64_t>(dims->size());
+    const int64_t axis = std::clamp<int64_t>(axis_ < 0 ? axis_ + rank : axis_, 0, rank);
+    const auto split = dims->begin() + axis;
+    matrix = {Product({dims->begin(), split}), Product({split, dims->end()})};
+  }
+  SetView(context, std::move(matrix));
+}
+
+std::optional<std::vector<int64_t>> AxesArgument::Known(const InferContext& context) const {
+  if (from_input_) return KnownInts(context, 1);
+  return std::vector<int64_t>(attribute_.begin(), attribute_.end());
+}
+
+void Squeeze::Infer(InferContext& context) const {
+  const std::optional<Dims>& dims = context.input(0).dims;
+  SetView(context, std::nullopt);
+  if (!dims.has_value()) return;
+  std::vector<bool> drop(dims->size(), false);
+  if (axes_.IsGiven(context)) {
+    const std::optional<std::vector<int64_t>> axes = axes_.Known(context);
+    if (!axes.has_value()) return;
+    for (const int64_t named : *axes) {
+      const std::optional<size_t> axis = KnownAxis(named, dims->size());
+      if (!axis.has_value()) return;
+      drop[*axis] = true;
+    }
+  } else {
+    for (size_t axis = 0; axis < dims->size(); ++axis) {
+      // Only numbers tell whether the axis goes.
+      if (!(*dims)[axis].constant().has_value()) return;
+      drop[axis] = (*dims)[axis].is_constant(1);
+    }
+  }
+  Dims kept;
+  for (size_t axis = 0; axis < dims->size(); ++axis) {
+    if (!drop[axis]) kept.push_back((*dims)[axis]);
+  }
+  SetView(context, std::move(kept));
+}
+
+void Unsqueeze::Infer(InferContext& context) const {
+  const std::optional<Dims>& dims = context.input(0).dims;
+  const std::optional<std::vector<int64_t>> axes = axes_.Known(context);
+  SetView(context, std::nullopt);
+  if (!dims.has_value()) return;
+  if (!axes.has_value()) {
+    const std::optional<size_t> count = KnownLength(context, 1);
+    if (count.has_value()) SetView(context, UnknownDims(dims->size() + *count));
+    return;
+  }
+  const size_t rank = dims->size() + axes->size();
+  std::vector<bool> added(rank, false);
+  for (const int64_t named : *axes) {
+    const std::optional<size_t> axis = KnownAxis(named, rank);
+    // A repeated one is an error.
+    if (!axis.has_value() || added[*axis]) return;
+    added[*axis] = true;
+  }
+  Dims result(rank, 1);
+  size_t next = 0;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (!added[axis]) result[axis] = (*dims)[next++];
+  }
+  SetView(context, std::move(result));
+}
+
+}  // namespace attnrun

@@ -1,0 +1,64 @@
+// What signal operators tell of their output.
+#include <utility>
+
+#include "ops/infer_rules.h"
+#include "ops/signal/dft.h"
+#include "ops/signal/windows.h"
+
+namespace attnrun {
+namespace {
+
+// Of a spectrum of `length` frequencies those that `one_sided` keeps.
+SymInt Frequencies(const SymInt& length, bool one_sided) {
+  return one_sided ? Quotient(length, 2) + 1 : length;
+}
+
+}  // namespace
+
+void Dft::Infer(InferContext& context) const {
+  std::optional<Dims> dims = context.input(0).dims;
+  SetDims(context, 0, std::nullopt);
+  if (!dims.has_value() || dims->empty()) return;
+  std::optional<int64_t> named = axis_;
+  if (axis_from_input_ && context.has_input(2)) {
+    const std::optional<SymInt> input = OnlyElement(context, 2);
+    named = input.has_value() ? input->constant() : std::nullopt;
+  }
+  if (!named.has_value()) return SetDims(context, 0, UnknownDims(dims->size()));
+  const std::optional<size_t> axis = KnownAxis(*named, dims->size());
+  if (!axis.has_value()) return;
+  const bool mirrored = one_sided_ && inverse_;
+  SymInt length = mirrored ? 2 * ((*dims)[*axis] - 1) : (*dims)[*axis];
+  if (context.has_input(1)) length = OnlyElement(context, 1).value_or(SymInt::Unknown());
+  (*dims)[*axis] = Frequencies(length, one_sided_ && !inverse_);
+  dims->back() = mirrored ? 1 : 2;
+  SetDims(context, 0, std::move(dims));
+}
+
+void Stft::Infer(InferContext& context) const {
+  const Dims x = context.input(0).dims.value_or(UnknownDims(3));
+  if (x.size() != 3) return;
+  SymInt length = x[1];
+  if (context.has_input(3)) {
+    length = OnlyElement(context, 3).value_or(SymInt::Unknown());
+  } else if (context.has_input(2)) {
+    const std::optional<Dims>& window = context.input(2).dims;
+    length = window.has_value() ? Product(*window) : SymInt::Unknown();
+  }
+  const std::optional<SymInt> step = OnlyElement(context, 1);
+  const SymInt frames = step.has_value() ? Quotient(x[1] - length, *step) + 1 : SymInt::Unknown();
+  SetDims(context, 0, Dims{x[0], frames, Frequencies(length, one_sided_), 2});
+}
+
+void CosineWindow::Infer(InferContext& context) const {
+  context.SetOutput(
+      0, {type_, Dims{OnlyElement(context, 0).value_or(SymInt::Unknown())}, std::nullopt});
+}
+
+void MelWeightMatrix::Infer(InferContext& context) const {
+  const SymInt bands = OnlyElement(context, 0).value_or(SymInt::Unknown());
+  const SymInt length = OnlyElement(context, 1).value_or(SymInt::Unknown());
+  context.SetOutput(0, {type_, Dims{Frequencies(length, true), bands}, std::nullopt});
+}
+
+}  // namespace attnrun

@@ -1,0 +1,65 @@
+#include "support/infer_tester.h"
+
+#include <memory>
+#include <regex>
+
+#include "ops/registry.h"
+
+namespace attnrun::testing {
+
+std::vector<ValueFacts> InferOutputs(const InferNode& node, const std::vector<Tensor>& constants) {
+  Graph graph;
+  NodeSpec spec;
+  spec.op_type = node.op_type;
+  spec.opset = node.opset;
+  spec.attributes = node.attributes;
+  std::vector<const ValueFacts*> facts;
+  std::vector<const Tensor*> tensors;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool given = node.inputs[i].has_value();
+    Value* value = nullptr;
+    if (given) value = graph.AddInput("x" + std::to_string(i), Type()).value();
+    spec.inputs.push_back(value);
+    facts.push_back(given ? &*node.inputs[i] : nullptr);
+    tensors.push_back(i < constants.size() && constants[i].defined() ? &constants[i] : nullptr);
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < node.num_outputs; ++i) names.push_back("y" + std::to_string(i));
+  const Node* made = graph.AddNode(std::move(spec), names).value();
+  const absl::StatusOr<std::unique_ptr<Op>> op = OpRegistry::Get().Create(*made);
+  std::vector<ValueFacts> outputs(node.num_outputs);
+  EXPECT_TRUE(op.ok()) << op.status();
+  if (!op.ok()) return outputs;
+  InferContext context(facts, tensors, absl::MakeSpan(outputs));
+  (*op)->Infer(context);
+  return outputs;
+}
+
+ValueFacts Infer(const std::string& op_type, std::vector<std::optional<ValueFacts>> inputs,
+                 AttributeMap attributes, int opset) {
+  return InferOutputs({op_type, std::move(inputs), std::move(attributes), 1, opset}).front();
+}
+
+std::string Text(const Known& list) {
+  if (!list.has_value()) return "none";
+  std::string text;
+  for (const SymInt& element : *list) {
+    // Unknown extents are numbered.
+    static const std::regex numbered("\\?[0-9]+");
+    text += (text.empty() ? "" : ",") + std::regex_replace(element.ToString(), numbered, "?");
+  }
+  return "[" + text + "]";
+}
+
+void ExpectRows(const std::vector<InferRow>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    SCOPED_TRACE("row " + std::to_string(i) + ", " + rows[i].node.op_type);
+    const std::vector<ValueFacts> outputs = InferOutputs(rows[i].node);
+    std::string dims;
+    for (const ValueFacts& output : outputs) dims += (dims.empty() ? "" : " ") + Text(output.dims);
+    EXPECT_EQ(dims, rows[i].dims);
+    EXPECT_EQ(Text(outputs.front().contents), rows[i].contents);
+  }
+}
+
+}  // namespace attnrun::testing
