@@ -12,10 +12,6 @@ std::vector<SupportedOp> SupportedOperators() {
   return operators;
 }
 
-std::vector<std::string> OptimizerPasses() {
-  std::vector<std::string> names;
-  for (const Pass& pass : Passes()) names.emplace_back(pass.name);
-  return names;
-}
+std::vector<std::string> OptimizerPasses() { return PassNames(); }
 
 }  // namespace attnrun

@@ -11,6 +11,7 @@
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
 #include "execution/support.h"
+#include "graph/dump.h"
 #include "inputs.h"
 #include "loader/loader.h"
 #include "optimizer/optimizer.h"
@@ -60,8 +61,8 @@ class Session::Impl {
 
   absl::Status Prepare(const SessionOptions& options) {
     if (options.engine == Engine::kOptimized) {
-      ATTNRUN_RETURN_IF_ERROR(
-          Optimize(*model_.graph, {options.disabled_passes, options.stop_after}));
+      ATTNRUN_ASSIGN_OR_RETURN(
+          rewrites_, Optimize(*model_.graph, {options.disabled_passes, options.stop_after}));
     }
     SetNumThreads(threads_);
     ATTNRUN_ASSIGN_OR_RETURN(plan_,
@@ -87,6 +88,7 @@ class Session::Impl {
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
   const std::vector<ValueInfo>& outputs() const { return outputs_; }
   const Graph& graph() const { return *model_.graph; }
+  const std::vector<Rewrite>& rewrites() const { return rewrites_; }
   int threads() const { return threads_; }
 
  private:
@@ -96,6 +98,7 @@ class Session::Impl {
   const std::vector<ValueInfo> outputs_;
   PoolAllocator allocator_;
   Turnstile turnstile_;
+  std::vector<Rewrite> rewrites_;
   std::unique_ptr<Plan> plan_;
 };
 
@@ -130,6 +133,19 @@ std::map<std::string, int64_t> Session::OpCounts() const {
   std::map<std::string, int64_t> counts;
   CountOps(impl_->graph(), counts);
   return counts;
+}
+
+const std::vector<Rewrite>& Session::Rewrites() const { return impl_->rewrites(); }
+
+std::string Session::GraphText() const { return DumpText(impl_->graph()); }
+
+absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Model before, LoadModel(path));
+  ATTNRUN_ASSIGN_OR_RETURN(const Model after, LoadModel(path));
+  const absl::StatusOr<std::vector<Rewrite>> rewrites =
+      Optimize(*after.graph, {options.disabled_passes, options.stop_after});
+  if (!rewrites.ok()) return Annotate(rewrites.status(), path);
+  return DumpDot(*before.graph, *after.graph);
 }
 
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) { return ReadTensorProto(path); }

@@ -1,5 +1,7 @@
 #include "graph/dump.h"
 
+#include <utility>
+
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -82,21 +84,52 @@ std::string Quote(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
-std::string DotSource(const Value* value) {
-  if (value->producer() != nullptr) return Quote(absl::StrCat("node ", value->producer()->name()));
-  return Quote(absl::StrCat("input ", value->name()));
-}
+// Writes one graph's boxes and edges; ids begin with a prefix, as a drawing may hold several.
+class DotWriter {
+ public:
+  DotWriter(absl::string_view prefix, std::string& out) : prefix_(prefix), out_(out) {}
 
-void AppendDotEdges(const Node& node, std::string& out) {
-  for (const auto* slots : {&node.inputs(), &node.implicit_inputs()}) {
-    for (const Value* value : *slots) {
-      if (value == nullptr || value->is_constant()) continue;
-      absl::StrAppend(&out, "  ", DotSource(value), " -> ",
-                      Quote(absl::StrCat("node ", node.name())),
-                      " [label=", Quote(ToString(value->type())), "];\n");
+  void Write(const Graph& graph) {
+    for (const Value* input : graph.inputs()) Ellipse(Source(input), input->name());
+    for (const Node* node : graph.nodes()) {
+      absl::StrAppend(&out_, "  ", Id("node", node->name()),
+                      " [label=", Quote(node->qualified_op_type()),
+                      ", tooltip=", Quote(node->name()), "];\n");
+      WriteEdges(*node);
+    }
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      const Value* output = graph.outputs()[i];
+      const std::string sink = Id("output", absl::StrCat(i));
+      Ellipse(sink, output->name());
+      if (output->is_constant()) continue;
+      absl::StrAppend(&out_, "  ", Source(output), " -> ", sink, ";\n");
     }
   }
-}
+
+ private:
+  std::string Id(absl::string_view kind, absl::string_view name) const {
+    return Quote(absl::StrCat(prefix_, kind, " ", name));
+  }
+  std::string Source(const Value* value) const {
+    if (value->producer() != nullptr) return Id("node", value->producer()->name());
+    return Id("input", value->name());
+  }
+  void Ellipse(const std::string& id, const std::string& label) {
+    absl::StrAppend(&out_, "  ", id, " [label=", Quote(label), ", shape=ellipse];\n");
+  }
+  void WriteEdges(const Node& node) {
+    for (const auto* slots : {&node.inputs(), &node.implicit_inputs()}) {
+      for (const Value* value : *slots) {
+        if (value == nullptr || value->is_constant()) continue;
+        absl::StrAppend(&out_, "  ", Source(value), " -> ", Id("node", node.name()),
+                        " [label=", Quote(ToString(value->type())), "];\n");
+      }
+    }
+  }
+
+  const std::string prefix_;
+  std::string& out_;
+};
 
 }  // namespace
 
@@ -108,21 +141,16 @@ std::string DumpText(const Graph& graph) {
 
 std::string DumpDot(const Graph& graph) {
   std::string out = "digraph {\n  node [shape=box];\n";
-  for (const Value* input : graph.inputs()) {
-    absl::StrAppend(&out, "  ", DotSource(input), " [label=", Quote(input->name()),
-                    ", shape=ellipse];\n");
-  }
-  for (const Node* node : graph.nodes()) {
-    absl::StrAppend(&out, "  ", Quote(absl::StrCat("node ", node->name())),
-                    " [label=", Quote(node->qualified_op_type()), ", tooltip=", Quote(node->name()),
-                    "];\n");
-    AppendDotEdges(*node, out);
-  }
-  for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    const Value* output = graph.outputs()[i];
-    const std::string sink = Quote(absl::StrCat("output ", i));
-    absl::StrAppend(&out, "  ", sink, " [label=", Quote(output->name()), ", shape=ellipse];\n");
-    if (!output->is_constant()) absl::StrAppend(&out, "  ", DotSource(output), " -> ", sink, ";\n");
+  DotWriter("", out).Write(graph);
+  return absl::StrCat(out, "}\n");
+}
+
+std::string DumpDot(const Graph& before, const Graph& after) {
+  std::string out = "digraph {\n  node [shape=box];\n";
+  for (const auto& [name, graph] : {std::pair("before", &before), std::pair("after", &after)}) {
+    absl::StrAppend(&out, "  subgraph cluster_", name, " {\n  label=", name, ";\n");
+    DotWriter(absl::StrCat(name, " "), out).Write(*graph);
+    absl::StrAppend(&out, "  }\n");
   }
   return absl::StrCat(out, "}\n");
 }

@@ -20,6 +20,9 @@ std::string DumpText(const Graph& graph);
 // left out, and subgraphs appear as the attributes of their node.
 std::string DumpDot(const Graph& graph);
 
+// Two graphs in one drawing, side by side, as "before" and "after".
+std::string DumpDot(const Graph& before, const Graph& after);
+
 // {"name","inputs":[{"name","type"}],"outputs":[name],"captures":[name],"initializers":[{"name",
 // "type"}],"nodes":[{"name","op","inputs":[name],"outputs":[{"name","type"}],"attributes":{name:
 // text},"subgraphs":{name: graph}}]}; an input or output left out is "".

@@ -64,23 +64,38 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
 }
 
 std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
-  // By a single positive monomial: each term of `a` must hold it. That covers every Reshape seen in
-  // exports.
-  if (b.terms_.size() != 1 || b.terms_.begin()->second < 1)
-    return a == b ? std::optional<SymInt>(1) : std::nullopt;
-  const auto& [divisor, divisor_coefficient] = *b.terms_.begin();
-  SymInt result;
-  for (const auto& [monomial, coefficient] : a.terms_) {
+  if (b.terms_.empty()) return std::nullopt;
+  // The term of the highest degree, of several the first by name.
+  const auto leading = [](const SymInt& of) {
+    return *std::max_element(of.terms_.begin(), of.terms_.end(), [](const auto& x, const auto& y) {
+      if (x.first.size() != y.first.size()) return x.first.size() < y.first.size();
+      return x.first > y.first;
+    });
+  };
+  // Long division: each step takes the leading term away. That order of the terms is compatible
+  // with products, so the leading terms shrink and the loop ends.
+  const auto [divisor, divisor_coefficient] = leading(b);
+  SymInt quotient;
+  SymInt rest = a;
+  while (!rest.terms_.empty()) {
+    const auto [monomial, coefficient] = leading(rest);
     if (coefficient % divisor_coefficient != 0 ||
         !std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end())) {
       return std::nullopt;
     }
-    Monomial quotient;
+    SymInt term;
+    Monomial factor;
     std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(),
-                        std::back_inserter(quotient));
-    result.terms_[quotient] = coefficient / divisor_coefficient;
+                        std::back_inserter(factor));
+    term.terms_[factor] = coefficient / divisor_coefficient;
+    quotient = quotient + term;
+    const SymInt next = rest - term * b;
+    // An overflow makes a sum opaque, which would go on for ever.
+    if (next.terms_.size() > rest.terms_.size() + b.terms_.size()) return std::nullopt;
+    if (next.terms_.contains(monomial)) return std::nullopt;
+    rest = next;
   }
-  return result;
+  return quotient;
 }
 
 SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {

@@ -1,46 +1,120 @@
 #include "optimizer/optimizer.h"
 
-#include <algorithm>
 #include <array>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/status.h"
+#include "graph/checker.h"
+#include "optimizer/canonicalize/common_subexpressions.h"
 #include "optimizer/canonicalize/constant_folding.h"
 #include "optimizer/canonicalize/dead_code.h"
+#include "optimizer/canonicalize/no_ops.h"
+#include "optimizer/canonicalize/shape_folding.h"
+#include "optimizer/canonicalize/views.h"
+#include "optimizer/fusions/attention/attention.h"
+#include "optimizer/fusions/attention/operands.h"
+#include "optimizer/fusions/attention/standard_attention.h"
+#include "optimizer/fusions/epilogue.h"
+#include "optimizer/fusions/gelu.h"
+#include "optimizer/fusions/layer_normalization.h"
+#include "optimizer/fusions/linear.h"
+#include "optimizer/fusions/projection/qkv.h"
+#include "optimizer/fusions/rms_normalization.h"
+#include "optimizer/fusions/rotary_embedding.h"
+#include "optimizer/fusions/sink_views.h"
+#include "optimizer/fusions/softmax.h"
+#include "optimizer/fusions/swish.h"
+#include "optimizer/pass.h"
 
 namespace attnrun {
 namespace {
 
+constexpr Pass kConstantFolding = {"constant_folding", FoldConstants};
+constexpr Pass kShapeFolding = {"shape_folding", FoldShapes};
+constexpr Pass kNoOps = {"no_ops", RemoveNoOps};
+constexpr Pass kCommonSubexpressions = {"common_subexpressions", MergeCommonSubexpressions};
+constexpr Pass kViews = {"views", SimplifyViews};
+constexpr Pass kDeadCode = {"dead_code", RemoveDeadCode};
+
+// The table of contents. Passes of clean-up come again after what leaves them work.
 constexpr std::array kPasses = {
-    Pass{"constant_folding", FoldConstants},
-    Pass{"dead_code", RemoveDeadCode},
+    kConstantFolding,
+    kShapeFolding,
+    kConstantFolding,
+    kNoOps,
+    kCommonSubexpressions,
+    kViews,
+    Pass{"layer_normalization", FuseLayerNormalization},
+    Pass{"rms_normalization", FuseRmsNormalization},
+    Pass{"gelu", FuseGelu},
+    Pass{"swish", FuseSwish},
+    Pass{"softmax", FuseSoftmax},
+    Pass{"rotary_embedding", FuseRotaryEmbedding},
+    kDeadCode,
+    Pass{"linear", FuseLinear},
+    Pass{"sink_views", SinkViews},
+    kViews,
+    Pass{"attention", FuseAttention},
+    Pass{"standard_attention", ConvertStandardAttention},
+    Pass{"qkv_projection", MergeQkvProjections},
+    Pass{"sibling_projection", MergeSiblingProjections},
+    Pass{"attention_operands", AbsorbViews},
+    kViews,
+    kDeadCode,
+    Pass{"activation", FuseActivation},
+    Pass{"residual", FuseResidual},
+    kCommonSubexpressions,
+    kDeadCode,
 };
 
 absl::Status CheckPassName(const std::string& name) {
-  const auto named = [&](const Pass& pass) { return pass.name == name; };
-  if (std::any_of(kPasses.begin(), kPasses.end(), named)) return absl::OkStatus();
-  const auto append = [](std::string* out, const Pass& pass) { absl::StrAppend(out, pass.name); };
+  const std::vector<std::string> names = PassNames();
+  if (absl::c_linear_search(names, name)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("there is no optimizer pass '", name,
-                                                 "'; the passes are ",
-                                                 absl::StrJoin(kPasses, ", ", append)));
+                                                 "'; the passes are ", absl::StrJoin(names, ", ")));
+}
+
+// How many of the passes run.
+size_t Count(const std::string& stop_after) {
+  if (stop_after.empty()) return kPasses.size();
+  size_t count = kPasses.size();
+  while (count > 0 && kPasses[count - 1].name != stop_after) --count;
+  return count;
+}
+
+absl::Status RunPass(const Pass& pass, Graph& graph, Facts& facts, std::vector<Rewrite>& report) {
+  PassContext context = {graph, facts, pass.name, report};
+  ATTNRUN_RETURN_IF_ERROR(pass.run(context).status());
+#ifndef NDEBUG
+  ATTNRUN_RETURN_IF_ERROR(CheckGraph(graph));
+#endif
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Span<const Pass> Passes() { return kPasses; }
-
-absl::Status Optimize(Graph& graph, const OptimizerOptions& options) {
-  const auto& disabled = options.disabled_passes;
-  for (const std::string& name : disabled) ATTNRUN_RETURN_IF_ERROR(CheckPassName(name));
-  if (!options.stop_after.empty()) ATTNRUN_RETURN_IF_ERROR(CheckPassName(options.stop_after));
+std::vector<std::string> PassNames() {
+  std::vector<std::string> names;
   for (const Pass& pass : kPasses) {
-    if (std::find(disabled.begin(), disabled.end(), pass.name) == disabled.end()) {
-      ATTNRUN_RETURN_IF_ERROR(Annotate(pass.run(graph).status(), pass.name));
-    }
-    if (pass.name == options.stop_after) break;
+    if (!absl::c_linear_search(names, pass.name)) names.emplace_back(pass.name);
   }
-  return absl::OkStatus();
+  return names;
+}
+
+absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptions& options) {
+  for (const std::string& name : options.disabled_passes) {
+    ATTNRUN_RETURN_IF_ERROR(CheckPassName(name));
+  }
+  if (!options.stop_after.empty()) ATTNRUN_RETURN_IF_ERROR(CheckPassName(options.stop_after));
+  std::vector<Rewrite> report;
+  Facts facts(graph);
+  for (const Pass& pass : absl::MakeSpan(kPasses).first(Count(options.stop_after))) {
+    if (absl::c_linear_search(options.disabled_passes, pass.name)) continue;
+    ATTNRUN_RETURN_IF_ERROR(Annotate(RunPass(pass, graph, facts, report), pass.name));
+  }
+  return report;
 }
 
 }  // namespace attnrun

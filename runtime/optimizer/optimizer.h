@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/types/span.h"
+#include "absl/status/statusor.h"
+#include "attnrun/rewrite.h"
 #include "graph/graph.h"
-#include "optimizer/pass.h"
 
 namespace attnrun {
 
@@ -17,11 +16,13 @@ struct OptimizerOptions {
   std::string stop_after;
 };
 
-// All passes in the order in which they run.
-absl::Span<const Pass> Passes();
+// The names of all passes in the order in which they first run.
+std::vector<std::string> PassNames();
 
-// Runs the passes. kInvalidArgument for a name in the options that is no pass.
-absl::Status Optimize(Graph& graph, const OptimizerOptions& options);
+// Runs the passes, those of clean-up several times; `stop_after` ends after the pass's last run.
+// Returns what was rewritten, and what was not and why, in the order in which it happened.
+// kInvalidArgument for a name in the options that is no pass.
+absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptions& options);
 
 }  // namespace attnrun
 

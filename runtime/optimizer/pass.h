@@ -1,17 +1,36 @@
 #ifndef ATTNRUN_OPTIMIZER_PASS_H_
 #define ATTNRUN_OPTIMIZER_PASS_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "attnrun/rewrite.h"
 #include "graph/graph.h"
+#include "optimizer/facts.h"
 
 namespace attnrun {
+
+// What a pass works on. Rewrites go through Patch, which keeps `facts` and `report` up to date.
+struct PassContext {
+  Graph& graph;
+  Facts& facts;
+  absl::string_view pass;
+  std::vector<Rewrite>& report;
+
+  // Removes a node nobody reads, or a value nobody reads or computes.
+  void Remove(Node* node);
+  void Remove(Value* value);
+  // Records that a rewrite at `node` was considered and why it was not applied.
+  void Miss(const Node& node, std::string reason);
+};
 
 // One step of the optimizer: rewrites a graph without changing what it computes.
 struct Pass {
   absl::string_view name;
   // Returns the number of rewrites applied.
-  absl::StatusOr<int> (*run)(Graph& graph);
+  absl::StatusOr<int> (*run)(PassContext& context);
 };
 
 }  // namespace attnrun

@@ -10,6 +10,7 @@ namespace attnrun::cli {
 // that makes it kInvalid.
 absl::StatusOr<int> Run(const Options& options);
 absl::StatusOr<int> Inspect(const Options& options);
+absl::StatusOr<int> ReportFusions(const Options& options);
 absl::StatusOr<int> CompareEngines(const Options& options);
 absl::StatusOr<int> Bench(const Options& options);
 absl::StatusOr<int> Profile(const Options& options);

@@ -20,6 +20,7 @@ std::string Message(absl::string_view text) {
 
 absl::StatusOr<int> Dispatch(const Options& options) {
   if (options.command == "inspect") return Inspect(options);
+  if (options.command == "fusions") return ReportFusions(options);
   if (options.command == "compare") return CompareEngines(options);
   if (options.command == "bench") return Bench(options);
   if (options.command == "profile") return Profile(options);

@@ -137,7 +137,7 @@ CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
   if (name == "ops") return command;
   command.add_option("MODEL", options.model, "An .onnx file")->required()->type_name("");
   if (name == "inspect") return command;
-  AddInputOptions(command, options);
+  if (name != "fusions") AddInputOptions(command, options);
   AddSessionOptions(command, options);
   return command;
 }
@@ -147,6 +147,12 @@ void AddCommands(CLI::App& app, Options& options) {
       AddCommand(app, options, "run", "Run once and show inputs, outputs and time (the default)"),
       options);
   AddCommand(app, options, "inspect", "Inputs, outputs, opsets, operators, parameters");
+  CLI::App& fusions =
+      AddCommand(app, options, "fusions",
+                 "What was fused into what, what was not and why, operators before and after");
+  fusions.add_option("--dot", options.dot, "Draw the graph before and after (Graphviz)")
+      ->type_name("FILE");
+  fusions.add_flag("--graph", options.graph, "Print the optimized graph, one node per line");
   AddExpectOptions(AddCommand(app, options, "compare",
                               "Compare with the reference engine value by value, or with --expect"),
                    options);

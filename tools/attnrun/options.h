@@ -19,7 +19,7 @@ inline constexpr int kInvalid = 3;
 
 // The command line.
 struct Options {
-  // "run", "inspect", "compare", "bench", "profile" or "ops".
+  // "run", "inspect", "fusions", "compare", "bench", "profile" or "ops".
   std::string command;
   std::string model;
   InputOptions inputs;
@@ -34,6 +34,10 @@ struct Options {
   std::optional<int> warmup;
   // A Chrome trace; empty for none.
   std::string trace;
+  // A drawing in the language of Graphviz; empty for none.
+  std::string dot;
+  // Print the optimized graph.
+  bool graph = false;
 };
 
 // Reads the command line into `options`. Returns the exit status if that is all there is to do:

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attnrun/model_info.h"
+#include "attnrun/rewrite.h"
 #include "attnrun/run_options.h"
 #include "attnrun/tensor.h"
 
@@ -68,6 +69,12 @@ class Session {
   // Nodes by op type after optimization, as ModelInfo::op_counts.
   std::map<std::string, int64_t> OpCounts() const;
 
+  // What the optimizer did, and what it did not and why, in the order in which it happened.
+  const std::vector<Rewrite>& Rewrites() const;
+
+  // The graph after optimization, one node per line, for people to read.
+  std::string GraphText() const;
+
  private:
   class Impl;
   explicit Session(std::unique_ptr<Impl> impl);
@@ -77,6 +84,10 @@ class Session {
 // What is in an .onnx file, without making it ready to run: models with operators that attnrun does
 // not cover are fine. Errors as Session::Load for files that break ONNX's rules.
 absl::StatusOr<ModelInfo> InspectModel(const std::string& path);
+
+// A drawing of the model before and after optimization, in the language of Graphviz. Errors as
+// Session::Load.
+absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOptions& options = {});
 
 // All operators that attnrun runs, by domain and name.
 std::vector<SupportedOp> SupportedOperators();

@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 #include "ops/registry.h"
+#include "optimizer/patch.h"
 
 namespace attnrun {
 namespace {
@@ -27,10 +28,7 @@ class BoundedAllocator final : public Allocator {
 };
 
 bool MayFold(const Graph& graph, const Node& node) {
-  static constexpr std::array<absl::string_view, 6> kRandom = {"RandomNormal",  "RandomNormalLike",
-                                                               "RandomUniform", "RandomUniformLike",
-                                                               "Bernoulli",     "Multinomial"};
-  if (std::find(kRandom.begin(), kRandom.end(), node.op_type()) != kRandom.end()) return false;
+  if (IsRandom(node)) return false;
   for (const auto& [name, attribute] : node.attributes()) {
     if (std::holds_alternative<std::shared_ptr<Graph>>(attribute)) return false;
   }
@@ -67,30 +65,31 @@ absl::StatusOr<std::vector<Tensor>> Compute(const Node& node) {
   return outputs;
 }
 
-absl::Status ReplaceByInitializers(Graph& graph, Node* node, std::vector<Tensor> results) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    Value* old = node->output(i);
-    if (old == nullptr || old->consumers().empty()) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(
-        Value * initializer,
-        graph.AddInitializer(graph.UniqueName(old->name()), std::move(results[i])));
-    graph.ReplaceUses(old, initializer);
-  }
-  graph.RemoveNode(node);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-absl::StatusOr<int> FoldConstants(Graph& graph) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+bool IsRandom(const Node& node) {
+  static constexpr std::array<absl::string_view, 6> kRandom = {"RandomNormal",  "RandomNormalLike",
+                                                               "RandomUniform", "RandomUniformLike",
+                                                               "Bernoulli",     "Multinomial"};
+  return std::find(kRandom.begin(), kRandom.end(), node.op_type()) != kRandom.end();
+}
+
+absl::StatusOr<int> FoldConstants(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int folded = 0;
   for (Node* node : order) {
-    if (!MayFold(graph, *node)) continue;
+    if (!MayFold(context.graph, *node)) continue;
     absl::StatusOr<std::vector<Tensor>> results = Compute(*node);
     if (!results.ok()) continue;
-    ATTNRUN_RETURN_IF_ERROR(ReplaceByInitializers(graph, node, *std::move(results)));
-    ++folded;
+    Patch patch(context);
+    patch.Supersede({node});
+    for (size_t i = 0; i < results->size(); ++i) {
+      Value* old = node->output(i);
+      if (old == nullptr || old->consumers().empty()) continue;
+      patch.Replace(old, patch.Constant(old->name(), std::move((*results)[i])));
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
+    folded += applied;
   }
   return folded;
 }

@@ -2,7 +2,7 @@
 #define ATTNRUN_OPTIMIZER_CANONICALIZE_CONSTANT_FOLDING_H_
 
 #include "absl/status/statusor.h"
-#include "graph/graph.h"
+#include "optimizer/pass.h"
 
 namespace attnrun {
 
@@ -10,7 +10,10 @@ namespace attnrun {
 // initializers. Left as they are: random operators, operators with subgraphs, nodes that fail (they
 // fail again where an error can name them), and results so much larger than their inputs that
 // keeping them would cost more memory than computing them.
-absl::StatusOr<int> FoldConstants(Graph& graph);
+absl::StatusOr<int> FoldConstants(PassContext& context);
+
+// Whether the node's results differ from run to run.
+bool IsRandom(const Node& node);
 
 }  // namespace attnrun
 

@@ -13,7 +13,8 @@ bool IsRead(const Graph& graph, const Value* value) {
 
 }  // namespace
 
-absl::StatusOr<int> RemoveDeadCode(Graph& graph) {
+absl::StatusOr<int> RemoveDeadCode(PassContext& context) {
+  const Graph& graph = context.graph;
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<Node*> order, graph.TopologicalOrder());
   int removed = 0;
   // Consumers first, so that one sweep sees a whole chain die.
@@ -22,12 +23,12 @@ absl::StatusOr<int> RemoveDeadCode(Graph& graph) {
     const auto& outputs = node->outputs();
     const auto read = [&](const Value* value) { return IsRead(graph, value); };
     if (std::any_of(outputs.begin(), outputs.end(), read)) continue;
-    graph.RemoveNode(node);
+    context.Remove(node);
     ++removed;
   }
   for (Value* value : graph.values()) {
     if (!value->is_constant() || IsRead(graph, value)) continue;
-    graph.RemoveValue(value);
+    context.Remove(value);
     ++removed;
   }
   return removed;

@@ -1,0 +1,85 @@
+#include "optimizer/canonicalize/no_ops.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/status.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+namespace {
+
+bool IsTraining(const Node& node) {
+  if (node.input(2) == nullptr) return false;
+  return ScalarOf(node.input(2)) != 0.0;
+}
+
+// Whether every element of type `from` survives a conversion to `to`.
+bool Widens(DataType from, DataType to) {
+  if (from == to) return true;
+  if (to == DataType::kDouble) return from == DataType::kFloat || from == DataType::kFloat16;
+  if (to == DataType::kFloat) return from == DataType::kFloat16 || from == DataType::kBfloat16;
+  return to == DataType::kInt64 && from == DataType::kInt32;
+}
+
+Value* CastSource(const Node& node, Facts& facts) {
+  const DataType to = facts.TypeOf(node.output(0));
+  if (to == DataType::kUndefined) return nullptr;
+  Value* input = node.input(0);
+  if (facts.TypeOf(input) == to) return input;
+  const Node* before = input->producer();
+  if (before == nullptr || before->op_type() != "Cast" || !before->domain().empty()) return nullptr;
+  const DataType from = facts.TypeOf(before->input(0));
+  return from == to && Widens(from, facts.TypeOf(input)) ? before->input(0) : nullptr;
+}
+
+// x + 0, x - 0, x * 1, x / 1.
+Value* NeutralOperand(const Node& node, Facts& facts) {
+  const std::string& op = node.op_type();
+  const bool sum = op == "Add" || op == "Sub";
+  if (!sum && op != "Mul" && op != "Div") return nullptr;
+  const bool commutes = op == "Add" || op == "Mul";
+  for (const int side : {1, 0}) {
+    if (side == 0 && !commutes) break;
+    const Value* constant = node.input(side);
+    Value* other = node.input(1 - side);
+    if (ScalarOf(constant) != (sum ? 0.0 : 1.0)) continue;
+    if (facts.RankOf(other) >= constant->constant()->rank()) return other;
+  }
+  return nullptr;
+}
+
+// What the node gives back, or null.
+Value* Unchanged(const Node& node, Facts& facts) {
+  if (!node.domain().empty()) return nullptr;
+  const std::string& op = node.op_type();
+  if (op == "Identity") return node.input(0);
+  if (op == "Dropout" && !IsTraining(node)) {
+    const Value* mask = node.output(1);
+    return mask == nullptr || mask->consumers().empty() ? node.input(0) : nullptr;
+  }
+  if (op == "Cast") return CastSource(node, facts);
+  const bool folds = op == "Concat" || op == "Sum" || op == "Max" || op == "Min";
+  if (folds && node.inputs().size() == 1) return node.input(0);
+  return NeutralOperand(node, facts);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RemoveNoOps(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int removed = 0;
+  for (Node* node : order) {
+    Value* unchanged = Unchanged(*node, context.facts);
+    if (unchanged == nullptr) continue;
+    Patch patch(context);
+    patch.Supersede({node});
+    patch.Replace(node->output(0), unchanged);
+    if (!patch.CanApply()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
+    removed += applied;
+  }
+  return removed;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,161 @@
+#include "optimizer/canonicalize/shape_folding.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "optimizer/patch.h"
+#include "optimizer/reshape.h"
+
+namespace attnrun {
+namespace {
+
+// A node whose outputs are small integers that are the same in every run.
+absl::StatusOr<int> FoldKnown(PassContext& context, Node* node) {
+  Value* value = node->output(0);
+  if (value == nullptr || node->outputs().size() != 1) return 0;
+  if (context.graph.IsOutput(value)) return 0;
+  const ValueFacts& facts = context.facts.Of(value);
+  if (!IsInteger(facts.type) || !facts.dims.has_value()) return 0;
+  const auto ints = KnownInts(value, context.facts);
+  if (!ints.has_value()) return 0;
+  Shape shape;
+  if (!facts.dims->empty()) shape.push_back(static_cast<int64_t>(ints->size()));
+  Patch patch(context);
+  patch.Supersede({node});
+  patch.Replace(value, patch.Constant(value->name(), FromInts(facts.type, shape, *ints)));
+  return patch.Apply();
+}
+
+// Extents of the graph inputs by their symbol.
+class InputExtents {
+ public:
+  explicit InputExtents(PassContext& context) {
+    for (Value* input : context.graph.inputs()) {
+      const std::vector<SymInt>* dims = context.facts.DimsOf(input);
+      if (dims == nullptr) continue;
+      for (size_t i = 0; i < dims->size(); ++i) {
+        if ((*dims)[i].constant().has_value()) continue;
+        sources_.try_emplace((*dims)[i].ToString(), input, static_cast<int64_t>(i));
+      }
+    }
+  }
+
+  // Whether the extent is a number, or a sum of extents of inputs and of numbers.
+  bool Has(const SymInt& extent) const {
+    if (extent.constant().has_value()) return true;
+    const std::vector<std::string> terms = Terms(extent);
+    return std::all_of(terms.begin(), terms.end(), [&](const std::string& term) {
+      int64_t number = 0;
+      return sources_.contains(term) || absl::SimpleAtoi(term, &number);
+    });
+  }
+
+  // The extent as an int64 tensor [1]. Precondition: Has.
+  Value* Read(Patch& patch, const SymInt& extent) const {
+    if (const auto number = extent.constant()) return patch.Ints({*number});
+    Value* sum = nullptr;
+    for (const std::string& term : Terms(extent)) {
+      int64_t number = 0;
+      Value* part = absl::SimpleAtoi(term, &number) ? patch.Ints({number}) : ReadInput(patch, term);
+      sum = sum == nullptr ? part : patch.Op("Add", {sum, part});
+    }
+    return sum;
+  }
+
+ private:
+  static std::vector<std::string> Terms(const SymInt& extent) {
+    return absl::StrSplit(extent.ToString(), '+');
+  }
+  Value* ReadInput(Patch& patch, const std::string& symbol) const {
+    const auto& [input, axis] = sources_.at(symbol);
+    return patch.Op("Shape", {input}, {{"start", axis}, {"end", axis + 1}});
+  }
+
+  absl::flat_hash_map<std::string, std::pair<Value*, int64_t>> sources_;
+};
+
+// Whether the value is what InputExtents::Read writes.
+bool IsReadOffInput(const Value* value, int terms = 8) {
+  if (value->is_constant()) return true;
+  const Node* node = value->producer();
+  if (node == nullptr || terms == 0) return false;
+  if (node->op_type() == "Add") {
+    return IsReadOffInput(node->input(0), terms - 1) && IsReadOffInput(node->input(1), 1);
+  }
+  return node->op_type() == "Shape" && node->input(0)->is_input() &&
+         node->attribute("start") != nullptr;
+}
+
+bool IsReadOffInputs(const Node& node) {
+  if (node.op_type() == "Shape" || node.op_type() == "Add") return IsReadOffInput(node.output(0));
+  if (node.op_type() != "Concat" && node.op_type() != "Squeeze") return false;
+  return std::all_of(node.inputs().begin(), node.inputs().end(),
+                     [](const Value* input) { return IsReadOffInput(input); });
+}
+
+// Extents that are those of graph inputs are read off these, whatever value the exporter asked: so
+// all that need one share it, and no inner value is kept for its shape.
+absl::StatusOr<int> ReadOffInputs(PassContext& context, const InputExtents& extents, Node* node) {
+  constexpr size_t kMost = 8;
+  Value* value = node->output(0);
+  if (value == nullptr || node->outputs().size() != 1 || IsReadOffInputs(*node)) return 0;
+  const ValueFacts& facts = context.facts.Of(value);
+  if (facts.type != DataType::kInt64 || !facts.contents.has_value()) return 0;
+  const std::vector<SymInt> contents = *facts.contents;
+  const bool scalar = facts.dims.has_value() && facts.dims->empty();
+  if (!facts.dims.has_value() || contents.empty() || contents.size() > kMost) return 0;
+  for (const SymInt& element : contents) {
+    if (!extents.Has(element)) return 0;
+  }
+  Patch patch(context);
+  patch.Supersede({node});
+  std::vector<Value*> parts;
+  for (const SymInt& element : contents) parts.push_back(extents.Read(patch, element));
+  Value* result = parts.size() == 1 ? parts[0] : patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+  if (scalar) result = patch.Op("Squeeze", {result, patch.Ints({0})});
+  patch.Replace(value, result);
+  return patch.Apply();
+}
+
+absl::StatusOr<int> FoldReshape(PassContext& context, Node* node) {
+  Value* shape = node->input(1);
+  if (node->op_type() != "Reshape" || !node->domain().empty() || shape == nullptr) return 0;
+  if (shape->is_constant()) return 0;
+  const std::vector<SymInt>* from = context.facts.DimsOf(node->input(0));
+  const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
+  if (from == nullptr || to == nullptr) return 0;
+  const auto target = ReshapeTarget(*from, *to);
+  if (!target.has_value()) return 0;
+  Patch patch(context);
+  patch.Supersede({node});
+  patch.Replace(node->output(0),
+                patch.Op("Reshape", {node->input(0), patch.Ints(*target)}, {}, node->name()));
+  return patch.Apply();
+}
+
+}  // namespace
+
+absl::StatusOr<int> FoldShapes(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  const InputExtents extents(context);
+  int folded = 0;
+  for (Node* node : order) {
+    ATTNRUN_ASSIGN_OR_RETURN(int applied, FoldKnown(context, node));
+    if (applied == 0) {
+      ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffInputs(context, extents, node));
+    }
+    if (applied == 0) {
+      ATTNRUN_ASSIGN_OR_RETURN(applied, FoldReshape(context, node));
+    }
+    folded += applied;
+  }
+  return folded;
+}
+
+}  // namespace attnrun

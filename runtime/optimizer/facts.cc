@@ -1,0 +1,149 @@
+#include "optimizer/facts.h"
+
+#include <algorithm>
+
+#include "core/elements.h"
+#include "ops/registry.h"
+
+namespace attnrun {
+namespace {
+
+std::vector<SymInt> DimsOfType(const std::vector<Dim>& shape) {
+  std::vector<SymInt> dims;
+  for (const Dim& dim : shape) {
+    if (dim.value >= 0) {
+      dims.emplace_back(dim.value);
+    } else {
+      dims.push_back(dim.symbol.empty() ? SymInt::Unknown() : SymInt::Symbol(dim.symbol));
+    }
+  }
+  return dims;
+}
+
+// Of a graph input: a run checks its inputs against what the model declares.
+ValueFacts Declared(const Value& value) {
+  ValueFacts facts;
+  facts.type = value.type().element;
+  if (value.type().shape.has_value()) facts.dims = DimsOfType(*value.type().shape);
+  return facts;
+}
+
+}  // namespace
+
+const ValueFacts& Facts::Of(const Value* value) {
+  const auto found = facts_.find(value);
+  if (found != facts_.end()) return *found->second;
+  // Producers first, without recursion: chains may be as long as the graph.
+  std::vector<const Value*> stack = {value};
+  while (!stack.empty()) {
+    const Value* top = stack.back();
+    const size_t depth = stack.size();
+    if (top->producer() != nullptr && !facts_.contains(top)) {
+      for (const Value* input : top->producer()->inputs()) {
+        if (input != nullptr && !facts_.contains(input)) stack.push_back(input);
+      }
+    }
+    if (stack.size() > depth) continue;
+    stack.pop_back();
+    if (!facts_.contains(top)) Compute(top);
+  }
+  return *facts_.at(value);
+}
+
+void Facts::Compute(const Value* value) {
+  if (value->producer() != nullptr) return ComputeNode(*value->producer());
+  ValueFacts facts;
+  if (value->is_constant()) {
+    facts = FactsOf(*value->constant());
+  } else if (value->is_input() && graph_.captures().empty() && enclosing_ == nullptr) {
+    facts = Declared(*value);
+  } else if (value->outer() != nullptr && enclosing_ != nullptr) {
+    facts = enclosing_->Of(value->outer());
+  }
+  facts_[value] = std::make_unique<const ValueFacts>(std::move(facts));
+}
+
+void Facts::ComputeNode(const Node& node) {
+  std::vector<const ValueFacts*> inputs;
+  std::vector<const Tensor*> constants;
+  for (const Value* input : node.inputs()) {
+    inputs.push_back(input == nullptr ? nullptr : facts_.at(input).get());
+    constants.push_back(input != nullptr && input->is_constant() ? input->constant() : nullptr);
+  }
+  std::vector<ValueFacts> outputs(node.outputs().size());
+  const absl::StatusOr<std::unique_ptr<Op>> op = OpRegistry::Get().Create(node);
+  if (op.ok()) {
+    InferContext context(inputs, constants, absl::MakeSpan(outputs));
+    (*op)->Infer(context);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (node.output(i) == nullptr) continue;
+    facts_[node.output(i)] = std::make_unique<const ValueFacts>(std::move(outputs[i]));
+  }
+}
+
+const std::vector<SymInt>* Facts::DimsOf(const Value* value) {
+  const ValueFacts& facts = Of(value);
+  return facts.dims.has_value() ? &*facts.dims : nullptr;
+}
+
+int Facts::RankOf(const Value* value) {
+  const std::vector<SymInt>* dims = DimsOf(value);
+  return dims == nullptr ? -1 : static_cast<int>(dims->size());
+}
+
+std::optional<int64_t> Facts::Extent(const Value* value, int axis) {
+  const std::vector<SymInt>* dims = DimsOf(value);
+  if (dims == nullptr) return std::nullopt;
+  const int rank = static_cast<int>(dims->size());
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return std::nullopt;
+  return (*dims)[axis].constant();
+}
+
+std::optional<double> ScalarOf(const Value* value) {
+  if (value == nullptr || !value->is_constant() || value->constant()->num_elements() != 1) {
+    return std::nullopt;
+  }
+  const auto elements = ToDoubles(*value->constant());
+  return elements.ok() ? std::optional<double>((*elements)[0]) : std::nullopt;
+}
+
+std::optional<double> UniformOf(const Value* value) {
+  if (const auto scalar = ScalarOf(value)) return scalar;
+  const Node* node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || !node->domain().empty()) return std::nullopt;
+  if (node->op_type() == "Expand") return ScalarOf(node->input(0));
+  if (node->op_type() != "ConstantOfShape") return std::nullopt;
+  const AttributeValue* attribute = node->attribute("value");
+  if (attribute == nullptr) return 0.0;
+  const auto* tensor = std::get_if<Tensor>(attribute);
+  if (tensor == nullptr || tensor->num_elements() != 1) return std::nullopt;
+  const auto elements = ToDoubles(*tensor);
+  return elements.ok() ? std::optional<double>((*elements)[0]) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> IntsOf(const Value* value) {
+  if (value == nullptr || !value->is_constant() || value->constant()->rank() > 1 ||
+      !IsInteger(value->constant()->type())) {
+    return std::nullopt;
+  }
+  const auto elements = ToInts(*value->constant());
+  if (!elements.ok()) return std::nullopt;
+  return std::vector<int64_t>(elements->begin(), elements->end());
+}
+
+std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts) {
+  if (value == nullptr) return std::nullopt;
+  if (value->is_constant()) return IntsOf(value);
+  const ValueFacts& known = facts.Of(value);
+  if (!known.contents.has_value()) return std::nullopt;
+  std::vector<int64_t> ints;
+  for (const SymInt& element : *known.contents) {
+    if (!element.constant().has_value()) return std::nullopt;
+    ints.push_back(*element.constant());
+  }
+  return ints;
+}
+
+}  // namespace attnrun

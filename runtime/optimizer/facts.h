@@ -1,0 +1,59 @@
+#ifndef ATTNRUN_OPTIMIZER_FACTS_H_
+#define ATTNRUN_OPTIMIZER_FACTS_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "graph/graph.h"
+#include "ops/infer_context.h"
+
+namespace attnrun {
+
+// What is known of a graph's values in every run: element types, extents as symbolic integers, and
+// the contents of the small integer tensors that shapes are made of. Computed on demand from the
+// graph inputs and the operators' rules; what the file claims of inner values is not believed.
+class Facts {
+ public:
+  // `enclosing`: facts of the graph around a subgraph, or null.
+  explicit Facts(const Graph& graph, Facts* enclosing = nullptr)
+      : graph_(graph), enclosing_(enclosing) {}
+
+  const ValueFacts& Of(const Value* value);
+  DataType TypeOf(const Value* value) { return Of(value).type; }
+  // The extents, or null if not even the rank is known.
+  const std::vector<SymInt>* DimsOf(const Value* value);
+  // -1 if unknown.
+  int RankOf(const Value* value);
+  // The extent of an axis, counted from the end if negative, if it is a number.
+  std::optional<int64_t> Extent(const Value* value, int axis);
+
+  // To be called before a value is removed: a later one may get its address.
+  void Forget(const Value* value) { facts_.erase(value); }
+
+ private:
+  void Compute(const Value* value);
+  void ComputeNode(const Node& node);
+
+  const Graph& graph_;
+  Facts* const enclosing_;
+  absl::flat_hash_map<const Value*, std::unique_ptr<const ValueFacts>> facts_;
+};
+
+// The only element of a constant of one element, as a double.
+std::optional<double> ScalarOf(const Value* value);
+
+// The value that all elements have: of a constant of one element, a ConstantOfShape, or either one
+// expanded.
+std::optional<double> UniformOf(const Value* value);
+
+// The elements of a constant integer tensor of rank 0 or 1.
+std::optional<std::vector<int64_t>> IntsOf(const Value* value);
+
+// The elements of an integer tensor of rank 0 or 1 that is the same in every run, whether the graph
+// has it as a constant or computes it.
+std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FACTS_H_

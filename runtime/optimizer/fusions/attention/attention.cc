@@ -1,0 +1,313 @@
+#include "optimizer/fusions/attention/attention.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "optimizer/fusions/attention/bias.h"
+#include "optimizer/fusions/attention/heads.h"
+#include "optimizer/fusions/attention/probabilities.h"
+#include "optimizer/fusions/attention/product_search.h"
+#include "optimizer/fusions/attention/scores.h"
+#include "optimizer/patch.h"
+#include "optimizer/reshape.h"
+
+namespace attnrun {
+namespace {
+
+std::vector<SymInt> Leading(const std::vector<SymInt>& dims) {
+  return {dims.begin(), dims.end() - 2};
+}
+
+// One Softmax and what belongs to it.
+class AttentionFusion {
+ public:
+  AttentionFusion(PassContext& context, Node* softmax)
+      : context_(context), facts_(context.facts), softmax_(softmax) {}
+
+  absl::StatusOr<int> Run() {
+    std::string why;
+    auto scores = FindScores(softmax_->input(0), facts_, why);
+    probabilities_ =
+        FollowProbabilities(*softmax_, scores.has_value() ? &*scores : nullptr, facts_);
+    if (probabilities_.product == nullptr) return NoProduct(why);
+    if (!CheckAxis()) return 0;
+    if (!scores.has_value()) return Miss(why);
+    scores_ = *std::move(scores);
+    if (probabilities_.closes_masked) {
+      scores_.mask_value = -std::numeric_limits<double>::infinity();
+    }
+    if (!FindOperands()) return 0;
+    return Rewrite();
+  }
+
+ private:
+  int Miss(std::string why) {
+    context_.Miss(*softmax_, std::move(why));
+    return 0;
+  }
+
+  // A Softmax that leads to no product is a classifier's.
+  int NoProduct(const std::string& why) {
+    const Value* value = softmax_->output(0);
+    if (!LeadsToProduct(value) && !LeadsToLinearMap(*value)) return 0;
+    if (!why.empty()) return Miss(why);
+    return Miss(absl::StrCat("after the Softmax stands ", value->consumers()[0]->description(),
+                             LeadsToLinearMap(*value) ? ", a linear map over heads" : ""));
+  }
+
+  // Over views alone.
+  static bool LeadsToLinearMap(const Value& start) {
+    const Value* value = &start;
+    for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
+      const Node* node = value->consumers()[0];
+      if (node->qualified_op_type() == "attnrun.Linear" || node->op_type() == "Conv") return true;
+      if (!IsViewNode(*node) || node->output(0) == nullptr) return false;
+      value = node->output(0);
+    }
+    return false;
+  }
+
+  bool CheckAxis() {
+    const int rank = facts_.RankOf(softmax_->input(0));
+    const AttributeValue* attribute = softmax_->attribute("axis");
+    const int64_t axis = attribute != nullptr     ? std::get<int64_t>(*attribute)
+                         : softmax_->opset() < 13 ? 1
+                                                  : -1;
+    if (rank < 2) return false;
+    if (axis == -1 || axis == rank - 1) return true;
+    Miss(absl::StrCat("the Softmax runs over another axis than the keys, the last one: ", axis));
+    return false;
+  }
+
+  // Q, K and V as heads.
+  bool FindOperands() {
+    Node* matmul = scores_.matmul;
+    const std::vector<SymInt>* product_dims = facts_.DimsOf(probabilities_.product->output(0));
+    if (product_dims == nullptr || product_dims->size() < 2) {
+      Miss(
+          absl::StrCat("the extents of ", probabilities_.product->description(), " are not known"));
+      return false;
+    }
+    product_dims_ = *product_dims;
+    axes_ = FindHeadAxes(scores_.q(), scores_.swapped, Leading(scores_.matmul_dims), facts_);
+    TellHeadsBySoftmax();
+    if (!axes_.heads.constant().has_value()) {
+      Miss(absl::StrCat("the number of heads of ", matmul->description(), ", ",
+                        axes_.heads.ToString(), ", is not fixed"));
+      return false;
+    }
+    const auto value_axes = ValueAxes();
+    const auto q = FindHeads(scores_.q(), HeadRole::kQuery, scores_.swapped, axes_, facts_);
+    const auto find_k = [&](SharedHeads shared) {
+      return FindHeads(scores_.k(), HeadRole::kKey, !scores_.swapped, axes_, facts_, shared);
+    };
+    auto k = find_k(SharedHeads::kOnce);
+    Value* const v_value = probabilities_.product->input(1);
+    const auto find_v = [&](SharedHeads shared) {
+      return value_axes.has_value()
+                 ? FindHeads(v_value, HeadRole::kValue, false, *value_axes, facts_, shared)
+                 : std::nullopt;
+    };
+    auto v = find_v(SharedHeads::kOnce);
+    // Shared by as many heads in K as in V, or by one each.
+    if (k.has_value() && v.has_value() && k->heads != v->heads) {
+      k = find_k(SharedHeads::kRepeated);
+      v = find_v(SharedHeads::kRepeated);
+    }
+    if (!q.has_value() || !k.has_value() || !v.has_value()) {
+      Miss(absl::StrCat("the heads of ", !q.has_value() ? "Q" : (!k.has_value() ? "K" : "V"),
+                        " are not laid out as samples, heads, positions and channels"));
+      return false;
+    }
+    q_ = *q;
+    k_ = *k;
+    v_ = *v;
+    return CheckTypes();
+  }
+
+  // Samples and heads may share an axis in the products and be apart at the Softmax.
+  void TellHeadsBySoftmax() {
+    if (axes_.leading.size() != 1) return;
+    for (const std::vector<SymInt>& dims : {*facts_.DimsOf(softmax_->input(0)), product_dims_}) {
+      if (dims.size() != 4) continue;
+      axes_.batch = dims[0];
+      axes_.heads = dims[1];
+    }
+  }
+
+  // The leading axes of the product with V: the same samples and heads, perhaps grouped otherwise.
+  std::optional<HeadAxes> ValueAxes() const {
+    HeadAxes axes = axes_;
+    axes.leading = Leading(product_dims_);
+    if (axes.leading == axes_.leading) return axes;
+    if (axes_.heads_first) return std::nullopt;
+    // A Reshape keeps the number of elements: equal heads mean equal samples.
+    const size_t rank = axes.leading.size();
+    if (rank > 3 || (rank == 0 && !axes.heads.is_constant(1))) return std::nullopt;
+    if (rank == axes_.leading.size()) return axes;
+    if (rank >= 2 && axes.leading.back() != axes.heads) return std::nullopt;
+    axes.heads_split = false;
+    return axes;
+  }
+
+  // One type for all, that of the result; what is narrower is widened, which is exact.
+  bool CheckTypes() {
+    const DataType type = facts_.TypeOf(probabilities_.product->output(0));
+    bool fits = type != DataType::kUndefined;
+    for (const HeadOperand* operand : {&q_, &k_, &v_}) {
+      const DataType from = facts_.TypeOf(operand->value);
+      fits = fits && (from == type || (type == DataType::kFloat && (from == DataType::kFloat16 ||
+                                                                    from == DataType::kBfloat16)));
+    }
+    if (!fits) Miss("the element types of Q, K, V and the result differ");
+    return fits;
+  }
+
+  Value* Widened(Patch& patch, Value* value) {
+    const DataType type = facts_.TypeOf(probabilities_.product->output(0));
+    if (facts_.TypeOf(value) == type) return value;
+    return patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
+  }
+
+  absl::StatusOr<int> Rewrite() {
+    Patch patch(context_);
+    std::vector<Node*> nodes = scores_.nodes;
+    nodes.push_back(softmax_);
+    nodes.insert(nodes.end(), probabilities_.nodes.begin(), probabilities_.nodes.end());
+    nodes.push_back(probabilities_.product);
+    patch.Supersede(nodes);
+    std::vector<Value*> replaced = probabilities_.values;
+    replaced.push_back(probabilities_.product->output(0));
+    if (!patch.Admits(replaced, softmax_)) return 0;
+    std::vector<Value*> wanted;
+    for (Value* value : probabilities_.values) {
+      if (IsReadOutside(value, nodes)) wanted.push_back(value);
+    }
+    return Build(patch, wanted);
+  }
+
+  bool IsReadOutside(const Value* value, const std::vector<Node*>& nodes) const {
+    return context_.graph.IsOutput(value) || absl::c_any_of(value->consumers(), [&](Node* node) {
+             return !absl::c_linear_search(nodes, node);
+           });
+  }
+
+  absl::StatusOr<int> Build(Patch& patch, const std::vector<Value*>& wanted) {
+    const std::vector<Value*> like = {q_.value,
+                                      k_.value,
+                                      v_.value,
+                                      scores_.matmul->input(0),
+                                      scores_.matmul->input(1),
+                                      probabilities_.product->input(1)};
+    bool ok = true;
+    Value* bias = SumOfBiases(patch, facts_, scores_, axes_, like, ok);
+    Value* mask = AllMasks(patch, facts_, scores_, axes_, like, ok);
+    if (!ok) return Miss("the bias or mask cannot be laid out as samples, heads, queries and keys");
+    std::vector<Value*> inputs = {Widened(patch, q_.value), Widened(patch, k_.value),
+                                  Widened(patch, v_.value)};
+    if (bias != nullptr || mask != nullptr) inputs.push_back(bias);
+    if (mask != nullptr) inputs.push_back(mask);
+    const std::vector<Value*> outputs = patch.Ops("attnrun::Attention", wanted.empty() ? 1 : 2,
+                                                  inputs, Attributes(), softmax_->name());
+    if (!patch.status().ok()) return patch.status();
+    Value* result = SplitHeads(patch, outputs[0], like);
+    if (result == nullptr) return Miss("the extents of the result are not known");
+    patch.Replace(probabilities_.product->output(0), result);
+    for (Value* value : wanted) {
+      Value* probabilities = AsInGraph(patch, outputs[1], value, like);
+      if (probabilities == nullptr) return Miss("the extents of the probabilities are not known");
+      patch.Replace(value, probabilities);
+    }
+    return patch.Apply();
+  }
+
+  AttributeMap Attributes() const {
+    AttributeMap attributes;
+    attributes["q_layout"] = q_.layout.ToString();
+    attributes["k_layout"] = k_.layout.ToString();
+    attributes["v_layout"] = v_.layout.ToString();
+    attributes["scale"] = static_cast<float>(scores_.scale * q_.scale * k_.scale);
+    if (scores_.softcap != 0) attributes["softcap"] = static_cast<float>(scores_.softcap);
+    if (!scores_.masks.empty()) attributes["mask_value"] = static_cast<float>(scores_.mask_value);
+    if (probabilities_.zero_rows) attributes["masked_row"] = std::string("zero");
+    return attributes;
+  }
+
+  // [B,S,N*H] to what the product with V gave.
+  Value* SplitHeads(Patch& patch, Value* merged, absl::Span<Value* const> like) {
+    const auto size = product_dims_.back().constant();
+    if (!size.has_value() || *size < 1) return nullptr;
+    Value* heads =
+        patch.Op("Reshape", {merged, patch.Ints({0, 0, *axes_.heads.constant(), *size})});
+    const std::vector<int64_t> order =
+        axes_.heads_first ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3};
+    heads = patch.Op("Transpose", {heads}, {{"perm", order}});
+    if (!patch.status().ok()) return nullptr;
+    if (product_dims_.size() == 4) return heads;
+    return ReshapeTo(patch, facts_, heads, product_dims_, like);
+  }
+
+  // The operator's probabilities [B,N,S,T] as the graph has them.
+  Value* AsInGraph(Patch& patch, Value* probabilities, Value* value,
+                   absl::Span<Value* const> like) {
+    const std::vector<SymInt> dims = *facts_.DimsOf(value);
+    if (!patch.status().ok()) return nullptr;
+    const DataType type = facts_.TypeOf(value);
+    if (type != facts_.TypeOf(probabilities_.product->output(0))) {
+      probabilities = patch.Op("Cast", {probabilities}, {{"to", static_cast<int64_t>(type)}});
+    }
+    if (axes_.heads_first) {
+      const std::vector<int64_t> order = {1, 0, 2, 3};
+      probabilities = patch.Op("Transpose", {probabilities}, {{"perm", order}});
+    }
+    if (dims.size() == 4) return probabilities;
+    return ReshapeTo(patch, facts_, probabilities, dims, like);
+  }
+
+  PassContext& context_;
+  Facts& facts_;
+  Node* const softmax_;
+  Probabilities probabilities_;
+  Scores scores_;
+  HeadAxes axes_;
+  std::vector<SymInt> product_dims_;
+  HeadOperand q_;
+  HeadOperand k_;
+  HeadOperand v_;
+};
+
+// Products of products, as attention without a Softmax has them.
+absl::Status ReportMissingSoftmaxes(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  for (const Node* node : order) {
+    if (node->op_type() != "MatMul" || !node->domain().empty()) continue;
+    if (node->input(0)->is_constant() || node->input(1)->is_constant()) continue;
+    if (ComesFromProduct(node->input(0)) || ComesFromProduct(node->input(1))) {
+      context.Miss(*node, "there is no Softmax between this product and the one before it");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseAttention(PassContext& context) {
+  std::vector<Node*> softmaxes;
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  for (Node* node : order) {
+    if (node->op_type() == "Softmax" && node->domain().empty()) softmaxes.push_back(node);
+  }
+  int fused = 0;
+  for (Node* softmax : softmaxes) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, AttentionFusion(context, softmax).Run());
+    fused += applied;
+  }
+  ATTNRUN_RETURN_IF_ERROR(ReportMissingSoftmaxes(context));
+  return fused;
+}
+
+}  // namespace attnrun

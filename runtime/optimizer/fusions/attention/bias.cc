@@ -1,0 +1,113 @@
+#include "optimizer/fusions/attention/bias.h"
+
+#include <utility>
+
+#include "core/elements.h"
+#include "optimizer/reshape.h"
+
+namespace attnrun {
+namespace {
+
+// `dims` with 1s before, `rank` in all.
+std::vector<SymInt> Padded(std::vector<SymInt> dims, size_t rank) {
+  if (dims.size() < rank) dims.insert(dims.begin(), rank - dims.size(), SymInt(1));
+  return dims;
+}
+
+// The extents as one int64 tensor; null if one is not found.
+Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
+                    absl::Span<Value* const> like) {
+  std::vector<Value*> parts;
+  for (const SymInt& extent : extents) {
+    parts.push_back(ExtentOperand(patch, facts, extent, like));
+    if (parts.back() == nullptr) return nullptr;
+  }
+  return patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+}
+
+// Scores of three leading axes: those at `first` and after it become one. An operand that differs
+// along one of the two only must be written out along the other.
+Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> dims,
+                const std::vector<SymInt>& leading, size_t first, absl::Span<Value* const> like) {
+  const bool same = dims[first].is_constant(1) && dims[first + 1].is_constant(1);
+  if (!same && (dims[first] != leading[first] || dims[first + 1] != leading[first + 1])) {
+    dims[first] = leading[first];
+    dims[first + 1] = leading[first + 1];
+    Value* shape = ShapeOperand(patch, facts, dims, like);
+    if (shape == nullptr) return nullptr;
+    value = patch.Op("Expand", {value, shape});
+  }
+  dims[first] = dims[first] * dims[first + 1];
+  dims.erase(dims.begin() + static_cast<int>(first) + 1);
+  return ReshapeTo(patch, facts, value, dims, like);
+}
+
+}  // namespace
+
+Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
+                       absl::Span<Value* const> like) {
+  const std::vector<SymInt>* known = facts.DimsOf(operand.value);
+  if (known == nullptr || known->size() > operand.dims.size()) return nullptr;
+  const size_t leading = operand.dims.size() - 2;
+  if (known->size() <= 2) return operand.value;
+  const std::vector<SymInt> dims = Padded(*known, operand.dims.size());
+  std::vector<Value*> sources(like.begin(), like.end());
+  sources.push_back(operand.value);
+  if (leading == 3) {
+    return JoinAxes(patch, facts, operand.value, dims, operand.dims, axes.heads_split ? 1 : 0,
+                    sources);
+  }
+  if (leading == 2) {
+    if (!axes.heads_first) return operand.value;
+    Value* whole = ReshapeTo(patch, facts, operand.value, dims, sources);
+    if (whole == nullptr) return nullptr;
+    return patch.Op("Transpose", {whole}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
+  }
+  // Samples and heads on one axis.
+  std::vector<SymInt> split = {axes.batch, axes.heads, dims[1], dims[2]};
+  if (dims[0].is_constant(1)) split[0] = split[1] = SymInt(1);
+  return ReshapeTo(patch, facts, operand.value, split, sources);
+}
+
+// A bool mask as what it adds.
+static Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
+  Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
+  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {*bias.closed}));
+  if (bias.negated) std::swap(open, closed);
+  return patch.Op("Where", {mask, open, closed});
+}
+
+Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+                   absl::Span<Value* const> like, bool& ok) {
+  Value* sum = nullptr;
+  for (const ScoreBias& bias : scores.biases) {
+    Value* value = ToBatchAndHeads(patch, facts, bias.operand, axes, like);
+    ok = ok && value != nullptr;
+    if (!ok) return nullptr;
+    if (bias.closed.has_value()) value = AsBias(patch, value, bias, DataType::kFloat);
+    if (bias.factor != 1) {
+      Value* factor = patch.Constant(
+          "factor",
+          FromDoubles(bias.closed.has_value() ? DataType::kFloat : facts.TypeOf(bias.operand.value),
+                      {}, {bias.factor}));
+      value = patch.Op("Mul", {value, factor});
+    }
+    sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
+  }
+  return sum;
+}
+
+Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+                absl::Span<Value* const> like, bool& ok) {
+  Value* all = nullptr;
+  for (const Scores::Mask& mask : scores.masks) {
+    Value* value = ToBatchAndHeads(patch, facts, mask.operand, axes, like);
+    ok = ok && value != nullptr;
+    if (!ok) return nullptr;
+    if (mask.negated) value = patch.Op("Not", {value});
+    all = all == nullptr ? value : patch.Op("And", {all, value});
+  }
+  return all;
+}
+
+}  // namespace attnrun

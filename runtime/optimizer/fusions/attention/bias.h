@@ -1,0 +1,24 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_BIAS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_BIAS_H_
+
+#include "optimizer/fusions/attention/heads.h"
+#include "optimizer/fusions/attention/scores.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+
+// What broadcasts to the scores as the graph has them, as something that broadcasts to [B,N,S,T].
+// Extents that are not numbers are read off `like`. Null if that cannot be written.
+Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
+                       absl::Span<Value* const> like);
+
+// The sum of all biases, or null if there are none; the conjunction of all masks. `ok` becomes
+// false if one cannot be written.
+Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+                   absl::Span<Value* const> like, bool& ok);
+Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+                absl::Span<Value* const> like, bool& ok);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_BIAS_H_

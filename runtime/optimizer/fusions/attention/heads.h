@@ -1,0 +1,63 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_HEADS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_HEADS_H_
+
+#include <optional>
+#include <vector>
+
+#include "ops/attention/head_layout.h"
+#include "optimizer/trace.h"
+
+namespace attnrun {
+
+// How the axes of the scores before the last two are sample and head.
+struct HeadAxes {
+  SymInt batch;
+  SymInt heads;
+  // The axes are heads, then samples.
+  bool heads_first = false;
+  // Of three axes the last two are heads (groups, and heads of a group), not the first two samples.
+  bool heads_split = false;
+  // The leading axes as they are in the graph.
+  std::vector<SymInt> leading;
+};
+
+// An operand of the attention: heads [b, s, n, h] in a value of the graph.
+struct HeadOperand {
+  Value* value = nullptr;
+  HeadLayout layout;
+  double scale = 1;
+  // Heads that the layout counts.
+  SymInt heads;
+};
+
+// Whether heads of K and V that several heads of Q share count once.
+enum class SharedHeads { kOnce, kRepeated };
+
+// Tells sample from head by how Q [leading..., S, H] came to be.
+HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leading, Facts& facts);
+
+// Which operand of attention it is.
+enum class HeadRole { kQuery, kKey, kValue };
+
+// The operand, [..., rows, channels], or [..., channels, rows] if `transposed`, as heads in the
+// furthest value that can be read in place. Leading axes that it lacks or has once are broadcast.
+// nullopt if the operand does not fit the leading axes.
+std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
+                                     const HeadAxes& axes, Facts& facts,
+                                     SharedHeads shared = SharedHeads::kOnce);
+
+// An operand whose heads are the view [b, s, n, h] of `traced`'s base; nullopt if no layout says
+// so.
+std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole role,
+                                     SharedHeads shared, Facts& facts);
+
+// The layout of a view [b, s, n, h] of a base of these extents; nullopt if no layout expresses it.
+std::optional<HeadLayout> LayoutOf(const View& view, absl::Span<const SymInt> base);
+
+// The view [b, s, n, h] that a layout is of a base; the inverse of LayoutOf. An absent axis has
+// extent 1. nullopt if the layout does not fit.
+std::optional<View> ViewOf(const HeadLayout& layout, const View& base);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_HEADS_H_

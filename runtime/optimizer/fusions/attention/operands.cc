@@ -1,0 +1,84 @@
+#include "optimizer/fusions/attention/operands.h"
+
+#include <array>
+#include <string>
+
+#include "core/status.h"
+#include "optimizer/fusions/attention/heads.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+namespace {
+
+constexpr std::array<const char*, 3> kLayouts = {"q_layout", "k_layout", "v_layout"};
+
+constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, HeadRole::kValue};
+
+// The operand read as far up as one layout reaches, perhaps where it is read already; nullopt if
+// there is none.
+std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
+                                      Facts& facts) {
+  const AttributeValue* text = node.attribute(kLayouts[operand]);
+  if (text == nullptr) return std::nullopt;
+  const auto layout = HeadLayout::Parse(std::get<std::string>(*text));
+  if (!layout.ok()) return std::nullopt;
+  const Scalars scalars = operand == 2 ? Scalars::kStop : Scalars::kFollow;
+  const std::vector<Traced> chain = Trace(node.input(operand), facts, scalars);
+  for (size_t i = chain.size(); i-- > 0;) {
+    auto view = ViewOf(*layout, chain[i].view);
+    if (!view.has_value()) continue;
+    auto further = AsOperand(chain[i], *std::move(view), kRoles[operand], shared, facts);
+    if (further.has_value()) return further;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<int> AbsorbAt(PassContext& context, Node* node) {
+  std::vector<Value*> inputs = node->inputs();
+  AttributeMap attributes = node->attributes();
+  const AttributeValue* factor = node->attribute("scale");
+  double scale = factor == nullptr ? 1 : std::get<float>(*factor);
+  std::array<std::optional<HeadOperand>, 3> furthest;
+  const auto find = [&](SharedHeads shared) {
+    for (size_t i = 0; i < furthest.size(); ++i) {
+      furthest[i] = FurthestUp(*node, i, shared, context.facts);
+    }
+  };
+  find(SharedHeads::kOnce);
+  // K and V must count their heads alike.
+  const auto& k = furthest[1];
+  const auto& v = furthest[2];
+  if (!k.has_value() || !v.has_value() || k->heads != v->heads) find(SharedHeads::kRepeated);
+  bool changed = false;
+  for (size_t i = 0; i < furthest.size(); ++i) {
+    if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
+    inputs[i] = furthest[i]->value;
+    attributes.insert_or_assign(kLayouts[i], furthest[i]->layout.ToString());
+    scale *= furthest[i]->scale;
+    changed = true;
+  }
+  if (!changed) return 0;
+  attributes.insert_or_assign("scale", static_cast<float>(scale));
+  Patch patch(context);
+  patch.Supersede({node});
+  const int outputs = static_cast<int>(node->outputs().size());
+  const std::vector<Value*> results =
+      patch.Ops("attnrun::Attention", outputs, inputs, attributes, node->name());
+  for (int i = 0; i < outputs; ++i) patch.Replace(node->output(i), results[i]);
+  return patch.Apply();
+}
+
+}  // namespace
+
+absl::StatusOr<int> AbsorbViews(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int absorbed = 0;
+  for (Node* node : order) {
+    if (node->qualified_op_type() != "attnrun.Attention") continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, AbsorbAt(context, node));
+    absorbed += applied;
+  }
+  return absorbed;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,20 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_OPERANDS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_OPERANDS_H_
+
+#include "absl/status/statusor.h"
+#include "optimizer/pass.h"
+
+// Views before an attnrun.Attention become a part of its layouts, as merged projections bring them:
+//
+//        Linear [B,S,3D]                          Linear [B,S,3D]
+//          |                                      |     |     |
+//        Split                          ->       Attention {q_layout = "b s (n:12 h:64)",
+//      /   |   \                                            k_layout = "b s 768+(n:12 h:64)", ...}
+//     Attention {q_layout = "b s (n:12 h:64)", ...}
+namespace attnrun {
+
+absl::StatusOr<int> AbsorbViews(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_OPERANDS_H_

@@ -1,0 +1,78 @@
+#include "optimizer/fusions/attention/product_search.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "optimizer/trace.h"
+
+namespace attnrun {
+namespace {
+
+bool IsProductOfComputed(const Node& node) {
+  if (node.op_type() != "MatMul" && node.op_type() != "Einsum") return false;
+  return absl::c_none_of(node.inputs(), [](const Value* input) { return input->is_constant(); });
+}
+
+class ProductSearch {
+ public:
+  bool Leads(const Value* value, int depth = 0) {
+    constexpr int kMaxForward = 12;
+    if (depth > kMaxForward || !visited_.insert(value).second) return false;
+    return absl::c_any_of(value->consumers(), [&](const Node* node) {
+      if (!node->domain().empty()) return false;
+      if (IsProductOfComputed(*node)) return true;
+      if (!IsPassedThrough(*node) && node->op_type() != "Softmax") return false;
+      return absl::c_any_of(node->outputs(), [&](const Value* output) {
+        return output != nullptr && Leads(output, depth + 1);
+      });
+    });
+  }
+
+ private:
+  absl::flat_hash_set<const Value*> visited_;
+};
+
+}  // namespace
+
+bool IsPassedThrough(const Node& node) {
+  static constexpr absl::string_view kOps[] = {"Add",
+                                               "Cast",
+                                               "Concat",
+                                               "Div",
+                                               "Elu",
+                                               "Gelu",
+                                               "LayerNormalization",
+                                               "Mul",
+                                               "Neg",
+                                               "Pow",
+                                               "RMSNormalization",
+                                               "ReduceMean",
+                                               "Reciprocal",
+                                               "Relu",
+                                               "RotaryEmbedding",
+                                               "ScatterElements",
+                                               "ScatterND",
+                                               "Sigmoid",
+                                               "Sqrt",
+                                               "Sub",
+                                               "Swish",
+                                               "Tanh",
+                                               "TensorScatter"};
+  return node.domain().empty() && (IsViewNode(node) || absl::c_linear_search(kOps, node.op_type()));
+}
+
+bool LeadsToProduct(const Value* value) { return ProductSearch().Leads(value); }
+
+bool ComesFromProduct(const Value* value) {
+  constexpr int kMaxBack = 8;
+  for (int step = 0; step < kMaxBack; ++step) {
+    const Node* node = value == nullptr ? nullptr : value->producer();
+    if (node == nullptr || !node->domain().empty()) return false;
+    if (IsProductOfComputed(*node)) return true;
+    const bool chooses = node->op_type() == "Where";
+    if (!chooses && !IsPassedThrough(*node)) return false;
+    value = node->input(chooses ? 1 : 0);
+  }
+  return false;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,21 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_PRODUCT_SEARCH_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_PRODUCT_SEARCH_H_
+
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// Operators that may stand between a projection and its attention: they work on elements or rows,
+// or move them about.
+bool IsPassedThrough(const Node& node);
+
+// Whether the value leads, over such operators and a Softmax, to a product of two values that are
+// computed: scores, or what is weighted by them.
+bool LeadsToProduct(const Value* value);
+
+// Whether the value comes from such a product, over elementwise operators and views but no Softmax.
+bool ComesFromProduct(const Value* value);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_PRODUCT_SEARCH_H_

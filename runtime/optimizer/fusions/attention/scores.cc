@@ -1,0 +1,235 @@
+#include "optimizer/fusions/attention/scores.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "optimizer/trace.h"
+
+namespace attnrun {
+namespace {
+
+// More steps than any exporter writes between the product and its Softmax.
+constexpr int kMaxSteps = 24;
+
+// Walks from the Softmax towards the product, one node a step.
+class ScoreWalk {
+ public:
+  ScoreWalk(Facts& facts, std::string& why) : facts_(facts), why_(why) {}
+
+  std::optional<Scores> Find(Value* value, int steps) {
+    Node* node = value == nullptr ? nullptr : value->producer();
+    const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts_.DimsOf(value);
+    if (node == nullptr)
+      return No(absl::StrCat("'", value == nullptr ? "" : value->name(),
+                             "' is no product of two matrices"));
+    if (dims == nullptr || dims->size() < 2) {
+      return No(absl::StrCat("the extents of '", value->name(), "' are not known"));
+    }
+    if (steps == 0) return No(absl::StrCat("too much stands before ", node->description()));
+    if (!node->domain().empty()) return Between(*node);
+    const std::string& op = node->op_type();
+    if (op == "MatMul") return Product(node, *dims);
+    if (op == "Cast") return Pass(node, Find(node->input(0), steps - 1));
+    if (op == "Add") return Sum(node, *dims, steps);
+    if (op == "Sub") return Difference(node, *dims, steps);
+    if (op == "Where") return Choice(node, *dims, steps);
+    if (IsViewNode(*node)) return Rearranged(node, *dims, steps);
+    if (op == "Mul" || op == "Div") return Scaled(node, steps);
+    return Between(*node);
+  }
+
+ private:
+  using Result = std::optional<Scores>;
+
+  // The first reason met is the one that counts.
+  Result No(std::string why) {
+    if (why_.empty()) why_ = std::move(why);
+    return std::nullopt;
+  }
+  Result Between(const Node& outer) {
+    // A view is not what is in the way, but what stands before it.
+    const Node* inner = &outer;
+    for (int i = 0; i < 4 && IsViewNode(*inner) && inner->input(0)->producer() != nullptr; ++i) {
+      inner = inner->input(0)->producer();
+    }
+    const Node& node = IsLinearMap(*inner) ? *inner : outer;
+    return No(absl::StrCat("between the scores and the Softmax stands ", node.description(),
+                           IsLinearMap(node) ? ", a linear map over heads" : ""));
+  }
+  static bool IsLinearMap(const Node& node) {
+    return node.op_type() == "Linear" || node.op_type() == "Conv" || node.op_type() == "Gemm" ||
+           node.op_type() == "MatMul" || node.op_type() == "Einsum";
+  }
+
+  static Result Pass(Node* node, Result scores) {
+    if (scores.has_value()) scores->nodes.insert(scores->nodes.begin(), node);
+    return scores;
+  }
+
+  Result Product(Node* node, const std::vector<SymInt>& dims) {
+    if (node->input(0)->is_constant() || node->input(1)->is_constant()) return Between(*node);
+    const int rank = static_cast<int>(dims.size());
+    if (facts_.RankOf(node->input(0)) < 2 || facts_.RankOf(node->input(1)) < 2 || rank > 5) {
+      return No(absl::StrCat("the operands of ", node->description(), " are not heads"));
+    }
+    Scores scores;
+    scores.matmul = node;
+    scores.matmul_dims = dims;
+    scores.nodes = {node};
+    return scores;
+  }
+
+  // Scores on one side, a bias on the other; whichever side leads to a product.
+  Result Sum(Node* node, const std::vector<SymInt>& dims, int steps) {
+    for (const int side : {0, 1}) {
+      Value* bias = node->input(1 - side);
+      if (!Fills(node->input(side), dims)) continue;
+      Result scores = Find(node->input(side), steps - 1);
+      if (!scores.has_value()) continue;
+      if (!MasksBecomeBiases(*scores)) {
+        why_ = absl::StrCat(node->description(), " adds to scores that are already masked by ",
+                            scores->mask_value);
+        return std::nullopt;
+      }
+      scores->biases.push_back({{bias, *facts_.DimsOf(node->input(side))}, 1, {}});
+      return Pass(node, std::move(scores));
+    }
+    return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
+  }
+
+  // Scores that are closed before something is added. To -inf any number may be added later; next
+  // to numbers of the size of float's least one, scores vanish, so that closing is as good as
+  // adding.
+  static bool MasksBecomeBiases(Scores& scores) {
+    constexpr double kSwallows = -1e30;
+    if (scores.masks.empty() || !std::isfinite(scores.mask_value)) return true;
+    if (scores.mask_value > kSwallows) return false;
+    for (const Scores::Mask& mask : scores.masks) {
+      scores.biases.push_back({mask.operand, 1, scores.mask_value, mask.negated});
+    }
+    scores.masks.clear();
+    return true;
+  }
+
+  Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
+    Result scores = Find(node->input(0), steps - 1);
+    if (!scores.has_value() || !Fills(node->input(0), dims) || !scores->masks.empty()) {
+      return Between(*node);
+    }
+    scores->biases.push_back({{node->input(1), *facts_.DimsOf(node->input(0))}, -1, {}});
+    return Pass(node, std::move(scores));
+  }
+
+  Result Choice(Node* node, const std::vector<SymInt>& dims, int steps) {
+    for (const int side : {1, 2}) {
+      const auto number = UniformOf(node->input(3 - side));
+      if (!number.has_value() || !Fills(node->input(side), dims)) continue;
+      Result scores = Find(node->input(side), steps - 1);
+      if (!scores.has_value()) return scores;
+      if (!scores->masks.empty() && scores->mask_value != *number) {
+        why_ = absl::StrCat(node->description(), " masks with ", *number,
+                            " scores that are already masked with ", scores->mask_value);
+        return std::nullopt;
+      }
+      scores->mask_value = *number;
+      scores->masks.push_back({{node->input(0), *facts_.DimsOf(node->input(side))}, side == 2});
+      return Pass(node, std::move(scores));
+    }
+    return Between(*node);
+  }
+
+  // A product or quotient with one number, which may end a softcap.
+  Result Scaled(Node* node, int steps) {
+    double factor = 1;
+    Value* inner = ScaledOperand(*node, factor);
+    if (inner == nullptr && ScaledByConstants(*node)) {
+      return No(absl::StrCat("the scale at ", node->description(), " is no single number"));
+    }
+    if (inner == nullptr) return Between(*node);
+    Node* before = inner->producer();
+    if (before != nullptr && before->op_type() == "Tanh" && before->domain().empty()) {
+      return Capped(node, before, factor, steps);
+    }
+    Result scores = Find(inner, steps - 1);
+    if (!scores.has_value()) return scores;
+    if (scores->softcap != 0) return Between(*node);
+    if (!scores->masks.empty()) scores->mask_value *= factor;
+    for (ScoreBias& bias : scores->biases) bias.factor *= factor;
+    scores->scale *= factor;
+    return Pass(node, std::move(scores));
+  }
+
+  static bool ScaledByConstants(const Node& node) {
+    return node.input(0)->is_constant() || node.input(1)->is_constant();
+  }
+
+  // cap * tanh(x / cap).
+  Result Capped(Node* product, Node* tanh, double cap, int steps) {
+    Result scores = Find(tanh->input(0), steps - 1);
+    if (!scores.has_value()) return scores;
+    if (scores->softcap != 0 || !scores->biases.empty() || !scores->masks.empty() || cap <= 0) {
+      return Between(*tanh);
+    }
+    // The quotient is a part of the scale by now.
+    scores->softcap = cap;
+    scores->scale *= cap;
+    return Pass(product, Pass(tanh, std::move(scores)));
+  }
+
+  // A view that leaves queries and keys alone and only regroups the axes before.
+  Result Rearranged(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const std::vector<SymInt>* inner = facts_.DimsOf(node->input(0));
+    const std::string& op = node->op_type();
+    if (op == "Transpose") return Swapped(node, dims, steps);
+    const bool regroups =
+        op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
+    if (!regroups || inner == nullptr || inner->size() < 2) return Between(*node);
+    const auto last_two = [](const std::vector<SymInt>& of) {
+      return std::vector<SymInt>(of.end() - 2, of.end());
+    };
+    if (last_two(dims) != last_two(*inner)) return Between(*node);
+    return Pass(node, Find(node->input(0), steps - 1));
+  }
+
+  // Scores computed as K Q^T.
+  Result Swapped(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const std::vector<Traced> chain = Trace(node->output(0), facts_);
+    if (chain.size() < 2) return Between(*node);
+    std::vector<int64_t> order(dims.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+    std::swap(order[order.size() - 1], order[order.size() - 2]);
+    const View inner = View::Dense(*facts_.DimsOf(node->input(0)));
+    if (!(inner.Transposed(order) == chain[1].view)) return Between(*node);
+    Result scores = Find(node->input(0), steps - 1);
+    if (!scores.has_value()) return scores;
+    // What was added or masked before lies the other way round.
+    if (!scores->biases.empty() || !scores->masks.empty()) return Between(*node);
+    scores->swapped = !scores->swapped;
+    std::swap(scores->matmul_dims[dims.size() - 1], scores->matmul_dims[dims.size() - 2]);
+    return Pass(node, std::move(scores));
+  }
+
+  // Whether an operand has all the extents of the result, so that the other one broadcasts to it.
+  // Where names differ, as a mask's may, the run will tell: the operator refuses what does not fit.
+  bool Fills(const Value* value, const std::vector<SymInt>& dims) {
+    const std::vector<SymInt>* of = facts_.DimsOf(value);
+    if (of == nullptr || of->size() != dims.size()) return false;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if ((*of)[i] != dims[i] && (*of)[i].constant().has_value()) return false;
+    }
+    return true;
+  }
+
+  Facts& facts_;
+  std::string& why_;
+};
+
+}  // namespace
+
+std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
+  return ScoreWalk(facts, why).Find(value, kMaxSteps);
+}
+
+}  // namespace attnrun

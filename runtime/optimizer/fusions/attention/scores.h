@@ -1,0 +1,60 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_SCORES_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_SCORES_H_
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimizer/facts.h"
+
+namespace attnrun {
+
+// Something that broadcasts to the scores as they were where it came in: `dims`, whose last two
+// are queries and keys.
+struct ScoreTerm {
+  Value* value = nullptr;
+  std::vector<SymInt> dims;
+};
+
+// Added to the scores, times `factor`; if `closed` is set, what is added is 0 where the operand,
+// bool, is open and `closed` elsewhere.
+struct ScoreBias {
+  ScoreTerm operand;
+  double factor = 1;
+  std::optional<double> closed = {};
+  bool negated = false;
+};
+
+// Scores as one product with all that is done to it before the Softmax:
+//   where mask: softcap * tanh(scale * (A·B) / softcap) + biases, else mask_value
+struct Scores {
+  // MatMul of A [..., S, H] and B [..., H, T], or of K [..., T, H] and Q^T [..., H, S] if
+  // `swapped`: a Transpose stands behind it.
+  Node* matmul = nullptr;
+  bool swapped = false;
+  std::vector<SymInt> matmul_dims;
+  double scale = 1;
+  // 0: none.
+  double softcap = 0;
+  std::vector<ScoreBias> biases;
+  // All must be true; true where `negated` is false.
+  struct Mask {
+    ScoreTerm operand;
+    bool negated = false;
+  };
+  std::vector<Mask> masks;
+  double mask_value = -std::numeric_limits<double>::infinity();
+  Value* q() const { return matmul->input(swapped ? 1 : 0); }
+  Value* k() const { return matmul->input(swapped ? 0 : 1); }
+  // From the value asked for down to the product, that included.
+  std::vector<Node*> nodes;
+};
+
+// The scores that `value` is made of. If there are none, `why` says, by node name, what stands in
+// their way.
+std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_SCORES_H_

@@ -1,0 +1,172 @@
+#include "optimizer/fusions/attention/standard_attention.h"
+
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "ops/attention/head_layout.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+namespace {
+
+enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kValidKeys };
+enum Output { kY, kPresentKey, kPresentValue, kScores };
+
+int64_t IntOf(const Node& node, absl::string_view name, int64_t otherwise) {
+  const AttributeValue* value = node.attribute(name);
+  return value == nullptr ? otherwise : std::get<int64_t>(*value);
+}
+
+class StandardAttention {
+ public:
+  StandardAttention(PassContext& context, Node* node)
+      : context_(context), facts_(context.facts), node_(node) {}
+
+  absl::StatusOr<int> Run() {
+    if (const std::string why = Unsupported(); !why.empty()) {
+      context_.Miss(*node_, why);
+      return 0;
+    }
+    Patch patch(context_);
+    patch.Supersede({node_});
+    Value* k = WithPast(patch, kK, kPastKey);
+    Value* v = WithPast(patch, kV, kPastValue);
+    Value* y = patch.Op("attnrun::Attention", Operands(k, v), Attributes(), node_->name());
+    patch.Replace(node_->output(kY), merged_ ? y : SplitHeads(patch, y));
+    if (IsRead(kPresentKey)) patch.Replace(node_->output(kPresentKey), k);
+    if (IsRead(kPresentValue)) patch.Replace(node_->output(kPresentValue), v);
+    return patch.Apply();
+  }
+
+ private:
+  bool IsRead(Output output) const {
+    const Value* value = node_->output(output);
+    return value != nullptr && (!value->consumers().empty() || context_.graph.IsOutput(value));
+  }
+  bool HasPast() const { return node_->input(kPastKey) != nullptr; }
+
+  // Why the operator cannot stand for the node; empty if it can.
+  std::string Unsupported() {
+    const int rank = facts_.RankOf(node_->input(kQ));
+    if (rank != 3 && rank != 4) return "the rank of Q is not known";
+    merged_ = rank == 3;
+    heads_ = merged_ ? IntOf(*node_, "q_num_heads", 0) : 0;
+    kv_heads_ = merged_ ? IntOf(*node_, "kv_num_heads", 0) : 0;
+    const auto width = facts_.Extent(node_->input(kQ), -1);
+    const auto value_width = facts_.Extent(node_->input(kV), -1);
+    if (!merged_) heads_ = facts_.Extent(node_->input(kQ), 1).value_or(0);
+    if (heads_ <= 0 || !width.has_value() || !value_width.has_value()) {
+      return "the number or the size of its heads is not known";
+    }
+    head_size_ = merged_ ? *width / heads_ : *width;
+    value_size_ = *value_width;
+    if (node_->input(kValidKeys) != nullptr) return "it has nonpad_kv_seqlen";
+    if (IsRead(kScores)) return "its scores are read";
+    if (merged_ && (HasPast() || IsRead(kPresentKey) || IsRead(kPresentValue))) {
+      return "it has a past, but no axis of heads";
+    }
+    if (HasPast() && Positional() &&
+        facts_.Of(node_->input(kQ)).dims->at(2) != KeyExtent(node_->input(kK))) {
+      return "there are other queries than new keys";
+    }
+    return MaskProblem();
+  }
+
+  // Whether it counts positions, which begin after the past.
+  bool Positional() const {
+    return IntOf(*node_, "is_causal", 0) != 0 || IntOf(*node_, "left_window_size", -1) >= 0 ||
+           IntOf(*node_, "right_window_size", -1) >= 0;
+  }
+  SymInt KeyExtent(Value* k) {
+    const std::vector<SymInt>* dims = facts_.DimsOf(k);
+    return dims != nullptr && dims->size() == 4 ? (*dims)[2] : SymInt::Unknown();
+  }
+
+  // From version 24 on a mask of fewer keys closes the others.
+  std::string MaskProblem() {
+    Value* mask = node_->input(kMask);
+    if (mask == nullptr) return "";
+    const DataType type = facts_.TypeOf(mask);
+    if (type != DataType::kBool && type != facts_.TypeOf(node_->input(kQ))) {
+      return "its mask is neither bool nor of the type of Q";
+    }
+    if (node_->opset() < 24) return "";
+    const std::vector<SymInt>* dims = facts_.DimsOf(mask);
+    const std::vector<SymInt>* keys = facts_.DimsOf(node_->input(kK));
+    const bool known = dims != nullptr && !dims->empty() && keys != nullptr && !HasPast();
+    if (known && dims->back() == (*keys)[merged_ ? 1 : 2]) return "";
+    return "its mask may have fewer keys than K";
+  }
+
+  Value* WithPast(Patch& patch, Input current, Input past) {
+    if (!HasPast()) return node_->input(current);
+    return patch.Op("Concat", {node_->input(past), node_->input(current)}, {{"axis", int64_t{2}}});
+  }
+
+  std::vector<Value*> Operands(Value* k, Value* v) {
+    std::vector<Value*> operands = {node_->input(kQ), k, v};
+    Value* mask = node_->input(kMask);
+    if (mask == nullptr) return operands;
+    if (facts_.TypeOf(mask) == DataType::kBool) operands.push_back(nullptr);
+    operands.push_back(mask);
+    return operands;
+  }
+
+  std::string Layout(int64_t heads) const {
+    return merged_ ? absl::StrCat("b s (n:", heads, " h)") : "b n s h";
+  }
+
+  AttributeMap Attributes() const {
+    AttributeMap attributes;
+    attributes["q_layout"] = Layout(heads_);
+    attributes["k_layout"] = Layout(kv_heads_);
+    attributes["v_layout"] = Layout(kv_heads_);
+    const AttributeValue* scale = node_->attribute("scale");
+    attributes["scale"] = scale != nullptr
+                              ? std::get<float>(*scale)
+                              : static_cast<float>(1 / std::sqrt(static_cast<double>(head_size_)));
+    if (const AttributeValue* softcap = node_->attribute("softcap")) {
+      attributes["softcap"] = *softcap;
+    }
+    attributes["masked_row"] = std::string("zero");
+    // With a past, query s stands at position s + T - S.
+    const bool causal = IntOf(*node_, "is_causal", 0) != 0;
+    if (causal) attributes["causal"] = int64_t{HasPast() ? 2 : 1};
+    const int64_t left = IntOf(*node_, "left_window_size", -1);
+    const int64_t right = IntOf(*node_, "right_window_size", -1);
+    if (left >= 0) attributes["left_window"] = left;
+    if (right >= 0) attributes["right_window"] = right;
+    return attributes;
+  }
+
+  Value* SplitHeads(Patch& patch, Value* y) const {
+    Value* heads = patch.Op("Reshape", {y, patch.Ints({0, 0, heads_, value_size_})});
+    return patch.Op("Transpose", {heads}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  }
+
+  PassContext& context_;
+  Facts& facts_;
+  Node* const node_;
+  bool merged_ = false;
+  int64_t heads_ = 0;
+  int64_t kv_heads_ = 0;
+  int64_t head_size_ = 0;
+  int64_t value_size_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<int> ConvertStandardAttention(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int converted = 0;
+  for (Node* node : order) {
+    if (node->op_type() != "Attention" || !node->domain().empty()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, StandardAttention(context, node).Run());
+    converted += applied;
+  }
+  return converted;
+}
+
+}  // namespace attnrun

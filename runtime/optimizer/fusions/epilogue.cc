@@ -1,0 +1,100 @@
+#include "optimizer/fusions/epilogue.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "optimizer/fusions/each_node.h"
+
+namespace attnrun {
+namespace {
+
+constexpr size_t kResidual = 3;
+
+std::string TextOf(const Node& node, absl::string_view name) {
+  const AttributeValue* value = node.attribute(name);
+  return value == nullptr ? "" : std::get<std::string>(*value);
+}
+
+// attnrun.Linear's name of the activation; empty if it has none.
+std::string ActivationName(const Node& node) {
+  const std::string& op = node.op_type();
+  if (!node.domain().empty()) return "";
+  if (op == "Relu" || op == "Tanh" || op == "Sigmoid") return op;
+  if (op == "Gelu") return TextOf(node, "approximate") == "tanh" ? "GeluTanh" : "Gelu";
+  if (op != "Swish") return "";
+  const AttributeValue* alpha = node.attribute("alpha");
+  const float factor = alpha == nullptr ? 1.0F : std::get<float>(*alpha);
+  if (factor == 1) return "Silu";
+  return std::abs(factor - 1.702F) < 1e-6F ? "QuickGelu" : "";
+}
+
+// The Linear that computes the value, if the value has one reader and nothing is added yet.
+Node* PlainLinear(const PassContext& context, const Value* value) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || node->qualified_op_type() != "attnrun.Linear") return nullptr;
+  if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
+  return node->input(kResidual) == nullptr ? node : nullptr;
+}
+
+// Whether `value` broadcasts to `dims` without enlarging them.
+bool BroadcastsTo(const std::vector<SymInt>* value, const std::vector<SymInt>* dims) {
+  if (value == nullptr || dims == nullptr || value->size() > dims->size()) return false;
+  const size_t skipped = dims->size() - value->size();
+  for (size_t i = 0; i < value->size(); ++i) {
+    if ((*value)[i] != (*dims)[skipped + i] && !(*value)[i].is_constant(1)) return false;
+  }
+  return true;
+}
+
+bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
+  const std::string activation = ActivationName(*node);
+  if (activation.empty()) return false;
+  Node* linear = PlainLinear(context, node->input(0));
+  if (linear == nullptr || !TextOf(*linear, "activation").empty()) return false;
+  patch.Supersede({linear, node});
+  AttributeMap attributes = linear->attributes();
+  attributes.insert_or_assign("activation", activation);
+  patch.Replace(node->output(0),
+                patch.Op("attnrun::Linear", linear->inputs(), attributes, linear->name()));
+  return true;
+}
+
+bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
+  if (node->op_type() != "Add" || !node->domain().empty()) return false;
+  for (const int side : {0, 1}) {
+    Node* linear = PlainLinear(context, node->input(side));
+    Value* residual = node->input(1 - side);
+    if (linear == nullptr || residual == node->input(side)) continue;
+    const std::vector<SymInt>* dims = context.facts.DimsOf(linear->output(0));
+    if (!BroadcastsTo(context.facts.DimsOf(residual), dims)) continue;
+    if (context.facts.TypeOf(residual) != context.facts.TypeOf(linear->output(0))) continue;
+    patch.Supersede({linear, node});
+    std::vector<Value*> inputs = linear->inputs();
+    inputs.resize(kResidual, nullptr);
+    inputs.push_back(residual);
+    patch.Replace(node->output(0),
+                  patch.Op("attnrun::Linear", inputs, linear->attributes(), linear->name()));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseActivation(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return ProposeActivation(context, node, patch); });
+}
+
+absl::StatusOr<int> FuseResidual(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return ProposeResidual(context, node, patch); });
+}
+
+bool FeedsActivation(const PassContext& context, const Value* value) {
+  return value->consumers().size() == 1 && !context.graph.IsOutput(value) &&
+         !ActivationName(*value->consumers()[0]).empty();
+}
+
+}  // namespace attnrun

@@ -1,0 +1,89 @@
+#include "optimizer/fusions/layer_normalization.h"
+
+#include "optimizer/fusions/each_node.h"
+#include "optimizer/fusions/normalized_rows.h"
+
+namespace attnrun {
+namespace {
+
+// x of x - mean(x), or null. Appends the nodes, a Cast of the difference included.
+Value* CenteredSource(Value* centered, Facts& facts, MatchedNodes& nodes) {
+  Value* x = nullptr;
+  Value* averaged = nullptr;
+  const Pattern difference = Op("Sub", {Is(&x), MaybeCast(LastAxisMean(Is(&averaged)))});
+  if (!difference.Match(centered, facts, nodes)) return nullptr;
+  x = BeforeWidening(x, facts);
+  return BeforeWidening(averaged, facts) == x ? x : nullptr;
+}
+
+// The Casts of a value that is to vanish.
+void AppendCasts(const Value* value, MatchedNodes& nodes) {
+  for (Node* reader : value->consumers()) {
+    if (reader->op_type() == "Cast" && reader->domain().empty()) nodes.push_back(reader);
+  }
+}
+
+std::optional<NormalizedRows> FindCentered(PassContext& context, Node* node) {
+  auto rows = FindNormalizedRows(node, context.facts);
+  if (!rows.has_value()) return std::nullopt;
+  const Value* centered = rows->x;
+  rows->x = CenteredSource(rows->x, context.facts, rows->nodes);
+  if (rows->x == nullptr) return std::nullopt;
+  AppendCasts(centered, rows->nodes);
+  TakeRowParameters(context.graph, context.facts, true, *rows);
+  return rows;
+}
+
+// x * m + (bias - mean(x) * m), where m = [scale *] inverse root.
+std::optional<NormalizedRows> FindShifted(PassContext& context, Node* node, bool scaled) {
+  Facts& facts = context.facts;
+  NormalizedRows rows;
+  Value* centered = nullptr;
+  Value* m = nullptr;
+  const Pattern inverse = InverseRoot(&centered, &rows.epsilon);
+  const Pattern multiplier = scaled ? Op("Mul", {inverse, Constant(&rows.scale)}) : inverse;
+  const Pattern mean = LastAxisMean(Same(&rows.x));
+  const Pattern shift = Op("Mul", {mean, Same(&m)});
+  const Pattern minus_shift = OneOf({Op("Neg", {shift}), Op("Mul", {Op("Neg", {mean}), Same(&m)})});
+  const Pattern product = Op("Mul", {Is(&rows.x), Keep(&m, multiplier)});
+  if (!Op("Add", {product, OneOf({Op("Sub", {Constant(&rows.bias), shift}), minus_shift})})
+           .Match(node->output(0), facts, rows.nodes)) {
+    return std::nullopt;
+  }
+  if (CenteredSource(centered, facts, rows.nodes) != rows.x) return std::nullopt;
+  rows.y = node->output(0);
+  return rows;
+}
+
+bool IsRow(const Value* value, int64_t length) {
+  if (value == nullptr) return true;
+  const Tensor& tensor = *value->constant();
+  return tensor.rank() > 0 && tensor.num_elements() == length &&
+         tensor.dim(tensor.rank() - 1) == length;
+}
+
+std::optional<NormalizedRows> Find(PassContext& context, Node* node) {
+  if (!node->domain().empty()) return std::nullopt;
+  if (node->op_type() == "Mul" || node->op_type() == "Div") return FindCentered(context, node);
+  if (node->op_type() != "Add") return std::nullopt;
+  for (const bool scaled : {true, false}) {
+    auto rows = FindShifted(context, node, scaled);
+    if (!rows.has_value()) continue;
+    const int rank = context.facts.RankOf(rows->x);
+    const auto length = context.facts.Extent(rows->x, -1);
+    if (rank < 1 || rank != context.facts.RankOf(rows->y) || !length.has_value()) continue;
+    if (IsRow(rows->scale, *length) && IsRow(rows->bias, *length)) return rows;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseLayerNormalization(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    const auto rows = Find(context, node);
+    return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
+  });
+}
+
+}  // namespace attnrun

@@ -1,0 +1,106 @@
+#include "optimizer/fusions/linear.h"
+
+#include <algorithm>
+
+#include "optimizer/fusions/each_node.h"
+
+namespace attnrun {
+namespace {
+
+// Everything that becomes one Linear.
+struct Match {
+  std::vector<Node*> nodes;
+  Value* x = nullptr;
+  Value* weight = nullptr;
+  Value* bias = nullptr;
+  bool transposed_weight = false;
+  Value* result = nullptr;
+};
+
+bool IsFloating(DataType type) {
+  return type == DataType::kFloat || type == DataType::kFloat16 || type == DataType::kBfloat16 ||
+         type == DataType::kDouble;
+}
+
+bool IsMatrix(const Value* value) {
+  return value != nullptr && value->is_constant() && value->constant()->rank() == 2 &&
+         IsFloating(value->constant()->type());
+}
+
+// A constant of `columns` elements along its last axis that has no more axes than the product.
+bool IsBias(const Value* value, int64_t columns, int rank) {
+  if (value == nullptr || !value->is_constant()) return false;
+  const Tensor& tensor = *value->constant();
+  if (tensor.rank() == 0 || tensor.num_elements() != columns) return false;
+  return tensor.dim(tensor.rank() - 1) == columns && (tensor.rank() == 1 || tensor.rank() <= rank);
+}
+
+// Whether a Gemm is X·W + b, X of two axes.
+bool ReadGemm(const Node& node, Match& match) {
+  const auto number = [&](absl::string_view name) {
+    const AttributeValue* value = node.attribute(name);
+    return value == nullptr ? 1.0F : std::get<float>(*value);
+  };
+  const auto flag = [&](absl::string_view name) {
+    const AttributeValue* value = node.attribute(name);
+    return value != nullptr && std::get<int64_t>(*value) != 0;
+  };
+  if (flag("transA") || number("alpha") != 1) return false;
+  match.transposed_weight = flag("transB");
+  if (node.input(2) == nullptr) return true;
+  const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
+  if (number("beta") != 1 || !IsBias(node.input(2), columns, 2)) return false;
+  match.bias = node.input(2);
+  return true;
+}
+
+// The Add of a bias that alone reads the product.
+void TakeBias(PassContext& context, Match& match) {
+  if (match.bias != nullptr || context.graph.IsOutput(match.result)) return;
+  if (match.result->consumers().size() != 1) return;
+  Node* add = match.result->consumers()[0];
+  if (add->op_type() != "Add" || !add->domain().empty()) return;
+  Value* bias = add->input(add->input(0) == match.result ? 1 : 0);
+  const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
+  if (!IsBias(bias, columns, context.facts.RankOf(match.result))) return;
+  match.bias = bias;
+  match.nodes.push_back(add);
+  match.result = add->output(0);
+}
+
+// The bias as the operator wants it, of one axis.
+Value* FlatBias(Patch& patch, Value* bias) {
+  if (bias == nullptr || bias->constant()->rank() == 1) return bias;
+  return patch.Constant(bias->name(),
+                        bias->constant()->Reshaped({bias->constant()->num_elements()}));
+}
+
+bool Propose(PassContext& context, Node* node, Patch& patch) {
+  if (!node->domain().empty()) return false;
+  const bool is_gemm = node->op_type() == "Gemm";
+  if (!is_gemm && node->op_type() != "MatMul") return false;
+  Match match;
+  match.x = node->input(0);
+  match.weight = node->input(1);
+  match.nodes = {node};
+  match.result = node->output(0);
+  if (!IsMatrix(match.weight) || match.x->is_constant()) return false;
+  if (is_gemm && !ReadGemm(*node, match)) return false;
+  TakeBias(context, match);
+  patch.Supersede(match.nodes);
+  AttributeMap attributes;
+  if (match.transposed_weight) attributes["trans_w"] = int64_t{1};
+  std::vector<Value*> inputs = {match.x, match.weight};
+  if (match.bias != nullptr) inputs.push_back(FlatBias(patch, match.bias));
+  patch.Replace(match.result, patch.Op("attnrun::Linear", inputs, attributes, node->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseLinear(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+}
+
+}  // namespace attnrun

@@ -1,0 +1,49 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_NORMALIZED_ROWS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_NORMALIZED_ROWS_H_
+
+#include <optional>
+
+#include "optimizer/patch.h"
+#include "optimizer/pattern.h"
+
+// What the layer norms are decomposed into. A row is the last axis.
+namespace attnrun {
+
+// Rows over the root of their mean square, with what is done to the quotient:
+//   y = x / sqrt(mean(x^2) + epsilon) [* scale] [+ bias]
+// the root as Sqrt or Pow 0.5, its inverse as Div, Reciprocal or Pow -0.5, the square as Pow or
+// Mul.
+struct NormalizedRows {
+  // As the quotient has it, before any Cast from a 16-bit float to float.
+  Value* x = nullptr;
+  double epsilon = 0;
+  // Null: none.
+  Value* scale = nullptr;
+  Value* bias = nullptr;
+  Value* y = nullptr;
+  // All of the above, but for Casts of x.
+  MatchedNodes nodes;
+};
+
+// The quotient that `node`, a Mul or Div, computes.
+std::optional<NormalizedRows> FindNormalizedRows(Node* node, Facts& facts);
+
+// Adds a scale (and a bias), values of one axis or constants that amount to that, and a Cast before
+// them to a narrower type. Values that others read end the chain.
+void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, NormalizedRows& rows);
+
+// Puts `op_type` in the place of the rows. False, with a near miss at `anchor`, if they may not go
+// or if the row's length would have to be known and is not.
+bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const char* op_type,
+                 const NormalizedRows& rows);
+
+// The mean over the last axis, which stays as an axis of extent 1.
+Pattern LastAxisMean(Pattern inner);
+// 1 / sqrt(mean(x^2) + epsilon), an intermediate Cast included.
+Pattern InverseRoot(Value** x, double* epsilon);
+// The value that a Cast from a 16-bit float to float has converted, else the value.
+Value* BeforeWidening(Value* value, Facts& facts);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_NORMALIZED_ROWS_H_

@@ -1,0 +1,54 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_PROJECTION_MERGE_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_PROJECTION_MERGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+
+// attnrun.Linear nodes of one input become one over the weights side by side:
+//
+//        x                          x
+//      / | \                        |
+//    Wq  Wk  Wv          ->      [Wq Wk Wv]
+//     |  |   |                      |
+//     q  k   v                    Split
+//                                 /  |  \  .
+//                                q   k   v
+//
+// x·[Wq Wk Wv] = [x·Wq x·Wk x·Wv] for any weights, widths and order; a bias that one of them lacks
+// counts as 0.
+class LinearMerger {
+ public:
+  explicit LinearMerger(PassContext& context) : context_(context) {}
+
+  // Whether the node can be merged at all: a plain product with a constant weight. Otherwise `why`
+  // says what is in the way.
+  static bool CanMerge(const Node& node, std::string& why);
+
+  // Merges the nodes, of which there are at least two, all with the same input, in this order.
+  // Returns 0 and reports at `anchor` if a weight also serves others that do not merge alike.
+  absl::StatusOr<int> Merge(const std::vector<Node*>& linears, const Node& anchor);
+
+ private:
+  bool SharedElsewhere(const std::vector<Node*>& linears, std::string& why) const;
+
+  // A merged weight and bias by the names they were made from: layers that share weights share the
+  // merged ones, too.
+  struct Merged {
+    Value* weight = nullptr;
+    Value* bias = nullptr;
+  };
+  absl::StatusOr<Merged> MergedWeights(Patch& patch, const std::vector<Node*>& linears);
+
+  PassContext& context_;
+  absl::flat_hash_map<std::string, Merged> merged_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_PROJECTION_MERGE_H_

@@ -1,0 +1,23 @@
+#include "optimizer/fusions/reduction.h"
+
+namespace attnrun {
+
+std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts) {
+  if (!node.domain().empty() || node.op_type() != op_type) return std::nullopt;
+  const AttributeValue* keepdims = node.attribute("keepdims");
+  if (keepdims != nullptr && std::get<int64_t>(*keepdims) == 0) return std::nullopt;
+  std::optional<std::vector<int64_t>> axes;
+  if (const AttributeValue* attribute = node.attribute("axes"); attribute != nullptr) {
+    axes = std::get<std::vector<int64_t>>(*attribute);
+  } else {
+    axes = KnownInts(node.input(1), facts);
+  }
+  if (!axes.has_value() || axes->size() != 1) return std::nullopt;
+  const int64_t axis = (*axes)[0];
+  const int rank = facts.RankOf(node.input(0));
+  if (axis == -1 || axis == rank - 1) return -1;
+  if (axis < 0 && rank < 0) return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,17 @@
+#include "optimizer/fusions/rms_normalization.h"
+
+#include "optimizer/fusions/each_node.h"
+#include "optimizer/fusions/normalized_rows.h"
+
+namespace attnrun {
+
+absl::StatusOr<int> FuseRmsNormalization(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    auto rows = FindNormalizedRows(node, context.facts);
+    if (!rows.has_value()) return false;
+    TakeRowParameters(context.graph, context.facts, false, *rows);
+    return ReplaceRows(context, patch, *node, "RMSNormalization", *rows);
+  });
+}
+
+}  // namespace attnrun

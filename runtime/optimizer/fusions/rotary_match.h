@@ -1,0 +1,29 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ROTARY_MATCH_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ROTARY_MATCH_H_
+
+#include <optional>
+#include <vector>
+
+#include "optimizer/fusions/rotary_tables.h"
+
+namespace attnrun {
+
+struct RotationMatch {
+  Rotation rotation;
+  std::vector<Node*> nodes;
+};
+
+// The rotation of the pairs of channels that `node`, the last one of it, computes: an Add of x *
+// cos and the turned x * sin, or a Concat or Reshape of the two halves of the result. Whether the
+// tables are those of a rotary embedding is not looked at.
+std::optional<RotationMatch> FindRotation(Node* node, Facts& facts);
+
+// The Concat of two values along the last axis that computes the value, or null.
+Node* PairConcat(const Value* value, Facts& facts);
+
+// Whether `part` is x[..., start : start + length * step : step].
+bool IsSliceOf(Value* part, Value* x, int64_t start, int64_t length, int64_t step, Facts& facts);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ROTARY_MATCH_H_

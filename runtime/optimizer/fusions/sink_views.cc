@@ -1,0 +1,90 @@
+#include "optimizer/fusions/sink_views.h"
+
+#include <array>
+
+#include "absl/algorithm/container.h"
+#include "core/status.h"
+#include "optimizer/patch.h"
+#include "optimizer/reshape.h"
+#include "optimizer/trace.h"
+
+namespace attnrun {
+namespace {
+
+int64_t LastAxis(const Node& node, int64_t otherwise) {
+  const AttributeValue* axis = node.attribute("axis");
+  return axis == nullptr ? otherwise : std::get<int64_t>(*axis);
+}
+
+// Whether the node computes each row of its first input by itself, whatever the axes before are.
+bool IsRowWise(const Node& node, Facts& facts) {
+  if (node.domain() == "attnrun") {
+    return node.op_type() == "Linear" && node.input(3) == nullptr;
+  }
+  if (!node.domain().empty()) return false;
+  static constexpr std::array<absl::string_view, 7> kUnary = {"Relu", "Gelu",     "Tanh", "Sigmoid",
+                                                              "Erf",  "Softplus", "Cast"};
+  if (absl::c_linear_search(kUnary, node.op_type())) return true;
+  if (node.op_type() != "LayerNormalization" && node.op_type() != "RMSNormalization") return false;
+  // The statistics, where they are asked for, have other extents.
+  if (node.output(1) != nullptr || node.output(2) != nullptr) return false;
+  const int rank = facts.RankOf(node.input(0));
+  const int64_t axis = LastAxis(node, -1);
+  return axis == -1 || (rank > 0 && axis == rank - 1);
+}
+
+// A view node of the input whose result differs from it only in how the rows are arranged.
+Node* RowArrangement(const Node& node, Facts& facts) {
+  Node* view = node.input(0) == nullptr ? nullptr : node.input(0)->producer();
+  if (view == nullptr || !view->domain().empty()) return nullptr;
+  if (view->op_type() != "Reshape" && view->op_type() != "Transpose") return nullptr;
+  const std::vector<Traced> chain = Trace(node.input(0), facts);
+  if (chain.size() < 2 || chain[1].base != view->input(0)) return nullptr;
+  const std::vector<SymInt>& dims = *facts.DimsOf(view->input(0));
+  const View& after = chain[1].view;
+  if (dims.empty() || after.rank() == 0) return nullptr;
+  const View before = View::Dense(dims);
+  return before.axes().back() == after.axes().back() &&
+                 dims.back() == after.Extent(after.rank() - 1)
+             ? view
+             : nullptr;
+}
+
+absl::StatusOr<int> SinkAt(PassContext& context, Node* node) {
+  if (!IsRowWise(*node, context.facts)) return 0;
+  Node* view = RowArrangement(*node, context.facts);
+  if (view == nullptr) return 0;
+  const std::vector<SymInt>* dims = context.facts.DimsOf(node->output(0));
+  if (dims == nullptr) return 0;
+  const std::vector<SymInt> to = *dims;
+  Patch patch(context);
+  patch.Supersede({node});
+  std::vector<Value*> inputs = node->inputs();
+  inputs[0] = view->input(0);
+  AttributeMap attributes = node->attributes();
+  if (attributes.contains("axis")) attributes.insert_or_assign("axis", int64_t{-1});
+  const std::string op_type =
+      node->domain().empty() ? node->op_type() : node->domain() + "::" + node->op_type();
+  Value* rows = patch.Op(op_type, inputs, attributes, node->name());
+  if (!patch.status().ok()) return patch.status();
+  Value* result = view->op_type() == "Transpose"
+                      ? patch.Op("Transpose", {rows}, view->attributes(), view->name())
+                      : ReshapeTo(patch, context.facts, rows, to);
+  if (result == nullptr) return 0;
+  patch.Replace(node->output(0), result);
+  return patch.Apply();
+}
+
+}  // namespace
+
+absl::StatusOr<int> SinkViews(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int sunk = 0;
+  for (Node* node : order) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, SinkAt(context, node));
+    sunk += applied;
+  }
+  return sunk;
+}
+
+}  // namespace attnrun

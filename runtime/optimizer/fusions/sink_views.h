@@ -1,0 +1,24 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_SINK_VIEWS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_SINK_VIEWS_H_
+
+#include "absl/status/statusor.h"
+#include "optimizer/pass.h"
+
+// What works on each row (the last axis) by itself changes places with a Reshape or a Transpose of
+// the rows before it, so that it comes to stand beside others of the same input, or the chain ends
+// where another one undoes it:
+//
+//   x [B,S,D]                            x [B,S,D]
+//       |                                    |
+//   Transpose(1,0,2)                      Linear
+//       |                      ->            |
+//    Linear                              Transpose(1,0,2)
+//       |                                    |
+//   y [S,B,N]                            y [S,B,N]
+namespace attnrun {
+
+absl::StatusOr<int> SinkViews(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_SINK_VIEWS_H_

@@ -1,0 +1,21 @@
+#include "optimizer/fusions/swish.h"
+
+#include "optimizer/fusions/each_node.h"
+#include "optimizer/fusions/gated_input.h"
+
+namespace attnrun {
+
+absl::StatusOr<int> FuseSwish(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (!node->domain().empty() || node->op_type() != "Sigmoid") return false;
+    for (const GatedInput& gated : FindGatedInputs(node, 0, 1, context.facts)) {
+      const double alpha = gated.polynomial[1];
+      if (gated.coefficient != 1 || alpha == 0 || gated.polynomial != Cubic{0, alpha}) continue;
+      return ReplaceGatedInput(context, patch, *node, gated, "Swish",
+                               {{"alpha", static_cast<float>(alpha)}});
+    }
+    return false;
+  });
+}
+
+}  // namespace attnrun

@@ -1,0 +1,151 @@
+#include "optimizer/patch.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+
+namespace attnrun {
+
+void PassContext::Remove(Node* node) {
+  for (const Value* output : node->outputs()) {
+    if (output != nullptr) facts.Forget(output);
+  }
+  graph.RemoveNode(node);
+}
+
+void PassContext::Remove(Value* value) {
+  facts.Forget(value);
+  graph.RemoveValue(value);
+}
+
+void PassContext::Miss(const Node& node, std::string reason) {
+  report.push_back({std::string(pass), false, {node.name()}, {}, std::move(reason)});
+}
+
+Patch::~Patch() {
+  if (!applied_) Discard();
+}
+
+void Patch::Supersede(absl::Span<Node* const> nodes) {
+  for (Node* node : nodes) {
+    if (!absl::c_linear_search(superseded_, node)) superseded_.push_back(node);
+  }
+}
+
+bool Patch::Admits(absl::Span<Value* const> replaced, const Node* anchor) {
+  const auto miss = [&](std::string reason) {
+    if (anchor != nullptr) context_.Miss(*anchor, std::move(reason));
+    return false;
+  };
+  for (const Node* node : superseded_) {
+    for (const Value* output : node->outputs()) {
+      if (output == nullptr || absl::c_linear_search(replaced, output)) continue;
+      if (context_.graph.IsOutput(output)) {
+        return miss(absl::StrCat("'", output->name(), "' is a graph output"));
+      }
+      for (const Node* consumer : output->consumers()) {
+        if (absl::c_linear_search(superseded_, consumer)) continue;
+        return miss(
+            absl::StrCat("'", output->name(), "' has another consumer, ", consumer->description()));
+      }
+    }
+  }
+  return true;
+}
+
+Value* Patch::Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes,
+                 absl::string_view name) {
+  return Ops(op_type, 1, std::move(inputs), std::move(attributes), name)[0];
+}
+
+std::vector<Value*> Patch::Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
+                               AttributeMap attributes, absl::string_view name) {
+  std::vector<Value*> results(outputs, nullptr);
+  if (!status_.ok()) return results;
+  const size_t colon = op_type.find("::");
+  const bool standard = colon == std::string::npos;
+  NodeSpec spec;
+  spec.op_type = standard ? op_type : op_type.substr(colon + 2);
+  spec.domain = standard ? "" : op_type.substr(0, colon);
+  spec.opset = standard ? kPatchOpset : 1;
+  spec.name = name.empty() ? spec.op_type : std::string(name);
+  spec.inputs = std::move(inputs);
+  spec.attributes = std::move(attributes);
+  std::vector<std::string> names;
+  for (int i = 0; i < outputs; ++i) {
+    names.push_back(context_.graph.UniqueName(outputs == 1 ? absl::StrCat(spec.name, ":0")
+                                                           : absl::StrCat(spec.name, ":", i)));
+  }
+  absl::StatusOr<Node*> node = context_.graph.AddNode(std::move(spec), names);
+  if (!node.ok()) {
+    Fail(node.status());
+    return results;
+  }
+  added_.push_back(*node);
+  return (*node)->outputs();
+}
+
+Value* Patch::Constant(absl::string_view name, absl::StatusOr<Tensor> data) {
+  if (!data.ok()) Fail(data.status());
+  if (!status_.ok()) return nullptr;
+  absl::StatusOr<Value*> value =
+      context_.graph.AddInitializer(context_.graph.UniqueName(name), *std::move(data));
+  if (!value.ok()) {
+    Fail(value.status());
+    return nullptr;
+  }
+  constants_.push_back(*value);
+  return *value;
+}
+
+Value* Patch::Ints(absl::Span<const int64_t> values) {
+  return Constant("ints",
+                  FromInts(DataType::kInt64, {static_cast<int64_t>(values.size())}, values));
+}
+
+void Patch::Replace(Value* old, Value* replacement) {
+  replacements_.emplace_back(old, replacement);
+}
+
+void Patch::Fail(const absl::Status& status) {
+  if (status_.ok()) status_ = status;
+}
+
+bool Patch::CanApply() {
+  std::vector<Value*> replaced;
+  for (const auto& [old, replacement] : replacements_) replaced.push_back(old);
+  return Admits(replaced, nullptr);
+}
+
+absl::StatusOr<int> Patch::Apply() {
+  ATTNRUN_RETURN_IF_ERROR(status_);
+  if (!CanApply()) {
+    return absl::InternalError(absl::StrCat("a rewrite of pass '", context_.pass,
+                                            "' would remove a value that is still read"));
+  }
+  Rewrite rewrite = {std::string(context_.pass), true, {}, {}, ""};
+  for (const Node* node : superseded_) rewrite.nodes.push_back(node->name());
+  for (const Node* node : added_) rewrite.into.push_back(node->name());
+  for (const auto& [old, replacement] : replacements_) context_.graph.ReplaceUses(old, replacement);
+  for (Node* node : superseded_) {
+    // Detached first: the order of superseded nodes is the matcher's, not the graph's.
+    for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
+  }
+  for (Node* node : superseded_) context_.Remove(node);
+  context_.report.push_back(std::move(rewrite));
+  applied_ = true;
+  return 1;
+}
+
+void Patch::Discard() {
+  for (Node* node : added_) {
+    for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
+  }
+  for (Node* node : added_) context_.Remove(node);
+  for (Value* value : constants_) context_.Remove(value);
+}
+
+}  // namespace attnrun

@@ -1,0 +1,59 @@
+#include "optimizer/reshape.h"
+
+#include "absl/algorithm/container.h"
+
+namespace attnrun {
+
+Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
+                     absl::Span<Value* const> like) {
+  if (const auto number = extent.constant()) return patch.Ints({*number});
+  for (Value* value : like) {
+    const std::vector<SymInt>* dims = facts.DimsOf(value);
+    if (dims == nullptr) continue;
+    const auto axis = absl::c_find(*dims, extent);
+    if (axis == dims->end()) continue;
+    const int64_t at = axis - dims->begin();
+    return patch.Op("Shape", {value}, {{"start", at}, {"end", at + 1}});
+  }
+  return nullptr;
+}
+
+std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
+                                                  absl::Span<const SymInt> to) {
+  std::vector<int64_t> target;
+  bool has_rest = false;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (const auto extent = to[i].constant()) {
+      // 0 would copy.
+      if (*extent <= 0) return std::nullopt;
+      target.push_back(*extent);
+    } else if (i < from.size() && from[i] == to[i]) {
+      target.push_back(0);
+    } else if (!has_rest) {
+      has_rest = true;
+      target.push_back(-1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return target;
+}
+
+Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
+                 absl::Span<Value* const> like) {
+  const std::vector<SymInt>* from = facts.DimsOf(value);
+  if (from == nullptr) return nullptr;
+  if (absl::c_equal(*from, to)) return value;
+  if (const auto target = ReshapeTarget(*from, to)) {
+    return patch.Op("Reshape", {value, patch.Ints(*target)});
+  }
+  std::vector<Value*> extents;
+  for (const SymInt& extent : to) {
+    extents.push_back(ExtentOperand(patch, facts, extent, like));
+    if (extents.back() == nullptr) return nullptr;
+  }
+  Value* shape = patch.Op("Concat", extents, {{"axis", int64_t{0}}});
+  return patch.Op("Reshape", {value, shape});
+}
+
+}  // namespace attnrun

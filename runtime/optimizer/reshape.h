@@ -1,0 +1,29 @@
+#ifndef ATTNRUN_OPTIMIZER_RESHAPE_H_
+#define ATTNRUN_OPTIMIZER_RESHAPE_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+
+// What a Reshape from extents `from` must be told to give extents `to` in every run: numbers, 0 for
+// an extent that is copied and at most one -1. nullopt if that cannot express it.
+std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
+                                                  absl::Span<const SymInt> to);
+
+// `value` with extents `to`, `value` itself if it has them; the extents that ReshapeTarget cannot
+// express are read off `like`, one of whose axes must have each. Null if there is none such.
+Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
+                 absl::Span<Value* const> like = {});
+
+// An extent as an int64 tensor of one element, read off the first of `like` that has an axis of it
+// unless it is a number; null if none has.
+Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
+                     absl::Span<Value* const> like);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_RESHAPE_H_

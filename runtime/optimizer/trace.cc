@@ -1,0 +1,247 @@
+#include "optimizer/trace.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "absl/algorithm/container.h"
+
+namespace attnrun {
+namespace {
+
+// Longer chains have no use, and a file must not be able to exhaust the stack.
+constexpr int kMaxDepth = 48;
+// Chains that end in a Concat are followed this far, and through no further Concat: nested ones
+// would cost a power of their number of inputs.
+constexpr int kMaxConcatDepth = 16;
+
+int64_t IntAttribute(const Node& node, absl::string_view name, int64_t otherwise) {
+  const AttributeValue* value = node.attribute(name);
+  const auto* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+  return number == nullptr ? otherwise : *number;
+}
+
+std::vector<int64_t> IntsAttribute(const Node& node, absl::string_view name) {
+  const AttributeValue* value = node.attribute(name);
+  const auto* numbers = value == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(value);
+  return numbers == nullptr ? std::vector<int64_t>() : *numbers;
+}
+
+std::optional<int> Axis(int64_t axis, int rank) {
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return std::nullopt;
+  return static_cast<int>(axis);
+}
+
+// How one node moves the elements of its first input.
+class Step {
+ public:
+  Step(const Node& node, const Value& output, Facts& facts)
+      : node_(node), output_(output), facts_(facts) {}
+
+  std::optional<View> Apply(const View& view) const {
+    const std::string& op = node_.op_type();
+    if (op == "Identity") return view;
+    if (op == "Transpose") return Transpose(view);
+    if (op == "Slice") return Slice(view);
+    if (op == "Split") return Split(view);
+    if (op == "Gather") return Gather(view);
+    if (op == "Expand") return Expand(view);
+    if (op == "Tile") return Tile(view);
+    return Reshape(view);
+  }
+
+ private:
+  std::optional<View> Transpose(const View& view) const {
+    std::vector<int64_t> permutation = IntsAttribute(node_, "perm");
+    if (permutation.empty()) {
+      for (int i = view.rank(); i-- > 0;) permutation.push_back(i);
+    }
+    if (static_cast<int>(permutation.size()) != view.rank()) return std::nullopt;
+    return view.Transposed(permutation);
+  }
+
+  // Reshape, Flatten, Squeeze, Unsqueeze: the elements' order stays.
+  std::optional<View> Reshape(const View& view) const {
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    if (dims == nullptr) return std::nullopt;
+    return view.Reshaped(*dims);
+  }
+
+  std::optional<View> Slice(const View& view) const {
+    const auto starts = Operand("starts", 1);
+    const auto axes = SliceAxes(starts.has_value() ? starts->size() : 0);
+    const auto steps = Operand("steps", 4);
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    if (!starts.has_value() || !axes.has_value() || dims == nullptr) return std::nullopt;
+    if (node_.input(4) != nullptr && !steps.has_value()) return std::nullopt;
+    std::optional<View> result = view;
+    for (size_t i = 0; i < axes->size() && result.has_value(); ++i) {
+      const auto axis = Axis((*axes)[i], view.rank());
+      const int64_t step = steps.has_value() ? (*steps)[i] : 1;
+      const int64_t start = (*starts)[i];
+      if (!axis.has_value() || step < 1) return std::nullopt;
+      // Clamping needs numbers, or the start of an axis.
+      const auto extent = view.Extent(*axis).constant();
+      if (start != 0 && !extent.has_value()) return std::nullopt;
+      const int64_t from =
+          start == 0 ? 0 : std::clamp<int64_t>(start < 0 ? start + *extent : start, 0, *extent);
+      result = result->Sliced(*axis, from, (*dims)[*axis], step);
+    }
+    return result;
+  }
+
+  // An attribute in old versions, later an input.
+  std::optional<std::vector<int64_t>> Operand(absl::string_view attribute, size_t input) const {
+    if (node_.attribute(attribute) != nullptr) return IntsAttribute(node_, attribute);
+    return KnownInts(node_.input(input), facts_);
+  }
+  std::optional<std::vector<int64_t>> SliceAxes(size_t count) const {
+    if (node_.attribute("axes") != nullptr || node_.input(3) != nullptr) {
+      auto axes = Operand("axes", 3);
+      if (!axes.has_value() || axes->size() != count) return std::nullopt;
+      return axes;
+    }
+    std::vector<int64_t> axes(count);
+    for (size_t i = 0; i < count; ++i) axes[i] = static_cast<int64_t>(i);
+    return axes;
+  }
+
+  std::optional<View> Split(const View& view) const {
+    const auto axis = Axis(IntAttribute(node_, "axis", 0), view.rank());
+    if (!axis.has_value()) return std::nullopt;
+    SymInt start(0);
+    for (int i = 0; i < output_.producer_index(); ++i) {
+      const std::vector<SymInt>* dims =
+          node_.output(i) == nullptr ? nullptr : facts_.DimsOf(node_.output(i));
+      if (dims == nullptr) return std::nullopt;
+      start = start + (*dims)[*axis];
+    }
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    if (dims == nullptr) return std::nullopt;
+    return view.Sliced(*axis, start, (*dims)[*axis]);
+  }
+
+  // One position of an axis, which the output keeps if the index is a list of one.
+  std::optional<View> Gather(const View& view) const {
+    const auto axis = Axis(IntAttribute(node_, "axis", 0), view.rank());
+    const auto index = KnownInts(node_.input(1), facts_);
+    const int index_rank = facts_.RankOf(node_.input(1));
+    if (!axis.has_value() || !index.has_value() || index->size() != 1) return std::nullopt;
+    int64_t at = (*index)[0];
+    if (at < 0) {
+      const auto extent = view.Extent(*axis).constant();
+      if (!extent.has_value()) return std::nullopt;
+      at += *extent;
+    }
+    auto slice = view.Sliced(*axis, at, 1);
+    if (!slice.has_value() || index_rank == 1) return slice;
+    return slice->Squeezed(*axis);
+  }
+
+  std::optional<View> Expand(const View& view) const {
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    return dims == nullptr ? std::nullopt : view.Expanded(*dims);
+  }
+
+  std::optional<View> Tile(const View& view) const {
+    const auto repeats = KnownInts(node_.input(1), facts_);
+    if (!repeats.has_value() || static_cast<int>(repeats->size()) != view.rank()) {
+      return std::nullopt;
+    }
+    View result = view;
+    for (int i = 0; i < view.rank(); ++i) {
+      if ((*repeats)[i] != 1) result = result.Tiled(i, (*repeats)[i]);
+    }
+    return result;
+  }
+
+  const Node& node_;
+  const Value& output_;
+  Facts& facts_;
+};
+
+std::vector<Traced> TraceTo(Value* value, Facts& facts, Scalars scalars, int depth);
+
+// A Concat whose inputs are views of one base that continue each other.
+std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Scalars scalars) {
+  std::vector<std::vector<Traced>> inputs;
+  for (Value* input : node.inputs()) {
+    inputs.push_back(TraceTo(input, facts, scalars, kMaxConcatDepth));
+    if (inputs.back().empty()) return {};
+  }
+  std::vector<Traced> result;
+  for (const Traced& first : inputs[0]) {
+    const auto axis = Axis(IntAttribute(node, "axis", 0), first.view.rank());
+    if (!axis.has_value()) return {};
+    std::vector<View> views;
+    for (const std::vector<Traced>& candidates : inputs) {
+      const auto same = absl::c_find_if(candidates, [&](const Traced& candidate) {
+        return candidate.base == first.base && candidate.scale == first.scale;
+      });
+      if (same != candidates.end()) views.push_back(same->view);
+    }
+    if (views.size() != inputs.size()) continue;
+    if (auto view = View::Concatenated(views, *axis)) {
+      result.push_back({first.base, *std::move(view), first.scale});
+    }
+  }
+  return result;
+}
+
+std::vector<Traced> TraceTo(Value* value, Facts& facts, Scalars scalars, int depth) {
+  const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts.DimsOf(value);
+  if (dims == nullptr) return {};
+  std::vector<Traced> result = {{value, View::Dense(*dims), 1}};
+  const Node* node = value->producer();
+  if (node == nullptr || !node->domain().empty() || depth == 0) return result;
+  double factor = 1;
+  Value* scaled = scalars == Scalars::kFollow ? ScaledOperand(*node, factor) : nullptr;
+  if (scaled != nullptr) {
+    if (facts.RankOf(scaled) != static_cast<int>(dims->size())) return result;
+    for (Traced& traced : TraceTo(scaled, facts, scalars, depth - 1)) {
+      traced.scale *= factor;
+      result.push_back(std::move(traced));
+    }
+  } else if (node->op_type() == "Concat" && depth > kMaxConcatDepth) {
+    const auto views = TraceConcat(*node, facts, scalars);
+    result.insert(result.end(), views.begin(), views.end());
+  } else if (IsViewNode(*node)) {
+    const Step step(*node, *value, facts);
+    for (Traced& traced : TraceTo(node->input(0), facts, scalars, depth - 1)) {
+      auto view = step.Apply(traced.view);
+      if (view.has_value()) result.push_back({traced.base, *std::move(view), traced.scale});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Traced> Trace(Value* value, Facts& facts, Scalars scalars) {
+  return TraceTo(value, facts, scalars, kMaxDepth);
+}
+
+bool IsViewNode(const Node& node) {
+  static constexpr std::array<absl::string_view, 11> kOps = {
+      "Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
+      "Slice",    "Split",     "Gather",  "Expand",  "Tile"};
+  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
+}
+
+Value* ScaledOperand(const Node& node, double& factor) {
+  if (!node.domain().empty()) return nullptr;
+  const bool divides = node.op_type() == "Div";
+  if (!divides && node.op_type() != "Mul") return nullptr;
+  for (const int side : {1, 0}) {
+    if (side == 0 && divides) break;
+    const auto scalar = ScalarOf(node.input(side));
+    if (!scalar.has_value()) continue;
+    factor = divides ? 1 / *scalar : *scalar;
+    return node.input(1 - side);
+  }
+  return nullptr;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kLength = 8;
+// Sums of kLength terms, the root and its inverse, scale and bias: a few roundings each.
+constexpr double kTolerance = (kLength + 8) * kEpsilon;
+
+Value* Number(GraphBuilder& b, float number, DataType type = DataType::kFloat) {
+  return b.Constant("number", Converted(Make<float>({}, {number}), type));
+}
+
+Value* Parameter(GraphBuilder& b, float first, DataType type = DataType::kFloat) {
+  std::vector<float> elements;
+  for (int i = 0; i < kLength; ++i) elements.push_back(first + 0.25F * static_cast<float>(i));
+  return b.Constant("parameter", Converted(Make<float>({kLength}, elements), type));
+}
+
+Value* Mean(GraphBuilder& b, Value* x) {
+  return b.Op("ReduceMean", {x, b.Constant<int64_t>("axes", {1}, {-1})});
+}
+
+struct Spelling {
+  // Of the square: Pow 2 or Mul.
+  bool pow = true;
+  // Of the division: "Div", "Reciprocal", "OneOver", "Pow".
+  std::string inverse = "Div";
+  bool swapped = false;
+  bool scale = true;
+  bool bias = true;
+};
+
+Value* Divided(GraphBuilder& b, Value* x, Value* radicand, const Spelling& s) {
+  if (s.inverse == "Pow") return b.Op("Mul", {x, b.Op("Pow", {radicand, Number(b, -0.5)})});
+  Value* root = b.Op("Sqrt", {radicand});
+  if (s.inverse == "Div") return b.Op("Div", {x, root});
+  Value* inverse =
+      s.inverse == "OneOver" ? b.Op("Div", {Number(b, 1), root}) : b.Op("Reciprocal", {root});
+  return s.swapped ? b.Op("Mul", {inverse, x}) : b.Op("Mul", {x, inverse});
+}
+
+Value* Commuted(GraphBuilder& b, const std::string& op, Value* x, Value* y, bool swapped) {
+  return swapped ? b.Op(op, {y, x}) : b.Op(op, {x, y});
+}
+
+Value* Normalized(GraphBuilder& b, Value* x, const Spelling& s) {
+  Value* d = b.Op("Sub", {x, Mean(b, x)});
+  Value* square = s.pow ? b.Op("Pow", {d, Number(b, 2)}) : b.Op("Mul", {d, d});
+  Value* y = Divided(b, d, Commuted(b, "Add", Mean(b, square), Number(b, 1e-5F), s.swapped), s);
+  if (s.scale) y = Commuted(b, "Mul", y, Parameter(b, 0.5), s.swapped);
+  if (s.bias) y = Commuted(b, "Add", y, Parameter(b, -1), s.swapped);
+  return y;
+}
+
+void ExpectOneNode(const OptimizerTester::Build& build) {
+  OptimizerTester test(build);
+  EXPECT_EQ(test.Ops(), "LayerNormalization");
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(LayerNormalizationFusionTest, EverySpelling) {
+  for (const char* inverse : {"Div", "Reciprocal", "OneOver", "Pow"}) {
+    for (int bits = 0; bits < 16; ++bits) {
+      SCOPED_TRACE(inverse);
+      SCOPED_TRACE(bits);
+      const Spelling spelling = {(bits & 1) != 0, inverse, (bits & 2) != 0, (bits & 4) != 0,
+                                 (bits & 8) != 0};
+      ExpectOneNode([&](GraphBuilder& b) {
+        b.Output(Normalized(b, b.Input("x", DataType::kFloat, {"batch", 3, kLength}), spelling));
+      });
+    }
+  }
+}
+
+TEST(LayerNormalizationFusionTest, AxesAsAttributeAndFromTheFront) {
+  OptimizerTester test(
+      [](GraphBuilder& b) {
+        Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", kLength});
+        const AttributeMap axes = {{"axes", std::vector<int64_t>{2}}};
+        Value* d = b.Op("Sub", {x, b.Op("ReduceMean", {x}, axes)});
+        Value* variance = b.Op("ReduceMean", {b.Op("Mul", {d, d})}, axes);
+        b.Output(b.Op("Div", {d, b.Op("Sqrt", {b.Op("Add", {variance, Number(b, 1e-6F)})})}));
+      },
+      {}, 13);
+  EXPECT_EQ(test.Ops(), "LayerNormalization");
+  test.ExpectSameResults(kTolerance);
+}
+
+// m = scale / sqrt(variance + epsilon), y = x m + (bias - mean m).
+Value* TensorFlow(GraphBuilder& b, Value* x, bool scale, bool bias) {
+  Value* mean = Mean(b, x);
+  Value* d = b.Op("Sub", {x, mean});
+  Value* variance = Mean(b, b.Op("Mul", {d, d}));
+  Value* m = b.Op("Reciprocal", {b.Op("Sqrt", {b.Op("Add", {variance, Number(b, 1e-3F)})})});
+  if (scale) m = b.Op("Mul", {m, Parameter(b, 0.5)});
+  Value* shift = b.Op("Mul", {mean, m});
+  shift = bias ? b.Op("Sub", {Parameter(b, -1), shift}) : b.Op("Neg", {shift});
+  return b.Op("Add", {b.Op("Mul", {x, m}), shift});
+}
+
+TEST(LayerNormalizationFusionTest, TensorFlowsSpelling) {
+  for (const bool scale : {false, true}) {
+    for (const bool bias : {false, true}) {
+      ExpectOneNode([&](GraphBuilder& b) {
+        b.Output(TensorFlow(b, b.Input("x", DataType::kFloat, {"batch", kLength}), scale, bias));
+      });
+    }
+  }
+}
+
+TEST(LayerNormalizationFusionTest, HalfPrecisionRowsCastToFloat) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const AttributeMap to_float = {{"to", static_cast<int64_t>(DataType::kFloat)}};
+    const AttributeMap to_half = {{"to", static_cast<int64_t>(DataType::kFloat16)}};
+    Value* half = b.Input("x", DataType::kFloat16, {"batch", kLength});
+    Value* y = Normalized(b, b.Op("Cast", {half}, to_float), {.scale = false, .bias = false});
+    y = b.Op("Mul", {b.Op("Cast", {y}, to_half), Parameter(b, 0.5, DataType::kFloat16)});
+    b.Output(b.Op("Add", {y, Parameter(b, -1, DataType::kFloat16)}));
+  });
+  EXPECT_EQ(test.Ops(), "LayerNormalization");
+  // Three roundings to half where one is left.
+  test.ExpectSameResults(4 * Epsilon(DataType::kFloat16));
+}
+
+TEST(LayerNormalizationFusionTest, NotOverAnotherAxis) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", kLength, kLength});
+    const auto mean = [&](Value* v) {
+      return b.Op("ReduceMean", {v, b.Constant<int64_t>("axes", {1}, {1})});
+    };
+    Value* d = b.Op("Sub", {x, mean(x)});
+    Value* variance = mean(b.Op("Mul", {d, d}));
+    b.Output(b.Op("Div", {d, b.Op("Sqrt", {b.Op("Add", {variance, Number(b, 1e-5F)})})}));
+  });
+  EXPECT_EQ(test.Count("LayerNormalization"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(LayerNormalizationFusionTest, AnotherReaderOfTheDifferenceLeavesANormWithoutTheMean) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", kLength});
+    Value* d = b.Op("Sub", {x, Mean(b, x)});
+    Value* variance = Mean(b, b.Op("Mul", {d, d}));
+    b.Output(b.Op("Div", {d, b.Op("Sqrt", {b.Op("Add", {variance, Number(b, 1e-5F)})})}));
+    b.Output(b.Op("Relu", {d}));
+  });
+  EXPECT_EQ(test.Ops(), "RMSNormalization ReduceMean Relu Sub");
+  EXPECT_THAT(test.Misses("layer_normalization"),
+              ElementsAre(AllOf(HasSubstr("'Sub' has another consumer"), HasSubstr("Relu"))));
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(LayerNormalizationFusionTest, AVarianceThatIsAnOutputStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", kLength});
+    Value* d = b.Op("Sub", {x, Mean(b, x)});
+    Value* variance = Mean(b, b.Op("Mul", {d, d}));
+    b.Output(b.Op("Div", {d, b.Op("Sqrt", {b.Op("Add", {variance, Number(b, 1e-5F)})})}));
+    b.Output(variance);
+  });
+  EXPECT_EQ(test.Count("LayerNormalization"), 0);
+  EXPECT_THAT(test.Misses("layer_normalization"), ElementsAre(HasSubstr("is a graph output")));
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(LayerNormalizationFusionTest, RowsOfUnknownLengthNeedAScale) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "channels"});
+    b.Output(Normalized(b, x, {.scale = false, .bias = false}));
+  });
+  EXPECT_EQ(test.Count("LayerNormalization"), 0);
+  EXPECT_THAT(test.Misses("layer_normalization"), ElementsAre(HasSubstr("length of the rows")));
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(LayerNormalizationFusionTest, AProductThatIsNoScaleOfRowsStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {kLength, kLength});
+    Value* y = Normalized(b, x, {.scale = false, .bias = false});
+    // One number per row.
+    Tensor column = Make<float>({kLength, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+    b.Output(b.Op("Mul", {y, b.Constant("column", column)}));
+  });
+  EXPECT_EQ(test.Ops(), "LayerNormalization Mul");
+  EXPECT_THAT(test.Misses("layer_normalization"), IsEmpty());
+  test.ExpectSameResults(8 * kTolerance);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
