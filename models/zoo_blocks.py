@@ -164,7 +164,7 @@ ENTRIES = (
     ),
     # Whether up joins q, k and v is open: its activation is its own.
     Entry("block-parallel", ParallelBlock, Expect(linears=None)),
-    Entry("lora", Adapted, Expect(merged="q, k, v, LoRA's down of q and v", linears=4)),
+    Entry("lora", Adapted, Expect(linears=6)),
     Entry("layers", partial(Layers, _BLOCK, shared=False), _TWICE, _MASKED),
     Entry("layers-shared", partial(Layers, _BLOCK, shared=True), _TWICE, _MASKED),
     Entry("first-row", partial(FirstRow, _BLOCK), Expect(merges=None, linears=None), _MASKED),
@@ -174,7 +174,7 @@ ENTRIES = (
         Expect(merges=None, linears=None),
         (*_MASKED, "last"),
     ),
-    Entry("gated-output", GatedOutput, Expect(merged="q, k, v, gate")),
+    Entry("gated-output", GatedOutput, Expect(linears=3)),
     Entry("fp16-block", _BLOCK, _FOUR, _MASKED, dtype=torch.float16, gain=0.5),
     Entry("fp16-rotary", Rotary, FUSED, dtype=torch.float16, gain=0.5),
 )

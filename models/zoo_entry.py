@@ -15,14 +15,15 @@ class Expect:
     """Counts after optimization; None where more than one answer is right.
 
     `merges` counts the groups of Linears on one input that became one; `merged` names them, groups
-    apart by semicolons. `reason` says why a trap must not be fused or merged.
+    apart by semicolons; gate and up of a gated MLP count, too. `reason` is a part of what the
+    optimizer says of a trap that must not be fused or merged.
     """
 
     attention: int | None = 1
     merges: int | None = 1
     merged: str = "q, k, v"
     linears: int | None = 2
-    softmax: int = 0
+    softmax: int | None = 0
     reason: str | None = None
 
     def as_json(self) -> dict[str, Any]:

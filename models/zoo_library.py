@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from models.zoo_entry import FUSED, PACKED, Entry, Expect, unfused
+from models.zoo_entry import FUSED, PACKED, Entry, Expect
 from models.zoo_parts import HEADS, Attention, D, merge
 
 _FFN = 48
@@ -113,7 +113,9 @@ class DecoderLayer(nn.Module):
 
 
 _MASK_NAMES = {"key_padding_mask": "padding", "attn_mask": "closed_2d"}
-_WEIGHTS = unfused("weights are a graph output", merges=0, merged="")
+# The probabilities are a second output of the attention; TorchScript fixes the sizes, which hides
+# the heads.
+_WEIGHTS = Expect(attention=None, softmax=None, merges=0, merged="", linears=None)
 _CROSS_PACKED = Expect(merges=0, merged="", linears=3)
 _ENCODER = Expect(merges=0, merged="", linears=4)
 # Self: packed q, k, v and output; cross: q, packed k and v, output; two of the feed-forward.
@@ -137,7 +139,7 @@ ENTRIES = (
     Entry(
         "multihead-weights-averaged",
         partial(MultiHead, weights=True),
-        unfused("weights have another consumer", merges=0, merged=""),
+        _WEIGHTS,
         outputs=("y", "weights"),
     ),
     Entry(

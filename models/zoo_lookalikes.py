@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.zoo_entry import Entry, unfused
+from models.zoo_entry import Entry, Expect, unfused
 from models.zoo_parts import HEADS, Attention, D, merge, split
 
 
@@ -117,10 +117,10 @@ class TwoSoftmaxes(Attention):
 _HEAD_MAP = unfused("linear map over heads", linears=None)
 
 ENTRIES = (
-    Entry("softmax-over-queries", SoftmaxOverQueries, unfused("softmax over another axis")),
-    Entry("softmax-over-heads", SoftmaxOverHeads, unfused("softmax over another axis")),
+    Entry("softmax-over-queries", SoftmaxOverQueries, unfused("over another axis")),
+    Entry("softmax-over-heads", SoftmaxOverHeads, unfused("over another axis")),
     Entry("linear-attention", Linearized, unfused("no Softmax", softmax=0)),
-    Entry("efficient-attention", Efficient, unfused("no Softmax of scores", softmax=2)),
+    Entry("efficient-attention", Efficient, unfused("linear map over heads", softmax=2)),
     Entry("relu-weights", ReluWeights, unfused("no Softmax", softmax=0)),
     Entry("talking-heads-before", lambda: TalkingHeads(True, False), _HEAD_MAP),
     Entry("talking-heads-after", lambda: TalkingHeads(False, True), _HEAD_MAP),
@@ -128,19 +128,19 @@ ENTRIES = (
     Entry(
         "gated-weights",
         GatedWeights,
-        unfused("another operator after the Softmax", merged="q, k, v, gate"),
+        unfused("after the Softmax stands", merged="q, k, v, gate"),
     ),
     Entry(
         "gated-weights-by-key",
         KeyGatedWeights,
-        unfused("another operator after the Softmax"),
+        unfused("after the Softmax stands"),
         ("x", "mask"),
     ),
-    Entry("sinks", Sinks, unfused("another operator before the Softmax")),
-    Entry("softmax-plus-one", SoftmaxPlusOne, unfused("no Softmax", softmax=0)),
+    Entry("sinks", Sinks, unfused("between the scores and the Softmax")),
+    Entry("softmax-plus-one", SoftmaxPlusOne, Expect(attention=0, softmax=0)),
     Entry(
         "differential",
         TwoSoftmaxes,
-        unfused("another operator after the Softmax", softmax=2, merged="q, k, v, q2, k2"),
+        unfused("after the Softmax stands", softmax=2, merged="q, k, v, q2, k2"),
     ),
 )

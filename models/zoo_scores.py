@@ -175,7 +175,7 @@ ENTRIES = (
     Entry("scale-none", NoScale, gain=0.5),
     Entry("scale-twice", ScaleTwice),
     Entry("scale-learned", LearnedScale),
-    Entry("scale-learned-by-head", LearnedScaleByHead, unfused("scale differs by head")),
+    Entry("scale-learned-by-head", LearnedScaleByHead, unfused("is no single number")),
     Entry("scale-after-bias", ScaleAfterBias, inputs=("x", "additive")),
     Entry("key-transposed-at-once", KeyTransposedAtOnce),
     Entry("key-times-query", KeyTimesQuery),

@@ -1,6 +1,8 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "attnrun/session.h"
@@ -12,22 +14,22 @@
 namespace attnrun::testing {
 namespace {
 
+// Modules whose spelling the optimizer does not know yet. May only shrink.
+const std::set<std::string>& NotFusedYet() {
+  static const std::set<std::string> names = {
+      "einsum-projections", "einsum-projections-bias", "einsum-scores", "per-head-attentions",
+      "scale-from-shape",   "shifted-windows",         "tf-bert-keras", "pointwise-convolutions"};
+  return names;
+}
+
 class Zoo : public ::testing::TestWithParam<Export> {
  protected:
-  // Nodes of `op_type` (with its domain, if not ai.onnx) after optimization.
-  static int64_t CountOptimized(const std::string& op_type) {
-    const auto session = Session::Load(InModels(GetParam().file));
-    EXPECT_TRUE(session.ok()) << session.status();
-    if (!session.ok()) return -1;
-    const auto counts = session->OpCounts();
-    const auto found = counts.find(op_type);
-    return found == counts.end() ? 0 : found->second;
-  }
-
-  // The manifest's count, or `open` where more than one answer is right.
-  static int64_t Expected(const std::string& count, int64_t open) {
-    const nlohmann::json& value = GetParam().expect.at(count);
-    return value.is_null() ? open : value.get<int64_t>();
+  // The manifest's count against what was found; null where more than one answer is right.
+  static void ExpectCount(const char* what, int64_t found) {
+    const nlohmann::json& expected = GetParam().expect.at(what);
+    if (!expected.is_null()) {
+      EXPECT_EQ(found, expected.get<int64_t>()) << what;
+    }
   }
 };
 
@@ -35,9 +37,31 @@ TEST_P(Zoo, OptimizedAgrees) { CheckAllCases(GetParam(), Engine::kOptimized); }
 TEST_P(Zoo, KernelsAloneAgree) { CheckAllCases(GetParam(), Engine::kUnoptimized); }
 TEST_P(Zoo, ReferenceAgrees) { CheckAllCases(GetParam(), Engine::kReference); }
 
-TEST_P(Zoo, NoMoreIsFusedThanExpected) {
-  EXPECT_LE(CountOptimized("attnrun.Attention"), Expected("attention", INT64_MAX));
-  EXPECT_GE(CountOptimized("Softmax"), Expected("softmax", 0));
+TEST_P(Zoo, FusesWhatIsExpected) {
+  const std::string& file = GetParam().file;
+  if (NotFusedYet().contains(file.substr(0, file.find('/')))) GTEST_SKIP() << "not known yet";
+  const auto session = Session::Load(InModels(file));
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto counts = session->OpCounts();
+  const auto count_of = [&](const char* op_type) {
+    const auto found = counts.find(op_type);
+    return found == counts.end() ? 0 : found->second;
+  };
+  int64_t merges = 0;
+  std::string reasons;
+  for (const Rewrite& rewrite : session->Rewrites()) {
+    merges += rewrite.applied &&
+              (rewrite.pass == "qkv_projection" || rewrite.pass == "sibling_projection");
+    if (!rewrite.applied) reasons += rewrite.reason + "\n";
+  }
+  ExpectCount("attention", count_of("attnrun.Attention"));
+  ExpectCount("softmax", count_of("Softmax"));
+  ExpectCount("linears", count_of("attnrun.Linear"));
+  ExpectCount("qkv_merges", merges);
+  const nlohmann::json& reason = GetParam().expect.at("reason");
+  if (!reason.is_null()) {
+    EXPECT_THAT(reasons, ::testing::HasSubstr(reason.get<std::string>()));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Archive, Zoo, ::testing::ValuesIn(ReadManifest()), TestName);
