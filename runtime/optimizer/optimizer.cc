@@ -84,13 +84,21 @@ size_t Count(const std::string& stop_after) {
   return count;
 }
 
-absl::Status RunPass(const Pass& pass, Graph& graph, Facts& facts, std::vector<Rewrite>& report) {
-  PassContext context = {graph, facts, pass.name, report};
-  ATTNRUN_RETURN_IF_ERROR(pass.run(context).status());
+// Runs the passes once, one after the other. Returns how many rewrites were applied.
+absl::StatusOr<int> RunRound(const OptimizerOptions& options, Graph& graph, Facts& facts,
+                             std::vector<Rewrite>& report) {
+  int applied = 0;
+  for (const Pass& pass : absl::MakeSpan(kPasses).first(Count(options.stop_after))) {
+    if (absl::c_linear_search(options.disabled_passes, pass.name)) continue;
+    PassContext context = {graph, facts, pass.name, report};
+    const absl::StatusOr<int> rewrites = pass.run(context);
+    if (!rewrites.ok()) return Annotate(rewrites.status(), pass.name);
+    applied += *rewrites;
 #ifndef NDEBUG
-  ATTNRUN_RETURN_IF_ERROR(CheckGraph(graph));
+    ATTNRUN_RETURN_IF_ERROR(Annotate(CheckGraph(graph), pass.name));
 #endif
-  return absl::OkStatus();
+  }
+  return applied;
 }
 
 }  // namespace
@@ -109,10 +117,15 @@ absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptio
   }
   if (!options.stop_after.empty()) ATTNRUN_RETURN_IF_ERROR(CheckPassName(options.stop_after));
   std::vector<Rewrite> report;
-  Facts facts(graph);
-  for (const Pass& pass : absl::MakeSpan(kPasses).first(Count(options.stop_after))) {
-    if (absl::c_linear_search(options.disabled_passes, pass.name)) continue;
-    ATTNRUN_RETURN_IF_ERROR(Annotate(RunPass(pass, graph, facts, report), pass.name));
+  // One pass's rewrite may be what another one waited for.
+  constexpr int kMaxRounds = 6;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    // What the last round could not do is what stays undone.
+    // What has become constant tells more.
+    Facts facts(graph);
+    std::erase_if(report, [](const Rewrite& rewrite) { return !rewrite.applied; });
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, RunRound(options, graph, facts, report));
+    if (applied == 0) break;
   }
   return report;
 }

@@ -19,8 +19,9 @@ struct OptimizerOptions {
 // The names of all passes in the order in which they first run.
 std::vector<std::string> PassNames();
 
-// Runs the passes, those of clean-up several times; `stop_after` ends after the pass's last run.
-// Returns what was rewritten, and what was not and why, in the order in which it happened.
+// Runs the passes, round after round until one finds nothing to do; `stop_after` cuts each round
+// after the pass's last place in it. Returns what was rewritten, in the order in which it happened,
+// and what was not and why.
 // kInvalidArgument for a name in the options that is no pass.
 absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptions& options);
 

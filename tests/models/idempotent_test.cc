@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "graph/checker.h"
+#include "loader/loader.h"
+#include "models/archived_models.h"
+#include "optimizer/optimizer.h"
+
+// The optimizer leaves a sound graph that it finds nothing to do in.
+namespace attnrun::testing {
+namespace {
+
+class Idempotent : public ::testing::TestWithParam<Export> {};
+
+std::string Describe(const Rewrite& rewrite) {
+  return rewrite.pass + " at " + (rewrite.nodes.empty() ? "views" : rewrite.nodes[0]);
+}
+
+TEST_P(Idempotent, ASecondRunAppliesNothing) {
+  auto model = LoadModel(InModels(GetParam().file));
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_TRUE(Optimize(*model->graph, {}).ok());
+  EXPECT_TRUE(CheckGraph(*model->graph).ok()) << CheckGraph(*model->graph);
+  const auto second = Optimize(*model->graph, {});
+  ASSERT_TRUE(second.ok()) << second.status();
+  for (const Rewrite& rewrite : *second) {
+    EXPECT_FALSE(rewrite.applied) << Describe(rewrite);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Archive, Idempotent, ::testing::ValuesIn(ReadManifest()), TestName);
+
+}  // namespace
+}  // namespace attnrun::testing
