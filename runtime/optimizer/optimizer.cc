@@ -16,6 +16,7 @@
 #include "optimizer/fusions/attention/attention.h"
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/standard_attention.h"
+#include "optimizer/fusions/einsum.h"
 #include "optimizer/fusions/epilogue.h"
 #include "optimizer/fusions/gelu.h"
 #include "optimizer/fusions/layer_normalization.h"
@@ -53,6 +54,7 @@ constexpr std::array kPasses = {
     Pass{"softmax", FuseSoftmax},
     Pass{"rotary_embedding", FuseRotaryEmbedding},
     kDeadCode,
+    Pass{"einsum", RewriteEinsums},
     Pass{"linear", FuseLinear},
     Pass{"sink_views", SinkViews},
     kViews,
