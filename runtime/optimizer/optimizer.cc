@@ -21,6 +21,7 @@
 #include "optimizer/fusions/gelu.h"
 #include "optimizer/fusions/layer_normalization.h"
 #include "optimizer/fusions/linear.h"
+#include "optimizer/fusions/pointwise_convolution.h"
 #include "optimizer/fusions/projection/qkv.h"
 #include "optimizer/fusions/rms_normalization.h"
 #include "optimizer/fusions/rotary_embedding.h"
@@ -55,6 +56,7 @@ constexpr std::array kPasses = {
     Pass{"rotary_embedding", FuseRotaryEmbedding},
     kDeadCode,
     Pass{"einsum", RewriteEinsums},
+    Pass{"pointwise_convolution", RewritePointwiseConvolutions},
     Pass{"linear", FuseLinear},
     Pass{"sink_views", SinkViews},
     kViews,
