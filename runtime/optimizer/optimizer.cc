@@ -14,6 +14,7 @@
 #include "optimizer/canonicalize/shape_folding.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
+#include "optimizer/fusions/attention/join_heads.h"
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/standard_attention.h"
 #include "optimizer/fusions/einsum.h"
@@ -67,6 +68,7 @@ constexpr std::array kPasses = {
     Pass{"attention_operands", AbsorbViews},
     kViews,
     kDeadCode,
+    Pass{"attention_heads", JoinHeads},
     Pass{"activation", FuseActivation},
     Pass{"residual", FuseResidual},
     kCommonSubexpressions,
