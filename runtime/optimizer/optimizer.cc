@@ -14,12 +14,16 @@
 #include "optimizer/canonicalize/shape_folding.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
+#include "optimizer/fusions/attention/join_heads.h"
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/standard_attention.h"
+#include "optimizer/fusions/attention/transposed_products.h"
+#include "optimizer/fusions/einsum.h"
 #include "optimizer/fusions/epilogue.h"
 #include "optimizer/fusions/gelu.h"
 #include "optimizer/fusions/layer_normalization.h"
 #include "optimizer/fusions/linear.h"
+#include "optimizer/fusions/pointwise_convolution.h"
 #include "optimizer/fusions/projection/qkv.h"
 #include "optimizer/fusions/rms_normalization.h"
 #include "optimizer/fusions/rotary_embedding.h"
@@ -53,9 +57,12 @@ constexpr std::array kPasses = {
     Pass{"softmax", FuseSoftmax},
     Pass{"rotary_embedding", FuseRotaryEmbedding},
     kDeadCode,
+    Pass{"einsum", RewriteEinsums},
+    Pass{"pointwise_convolution", RewritePointwiseConvolutions},
     Pass{"linear", FuseLinear},
     Pass{"sink_views", SinkViews},
     kViews,
+    Pass{"transposed_products", TurnTransposedProducts},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},
     Pass{"qkv_projection", MergeQkvProjections},
@@ -63,6 +70,7 @@ constexpr std::array kPasses = {
     Pass{"attention_operands", AbsorbViews},
     kViews,
     kDeadCode,
+    Pass{"attention_heads", JoinHeads},
     Pass{"activation", FuseActivation},
     Pass{"residual", FuseResidual},
     kCommonSubexpressions,

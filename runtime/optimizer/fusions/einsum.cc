@@ -1,0 +1,246 @@
+#include "optimizer/fusions/einsum.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "ops/einsum/contraction.h"
+#include "optimizer/fusions/each_node.h"
+#include "optimizer/reshape.h"
+
+namespace attnrun {
+namespace {
+
+bool Contains(const Labels& labels, Label label) { return absl::c_linear_search(labels, label); }
+
+Labels Joined(const std::vector<Labels>& groups) {
+  Labels joined;
+  for (const Labels& group : groups) joined.insert(joined.end(), group.begin(), group.end());
+  return joined;
+}
+
+std::vector<Labels> OneByOne(const Labels& labels) {
+  std::vector<Labels> groups;
+  for (const Label label : labels) groups.push_back({label});
+  return groups;
+}
+
+int64_t IndexOf(const Labels& labels, Label label) {
+  return absl::c_find(labels, label) - labels.begin();
+}
+
+std::vector<int64_t> Permutation(const Labels& from, const Labels& to) {
+  std::vector<int64_t> permutation;
+  for (const Label label : to) permutation.push_back(IndexOf(from, label));
+  return permutation;
+}
+
+bool HasRepeats(const Labels& labels) {
+  return absl::c_any_of(labels, [&](Label label) { return absl::c_count(labels, label) > 1; });
+}
+
+// One Einsum of two operands.
+class EinsumRewrite {
+ public:
+  EinsumRewrite(PassContext& context, Node* node, Patch& patch)
+      : context_(context), facts_(context.facts), node_(node), patch_(patch) {}
+
+  bool Propose() {
+    if (!ReadLabels() || !CheckExtents()) return false;
+    patch_.Supersede({node_});
+    result_ = node_->output(0);
+    for (const int side : {1, 0}) {
+      if (IsWeight(side)) return ProposeLinear(side);
+    }
+    return ProposeMatMul();
+  }
+
+ private:
+  // Whether the equation is a product of matrices, or of stacks of them.
+  bool ReadLabels() {
+    if (node_->inputs().size() != 2) return false;
+    std::vector<Shape> shapes;
+    for (const Value* input : node_->inputs()) {
+      const std::vector<SymInt>* dims = facts_.DimsOf(input);
+      if (dims == nullptr) return false;
+      // The labels depend on the ranks alone.
+      shapes.emplace_back(dims->size(), 1);
+      dims_.push_back(*dims);
+    }
+    const AttributeValue* equation = node_->attribute("equation");
+    auto shape = ResolveEinsum(std::get<std::string>(*equation), shapes);
+    if (!shape.ok() || absl::c_any_of(shape->operands, HasRepeats)) return false;
+    auto contraction = Contraction::Of(*shape);
+    if (!contraction.has_value() || contraction->depth.empty()) return false;
+    operands_ = std::move(shape->operands);
+    output_ = std::move(shape->output);
+    labels_ = *std::move(contraction);
+    return true;
+  }
+
+  // An extent of 1 is broadcast by Einsum, but not by all that it is to become.
+  bool CheckExtents() {
+    for (const Label label : operands_[0]) {
+      if (!Contains(operands_[1], label) || Extent(0, label) == Extent(1, label)) continue;
+      context_.Miss(*node_, absl::StrCat("an axis has extent ", Extent(0, label).ToString(),
+                                         " in one operand and ", Extent(1, label).ToString(),
+                                         " in the other"));
+      return false;
+    }
+    return true;
+  }
+
+  const SymInt& Extent(int operand, Label label) const {
+    return dims_[operand][IndexOf(operands_[operand], label)];
+  }
+  SymInt Extent(Label label) const { return Extent(Contains(operands_[0], label) ? 0 : 1, label); }
+
+  SymInt Size(const Labels& labels) const {
+    SymInt size(1);
+    for (const Label label : labels) size = size * Extent(label);
+    return size;
+  }
+
+  // A matrix for all samples that is the same in every run.
+  bool IsWeight(int side) const {
+    const Value* weight = node_->input(side);
+    return labels_.batch.empty() && weight->is_constant() &&
+           !node_->input(1 - side)->is_constant() && IsFloatingPoint(weight->constant()->type());
+  }
+
+  bool ProposeLinear(int side) {
+    const int x = 1 - side;
+    const Labels& rows = x == labels_.left ? labels_.rows : labels_.columns;
+    const Labels& columns = x == labels_.left ? labels_.columns : labels_.rows;
+    Labels depth = labels_.depth;
+    absl::c_sort(depth, [&](Label a, Label b) {
+      return IndexOf(operands_[x], a) < IndexOf(operands_[x], b);
+    });
+    std::vector<Labels> axes = OneByOne(rows);
+    axes.push_back(depth);
+    AttributeMap attributes;
+    std::vector<Value*> inputs = {Arranged(x, axes), Matrix(side, depth, columns, attributes)};
+    if (Value* bias = TakeBias(columns)) inputs.push_back(bias);
+    if (absl::c_linear_search(inputs, nullptr)) return false;
+    Value* y = patch_.Op("attnrun::Linear", inputs, std::move(attributes), node_->name());
+    return Finish(y, Joined({rows, columns}));
+  }
+
+  // The weight as [depth, columns] or [columns, depth], as it lies if possible.
+  Value* Matrix(int side, const Labels& depth, const Labels& columns, AttributeMap& attributes) {
+    Value* weight = node_->input(side);
+    const Labels& stored = operands_[side];
+    const bool transposed = stored == Joined({columns, depth});
+    if (transposed) attributes["trans_w"] = int64_t{1};
+    const Tensor& data = *weight->constant();
+    const auto size = [&](const Labels& labels) {
+      int64_t product = 1;
+      for (const Label label : labels) product *= data.shape()[IndexOf(stored, label)];
+      return product;
+    };
+    Shape shape = {size(depth), size(columns)};
+    if (transposed) std::swap(shape[0], shape[1]);
+    if (transposed || stored == Joined({depth, columns})) {
+      if (data.shape() == shape) return weight;
+      return patch_.Constant(weight->name(), data.Reshaped(shape));
+    }
+    const Shape dense = DenseStrides(data.shape());
+    Shape extents;
+    Shape strides;
+    for (const int64_t axis : Permutation(stored, Joined({depth, columns}))) {
+      extents.push_back(data.shape()[axis]);
+      strides.push_back(dense[axis]);
+    }
+    auto copy = data.View(extents, strides, 0).Dense();
+    return patch_.Constant(weight->name(), copy.ok() ? copy->Reshaped(shape) : copy);
+  }
+
+  // The bias of an Add that alone reads the product, flat; null if there is none.
+  Value* TakeBias(const Labels& columns) {
+    if (context_.graph.IsOutput(result_) || result_->consumers().size() != 1) return nullptr;
+    Node* add = result_->consumers()[0];
+    if (add->op_type() != "Add" || !add->domain().empty()) return nullptr;
+    const Value* bias = add->input(add->input(0) == result_ ? 1 : 0);
+    if (!bias->is_constant() || !IsBias(*bias->constant(), columns)) return nullptr;
+    patch_.Supersede({add});
+    result_ = add->output(0);
+    return patch_.Constant(bias->name(),
+                           bias->constant()->Reshaped({bias->constant()->num_elements()}));
+  }
+
+  // Whether the tensor has one element for each column, the same for all rows.
+  bool IsBias(const Tensor& bias, const Labels& columns) const {
+    const size_t rank = output_.size();
+    if (bias.shape().size() > rank) return false;
+    const size_t missing = rank - bias.shape().size();
+    for (size_t axis = 0; axis < rank; ++axis) {
+      const int64_t extent = axis < missing ? 1 : bias.shape()[axis - missing];
+      const SymInt wanted = Contains(columns, output_[axis]) ? Extent(output_[axis]) : SymInt(1);
+      if (!wanted.is_constant(extent)) return false;
+    }
+    return true;
+  }
+
+  bool ProposeMatMul() {
+    std::vector<Labels> left = OneByOne(labels_.batch);
+    std::vector<Labels> right = left;
+    left.insert(left.end(), {labels_.rows, labels_.depth});
+    right.insert(right.end(), {labels_.depth, labels_.columns});
+    const std::vector<Value*> inputs = {Arranged(labels_.left, left),
+                                        Arranged(labels_.right, right)};
+    if (absl::c_linear_search(inputs, nullptr)) return false;
+    Value* y = patch_.Op("MatMul", inputs, {}, node_->name());
+    return Finish(y, Joined({labels_.batch, labels_.rows, labels_.columns}));
+  }
+
+  // The operand with one axis per group of labels, in this order.
+  Value* Arranged(int operand, const std::vector<Labels>& axes) {
+    Value* value = Transposed(node_->input(operand), operands_[operand], Joined(axes));
+    std::vector<SymInt> extents;
+    extents.reserve(axes.size());
+    for (const Labels& group : axes) extents.push_back(Size(group));
+    return Reshaped(value, extents);
+  }
+
+  // A result whose last axes stand for several labels, or for none, takes the place of the Einsum.
+  bool Finish(Value* y, const Labels& labels) {
+    std::vector<SymInt> extents;
+    for (const Label label : labels) extents.push_back(Extent(label));
+    Value* result = Transposed(Reshaped(y, extents), labels, output_);
+    if (result == nullptr) return false;
+    patch_.Replace(result_, result);
+    return true;
+  }
+
+  Value* Transposed(Value* value, const Labels& from, const Labels& to) {
+    if (value == nullptr || from == to) return value;
+    return patch_.Op("Transpose", {value}, {{"perm", Permutation(from, to)}});
+  }
+  Value* Reshaped(Value* value, absl::Span<const SymInt> extents) {
+    if (value == nullptr) return nullptr;
+    return ReshapeTo(patch_, facts_, value, extents, node_->inputs());
+  }
+
+  PassContext& context_;
+  Facts& facts_;
+  Node* const node_;
+  Patch& patch_;
+  std::vector<std::vector<SymInt>> dims_;
+  std::vector<Labels> operands_;
+  Labels output_;
+  Contraction labels_ = {};
+  // What is replaced.
+  Value* result_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RewriteEinsums(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (node->op_type() != "Einsum" || !node->domain().empty()) return false;
+    return EinsumRewrite(context, node, patch).Propose();
+  });
+}
+
+}  // namespace attnrun
