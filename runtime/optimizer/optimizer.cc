@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/status.h"
@@ -109,6 +110,24 @@ absl::StatusOr<int> RunRound(const OptimizerOptions& options, Graph& graph, Fact
   return applied;
 }
 
+// Near misses that every round reports count once, and those that a later round applied not at all.
+void ForgetWhatWasDoneLater(std::vector<Rewrite>& report) {
+  absl::flat_hash_set<std::string> said;
+  absl::flat_hash_set<std::string> done;
+  for (const Rewrite& rewrite : report) {
+    if (!rewrite.applied) continue;
+    for (const std::string& node : rewrite.nodes)
+      done.insert(absl::StrCat(rewrite.pass, "@", node));
+  }
+  std::erase_if(report, [&](const Rewrite& rewrite) {
+    if (rewrite.applied) return false;
+    for (const std::string& node : rewrite.nodes) {
+      if (done.contains(absl::StrCat(rewrite.pass, "@", node))) return true;
+    }
+    return !said.insert(absl::StrCat(rewrite.pass, "@", rewrite.reason)).second;
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> PassNames() {
@@ -131,10 +150,10 @@ absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptio
     // What the last round could not do is what stays undone.
     // What has become constant tells more.
     Facts facts(graph);
-    std::erase_if(report, [](const Rewrite& rewrite) { return !rewrite.applied; });
     ATTNRUN_ASSIGN_OR_RETURN(const int applied, RunRound(options, graph, facts, report));
     if (applied == 0) break;
   }
+  ForgetWhatWasDoneLater(report);
   return report;
 }
 

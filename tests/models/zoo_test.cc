@@ -16,9 +16,7 @@ namespace {
 
 // Modules whose spelling the optimizer does not know yet. May only shrink.
 const std::set<std::string>& NotFusedYet() {
-  static const std::set<std::string> names = {
-      "einsum-projections", "einsum-projections-bias", "einsum-scores", "per-head-attentions",
-      "scale-from-shape",   "shifted-windows",         "tf-bert-keras", "pointwise-convolutions"};
+  static const std::set<std::string> names = {"scale-from-shape", "shifted-windows"};
   return names;
 }
 

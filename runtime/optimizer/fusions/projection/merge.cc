@@ -127,6 +127,12 @@ bool LinearMerger::SharedElsewhere(const std::vector<Node*>& linears, std::strin
       });
     };
   };
+  for (const Node* linear : linears) {
+    if (!unmerged_.contains(linear->input(1))) continue;
+    why = absl::StrCat("the weight '", linear->input(1)->name(),
+                       "' is shared with projections that are not merged");
+    return true;
+  }
   for (size_t i = 0; i < linears.size(); ++i) {
     for (const Node* other : linears[i]->input(1)->consumers()) {
       if (absl::c_linear_search(linears, other)) continue;
@@ -159,6 +165,7 @@ absl::StatusOr<LinearMerger::Merged> LinearMerger::MergedWeights(
 absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const Node& anchor) {
   std::string why;
   if (SharedElsewhere(linears, why)) {
+    for (const Node* linear : linears) unmerged_.insert(linear->input(1));
     context_.Miss(anchor, why);
     return 0;
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "optimizer/patch.h"
 
@@ -47,6 +48,8 @@ class LinearMerger {
 
   PassContext& context_;
   absl::flat_hash_map<std::string, Merged> merged_;
+  // Weights of merges that were refused: another merge of theirs would be a copy, too.
+  absl::flat_hash_set<const Value*> unmerged_;
 };
 
 }  // namespace attnrun
