@@ -18,7 +18,7 @@
 #include "optimizer/fusions/attention/join_heads.h"
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/standard_attention.h"
-#include "optimizer/fusions/attention/transposed_products.h"
+#include "optimizer/fusions/attention/transposed_probabilities.h"
 #include "optimizer/fusions/einsum.h"
 #include "optimizer/fusions/epilogue.h"
 #include "optimizer/fusions/gelu.h"
@@ -63,7 +63,7 @@ constexpr std::array kPasses = {
     Pass{"linear", FuseLinear},
     Pass{"sink_views", SinkViews},
     kViews,
-    Pass{"transposed_products", TurnTransposedProducts},
+    Pass{"transposed_probabilities", TurnTransposedProbabilities},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},
     Pass{"qkv_projection", MergeQkvProjections},

@@ -1,0 +1,25 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_TRANSPOSED_PROBABILITIES_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_TRANSPOSED_PROBABILITIES_H_
+
+#include "absl/status/statusor.h"
+#include "optimizer/pass.h"
+
+// A product with transposed probabilities, as models of channels first have it, gets its operands'
+// order changed, so that the Transposes are of values and result, where others undo them:
+//
+//   v [...,H,T]    softmax [...,S,T]           softmax [...,S,T]   v [...,H,T]
+//        |            |                              |                |
+//        |        Transpose                          |            Transpose
+//         \          /                    ->          \              /
+//            MatMul                                        MatMul
+//              |                                             |
+//              |                                         Transpose
+//              |                                             |
+//          y [...,H,S]                                   y [...,H,S]
+namespace attnrun {
+
+absl::StatusOr<int> TurnTransposedProbabilities(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_TRANSPOSED_PROBABILITIES_H_

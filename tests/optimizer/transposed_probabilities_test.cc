@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+// Scores are sums of 4 products, of numbers up to 5, whose errors the exponential magnifies.
+constexpr double kTolerance = 256 * kEpsilon;
+
+Value* Swapped(GraphBuilder& b, Value* value) {
+  return b.Op("Transpose", {value}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+}
+
+Value* Softmax(GraphBuilder& b, const std::string& queries = "queries") {
+  Value* q = b.Input(queries, DataType::kFloat, {"batch", 2, queries, 4});
+  Value* k = b.Input("keys of " + queries, DataType::kFloat, {"batch", 2, "keys", 4});
+  return b.Op("Softmax", {b.Op("MatMul", {q, Swapped(b, k)})}, {{"axis", int64_t{-1}}});
+}
+
+Value* Values(GraphBuilder& b) { return b.Input("v", DataType::kFloat, {"batch", 2, 4, "keys"}); }
+
+TEST(TransposedProbabilitiesTest, ValuesOfChannelsFirst) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* v = Values(b);
+    b.Output(b.Op("MatMul", {v, Swapped(b, Softmax(b))}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul"), 0);
+  test.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(TransposedProbabilitiesTest, TransposedProbabilitiesThatOthersRead) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* v = Values(b);
+    Value* turned = Swapped(b, Softmax(b));
+    b.Output(b.Op("MatMul", {v, turned}));
+    b.Output(turned);
+  });
+  EXPECT_EQ(test.Applied("transposed_probabilities"), 1);
+  test.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(TransposedProbabilitiesTest, OtherProductsStay) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 2, "keys", 5});
+    b.Output(b.Op("MatMul", {Values(b), Swapped(b, b.Op("Relu", {Swapped(b, x)}))}));
+    b.Output(b.Op("MatMul", {Softmax(b), x}));
+    b.Output(b.Op("MatMul", {Softmax(b, "a"), Swapped(b, Softmax(b, "b"))}));
+  });
+  EXPECT_EQ(test.Applied("transposed_probabilities"), 0);
+  test.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
