@@ -1,0 +1,69 @@
+#include "core/status.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace attnrun {
+namespace {
+
+absl::StatusOr<std::unique_ptr<int>> Half(int value) {
+  if (value % 2 != 0) return absl::InvalidArgumentError("odd");
+  return std::make_unique<int>(value / 2);
+}
+
+absl::StatusOr<int> Quarter(int value, int& reached) {
+  ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<int> half, Half(value));
+  reached = 1;
+  ATTNRUN_ASSIGN_OR_RETURN(half, Half(*half));
+  reached = 2;
+  return *half;
+}
+
+TEST(StatusTest, AssignOrReturnMovesTheValueOrLeaves) {
+  int reached = 0;
+  EXPECT_EQ(Quarter(12, reached).value(), 3);
+  EXPECT_EQ(Quarter(7, reached = 0).status(), absl::InvalidArgumentError("odd"));
+  EXPECT_EQ(reached, 0);
+  EXPECT_FALSE(Quarter(6, reached).ok());
+  EXPECT_EQ(reached, 1);
+}
+
+absl::Status Chain(bool fail, int& calls) {
+  const auto step = [&] {
+    ++calls;
+    return fail ? absl::CancelledError("stop") : absl::OkStatus();
+  };
+  ATTNRUN_RETURN_IF_ERROR(step());
+  ATTNRUN_RETURN_IF_ERROR(step());
+  return absl::OkStatus();
+}
+
+TEST(StatusTest, ReturnIfErrorEvaluatesOnceAndLeaves) {
+  int calls = 0;
+  EXPECT_EQ(Chain(false, calls), absl::OkStatus());
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(Chain(true, calls = 0), absl::CancelledError("stop"));
+  EXPECT_EQ(calls, 1);
+}
+
+absl::Status InBranches(bool first) {
+  if (first)
+    ATTNRUN_RETURN_IF_ERROR(absl::NotFoundError("first"));
+  else
+    ATTNRUN_RETURN_IF_ERROR(absl::NotFoundError("second"));
+  return absl::OkStatus();
+}
+
+TEST(StatusTest, ReturnIfErrorIsOneStatement) {
+  EXPECT_EQ(InBranches(true).message(), "first");
+  EXPECT_EQ(InBranches(false).message(), "second");
+}
+
+TEST(StatusTest, AnnotateKeepsTheCode) {
+  EXPECT_EQ(Annotate(absl::OkStatus(), "file"), absl::OkStatus());
+  EXPECT_EQ(Annotate(absl::NotFoundError("gone"), "file"), absl::NotFoundError("file: gone"));
+}
+
+}  // namespace
+}  // namespace attnrun
