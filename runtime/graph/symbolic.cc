@@ -31,6 +31,8 @@ std::optional<int64_t> SymInt::constant() const {
 }
 
 SymInt operator+(const SymInt& a, const SymInt& b) {
+  constexpr size_t kMaxTerms = 64;
+  if (a.terms_.size() + b.terms_.size() > kMaxTerms) return SymInt::Unknown();
   SymInt result = a;
   for (const auto& [monomial, coefficient] : b.terms_) {
     int64_t& sum = result.terms_[monomial];
@@ -46,11 +48,14 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
   // Real models multiply a handful of extents; a product that grows beyond that is not worth
   // knowing.
   constexpr size_t kMaxTerms = 32;
+  constexpr size_t kMaxDegree = 12;
   if (a.terms_.size() * b.terms_.size() > kMaxTerms) return SymInt::Opaque("mul", a, b);
   SymInt result;
   for (const auto& [monomial_a, coefficient_a] : a.terms_) {
     for (const auto& [monomial_b, coefficient_b] : b.terms_) {
       SymInt::Monomial monomial;
+      // A file may square an extent again and again.
+      if (monomial_a.size() + monomial_b.size() > kMaxDegree) return SymInt::Unknown();
       std::merge(monomial_a.begin(), monomial_a.end(), monomial_b.begin(), monomial_b.end(),
                  std::back_inserter(monomial));
       SymInt term;
@@ -99,7 +104,10 @@ std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
 }
 
 SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {
-  return Symbol(absl::StrCat(name, "(", a.ToString(), ",", b.ToString(), ")"));
+  // What is longer than any exporter's formula is not worth knowing; each step could double it.
+  constexpr size_t kMaxLength = 400;
+  std::string text = absl::StrCat(name, "(", a.ToString(), ",", b.ToString(), ")");
+  return text.size() > kMaxLength ? Unknown() : Symbol(text);
 }
 
 std::string SymInt::ToString() const {

@@ -27,6 +27,26 @@ TEST(SymIntTest, DividesOnlyWhatIsPlainlyDivisible) {
   EXPECT_EQ(SymInt::DivideExactly(batch, SymInt(0)), std::nullopt);
 }
 
+TEST(SymIntTest, DividesBySums) {
+  const SymInt batch = SymInt::Symbol("batch");
+  const SymInt past = SymInt::Symbol("past");
+  const SymInt seq = SymInt::Symbol("seq");
+  EXPECT_EQ(SymInt::DivideExactly(batch * (past + seq) * 64, past + seq), batch * 64);
+  EXPECT_EQ(SymInt::DivideExactly((past + seq) * (past - seq), past - seq), past + seq);
+  EXPECT_EQ(SymInt::DivideExactly(past + seq + 1, past + seq), std::nullopt);
+}
+
+TEST(SymIntTest, WhatAFileMakesGrowWithoutBoundIsUnknown) {
+  SymInt square = SymInt::Symbol("batch");
+  SymInt opaque = SymInt::Symbol("seq");
+  for (int i = 0; i < 100; ++i) {
+    square = square * square;
+    opaque = SymInt::Opaque("div", opaque, opaque + 1);
+  }
+  EXPECT_LT(square.ToString().size(), 1000U);
+  EXPECT_LT(opaque.ToString().size(), 1000U);
+}
+
 TEST(SymIntTest, OverflowBecomesUnknown) {
   const SymInt big(std::numeric_limits<int64_t>::max());
   EXPECT_FALSE((big * 2).constant().has_value());

@@ -27,7 +27,9 @@ class ScoreWalk {
     if (dims == nullptr || dims->size() < 2) {
       return No(absl::StrCat("the extents of '", value->name(), "' are not known"));
     }
-    if (steps == 0) return No(absl::StrCat("too much stands before ", node->description()));
+    // Both sides of every sum may have to be tried.
+    if (steps == 0 || --visits_left_ < 0)
+      return No(absl::StrCat("too much stands before ", node->description()));
     if (!node->domain().empty()) return Between(*node);
     const std::string& op = node->op_type();
     if (op == "MatMul") return Product(node, *dims);
@@ -224,6 +226,7 @@ class ScoreWalk {
 
   Facts& facts_;
   std::string& why_;
+  int visits_left_ = 256;
 };
 
 }  // namespace
