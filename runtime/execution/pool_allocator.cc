@@ -36,9 +36,10 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
     const size_t size = RoundUp(bytes);
     Block block = FindKept(size);
     if (block.memory == nullptr) {
-      ATTNRUN_ASSIGN_OR_RETURN(block.memory, source_.Allocate(size));
+      ATTNRUN_ASSIGN_OR_RETURN(block.memory, AllocateNew(size));
       block.size = size;
     }
+    CountUsed(block.size);
     void* data = block.memory.get();
     return std::shared_ptr<void>(data, [pool = shared_from_this(), block = std::move(block)](
                                            void*) mutable { pool->Return(std::move(block)); });
@@ -69,9 +70,27 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
       kept_bytes_ -= block.size;
       kept_.erase(it);
     }
-    used_bytes_ += block.memory == nullptr ? size : block.size;
-    peak_bytes_ = std::max(peak_bytes_, used_bytes_);
     return block;
+  }
+
+  // What is kept may be what stands in the way: it goes before the request is refused.
+  absl::StatusOr<std::shared_ptr<void>> AllocateNew(size_t size) {
+    absl::StatusOr<std::shared_ptr<void>> memory = source_.Allocate(size);
+    if (!absl::IsResourceExhausted(memory.status())) return memory;
+    DropKept();
+    return source_.Allocate(size);
+  }
+
+  void DropKept() {
+    absl::MutexLock lock(&mutex_);
+    kept_.clear();
+    kept_bytes_ = 0;
+  }
+
+  void CountUsed(size_t size) {
+    absl::MutexLock lock(&mutex_);
+    used_bytes_ += size;
+    peak_bytes_ = std::max(peak_bytes_, used_bytes_);
   }
 
   void Return(Block block) {
