@@ -43,10 +43,11 @@ Scan::Scan(AttributeReader& attributes)
 void RegisterControlFlow(OpRegistry& registry) {
   registry.Register(
       {"", "If", {1, 11, 13, 16, 19, 21, 23, 24, 25}, {1, 1}, {1, kVariadic}, Make<If>});
+  // M and cond may both be left out, and no carried value is required.
   registry.Register({"",
                      "Loop",
                      {1, 11, 13, 16, 19, 21, 23, 24, 25},
-                     {2, kVariadic},
+                     {0, kVariadic},
                      {1, kVariadic},
                      Make<Loop>});
   registry.Register(
