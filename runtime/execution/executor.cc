@@ -42,6 +42,17 @@ class Frame {
 absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Frame* enclosing,
                      const RunState& state, std::vector<Tensor>& outputs);
 
+absl::Status CheckInterrupted(const RunOptions& options) {
+  if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("the run was cancelled");
+  }
+  // Reading the clock costs as much as a small operator.
+  if (options.deadline != absl::InfiniteFuture() && absl::Now() > options.deadline) {
+    return absl::DeadlineExceededError("the run passed its deadline");
+  }
+  return absl::OkStatus();
+}
+
 // Runs the subgraphs of one step on the values of the frame around it.
 class StepSubgraphs final : public SubgraphRunner {
  public:
@@ -50,6 +61,8 @@ class StepSubgraphs final : public SubgraphRunner {
 
   absl::Status Run(absl::string_view attribute, absl::Span<const Tensor> inputs,
                    std::vector<Tensor>& outputs) override {
+    // A graph without nodes has no other place to notice; a loop over it may have no end.
+    ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.options));
     const auto it = step_.subgraphs.find(attribute);
     if (it == step_.subgraphs.end()) {
       return absl::InvalidArgumentError(absl::StrCat("there is no graph '", attribute, "'"));
@@ -68,17 +81,6 @@ class StepSubgraphs final : public SubgraphRunner {
   const Frame& frame_;
   const RunState& state_;
 };
-
-absl::Status CheckInterrupted(const RunOptions& options) {
-  if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the run was cancelled");
-  }
-  // Reading the clock costs as much as a small operator.
-  if (options.deadline != absl::InfiniteFuture() && absl::Now() > options.deadline) {
-    return absl::DeadlineExceededError("the run passed its deadline");
-  }
-  return absl::OkStatus();
-}
 
 // Libraries underneath, and the standard's containers when memory is out, report by exceptions;
 // none may leave attnrun.
@@ -191,8 +193,10 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
   Frame frame(plan);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value* value = plan.graph().inputs()[i];
-    frame.Set(plan.inputs()[i],
-              inputs[i].defined() || value->constant() == nullptr ? inputs[i] : *value->constant());
+    if (!inputs[i].defined() && value->constant() == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", value->name(), "' is left out"));
+    }
+    frame.Set(plan.inputs()[i], inputs[i].defined() ? inputs[i] : *value->constant());
   }
   for (const auto& [here, outside] : plan.captures()) frame.Set(here, enclosing->Get(outside));
   for (const Step& step : plan.steps()) {
@@ -208,7 +212,10 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
 
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
                      Allocator& allocator, std::vector<Tensor>& outputs) {
-  return RunPlan(plan, inputs, nullptr, {options, allocator, absl::Now()}, outputs);
+  // What a step throws is caught where its node is known; this is for the rest, the observer's own
+  // exceptions included.
+  return WithoutExceptions(
+      [&] { return RunPlan(plan, inputs, nullptr, {options, allocator, absl::Now()}, outputs); });
 }
 
 }  // namespace attnrun
