@@ -1,0 +1,51 @@
+#ifndef ATTNRUN_TESTS_SUPPORT_PLAN_TESTER_H_
+#define ATTNRUN_TESTS_SUPPORT_PLAN_TESTER_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "execution/executor.h"
+#include "execution/plan.h"
+#include "graph/builder.h"
+
+namespace attnrun::testing {
+
+// A graph as it is built, without the optimizer, made ready to run.
+class PlanTester {
+ public:
+  using Build = std::function<void(GraphBuilder&)>;
+
+  explicit PlanTester(const Build& build, bool kernels = true) {
+    GraphBuilder builder;
+    build(builder);
+    graph_ = builder.Build().value();
+    plan_ = Plan::Make(*graph_, kernels).value();
+  }
+
+  absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
+                                          const RunOptions& options = {},
+                                          Allocator& allocator = Allocator::Heap()) const {
+    std::vector<Tensor> outputs;
+    const absl::Status status = Execute(*plan_, inputs, options, allocator, outputs);
+    if (!status.ok()) return status;
+    return outputs;
+  }
+
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<Plan> plan_;
+};
+
+// A graph to hand to If, Loop or Scan.
+inline std::shared_ptr<Graph> Subgraph(const PlanTester::Build& build) {
+  GraphBuilder builder;
+  build(builder);
+  return builder.Build().value();
+}
+
+}  // namespace attnrun::testing
+
+#endif  // ATTNRUN_TESTS_SUPPORT_PLAN_TESTER_H_
