@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/elements.h"
 #include "core/status.h"
 
@@ -102,8 +103,14 @@ Value* Patch::Constant(absl::string_view name, absl::StatusOr<Tensor> data) {
 }
 
 Value* Patch::Ints(absl::Span<const int64_t> values) {
-  return Constant("ints",
-                  FromInts(DataType::kInt64, {static_cast<int64_t>(values.size())}, values));
+  // Every layer asks for the same few lists.
+  const std::string name = absl::StrCat("ints:", absl::StrJoin(values, ","));
+  Value* known = context_.graph.FindValue(name);
+  const auto elements = IntsOf(known);
+  const bool same = elements.has_value() && absl::c_equal(*elements, values) &&
+                    known->constant()->rank() == 1 && known->constant()->type() == DataType::kInt64;
+  if (same) return known;
+  return Constant(name, FromInts(DataType::kInt64, {static_cast<int64_t>(values.size())}, values));
 }
 
 void Patch::Replace(Value* old, Value* replacement) {

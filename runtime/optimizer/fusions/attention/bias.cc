@@ -42,6 +42,14 @@ Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> di
   return ReshapeTo(patch, facts, value, dims, like);
 }
 
+// A bool mask as what it adds.
+Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
+  Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
+  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {*bias.closed}));
+  if (bias.negated) std::swap(open, closed);
+  return patch.Op("Where", {mask, open, closed});
+}
+
 }  // namespace
 
 Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
@@ -67,14 +75,6 @@ Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, con
   std::vector<SymInt> split = {axes.batch, axes.heads, dims[1], dims[2]};
   if (dims[0].is_constant(1)) split[0] = split[1] = SymInt(1);
   return ReshapeTo(patch, facts, operand.value, split, sources);
-}
-
-// A bool mask as what it adds.
-static Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
-  Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
-  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {*bias.closed}));
-  if (bias.negated) std::swap(open, closed);
-  return patch.Op("Where", {mask, open, closed});
 }
 
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
