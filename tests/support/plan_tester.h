@@ -27,7 +27,7 @@ class PlanTester {
                                           const RunOptions& options = {},
                                           Allocator& allocator = Allocator::Heap()) const {
     std::vector<Tensor> outputs;
-    const absl::Status status = Execute(*plan_, inputs, options, allocator, outputs);
+    absl::Status status = Execute(*plan_, inputs, options, allocator, outputs);
     if (!status.ok()) return status;
     return outputs;
   }
