@@ -39,8 +39,18 @@ def schemas_by_op() -> dict:
     return by_op
 
 
+def least(schema, kind: str) -> int:
+    """How many of the first inputs or outputs must be there: an optional one that must be listed, as
+    Loop's M, may be listed as left out."""
+    parameters, count = getattr(schema, f"{kind}s"), getattr(schema, f"min_{kind}")
+    optional = defs.OpSchema.FormalParameterOption.Optional
+    while 0 < count <= len(parameters) and parameters[count - 1].option == optional:
+        count -= 1
+    return count
+
+
 def arity(schemas: list, kind: str) -> list[int]:
-    return [min(getattr(s, f"min_{kind}") for s in schemas), max(getattr(s, f"max_{kind}") for s in schemas)]
+    return [min(least(s, kind) for s in schemas), max(getattr(s, f"max_{kind}") for s in schemas)]
 
 
 def differences(op: dict, versions: dict) -> list[str]:
