@@ -55,10 +55,8 @@ void Facts::Compute(const Value* value) {
   ValueFacts facts;
   if (value->is_constant()) {
     facts = FactsOf(*value->constant());
-  } else if (value->is_input() && graph_.captures().empty() && enclosing_ == nullptr) {
+  } else if (value->is_input() && graph_.captures().empty()) {
     facts = Declared(*value);
-  } else if (value->outer() != nullptr && enclosing_ != nullptr) {
-    facts = enclosing_->Of(value->outer());
   }
   facts_[value] = std::make_unique<const ValueFacts>(std::move(facts));
 }

@@ -15,9 +15,8 @@ namespace attnrun {
 // graph inputs and the operators' rules; what the file claims of inner values is not believed.
 class Facts {
  public:
-  // `enclosing`: facts of the graph around a subgraph, or null.
-  explicit Facts(const Graph& graph, Facts* enclosing = nullptr)
-      : graph_(graph), enclosing_(enclosing) {}
+  // Of a main graph: what a subgraph captures is not known.
+  explicit Facts(const Graph& graph) : graph_(graph) {}
 
   const ValueFacts& Of(const Value* value);
   DataType TypeOf(const Value* value) { return Of(value).type; }
@@ -36,7 +35,6 @@ class Facts {
   void ComputeNode(const Node& node);
 
   const Graph& graph_;
-  Facts* const enclosing_;
   absl::flat_hash_map<const Value*, std::unique_ptr<const ValueFacts>> facts_;
 };
 

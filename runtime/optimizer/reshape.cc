@@ -4,6 +4,9 @@
 
 namespace attnrun {
 
+namespace {
+
+// One extent as an int64 tensor of one element.
 Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
                      absl::Span<Value* const> like) {
   if (const auto number = extent.constant()) return patch.Ints({*number});
@@ -17,6 +20,8 @@ Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
   }
   return nullptr;
 }
+
+}  // namespace
 
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
                                                   absl::Span<const SymInt> to) {
@@ -39,6 +44,16 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
   return target;
 }
 
+Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
+                    absl::Span<Value* const> like) {
+  std::vector<Value*> parts;
+  for (const SymInt& extent : extents) {
+    parts.push_back(ExtentOperand(patch, facts, extent, like));
+    if (parts.back() == nullptr) return nullptr;
+  }
+  return patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+}
+
 Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
                  absl::Span<Value* const> like) {
   const std::vector<SymInt>* from = facts.DimsOf(value);
@@ -47,12 +62,8 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   if (const auto target = ReshapeTarget(*from, to)) {
     return patch.Op("Reshape", {value, patch.Ints(*target)});
   }
-  std::vector<Value*> extents;
-  for (const SymInt& extent : to) {
-    extents.push_back(ExtentOperand(patch, facts, extent, like));
-    if (extents.back() == nullptr) return nullptr;
-  }
-  Value* shape = patch.Op("Concat", extents, {{"axis", int64_t{0}}});
+  Value* shape = ShapeOperand(patch, facts, to, like);
+  if (shape == nullptr) return nullptr;
   return patch.Op("Reshape", {value, shape});
 }
 

@@ -19,10 +19,10 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
 Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
                  absl::Span<Value* const> like = {});
 
-// An extent as an int64 tensor of one element, read off the first of `like` that has an axis of it
-// unless it is a number; null if none has.
-Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
-                     absl::Span<Value* const> like);
+// The extents as one int64 tensor, those that are not numbers read off `like`, one of whose axes
+// must have each. Null if there is none such.
+Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
+                    absl::Span<Value* const> like);
 
 }  // namespace attnrun
 

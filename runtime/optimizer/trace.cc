@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -15,18 +16,6 @@ constexpr int kMaxDepth = 48;
 // Chains that end in a Concat are followed this far, and through no further Concat: nested ones
 // would cost a power of their number of inputs.
 constexpr int kMaxConcatDepth = 16;
-
-int64_t IntAttribute(const Node& node, absl::string_view name, int64_t otherwise) {
-  const AttributeValue* value = node.attribute(name);
-  const auto* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
-  return number == nullptr ? otherwise : *number;
-}
-
-std::vector<int64_t> IntsAttribute(const Node& node, absl::string_view name) {
-  const AttributeValue* value = node.attribute(name);
-  const auto* numbers = value == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(value);
-  return numbers == nullptr ? std::vector<int64_t>() : *numbers;
-}
 
 std::optional<int> Axis(int64_t axis, int rank) {
   if (axis < 0) axis += rank;
@@ -54,7 +43,7 @@ class Step {
 
  private:
   std::optional<View> Transpose(const View& view) const {
-    std::vector<int64_t> permutation = IntsAttribute(node_, "perm");
+    std::vector<int64_t> permutation = AttributeOr<std::vector<int64_t>>(node_, "perm", {});
     if (permutation.empty()) {
       for (int i = view.rank(); i-- > 0;) permutation.push_back(i);
     }
@@ -94,7 +83,8 @@ class Step {
 
   // An attribute in old versions, later an input.
   std::optional<std::vector<int64_t>> Operand(absl::string_view attribute, size_t input) const {
-    if (node_.attribute(attribute) != nullptr) return IntsAttribute(node_, attribute);
+    if (node_.attribute(attribute) != nullptr)
+      return AttributeOr<std::vector<int64_t>>(node_, attribute, {});
     return KnownInts(node_.input(input), facts_);
   }
   std::optional<std::vector<int64_t>> SliceAxes(size_t count) const {
@@ -109,7 +99,7 @@ class Step {
   }
 
   std::optional<View> Split(const View& view) const {
-    const auto axis = Axis(IntAttribute(node_, "axis", 0), view.rank());
+    const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
     if (!axis.has_value()) return std::nullopt;
     SymInt start(0);
     for (int i = 0; i < output_.producer_index(); ++i) {
@@ -125,7 +115,7 @@ class Step {
 
   // One position of an axis, which the output keeps if the index is a list of one.
   std::optional<View> Gather(const View& view) const {
-    const auto axis = Axis(IntAttribute(node_, "axis", 0), view.rank());
+    const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
     const auto index = KnownInts(node_.input(1), facts_);
     const int index_rank = facts_.RankOf(node_.input(1));
     if (!axis.has_value() || !index.has_value() || index->size() != 1) return std::nullopt;
@@ -173,7 +163,7 @@ std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Scalars scalars)
   }
   std::vector<Traced> result;
   for (const Traced& first : inputs[0]) {
-    const auto axis = Axis(IntAttribute(node, "axis", 0), first.view.rank());
+    const auto axis = Axis(AttributeOr<int64_t>(node, "axis", 0), first.view.rank());
     if (!axis.has_value()) return {};
     std::vector<View> views;
     for (const std::vector<Traced>& candidates : inputs) {

@@ -1,8 +1,5 @@
 #include "optimizer/canonicalize/views.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "core/status.h"
 #include "optimizer/patch.h"
 #include "optimizer/reshape.h"
@@ -47,7 +44,6 @@ Value* Simplest(Patch& patch, Facts& facts, const Traced& traced) {
 absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
   const std::vector<Traced> chain = Trace(value, context.facts);
   for (size_t i = chain.size(); i-- > 1;) {
-    // Between equal extents of 0 and 1 all is one: only what facts tell apart counts.
     Patch patch(context);
     Value* simplest = Simplest(patch, context.facts, chain[i]);
     if (simplest == nullptr) continue;

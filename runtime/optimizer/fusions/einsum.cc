@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/einsum/contraction.h"
 #include "optimizer/fusions/each_node.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
 
 namespace attnrun {
@@ -68,8 +69,7 @@ class EinsumRewrite {
       shapes.emplace_back(dims->size(), 1);
       dims_.push_back(*dims);
     }
-    const AttributeValue* equation = node_->attribute("equation");
-    auto shape = ResolveEinsum(std::get<std::string>(*equation), shapes);
+    auto shape = ResolveEinsum(AttributeOr<std::string>(*node_, "equation", ""), shapes);
     if (!shape.ok() || absl::c_any_of(shape->operands, HasRepeats)) return false;
     auto contraction = Contraction::Of(*shape);
     if (!contraction.has_value() || contraction->depth.empty()) return false;

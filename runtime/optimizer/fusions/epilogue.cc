@@ -5,26 +5,22 @@
 #include <vector>
 
 #include "optimizer/fusions/each_node.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
 
 constexpr size_t kResidual = 3;
 
-std::string TextOf(const Node& node, absl::string_view name) {
-  const AttributeValue* value = node.attribute(name);
-  return value == nullptr ? "" : std::get<std::string>(*value);
-}
-
 // attnrun.Linear's name of the activation; empty if it has none.
 std::string ActivationName(const Node& node) {
   const std::string& op = node.op_type();
   if (!node.domain().empty()) return "";
   if (op == "Relu" || op == "Tanh" || op == "Sigmoid") return op;
-  if (op == "Gelu") return TextOf(node, "approximate") == "tanh" ? "GeluTanh" : "Gelu";
+  if (op == "Gelu")
+    return AttributeOr<std::string>(node, "approximate", "") == "tanh" ? "GeluTanh" : "Gelu";
   if (op != "Swish") return "";
-  const AttributeValue* alpha = node.attribute("alpha");
-  const float factor = alpha == nullptr ? 1.0F : std::get<float>(*alpha);
+  const float factor = AttributeOr(node, "alpha", 1.0F);
   if (factor == 1) return "Silu";
   return std::abs(factor - 1.702F) < 1e-6F ? "QuickGelu" : "";
 }
@@ -51,7 +47,8 @@ bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
   const std::string activation = ActivationName(*node);
   if (activation.empty()) return false;
   Node* linear = PlainLinear(context, node->input(0));
-  if (linear == nullptr || !TextOf(*linear, "activation").empty()) return false;
+  if (linear == nullptr || !AttributeOr<std::string>(*linear, "activation", "").empty())
+    return false;
   patch.Supersede({linear, node});
   AttributeMap attributes = linear->attributes();
   attributes.insert_or_assign("activation", activation);
@@ -90,11 +87,6 @@ absl::StatusOr<int> FuseActivation(PassContext& context) {
 absl::StatusOr<int> FuseResidual(PassContext& context) {
   return RewriteEachNode(
       context, [&](Node* node, Patch& patch) { return ProposeResidual(context, node, patch); });
-}
-
-bool FeedsActivation(const PassContext& context, const Value* value) {
-  return value->consumers().size() == 1 && !context.graph.IsOutput(value) &&
-         !ActivationName(*value->consumers()[0]).empty();
 }
 
 }  // namespace attnrun

@@ -26,9 +26,6 @@ namespace attnrun {
 absl::StatusOr<int> FuseActivation(PassContext& context);
 absl::StatusOr<int> FuseResidual(PassContext& context);
 
-// Whether the value's only reader is an activation that FuseActivation would take.
-bool FeedsActivation(const PassContext& context, const Value* value);
-
 }  // namespace attnrun
 
 #endif  // ATTNRUN_OPTIMIZER_FUSIONS_EPILOGUE_H_

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/algorithm/container.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
@@ -12,10 +13,6 @@ namespace {
 constexpr int kMaxFactors = 6;
 // A value that so many nodes read is no part of an activation.
 constexpr size_t kMaxReaders = 8;
-
-bool Is(const Node& node, absl::string_view op_type) {
-  return node.domain().empty() && node.op_type() == op_type;
-}
 
 // From the output of f towards the products it takes part in.
 class GateWalk {
@@ -35,9 +32,9 @@ class GateWalk {
       if (ScaledOperand(*reader, factor) == value) {
         next.coefficient *= factor;
         Follow(next.y, next, offset * factor, steps - 1);
-      } else if (offset != 0 && Is(*reader, "Add")) {
+      } else if (offset != 0 && IsOp(reader, "Add")) {
         if (ScalarOf(Other(*reader, value)) == offset) Follow(next.y, next, 0, steps - 1);
-      } else if (offset == 0 && Is(*reader, "Mul")) {
+      } else if (offset == 0 && IsOp(reader, "Mul")) {
         TryInputs(Other(*reader, value), next, steps);
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "optimizer/fusions/each_node.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -37,19 +38,12 @@ bool IsBias(const Value* value, int64_t columns, int rank) {
 
 // Whether a Gemm is X·W + b, X of two axes.
 bool ReadGemm(const Node& node, Match& match) {
-  const auto number = [&](absl::string_view name) {
-    const AttributeValue* value = node.attribute(name);
-    return value == nullptr ? 1.0F : std::get<float>(*value);
-  };
-  const auto flag = [&](absl::string_view name) {
-    const AttributeValue* value = node.attribute(name);
-    return value != nullptr && std::get<int64_t>(*value) != 0;
-  };
-  if (flag("transA") || number("alpha") != 1) return false;
-  match.transposed_weight = flag("transB");
+  const bool plain = AttributeOr<int64_t>(node, "transA", 0) == 0;
+  if (!plain || AttributeOr(node, "alpha", 1.0F) != 1) return false;
+  match.transposed_weight = AttributeOr<int64_t>(node, "transB", 0) != 0;
   if (node.input(2) == nullptr) return true;
   const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
-  if (number("beta") != 1 || !IsBias(node.input(2), columns, 2)) return false;
+  if (AttributeOr(node, "beta", 1.0F) != 1 || !IsBias(node.input(2), columns, 2)) return false;
   match.bias = node.input(2);
   return true;
 }

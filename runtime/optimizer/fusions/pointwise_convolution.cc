@@ -2,15 +2,11 @@
 
 #include "absl/algorithm/container.h"
 #include "optimizer/fusions/each_node.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
 namespace {
-
-const std::vector<int64_t>& ChannelsLast() {
-  static const auto& permutation = *new std::vector<int64_t>{0, 2, 1};
-  return permutation;
-}
 
 // Whether an attribute is left out or has nothing but `value`.
 bool AllAre(const Node& node, absl::string_view name, int64_t value) {
@@ -41,9 +37,8 @@ bool HasChannelsSideBySide(Value* value, Facts& facts) {
 
 bool IsMadeChannelsLast(const Value* value) {
   return absl::c_any_of(value->consumers(), [](const Node* node) {
-    if (node->op_type() != "Transpose" || !node->domain().empty()) return false;
-    const AttributeValue* permutation = node->attribute("perm");
-    return permutation != nullptr && std::get<std::vector<int64_t>>(*permutation) == ChannelsLast();
+    return IsOp(node, "Transpose") &&
+           AttributeOr<std::vector<int64_t>>(*node, "perm", {}) == SwapOfLastTwo(3);
   });
 }
 
@@ -56,7 +51,7 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
   }
   const Value* weight = node->input(1);
   const Tensor& kernel = *weight->constant();
-  const AttributeMap swap = {{"perm", ChannelsLast()}};
+  const AttributeMap swap = {{"perm", SwapOfLastTwo(3)}};
   std::vector<Value*> inputs = {
       patch.Op("Transpose", {x}, swap),
       patch.Constant(weight->name(), kernel.Reshaped({kernel.dim(0), kernel.dim(1)}))};

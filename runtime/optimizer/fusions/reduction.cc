@@ -1,17 +1,14 @@
 #include "optimizer/fusions/reduction.h"
 
+#include "optimizer/node_queries.h"
+
 namespace attnrun {
 
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts) {
   if (!node.domain().empty() || node.op_type() != op_type) return std::nullopt;
-  const AttributeValue* keepdims = node.attribute("keepdims");
-  if (keepdims != nullptr && std::get<int64_t>(*keepdims) == 0) return std::nullopt;
-  std::optional<std::vector<int64_t>> axes;
-  if (const AttributeValue* attribute = node.attribute("axes"); attribute != nullptr) {
-    axes = std::get<std::vector<int64_t>>(*attribute);
-  } else {
-    axes = KnownInts(node.input(1), facts);
-  }
+  if (AttributeOr<int64_t>(node, "keepdims", 1) == 0) return std::nullopt;
+  auto axes = KnownInts(node.input(1), facts);
+  if (node.attribute("axes") != nullptr) axes = AttributeOr<std::vector<int64_t>>(node, "axes", {});
   if (!axes.has_value() || axes->size() != 1) return std::nullopt;
   const int64_t axis = (*axes)[0];
   const int rank = facts.RankOf(node.input(0));

@@ -1,17 +1,14 @@
 #include "optimizer/fusions/rotary_match.h"
 
+#include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
 namespace {
 
-bool Is(const Node* node, absl::string_view op_type) {
-  return node != nullptr && node->domain().empty() && node->op_type() == op_type;
-}
-
 Node* ProducerOf(const Value* value, absl::string_view op_type) {
   Node* node = value == nullptr ? nullptr : value->producer();
-  return Is(node, op_type) ? node : nullptr;
+  return IsOp(node, op_type) ? node : nullptr;
 }
 
 // The two values that make up pairs: [first, second] along the last axis, or, one node up, in turns
@@ -141,9 +138,7 @@ std::optional<RotationMatch> FindPairs(Value* value, Facts& facts) {
 Node* PairConcat(const Value* value, Facts& facts) {
   Node* node = ProducerOf(value, "Concat");
   if (node == nullptr || node->inputs().size() != 2) return nullptr;
-  const AttributeValue* attribute = node->attribute("axis");
-  if (attribute == nullptr) return nullptr;
-  const int64_t axis = std::get<int64_t>(*attribute);
+  const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
   return axis == -1 || axis == facts.RankOf(value) - 1 ? node : nullptr;
 }
 
@@ -159,7 +154,7 @@ bool IsSliceOf(Value* part, Value* x, int64_t start, int64_t length, int64_t ste
 }
 
 std::optional<RotationMatch> FindRotation(Node* node, Facts& facts) {
-  if (!Is(node, "Add")) return FindPairs(node->output(0), facts);
+  if (!IsOp(node, "Add")) return FindPairs(node->output(0), facts);
   Node* a = ProducerOf(node->input(0), "Mul");
   Node* b = ProducerOf(node->input(1), "Mul");
   if (a == nullptr || b == nullptr) return std::nullopt;

@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
 #include "optimizer/trace.h"
 
@@ -67,8 +68,7 @@ class RepetitionProof {
     static constexpr absl::string_view kBinary[] = {"Mul", "Add", "Sub", "Div"};
     if (IsOneOf(node, kUnary)) return Holds(node.input(0), steps - 1);
     if (IsOneOf(node, {"Gather"})) {
-      const AttributeValue* axis = node.attribute("axis");
-      const int64_t along = axis == nullptr ? 0 : std::get<int64_t>(*axis);
+      const int64_t along = AttributeOr<int64_t>(node, "axis", 0);
       const int rank = facts_.RankOf(node.input(0));
       return along >= 0 && along < rank - 1 && Holds(node.input(0), steps - 1);
     }

@@ -4,17 +4,13 @@
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 #include "optimizer/reshape.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
 namespace {
-
-int64_t LastAxis(const Node& node, int64_t otherwise) {
-  const AttributeValue* axis = node.attribute("axis");
-  return axis == nullptr ? otherwise : std::get<int64_t>(*axis);
-}
 
 // Whether the node computes each row of its first input by itself, whatever the axes before are.
 bool IsRowWise(const Node& node, Facts& facts) {
@@ -29,7 +25,7 @@ bool IsRowWise(const Node& node, Facts& facts) {
   // The statistics, where they are asked for, have other extents.
   if (node.output(1) != nullptr || node.output(2) != nullptr) return false;
   const int rank = facts.RankOf(node.input(0));
-  const int64_t axis = LastAxis(node, -1);
+  const int64_t axis = AttributeOr<int64_t>(node, "axis", -1);
   return axis == -1 || (rank > 0 && axis == rank - 1);
 }
 

@@ -12,6 +12,7 @@
 #include "optimizer/fusions/attention/probabilities.h"
 #include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/fusions/attention/scores.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 #include "optimizer/reshape.h"
 
@@ -73,10 +74,7 @@ class AttentionFusion {
 
   bool CheckAxis() {
     const int rank = facts_.RankOf(softmax_->input(0));
-    const AttributeValue* attribute = softmax_->attribute("axis");
-    const int64_t axis = attribute != nullptr     ? std::get<int64_t>(*attribute)
-                         : softmax_->opset() < 13 ? 1
-                                                  : -1;
+    const int64_t axis = AttributeOr<int64_t>(*softmax_, "axis", softmax_->opset() < 13 ? 1 : -1);
     if (rank < 2) return false;
     if (axis == -1 || axis == rank - 1) return true;
     Miss(absl::StrCat("the Softmax runs over another axis than the keys, the last one: ", axis));

@@ -14,17 +14,6 @@ std::vector<SymInt> Padded(std::vector<SymInt> dims, size_t rank) {
   return dims;
 }
 
-// The extents as one int64 tensor; null if one is not found.
-Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
-                    absl::Span<Value* const> like) {
-  std::vector<Value*> parts;
-  for (const SymInt& extent : extents) {
-    parts.push_back(ExtentOperand(patch, facts, extent, like));
-    if (parts.back() == nullptr) return nullptr;
-  }
-  return patch.Op("Concat", parts, {{"axis", int64_t{0}}});
-}
-
 // Scores of three leading axes: those at `first` and after it become one. An operand that differs
 // along one of the two only must be written out along the other.
 Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> dims,
@@ -50,8 +39,8 @@ Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
   return patch.Op("Where", {mask, open, closed});
 }
 
-}  // namespace
-
+// What broadcasts to the scores as the graph has them, as something that broadcasts to [B,N,S,T].
+// Extents that are not numbers are read off `like`. Null if that cannot be written.
 Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
                        absl::Span<Value* const> like) {
   const std::vector<SymInt>* known = facts.DimsOf(operand.value);
@@ -76,6 +65,8 @@ Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, con
   if (dims[0].is_constant(1)) split[0] = split[1] = SymInt(1);
   return ReshapeTo(patch, facts, operand.value, split, sources);
 }
+
+}  // namespace
 
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok) {

@@ -7,10 +7,7 @@
 
 namespace attnrun {
 
-// What broadcasts to the scores as the graph has them, as something that broadcasts to [B,N,S,T].
-// Extents that are not numbers are read off `like`. Null if that cannot be written.
-Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
-                       absl::Span<Value* const> like);
+// Extents that are not numbers are read off `like`, values whose axes have them.
 
 // The sum of all biases, or null if there are none; the conjunction of all masks. `ok` becomes
 // false if one cannot be written.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -157,12 +158,7 @@ std::optional<View> SplitAxis(const View& view, int axis, const HeadLayout::Axis
 std::optional<View> Grouped(View view, bool transposed, const HeadAxes& axes) {
   const int rank = view.rank();
   if (rank < 2) return std::nullopt;
-  if (transposed) {
-    std::vector<int64_t> swap(rank);
-    for (int i = 0; i < rank; ++i) swap[i] = i;
-    std::swap(swap[rank - 1], swap[rank - 2]);
-    view = view.Transposed(swap);
-  }
+  if (transposed) view = view.Transposed(SwapOfLastTwo(rank));
   const SymInt rows = view.Extent(rank - 2);
   const SymInt channels = view.Extent(rank - 1);
   std::vector<SymInt> full = axes.leading;

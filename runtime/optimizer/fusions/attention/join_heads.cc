@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "optimizer/fusions/attention/heads.h"
 #include "optimizer/fusions/each_node.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
 
 constexpr int kHeadAxis = 2;
-constexpr std::array<const char*, 3> kLayouts = {"q_layout", "k_layout", "v_layout"};
 
 bool IsSame(const AttributeValue& a, const AttributeValue& b) {
   if (const auto* number = std::get_if<int64_t>(&a)) {
@@ -32,17 +32,15 @@ bool AreAlike(const Node& a, const Node& b) {
   return absl::c_all_of(a.attributes(), [&](const auto& attribute) {
     const AttributeValue* other = b.attribute(attribute.first);
     if (other == nullptr) return false;
-    return absl::c_linear_search(kLayouts, attribute.first) || IsSame(attribute.second, *other);
+    return absl::c_linear_search(kLayoutNames, attribute.first) || IsSame(attribute.second, *other);
   });
 }
 
 // The attentions that a Concat of the last axis joins, if it alone reads them; else none.
 std::vector<Node*> JoinedAttentions(const Node& concat, const PassContext& context) {
-  const AttributeValue* axis = concat.attribute("axis");
+  const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
   // The results are [B,S,N*H].
-  if (axis == nullptr || (std::get<int64_t>(*axis) != -1 && std::get<int64_t>(*axis) != 2)) {
-    return {};
-  }
+  if (axis != -1 && axis != 2) return {};
   std::vector<Node*> attentions;
   for (const Value* input : concat.inputs()) {
     Node* node = input->producer();
@@ -57,9 +55,9 @@ std::vector<Node*> JoinedAttentions(const Node& concat, const PassContext& conte
 // Where the only head of an operand lies, [b, s, 1, h].
 std::optional<View> OneHead(const Node& node, size_t operand, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(node.input(operand));
-  const AttributeValue* text = node.attribute(kLayouts[operand]);
-  if (dims == nullptr || text == nullptr) return std::nullopt;
-  const auto layout = HeadLayout::Parse(std::get<std::string>(*text));
+  if (dims == nullptr) return std::nullopt;
+  const auto layout =
+      HeadLayout::Parse(AttributeOr<std::string>(node, kLayoutNames[operand], "b n s h"));
   if (!layout.ok()) return std::nullopt;
   auto view = ViewOf(*layout, View::Dense(*dims));
   if (!view.has_value() || !view->Extent(kHeadAxis).is_constant(1)) return std::nullopt;
@@ -93,14 +91,14 @@ bool Propose(PassContext& context, Node* concat, Patch& patch) {
     return false;
   }
   AttributeMap attributes = attentions[0]->attributes();
-  for (size_t operand = 0; operand < kLayouts.size(); ++operand) {
+  for (size_t operand = 0; operand < kLayoutNames.size(); ++operand) {
     const auto layout = JoinedLayout(attentions, operand, context.facts);
     if (!layout.has_value()) {
       context.Miss(*concat, absl::StrCat("the heads of ", std::string(1, "QKV"[operand]),
                                          " are not single ones at equal distances"));
       return false;
     }
-    attributes.insert_or_assign(kLayouts[operand], layout->ToString());
+    attributes.insert_or_assign(kLayoutNames[operand], layout->ToString());
   }
   patch.Supersede(attentions);
   patch.Supersede({concat});

@@ -5,12 +5,11 @@
 
 #include "core/status.h"
 #include "optimizer/fusions/attention/heads.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 
 namespace attnrun {
 namespace {
-
-constexpr std::array<const char*, 3> kLayouts = {"q_layout", "k_layout", "v_layout"};
 
 constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, HeadRole::kValue};
 
@@ -18,9 +17,8 @@ constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, He
 // there is none.
 std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
                                       Facts& facts) {
-  const AttributeValue* text = node.attribute(kLayouts[operand]);
-  if (text == nullptr) return std::nullopt;
-  const auto layout = HeadLayout::Parse(std::get<std::string>(*text));
+  const auto layout =
+      HeadLayout::Parse(AttributeOr<std::string>(node, kLayoutNames[operand], "b n s h"));
   if (!layout.ok()) return std::nullopt;
   const Scalars scalars = operand == 2 ? Scalars::kStop : Scalars::kFollow;
   const std::vector<Traced> chain = Trace(node.input(operand), facts, scalars);
@@ -36,8 +34,7 @@ std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHe
 absl::StatusOr<int> AbsorbAt(PassContext& context, Node* node) {
   std::vector<Value*> inputs = node->inputs();
   AttributeMap attributes = node->attributes();
-  const AttributeValue* factor = node->attribute("scale");
-  double scale = factor == nullptr ? 1 : std::get<float>(*factor);
+  double scale = AttributeOr(*node, "scale", 1.0F);
   std::array<std::optional<HeadOperand>, 3> furthest;
   const auto find = [&](SharedHeads shared) {
     for (size_t i = 0; i < furthest.size(); ++i) {
@@ -53,7 +50,7 @@ absl::StatusOr<int> AbsorbAt(PassContext& context, Node* node) {
   for (size_t i = 0; i < furthest.size(); ++i) {
     if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
     inputs[i] = furthest[i]->value;
-    attributes.insert_or_assign(kLayouts[i], furthest[i]->layout.ToString());
+    attributes.insert_or_assign(kLayoutNames[i], furthest[i]->layout.ToString());
     scale *= furthest[i]->scale;
     changed = true;
   }

@@ -1,20 +1,17 @@
 #include "optimizer/fusions/attention/probabilities.h"
 
 #include "absl/algorithm/container.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
 
-bool Is(const Node& node, absl::string_view op_type) {
-  return node.domain().empty() && node.op_type() == op_type;
-}
-
 // Where(IsNaN(p), 0, p).
 Value* SkipGuard(Value* probabilities, Probabilities& result) {
   for (Node* is_nan : probabilities->consumers()) {
-    if (!Is(*is_nan, "IsNaN")) continue;
+    if (!IsOp(is_nan, "IsNaN")) continue;
     for (Node* where : probabilities->consumers()) {
-      if (!Is(*where, "Where") || where->input(0) != is_nan->output(0)) continue;
+      if (!IsOp(where, "Where") || where->input(0) != is_nan->output(0)) continue;
       if (where->input(2) != probabilities || UniformOf(where->input(1)) != 0.0) continue;
       result.zero_rows = true;
       result.nodes.push_back(is_nan);
@@ -34,7 +31,7 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
   const Scores::Mask& mask = scores->masks[0];
   if (probabilities->consumers().size() != 1) return probabilities;
   Node* where = probabilities->consumers()[0];
-  if (!Is(*where, "Where") || where->input(0) != mask.operand.value) return probabilities;
+  if (!IsOp(where, "Where") || where->input(0) != mask.operand.value) return probabilities;
   const int open = mask.negated ? 2 : 1;
   if (where->input(open) != probabilities || UniformOf(where->input(3 - open)) != 0.0) {
     return probabilities;
@@ -48,14 +45,15 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
 // The node of those that read the probabilities which leads to the product.
 Node* NextNode(const Value& probabilities, Facts& facts, int steps) {
   for (Node* node : probabilities.consumers()) {
-    if (Is(*node, "MatMul") && node->input(0) == &probabilities && !node->input(1)->is_constant()) {
+    if (IsOp(node, "MatMul") && node->input(0) == &probabilities &&
+        !node->input(1)->is_constant()) {
       return node;
     }
   }
   if (steps == 0) return nullptr;
   for (Node* node : probabilities.consumers()) {
-    const bool passes =
-        Is(*node, "Cast") || Is(*node, "Reshape") || Is(*node, "Squeeze") || Is(*node, "Unsqueeze");
+    const bool passes = IsOp(node, "Cast") || IsOp(node, "Reshape") || IsOp(node, "Squeeze") ||
+                        IsOp(node, "Unsqueeze");
     if (!passes || node->input(0) != &probabilities) continue;
     if (NextNode(*node->output(0), facts, steps - 1) != nullptr) return node;
   }
@@ -73,7 +71,7 @@ Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Fac
   for (int step = 0; step <= kMaxSteps; ++step) {
     Node* node = NextNode(*value, facts, kMaxSteps - step);
     if (node == nullptr) return result;
-    if (Is(*node, "MatMul")) {
+    if (IsOp(node, "MatMul")) {
       result.product = node;
       return result;
     }

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
@@ -199,9 +200,7 @@ class ScoreWalk {
   Result Swapped(Node* node, const std::vector<SymInt>& dims, int steps) {
     const std::vector<Traced> chain = Trace(node->output(0), facts_);
     if (chain.size() < 2) return Between(*node);
-    std::vector<int64_t> order(dims.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-    std::swap(order[order.size() - 1], order[order.size() - 2]);
+    const std::vector<int64_t> order = SwapOfLastTwo(static_cast<int>(dims.size()));
     const View inner = View::Dense(*facts_.DimsOf(node->input(0)));
     if (!(inner.Transposed(order) == chain[1].view)) return Between(*node);
     Result scores = Find(node->input(0), steps - 1);

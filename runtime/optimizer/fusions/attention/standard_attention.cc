@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/attention/head_layout.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 
 namespace attnrun {
@@ -13,11 +14,6 @@ namespace {
 
 enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kValidKeys };
 enum Output { kY, kPresentKey, kPresentValue, kScores };
-
-int64_t IntOf(const Node& node, absl::string_view name, int64_t otherwise) {
-  const AttributeValue* value = node.attribute(name);
-  return value == nullptr ? otherwise : std::get<int64_t>(*value);
-}
 
 class StandardAttention {
  public:
@@ -52,8 +48,8 @@ class StandardAttention {
     const int rank = facts_.RankOf(node_->input(kQ));
     if (rank != 3 && rank != 4) return "the rank of Q is not known";
     merged_ = rank == 3;
-    heads_ = merged_ ? IntOf(*node_, "q_num_heads", 0) : 0;
-    kv_heads_ = merged_ ? IntOf(*node_, "kv_num_heads", 0) : 0;
+    heads_ = merged_ ? AttributeOr<int64_t>(*node_, "q_num_heads", 0) : 0;
+    kv_heads_ = merged_ ? AttributeOr<int64_t>(*node_, "kv_num_heads", 0) : 0;
     const auto width = facts_.Extent(node_->input(kQ), -1);
     const auto value_width = facts_.Extent(node_->input(kV), -1);
     if (!merged_) heads_ = facts_.Extent(node_->input(kQ), 1).value_or(0);
@@ -76,8 +72,9 @@ class StandardAttention {
 
   // Whether it counts positions, which begin after the past.
   bool Positional() const {
-    return IntOf(*node_, "is_causal", 0) != 0 || IntOf(*node_, "left_window_size", -1) >= 0 ||
-           IntOf(*node_, "right_window_size", -1) >= 0;
+    return AttributeOr<int64_t>(*node_, "is_causal", 0) != 0 ||
+           AttributeOr<int64_t>(*node_, "left_window_size", -1) >= 0 ||
+           AttributeOr<int64_t>(*node_, "right_window_size", -1) >= 0;
   }
   SymInt KeyExtent(Value* k) {
     const std::vector<SymInt>* dims = facts_.DimsOf(k);
@@ -123,19 +120,17 @@ class StandardAttention {
     attributes["q_layout"] = Layout(heads_);
     attributes["k_layout"] = Layout(kv_heads_);
     attributes["v_layout"] = Layout(kv_heads_);
-    const AttributeValue* scale = node_->attribute("scale");
-    attributes["scale"] = scale != nullptr
-                              ? std::get<float>(*scale)
-                              : static_cast<float>(1 / std::sqrt(static_cast<double>(head_size_)));
+    const double scale = 1 / std::sqrt(static_cast<double>(head_size_));
+    attributes["scale"] = AttributeOr(*node_, "scale", static_cast<float>(scale));
     if (const AttributeValue* softcap = node_->attribute("softcap")) {
       attributes["softcap"] = *softcap;
     }
     attributes["masked_row"] = std::string("zero");
     // With a past, query s stands at position s + T - S.
-    const bool causal = IntOf(*node_, "is_causal", 0) != 0;
+    const bool causal = AttributeOr<int64_t>(*node_, "is_causal", 0) != 0;
     if (causal) attributes["causal"] = int64_t{HasPast() ? 2 : 1};
-    const int64_t left = IntOf(*node_, "left_window_size", -1);
-    const int64_t right = IntOf(*node_, "right_window_size", -1);
+    const int64_t left = AttributeOr<int64_t>(*node_, "left_window_size", -1);
+    const int64_t right = AttributeOr<int64_t>(*node_, "right_window_size", -1);
     if (left >= 0) attributes["left_window"] = left;
     if (right >= 0) attributes["right_window"] = right;
     return attributes;

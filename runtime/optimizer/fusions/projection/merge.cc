@@ -7,14 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
 
-bool TransposedWeight(const Node& node) {
-  const AttributeValue* value = node.attribute("trans_w");
-  return value != nullptr && std::get<int64_t>(*value) != 0;
-}
+bool TransposedWeight(const Node& node) { return AttributeOr<int64_t>(node, "trans_w", 0) != 0; }
 
 int64_t Columns(const Node& node) {
   return node.input(1)->constant()->dim(TransposedWeight(node) ? 0 : 1);
@@ -107,9 +105,8 @@ bool LinearMerger::CanMerge(const Node& node, std::string& why) {
     why = absl::StrCat("the weight of ", node.description(), " is not constant");
     return false;
   }
-  const AttributeValue* activation = node.attribute("activation");
-  const bool plain = node.input(3) == nullptr &&
-                     (activation == nullptr || std::get<std::string>(*activation).empty());
+  const bool plain =
+      node.input(3) == nullptr && AttributeOr<std::string>(node, "activation", "").empty();
   const Value* bias = node.input(2);
   if (!plain) why = absl::StrCat(node.description(), " has an activation or residual");
   if (plain && node.input(1)->is_constant() && (bias == nullptr || bias->is_constant()))

@@ -1,0 +1,41 @@
+#ifndef ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
+#define ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
+
+#include <array>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// Whether the node is this operator of the standard domain; false for null.
+inline bool IsOp(const Node* node, absl::string_view op_type) {
+  return node != nullptr && node->domain().empty() && node->op_type() == op_type;
+}
+
+// A node's attribute; `otherwise` if it is left out or, in a model that nobody checked, of another
+// kind.
+template <typename T>
+T AttributeOr(const Node& node, absl::string_view name, T otherwise) {
+  const AttributeValue* value = node.attribute(name);
+  const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
+  return typed == nullptr ? std::move(otherwise) : *typed;
+}
+
+// attnrun.Attention's attributes for the layouts of its first three inputs.
+inline constexpr std::array<const char*, 3> kLayoutNames = {"q_layout", "k_layout", "v_layout"};
+
+// The permutation that exchanges the last two of `rank` axes, of which there must be two.
+inline std::vector<int64_t> SwapOfLastTwo(int rank) {
+  std::vector<int64_t> permutation(rank);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return permutation;
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
