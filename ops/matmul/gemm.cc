@@ -15,6 +15,10 @@ constexpr int64_t kRowBlock = 256;
 constexpr int64_t kDepthBlock = 384;
 // From so many rows on a panel of B that is not packed is copied before it is used.
 constexpr int64_t kRowsThatRepayPacking = 32;
+// From so many rows on a block of A whose rows collide in the cache is copied.
+constexpr int64_t kRowsThatRepayCopying = 17;
+// Keeps the rows of a copied block of A in different sets of the cache: one line.
+constexpr int64_t kPadding = 16;
 
 int64_t DivCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -38,24 +42,37 @@ float* Scratch(hwy::AlignedFreeUniquePtr<float[]>& buffer, int64_t size) {
 }
 float* ScratchForA() {
   thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
-  return Scratch(buffer, kRowBlock * kDepthBlock);
+  return Scratch(buffer, kRowBlock * (kDepthBlock + kPadding));
 }
 float* ScratchForB() {
   thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
   return Scratch(buffer, 2 * kDepthBlock * PanelWidth());
 }
 
-// Sets A of `product` to a block of `a`, in place where its rows are contiguous.
+// Whether rows so far apart share so few sets of the first-level cache (64 lines of 64 bytes a way)
+// that a tile's rows evict each other.
+bool Collide(int64_t stride) {
+  constexpr int64_t kWay = 4096;
+  constexpr int64_t kFewestPositions = 8;
+  return std::gcd(stride * static_cast<int64_t>(sizeof(float)), kWay) > kWay / kFewestPositions;
+}
+
+// Whether blocks of A, so many rows high, are copied before they are used.
+bool IsCopied(const MatrixView& a, int64_t rows) {
+  return a.column_stride != 1 || (rows >= kRowsThatRepayCopying && Collide(a.row_stride));
+}
+
+// Sets A of `product` to a block of `a`; what is copied has at most kRowBlock rows.
 void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth) {
   product.rows = rows.size();
   product.k = depth.size();
   product.a = a.at(rows.begin, depth.begin);
   product.lda = a.row_stride;
-  if (a.column_stride == 1) return;
+  if (!IsCopied(a, rows.size())) return;
   float* scratch = ScratchForA();
-  CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), scratch, depth.size());
   product.a = scratch;
-  product.lda = depth.size();
+  product.lda = depth.size() + kPadding;
+  CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), scratch, product.lda);
 }
 
 // Sets B of `product`, whose columns are set, to the rows `depth` of the panels from `index` on.
@@ -212,7 +229,7 @@ void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem)
       const int64_t part = share % grid.size();
       const Range share_rows = Part(rows, part / grid.panel_parts, grid.row_parts);
       // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
-      const bool all_rows = p.a.column_stride == 1 && IsCopied(p, share_rows.size());
+      const bool all_rows = !IsCopied(p.a, share_rows.size()) && IsCopied(p, share_rows.size());
       MultiplyShare(p, p, share_rows, Part(panels, part % grid.panel_parts, grid.panel_parts),
                     all_rows ? std::max<int64_t>(share_rows.size(), 1) : kRowBlock);
     }

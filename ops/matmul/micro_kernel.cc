@@ -24,7 +24,10 @@ using Vector = hn::Vec<Floats>;
 // with AVX-512, else 16). A panel is two vectors wide; few rows take two panels at once.
 constexpr int kNarrow = 2;
 constexpr int kWide = 4;
+// Rows of B that are prefetched ahead while a panel comes from memory.
 constexpr int kAhead = 16;
+// Steps between two updates of the pointers, which else would take a slot from the multipliers.
+constexpr int kUnroll = 4;
 constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 6 : 2;
 
@@ -80,9 +83,21 @@ struct Tile {
   Vector sum[R][V];
 };
 
+// Rows [kAhead, kAhead + kUnroll) from `b` on, V vectors wide.
+template <int V>
+HWY_ATTR HWY_INLINE void PrefetchB(const PanelProduct& p, const float* b) {
+  for (int u = kAhead; u < kAhead + kUnroll; ++u) {
+    for (int v = 0; v < V; ++v) {
+      const auto column = static_cast<int64_t>(v % kNarrow * hn::Lanes(Floats()));
+      hwy::Prefetch(b + u * p.ldb + v / kNarrow * p.panel_stride + column);
+    }
+  }
+}
+
+// `first`: these are the first rows that meet the panel, which they fetch from memory.
 template <int R, int V, bool kMasked>
 HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const float* HWY_RESTRICT a,
-                                        float* HWY_RESTRICT c) {
+                                        float* HWY_RESTRICT c, bool first) {
   Tile<R, V, kMasked> tile;
   const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
   // On its way from memory well before it is written: far rows are on pages of their own.
@@ -90,21 +105,28 @@ HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const float* HWY_
     for (int v = 0; v < V; ++v) hwy::Prefetch(c + r * p.ldc + v * hn::Lanes(Floats()));
   }
   const float* b = p.b;
-  for (int64_t k = 0; k < p.k; ++k) {
-    // Some hundred cycles ahead; the hardware's own prefetch stops at every page.
-    for (int v = 0; v < V; ++v) {
-      hwy::Prefetch(b + kAhead * p.ldb + v / kNarrow * p.panel_stride +
-                    v % kNarrow * hn::Lanes(Floats()));
-    }
-    tile.Step(a + k, p.lda, b, p.panel_stride, last);
-    b += p.ldb;
+  const auto step = [&](int count) HWY_ATTR {
+    HWY_UNROLL(4)
+    for (int u = 0; u < count; ++u) tile.Step(a + u, p.lda, b + u * p.ldb, p.panel_stride, last);
+    a += count;
+    b += count * p.ldb;
+  };
+  int64_t left = p.k;
+  // Some hundred cycles ahead; the hardware's own prefetch stops at every page. For the rows that
+  // follow the panel is in cache, and prefetches would only compete with loads.
+  for (; first && left >= kUnroll; left -= kUnroll) {
+    PrefetchB<V>(p, b);
+    step(kUnroll);
   }
+  for (; left >= kUnroll; left -= kUnroll) step(kUnroll);
+  for (; left > 0; --left) step(1);
   tile.Finish(p, c);
   // The tile is in the first-level cache. Not inlined: there are dozens of tiles.
   if (p.activation != Activation::kNone) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
 }
 
-using TileFunction = void (*)(const PanelProduct&, const float* HWY_RESTRICT, float* HWY_RESTRICT);
+using TileFunction = void (*)(const PanelProduct&, const float* HWY_RESTRICT, float* HWY_RESTRICT,
+                              bool);
 
 // MultiplyTile<1, V, kMasked> and so on to the tallest tile of that width.
 template <int V, bool kMasked, int... kLess>
@@ -127,7 +149,7 @@ void MultiplyRows(const PanelProduct& p) {
   int64_t left = hwy::DivCeil<int64_t>(p.rows, vectors <= kNarrow ? kNarrowRows : kWideRows);
   for (int64_t row = 0; row < p.rows; --left) {
     const int64_t rows = (p.rows - row) / left;
-    tiles[rows - 1](p, p.a + row * p.lda, p.c + row * p.ldc);
+    tiles[rows - 1](p, p.a + row * p.lda, p.c + row * p.ldc, row == 0);
     row += rows;
   }
 }
