@@ -229,6 +229,32 @@ TEST_F(CommandLineTest, BenchJsonHasThePromisedForm) {
   EXPECT_THAT(Attnrun("bench m.onnx --runs 3").out, HasSubstr("latency      min "));
 }
 
+TEST_F(CommandLineTest, BenchSweepsOverExtents) {
+  const nlohmann::json json = Json("bench m.onnx --sweep batch=3,1,40 --runs 2 --json");
+  ASSERT_EQ(json["sweep"].size(), 3);
+  EXPECT_EQ(json["sweep"][0]["batch"], 3);
+  EXPECT_EQ(json["sweep"][2]["batch"], 40);
+  EXPECT_GT(json["sweep"][2]["latency_ms"]["p50"], 0);
+  EXPECT_THAT(Attnrun("bench m.onnx --sweep batch=7 --runs 2").out, HasSubstr("\n    7  "));
+}
+
+TEST_F(CommandLineTest, BenchStreamsComparesRequestsWithTheirRepeats) {
+  const nlohmann::json json = Json("bench m.onnx --stream batch=1..9 --runs 20 --json");
+  EXPECT_EQ(json["requests"], 20);
+  EXPECT_GT(json["ratio"]["p50"], 0);
+  EXPECT_LE(json["ratio"]["p50"], json["ratio"]["max"]);
+  EXPECT_THAT(Attnrun("bench m.onnx --stream batch=1..9 --runs 3").out,
+              HasSubstr("3 requests of batch 1 to 9"));
+}
+
+TEST_F(CommandLineTest, BenchCountsWhatManyCallersReach) {
+  const nlohmann::json json = Json("bench m.onnx --callers 1,3 --runs 4 --threads 1 --json");
+  ASSERT_EQ(json["callers"].size(), 2);
+  EXPECT_EQ(json["callers"][1]["callers"], 3);
+  EXPECT_GT(json["callers"][1]["runs_per_second"], 0);
+  EXPECT_THAT(Attnrun("bench m.onnx --callers 2 --runs 2").out, HasSubstr("runs/s"));
+}
+
 TEST_F(CommandLineTest, ProfileNamesNodesAndKernels) {
   const nlohmann::json json = Json("profile m.onnx --runs 2 --json --trace t.json");
   EXPECT_EQ(json["nodes"][0]["node"], "the_node");
@@ -270,6 +296,12 @@ TEST_F(CommandLineTest, BadUsageIsStatus2) {
       {"m.onnx --stop-after no_such_pass", "no_such_pass"},
       {"compare m.onnx --engine reference", "compared with itself"},
       {"bench m.onnx --runs 0", "--runs"},
+      {"bench m.onnx --sweep batch", "--sweep: expected NAME=VALUE, but found 'batch'"},
+      {"bench m.onnx --sweep batch=1,x", "--sweep batch: expected a number"},
+      {"bench m.onnx --stream batch=5", "--stream batch: expected LOW..HIGH, but found '5'"},
+      {"bench m.onnx --stream batch=5..2", "--stream batch: 5..2 is empty"},
+      {"bench m.onnx --callers 1 --stream batch=1..2", "excludes"},
+      {"bench m.onnx --callers 0", "--callers"},
   };
   for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 2, message);
   EXPECT_EQ(Attnrun("--help").status, 0);

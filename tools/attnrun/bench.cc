@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status.h"
+#include "tools/attnrun/bench_modes.h"
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/latency.h"
@@ -18,31 +19,6 @@ constexpr int kWarmup = 5;
 constexpr int kLeastRuns = 10;
 constexpr int kMostRuns = 100;
 constexpr std::chrono::seconds kTime(10);
-
-absl::StatusOr<std::vector<absl::Duration>> Measure(const Options& options,
-                                                    const PreparedModel& model) {
-  Progress progress;
-  for (int i = 0; i < options.warmup.value_or(kWarmup); ++i) {
-    progress.Show(absl::StrCat("warm-up run ", i + 1));
-    ATTNRUN_RETURN_IF_ERROR(TimedRun(options, model).status());
-  }
-  const auto end = std::chrono::steady_clock::now() + kTime;
-  const auto enough = [&](int runs) {
-    if (options.runs.has_value()) return runs >= *options.runs;
-    return runs >= kMostRuns || (runs >= kLeastRuns && std::chrono::steady_clock::now() > end);
-  };
-  std::vector<absl::Duration> times;
-  while (!enough(static_cast<int>(times.size()))) {
-    progress.Show(absl::StrCat("run ", times.size() + 1));
-    ATTNRUN_ASSIGN_OR_RETURN(const RunResult result, TimedRun(options, model));
-    times.push_back(result.time);
-  }
-  return times;
-}
-
-double PercentileMs(const std::vector<absl::Duration>& times, double percent) {
-  return absl::ToDoubleMilliseconds(Percentile(times, percent));
-}
 
 Json ToJson(const PreparedModel& model, const std::vector<absl::Duration>& times) {
   return {{"latency_ms",
@@ -66,16 +42,56 @@ void PrintText(const Options& options, const PreparedModel& model,
       times.size(), EngineName(options.session.engine), model.session.threads());
 }
 
-}  // namespace
-
-absl::StatusOr<int> Bench(const Options& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<absl::Duration> times, Measure(options, model));
+absl::Status BenchOnce(const Options& options, const PreparedModel& model) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<absl::Duration> times,
+                           MeasureRuns(options, model, kTime, ""));
   if (options.json) {
     PrintJson(ToJson(model, times));
   } else {
     PrintText(options, model, times);
   }
+  return absl::OkStatus();
+}
+
+absl::Status BenchAs(const Options& options, PreparedModel& model) {
+  if (options.sweep.has_value()) return BenchSweep(options, model);
+  if (options.stream.has_value()) return BenchStream(options, model);
+  if (!options.callers.empty()) return BenchCallers(options, model);
+  return BenchOnce(options, model);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<absl::Duration>> MeasureRuns(const Options& options,
+                                                        const PreparedModel& model,
+                                                        std::chrono::milliseconds time,
+                                                        const std::string& what) {
+  Progress progress;
+  for (int i = 0; i < options.warmup.value_or(kWarmup); ++i) {
+    progress.Show(absl::StrCat(what, "warm-up run ", i + 1));
+    ATTNRUN_RETURN_IF_ERROR(TimedRun(options, model).status());
+  }
+  const auto end = std::chrono::steady_clock::now() + time;
+  const auto enough = [&](int runs) {
+    if (options.runs.has_value()) return runs >= *options.runs;
+    return runs >= kMostRuns || (runs >= kLeastRuns && std::chrono::steady_clock::now() > end);
+  };
+  std::vector<absl::Duration> times;
+  while (!enough(static_cast<int>(times.size()))) {
+    progress.Show(absl::StrCat(what, "run ", times.size() + 1));
+    ATTNRUN_ASSIGN_OR_RETURN(const RunResult result, TimedRun(options, model));
+    times.push_back(result.time);
+  }
+  return times;
+}
+
+double PercentileMs(const std::vector<absl::Duration>& times, double percent) {
+  return absl::ToDoubleMilliseconds(Percentile(times, percent));
+}
+
+absl::StatusOr<int> Bench(const Options& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
+  ATTNRUN_RETURN_IF_ERROR(BenchAs(options, model));
   return kFine;
 }
 

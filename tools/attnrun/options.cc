@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/attnrun/dim_sizes.h"
 #include "tools/attnrun/model_run.h"
 
@@ -31,14 +32,41 @@ void AddFile(const std::string& text, Options& options) {
   }
 }
 
+int64_t ReadExtent(const std::string& option, absl::string_view number) {
+  int64_t extent = 0;
+  if (absl::SimpleAtoi(number, &extent) && extent >= 0 && extent <= DimSizes::kLargest) {
+    return extent;
+  }
+  throw CLI::ValidationError(
+      absl::StrCat(option, ": expected a number from 0 to 2^40, but found ", number));
+}
+
 void AddDim(const std::string& text, Options& options) {
   const auto [name, number] = SplitPair("--dim", text);
-  int64_t extent = 0;
-  if (!absl::SimpleAtoi(number, &extent) || extent < 0 || extent > DimSizes::kLargest) {
-    throw CLI::ValidationError(
-        absl::StrCat("--dim ", name, ": expected a number from 0 to 2^40, but found ", number));
+  options.inputs.dims[name] = ReadExtent("--dim " + name, number);
+}
+
+void SetSweep(const std::string& text, Options& options) {
+  const auto [name, numbers] = SplitPair("--sweep", text);
+  Sweep sweep{name, {}};
+  for (const absl::string_view number : absl::StrSplit(numbers, ',')) {
+    sweep.extents.push_back(ReadExtent("--sweep " + name, number));
   }
-  options.inputs.dims[name] = extent;
+  options.sweep = std::move(sweep);
+}
+
+void SetStream(const std::string& text, Options& options) {
+  const auto [name, range] = SplitPair("--stream", text);
+  const std::vector<std::string> ends = absl::StrSplit(range, absl::MaxSplits("..", 1));
+  if (ends.size() != 2) {
+    throw CLI::ValidationError(
+        absl::StrCat("--stream ", name, ": expected LOW..HIGH, but found '", range, "'"));
+  }
+  const std::string option = "--stream " + name;
+  options.stream = {name, ReadExtent(option, ends[0]), ReadExtent(option, ends[1])};
+  if (options.stream->low > options.stream->high) {
+    throw CLI::ValidationError(absl::StrCat(option, ": ", range, " is empty"));
+  }
 }
 
 // An option that may be repeated, one value each time.
@@ -129,6 +157,22 @@ void AddRepeatOptions(CLI::App& app, Options& options, const std::string& defaul
       ->type_name("N");
 }
 
+void AddBenchModes(CLI::App& app, Options& options) {
+  CLI::Option* sweep = app.add_option_function<std::string>(
+      "--sweep", [&options](const std::string& text) { SetSweep(text, options); },
+      "One row per extent of a symbolic dimension");
+  CLI::Option* stream = app.add_option_function<std::string>(
+      "--stream", [&options](const std::string& text) { SetStream(text, options); },
+      "Requests of random extents (--runs of them, 200 by default), each against the same extent "
+      "repeated");
+  CLI::Option* callers =
+      app.add_option("--callers", options.callers,
+                     "One row per number of threads that run the model at once: 1,2,4");
+  callers->delimiter(',')->check(CLI::Range(1, 1024).description(""))->type_name("N,N,...");
+  sweep->type_name("NAME=N,N,...")->excludes(stream)->excludes(callers);
+  stream->type_name("NAME=LOW..HIGH")->excludes(callers);
+}
+
 // A command on a model.
 CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
                      const std::string& description) {
@@ -156,8 +200,9 @@ void AddCommands(CLI::App& app, Options& options) {
   AddExpectOptions(AddCommand(app, options, "compare",
                               "Compare with the reference engine value by value, or with --expect"),
                    options);
-  AddRepeatOptions(AddCommand(app, options, "bench", "Latency, load time and peak memory"), options,
-                   "by default 100, or fewer in 10 s, but at least 10");
+  CLI::App& bench = AddCommand(app, options, "bench", "Latency, load time and peak memory");
+  AddRepeatOptions(bench, options, "by default 100, or fewer in 10 s, but at least 10");
+  AddBenchModes(bench, options);
   CLI::App& profile =
       AddCommand(app, options, "profile", "Time per node and operator, kernels, share of peak");
   AddRepeatOptions(profile, options, "10 by default");

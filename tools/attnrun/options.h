@@ -1,8 +1,10 @@
 #ifndef ATTNRUN_TOOLS_ATTNRUN_OPTIONS_H_
 #define ATTNRUN_TOOLS_ATTNRUN_OPTIONS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attnrun/session.h"
 #include "tools/attnrun/difference.h"
@@ -16,6 +18,19 @@ inline constexpr int kComparisonFailed = 1;
 inline constexpr int kBadUsage = 2;
 // The model or an input is invalid or unsupported, or an output cannot be written.
 inline constexpr int kInvalid = 3;
+
+// --sweep NAME=N,N,...: the extents of a symbolic dimension, one after the other.
+struct Sweep {
+  std::string dim;
+  std::vector<int64_t> extents;
+};
+
+// --stream NAME=LOW..HIGH: a random extent for every request.
+struct Stream {
+  std::string dim;
+  int64_t low = 0;
+  int64_t high = 0;
+};
 
 // The command line.
 struct Options {
@@ -32,6 +47,10 @@ struct Options {
   bool json = false;
   std::optional<int> runs;
   std::optional<int> warmup;
+  std::optional<Sweep> sweep;
+  std::optional<Stream> stream;
+  // Numbers of threads that call the session at once; empty: one caller.
+  std::vector<int> callers;
   // A Chrome trace; empty for none.
   std::string trace;
   // A drawing in the language of Graphviz; empty for none.

@@ -1,0 +1,36 @@
+#ifndef ATTNRUN_TOOLS_ATTNRUN_BENCH_MODES_H_
+#define ATTNRUN_TOOLS_ATTNRUN_BENCH_MODES_H_
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/attnrun/model_run.h"
+#include "tools/attnrun/options.h"
+
+namespace attnrun::cli {
+
+// Times of runs of the model on its inputs, after the warm-up runs: --runs of them, or else as many
+// as fit into `time`, within bounds. `what` is shown as progress.
+absl::StatusOr<std::vector<absl::Duration>> MeasureRuns(const Options& options,
+                                                        const PreparedModel& model,
+                                                        std::chrono::milliseconds time,
+                                                        const std::string& what);
+
+double PercentileMs(const std::vector<absl::Duration>& times, double percent);
+
+// Generates the model's inputs anew, with this extent of a symbolic dimension.
+absl::Status SetExtent(const Options& options, const std::string& dim, int64_t extent,
+                       PreparedModel& model);
+
+// What `bench` does with --sweep, --stream and --callers. Each prints its report.
+absl::Status BenchSweep(const Options& options, PreparedModel& model);
+absl::Status BenchStream(const Options& options, PreparedModel& model);
+absl::Status BenchCallers(const Options& options, const PreparedModel& model);
+
+}  // namespace attnrun::cli
+
+#endif  // ATTNRUN_TOOLS_ATTNRUN_BENCH_MODES_H_

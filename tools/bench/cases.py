@@ -1,0 +1,55 @@
+"""What whole models are measured on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model of models.large, and the extents of its inputs; images have no length."""
+
+    title: str
+    model: str
+    batch: int
+    length: int | None = None
+
+    @property
+    def name(self) -> str:
+        parts = [self.model, f"b{self.batch}"]
+        return "-".join(parts if self.length is None else [*parts, f"l{self.length}"])
+
+    def inputs(self) -> Arrays:
+        rng = np.random.default_rng(0)
+        if self.length is None:
+            return {"pixel_values": rng.standard_normal((self.batch, 3, 224, 224), np.float32)}
+        shape = (self.batch, self.length)
+        return {
+            "input_ids": rng.integers(1000, 30000, shape),
+            "attention_mask": np.ones(shape, np.int64),
+            "token_type_ids": np.zeros(shape, np.int64),
+        }
+
+
+CASES = (
+    Case("MiniLM-L6, batch 1, length 128", "minilm-l6", 1, 128),
+    Case("MiniLM-L6, batch 8, length 128", "minilm-l6", 8, 128),
+    Case("MiniLM-L6, batch 1, length 512", "minilm-l6", 1, 512),
+    Case("BERT-base, batch 1, length 128", "bert-base", 1, 128),
+    Case("BERT-base, batch 1, length 512", "bert-base", 1, 512),
+    Case("ViT-B/16, batch 1", "vit-b16", 1),
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One row of the report: a file, and an .npz of inputs."""
+
+    title: str
+    model: Path
+    inputs: Path

@@ -1,0 +1,95 @@
+"""One peer, measured in a process of its own: python -m tools.bench.peer ENGINE MODEL INPUTS.npz.
+
+Prints what `attnrun bench --json` prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+Arrays = Mapping[str, np.ndarray]
+Run = Callable[[Arrays], Arrays]
+
+
+def onnxruntime(model: Path, threads: int) -> Run:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def openvino(model: Path, threads: int) -> Run:
+    import openvino as ov
+
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": str(threads),
+    }
+    request = ov.Core().compile_model(model, "CPU", settings).create_infer_request()
+
+    def run(inputs: Arrays) -> Arrays:
+        results = request.infer(dict(inputs), share_inputs=True, share_outputs=True)
+        return {port.get_any_name(): value for port, value in results.items()}
+
+    return run
+
+
+ENGINES = {"onnxruntime": onnxruntime, "openvino": openvino}
+
+
+def memory_mb(key: str) -> float:
+    """A line of /proc/self/status; the maximum that getrusage gives counts the parent too."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{key}:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Milliseconds."""
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1e3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=ENGINES)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("inputs", type=Path)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--runs", type=int, required=True)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--output", type=Path, help="an .npz for the outputs of the last run")
+    arguments = parser.parse_args()
+    __import__(arguments.engine)
+    inputs = dict(np.load(arguments.inputs))
+    before = memory_mb("VmRSS")
+    start = time.perf_counter()
+    run = ENGINES[arguments.engine](arguments.model, arguments.threads)
+    load_ms = (time.perf_counter() - start) * 1e3
+    for _ in range(arguments.warmup):
+        run(inputs)
+    times = [timed(lambda: run(inputs)) for _ in range(arguments.runs)]
+    # Python and the package itself are no part of what a model takes.
+    peak = memory_mb("VmHWM") - before
+    if arguments.output is not None:
+        np.savez(arguments.output, allow_pickle=False, **run(inputs))
+    percents = {"min": 0, "p50": 50, "p90": 90, "p99": 99}
+    percentiles = {name: np.percentile(times, percent) for name, percent in percents.items()}
+    print(json.dumps({"latency_ms": percentiles, "load_ms": load_ms, "peak_rss_mb": peak}))
+
+
+if __name__ == "__main__":
+    main()

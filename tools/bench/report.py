@@ -1,0 +1,86 @@
+"""The comparison of whole models as Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.bench.engines import ATTNRUN, PEERS
+
+if TYPE_CHECKING:
+    from tools.bench.compare import Result
+
+_TOLERANCE = 1e-4
+
+
+def differs(result: Result) -> bool:
+    # Not so for NaN, either.
+    return not all(value <= _TOLERANCE for value in result.differences.values())
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _title(name: str) -> str:
+    return f"{PEERS[name]} {version(name).partition('-')[0]}" if name in PEERS else name
+
+
+def _ratio(result: Result) -> float:
+    """The best peer's time over attnrun's."""
+    best = min(f.latency for name, f in result.engines.items() if name != ATTNRUN)
+    return best / result.engines[ATTNRUN].latency
+
+
+def _speed(results: Sequence[Result], names: Sequence[str]) -> str:
+    peers = len(names) > 1
+    head = ["model", "limit at FMA peak", *map(_title, names), "share of peak"]
+    rows = []
+    for result in results:
+        limit = result.gflop / result.peak * 1e3
+        times = [result.engines[name].latency for name in names]
+        cells = [result.job.title, *(f"{ms:.1f} ms" for ms in (limit, *times))]
+        cells.append(f"{100 * limit / times[0]:.0f} %")
+        rows.append([*cells, f"{_ratio(result):.2f}"] if peers else cells)
+    if peers:
+        head.append("best peer / attnrun")
+        mean = math.exp(sum(math.log(_ratio(result)) for result in results) / len(results))
+        blank = [""] * (len(head) - 2)
+        rows.append(["geometric mean", *blank, f"{mean:.2f}"])
+    return _table(head, rows)
+
+
+def _costs(results: Sequence[Result], names: Sequence[str]) -> str:
+    head = ["model", *(f"{what}, {name}" for what in ("load", "memory") for name in names)]
+    differences = [f"difference, {name}" for name in names if name != ATTNRUN]
+    rows = []
+    for result in results:
+        figures = [result.engines[name] for name in names]
+        size = result.job.model.stat().st_size / 2**20
+        row = [f"{result.job.title} ({size:.0f} MB)", *(f"{f.load:.0f} ms" for f in figures)]
+        row += [f"{f.memory:.0f} MB" for f in figures]
+        rows.append([*row, *(f"{value:.1e}" for value in result.differences.values())])
+    return _table([*head, *differences], rows)
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown processor"
+
+
+def markdown(results: Sequence[Result], names: Sequence[str], threads: int) -> str:
+    peak = max(result.peak for result in results)
+    notes = (
+        f"{_processor()}, {threads} threads, float32; FMA peak {peak:.0f} GFLOP/s as measured. "
+        "Best run of all turns.",
+        "Memory is the peak of the whole process for attnrun; for the others what Python and the "
+        "package take before a model is loaded is left out. Differences are from attnrun's "
+        f"outputs, as a multiple of max(1, largest output); up to {_TOLERANCE:g} is fine.",
+    )
+    return "\n\n".join((notes[0], _speed(results, names), notes[1], _costs(results, names)))
