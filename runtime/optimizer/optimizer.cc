@@ -8,14 +8,17 @@
 #include "absl/strings/str_join.h"
 #include "core/status.h"
 #include "graph/checker.h"
+#include "optimizer/canonicalize/broadcasts.h"
 #include "optimizer/canonicalize/common_subexpressions.h"
 #include "optimizer/canonicalize/constant_folding.h"
 #include "optimizer/canonicalize/dead_code.h"
+#include "optimizer/canonicalize/known_conditions.h"
 #include "optimizer/canonicalize/no_ops.h"
 #include "optimizer/canonicalize/shape_folding.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
 #include "optimizer/fusions/attention/join_heads.h"
+#include "optimizer/fusions/attention/mask.h"
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/standard_attention.h"
 #include "optimizer/fusions/attention/transposed_probabilities.h"
@@ -25,6 +28,7 @@
 #include "optimizer/fusions/layer_normalization.h"
 #include "optimizer/fusions/linear.h"
 #include "optimizer/fusions/pointwise_convolution.h"
+#include "optimizer/fusions/position_rows.h"
 #include "optimizer/fusions/projection/qkv.h"
 #include "optimizer/fusions/rms_normalization.h"
 #include "optimizer/fusions/rotary_embedding.h"
@@ -49,6 +53,7 @@ constexpr std::array kPasses = {
     kShapeFolding,
     kConstantFolding,
     kNoOps,
+    Pass{"known_conditions", DecideConditions},
     kCommonSubexpressions,
     kViews,
     Pass{"layer_normalization", FuseLayerNormalization},
@@ -72,6 +77,9 @@ constexpr std::array kPasses = {
     kViews,
     kDeadCode,
     Pass{"attention_heads", JoinHeads},
+    Pass{"attention_mask", SimplifyMasks},
+    Pass{"position_rows", SlicePositionTables},
+    Pass{"broadcasts", DropBroadcasts},
     Pass{"activation", FuseActivation},
     Pass{"residual", FuseResidual},
     kCommonSubexpressions,

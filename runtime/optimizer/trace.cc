@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/positions.h"
 
 namespace attnrun {
 namespace {
@@ -36,6 +37,7 @@ class Step {
     if (op == "Slice") return Slice(view);
     if (op == "Split") return Split(view);
     if (op == "Gather") return Gather(view);
+    if (op == "GatherND") return GatherND(view);
     if (op == "Expand") return Expand(view);
     if (op == "Tile") return Tile(view);
     return Reshape(view);
@@ -113,12 +115,17 @@ class Step {
     return view.Sliced(*axis, start, (*dims)[*axis]);
   }
 
-  // One position of an axis, which the output keeps if the index is a list of one.
+  // One position of an axis, which the output keeps if the index is a list of one, or evenly spaced
+  // ones.
   std::optional<View> Gather(const View& view) const {
     const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
     const auto index = KnownInts(node_.input(1), facts_);
     const int index_rank = facts_.RankOf(node_.input(1));
-    if (!axis.has_value() || !index.has_value() || index->size() != 1) return std::nullopt;
+    if (!axis.has_value()) return std::nullopt;
+    if (!index.has_value() || index->size() != 1) {
+      const auto positions = PositionsOf(node_.input(1), facts_);
+      return positions.has_value() ? view.Gathered(*axis, {*positions}) : std::nullopt;
+    }
     int64_t at = (*index)[0];
     if (at < 0) {
       const auto extent = view.Extent(*axis).constant();
@@ -128,6 +135,12 @@ class Step {
     auto slice = view.Sliced(*axis, at, 1);
     if (!slice.has_value() || index_rank == 1) return slice;
     return slice->Squeezed(*axis);
+  }
+
+  std::optional<View> GatherND(const View& view) const {
+    if (AttributeOr<int64_t>(node_, "batch_dims", 0) != 0) return std::nullopt;
+    const auto positions = TuplePositionsOf(node_.input(1), facts_);
+    return positions.has_value() ? view.Gathered(0, *positions) : std::nullopt;
   }
 
   std::optional<View> Expand(const View& view) const {
@@ -213,10 +226,15 @@ std::vector<Traced> Trace(Value* value, Facts& facts, Scalars scalars) {
   return TraceTo(value, facts, scalars, kMaxDepth);
 }
 
+std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
+                                  Facts& facts) {
+  return Step(node, output, facts).Apply(view);
+}
+
 bool IsViewNode(const Node& node) {
-  static constexpr std::array<absl::string_view, 11> kOps = {
-      "Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
-      "Slice",    "Split",     "Gather",  "Expand",  "Tile"};
+  static constexpr std::array<absl::string_view, 12> kOps = {
+      "Identity", "Transpose", "Reshape", "Flatten",  "Squeeze", "Unsqueeze",
+      "Slice",    "Split",     "Gather",  "GatherND", "Expand",  "Tile"};
   return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
 }
 

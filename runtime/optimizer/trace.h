@@ -1,6 +1,7 @@
 #ifndef ATTNRUN_OPTIMIZER_TRACE_H_
 #define ATTNRUN_OPTIMIZER_TRACE_H_
 
+#include <optional>
 #include <vector>
 
 #include "graph/graph.h"
@@ -26,6 +27,11 @@ enum class Scalars {
 // The value as a view of what it was made from by moving elements about, nearest first: itself, its
 // producer's input and so on. At least one entry where the value's rank is known, else none.
 std::vector<Traced> Trace(Value* value, Facts& facts, Scalars scalars = Scalars::kStop);
+
+// The node's output as a view of what its first input is `view` of; nullopt where it is none.
+// Precondition: IsViewNode.
+std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
+                                  Facts& facts);
 
 // Whether the node only moves elements about: one of those that Trace follows.
 bool IsViewNode(const Node& node);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ops/infer_rules.h"
 
 namespace attnrun {
 namespace {
@@ -88,6 +89,33 @@ std::optional<AxisSlice> SliceAxis(absl::Span<const ViewFactor> axis, const SymI
   return slice;
 }
 
+bool IsConstant(const ViewAxis& axis) {
+  return axis.empty() || (axis.size() == 1 && axis[0].stride.is_constant(0));
+}
+
+std::optional<ViewAxis> SumOfAxes(const ViewAxis& a, const ViewAxis& b) {
+  if (ExtentOf(a) != ExtentOf(b)) return std::nullopt;
+  if (IsConstant(a)) return b;
+  if (IsConstant(b)) return a;
+  if (a.size() != b.size()) return std::nullopt;
+  ViewAxis sum;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].size != b[i].size) return std::nullopt;
+    Append(sum, {a[i].size, a[i].stride + b[i].stride});
+  }
+  return sum;
+}
+
+bool IsNeverNegative(const View& view) {
+  if (!attnrun::IsNeverNegative(view.offset())) return false;
+  for (const ViewAxis& axis : view.axes()) {
+    for (const ViewFactor& factor : axis) {
+      if (!attnrun::IsNeverNegative(factor.stride)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 View View::Dense(absl::Span<const SymInt> dims) {
@@ -98,6 +126,15 @@ View View::Dense(absl::Span<const SymInt> dims) {
     Append(view.axes_[i], {dims[i], stride});
     stride = stride * dims[i];
   }
+  return view;
+}
+
+View View::Counting(const SymInt& start, absl::Span<const SymInt> dims,
+                    absl::Span<const SymInt> steps) {
+  View view;
+  view.offset_ = start;
+  view.axes_.resize(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) Append(view.axes_[i], {dims[i], steps[i]});
   return view;
 }
 
@@ -181,6 +218,49 @@ View View::WithoutRepeats(int axis) const {
   View view = *this;
   ViewAxis& repeated = view.axes_[axis];
   if (!repeated.empty() && repeated.back().stride.is_constant(0)) repeated.pop_back();
+  return view;
+}
+
+View View::Scaled(const SymInt& factor) const {
+  View view;
+  view.offset_ = offset_ * factor;
+  for (const ViewAxis& axis : axes_) {
+    ViewAxis scaled;
+    for (const ViewFactor& step : axis) Append(scaled, {step.size, step.stride * factor});
+    view.axes_.push_back(std::move(scaled));
+  }
+  return view;
+}
+
+std::optional<View> View::Sum(const View& a, const View& b) {
+  if (a.rank() != b.rank()) return std::nullopt;
+  View view;
+  view.offset_ = a.offset_ + b.offset_;
+  for (int i = 0; i < a.rank(); ++i) {
+    auto axis = SumOfAxes(a.axes_[i], b.axes_[i]);
+    if (!axis.has_value()) return std::nullopt;
+    view.axes_.push_back(*std::move(axis));
+  }
+  return view;
+}
+
+std::optional<View> View::Gathered(int first, absl::Span<const View> positions) const {
+  const int count = static_cast<int>(positions.size());
+  if (count == 0 || first + count > rank()) return std::nullopt;
+  std::optional<View> places;
+  for (int i = 0; i < count; ++i) {
+    const ViewAxis& axis = axes_[first + i];
+    if (axis.size() > 1 || !IsNeverNegative(positions[i])) return std::nullopt;
+    // Of an extent of 1 there is but index 0.
+    const View along = positions[i].Scaled(axis.empty() ? SymInt(0) : axis[0].stride);
+    places = places.has_value() ? Sum(*places, along) : along;
+    if (!places.has_value()) return std::nullopt;
+  }
+  View view = *this;
+  view.offset_ = offset_ + places->offset_;
+  const auto begin = view.axes_.begin() + first;
+  view.axes_.erase(begin, begin + count);
+  view.axes_.insert(view.axes_.begin() + first, places->axes_.begin(), places->axes_.end());
   return view;
 }
 

@@ -30,6 +30,9 @@ class View {
  public:
   // All of a dense tensor of these extents.
   static View Dense(absl::Span<const SymInt> dims);
+  // Places that count on from `start` by `steps` along each axis.
+  static View Counting(const SymInt& start, absl::Span<const SymInt> dims,
+                       absl::Span<const SymInt> steps);
 
   const SymInt& offset() const { return offset_; }
   const std::vector<ViewAxis>& axes() const { return axes_; }
@@ -54,6 +57,14 @@ class View {
   View Tiled(int axis, const SymInt& times) const;
   // An axis each of whose elements occurs several times in a row, with each once.
   View WithoutRepeats(int axis) const;
+  // Every place times `factor`.
+  View Scaled(const SymInt& factor) const;
+  // The places of two views of equal extents, added up.
+  static std::optional<View> Sum(const View& a, const View& b);
+  // What an index tensor selects along axes first, first + 1, ...: `positions`, one view per axis,
+  // of equal extents, tells its numbers as places. Their axes stand where those were. Indices that
+  // may be negative, and so count from the end, are not followed.
+  std::optional<View> Gathered(int first, absl::Span<const View> positions) const;
   // Views of equal axes over one base, one after the other along an axis, if that is a view, too:
   // each must lie as far from the one before it as the next.
   static std::optional<View> Concatenated(absl::Span<const View> views, int axis);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 #include "optimizer/reshape.h"
 
@@ -56,6 +57,14 @@ class InputExtents {
     });
   }
 
+  // Whether the node's output is what Read writes, or such values next to each other.
+  bool IsReadBy(const Node& node) const {
+    if (node.op_type() == "Shape" || node.op_type() == "Add") return IsRead(node.output(0));
+    if (node.op_type() != "Concat" && node.op_type() != "Squeeze") return false;
+    return std::all_of(node.inputs().begin(), node.inputs().end(),
+                       [&](const Value* input) { return IsRead(input); });
+  }
+
   // The extent as an int64 tensor [1]. Precondition: Has.
   Value* Read(Patch& patch, const SymInt& extent) const {
     if (const auto number = extent.constant()) return patch.Ints({*number});
@@ -77,34 +86,36 @@ class InputExtents {
     return patch.Op("Shape", {input}, {{"start", axis}, {"end", axis + 1}});
   }
 
+  bool IsRead(const Value* value, int terms = 8) const {
+    if (value->is_constant()) return true;
+    const Node* node = value->producer();
+    if (node == nullptr || terms == 0) return false;
+    if (node->op_type() == "Add") {
+      return IsRead(node->input(0), terms - 1) && IsRead(node->input(1), 1);
+    }
+    return node->op_type() == "Shape" && IsSource(*node);
+  }
+  // Whether a Shape reads one axis of the input that all read its extent off, or several axes.
+  bool IsSource(const Node& shape) const {
+    const int64_t start = AttributeOr<int64_t>(shape, "start", -1);
+    const int64_t end = AttributeOr<int64_t>(shape, "end", -1);
+    Value* input = shape.input(0);
+    if (!input->is_input() || start < 0 || end <= start) return false;
+    const std::pair<Value*, int64_t> axis = {input, start};
+    return end > start + 1 ||
+           std::any_of(sources_.begin(), sources_.end(),
+                       [&](const auto& source) { return source.second == axis; });
+  }
+
   absl::flat_hash_map<std::string, std::pair<Value*, int64_t>> sources_;
 };
-
-// Whether the value is what InputExtents::Read writes.
-bool IsReadOffInput(const Value* value, int terms = 8) {
-  if (value->is_constant()) return true;
-  const Node* node = value->producer();
-  if (node == nullptr || terms == 0) return false;
-  if (node->op_type() == "Add") {
-    return IsReadOffInput(node->input(0), terms - 1) && IsReadOffInput(node->input(1), 1);
-  }
-  return node->op_type() == "Shape" && node->input(0)->is_input() &&
-         node->attribute("start") != nullptr;
-}
-
-bool IsReadOffInputs(const Node& node) {
-  if (node.op_type() == "Shape" || node.op_type() == "Add") return IsReadOffInput(node.output(0));
-  if (node.op_type() != "Concat" && node.op_type() != "Squeeze") return false;
-  return std::all_of(node.inputs().begin(), node.inputs().end(),
-                     [](const Value* input) { return IsReadOffInput(input); });
-}
 
 // Extents that are those of graph inputs are read off these, whatever value the exporter asked: so
 // all that need one share it, and no inner value is kept for its shape.
 absl::StatusOr<int> ReadOffInputs(PassContext& context, const InputExtents& extents, Node* node) {
   constexpr size_t kMost = 8;
   Value* value = node->output(0);
-  if (value == nullptr || node->outputs().size() != 1 || IsReadOffInputs(*node)) return 0;
+  if (value == nullptr || node->outputs().size() != 1 || extents.IsReadBy(*node)) return 0;
   const ValueFacts& facts = context.facts.Of(value);
   if (facts.type != DataType::kInt64 || !facts.contents.has_value()) return 0;
   const std::vector<SymInt> contents = *facts.contents;

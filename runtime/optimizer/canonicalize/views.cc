@@ -40,14 +40,24 @@ Value* Simplest(Patch& patch, Facts& facts, const Traced& traced) {
   return nullptr;
 }
 
-// Furthest first. A chain of one node is only worth touching if it comes to nothing.
+// Whether the node reads indices that are not needed where it comes to a mere Reshape.
+bool ReadsIndices(const Node& node) {
+  return node.op_type() == "GatherND" ||
+         (node.op_type() == "Gather" && !node.input(1)->is_constant());
+}
+
+// Furthest first. A chain of one node is only worth touching if it comes to nothing, or to
+// something simpler.
 absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
   const std::vector<Traced> chain = Trace(value, context.facts);
   for (size_t i = chain.size(); i-- > 1;) {
     Patch patch(context);
     Value* simplest = Simplest(patch, context.facts, chain[i]);
     if (simplest == nullptr) continue;
-    if (simplest != chain[i].base && chain[i].base == value->producer()->input(0)) continue;
+    const Node& node = *value->producer();
+    if (simplest != chain[i].base && chain[i].base == node.input(0) && !ReadsIndices(node)) {
+      continue;
+    }
     patch.Replace(value, simplest);
     return patch.Apply();
   }

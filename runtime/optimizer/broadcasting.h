@@ -1,0 +1,20 @@
+#ifndef ATTNRUN_OPTIMIZER_BROADCASTING_H_
+#define ATTNRUN_OPTIMIZER_BROADCASTING_H_
+
+#include "absl/functional/function_ref.h"
+#include "optimizer/facts.h"
+
+namespace attnrun {
+
+// The value that `value` is only broadcast from (by Expand, Tile or leading axes of extent 1), as
+// far up as `fits` says of the extents that they will do in its place; `value` itself if there is
+// none.
+Value* BroadcastSource(Value* value, Facts& facts,
+                       absl::FunctionRef<bool(const std::vector<SymInt>&)> fits);
+
+// Whether extents broadcast to `target` and leave it as it is: right aligned, each is 1 or equal.
+bool BroadcastsTo(const std::vector<SymInt>& dims, const std::vector<SymInt>& target);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_BROADCASTING_H_

@@ -1,0 +1,63 @@
+#include "optimizer/canonicalize/broadcasts.h"
+
+#include <array>
+
+#include "absl/algorithm/container.h"
+#include "core/status.h"
+#include "optimizer/broadcasting.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+namespace {
+
+bool Broadcasts(const Node& node) {
+  static constexpr std::array<absl::string_view, 14> kOps = {
+      "Add", "Sub", "Mul",   "Div",     "Pow",  "And",         "Or",
+      "Xor", "Mod", "Equal", "Greater", "Less", "LessOrEqual", "GreaterOrEqual"};
+  return node.domain().empty() && (absl::c_linear_search(kOps, node.op_type()) ||
+                                   (node.op_type() == "Where" && node.inputs().size() == 3));
+}
+
+// The extents of the result if input `changed` had extents `dims`.
+std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs, size_t changed,
+                                              const std::vector<SymInt>& dims, Facts& facts) {
+  std::optional<std::vector<SymInt>> result = std::vector<SymInt>();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    result = BroadcastDims(result, i == changed ? dims : facts.Of(inputs[i]).dims);
+  }
+  return result;
+}
+
+absl::StatusOr<int> DropAt(PassContext& context, Node* node) {
+  if (!Broadcasts(*node)) return 0;
+  const std::vector<SymInt>* known = context.facts.DimsOf(node->output(0));
+  if (known == nullptr) return 0;
+  const std::vector<SymInt> dims = *known;
+  std::vector<Value*> inputs = node->inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i] = BroadcastSource(inputs[i], context.facts, [&](const std::vector<SymInt>& from) {
+      return ResultWith(inputs, i, from, context.facts) == dims;
+    });
+  }
+  if (inputs == node->inputs()) return 0;
+  Patch patch(context);
+  patch.Supersede({node});
+  patch.Replace(node->output(0),
+                patch.Op(node->op_type(), inputs, node->attributes(), node->name()));
+  if (!patch.status().ok()) return patch.status();
+  return patch.CanApply() ? patch.Apply() : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<int> DropBroadcasts(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int dropped = 0;
+  for (Node* node : order) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, DropAt(context, node));
+    dropped += applied;
+  }
+  return dropped;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,16 @@
+#ifndef ATTNRUN_OPTIMIZER_CANONICALIZE_BROADCASTS_H_
+#define ATTNRUN_OPTIMIZER_CANONICALIZE_BROADCASTS_H_
+
+#include "optimizer/pass.h"
+
+namespace attnrun {
+
+// Operators that broadcast read their operands as they are before an Expand, or before leading axes
+// of extent 1 were added, where the result has the same extents:
+//
+//   Div(x, Expand(y, Shape(x)))  ->  Div(x, y)
+absl::StatusOr<int> DropBroadcasts(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_CANONICALIZE_BROADCASTS_H_

@@ -1,0 +1,131 @@
+#include "optimizer/conditions.h"
+
+#include "absl/algorithm/container.h"
+#include "core/elements.h"
+#include "ops/infer_rules.h"
+#include "optimizer/node_queries.h"
+#include "optimizer/positions.h"
+#include "optimizer/trace.h"
+
+namespace attnrun {
+namespace {
+
+// Longer chains have no use, and a file must not be able to exhaust the stack or the clock.
+constexpr int kMaxDepth = 12;
+
+// a - b - margin as positions of these extents.
+std::optional<View> Difference(Value* a, Value* b, int64_t margin, const std::vector<SymInt>& dims,
+                               Facts& facts) {
+  auto minuend = PositionsOf(a, facts);
+  auto subtrahend = PositionsOf(b, facts);
+  if (!minuend.has_value() || !subtrahend.has_value()) return std::nullopt;
+  minuend = minuend->Expanded(dims);
+  subtrahend = subtrahend->Expanded(dims);
+  if (!minuend.has_value() || !subtrahend.has_value()) return std::nullopt;
+  const std::vector<SymInt> steps(dims.size(), 0);
+  const auto sum = View::Sum(*minuend, subtrahend->Scaled(-1));
+  return sum.has_value() ? View::Sum(*sum, View::Counting(-margin, dims, steps)) : std::nullopt;
+}
+
+std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
+  const std::vector<SymInt>* known = facts.DimsOf(condition);
+  const Node* node = condition->producer();
+  if (known == nullptr || node == nullptr || !node->domain().empty() || depth == 0) {
+    return std::nullopt;
+  }
+  const std::vector<SymInt> dims = *known;
+  const std::string& op = node->op_type();
+  Value* a = node->input(0);
+  Value* b = node->input(1);
+  if (op == "GreaterOrEqual") return Difference(a, b, 0, dims, facts);
+  if (op == "Greater") return Difference(a, b, 1, dims, facts);
+  if (op == "LessOrEqual") return Difference(b, a, 0, dims, facts);
+  if (op == "Less") return Difference(b, a, 1, dims, facts);
+  if (!IsViewNode(*node)) return std::nullopt;
+  const auto inner = MarginTo(a, facts, depth - 1);
+  return inner.has_value() ? ApplyViewNode(*node, *condition, *inner, facts) : std::nullopt;
+}
+
+// Whether no place is below 0, if there are any at all.
+bool AllAtLeastZero(const View& view) {
+  SymInt least = view.offset();
+  for (const ViewAxis& axis : view.axes()) {
+    for (const ViewFactor& factor : axis) {
+      if (IsNeverNegative(factor.stride)) continue;
+      if (!IsNeverNegative(factor.stride * SymInt(-1))) return false;
+      // The last index counts; an axis without any leaves nothing to be said.
+      least = least + factor.stride * (factor.size - SymInt(1));
+    }
+  }
+  return IsNeverNegative(least);
+}
+
+std::optional<bool> KnownMargin(Value* condition, Facts& facts) {
+  const auto margin = MarginOf(condition, facts);
+  if (!margin.has_value()) return std::nullopt;
+  if (AllAtLeastZero(*margin)) return true;
+  // All at most -1.
+  const std::vector<SymInt> dims = margin->Dims();
+  const std::vector<SymInt> steps(dims.size(), 0);
+  const auto below = View::Sum(margin->Scaled(-1), View::Counting(-1, dims, steps));
+  if (below.has_value() && AllAtLeastZero(*below)) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> ElementsOf(const Tensor& tensor) {
+  if (tensor.type() != DataType::kBool || tensor.num_elements() == 0) return std::nullopt;
+  const auto elements = ToInts(tensor);
+  if (!elements.ok()) return std::nullopt;
+  const int64_t first = (*elements)[0];
+  if (absl::c_any_of(*elements, [&](int64_t element) { return element != first; })) {
+    return std::nullopt;
+  }
+  return first != 0;
+}
+
+// Whether a number that is the same everywhere, behind views, is not 0.
+std::optional<bool> IsNotZero(const Value* value) {
+  for (int step = 0; step < kMaxDepth; ++step) {
+    if (const auto uniform = UniformOf(value)) return *uniform != 0;
+    if (value->producer() == nullptr || !IsViewNode(*value->producer())) break;
+    value = value->producer()->input(0);
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> ConditionTo(Value* value, Facts& facts, int depth) {
+  if (value == nullptr || facts.TypeOf(value) != DataType::kBool || depth == 0) return std::nullopt;
+  if (value->is_constant()) return ElementsOf(*value->constant());
+  if (const auto uniform = UniformOf(value)) return *uniform != 0;
+  const auto known = KnownMargin(value, facts);
+  const Node* node = value->producer();
+  if (known.has_value() || node == nullptr || !node->domain().empty()) return known;
+  const std::string& op = node->op_type();
+  const auto a = [&] { return ConditionTo(node->input(0), facts, depth - 1); };
+  const auto b = [&] { return ConditionTo(node->input(1), facts, depth - 1); };
+  if (op == "Cast") return IsNotZero(node->input(0));
+  if (op == "Not") {
+    const auto inner = a();
+    return inner.has_value() ? std::optional<bool>(!*inner) : std::nullopt;
+  }
+  if (op == "And" || op == "Or") {
+    const bool decides = op == "Or";
+    const auto left = a();
+    if (left == decides) return left;
+    const auto right = b();
+    return right == decides || left.has_value() ? right : std::nullopt;
+  }
+  return IsViewNode(*node) ? a() : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<View> MarginOf(Value* condition, Facts& facts) {
+  return MarginTo(condition, facts, kMaxDepth);
+}
+
+std::optional<bool> KnownCondition(Value* condition, Facts& facts) {
+  return ConditionTo(condition, facts, kMaxDepth);
+}
+
+}  // namespace attnrun

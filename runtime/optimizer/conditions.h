@@ -1,0 +1,21 @@
+#ifndef ATTNRUN_OPTIMIZER_CONDITIONS_H_
+#define ATTNRUN_OPTIMIZER_CONDITIONS_H_
+
+#include <optional>
+
+#include "optimizer/facts.h"
+#include "optimizer/view.h"
+
+namespace attnrun {
+
+// For a comparison of positions, and views of one: a number for each of its elements, as a place;
+// the element is true where its number is at least 0. nullopt for all else.
+std::optional<View> MarginOf(Value* condition, Facts& facts);
+
+// What all elements of a bool tensor are in every run, as far as it has any; nullopt where that is
+// not plain to see.
+std::optional<bool> KnownCondition(Value* condition, Facts& facts);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_CONDITIONS_H_

@@ -1,0 +1,170 @@
+#include "optimizer/fusions/attention/mask.h"
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/elements.h"
+#include "core/status.h"
+#include "ops/attention/fused_attention.h"
+#include "ops/registry.h"
+#include "optimizer/broadcasting.h"
+#include "optimizer/fusions/attention/open_keys.h"
+#include "optimizer/node_queries.h"
+
+namespace attnrun {
+namespace {
+
+// [B, N, S, T] of an attnrun.Attention.
+std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
+  const absl::StatusOr<std::unique_ptr<Op>> op = OpRegistry::Get().Create(node);
+  if (!op.ok()) return std::nullopt;
+  std::vector<const ValueFacts*> inputs;
+  for (const Value* input : node.inputs()) {
+    inputs.push_back(input == nullptr ? nullptr : &facts.Of(input));
+  }
+  const std::vector<const Tensor*> constants(inputs.size(), nullptr);
+  std::vector<ValueFacts> outputs(2);
+  InferContext context(inputs, constants, absl::MakeSpan(outputs));
+  (*op)->Infer(context);
+  return outputs[1].dims;
+}
+
+// A bias of two numbers: `open` where the condition holds, `closed` elsewhere.
+struct ChosenBias {
+  Condition condition;
+  double open = 0;
+  double closed = 0;
+};
+
+std::optional<ChosenBias> AsChosen(const Value* bias) {
+  const Node* where = bias->producer();
+  if (!IsOp(where, "Where")) return std::nullopt;
+  const auto a = UniformOf(where->input(1));
+  const auto b = UniformOf(where->input(2));
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  if (*b == 0 && *a != 0) return ChosenBias{{where->input(0), true}, *b, *a};
+  return ChosenBias{{where->input(0), false}, *a, *b};
+}
+
+class MaskSimplification {
+ public:
+  MaskSimplification(PassContext& context, Node* node, std::vector<SymInt> scores)
+      : facts_(context.facts),
+        node_(node),
+        scores_(std::move(scores)),
+        patch_(context),
+        inputs_(node->inputs()),
+        attributes_(node->attributes()) {
+    inputs_.resize(FusedAttention::kMask + 1, nullptr);
+  }
+
+  absl::StatusOr<int> Run() {
+    Value*& bias = inputs_[FusedAttention::kBias];
+    if (bias != nullptr) {
+      bias = BroadcastSource(bias, facts_, [&](const std::vector<SymInt>& dims) {
+        return BroadcastsTo(dims, scores_);
+      });
+      ReadBias(bias);
+    }
+    ReadMasks();
+    while (inputs_.back() == nullptr) inputs_.pop_back();
+    if (inputs_ == node_->inputs() && attributes_.size() == node_->attributes().size()) return 0;
+    return Rewrite();
+  }
+
+ private:
+  bool HasPositions() const {
+    return AttributeOr<int64_t>(*node_, "causal", 0) != 0 ||
+           AttributeOr<int64_t>(*node_, "left_window", -1) >= 0 ||
+           AttributeOr<int64_t>(*node_, "right_window", -1) >= 0;
+  }
+
+  // Next to numbers of the size of float's least one scores vanish, so that adding one is as good
+  // as putting it in their place.
+  bool ClosesAsMasksDo(const ChosenBias& bias) const {
+    constexpr double kSwallows = -1e30;
+    if (bias.open != 0 || !(bias.closed <= kSwallows)) return false;
+    const auto value = static_cast<float>(bias.closed);
+    if (static_cast<double>(value) != bias.closed) return false;
+    const bool masks = inputs_[FusedAttention::kMask] != nullptr || HasPositions();
+    constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+    return !masks || AttributeOr(*node_, "mask_value", kMinusInfinity) == value;
+  }
+
+  void ReadBias(Value*& bias) {
+    const auto chosen = AsChosen(bias);
+    if (!chosen.has_value()) return;
+    if (ClosesAsMasksDo(*chosen)) {
+      attributes_["mask_value"] = static_cast<float>(chosen->closed);
+      masks_.push_back(chosen->condition);
+      bias = nullptr;
+      return;
+    }
+    const OpenKeys keys = ReadMask({chosen->condition}, scores_, false, facts_);
+    if (!keys.simpler) return;
+    Value* condition = AllOf(patch_, keys.rest);
+    Value* open = Number(*bias, chosen->open);
+    bias = condition == nullptr
+               ? open
+               : patch_.Op("Where", {condition, open, Number(*bias, chosen->closed)});
+    if (condition == nullptr && chosen->open == 0) bias = nullptr;
+  }
+
+  Value* Number(const Value& like, double number) {
+    return patch_.Constant("bias", FromDoubles(facts_.TypeOf(&like), {}, {number}));
+  }
+
+  void ReadMasks() {
+    Value*& mask = inputs_[FusedAttention::kMask];
+    if (mask != nullptr) masks_.insert(masks_.begin(), Condition{mask});
+    if (masks_.empty()) return;
+    const OpenKeys keys = ReadMask(masks_, scores_, !HasPositions(), facts_);
+    if (keys.causal != 0) attributes_["causal"] = keys.causal;
+    if (keys.left_window >= 0) attributes_["left_window"] = keys.left_window;
+    if (keys.right_window >= 0) attributes_["right_window"] = keys.right_window;
+    if (keys.simpler || masks_.size() > 1 || masks_[0].negated) {
+      mask = AllOf(patch_, keys.rest);
+    } else {
+      mask = masks_[0].value;
+    }
+  }
+
+  absl::StatusOr<int> Rewrite() {
+    patch_.Supersede({node_});
+    const int outputs = static_cast<int>(node_->outputs().size());
+    const std::vector<Value*> results =
+        patch_.Ops("attnrun::Attention", outputs, inputs_, attributes_, node_->name());
+    for (int i = 0; i < outputs; ++i) {
+      if (node_->output(i) != nullptr) patch_.Replace(node_->output(i), results[i]);
+    }
+    if (!patch_.status().ok()) return patch_.status();
+    return patch_.Apply();
+  }
+
+  Facts& facts_;
+  Node* const node_;
+  const std::vector<SymInt> scores_;
+  Patch patch_;
+  std::vector<Value*> inputs_;
+  AttributeMap attributes_;
+  std::vector<Condition> masks_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> SimplifyMasks(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int simplified = 0;
+  for (Node* node : order) {
+    if (node->qualified_op_type() != "attnrun.Attention") continue;
+    const auto scores = ScoresDims(*node, context.facts);
+    if (!scores.has_value() || node->inputs().size() <= FusedAttention::kBias) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, MaskSimplification(context, node, *scores).Run());
+    simplified += applied;
+  }
+  return simplified;
+}
+
+}  // namespace attnrun

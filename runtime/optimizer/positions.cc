@@ -1,0 +1,160 @@
+#include "optimizer/positions.h"
+
+#include "core/elements.h"
+#include "optimizer/node_queries.h"
+#include "optimizer/trace.h"
+
+namespace attnrun {
+namespace {
+
+// Longer tables are no list of positions worth reading, and larger numbers none in one.
+constexpr int64_t kLongestTable = 1 << 16;
+constexpr int64_t kLargestNumber = int64_t{1} << 32;
+
+// The numbers of a table, of which there is at least one, if they count evenly.
+std::optional<View> CountingTable(absl::Span<const int64_t> numbers, const Shape& shape) {
+  for (const int64_t number : numbers) {
+    if (number < -kLargestNumber || number > kLargestNumber) return std::nullopt;
+  }
+  const int rank = static_cast<int>(shape.size());
+  std::vector<int64_t> strides(rank, 0);
+  const std::vector<SymInt> dims(shape.begin(), shape.end());
+  int64_t inner = 1;
+  for (int axis = rank; axis-- > 0;) {
+    if (shape[axis] > 1) strides[axis] = numbers[inner] - numbers[0];
+    inner *= shape[axis];
+  }
+  for (int64_t i = 0; i < inner; ++i) {
+    int64_t expected = numbers[0];
+    int64_t rest = i;
+    for (int axis = rank; axis-- > 0;) {
+      expected += rest % shape[axis] * strides[axis];
+      rest /= shape[axis];
+    }
+    if (numbers[i] != expected) return std::nullopt;
+  }
+  const std::vector<SymInt> steps(strides.begin(), strides.end());
+  return View::Counting(numbers[0], dims, steps);
+}
+
+// Walks from a value towards the ranges and tables that it is made of.
+class PositionReader {
+ public:
+  explicit PositionReader(Facts& facts) : facts_(facts) {}
+
+  std::optional<View> Read(Value* value) {
+    const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts_.DimsOf(value);
+    if (dims == nullptr || !IsInteger(facts_.TypeOf(value))) return std::nullopt;
+    // Both operands of every sum are followed.
+    if (--visits_left_ < 0) return std::nullopt;
+    if (value->is_constant()) return Table(*value->constant());
+    const std::vector<SymInt> extents = *dims;
+    if (auto known = Known(value, extents)) return known;
+    const Node* node = value->producer();
+    if (node == nullptr || !node->domain().empty()) return std::nullopt;
+    const std::string& op = node->op_type();
+    if (op == "Range") return Range(*node, extents);
+    // In 32 bits they might wrap.
+    if (facts_.TypeOf(value) != DataType::kInt64 && !IsViewNode(*node)) return std::nullopt;
+    if (op == "Add") return Sum(*node, extents, 1);
+    if (op == "Sub") return Sum(*node, extents, -1);
+    if (op == "Mul") return Scaled(*node, extents);
+    if (op == "Cast") return Widened(*node, *value);
+    if (!IsViewNode(*node) || ReadsIndices(*node)) return std::nullopt;
+    const auto inner = Read(node->input(0));
+    return inner.has_value() ? ApplyViewNode(*node, *value, *inner, facts_) : std::nullopt;
+  }
+
+ private:
+  // Indices that would have to be followed in turn.
+  static bool ReadsIndices(const Node& node) {
+    return node.op_type() == "GatherND" ||
+           (node.op_type() == "Gather" && !node.input(1)->is_constant());
+  }
+
+  static std::optional<View> Table(const Tensor& table) {
+    if (table.num_elements() == 0 || table.num_elements() > kLongestTable) return std::nullopt;
+    const auto numbers = ToInts(table);
+    return numbers.ok() ? CountingTable(*numbers, table.shape()) : std::nullopt;
+  }
+
+  // A number that depends on extents at most.
+  std::optional<View> Known(const Value* value, const std::vector<SymInt>& dims) {
+    const ValueFacts& known = facts_.Of(value);
+    if (!known.contents.has_value() || known.contents->size() != 1) return std::nullopt;
+    return View::Counting(known.contents->front(), dims, std::vector<SymInt>(dims.size(), 0));
+  }
+
+  std::optional<View> Range(const Node& node, const std::vector<SymInt>& dims) {
+    const auto start = Number(node.input(0));
+    const auto step = Number(node.input(2));
+    if (!start.has_value() || !step.has_value()) return std::nullopt;
+    return View::Counting(*start, dims, {*step});
+  }
+
+  std::optional<SymInt> Number(Value* value) {
+    const ValueFacts& known = facts_.Of(value);
+    if (!known.contents.has_value() || known.contents->size() != 1) return std::nullopt;
+    return known.contents->front();
+  }
+
+  std::optional<View> Sum(const Node& node, const std::vector<SymInt>& dims, int64_t sign) {
+    const auto a = Expanded(node.input(0), dims);
+    const auto b = Expanded(node.input(1), dims);
+    if (!a.has_value() || !b.has_value()) return std::nullopt;
+    return View::Sum(*a, b->Scaled(sign));
+  }
+
+  std::optional<View> Scaled(const Node& node, const std::vector<SymInt>& dims) {
+    for (const int side : {1, 0}) {
+      const auto factor = Number(node.input(side));
+      if (!factor.has_value()) continue;
+      const auto view = Expanded(node.input(1 - side), dims);
+      if (view.has_value()) return view->Scaled(*factor);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<View> Expanded(Value* value, const std::vector<SymInt>& dims) {
+    const auto view = Read(value);
+    return view.has_value() ? view->Expanded(dims) : std::nullopt;
+  }
+
+  // Conversions that keep every number.
+  std::optional<View> Widened(const Node& node, const Value& value) {
+    const DataType from = facts_.TypeOf(node.input(0));
+    const DataType to = facts_.TypeOf(&value);
+    if (from != to && !(from == DataType::kInt32 && to == DataType::kInt64)) return std::nullopt;
+    return Read(node.input(0));
+  }
+
+  Facts& facts_;
+  int visits_left_ = 64;
+};
+
+}  // namespace
+
+std::optional<View> PositionsOf(Value* value, Facts& facts) {
+  return PositionReader(facts).Read(value);
+}
+
+std::optional<std::vector<View>> TuplePositionsOf(Value* indices, Facts& facts) {
+  const int rank = facts.RankOf(indices);
+  if (rank < 1) return std::nullopt;
+  std::vector<Value*> parts = {indices};
+  if (const Node* node = indices->producer(); IsOp(node, "Concat")) {
+    const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
+    if (axis == -1 || axis == rank - 1) parts = node->inputs();
+  }
+  std::vector<View> positions;
+  for (Value* part : parts) {
+    if (facts.Extent(part, -1) != 1) return std::nullopt;
+    auto view = PositionsOf(part, facts);
+    if (view.has_value()) view = view->Squeezed(rank - 1);
+    if (!view.has_value()) return std::nullopt;
+    positions.push_back(*std::move(view));
+  }
+  return positions;
+}
+
+}  // namespace attnrun

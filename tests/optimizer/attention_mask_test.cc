@@ -1,0 +1,251 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+constexpr float kLeast = std::numeric_limits<float>::lowest();
+// Scores of 4 products, exponentials of them, sums over at most 12 keys.
+constexpr double kTolerance = 96 * kEpsilon;
+
+// Queries [batch, seq, 8] and keys [batch, keys, 8] of two heads, and where they stand.
+struct MaskBuilder {
+  GraphBuilder& b;
+  Value* q = b.Input("q", DataType::kFloat, {"batch", "seq", 8});
+  Value* k = b.Input("k", DataType::kFloat, {"batch", "keys", 8});
+
+  Value* Int(int64_t number) { return b.Constant<int64_t>("n", {}, {number}); }
+  Value* Float(float number) { return b.Constant<float>("c", {}, {number}); }
+  Value* Shaped(Value* x, std::initializer_list<int64_t> shape) {
+    const auto rank = static_cast<int64_t>(shape.size());
+    return b.Op("Reshape", {x, b.Constant<int64_t>("shape", {rank}, shape)});
+  }
+  Value* Extent(Value* x, int64_t axis) {
+    Value* extent = b.Op("Shape", {x}, {{"start", axis}, {"end", axis + 1}});
+    return b.Op("Squeeze", {extent, b.Constant<int64_t>("axes", {1}, {0})});
+  }
+  Value* Count(Value* extent) { return b.Op("Range", {Int(0), extent, Int(1)}); }
+  // Positions of the keys [1, 1, 1, T] and of the queries [1, 1, S, 1].
+  Value* Keys() { return Shaped(Count(Extent(k, 1)), {1, 1, 1, -1}); }
+  Value* Queries() { return Shaped(Count(Extent(q, 1)), {1, 1, -1, 1}); }
+  Value* Padding() { return b.Input("padding", DataType::kBool, {"batch", 1, 1, "keys"}); }
+
+  Value* AsBias(Value* mask, float closed) {
+    return b.Op("Where", {mask, Float(0), Float(closed)});
+  }
+  void Attend(Value* bias, Value* mask = nullptr, AttributeMap attributes = {}) {
+    for (const char* layout : {"q_layout", "k_layout", "v_layout"}) {
+      attributes[layout] = std::string("b s (n:2 h:4)");
+    }
+    std::vector<Value*> inputs = {q, k, k};
+    if (bias != nullptr || mask != nullptr) inputs.push_back(bias);
+    if (mask != nullptr) inputs.push_back(mask);
+    b.Output(b.Op("attnrun::Attention", inputs, attributes));
+  }
+};
+
+using Mask = std::function<Value*(MaskBuilder&)>;
+
+OptimizerTester WithMask(const Mask& mask) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    MaskBuilder builder{b};
+    builder.Attend(nullptr, mask(builder), {{"mask_value", kLeast}});
+  });
+}
+
+// The number of an attribute of the one attention; -1 if it is left out.
+int64_t Attribute(const OptimizerTester& test, const std::string& name) {
+  for (const Node* node : test.graph().nodes()) {
+    if (node->op_type() != "Attention") continue;
+    const AttributeValue* value = node->attribute(name);
+    return value == nullptr ? -1 : std::get<int64_t>(*value);
+  }
+  return -2;
+}
+
+void ExpectSameAtManySizes(OptimizerTester& test) {
+  for (const int64_t keys : {1, 3, 12}) {
+    for (const int64_t queries : {1, 3, 5}) {
+      SCOPED_TRACE(keys * 100 + queries);
+      test.Dim("keys", keys).Dim("seq", queries).ExpectSameResults(kTolerance);
+    }
+  }
+}
+
+TEST(AttentionMaskTest, ComparisonsOfPositionsAreCausal) {
+  const std::vector<Mask> spellings = {
+      [](MaskBuilder& m) { return m.b.Op("LessOrEqual", {m.Keys(), m.Queries()}); },
+      [](MaskBuilder& m) { return m.b.Op("GreaterOrEqual", {m.Queries(), m.Keys()}); },
+      [](MaskBuilder& m) { return m.b.Op("Not", {m.b.Op("Greater", {m.Keys(), m.Queries()})}); },
+      [](MaskBuilder& m) {
+        return m.b.Op("Less", {m.Keys(), m.b.Op("Add", {m.Queries(), m.Int(1)})});
+      },
+      [](MaskBuilder& m) {
+        Value* distance = m.b.Op("Sub", {m.Queries(), m.Keys()});
+        return m.b.Op("GreaterOrEqual", {distance, m.Int(0)});
+      },
+      [](MaskBuilder& m) {
+        Value* causal = m.b.Op("LessOrEqual", {m.Keys(), m.Queries()});
+        return m.b.Op("And", {m.b.Op("GreaterOrEqual", {m.Queries(), m.Int(0)}), causal});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = WithMask(spellings[i]);
+    EXPECT_EQ(test.Ops(), "attnrun.Attention");
+    EXPECT_EQ(Attribute(test, "causal"), 1);
+    ExpectSameAtManySizes(test);
+  }
+}
+
+TEST(AttentionMaskTest, QueriesBehindAPastAreAtTheEnd) {
+  OptimizerTester test = WithMask([](MaskBuilder& m) {
+    Value* past = m.b.Op("Sub", {m.Extent(m.k, 1), m.Extent(m.q, 1)});
+    Value* causal = m.b.Op("LessOrEqual", {m.Keys(), m.b.Op("Add", {m.Queries(), past})});
+    Value* least = m.b.Op("Add", {m.Queries(), m.b.Op("Sub", {past, m.Int(4)})});
+    return m.b.Op("And", {causal, m.b.Op("Greater", {m.Keys(), least})});
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  EXPECT_EQ(Attribute(test, "causal"), 2);
+  EXPECT_EQ(Attribute(test, "left_window"), 3);
+  ExpectSameAtManySizes(test);
+}
+
+TEST(AttentionMaskTest, WindowsOnBothSides) {
+  OptimizerTester test = WithMask([](MaskBuilder& m) {
+    Value* right = m.b.Op("Less", {m.b.Op("Sub", {m.Keys(), m.Queries()}), m.Int(3)});
+    Value* left = m.b.Op("Less", {m.b.Op("Sub", {m.Queries(), m.Keys()}), m.Int(2)});
+    return m.b.Op("And", {left, right});
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  EXPECT_EQ(Attribute(test, "left_window"), 1);
+  EXPECT_EQ(Attribute(test, "right_window"), 2);
+  ExpectSameAtManySizes(test);
+}
+
+TEST(AttentionMaskTest, ABiasThatClosesIsAMask) {
+  for (const bool negated : {false, true}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      MaskBuilder m{b};
+      Value* padding = m.Padding();
+      if (negated) {
+        Value* closed = b.Op("Or", {b.Op("Greater", {m.Keys(), m.Queries()}), padding});
+        m.Attend(b.Op("Where", {closed, m.Float(kLeast), m.Float(0)}));
+      } else {
+        Value* causal = b.Op("LessOrEqual", {m.Keys(), m.Queries()});
+        m.Attend(m.AsBias(b.Op("And", {causal, padding}), kLeast));
+      }
+    });
+    EXPECT_EQ(test.Ops(), negated ? "Not attnrun.Attention" : "attnrun.Attention");
+    EXPECT_EQ(Attribute(test, "causal"), 1);
+    ExpectSameAtManySizes(test);
+  }
+}
+
+TEST(AttentionMaskTest, WhatIsOnlyBroadcastIsReadAsItIs) {
+  OptimizerTester test([](GraphBuilder& b) {
+    MaskBuilder m{b};
+    Value* like =
+        b.Op("Concat",
+             {b.Op("Shape", {m.q}, {{"end", int64_t{1}}}), b.Constant<int64_t>("one", {1}, {1}),
+              b.Op("Shape", {m.q}, {{"start", int64_t{1}}, {"end", int64_t{2}}}),
+              b.Op("Shape", {m.k}, {{"start", int64_t{1}}, {"end", int64_t{2}}})},
+             {{"axis", int64_t{0}}});
+    Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, 1, "keys"});
+    m.Attend(b.Op("Expand", {bias, like}), b.Op("Expand", {m.Padding(), like}),
+             {{"mask_value", kLeast}});
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  ExpectSameAtManySizes(test);
+}
+
+TEST(AttentionMaskTest, GatheredPaddingIsAReshape) {
+  for (const bool flat : {false, true}) {
+    OptimizerTester test = WithMask([&](MaskBuilder& m) {
+      GraphBuilder& b = m.b;
+      Value* padding = b.Input("padding", DataType::kBool, {"batch", "keys"});
+      Value* samples = m.Shaped(m.Count(m.Extent(m.q, 0)), {-1, 1, 1, 1});
+      if (flat) {
+        Value* at = b.Op("Add", {b.Op("Mul", {samples, m.Extent(m.k, 1)}), m.Keys()});
+        return b.Op("Gather", {m.Shaped(padding, {-1}), at});
+      }
+      Value* like = b.Op("Shape", {b.Op("Add", {samples, m.Keys()})});
+      std::vector<Value*> tuple;
+      for (Value* index : {samples, m.Keys()}) {
+        Value* axes = b.Constant<int64_t>("axes", {1}, {-1});
+        tuple.push_back(b.Op("Unsqueeze", {b.Op("Expand", {index, like}), axes}));
+      }
+      return b.Op("GatherND", {padding, b.Op("Concat", tuple, {{"axis", int64_t{-1}}})});
+    });
+    EXPECT_EQ(test.Ops(), "Reshape attnrun.Attention") << flat;
+    ExpectSameAtManySizes(test);
+  }
+}
+
+// What must stay as it is: more than one node beside the attention, and no attribute.
+TEST(AttentionMaskTest, WhatIsNoRuleOfPositionsStays) {
+  const std::vector<Mask> others = {
+      // Strictly before the query.
+      [](MaskBuilder& m) { return m.b.Op("Less", {m.Keys(), m.Queries()}); },
+      // Every second key.
+      [](MaskBuilder& m) {
+        return m.b.Op("LessOrEqual", {m.b.Op("Mul", {m.Keys(), m.Int(2)}), m.Queries()});
+      },
+      // Positions that the caller tells.
+      [](MaskBuilder& m) {
+        Value* positions = m.b.Input("positions", DataType::kInt64, {1, 1, "seq", 1});
+        return m.b.Op("LessOrEqual", {m.Keys(), positions});
+      },
+      // Another number of keys before the first query.
+      [](MaskBuilder& m) {
+        Value* shift = m.b.Op("Mul", {m.Extent(m.q, 1), m.Int(2)});
+        return m.b.Op("LessOrEqual", {m.Keys(), m.b.Op("Add", {m.Queries(), shift})});
+      }};
+  for (size_t i = 0; i < others.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = WithMask(others[i]);
+    EXPECT_EQ(Attribute(test, "causal"), -1);
+    EXPECT_EQ(test.Count("Less") + test.Count("LessOrEqual"), 1);
+    ExpectSameAtManySizes(test);
+  }
+}
+
+TEST(AttentionMaskTest, ABiasThatOnlyLowersScoresStaysOne) {
+  OptimizerTester test([](GraphBuilder& b) {
+    MaskBuilder m{b};
+    m.Attend(m.AsBias(m.Padding(), -100));
+  });
+  EXPECT_EQ(test.Ops(), "Where attnrun.Attention");
+  ExpectSameAtManySizes(test);
+}
+
+TEST(AttentionMaskTest, TwoWaysToCloseStayTwo) {
+  OptimizerTester test([](GraphBuilder& b) {
+    MaskBuilder m{b};
+    Value* causal = b.Op("LessOrEqual", {m.Keys(), m.Queries()});
+    m.Attend(m.AsBias(m.Padding(), kLeast), causal, {{"masked_row", std::string("zero")}});
+  });
+  EXPECT_EQ(test.Count("Where"), 1);
+  EXPECT_EQ(Attribute(test, "causal"), 1);
+  ExpectSameAtManySizes(test);
+}
+
+// A mask of other extents than the scores' might broadcast them.
+TEST(AttentionMaskTest, ExtentsThatMayDifferAreLeftAlone) {
+  OptimizerTester test = WithMask([](MaskBuilder& m) {
+    Value* other = m.b.Input("other", DataType::kFloat, {"others"});
+    Value* keys = m.Shaped(m.Count(m.Extent(other, 0)), {1, 1, 1, -1});
+    return m.b.Op("LessOrEqual", {keys, m.Queries()});
+  });
+  EXPECT_EQ(Attribute(test, "causal"), -1);
+  test.Dim("others", 4).Dim("keys", 4).ExpectSameResults(kTolerance);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

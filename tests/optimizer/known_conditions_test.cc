@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+struct ConditionBuilder {
+  GraphBuilder& b;
+  Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+
+  Value* Int(int64_t number) { return b.Constant<int64_t>("n", {}, {number}); }
+  Value* Extent() {
+    Value* extent = b.Op("Shape", {x}, {{"start", int64_t{1}}});
+    return b.Op("Squeeze", {extent, b.Constant<int64_t>("axes", {1}, {0})});
+  }
+  Value* Positions() { return b.Op("Range", {Int(0), Extent(), Int(1)}); }
+};
+
+using Choice = std::function<Value*(ConditionBuilder&)>;
+
+OptimizerTester Choosing(const Choice& condition) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    ConditionBuilder builder{b};
+    Value* y = b.Op("Exp", {builder.x});
+    b.Output(b.Op("Relu", {b.Op("Where", {condition(builder), builder.x, y})}));
+  });
+}
+
+TEST(KnownConditionsTest, ComparisonsThatAlwaysHold) {
+  const std::vector<Choice> conditions = {
+      [](ConditionBuilder& c) { return c.b.Op("GreaterOrEqual", {c.Positions(), c.Int(0)}); },
+      [](ConditionBuilder& c) { return c.b.Op("Less", {c.Positions(), c.Extent()}); },
+      [](ConditionBuilder& c) { return c.b.Op("Greater", {c.Extent(), c.Positions()}); },
+      [](ConditionBuilder& c) {
+        Value* later = c.b.Op("Add", {c.Positions(), c.Int(1)});
+        return c.b.Op("Less", {c.Positions(), later});
+      },
+      [](ConditionBuilder& c) {
+        Value* never = c.b.Op("Less", {c.Positions(), c.Int(0)});
+        return c.b.Op("Not", {never});
+      },
+      [](ConditionBuilder& c) {
+        Value* unknown = c.b.Input("condition", DataType::kBool, {"seq"});
+        Value* always = c.b.Op("GreaterOrEqual", {c.Positions(), c.Int(-3)});
+        return c.b.Op("Or", {unknown, always});
+      }};
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = Choosing(conditions[i]);
+    EXPECT_EQ(test.Ops(), "Relu");
+    for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(kEpsilon);
+  }
+}
+
+TEST(KnownConditionsTest, ComparisonsThatDependOnTheRun) {
+  const std::vector<Choice> conditions = {
+      [](ConditionBuilder& c) { return c.b.Op("Greater", {c.Positions(), c.Int(0)}); },
+      [](ConditionBuilder& c) { return c.b.Op("Less", {c.Positions(), c.Int(4)}); },
+      // True of one position, but not of two.
+      [](ConditionBuilder& c) {
+        Value* before = c.b.Op("Sub", {c.Extent(), c.Int(1)});
+        return c.b.Op("Less", {c.Positions(), before});
+      },
+      // An extent may be 0.
+      [](ConditionBuilder& c) { return c.b.Op("Greater", {c.Extent(), c.Int(0)}); },
+      [](ConditionBuilder& c) {
+        Value* given = c.b.Input("given", DataType::kInt64, {"seq"});
+        return c.b.Op("GreaterOrEqual", {given, c.Int(0)});
+      }};
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = Choosing(conditions[i]);
+    EXPECT_EQ(test.Count("Where"), 1);
+    for (const int64_t seq : {1, 5}) test.Dim("seq", seq).ExpectSameResults(4 * kEpsilon);
+  }
+}
+
+TEST(KnownConditionsTest, WhatStillBroadcastsStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    ConditionBuilder c{b};
+    Value* row = b.Input("row", DataType::kBool, {1, "seq"});
+    Value* column = b.Input("column", DataType::kInt64, {"batch", 1});
+    Value* always = b.Op("Equal", {b.Op("Sub", {column, column}), c.Int(0)});
+    b.Output(b.Op("Not", {b.Op("And", {row, always})}));
+    b.Output(c.x);
+  });
+  EXPECT_EQ(test.Count("And"), 1);
+  test.ExpectSameResults(0);
+}
+
+TEST(KnownConditionsTest, AndWithTrueIsTheOther) {
+  OptimizerTester test([](GraphBuilder& b) {
+    ConditionBuilder c{b};
+    Value* row = b.Input("row", DataType::kBool, {"seq"});
+    Value* always = b.Op("GreaterOrEqual", {c.Positions(), c.Int(0)});
+    b.Output(b.Op("Not", {b.Op("And", {always, row})}));
+  });
+  EXPECT_EQ(test.Ops(), "Not");
+  test.ExpectSameResults(0);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
