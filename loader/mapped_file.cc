@@ -10,6 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/file_pages.h"
 
 namespace attnrun {
 namespace {
@@ -37,12 +38,15 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   if (size > 0) {
     data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED) return OpenError(errno);
+    AddFileMap(data, size);
   }
   return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const char*>(data), size));
 }
 
 MappedFile::~MappedFile() {
-  if (size_ > 0) munmap(const_cast<char*>(data_), size_);
+  if (size_ == 0) return;
+  RemoveFileMap(data_);
+  munmap(const_cast<char*>(data_), size_);
 }
 
 }  // namespace attnrun

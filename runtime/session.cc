@@ -60,11 +60,11 @@ class Session::Impl {
   }
 
   absl::Status Prepare(const SessionOptions& options) {
+    SetNumThreads(threads_);
     if (options.engine == Engine::kOptimized) {
       ATTNRUN_ASSIGN_OR_RETURN(
           rewrites_, Optimize(*model_.graph, {options.disabled_passes, options.stop_after}));
     }
-    SetNumThreads(threads_);
     ATTNRUN_ASSIGN_OR_RETURN(plan_,
                              Plan::Make(*model_.graph, options.engine != Engine::kReference));
     return absl::OkStatus();

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/file_pages.h"
 #include "core/status.h"
 #include "ops/registry.h"
 
@@ -88,6 +89,10 @@ class PlanMaker {
       ATTNRUN_ASSIGN_OR_RETURN(step.kernel, step.op->MakeKernel(constants));
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("preparing the kernel failed: ", error.what()));
+    }
+    // A packed weight replaces the mapped one; what a kernel reads where it lies comes back.
+    for (const Tensor& constant : constants) {
+      if (constant.defined()) ReleaseFilePages(constant.raw(), constant.byte_size());
     }
     return absl::OkStatus();
   }

@@ -1,6 +1,8 @@
 #include "execution/pool_allocator.h"
 
 #include <algorithm>
+#include <iterator>
+#include <list>
 #include <map>
 
 #include "absl/numeric/bits.h"
@@ -39,10 +41,12 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
       ATTNRUN_ASSIGN_OR_RETURN(block.memory, AllocateNew(size));
       block.size = size;
     }
-    CountUsed(block.size);
+    CountUsed(size, block.size);
     void* data = block.memory.get();
-    return std::shared_ptr<void>(data, [pool = shared_from_this(), block = std::move(block)](
-                                           void*) mutable { pool->Return(std::move(block)); });
+    return std::shared_ptr<void>(
+        data, [pool = shared_from_this(), size, block = std::move(block)](void*) mutable {
+          pool->Return(size, std::move(block));
+        });
   }
 
   size_t kept_bytes() const {
@@ -59,22 +63,30 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
     std::shared_ptr<void> memory;
     size_t size = 0;
   };
+  // Least recently used first.
+  using Kept = std::list<Block>;
 
-  // A kept block of `size` or up to half as much again; none of them if there is none.
+  // A kept block of `size` or up to half as much again, of the smallest of these the one used last,
+  // which may still be in cache; none if there is none.
   Block FindKept(size_t size) {
     absl::MutexLock lock(&mutex_);
-    Block block;
-    const auto it = kept_.lower_bound(size);
-    if (it != kept_.end() && it->first <= size + size / 2) {
-      block = {std::move(it->second), it->first};
-      kept_bytes_ -= block.size;
-      kept_.erase(it);
-    }
+    const auto smallest = by_size_.lower_bound(size);
+    if (smallest == by_size_.end() || smallest->first > size + size / 2) return {};
+    return Remove(std::prev(by_size_.upper_bound(smallest->first)));
+  }
+
+  Block Remove(std::multimap<size_t, Kept::iterator>::iterator entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Block block = std::move(*entry->second);
+    kept_bytes_ -= block.size;
+    kept_.erase(entry->second);
+    by_size_.erase(entry);
     return block;
   }
 
   // What is kept may be what stands in the way: it goes before the request is refused.
   absl::StatusOr<std::shared_ptr<void>> AllocateNew(size_t size) {
+    DropBeyondBound(size);
     absl::StatusOr<std::shared_ptr<void>> memory = source_.Allocate(size);
     if (!absl::IsResourceExhausted(memory.status())) return memory;
     DropKept();
@@ -83,32 +95,50 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
 
   void DropKept() {
     absl::MutexLock lock(&mutex_);
+    by_size_.clear();
     kept_.clear();
     kept_bytes_ = 0;
   }
 
-  void CountUsed(size_t size) {
+  // Makes room for `size` bytes more.
+  void DropBeyondBound(size_t size) {
     absl::MutexLock lock(&mutex_);
-    used_bytes_ += size;
-    peak_bytes_ = std::max(peak_bytes_, used_bytes_);
+    const size_t bound = 2 * std::max(peak_bytes_, wanted_bytes_ + size);
+    while (!kept_.empty() && kept_bytes_ + used_bytes_ + size > bound) DropOldest();
   }
 
-  void Return(Block block) {
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto [entry, end] = by_size_.equal_range(kept_.front().size);
+    while (entry != end && entry->second != kept_.begin()) ++entry;
+    Remove(entry);
+  }
+
+  void CountUsed(size_t wanted, size_t size) {
+    absl::MutexLock lock(&mutex_);
+    used_bytes_ += size;
+    wanted_bytes_ += wanted;
+    peak_bytes_ = std::max(peak_bytes_, wanted_bytes_);
+  }
+
+  void Return(size_t wanted, Block block) {
     absl::MutexLock lock(&mutex_);
     used_bytes_ -= block.size;
+    wanted_bytes_ -= wanted;
     kept_bytes_ += block.size;
-    kept_.emplace(block.size, std::move(block.memory));
-    while (kept_bytes_ + used_bytes_ > peak_bytes_ + peak_bytes_ / 4) {
-      kept_bytes_ -= kept_.begin()->first;
-      kept_.erase(kept_.begin());
-    }
+    const size_t size = block.size;
+    kept_.push_back(std::move(block));
+    by_size_.emplace(size, std::prev(kept_.end()));
+    while (kept_bytes_ + used_bytes_ > 2 * peak_bytes_) DropOldest();
   }
 
   Allocator& source_;
   mutable absl::Mutex mutex_;
-  std::multimap<size_t, std::shared_ptr<void>> kept_ ABSL_GUARDED_BY(mutex_);
+  Kept kept_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<size_t, Kept::iterator> by_size_ ABSL_GUARDED_BY(mutex_);
   size_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the blocks in use, and what was asked for when they were handed out, which is less.
   size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t wanted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -62,8 +62,21 @@ TEST(PoolAllocatorTest, KeepsWithinItsBoundAsSizesChange) {
   PoolAllocator pool(source);
   for (size_t megabytes = 1; megabytes <= 16; ++megabytes) {
     (void)pool.Allocate(megabytes * kMegabyte).value();
-    EXPECT_LE(source.used(), pool.peak_bytes() + pool.peak_bytes() / 4);
+    EXPECT_LE(source.used(), 2 * pool.peak_bytes());
   }
+}
+
+TEST(PoolAllocatorTest, WhatWasNotUsedForLongestGoesFirst) {
+  LimitedAllocator source(SIZE_MAX);
+  PoolAllocator pool(source);
+  for (const size_t megabytes : {16, 9, 5, 3}) {
+    (void)pool.Allocate(megabytes * kMegabyte).value();
+  }
+  EXPECT_EQ(source.calls, 4);
+  // All of them would be more than twice the largest: the 16 went.
+  EXPECT_EQ(pool.kept_bytes(), 17 * kMegabyte);
+  for (const size_t megabytes : {9, 5, 3}) (void)pool.Allocate(megabytes * kMegabyte).value();
+  EXPECT_EQ(source.calls, 4);
 }
 
 TEST(PoolAllocatorTest, ARequestThatIsRefusedCountsForNothing) {

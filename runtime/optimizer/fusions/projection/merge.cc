@@ -6,6 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/file_pages.h"
+#include "core/parallel.h"
 #include "core/status.h"
 #include "optimizer/node_queries.h"
 
@@ -30,6 +32,28 @@ bool SameRows(const std::vector<Node*>& linears) {
   });
 }
 
+// Columns [column, column + Columns(linear)) of `rows` rows of `to` become the linear's weight.
+void CopyBeside(const Node& linear, int64_t rows, int64_t column, int64_t columns, size_t width,
+                char* to) {
+  const Tensor& weight = *linear.input(1)->constant();
+  const auto* from = static_cast<const char*>(weight.raw());
+  const int64_t count = Columns(linear);
+  constexpr int64_t kRowsPerPiece = 64;
+  ParallelFor(rows, kRowsPerPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      char* target = to + (row * columns + column) * width;
+      if (!TransposedWeight(linear)) {
+        std::memcpy(target, from + row * count * width, count * width);
+        continue;
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        std::memcpy(target + i * width, from + (i * rows + row) * width, width);
+      }
+    }
+  });
+  ReleaseFilePages(from, weight.byte_size());
+}
+
 // [K, N] of the weights side by side, whichever way round each is stored.
 absl::StatusOr<Tensor> Beside(const std::vector<Node*>& linears) {
   const Tensor& first = *linears[0]->input(1)->constant();
@@ -43,20 +67,8 @@ absl::StatusOr<Tensor> Beside(const std::vector<Node*>& linears) {
   auto* to = static_cast<char*>(merged.mutable_raw());
   int64_t column = 0;
   for (const Node* linear : linears) {
-    const Tensor& weight = *linear->input(1)->constant();
-    const auto* from = static_cast<const char*>(weight.raw());
-    const int64_t count = Columns(*linear);
-    for (int64_t row = 0; row < rows; ++row) {
-      char* target = to + (row * columns + column) * width;
-      if (!TransposedWeight(*linear)) {
-        std::memcpy(target, from + row * count * width, count * width);
-        continue;
-      }
-      for (int64_t i = 0; i < count; ++i) {
-        std::memcpy(target + i * width, from + (i * rows + row) * width, width);
-      }
-    }
-    column += count;
+    CopyBeside(*linear, rows, column, columns, width, to);
+    column += Columns(*linear);
   }
   return merged;
 }

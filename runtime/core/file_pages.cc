@@ -1,0 +1,57 @@
+#include "core/file_pages.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace attnrun {
+namespace {
+
+// The ends of the maps by their beginnings.
+struct FileMaps {
+  std::shared_mutex mutex;
+  std::map<uintptr_t, uintptr_t> ends;
+};
+
+FileMaps& GetFileMaps() {
+  // Never destroyed: sessions may outlive static destruction.
+  static auto* const maps = new FileMaps;
+  return *maps;
+}
+
+}  // namespace
+
+void AddFileMap(const void* data, size_t size) {
+  FileMaps& maps = GetFileMaps();
+  const std::lock_guard<std::shared_mutex> lock(maps.mutex);
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  maps.ends[begin] = begin + size;
+}
+
+void RemoveFileMap(const void* data) {
+  FileMaps& maps = GetFileMaps();
+  const std::lock_guard<std::shared_mutex> lock(maps.mutex);
+  maps.ends.erase(reinterpret_cast<uintptr_t>(data));
+}
+
+void ReleaseFilePages(const void* data, size_t size) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = (address + page - 1) / page * page;
+  const uintptr_t end = (address + size) / page * page;
+  if (begin >= end) return;
+  FileMaps& maps = GetFileMaps();
+  // Held so that the map stays there.
+  const std::shared_lock<std::shared_mutex> lock(maps.mutex);
+  const auto after = maps.ends.upper_bound(address);
+  if (after == maps.ends.begin() || std::prev(after)->second < address + size) return;
+  // Where it fails, memory is not saved, and nothing else is lost.
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+}  // namespace attnrun
