@@ -27,10 +27,55 @@ std::optional<View> Difference(Value* a, Value* b, int64_t margin, const std::ve
   return sum.has_value() ? View::Sum(*sum, View::Counting(-margin, dims, steps)) : std::nullopt;
 }
 
+View Negated(const View& margin) {
+  const std::vector<SymInt> dims = margin.Dims();
+  // Below 0 are the integers from -1 on.
+  View negated = margin.Scaled(-1);
+  return *View::Sum(negated, View::Counting(-1, dims, std::vector<SymInt>(dims.size(), 0)));
+}
+
+// Where Trilu leaves the elements of a tensor of one number other than 0, which it is given.
+std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& number) {
+  const Node* node = value->producer();
+  const std::vector<SymInt>* known = facts.DimsOf(value);
+  if (!IsOp(node, "Trilu") || known == nullptr || known->size() < 2) return std::nullopt;
+  const auto filled = UniformOf(node->input(0));
+  const auto diagonal =
+      node->input(1) == nullptr ? std::vector<int64_t>{0} : KnownInts(node->input(1), facts);
+  if (!filled.has_value() || *filled == 0 || !diagonal.has_value() || diagonal->size() != 1) {
+    return std::nullopt;
+  }
+  number = *filled;
+  const std::vector<SymInt> dims = *known;
+  // Column <= row + diagonal below, column >= row + diagonal above.
+  const bool upper = AttributeOr<int64_t>(*node, "upper", 1) != 0;
+  std::vector<SymInt> steps(dims.size(), 0);
+  steps[dims.size() - 2] = upper ? -1 : 1;
+  steps[dims.size() - 1] = upper ? 1 : -1;
+  return View::Counting((*diagonal)[0] * (upper ? -1 : 1), dims, steps);
+}
+
+// Conditions on the elements of such a triangle: that they are there, or that they are not.
+std::optional<View> OnTriangle(const Value* condition, const Node& node, Facts& facts) {
+  double number = 0;
+  if (node.op_type() == "Trilu") return TriangleMargin(condition, facts, number);
+  if (node.op_type() == "Cast") return TriangleMargin(node.input(0), facts, number);
+  if (node.op_type() != "Equal") return std::nullopt;
+  for (const int side : {0, 1}) {
+    const auto margin = TriangleMargin(node.input(side), facts, number);
+    const auto compared = ScalarOf(node.input(1 - side));
+    if (!margin.has_value() || facts.RankOf(node.input(1 - side)) > margin->rank()) continue;
+    if (compared == number) return margin;
+    if (compared == 0.0) return Negated(*margin);
+  }
+  return std::nullopt;
+}
+
 std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
   const std::vector<SymInt>* known = facts.DimsOf(condition);
   const Node* node = condition->producer();
-  if (known == nullptr || node == nullptr || !node->domain().empty() || depth == 0) {
+  if (facts.TypeOf(condition) != DataType::kBool || known == nullptr || node == nullptr ||
+      !node->domain().empty() || depth == 0) {
     return std::nullopt;
   }
   const std::vector<SymInt> dims = *known;
@@ -41,7 +86,7 @@ std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
   if (op == "Greater") return Difference(a, b, 1, dims, facts);
   if (op == "LessOrEqual") return Difference(b, a, 0, dims, facts);
   if (op == "Less") return Difference(b, a, 1, dims, facts);
-  if (!IsViewNode(*node)) return std::nullopt;
+  if (!IsViewNode(*node)) return OnTriangle(condition, *node, facts);
   const auto inner = MarginTo(a, facts, depth - 1);
   return inner.has_value() ? ApplyViewNode(*node, *condition, *inner, facts) : std::nullopt;
 }
@@ -64,11 +109,7 @@ std::optional<bool> KnownMargin(Value* condition, Facts& facts) {
   const auto margin = MarginOf(condition, facts);
   if (!margin.has_value()) return std::nullopt;
   if (AllAtLeastZero(*margin)) return true;
-  // All at most -1.
-  const std::vector<SymInt> dims = margin->Dims();
-  const std::vector<SymInt> steps(dims.size(), 0);
-  const auto below = View::Sum(margin->Scaled(-1), View::Counting(-1, dims, steps));
-  if (below.has_value() && AllAtLeastZero(*below)) return false;
+  if (AllAtLeastZero(Negated(*margin))) return false;
   return std::nullopt;
 }
 

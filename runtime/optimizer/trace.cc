@@ -149,13 +149,13 @@ class Step {
   }
 
   std::optional<View> Tile(const View& view) const {
-    const auto repeats = KnownInts(node_.input(1), facts_);
+    const auto& repeats = facts_.Of(node_.input(1)).contents;
     if (!repeats.has_value() || static_cast<int>(repeats->size()) != view.rank()) {
       return std::nullopt;
     }
     View result = view;
     for (int i = 0; i < view.rank(); ++i) {
-      if ((*repeats)[i] != 1) result = result.Tiled(i, (*repeats)[i]);
+      if (!(*repeats)[i].is_constant(1)) result = result.Tiled(i, (*repeats)[i]);
     }
     return result;
   }

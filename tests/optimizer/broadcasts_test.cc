@@ -28,6 +28,17 @@ TEST(BroadcastsTest, LeadingAxesOfOne) {
   test.ExpectSameResults(kTolerance);
 }
 
+TEST(BroadcastsTest, OneNumberEverywhereIsThatNumber) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    Tensor three = *Tensor::Of<float>({1}, {3});
+    Value* threes = b.Op("ConstantOfShape", {b.Op("Shape", {x})}, {{"value", three}});
+    b.Output(b.Op("Min", {x, threes}));
+  });
+  EXPECT_EQ(test.Ops(), "Min");
+  test.ExpectSameResults(0);
+}
+
 TEST(BroadcastsTest, NotWhereTheResultWouldBeSmaller) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1});

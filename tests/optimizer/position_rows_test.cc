@@ -36,6 +36,11 @@ TEST(PositionRowsTest, CountsAreSlices) {
       [](GraphBuilder& b, Value* x) { return Range(b, x, 0); },
       [](GraphBuilder& b, Value* x) { return b.Op("Unsqueeze", {Range(b, x, 0), Ints(b, 0)}); },
       [](GraphBuilder& b, Value* x) {
+        Value* batch = b.Op("Shape", {x}, {{"end", int64_t{1}}});
+        Value* repeats = b.Op("Concat", {batch, Ints(b, 1)}, {{"axis", int64_t{0}}});
+        return b.Op("Tile", {b.Op("Unsqueeze", {Range(b, x, 0), Ints(b, 0)}), repeats});
+      },
+      [](GraphBuilder& b, Value* x) {
         Value* ids = b.Constant<int64_t>("ids", {1, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
         return b.Op("Slice", {ids, Ints(b, 0), Extent(b, x), Ints(b, 1)});
       }};

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/algorithm/container.h"
+#include "core/elements.h"
 #include "core/status.h"
 #include "optimizer/broadcasting.h"
 #include "optimizer/patch.h"
@@ -11,9 +12,10 @@ namespace attnrun {
 namespace {
 
 bool Broadcasts(const Node& node) {
-  static constexpr std::array<absl::string_view, 14> kOps = {
+  static constexpr std::array<absl::string_view, 16> kOps = {
       "Add", "Sub", "Mul",   "Div",     "Pow",  "And",         "Or",
-      "Xor", "Mod", "Equal", "Greater", "Less", "LessOrEqual", "GreaterOrEqual"};
+      "Xor", "Mod", "Equal", "Greater", "Less", "LessOrEqual", "GreaterOrEqual",
+      "Min", "Max"};
   return node.domain().empty() && (absl::c_linear_search(kOps, node.op_type()) ||
                                    (node.op_type() == "Where" && node.inputs().size() == 3));
 }
@@ -28,19 +30,32 @@ std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs,
   return result;
 }
 
+// A tensor of one number as that number, if the result has the same extents; else null.
+Value* AsNumber(Patch& patch, Facts& facts, const std::vector<Value*>& inputs, size_t i,
+                const std::vector<SymInt>& dims) {
+  const Value* input = inputs[i];
+  const auto number = UniformOf(input);
+  const DataType type = facts.TypeOf(input);
+  if (!number.has_value() || input->is_constant() || type == DataType::kBool) return nullptr;
+  if (ResultWith(inputs, i, {}, facts) != dims) return nullptr;
+  return patch.Constant(input->name(), FromDoubles(type, {}, {*number}));
+}
+
 absl::StatusOr<int> DropAt(PassContext& context, Node* node) {
   if (!Broadcasts(*node)) return 0;
   const std::vector<SymInt>* known = context.facts.DimsOf(node->output(0));
   if (known == nullptr) return 0;
   const std::vector<SymInt> dims = *known;
   std::vector<Value*> inputs = node->inputs();
+  Patch patch(context);
   for (size_t i = 0; i < inputs.size(); ++i) {
     inputs[i] = BroadcastSource(inputs[i], context.facts, [&](const std::vector<SymInt>& from) {
       return ResultWith(inputs, i, from, context.facts) == dims;
     });
+    Value* number = AsNumber(patch, context.facts, inputs, i, dims);
+    if (number != nullptr) inputs[i] = number;
   }
   if (inputs == node->inputs()) return 0;
-  Patch patch(context);
   patch.Supersede({node});
   patch.Replace(node->output(0),
                 patch.Op(node->op_type(), inputs, node->attributes(), node->name()));

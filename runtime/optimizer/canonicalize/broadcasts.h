@@ -8,7 +8,8 @@ namespace attnrun {
 // Operators that broadcast read their operands as they are before an Expand, or before leading axes
 // of extent 1 were added, where the result has the same extents:
 //
-//   Div(x, Expand(y, Shape(x)))  ->  Div(x, y)
+//   Div(x, Expand(y, Shape(x)))             ->  Div(x, y)
+//   Min(x, ConstantOfShape(Shape(x)) {3})   ->  Min(x, 3)
 absl::StatusOr<int> DropBroadcasts(PassContext& context);
 
 }  // namespace attnrun

@@ -95,12 +95,14 @@ class InputExtents {
     }
     return node->op_type() == "Shape" && IsSource(*node);
   }
-  // Whether a Shape reads one axis of the input that all read its extent off, or several axes.
+  // Whether a Shape reads one axis of the input that all read its extent off, or several axes, as
+  // ReadInput writes it: to the bit, so that equal ones are merged.
   bool IsSource(const Node& shape) const {
     const int64_t start = AttributeOr<int64_t>(shape, "start", -1);
     const int64_t end = AttributeOr<int64_t>(shape, "end", -1);
     Value* input = shape.input(0);
     if (!input->is_input() || start < 0 || end <= start) return false;
+    if (shape.opset() != kPatchOpset) return end > start + 1;
     const std::pair<Value*, int64_t> axis = {input, start};
     return end > start + 1 ||
            std::any_of(sources_.begin(), sources_.end(),
@@ -141,6 +143,9 @@ absl::StatusOr<int> FoldReshape(PassContext& context, Node* node) {
   const std::vector<SymInt>* from = context.facts.DimsOf(node->input(0));
   const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
   if (from == nullptr || to == nullptr) return 0;
+  // A slice may be shorter than was asked for: the Reshape then has to refuse it.
+  const bool sliced = IsOp(node->input(0)->producer(), "Slice");
+  if (sliced && Product(*from) != Product(*to)) return 0;
   const auto target = ReshapeTarget(*from, *to);
   if (!target.has_value()) return 0;
   Patch patch(context);

@@ -23,6 +23,68 @@ std::optional<std::vector<int64_t>> AsPermutation(const View& base, const View& 
   return permutation;
 }
 
+// The axis of the base that the view has only the first elements of, having all of the others in
+// the same order; axes of extent 1 do not count.
+std::optional<int> CutAxis(const View& base, const View& view) {
+  if (!(view.offset() == base.offset())) return std::nullopt;
+  std::optional<int> cut;
+  int at = 0;
+  for (const ViewAxis& axis : view.axes()) {
+    if (axis.empty()) continue;
+    while (at < base.rank() && base.axes()[at].empty()) ++at;
+    if (at == base.rank()) return std::nullopt;
+    const ViewAxis& whole = base.axes()[at];
+    if (axis != whole) {
+      if (cut.has_value() || axis.size() != 1 || axis[0].stride != whole[0].stride) {
+        return std::nullopt;
+      }
+      cut = at;
+    }
+    ++at;
+  }
+  while (at < base.rank() && base.axes()[at].empty()) ++at;
+  return at == base.rank() ? cut : std::nullopt;
+}
+
+// What gathers the first elements of one axis, as Slice and Reshape; null if it does not.
+Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Node& gather) {
+  // Of tables rows are gathered.
+  if (traced.base->is_constant()) return nullptr;
+  const std::vector<SymInt> dims = *facts.DimsOf(traced.base);
+  const auto axis = CutAxis(View::Dense(dims), traced.view);
+  if (!axis.has_value()) return nullptr;
+  SymInt count;
+  for (const ViewAxis& steps : traced.view.axes()) {
+    const View base = View::Dense(dims);
+    if (steps.size() == 1 && steps[0].stride == base.axes()[*axis][0].stride) count = steps[0].size;
+  }
+  const std::vector<Value*> like = {gather.input(1), gather.input(0)};
+  Value* end = ShapeOperand(patch, facts, {count}, like);
+  // Told in full, so that fewer elements than were asked for are still refused.
+  Value* shape = ShapeOperand(patch, facts, traced.view.Dims(), like);
+  if (end == nullptr || shape == nullptr) return nullptr;
+  Value* slice = patch.Op("Slice", {traced.base, patch.Ints({0}), end, patch.Ints({*axis})});
+  return patch.Op("Reshape", {slice, shape});
+}
+
+// The new axes of extent 1 that make `to` of `from`, if they are all that makes it.
+std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
+                                              absl::Span<const SymInt> to) {
+  std::vector<int64_t> added;
+  size_t kept = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (kept < from.size() && from[kept] == to[i]) {
+      ++kept;
+    } else if (to[i].is_constant(1)) {
+      added.push_back(static_cast<int64_t>(i));
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (kept < from.size()) return std::nullopt;
+  return added;
+}
+
 // The value as `traced` has it, by at most one node; null if it takes more.
 Value* Simplest(Patch& patch, Facts& facts, const Traced& traced) {
   const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
@@ -33,6 +95,9 @@ Value* Simplest(Patch& patch, Facts& facts, const Traced& traced) {
   }
   const std::vector<SymInt> to = traced.view.Dims();
   if (base.Reshaped(to) == traced.view) {
+    if (const auto axes = AddedAxes(dims, to)) {
+      return patch.Op("Unsqueeze", {traced.base, patch.Ints(*axes)});
+    }
     if (const auto target = ReshapeTarget(dims, to)) {
       return patch.Op("Reshape", {traced.base, patch.Ints(*target)});
     }
@@ -52,9 +117,12 @@ absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
   const std::vector<Traced> chain = Trace(value, context.facts);
   for (size_t i = chain.size(); i-- > 1;) {
     Patch patch(context);
-    Value* simplest = Simplest(patch, context.facts, chain[i]);
-    if (simplest == nullptr) continue;
     const Node& node = *value->producer();
+    Value* simplest = Simplest(patch, context.facts, chain[i]);
+    if (simplest == nullptr && ReadsIndices(node)) {
+      simplest = FirstElements(patch, context.facts, chain[i], node);
+    }
+    if (simplest == nullptr) continue;
     if (simplest != chain[i].base && chain[i].base == node.input(0) && !ReadsIndices(node)) {
       continue;
     }

@@ -13,23 +13,38 @@ namespace {
 std::optional<int64_t> FirstOfCount(const View& positions) {
   if (positions.rank() == 0) return std::nullopt;
   for (int i = 0; i + 1 < positions.rank(); ++i) {
-    if (!positions.axes()[i].empty()) return std::nullopt;
+    const ViewAxis& axis = positions.axes()[i];
+    if (axis.size() > 1 || (axis.size() == 1 && !axis[0].stride.is_constant(0))) {
+      return std::nullopt;
+    }
   }
   const ViewAxis& last = positions.axes().back();
   if (last.size() != 1 || !last[0].stride.is_constant(1)) return std::nullopt;
   return positions.offset().constant();
 }
 
+// What a Gather along axis 0, or a GatherND along it alone, gathers.
+std::optional<View> PositionsOfGather(const Node* gather, Facts& facts) {
+  if (IsOp(gather, "Gather") && AttributeOr<int64_t>(*gather, "axis", 0) == 0) {
+    return PositionsOf(gather->input(1), facts);
+  }
+  if (!IsOp(gather, "GatherND") || AttributeOr<int64_t>(*gather, "batch_dims", 0) != 0) {
+    return std::nullopt;
+  }
+  const auto tuple = TuplePositionsOf(gather->input(1), facts);
+  return tuple.has_value() && tuple->size() == 1 ? std::optional<View>((*tuple)[0]) : std::nullopt;
+}
+
 // A Gather of rows of a constant matrix by positions from `first` on.
 const Node* PositionGather(const Value* value, Facts& facts, int64_t& first) {
   constexpr int64_t kLeastRows = 2;
   const Node* gather = value->producer();
-  if (!IsOp(gather, "Gather") || AttributeOr<int64_t>(*gather, "axis", 0) != 0) return nullptr;
+  const auto positions = PositionsOfGather(gather, facts);
+  if (!positions.has_value()) return nullptr;
   const Value* table = gather->input(0);
   if (!table->is_constant() || table->constant()->rank() != 2) return nullptr;
   if (!table->constant()->is_dense()) return nullptr;
-  const auto positions = PositionsOf(gather->input(1), facts);
-  const auto start = positions.has_value() ? FirstOfCount(*positions) : std::nullopt;
+  const auto start = FirstOfCount(*positions);
   if (!start.has_value() || *start < 0) return nullptr;
   // Fewer rows than positions must never be a single one, which would broadcast.
   if (table->constant()->shape()[0] - *start < kLeastRows) return nullptr;

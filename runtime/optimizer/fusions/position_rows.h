@@ -7,7 +7,7 @@ namespace attnrun {
 
 // Rows of a constant table, one for each position:
 //
-//   Range(0, S) or Slice([[0, 1, 2, ...]], S)
+//   Range(0, S), perhaps tiled, or Slice([[0, 1, 2, ...]], S)
 //        |
 //   Gather(table [P, D]) [1, S, D]                     Slice(table, 0, S) [S, D]
 //              \______                          -->          |

@@ -137,8 +137,32 @@ Value* WithoutHeads(Patch& patch, Facts& facts, Value* table, int heads_axis, in
   return patch.Op("Unsqueeze", {table, left == 2 ? patch.Ints({0}) : patch.Ints({0, 1})});
 }
 
-Value* OnePerPair(Patch& patch, Value* table, int64_t width, PairLayout layout) {
+// The first half of a table that a function of each element makes of angles written out twice: the
+// function of the angles once. Null if the table was made otherwise.
+Value* HalfByAngles(Patch& patch, Facts& facts, Value* table, int steps) {
+  const Node* node = table->producer();
+  if (node == nullptr || steps == 0) return nullptr;
+  if (IsOneOf(*node, {"Concat"})) {
+    const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
+    const bool last = axis == -1 || axis == facts.RankOf(table) - 1;
+    const bool twice = node->inputs().size() == 2 && node->input(0) == node->input(1);
+    return last && twice ? node->input(0) : nullptr;
+  }
+  double factor = 1;
+  Value* scaled = ScaledOperand(*node, factor);
+  if (scaled == nullptr && !IsOneOf(*node, {"Cos", "Sin", "Cast"})) return nullptr;
+  if (scaled != nullptr && facts.RankOf(scaled) != facts.RankOf(table)) return nullptr;
+  Value* half = HalfByAngles(patch, facts, scaled != nullptr ? scaled : node->input(0), steps - 1);
+  if (half == nullptr) return nullptr;
+  std::vector<Value*> inputs = node->inputs();
+  inputs[inputs[0] == scaled || scaled == nullptr ? 0 : 1] = half;
+  return patch.Op(node->op_type(), inputs, node->attributes());
+}
+
+Value* OnePerPair(Patch& patch, Facts& facts, Value* table, int64_t width, PairLayout layout) {
   const bool halves = layout == PairLayout::kHalves;
+  Value* half = halves ? HalfByAngles(patch, facts, table, kMaxSteps) : nullptr;
+  if (half != nullptr) return half;
   return patch.Op("Slice", {table, patch.Ints({0}), patch.Ints({halves ? width / 2 : width}),
                             patch.Ints({2}), patch.Ints({halves ? 1 : 2})});
 }
@@ -170,7 +194,7 @@ Value* EmitRotaryEmbedding(Patch& patch, Facts& facts, const Rotation& rotation,
   for (Value* table : {rotation.cos, rotation.sin}) {
     inputs.push_back(WithoutHeads(patch, facts, table, heads_axis, rank));
     if (rotation.one_per_pair) continue;
-    inputs.back() = OnePerPair(patch, inputs.back(), width, rotation.layout);
+    inputs.back() = OnePerPair(patch, facts, inputs.back(), width, rotation.layout);
   }
   AttributeMap attributes;
   attributes["interleaved"] = int64_t{rotation.layout == PairLayout::kNeighbors};

@@ -1,10 +1,12 @@
 #include "optimizer/fusions/attention/mask.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/attention/fused_attention.h"
@@ -12,6 +14,7 @@
 #include "optimizer/broadcasting.h"
 #include "optimizer/fusions/attention/open_keys.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/trace.h"
 
 namespace attnrun {
 namespace {
@@ -31,21 +34,43 @@ std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
   return outputs[1].dims;
 }
 
-// A bias of two numbers: `open` where the condition holds, `closed` elsewhere.
+// A bias that is `open` where the condition holds and the number `closed` elsewhere.
 struct ChosenBias {
   Condition condition;
-  double open = 0;
+  Value* open = nullptr;
   double closed = 0;
+
+  bool IsZero() const { return UniformOf(open) == 0.0; }
 };
 
 std::optional<ChosenBias> AsChosen(const Value* bias) {
   const Node* where = bias->producer();
   if (!IsOp(where, "Where")) return std::nullopt;
-  const auto a = UniformOf(where->input(1));
-  const auto b = UniformOf(where->input(2));
-  if (!a.has_value() || !b.has_value()) return std::nullopt;
-  if (*b == 0 && *a != 0) return ChosenBias{{where->input(0), true}, *b, *a};
-  return ChosenBias{{where->input(0), false}, *a, *b};
+  std::optional<ChosenBias> chosen;
+  // Of two numbers the lower one closes.
+  for (const int side : {1, 2}) {
+    const auto number = UniformOf(where->input(side));
+    if (!number.has_value() || (chosen.has_value() && chosen->closed <= *number)) continue;
+    chosen = ChosenBias{{where->input(0), side == 1}, where->input(3 - side), *number};
+  }
+  return chosen;
+}
+
+// Whether all elements are numbers from a constant that are small next to those that close.
+bool IsOrdinary(const Value* value) {
+  constexpr int kMaxSteps = 8;
+  constexpr int64_t kMaxElements = 1 << 20;
+  constexpr double kLarge = 1e20;
+  if (UniformOf(value) == 0.0) return true;
+  for (int step = 0; step < kMaxSteps && !value->is_constant(); ++step) {
+    const Node* node = value->producer();
+    if (node == nullptr || !(IsViewNode(*node) || IsOp(node, "Gather"))) return false;
+    value = node->input(0);
+  }
+  if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
+  const auto elements = ToDoubles(*value->constant());
+  return elements.ok() &&
+         absl::c_all_of(*elements, [](double element) { return std::abs(element) < kLarge; });
 }
 
 class MaskSimplification {
@@ -63,12 +88,14 @@ class MaskSimplification {
   absl::StatusOr<int> Run() {
     Value*& bias = inputs_[FusedAttention::kBias];
     if (bias != nullptr) {
-      bias = BroadcastSource(bias, facts_, [&](const std::vector<SymInt>& dims) {
-        return BroadcastsTo(dims, scores_);
-      });
+      bias = Source(bias);
+      SplitSum(bias);
       ReadBias(bias);
+      if (bias != nullptr && UniformOf(bias) == 0.0) bias = nullptr;
     }
     ReadMasks();
+    const bool masks = inputs_[FusedAttention::kMask] != nullptr || by_position_ || HasPositions();
+    if (!masks) attributes_.erase("mask_value");
     while (inputs_.back() == nullptr) inputs_.pop_back();
     if (inputs_ == node_->inputs() && attributes_.size() == node_->attributes().size()) return 0;
     return Rewrite();
@@ -85,7 +112,7 @@ class MaskSimplification {
   // as putting it in their place.
   bool ClosesAsMasksDo(const ChosenBias& bias) const {
     constexpr double kSwallows = -1e30;
-    if (bias.open != 0 || !(bias.closed <= kSwallows)) return false;
+    if (!(bias.closed <= kSwallows)) return false;
     const auto value = static_cast<float>(bias.closed);
     if (static_cast<double>(value) != bias.closed) return false;
     const bool masks = inputs_[FusedAttention::kMask] != nullptr || HasPositions();
@@ -93,23 +120,48 @@ class MaskSimplification {
     return !masks || AttributeOr(*node_, "mask_value", kMinusInfinity) == value;
   }
 
+  Value* Source(Value* value) {
+    return BroadcastSource(value, facts_, [&](const std::vector<SymInt>& dims) {
+      return BroadcastsTo(dims, scores_);
+    });
+  }
+
+  void CloseAs(const ChosenBias& chosen) {
+    attributes_["mask_value"] = static_cast<float>(chosen.closed);
+    masks_.push_back(chosen.condition);
+  }
+
+  // Numbers from a table, to which what closes is added.
+  void SplitSum(Value*& bias) {
+    const Node* add = bias->producer();
+    if (!IsOp(add, "Add")) return;
+    for (const int side : {0, 1}) {
+      const auto chosen = AsChosen(Source(add->input(side)));
+      if (!chosen.has_value() || !chosen->IsZero() || !ClosesAsMasksDo(*chosen)) continue;
+      if (!IsOrdinary(add->input(1 - side))) continue;
+      CloseAs(*chosen);
+      bias = Source(add->input(1 - side));
+      return;
+    }
+  }
+
   void ReadBias(Value*& bias) {
     const auto chosen = AsChosen(bias);
     if (!chosen.has_value()) return;
-    if (ClosesAsMasksDo(*chosen)) {
-      attributes_["mask_value"] = static_cast<float>(chosen->closed);
-      masks_.push_back(chosen->condition);
-      bias = nullptr;
+    if (masks_.empty() && ClosesAsMasksDo(*chosen)) {
+      CloseAs(*chosen);
+      bias = chosen->IsZero() ? nullptr : Source(chosen->open);
       return;
     }
+    if (!UniformOf(chosen->open).has_value()) return;
     const OpenKeys keys = ReadMask({chosen->condition}, scores_, false, facts_);
     if (!keys.simpler) return;
     Value* condition = AllOf(patch_, keys.rest);
-    Value* open = Number(*bias, chosen->open);
+    Value* open = Number(*bias, *UniformOf(chosen->open));
     bias = condition == nullptr
                ? open
                : patch_.Op("Where", {condition, open, Number(*bias, chosen->closed)});
-    if (condition == nullptr && chosen->open == 0) bias = nullptr;
+    if (condition == nullptr && chosen->IsZero()) bias = nullptr;
   }
 
   Value* Number(const Value& like, double number) {
@@ -121,6 +173,7 @@ class MaskSimplification {
     if (mask != nullptr) masks_.insert(masks_.begin(), Condition{mask});
     if (masks_.empty()) return;
     const OpenKeys keys = ReadMask(masks_, scores_, !HasPositions(), facts_);
+    by_position_ = keys.causal != 0 || keys.left_window >= 0 || keys.right_window >= 0;
     if (keys.causal != 0) attributes_["causal"] = keys.causal;
     if (keys.left_window >= 0) attributes_["left_window"] = keys.left_window;
     if (keys.right_window >= 0) attributes_["right_window"] = keys.right_window;
@@ -150,6 +203,7 @@ class MaskSimplification {
   std::vector<Value*> inputs_;
   AttributeMap attributes_;
   std::vector<Condition> masks_;
+  bool by_position_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "optimizer/broadcasting.h"
 #include "optimizer/conditions.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/positions.h"
 
 namespace attnrun {
 namespace {
@@ -66,18 +67,20 @@ class MaskReader {
 
   std::optional<Bound> AsBound(const Condition& condition) {
     auto margin = MarginOf(condition.value, facts_);
-    if (!margin.has_value() || margin->rank() < 2) return std::nullopt;
-    SymInt offset = margin->offset();
-    if (condition.negated) {
-      margin = margin->Scaled(-1);
-      offset = SymInt(-1) - offset;
-    }
-    const int rank = margin->rank();
+    if (!margin.has_value()) return std::nullopt;
+    if (!condition.negated) return AsBound(*margin, margin->offset());
+    return AsBound(margin->Scaled(-1), SymInt(-1) - margin->offset());
+  }
+
+  // That the places of `margin`, counted from `offset` on, are at least 0.
+  std::optional<Bound> AsBound(const View& margin, const SymInt& offset) {
+    const int rank = margin.rank();
+    if (rank < 2) return std::nullopt;
     for (int i = 0; i < rank - 2; ++i) {
-      if (StepAlong(*margin, i, margin->Extent(i)) != 0) return std::nullopt;
+      if (StepAlong(margin, i, margin.Extent(i)) != 0) return std::nullopt;
     }
-    const auto along_keys = StepAlong(*margin, rank - 1, keys_);
-    auto along_queries = StepAlong(*margin, rank - 2, queries_);
+    const auto along_keys = StepAlong(margin, rank - 1, keys_);
+    auto along_queries = StepAlong(margin, rank - 2, queries_);
     if (!along_keys.has_value() || (*along_keys != 1 && *along_keys != -1)) return std::nullopt;
     // The one query there is stands at 0.
     if (queries_.is_constant(1)) along_queries = -*along_keys;
@@ -94,16 +97,50 @@ class MaskReader {
     return steps[0].size == extent ? steps[0].stride.constant() : std::nullopt;
   }
 
+  // The window of |t - s| <= window.
+  std::optional<int64_t> AsBand(const Condition& condition) {
+    const Node* node = condition.value->producer();
+    if (condition.negated || node == nullptr || !node->domain().empty()) return std::nullopt;
+    const std::string& op = node->op_type();
+    const bool less = op == "Less" || op == "LessOrEqual";
+    if (!less && op != "Greater" && op != "GreaterOrEqual") return std::nullopt;
+    const Node* abs = node->input(less ? 0 : 1)->producer();
+    const auto limit = KnownInts(node->input(less ? 1 : 0), facts_);
+    if (!IsOp(abs, "Abs") || !limit.has_value() || limit->size() != 1) return std::nullopt;
+    const auto distance = PositionsOf(abs->input(0), facts_);
+    if (!distance.has_value()) return std::nullopt;
+    const auto bound = AsBound(*distance, distance->offset());
+    if (!bound.has_value() || !bound->distance.is_constant(0)) return std::nullopt;
+    const int64_t window = (*limit)[0] - (op == "Less" || op == "Greater" ? 1 : 0);
+    return window >= 0 ? std::optional<int64_t>(window) : std::nullopt;
+  }
+
+  // Around the query, where nothing else moves it.
+  bool TakeBand(const Condition& condition, OpenKeys& keys) {
+    const auto window = AsBand(condition);
+    if (!window.has_value() || keys.right_window >= 0 || keys.left_window >= 0) return false;
+    if (keys.causal == 2) return false;
+    keys.left_window = *window;
+    keys.right_window = *window;
+    return true;
+  }
+
   void TakePositions(OpenKeys& keys) {
     // Where the query stands among the keys depends on the upper bound.
-    Take([&](const Bound& bound) { return bound.upper && TakeUpper(bound.distance, keys); });
+    Take([&](const Condition& condition) {
+      const auto bound = AsBound(condition);
+      return bound.has_value() && bound->upper && TakeUpper(bound->distance, keys);
+    });
     const SymInt position = keys.causal == 2 ? keys_ - queries_ : SymInt(0);
-    Take([&](const Bound& bound) {
-      const auto window = (bound.distance + position).constant();
-      if (bound.upper || keys.left_window >= 0 || window.value_or(-1) < 0) return false;
+    Take([&](const Condition& condition) {
+      const auto bound = AsBound(condition);
+      if (!bound.has_value() || bound->upper || keys.left_window >= 0) return false;
+      const auto window = (bound->distance + position).constant();
+      if (window.value_or(-1) < 0) return false;
       keys.left_window = *window;
       return true;
     });
+    Take([&](const Condition& condition) { return TakeBand(condition, keys); });
   }
 
   bool TakeUpper(const SymInt& distance, OpenKeys& keys) const {
@@ -123,8 +160,7 @@ class MaskReader {
   template <typename Function>
   void Take(Function take) {
     std::erase_if(conditions_, [&](const Condition& condition) {
-      const auto bound = AsBound(condition);
-      const bool taken = bound.has_value() && take(*bound);
+      const bool taken = take(condition);
       simpler_ = simpler_ || taken;
       return taken;
     });
