@@ -15,6 +15,8 @@ namespace {
 bool IsCutTo(const SymInt& value, const SymInt& limit) {
   const std::string text = value.ToString();
   absl::string_view rest = text;
+  // So it is written if `limit` might be negative for all that is known.
+  absl::ConsumePrefix(&rest, "?");
   if (!absl::ConsumePrefix(&rest, "min(") ||
       !absl::ConsumeSuffix(&rest, absl::StrCat(",", limit.ToString(), ")"))) {
     return false;

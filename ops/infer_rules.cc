@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
-
-#include "absl/strings/numbers.h"
 
 namespace attnrun {
 
@@ -50,13 +47,6 @@ Dims UnknownDims(size_t rank) {
 
 SymInt Same(const SymInt& a, const SymInt& b) { return b.constant().has_value() ? b : a; }
 
-int64_t ConstantTerm(const SymInt& value) {
-  // Sums begin with their number.
-  const std::string text = value.ToString();
-  int64_t number = 0;
-  return absl::SimpleAtoi(text.substr(0, text.find('+')), &number) ? number : 0;
-}
-
 SymInt Quotient(const SymInt& a, const SymInt& b) {
   const std::optional<int64_t> x = a.constant();
   const std::optional<int64_t> y = b.constant();
@@ -64,13 +54,6 @@ SymInt Quotient(const SymInt& a, const SymInt& b) {
   if (x.has_value() && y.has_value()) return *x / *y;
   const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
   return exact.has_value() ? *exact : SymInt::Opaque("div", a, b);
-}
-
-// Symbols stand for extents, but for those of SymInt::Unknown, which are written with a '?'. What
-// operators compute of numbers that are not negative (SymInt::Opaque) is not negative either. So
-// without a minus sign there is nothing that could make the value negative.
-bool IsNeverNegative(const SymInt& value) {
-  return value.ToString().find_first_of("-?") == std::string::npos;
 }
 
 ValueFacts VectorOf(DataType type, std::vector<SymInt> contents) {

@@ -36,12 +36,6 @@ SymInt Same(const SymInt& a, const SymInt& b);
 // a / b, truncated.
 SymInt Quotient(const SymInt& a, const SymInt& b);
 
-// The number in a sum of numbers and symbols; 0 if there is none.
-int64_t ConstantTerm(const SymInt& value);
-
-// Whether the value is at least 0 in every run. False where that is not plain to see.
-bool IsNeverNegative(const SymInt& value);
-
 // A vector of these elements.
 ValueFacts VectorOf(DataType type, std::vector<SymInt> contents);
 

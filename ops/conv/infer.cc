@@ -35,7 +35,7 @@ SymInt CountWindows(const SymInt& input, int64_t before, int64_t after, const Sy
   if (!ceil_mode) {
     // The room is not negative in a run that succeeds, so whole strides may be taken out, which is
     // how exporters write such extents.
-    const int64_t whole = ConstantTerm(room) % stride == 0 ? ConstantTerm(room) / stride : 0;
+    const int64_t whole = room.constant_term() % stride == 0 ? room.constant_term() / stride : 0;
     return Quotient(room - SymInt(whole * stride), stride) + SymInt(whole + 1);
   }
   if (!room.constant().has_value() || !input.constant().has_value()) return SymInt::Unknown();

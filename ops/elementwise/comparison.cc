@@ -8,8 +8,8 @@ namespace {
 
 // Whether a < b in every run, or in none.
 std::optional<bool> IsLess(const SymInt& a, const SymInt& b) {
-  if (IsNeverNegative(b - a - 1)) return true;
-  if (IsNeverNegative(a - b)) return false;
+  if ((b - a - 1).IsNeverNegative()) return true;
+  if ((a - b).IsNeverNegative()) return false;
   return std::nullopt;
 }
 

@@ -21,7 +21,7 @@ void Unary::Infer(InferContext& context) const {
   InferBroadcast(context, type, [this](absl::Span<const SymInt> elements) {
     const SymInt& x = elements[0];
     if (function_ == UnaryFunction::kNeg) return 0 - x;
-    return function_ == UnaryFunction::kAbs && IsNeverNegative(x) ? x : SymInt::Unknown();
+    return function_ == UnaryFunction::kAbs && x.IsNeverNegative() ? x : SymInt::Unknown();
   });
 }
 

@@ -26,7 +26,7 @@ SymInt InferRangeLength(const SymInt& start, const SymInt& limit, const SymInt& 
     const absl::StatusOr<int64_t> length = RangeLength(*a, *b, *step);
     return length.ok() ? SymInt(*length) : SymInt::Unknown();
   }
-  if (step == 1 && IsNeverNegative(limit - start)) return limit - start;
+  if (step == 1 && (limit - start).IsNeverNegative()) return limit - start;
   return SymInt::Opaque("range", SymInt::Opaque("from", start, limit), delta);
 }
 

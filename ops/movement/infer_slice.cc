@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
-bool IsAtMost(const SymInt& a, const SymInt& b) { return IsNeverNegative(b - a); }
+bool IsAtMost(const SymInt& a, const SymInt& b) { return (b - a).IsNeverNegative(); }
 
 // A start or end counted from the front and clamped to the axis; nullopt where its side of 0 or of
 // the extent is not plain to see.
@@ -21,7 +21,7 @@ std::optional<SymInt> Clamped(const SymInt& bound, const SymInt& extent) {
   if (const std::optional<int64_t> number = bound.constant(); number.has_value() && *number < 0) {
     from_front = extent + bound;
   }
-  if (IsNeverNegative(from_front) && IsAtMost(from_front, extent)) return from_front;
+  if (from_front.IsNeverNegative() && IsAtMost(from_front, extent)) return from_front;
   return std::nullopt;
 }
 
@@ -47,7 +47,7 @@ SymInt SlicedExtent(const SymInt& extent, const SymInt& start, const SymInt& end
   }
   // A table cut to a length, or short of its end: BroadcastDims knows what these mean beside a
   // tensor of that length.
-  if (step.is_constant(1) && start.is_constant(0) && IsNeverNegative(end)) {
+  if (step.is_constant(1) && start.is_constant(0) && end.IsNeverNegative()) {
     return SymInt::Opaque("min", extent, end);
   }
   if (step.is_constant(1) && start.is_constant(0) && end.constant().value_or(0) < 0) {

@@ -17,9 +17,9 @@ SymInt Reduced(Reduction reduction, const std::vector<SymInt>& elements) {
     } else if (reduction == Reduction::kProd) {
       result = result * next;
     } else if (i == 0 ||
-               IsNeverNegative(reduction == Reduction::kMax ? next - result : result - next)) {
+               (reduction == Reduction::kMax ? next - result : result - next).IsNeverNegative()) {
       result = next;
-    } else if (!IsNeverNegative(reduction == Reduction::kMax ? result - next : next - result)) {
+    } else if (!(reduction == Reduction::kMax ? result - next : next - result).IsNeverNegative()) {
       result = SymInt::Opaque(reduction == Reduction::kMax ? "max" : "min", result, next);
     }
   }

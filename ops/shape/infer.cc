@@ -46,7 +46,7 @@ std::optional<Dims> InferReshaped(const std::optional<Dims>& data, const Dims& w
       dims.push_back(data.has_value() ? (*data)[i] : SymInt::Unknown());
       if (data.has_value()) available[i] = 1;
     } else if (wanted[i].is_constant(-1) ||
-               (!IsNeverNegative(wanted[i]) && inferred == wanted.end())) {
+               (!wanted[i].IsNeverNegative() && inferred == wanted.end())) {
       dims.push_back(SymInt::Unknown());
     } else {
       // Beside a -1 that is known no other entry is negative.

@@ -3,31 +3,71 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace attnrun {
+namespace {
+
+constexpr absl::string_view kMaybeNegative = "?";
+
+bool IsIdentifier(absl::string_view name) {
+  return !name.empty() && !absl::ascii_isdigit(name[0]) && absl::c_all_of(name, [](char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '.';
+  });
+}
+
+}  // namespace
 
 SymInt::SymInt(int64_t value) {
   if (value != 0) terms_[{}] = value;
 }
 
-SymInt SymInt::Symbol(absl::string_view name) {
+SymInt SymInt::Named(std::string name) {
   SymInt result;
-  result.terms_[{std::string(name)}] = 1;
+  result.terms_[{std::move(name)}] = 1;
   return result;
+}
+
+SymInt SymInt::Symbol(absl::string_view name) {
+  if (IsIdentifier(name)) return Named(std::string(name));
+  return Named(absl::StrCat("'", absl::CEscape(name), "'"));
 }
 
 SymInt SymInt::Unknown() {
   static std::atomic<int64_t> next{0};
-  return Symbol(absl::StrCat("?", next++));
+  return Named(absl::StrCat(kMaybeNegative, next++));
 }
 
 std::optional<int64_t> SymInt::constant() const {
   if (terms_.empty()) return 0;
   if (terms_.size() > 1 || !terms_.begin()->first.empty()) return std::nullopt;
   return terms_.begin()->second;
+}
+
+int64_t SymInt::constant_term() const {
+  const auto found = terms_.find(Monomial());
+  return found == terms_.end() ? 0 : found->second;
+}
+
+std::vector<SymInt> SymInt::Terms() const {
+  std::vector<SymInt> terms;
+  for (const auto& term : terms_) terms.emplace_back().terms_.insert(term);
+  return terms;
+}
+
+bool SymInt::IsNeverNegative() const {
+  return absl::c_all_of(terms_, [](const auto& term) {
+    return term.second > 0 && absl::c_none_of(term.first, [](const std::string& name) {
+             return absl::StartsWith(name, kMaybeNegative);
+           });
+  });
 }
 
 SymInt operator+(const SymInt& a, const SymInt& b) {
@@ -106,8 +146,10 @@ std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
 SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {
   // What is longer than any exporter's formula is not worth knowing; each step could double it.
   constexpr size_t kMaxLength = 400;
-  std::string text = absl::StrCat(name, "(", a.ToString(), ",", b.ToString(), ")");
-  return text.size() > kMaxLength ? Unknown() : Symbol(text);
+  const bool never_negative = a.IsNeverNegative() && b.IsNeverNegative();
+  std::string text = absl::StrCat(never_negative ? "" : kMaybeNegative, name, "(", a.ToString(),
+                                  ",", b.ToString(), ")");
+  return text.size() > kMaxLength ? Unknown() : Named(std::move(text));
 }
 
 std::string SymInt::ToString() const {

@@ -20,12 +20,20 @@ class SymInt {
   SymInt() = default;
   // Implicit, so that formulas read as usual.
   SymInt(int64_t value);  // NOLINT(google-explicit-constructor)
+  // An extent, so not negative. Files name their dimensions as they like, "past+1" or "7" included:
+  // what is not a plain identifier is quoted, so that it is mistaken for nothing else.
   static SymInt Symbol(absl::string_view name);
-  // A symbol that equals nothing else.
+  // A symbol that equals nothing else, and may be negative.
   static SymInt Unknown();
 
   std::optional<int64_t> constant() const;
   bool is_constant(int64_t value) const { return constant() == value; }
+  // What is left if every symbol is 0: 3 of batch+3.
+  int64_t constant_term() const;
+  // Its terms, each with its coefficient: 3, batch and 4*seq of 3+batch+4*seq. None of 0.
+  std::vector<SymInt> Terms() const;
+  // False also where that is not plain to see.
+  bool IsNeverNegative() const;
 
   friend SymInt operator+(const SymInt& a, const SymInt& b);
   friend SymInt operator-(const SymInt& a, const SymInt& b);
@@ -37,14 +45,19 @@ class SymInt {
   // b zero); nullopt where that is not plain to see.
   static std::optional<SymInt> DivideExactly(const SymInt& a, const SymInt& b);
 
-  // The result of `name`(a, b) as a symbol of its own: equal operands give equal results.
+  // The result of `name`(a, b) as a symbol of its own: equal operands give equal results. A
+  // function that is never negative for such operands.
   static SymInt Opaque(absl::string_view name, const SymInt& a, const SymInt& b);
 
   // "4*seq+past"; "0".
   std::string ToString() const;
 
  private:
-  // Sorted names, repeated for powers; empty for the constant term.
+  // The symbol itself, written as it is.
+  static SymInt Named(std::string name);
+
+  // Sorted names, repeated for powers; empty for the constant term. A name that begins with
+  // kMaybeNegative may be negative.
   using Monomial = std::vector<std::string>;
   // Without zero coefficients.
   absl::btree_map<Monomial, int64_t> terms_;

@@ -1,5 +1,6 @@
 #include "graph/symbolic.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -45,6 +46,31 @@ TEST(SymIntTest, WhatAFileMakesGrowWithoutBoundIsUnknown) {
   }
   EXPECT_LT(square.ToString().size(), 1000U);
   EXPECT_LT(opaque.ToString().size(), 1000U);
+}
+
+TEST(SymIntTest, NamesThatReadLikeFormulasAreNone) {
+  const SymInt past = SymInt::Symbol("past");
+  EXPECT_NE(SymInt::Symbol("past+1"), past + 1);
+  EXPECT_NE(SymInt::Symbol("past+1").ToString(), (past + 1).ToString());
+  EXPECT_NE(SymInt::Symbol("7").ToString(), "7");
+  EXPECT_EQ(SymInt::Symbol("7+past").constant_term(), 0);
+  EXPECT_TRUE(SymInt::Symbol("?past-1").IsNeverNegative());
+  EXPECT_NE(SymInt::Symbol("min(2,past)"), SymInt::Opaque("min", 2, past));
+}
+
+TEST(SymIntTest, TellsTermsAndSign) {
+  const SymInt batch = SymInt::Symbol("batch");
+  const SymInt seq = SymInt::Symbol("seq");
+  const SymInt sum = batch * seq * 4 + seq + 3;
+  EXPECT_EQ(sum.constant_term(), 3);
+  EXPECT_THAT(sum.Terms(), ::testing::UnorderedElementsAre(SymInt(3), batch * seq * 4, seq));
+  EXPECT_THAT(SymInt(0).Terms(), ::testing::IsEmpty());
+  EXPECT_TRUE(sum.IsNeverNegative());
+  EXPECT_FALSE((sum - 4).IsNeverNegative());
+  EXPECT_FALSE((batch - seq).IsNeverNegative());
+  EXPECT_TRUE(SymInt::Opaque("min", batch, seq).IsNeverNegative());
+  EXPECT_FALSE(SymInt::Opaque("min", batch, seq - 1).IsNeverNegative());
+  EXPECT_FALSE((batch + SymInt::Unknown()).IsNeverNegative());
 }
 
 TEST(SymIntTest, OverflowBecomesUnknown) {

@@ -69,6 +69,12 @@ bool AppendAttribute(std::string& key, const AttributeValue& value) {
     absl::StrAppend(&key, absl::string_view(reinterpret_cast<const char*>(number), sizeof(float)));
     return true;
   }
+  // Their text keeps six digits.
+  if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
+    absl::StrAppend(&key, KindName(value), numbers->size(), ":");
+    key.append(reinterpret_cast<const char*>(numbers->data()), numbers->size() * sizeof(float));
+    return true;
+  }
   absl::StrAppend(&key, KindName(value), ToString(value));
   return true;
 }

@@ -4,9 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "optimizer/node_queries.h"
@@ -50,10 +49,8 @@ class InputExtents {
   // Whether the extent is a number, or a sum of extents of inputs and of numbers.
   bool Has(const SymInt& extent) const {
     if (extent.constant().has_value()) return true;
-    const std::vector<std::string> terms = Terms(extent);
-    return std::all_of(terms.begin(), terms.end(), [&](const std::string& term) {
-      int64_t number = 0;
-      return sources_.contains(term) || absl::SimpleAtoi(term, &number);
+    return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
+      return term.constant().has_value() || sources_.contains(term.ToString());
     });
   }
 
@@ -69,20 +66,17 @@ class InputExtents {
   Value* Read(Patch& patch, const SymInt& extent) const {
     if (const auto number = extent.constant()) return patch.Ints({*number});
     Value* sum = nullptr;
-    for (const std::string& term : Terms(extent)) {
-      int64_t number = 0;
-      Value* part = absl::SimpleAtoi(term, &number) ? patch.Ints({number}) : ReadInput(patch, term);
+    for (const SymInt& term : extent.Terms()) {
+      const auto number = term.constant();
+      Value* part = number.has_value() ? patch.Ints({*number}) : ReadInput(patch, term);
       sum = sum == nullptr ? part : patch.Op("Add", {sum, part});
     }
     return sum;
   }
 
  private:
-  static std::vector<std::string> Terms(const SymInt& extent) {
-    return absl::StrSplit(extent.ToString(), '+');
-  }
-  Value* ReadInput(Patch& patch, const std::string& symbol) const {
-    const auto& [input, axis] = sources_.at(symbol);
+  Value* ReadInput(Patch& patch, const SymInt& symbol) const {
+    const auto& [input, axis] = sources_.at(symbol.ToString());
     return patch.Op("Shape", {input}, {{"start", axis}, {"end", axis + 1}});
   }
 
