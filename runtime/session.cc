@@ -24,17 +24,35 @@ class Turnstile {
  public:
   explicit Turnstile(int places) : semaphore_(places) {}
 
-  absl::Status Enter(absl::Time deadline) {
-    if (deadline == absl::InfiniteFuture()) {
-      semaphore_.acquire();
-    } else if (!semaphore_.try_acquire_until(absl::ToChronoTime(deadline))) {
-      return absl::DeadlineExceededError("the run passed its deadline while it waited for others");
+  absl::Status Enter(const RunOptions& options) {
+    while (!EnterUntil(WakeUp(options))) {
+      if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+        return absl::CancelledError("the run was cancelled while it waited for others");
+      }
+      if (absl::Now() >= options.deadline) {
+        return absl::DeadlineExceededError(
+            "the run passed its deadline while it waited for others");
+      }
     }
     return absl::OkStatus();
   }
   void Leave() { semaphore_.release(); }
 
  private:
+  // Nobody wakes a caller whose flag was set: it looks now and then.
+  static absl::Time WakeUp(const RunOptions& options) {
+    constexpr absl::Duration kPatience = absl::Milliseconds(5);
+    if (options.cancel == nullptr) return options.deadline;
+    return std::min(options.deadline, absl::Now() + kPatience);
+  }
+
+  bool EnterUntil(absl::Time time) {
+    if (time < absl::InfiniteFuture())
+      return semaphore_.try_acquire_until(absl::ToChronoTime(time));
+    semaphore_.acquire();
+    return true;
+  }
+
   std::counting_semaphore<> semaphore_;
 };
 
@@ -72,7 +90,7 @@ class Session::Impl {
 
   absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
-    ATTNRUN_RETURN_IF_ERROR(turnstile_.Enter(options.deadline));
+    ATTNRUN_RETURN_IF_ERROR(turnstile_.Enter(options));
     SetNumThreads(threads_);
     std::vector<Tensor> results;
     const absl::Status status = Execute(*plan_, ordered, options, allocator_, results);

@@ -27,13 +27,15 @@ struct ProfileEvent {
 };
 
 struct RunOptions {
-  // kDeadlineExceeded once passed; checked between nodes.
+  // kDeadlineExceeded once passed; checked between nodes, and while the run waits for others.
   absl::Time deadline = absl::InfiniteFuture();
-  // kCancelled once true; checked between nodes. May be null.
+  // kCancelled once true; checked between nodes, and every few milliseconds while the run waits for
+  // others. May be null.
   const std::atomic<bool>* cancel = nullptr;
   // Receives one event per node in the order of execution. May be null.
   std::vector<ProfileEvent>* profile = nullptr;
-  // Called with the name of each value of the main graph as soon as it is computed. May be empty.
+  // Called with the name of each value as soon as it is computed, those of the bodies of If, Loop
+  // and Scan included, once per iteration. From the thread that called Run. May be empty.
   std::function<void(absl::string_view name, const Tensor& value)> observer;
 };
 
