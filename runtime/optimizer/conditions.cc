@@ -96,13 +96,13 @@ bool AllAtLeastZero(const View& view) {
   SymInt least = view.offset();
   for (const ViewAxis& axis : view.axes()) {
     for (const ViewFactor& factor : axis) {
-      if (IsNeverNegative(factor.stride)) continue;
-      if (!IsNeverNegative(factor.stride * SymInt(-1))) return false;
+      if (factor.stride.IsNeverNegative()) continue;
+      if (!(factor.stride * SymInt(-1)).IsNeverNegative()) return false;
       // The last index counts; an axis without any leaves nothing to be said.
       least = least + factor.stride * (factor.size - SymInt(1));
     }
   }
-  return IsNeverNegative(least);
+  return least.IsNeverNegative();
 }
 
 std::optional<bool> KnownMargin(Value* condition, Facts& facts) {

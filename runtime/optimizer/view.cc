@@ -107,10 +107,10 @@ std::optional<ViewAxis> SumOfAxes(const ViewAxis& a, const ViewAxis& b) {
 }
 
 bool IsNeverNegative(const View& view) {
-  if (!attnrun::IsNeverNegative(view.offset())) return false;
+  if (!view.offset().IsNeverNegative()) return false;
   for (const ViewAxis& axis : view.axes()) {
     for (const ViewFactor& factor : axis) {
-      if (!attnrun::IsNeverNegative(factor.stride)) return false;
+      if (!factor.stride.IsNeverNegative()) return false;
     }
   }
   return true;
