@@ -7,7 +7,6 @@
 #endif
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "hwy/highway.h"
@@ -20,13 +19,15 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Tiles that
-// bias and mask seem to close are put off until the rows' peaks are known; most then prove too
-// small to change a single bit.
+// Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Rows to
+// which bias and mask seem to close a tile are put off until the rows' peaks are known; most then
+// prove too small to change a single bit.
 class BlockAttention {
  public:
-  BlockAttention(const AttentionProblem& problem, const AttentionBlock& block, float* scratch)
+  BlockAttention(const AttentionProblem& problem, const TileFacts& facts,
+                 const AttentionBlock& block, float* scratch)
       : p_(problem),
+        facts_(facts),
         block_(block),
         layout_(problem, block.rows),
         scratch_(scratch),
@@ -36,21 +37,21 @@ class BlockAttention {
 
   void Run() {
     LoadQueries();
-    float* bounds = scratch_ + layout_.bounds;
+    auto* put_off = reinterpret_cast<PutOff*>(scratch_ + layout_.put_off);
     for (int64_t first = 0; first < valid_; first += kKeyTile) {
-      bounds[first / kKeyTile] = ComputeOrPutOff(first);
+      put_off[first / kKeyTile] = ComputeOrPutOff(first);
     }
     for (int64_t first = 0; first < valid_; first += kKeyTile) {
-      const float bound = bounds[first / kKeyTile];
-      if (bound == kDone || IsNegligible(first, bound)) continue;
-      ComputeTile(first, RowsOf(first), true);
+      const PutOff& rest = put_off[first / kKeyTile];
+      if (!rest.any || IsNegligible(first, rest)) continue;
+      const IndexRange rows = RowsOf(first);
+      ComputeTile(first, {rows.begin, rest.done.begin}, true);
+      ComputeTile(first, {rest.done.end, rows.end}, true);
     }
     StoreRows();
   }
 
  private:
-  static constexpr float kDone = std::numeric_limits<float>::infinity();
-
   int64_t KeysFrom(int64_t first) const { return std::min(kKeyTile, valid_ - first); }
 
   // A finite score counts even where it is closed.
@@ -78,50 +79,71 @@ class BlockAttention {
     std::fill_n(scratch_ + layout_.sums, block_.rows * layout_.value_stride, 0.0F);
   }
 
-  // Computes a tile with open keys and returns kDone; so it does if nothing of the tile counts.
-  // Otherwise returns what no number of the bias exceeds.
-  float ComputeOrPutOff(int64_t first) {
+  // Computes a tile for the rows from the first to the last that it is open to. Tells what is left
+  // to do, if anything of that counts.
+  PutOff ComputeOrPutOff(int64_t first) {
     const IndexRange rows = RowsOf(first);
-    if (rows.begin == rows.end) return kDone;
+    PutOff rest;
+    rest.done = {rows.begin, rows.begin};
+    if (rows.begin == rows.end) return rest;
     if (by_position_ && p_.closed_score != kMinusInfinity) {
       const IndexRange open = RowsOpenTo(p_, block_, first);
-      if (open.begin == open.end) return kMinusInfinity;
+      rest.any = open.begin == open.end;
+      if (rest.any) return rest;
     }
-    const MaskFacts facts = mask_.Facts(rows, first, KeysFrom(first));
-    if (facts.open) {
-      ComputeTile(first, rows, !facts.trivial);
-      return kDone;
-    }
-    const bool nothing = facts.highest == kMinusInfinity && p_.closed_score == kMinusInfinity;
-    return nothing ? kDone : facts.highest;
+    const MaskFacts facts = FactsOf(facts_, block_, rows, first);
+    ComputeTile(first, facts.rows, !facts.trivial);
+    const bool all = facts.rows.begin == rows.begin && facts.rows.end == rows.end;
+    rest.done = facts.rows;
+    rest.bound = facts.highest;
+    rest.any = !all && (facts.highest != kMinusInfinity || p_.closed_score != kMinusInfinity);
+    return rest;
   }
 
-  // Whether every score of a tile is so far below its row's peak that its weight is 0. |q k| is at
-  // most the sum of q's magnitudes times the greatest of k's.
-  bool IsNegligible(int64_t first, float bound) const {
-    const float greatest_key = bound == kMinusInfinity ? 0 : GreatestKey(first);
-    const float* q = scratch_ + layout_.queries;
-    for (int64_t row = 0; row < block_.rows; ++row, q += p_.head_size) {
+  // Whether every score that was put off is so far below its row's peak that its weight is 0. |q k|
+  // is at most the sum of q's magnitudes times the greatest of k's.
+  bool IsNegligible(int64_t first, const PutOff& rest) {
+    const float greatest_key = rest.bound == kMinusInfinity ? 0 : GreatestKey(first);
+    if (rest.bound != kMinusInfinity) SumMagnitudes();
+    const IndexRange rows = RowsOf(first);
+    const auto negligible = [&](int64_t row) {
       float highest = p_.closed_score;
-      if (bound != kMinusInfinity) {
-        float magnitudes = 0;
-        for (int64_t h = 0; h < p_.head_size; ++h) magnitudes += std::fabs(q[h]);
+      if (rest.bound != kMinusInfinity) {
         // Twice as much, for rounding.
-        highest = std::max(highest, bound + 2 * magnitudes * greatest_key);
+        const float product = 2 * scratch_[layout_.magnitudes + row] * greatest_key;
+        highest = std::max(highest, rest.bound + product);
       }
       // Below -88, ExpOfNonPositive gives 0. False for NaN.
-      if (!(highest - scratch_[layout_.peaks + row] < -88)) return false;
+      return highest - scratch_[layout_.peaks + row] < -88;
+    };
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      if (row == rest.done.begin) row = rest.done.end;
+      if (row < rows.end && !negligible(row)) return false;
     }
     return true;
   }
 
+  // Once per block.
+  void SumMagnitudes() {
+    if (has_magnitudes_) return;
+    has_magnitudes_ = true;
+    for (int64_t row = 0; row < block_.rows; ++row) {
+      scratch_[layout_.magnitudes + row] =
+          SumOfMagnitudes(scratch_ + layout_.queries + row * p_.head_size, p_.head_size);
+    }
+  }
+
+  // NaN if there is one.
   float GreatestKey(int64_t first) const {
     float greatest = 0;
     for (int64_t t = first; t < first + KeysFrom(first); ++t) {
+      const float* key = Keys(t);
+      if (p_.k_strides.channel == 1) {
+        greatest = GreatestMagnitude(key, p_.head_size, greatest);
+        continue;
+      }
       for (int64_t h = 0; h < p_.head_size; ++h) {
-        const float magnitude = std::fabs(Keys(t)[h * p_.k_strides.channel]);
-        // NaN stays.
-        if (!(magnitude <= greatest)) greatest = magnitude;
+        greatest = GreatestMagnitude(key + h * p_.k_strides.channel, 1, greatest);
       }
     }
     return greatest;
@@ -137,6 +159,7 @@ class BlockAttention {
   }
 
   void ComputeTile(int64_t first, IndexRange rows, bool masked) {
+    if (rows.begin == rows.end) return;
     const int64_t count = KeysIn(first, rows);
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
@@ -157,7 +180,7 @@ class BlockAttention {
                 static_cast<size_t>(layout_.value_stride)});
     const float* values = Values(first);
     int64_t values_stride = p_.v_strides.sequence;
-    if (p_.v_strides.channel != 1) {
+    if (PacksValues(n)) {
       values = CopyValues(first, count);
       values_stride = layout_.value_stride;
     }
@@ -181,12 +204,25 @@ class BlockAttention {
     return begin > first || end < first + kKeyTile;
   }
 
+  // Rows that lie a multiple of a cache's size apart would evict each other while every few rows
+  // of the scores read them again.
+  bool PacksValues(size_t rows) const {
+    constexpr size_t kFew = 12;
+    return p_.v_strides.channel != 1 ||
+           (rows > kFew && p_.v_strides.sequence != layout_.value_stride);
+  }
+
   const float* CopyValues(int64_t first, int64_t count) {
     float* out = scratch_ + layout_.values;
     for (int64_t t = 0; t < count; ++t) {
-      for (int64_t h = 0; h < p_.value_size; ++h) {
-        out[t * layout_.value_stride + h] = Values(first + t)[h * p_.v_strides.channel];
+      const float* from = Values(first + t);
+      float* to = out + t * layout_.value_stride;
+      // A stride known to be 1 becomes vector code.
+      if (p_.v_strides.channel == 1) {
+        std::copy_n(from, p_.value_size, to);
+        continue;
       }
+      for (int64_t h = 0; h < p_.value_size; ++h) to[h] = from[h * p_.v_strides.channel];
     }
     return out;
   }
@@ -213,12 +249,14 @@ class BlockAttention {
   }
 
   const AttentionProblem& p_;
+  const TileFacts& facts_;
   const AttentionBlock& block_;
   const BlockScratch layout_;
   float* const scratch_;
   const BlockMask mask_;
   const int64_t valid_;
   const bool by_position_;
+  bool has_magnitudes_ = false;
 };
 
 }  // namespace attnrun::HWY_NAMESPACE

@@ -68,11 +68,13 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   sums = take(rows * value_stride);
   scores = take(rows * kKeyTile);
   keys = take(problem.head_size * kKeyTile);
-  values = take(problem.v_strides.channel == 1 ? 0 : kKeyTile * value_stride);
+  values = take(kKeyTile * value_stride);
   mask = take(kMaskScratch);
   peaks = take(rows);
   totals = take(rows * kWidestVector);
-  bounds = take((problem.keys + kKeyTile - 1) / kKeyTile);
+  const int64_t tiles = (problem.keys + kKeyTile - 1) / kKeyTile;
+  put_off = take(tiles * static_cast<int64_t>(sizeof(PutOff) / sizeof(float)));
+  magnitudes = take(rows);
 }
 
 }  // namespace attnrun

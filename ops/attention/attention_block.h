@@ -49,6 +49,25 @@ IndexRange OpenKeys(const AttentionProblem& problem, int64_t b, int64_t s);
 // The rows of a block to which position leaves a key of [first, first + kKeyTile) open.
 IndexRange RowsOpenTo(const AttentionProblem& problem, const AttentionBlock& block, int64_t first);
 
+// What bias and mask say of each row and tile, worked out once for all heads that share them: for
+// sample b, head n, query s and keys [t, t + kKeyTile), data[b * batch + n * head + s * query + t /
+// kKeyTile]. No data: neither is there.
+struct TileFacts {
+  const float* data = nullptr;
+  int64_t batch = 0;
+  int64_t head = 0;
+  int64_t query = 0;
+};
+
+// What was not computed of a tile.
+struct PutOff {
+  // Something is left: all rows that position leaves but `done`.
+  bool any = false;
+  // No number of the bias there is greater.
+  float bound = -std::numeric_limits<float>::infinity();
+  IndexRange done;
+};
+
 // Where the parts of a block's scratch begin, in floats.
 struct BlockScratch {
   BlockScratch(const AttentionProblem& problem, int64_t rows);
@@ -63,7 +82,7 @@ struct BlockScratch {
   int64_t scores = 0;
   // Keys of one tile, transposed.
   int64_t keys = 0;
-  // Values of one tile, if their channels are strided.
+  // Values of one tile, side by side.
   int64_t values = 0;
   // One row of bias and mask.
   int64_t mask = 0;
@@ -71,8 +90,10 @@ struct BlockScratch {
   int64_t peaks = 0;
   // Sums of the weights of each row, a vector each.
   int64_t totals = 0;
-  // One number per tile: see BlockAttention.
-  int64_t bounds = 0;
+  // A PutOff per tile.
+  int64_t put_off = 0;
+  // The sum of the magnitudes of each row of queries.
+  int64_t magnitudes = 0;
   int64_t total = 0;
 };
 

@@ -17,19 +17,75 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What bias and mask say of one tile.
-struct MaskFacts {
-  // Some key is open to some row, or may be for all that is known.
-  bool open = true;
-  // They change no score.
-  bool trivial = true;
-  // If not open: no less than the bias of any key that the mask leaves open.
-  float highest = kMinusInfinity;
-};
-
 // Numbers of a bias below this close a key for all practical purposes; that they do is checked
 // before it is relied on.
 inline constexpr float kPracticallyClosed = -1000.0F;
+
+// What bias and mask say of one row and one tile is a number: kTrivial if they change no score,
+// kOpen if a key may be open for all that is known, and otherwise no less than the bias of any key
+// that the mask leaves open.
+inline constexpr float kTrivial = 0;
+inline constexpr float kOpen = std::numeric_limits<float>::infinity();
+
+// What they say of one tile and of all rows of a block.
+struct MaskFacts {
+  // To the first and the last of these rows the tile is open.
+  IndexRange rows;
+  // They change no score of these rows.
+  bool trivial = true;
+  // The greatest fact of the other rows.
+  float highest = kMinusInfinity;
+};
+
+inline MaskFacts FactsOf(const TileFacts& facts, const AttentionBlock& block, IndexRange rows,
+                         int64_t first) {
+  MaskFacts all{rows, true, kMinusInfinity};
+  if (facts.data == nullptr) return all;
+  const auto fact = [&](int64_t row) {
+    return facts.data[block.sample * facts.batch + block.Head(row) * facts.head +
+                      block.Query(row) * facts.query + first / kKeyTile];
+  };
+  const auto is_closed = [&](int64_t row) {
+    const float number = fact(row);
+    if (number == kTrivial || number == kOpen) return false;
+    all.highest = std::max(all.highest, number);
+    return true;
+  };
+  // Rows that share their part say the same.
+  const bool same = facts.query == 0 && (facts.head == 0 || block.group == 1);
+  if (same) rows.end = std::min(rows.end, rows.begin + 1);
+  while (rows.begin < rows.end && is_closed(rows.begin)) ++rows.begin;
+  while (rows.begin < rows.end && is_closed(rows.end - 1)) --rows.end;
+  for (int64_t row = rows.begin; all.trivial && row < rows.end; ++row) {
+    all.trivial = fact(row) == kTrivial;
+  }
+  if (!same || rows.begin == rows.end) all.rows = rows;
+  return all;
+}
+
+// Sum of |x[i]|, i < n, in any order.
+inline float SumOfMagnitudes(const float* x, size_t n) {
+  const FloatTag d;
+  FloatVec sum = hn::Zero(d);
+  for (size_t i = 0; i < n; i += kLanes) {
+    sum = hn::Add(sum, hn::Abs(hn::LoadN(d, x + i, HWY_MIN(n - i, kLanes))));
+  }
+  return hn::ReduceSum(d, sum);
+}
+
+// The greatest of `least` and |x[i]|, i < n; NaN if one of them is.
+inline float GreatestMagnitude(const float* x, size_t n, float least) {
+  const FloatTag d;
+  FloatVec greatest = hn::Set(d, least);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const FloatVec v = hn::Abs(hn::LoadN(d, x + i, HWY_MIN(n - i, kLanes)));
+    // NaN is not in order with anything: it is taken, and stays.
+    const auto stays = hn::Or(hn::IsNaN(greatest), hn::Le(v, greatest));
+    greatest = hn::IfThenElse(stays, greatest, v);
+  }
+  if (!hn::AllFalse(d, hn::IsNaN(greatest))) return std::numeric_limits<float>::quiet_NaN();
+  return hn::ReduceMax(d, greatest);
+}
 
 // Bias and mask as the rows of one block see them.
 class BlockMask {
@@ -49,11 +105,16 @@ class BlockMask {
     rules.open = LoadMask(row, first, count);
   }
 
-  MaskFacts Facts(IndexRange rows, int64_t first, int64_t count) const {
-    MaskFacts facts = MaskAlone(rows, first, count);
-    if (!facts.open || bias_.data == nullptr) return facts;
-    const MaskFacts bias = BiasAlone(rows, first, count);
-    return {bias.open, facts.trivial && bias.trivial, bias.highest};
+  // What they say of one row and of one tile of it: a TileFact.
+  float Fact(int64_t row, int64_t first, int64_t count) const {
+    if (mask_.data != nullptr && CountOpen(LoadMask(row, first, count)) == 0) {
+      return kMinusInfinity;
+    }
+    if (bias_.data != nullptr) {
+      const float highest = HighestIfClosed(LoadBias(row, first, count));
+      if (highest != kOpen) return highest;
+    }
+    return IsTrivial(row, first, count) ? kTrivial : kOpen;
   }
 
  private:
@@ -67,34 +128,9 @@ class BlockMask {
                count, mask_buffer_, uint8_t{0});
   }
 
-  MaskFacts MaskAlone(IndexRange rows, int64_t first, int64_t count) const {
-    MaskFacts facts;
-    if (mask_.data == nullptr) return facts;
-    facts.open = false;
-    rows.end = DistinctEnd(mask_, rows);
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      AddBools(LoadMask(row, first, count), facts);
-      if (facts.open && !facts.trivial) break;
-    }
-    return facts;
-  }
-
-  MaskFacts BiasAlone(IndexRange rows, int64_t first, int64_t count) const {
-    MaskFacts facts;
-    facts.open = false;
-    rows.end = DistinctEnd(bias_, rows);
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      AddFloats(LoadBias(row, first, count), facts);
-      if (facts.open && !facts.trivial) break;
-    }
-    return facts;
-  }
-
-  // Rows that share their part of an operand say the same.
-  template <typename T>
-  int64_t DistinctEnd(const ScoreOperand<T>& operand, IndexRange rows) const {
-    const bool same = operand.query == 0 && (operand.head == 0 || block_.group == 1);
-    return same ? std::min(rows.end, rows.begin + 1) : rows.end;
+  bool IsTrivial(int64_t row, int64_t first, int64_t count) const {
+    if (mask_.data != nullptr && CountOpen(LoadMask(row, first, count)) < kKeyTile) return false;
+    return bias_.data == nullptr || IsZero(LoadBias(row, first, count));
   }
 
   template <typename T, typename U>
@@ -112,25 +148,32 @@ class BlockMask {
     return buffer;
   }
 
-  static void AddBools(const uint8_t* open, MaskFacts& facts) {
+  static int CountOpen(const uint8_t* open) {
     int count = 0;
     for (int64_t i = 0; i < kKeyTile; ++i) count += open[i] != 0 ? 1 : 0;
-    facts.open = facts.open || count > 0;
-    facts.trivial = facts.trivial && count == kKeyTile;
+    return count;
   }
 
-  static void AddFloats(const float* bias, MaskFacts& facts) {
+  // The highest number if all close their keys, kOpen otherwise.
+  static float HighestIfClosed(const float* bias) {
     const FloatTag d;
     const FloatVec practically_closed = hn::Set(d, kPracticallyClosed);
-    FloatVec highest = hn::Set(d, facts.highest);
+    FloatVec highest = hn::Set(d, kMinusInfinity);
     for (size_t i = 0; i < kKeyTile; i += kLanes) {
       const FloatVec v = hn::LoadU(d, bias + i);
-      highest = hn::Max(highest, v);
       // Not so for NaN.
-      facts.open = facts.open || !hn::AllTrue(d, hn::Lt(v, practically_closed));
-      facts.trivial = facts.trivial && hn::AllTrue(d, hn::Eq(v, hn::Zero(d)));
+      if (!hn::AllTrue(d, hn::Lt(v, practically_closed))) return kOpen;
+      highest = hn::Max(highest, v);
     }
-    facts.highest = hn::ReduceMax(d, highest);
+    return hn::ReduceMax(d, highest);
+  }
+
+  static bool IsZero(const float* bias) {
+    const FloatTag d;
+    for (size_t i = 0; i < kKeyTile; i += kLanes) {
+      if (!hn::AllTrue(d, hn::Eq(hn::LoadU(d, bias + i), hn::Zero(d)))) return false;
+    }
+    return true;
   }
 
   const ScoreOperand<float>& bias_;

@@ -9,8 +9,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 
-void AttendBlock(const AttentionProblem& problem, const AttentionBlock& block, float* scratch) {
-  BlockAttention(problem, block, scratch).Run();
+void AttendBlock(const AttentionProblem& problem, const TileFacts& facts,
+                 const AttentionBlock& block, float* scratch) {
+  BlockAttention(problem, facts, block, scratch).Run();
+}
+
+// The facts of the first `keys` keys of one query.
+void FindTileFacts(const AttentionProblem& problem, const AttentionBlock& query, int64_t keys,
+                   float* facts) {
+  float buffer[kMaskScratch];
+  const BlockMask mask(problem, query, buffer);
+  for (int64_t first = 0; first < keys; first += kKeyTile) {
+    *facts++ = mask.Fact(0, first, std::min(kKeyTile, keys - first));
+  }
 }
 
 }  // namespace attnrun::HWY_NAMESPACE
@@ -18,8 +29,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
+#include <atomic>
 
 #include "core/parallel.h"
+#include "core/status.h"
 #include "ops/attention/attention_block.h"
 #include "ops/float_rows.h"
 
@@ -27,6 +40,7 @@ namespace attnrun {
 namespace {
 
 HWY_EXPORT(AttendBlock);
+HWY_EXPORT(FindTileFacts);
 
 // Rows of a block: enough that packing its keys costs little next to computing with them, few
 // enough that its sums stay in the second-level cache and every thread has work.
@@ -40,25 +54,75 @@ int64_t RowsPerBlock(const AttentionProblem& problem) {
   return std::min(rows, std::clamp(rows / blocks_per_head, kLeast, kMost));
 }
 
+// How far apart the facts of a dimension lie, of which a step takes `inner`; 0 if neither bias nor
+// mask varies along it.
+int64_t FactStride(int64_t bias_stride, int64_t mask_stride, int64_t inner) {
+  return bias_stride == 0 && mask_stride == 0 ? 0 : inner;
+}
+
+// Keys that may be read of bias and mask.
+int64_t MostValidKeys(const AttentionProblem& problem) {
+  int64_t most = 0;
+  for (int64_t b = 0; b < problem.batch; ++b) most = std::max(most, ValidKeys(problem, b));
+  return most;
+}
+
+// `table` holds what the facts point to.
+absl::StatusOr<TileFacts> FindFacts(const AttentionProblem& p, Allocator& allocator,
+                                    Tensor& table) {
+  TileFacts facts;
+  if (p.bias.data == nullptr && p.mask.data == nullptr) return facts;
+  const int64_t tiles = (p.keys + kKeyTile - 1) / kKeyTile;
+  facts.query = FactStride(p.bias.query, p.mask.query, tiles);
+  const int64_t queries = facts.query == 0 ? 1 : p.queries;
+  facts.head = FactStride(p.bias.head, p.mask.head, queries * tiles);
+  const int64_t heads = facts.head == 0 ? 1 : p.query_heads;
+  facts.batch = FactStride(p.bias.batch, p.mask.batch, heads * queries * tiles);
+  const int64_t batch = facts.batch == 0 ? 1 : p.batch;
+  ATTNRUN_ASSIGN_OR_RETURN(
+      table, Tensor::Allocate(DataType::kFloat, {batch * heads * queries, tiles}, allocator));
+  auto* data = table.mutable_data<float>();
+  const int64_t most = MostValidKeys(p);
+  constexpr int64_t kElementsPerPiece = 16384;
+  ParallelFor(batch * heads * queries, kElementsPerPiece / (p.keys + 1) + 1,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  AttentionBlock query;
+                  query.first_row = i % queries;
+                  query.kv_head = i / queries % heads;
+                  query.sample = i / queries / heads;
+                  const int64_t keys = facts.batch == 0 ? most : ValidKeys(p, query.sample);
+                  HWY_DYNAMIC_DISPATCH(FindTileFacts)(p, query, keys, data + i * tiles);
+                }
+              });
+  facts.data = data;
+  return facts;
+}
+
 }  // namespace
 
 absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allocator) {
   const int64_t rows = problem.queries * (problem.query_heads / problem.kv_heads);
   if (problem.batch * rows * problem.value_size == 0) return absl::OkStatus();
+  Tensor table;
+  ATTNRUN_ASSIGN_OR_RETURN(const TileFacts facts, FindFacts(problem, allocator, table));
   const int64_t rows_per_block = RowsPerBlock(problem);
   const int64_t blocks = (rows + rows_per_block - 1) / rows_per_block;
-  auto run = [&](int64_t begin, int64_t end, float* scratch) {
-    for (int64_t i = begin; i < end; ++i) {
+  const int64_t total = problem.batch * problem.kv_heads * blocks;
+  // Blocks are handed out one by one: masks make some cost more than others.
+  std::atomic<int64_t> next = 0;
+  auto run = [&](int64_t, int64_t, float* scratch) {
+    for (int64_t i = next++; i < total; i = next++) {
       AttentionBlock block;
       block.group = problem.query_heads / problem.kv_heads;
       block.first_row = i % blocks * rows_per_block;
       block.rows = std::min(rows_per_block, rows - block.first_row);
       block.kv_head = i / blocks % problem.kv_heads;
       block.sample = i / blocks / problem.kv_heads;
-      HWY_DYNAMIC_DISPATCH(AttendBlock)(problem, block, scratch);
+      HWY_DYNAMIC_DISPATCH(AttendBlock)(problem, facts, block, scratch);
     }
   };
-  return ParallelForWithScratch(problem.batch * problem.kv_heads * blocks, 1,
+  return ParallelForWithScratch(std::min<int64_t>(total, NumThreads()), 1,
                                 BlockScratch(problem, rows_per_block).total, allocator, run);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "support/op_tester.h"
@@ -226,6 +227,58 @@ TEST(StreamingAttentionTest, MaskAndBiasTogether) {
       Check(p, "bnhs", generator);
     }
   }
+}
+
+// The bits of y of all queries at once, and of each query alone, which shares its tiles with none.
+void ExpectSameBitsAlone(AttentionProblem p, const Laid& q, const Laid& y) {
+  const std::vector<float> zeros(y.data.size(), 0.0F);
+  std::vector<float> together = zeros;
+  p.y = together.data();
+  ASSERT_TRUE(StreamingAttention(p, Allocator::Heap()).ok());
+  std::vector<float> alone = zeros;
+  for (int64_t s = 0; s < p.queries; ++s) {
+    AttentionProblem one = p;
+    one.queries = 1;
+    one.q = q.data.data() + s * q.strides.sequence;
+    one.y = alone.data() + s * y.strides.sequence;
+    if (one.bias.data != nullptr) one.bias.data += s * one.bias.query;
+    if (one.mask.data != nullptr) one.mask.data += s * one.mask.query;
+    ASSERT_TRUE(StreamingAttention(one, Allocator::Heap()).ok());
+  }
+  EXPECT_EQ(std::memcmp(together.data(), alone.data(), alone.size() * sizeof(float)), 0);
+}
+
+TEST(StreamingAttentionTest, SkippedTilesChangeNoBit) {
+  constexpr int64_t kLength = 200;
+  constexpr int64_t kPadding = 70;
+  std::mt19937 generator(Seed());
+  const float lowest = std::numeric_limits<float>::lowest();
+  // Padding on the left, whose rows see no key, and causal after that.
+  std::unique_ptr<bool[]> open(new bool[kLength * kLength]);
+  std::vector<float> bias(kLength * kLength);
+  for (int64_t i = 0; i < kLength * kLength; ++i) {
+    open[i] = i % kLength >= kPadding && i % kLength <= i / kLength;
+    bias[i] = open[i] ? 0.0F : lowest;
+  }
+  AttentionProblem p = Sizes(kLength, kLength);
+  const Laid q = Lay("bsnh", 2, kLength, 4, 20, generator);
+  const Laid k = Lay("bsnh", 2, kLength, 2, 20, generator);
+  const Laid v = Lay("bsnh", 2, kLength, 2, 12, generator);
+  const Laid y = Lay("bsnh", 2, kLength, 4, 12, generator);
+  p.q = q.data.data();
+  p.k = k.data.data();
+  p.v = v.data.data();
+  p.q_strides = q.strides;
+  p.k_strides = k.strides;
+  p.v_strides = v.strides;
+  p.y_strides = y.strides;
+  p.bias = {bias.data(), 0, 0, kLength, 1};
+  ExpectSameBitsAlone(p, q, y);
+  p.bias = {};
+  p.mask = {open.get(), 0, 0, kLength, 1};
+  ExpectSameBitsAlone(p, q, y);
+  p.closed_score = lowest;
+  ExpectSameBitsAlone(p, q, y);
 }
 
 TEST(StreamingAttentionTest, ClosedTilesAreNotRead) {
