@@ -51,6 +51,7 @@ absl::StatusOr<ScoreTerm> ReadTerm(const OpContext& context, int input, double o
 
 struct Operands {
   FusedAttentionShape shape;
+  DataType type = DataType::kUndefined;
   Heads q = {};
   Heads k = {};
   Heads v = {};
@@ -60,7 +61,7 @@ struct Operands {
 
 absl::StatusOr<Operands> ReadOperands(const OpContext& context, const FusedAttentionShape& shape) {
   using Op = FusedAttention;
-  Operands in{.shape = shape};
+  Operands in{.shape = shape, .type = context.input(0).type()};
   ATTNRUN_ASSIGN_OR_RETURN(in.q, Read(context.input(Op::kQuery), shape.q));
   ATTNRUN_ASSIGN_OR_RETURN(in.k, Read(context.input(Op::kKey), shape.k));
   ATTNRUN_ASSIGN_OR_RETURN(in.v, Read(context.input(Op::kValue), shape.v));
@@ -73,6 +74,11 @@ bool IsOpenByPosition(const FusedAttention& op, int64_t position, int64_t t) {
   if (op.causal() && t > position) return false;
   if (op.left_window() >= 0 && position - t > op.left_window()) return false;
   return op.right_window() < 0 || t - position <= op.right_window();
+}
+
+// As the graph that this stands for holds it: next to a bias of -1e9 small scores vanish.
+double Held(DataType type, double score) {
+  return type == DataType::kDouble ? score : static_cast<float>(score);
 }
 
 double Score(const FusedAttention& op, const Operands& in, int64_t b, int64_t n, int64_t s,
@@ -88,7 +94,7 @@ double Score(const FusedAttention& op, const Operands& in, int64_t b, int64_t n,
   score *= op.scale();
   const double cap = op.softcap();
   if (cap > 0) score = cap * std::tanh(score / cap);
-  return score + in.bias.At(b, n, s, t);
+  return Held(in.type, Held(in.type, score) + in.bias.At(b, n, s, t));
 }
 
 std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row) {

@@ -47,6 +47,12 @@ constexpr Pass kCommonSubexpressions = {"common_subexpressions", MergeCommonSube
 constexpr Pass kViews = {"views", SimplifyViews};
 constexpr Pass kDeadCode = {"dead_code", RemoveDeadCode};
 
+#ifdef NDEBUG
+constexpr bool kDebug = false;
+#else
+constexpr bool kDebug = true;
+#endif
+
 // The table of contents. Passes of clean-up come again after what leaves them work.
 constexpr std::array kPasses = {
     kConstantFolding,
@@ -111,9 +117,9 @@ absl::StatusOr<int> RunRound(const OptimizerOptions& options, Graph& graph, Fact
     const absl::StatusOr<int> rewrites = pass.run(context);
     if (!rewrites.ok()) return Annotate(rewrites.status(), pass.name);
     applied += *rewrites;
-#ifndef NDEBUG
-    ATTNRUN_RETURN_IF_ERROR(Annotate(CheckGraph(graph), pass.name));
-#endif
+    if (options.check_graph || kDebug) {
+      ATTNRUN_RETURN_IF_ERROR(Annotate(CheckGraph(graph), pass.name));
+    }
   }
   return applied;
 }

@@ -14,6 +14,9 @@ struct OptimizerOptions {
   std::vector<std::string> disabled_passes;
   // Empty: run them all.
   std::string stop_after;
+  // Whether each pass is followed by CheckGraph, whose error is then the optimizer's. Always so in
+  // debug builds.
+  bool check_graph = false;
 };
 
 // The names of all passes in the order in which they first run.

@@ -13,6 +13,7 @@ constexpr int64_t kLargestNumber = int64_t{1} << 32;
 
 // The numbers of a table, of which there is at least one, if they count evenly.
 std::optional<View> CountingTable(absl::Span<const int64_t> numbers, const Shape& shape) {
+  if (numbers.empty()) return std::nullopt;
   for (const int64_t number : numbers) {
     if (number < -kLargestNumber || number > kLargestNumber) return std::nullopt;
   }

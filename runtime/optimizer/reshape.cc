@@ -64,7 +64,8 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   }
   Value* shape = ShapeOperand(patch, facts, to, like);
   if (shape == nullptr) return nullptr;
-  return patch.Op("Reshape", {value, shape});
+  // An extent that is read off and happens to be 0 is 0.
+  return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{1}}});
 }
 
 }  // namespace attnrun

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -247,6 +248,8 @@ Value* ScaledOperand(const Node& node, double& factor) {
     const auto scalar = ScalarOf(node.input(side));
     if (!scalar.has_value()) continue;
     factor = divides ? 1 / *scalar : *scalar;
+    // Infinite factors do not commute with sums.
+    if (!std::isfinite(factor)) return nullptr;
     return node.input(1 - side);
   }
   return nullptr;

@@ -80,6 +80,7 @@ std::optional<AxisSlice> SliceAxis(absl::Span<const ViewFactor> axis, const SymI
   }
   // Within one block of the inner factors.
   if (!start.constant() || !length.constant() || !block.constant()) return std::nullopt;
+  if (block.is_constant(0)) return std::nullopt;
   const int64_t index = *start.constant() / *block.constant();
   if ((*start.constant() + *length.constant() - 1) / *block.constant() != index) {
     return std::nullopt;

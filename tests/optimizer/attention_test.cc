@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -113,6 +114,69 @@ TEST(AttentionFusionTest, AClassifiersSoftmaxIsNoNearMiss) {
   const OptimizerTester test([](GraphBuilder& b) { b.Output(b.Op("Softmax", {Input(b, "x")})); });
   EXPECT_EQ(test.Ops(), "Softmax");
   EXPECT_THAT(test.Misses("attention"), IsEmpty());
+}
+
+TEST(AttentionFusionTest, ScoresThatTheBiasSwallowsStaySo) {
+  OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
+    return b.Op("Add", {s, b.Input("bias", DataType::kFloat, {"batch", 1, 1, "seq"})});
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  test.Dim("seq", 2).Feed("bias", Make<float>({3, 1, 1, 2}, {0, 0, -1e9F, -1e9F, -1e9F, 0}));
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(AttentionFusionTest, AnInfiniteFactorIsNoScale) {
+  const OptimizerTester test =
+      WithScores([](GraphBuilder& b, Value* s) { return b.Op("Div", {s, Number(b, 0)}); });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(AttentionFusionTest, HeadsOfVThatTheScoresDoNotHaveAreNoHeads) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {1, 1, 6, 4});
+    Value* k = b.Input("k", DataType::kFloat, {1, 1, 4, 6});
+    Value* v = b.Input("v", DataType::kFloat, {1, 6, 6, 2});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(AttentionFusionTest, InfiniteScoresAreNotMasked) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+    Value* p = b.Op("Softmax", {b.Op("Where", {mask, Scores(b), Number(b, INFINITY)})});
+    b.Output(Finish(b, b.Op("Where", {b.Op("IsNaN", {p}), Number(b, 0), p})));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  test.Dim("seq", 2).Feed("mask", MakeBool({3, 1, 1, 2}, {1, 0, 1, 1, 0, 0}));
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(AttentionFusionTest, SamplesThatBroadcastToPositionsAreNoSamples) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {17, 2, "batch", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, 4, 17});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 2, 17, 4});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
+  });
+  test.Dim("batch", 1).ExpectSameResults(kTolerance);
+}
+
+TEST(AttentionFusionTest, NoSamples) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {0, 5, 24});
+    const auto third = [&](int64_t i) {
+      Value* part = b.Op("Slice", {x, b.Constant<int64_t>("from", {1}, {8 * i}),
+                                   b.Constant<int64_t>("to", {1}, {8 * i + 8}),
+                                   b.Constant<int64_t>("axis", {1}, {2})});
+      return part;
+    };
+    Value* scores = b.Op("MatMul", {Heads(b, third(0)), Heads(b, third(1), true)});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}), Heads(b, third(2))}));
+  });
+  test.ExpectSameResults(kTolerance);
 }
 
 }  // namespace

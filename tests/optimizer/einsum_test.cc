@@ -152,5 +152,11 @@ TEST(EinsumTest, NotWhereAnExtentMayBeBroadcast) {
   test.Dim("other", 1).ExpectSameResults(kTolerance);
 }
 
+TEST(EinsumTest, EmptyRows) {
+  OptimizerTester test = WithWeight("bsd,ed->bse", {"batch", "sequence", 8}, {12, 8});
+  test.Dim("sequence", 0).ExpectSameResults(kTolerance);
+  test.Dim("sequence", 2).Dim("batch", 0).ExpectSameResults(kTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -117,5 +117,12 @@ TEST(RmsNormalizationFusionTest, NotWithoutTheReducedAxis) {
   test.ExpectSameResults(kTolerance);
 }
 
+TEST(RmsNormalizationFusionTest, RowsWithoutElementsStay) {
+  const OptimizerTester test(
+      [](GraphBuilder& b) { b.Output(Normalized(b, b.Input("x", DataType::kFloat, {0}), true)); });
+  EXPECT_EQ(test.Count("RMSNormalization"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -245,5 +245,18 @@ TEST(RotaryEmbeddingFusionTest, AProductThatOthersReadStays) {
   test.ExpectSameResults(kTolerance);
 }
 
+TEST(RotaryEmbeddingFusionTest, PositionsThatBroadcastToTheTableStay) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", kSize});
+    // Every third of the first three: one.
+    x = b.Op("Slice", {x, Ints(b, {0}), Ints(b, {3}), Ints(b, {1}), Ints(b, {3})});
+    Value* half = b.Input("table", DataType::kFloat, {"seq", kSize / 2});
+    Value* table = Concat(b, half, half);
+    b.Output(RotateHalf(b, x, {table, table}, kSize, false));
+  });
+  EXPECT_EQ(test.Count("RotaryEmbedding"), 0);
+  test.Dim("seq", 5).ExpectSameResults(kTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -132,6 +132,8 @@ bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const c
                                       "' is not known, nor is there a scale of that length"));
     return false;
   }
+  // The operators refuse rows without elements.
+  if (length == 0) return false;
   patch.Supersede(rows.nodes);
   if (!patch.Admits({rows.y}, &anchor)) return false;
   Value* scale =

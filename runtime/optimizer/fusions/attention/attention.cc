@@ -23,6 +23,13 @@ std::vector<SymInt> Leading(const std::vector<SymInt>& dims) {
   return {dims.begin(), dims.end() - 2};
 }
 
+// Whether extents that are numbers agree; those that are not may be equal under other names.
+bool SameNumbers(const std::vector<SymInt>& a, const std::vector<SymInt>& b) {
+  return absl::c_equal(a, b, [](const SymInt& x, const SymInt& y) {
+    return x == y || (!x.constant().has_value() && !y.constant().has_value());
+  });
+}
+
 // One Softmax and what belongs to it.
 class AttentionFusion {
  public:
@@ -146,7 +153,9 @@ class AttentionFusion {
     // A Reshape keeps the number of elements: equal heads mean equal samples.
     const size_t rank = axes.leading.size();
     if (rank > 3 || (rank == 0 && !axes.heads.is_constant(1))) return std::nullopt;
-    if (rank == axes_.leading.size()) return axes;
+    if (rank == axes_.leading.size()) {
+      return SameNumbers(axes.leading, axes_.leading) ? std::optional(axes) : std::nullopt;
+    }
     if (rank >= 2 && axes.leading.back() != axes.heads) return std::nullopt;
     axes.heads_split = false;
     return axes;

@@ -10,6 +10,11 @@ namespace {
 
 constexpr absl::string_view kRoles = "bsnh";
 
+// Known to hold no elements: nothing can be told from strides then.
+bool IsEmpty(absl::Span<const SymInt> dims) {
+  return absl::c_any_of(dims, [](const SymInt& extent) { return extent.is_constant(0); });
+}
+
 // Whether steps of `a` elements are smaller than steps of `b`.
 bool IsFiner(const ViewAxis& a, const ViewAxis& b) {
   if (a.empty() || b.empty()) return false;
@@ -165,7 +170,8 @@ std::optional<View> Grouped(View view, bool transposed, const HeadAxes& axes) {
   // An axis of its own stays, though its extent may be written in other symbols: the run checks it.
   for (size_t i = 0; i < full.size() && static_cast<int>(full.size()) + 2 == rank; ++i) {
     const SymInt extent = view.Extent(static_cast<int>(i));
-    if (!extent.constant().has_value()) full[i] = extent;
+    const bool named = !extent.constant().has_value() && !full[i].constant().has_value();
+    if (named) full[i] = extent;
   }
   full.push_back(rows);
   full.push_back(channels);
@@ -216,7 +222,7 @@ HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leadin
 }
 
 std::optional<HeadLayout> LayoutOf(const View& view, absl::Span<const SymInt> base) {
-  if (view.rank() != static_cast<int>(kRoles.size())) return std::nullopt;
+  if (view.rank() != static_cast<int>(kRoles.size()) || IsEmpty(base)) return std::nullopt;
   Placement placement(base);
   for (size_t i = 0; i < kRoles.size(); ++i) {
     const ViewAxis& axis = view.axes()[i];
@@ -233,7 +239,9 @@ std::optional<HeadLayout> LayoutOf(const View& view, absl::Span<const SymInt> ba
 }
 
 std::optional<View> ViewOf(const HeadLayout& layout, const View& base) {
-  if (base.rank() != static_cast<int>(layout.axes.size())) return std::nullopt;
+  if (base.rank() != static_cast<int>(layout.axes.size()) || IsEmpty(base.Dims())) {
+    return std::nullopt;
+  }
   std::optional<View> view = base;
   std::string roles;
   int axis = 0;

@@ -1,6 +1,7 @@
 #include "optimizer/fusions/attention/scores.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -125,10 +126,15 @@ class ScoreWalk {
     return Pass(node, std::move(scores));
   }
 
+  // Rows that hold NaN or infinity come to NaN, which is no row masked everywhere.
+  static bool IsMaskValue(double number) {
+    return number < std::numeric_limits<double>::infinity();
+  }
+
   Result Choice(Node* node, const std::vector<SymInt>& dims, int steps) {
     for (const int side : {1, 2}) {
       const auto number = UniformOf(node->input(3 - side));
-      if (!number.has_value() || !Fills(node->input(side), dims)) continue;
+      if (!number.has_value() || !IsMaskValue(*number) || !Fills(node->input(side), dims)) continue;
       Result scores = Find(node->input(side), steps - 1);
       if (!scores.has_value()) return scores;
       if (!scores->masks.empty() && scores->mask_value != *number) {
@@ -159,6 +165,7 @@ class ScoreWalk {
     if (!scores.has_value()) return scores;
     if (scores->softcap != 0) return Between(*node);
     if (!scores->masks.empty()) scores->mask_value *= factor;
+    if (!IsMaskValue(scores->mask_value)) return Between(*node);
     for (ScoreBias& bias : scores->biases) bias.factor *= factor;
     scores->scale *= factor;
     return Pass(node, std::move(scores));
