@@ -1,0 +1,28 @@
+#include <gtest/gtest.h>
+
+#include "core/parallel.h"
+#include "fuzz/blocks.h"
+#include "fuzz/runs.h"
+#include "fuzz/shrink.h"
+
+// Graphs put together at random from pieces of transformers: optimized, they compute what the
+// reference computes on them as they were. ATTNRUN_RANDOM_GRAPHS=N tries N fresh ones,
+// ATTNRUN_TEST_SEED says from which seed on.
+namespace attnrun::testing {
+namespace {
+
+TEST(RandomGraphsTest, OptimizedGraphsComputeTheSame) {
+  SetNumThreads(1);
+  const Runs runs = ChooseRuns("ATTNRUN_RANDOM_GRAPHS", 1000);
+  for (uint32_t seed = runs.first; seed != runs.first + runs.count; ++seed) {
+    const Trial trial = RandomTrial(seed);
+    const std::optional<Failure> failure = Check(trial);
+    if (!failure.has_value()) continue;
+    const Trial small = Shrunk(trial, *failure);
+    ADD_FAILURE() << "ATTNRUN_TEST_SEED=" << seed << " ATTNRUN_RANDOM_GRAPHS=1\n"
+                  << Reproducer(small, Check(small).value_or(*failure));
+  }
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,57 @@
+#include "fuzz/blocks.h"
+
+namespace attnrun::testing {
+namespace {
+
+using Block = Value* (*)(GraphMaker&, Value*);
+
+Value* AddFeedForward(GraphMaker& m, Value* x) {
+  const auto width = m.Extent(x, -1);
+  if (!width.has_value()) return m.Fail();
+  Value* y = AddActivation(m, AddProjection(m, x, m.dice().Int(1, 16)));
+  return m.Commute("Add", AddProjection(m, y, *width), x);
+}
+
+Value* AddOneProjection(GraphMaker& m, Value* x) { return AddProjection(m, x, m.dice().Int(1, 9)); }
+
+// A node once more, or almost.
+Value* AddTwin(GraphMaker& m, Value* x) {
+  const Node* node = x->producer();
+  if (node == nullptr || node->outputs().size() != 1) return m.Fail();
+  Value* twin = m.Op(node->op_type(), node->inputs(), node->attributes());
+  return m.dice().Chance(0.5) ? m.Commute("Add", x, twin) : twin;
+}
+
+void AddInputs(GraphMaker& m) {
+  const int64_t width = m.dice().Of<int64_t>({1, 2, 4, 6, 8, 12});
+  m.Input(DataType::kFloat, {"batch", "seq", width});
+  if (m.dice().Chance(0.3)) m.Input(DataType::kFloat, {"batch", "past", width});
+  if (m.dice().Chance(0.2)) m.Input(DataType::kFloat, {"seq", width});
+  if (m.dice().Chance(0.2)) m.Input(DataType::kFloat, {m.dice().Int(1, 3), 3, width});
+  if (m.dice().Chance(0.1)) m.Input(DataType::kFloat, {"batch", 3, "seq", width});
+  if (m.dice().Chance(0.1)) m.Input(DataType::kFloat, {"batch", "seq", "past"});
+}
+
+void AddStep(GraphMaker& m) {
+  static constexpr Block kBlocks[] = {
+      AddOneProjection, AddSiblings, AddAttention,      AddAttention,  AddNormalization,
+      AddActivation,    AddSoftmax,  AddRotary,         AddView,       AddView,
+      AddView,          AddView,     AddDynamicReshape, AddArithmetic, AddArithmetic,
+      AddCasts,         AddWhere,    AddFeedForward,    AddTwin,       AddOtherAttention};
+  m.Restart();
+  Value* x = m.AnyFloat();
+  if (x == nullptr) return;
+  m.Keep(kBlocks[m.dice().Int(0, std::ssize(kBlocks) - 1)](m, x));
+}
+
+}  // namespace
+
+Trial RandomTrial(uint32_t seed) {
+  GraphMaker maker(seed);
+  AddInputs(maker);
+  const int64_t steps = maker.dice().Int(1, 12);
+  for (int64_t i = 0; i < steps; ++i) AddStep(maker);
+  return maker.Finish();
+}
+
+}  // namespace attnrun::testing
