@@ -4,6 +4,7 @@
 #include "ops/cumulative/cumulative.h"
 #include "ops/einsum/einsum.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/embedding/embedding.h"
 #include "ops/gather/gather.h"
 #include "ops/generate/generate.h"
 #include "ops/linear/linear.h"
@@ -33,6 +34,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterCumulative(*all);
     RegisterEinsum(*all);
     RegisterElementwise(*all);
+    RegisterEmbedding(*all);
     RegisterGather(*all);
     RegisterGenerate(*all);
     RegisterLinear(*all);

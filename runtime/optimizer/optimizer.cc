@@ -23,10 +23,12 @@
 #include "optimizer/fusions/attention/standard_attention.h"
 #include "optimizer/fusions/attention/transposed_probabilities.h"
 #include "optimizer/fusions/einsum.h"
+#include "optimizer/fusions/embedding_sum.h"
 #include "optimizer/fusions/epilogue.h"
 #include "optimizer/fusions/gelu.h"
 #include "optimizer/fusions/layer_normalization.h"
 #include "optimizer/fusions/linear.h"
+#include "optimizer/fusions/masked_mean.h"
 #include "optimizer/fusions/pointwise_convolution.h"
 #include "optimizer/fusions/position_rows.h"
 #include "optimizer/fusions/projection/qkv.h"
@@ -86,6 +88,8 @@ constexpr std::array kPasses = {
     Pass{"attention_mask", SimplifyMasks},
     Pass{"position_rows", SlicePositionTables},
     Pass{"broadcasts", DropBroadcasts},
+    Pass{"embedding_sum", FuseEmbeddingSum},
+    Pass{"masked_mean", FuseMaskedMean},
     Pass{"activation", FuseActivation},
     Pass{"residual", FuseResidual},
     kCommonSubexpressions,

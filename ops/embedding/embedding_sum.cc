@@ -1,0 +1,62 @@
+#include "ops/embedding/embedding_sum.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "ops/gather/indices.h"
+
+namespace attnrun {
+namespace {
+
+absl::Status CheckTable(const Tensor& table, const Tensor& first) {
+  const bool fits = table.rank() == 2 && IsFloatingPoint(table.type()) &&
+                    table.type() == first.type() && table.dim(1) == first.dim(1);
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("expected matrices of as many columns, but found ",
+                                                 TypeAndShape(table), " and ",
+                                                 TypeAndShape(first)));
+}
+
+}  // namespace
+
+absl::StatusOr<Shape> EmbeddingSum::Resolve(const OpContext& context) {
+  const Tensor& first = context.input(0);
+  const Tensor& ids = context.input(1);
+  if (first.rank() != 2 || ids.rank() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("expected a matrix and ids of rank 1 or more, ",
+                                                   "but found ", TypeAndShape(first), " and ",
+                                                   TypeAndShape(ids)));
+  }
+  for (int i = 0; i < 2 * Pairs(context.num_inputs()); i += 2) {
+    ATTNRUN_RETURN_IF_ERROR(CheckTable(context.input(i), first));
+    ATTNRUN_RETURN_IF_ERROR(CheckIndices(context.input(i + 1), 0, context.input(i)));
+    if (context.input(i + 1).shape() == ids.shape()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("expected ids of one shape, but found ",
+                                                   TypeAndShape(context.input(i + 1)), " and ",
+                                                   TypeAndShape(ids)));
+  }
+  Shape shape = ids.shape();
+  const int64_t count = shape.back();
+  shape.push_back(first.dim(1));
+  if (context.num_inputs() % 2 == 0) return shape;
+  const Tensor& positions = context.input(context.num_inputs() - 1);
+  ATTNRUN_RETURN_IF_ERROR(CheckTable(positions, first));
+  if (positions.dim(0) >= count) return shape;
+  return absl::InvalidArgumentError(absl::StrCat("there are ", count, " positions, but the table ",
+                                                 "of positions is ", TypeAndShape(positions)));
+}
+
+void EmbeddingSum::Infer(InferContext& context) const {
+  ValueFacts y;
+  y.type = context.input(0).type;
+  const auto& table = context.input(0).dims;
+  const auto& ids = context.input(1).dims;
+  if (table.has_value() && table->size() == 2 && ids.has_value()) {
+    y.dims = ids;
+    y.dims->push_back((*table)[1]);
+  }
+  context.SetOutput(0, std::move(y));
+}
+
+}  // namespace attnrun

@@ -1,0 +1,37 @@
+#ifndef ATTNRUN_OPS_EMBEDDING_EMBEDDING_SUM_H_
+#define ATTNRUN_OPS_EMBEDDING_EMBEDDING_SUM_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "attnrun/shape.h"
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// attnrun.EmbeddingSum-1, made by the optimizer, with inputs (table_1, ids_1, table_2, ids_2, ...,
+// positions?): y[..., s, d] = table_1[ids_1[..., s], d] + table_2[ids_2[..., s], d] + ... +
+// positions[s, d]. Tables [V_i, D] and positions [P, D], of which there must be one row for each s,
+// are floats of one type, ids int32 or int64 [..., S], all of one shape; negative ids count from
+// the back of their table. An odd number of inputs means that there are positions. Added in that
+// order.
+class EmbeddingSum final : public Op {
+ public:
+  explicit EmbeddingSum(AttributeReader& /*attributes*/) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // The shape of y; kInvalidArgument for inputs that do not fit together and ids out of range.
+  static absl::StatusOr<Shape> Resolve(const OpContext& context);
+  // How many pairs of table and ids there are among this many inputs.
+  static int Pairs(int inputs) { return inputs / 2; }
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_EMBEDDING_EMBEDDING_SUM_H_
