@@ -13,8 +13,11 @@
 #include "optimizer/canonicalize/constant_folding.h"
 #include "optimizer/canonicalize/dead_code.h"
 #include "optimizer/canonicalize/known_conditions.h"
+#include "optimizer/canonicalize/narrow_sums.h"
 #include "optimizer/canonicalize/no_ops.h"
+#include "optimizer/canonicalize/select_rows.h"
 #include "optimizer/canonicalize/shape_folding.h"
+#include "optimizer/canonicalize/split_slices.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
 #include "optimizer/fusions/attention/join_heads.h"
@@ -86,6 +89,9 @@ constexpr std::array kPasses = {
     kDeadCode,
     Pass{"attention_heads", JoinHeads},
     Pass{"attention_mask", SimplifyMasks},
+    Pass{"narrow_sums", NarrowSums},
+    Pass{"select_rows", SelectRows},
+    Pass{"split_slices", SplitSlices},
     Pass{"position_rows", SlicePositionTables},
     Pass{"broadcasts", DropBroadcasts},
     Pass{"embedding_sum", FuseEmbeddingSum},

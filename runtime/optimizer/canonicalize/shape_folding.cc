@@ -130,10 +130,30 @@ absl::StatusOr<int> ReadOffInputs(PassContext& context, const InputExtents& exte
   return patch.Apply();
 }
 
-absl::StatusOr<int> FoldReshape(PassContext& context, Node* node) {
+// A Reshape of a Reshape of a slice, which only both together tell in full.
+absl::StatusOr<int> FoldReshapes(PassContext& context, const InputExtents& extents, Node* node) {
+  const Node* inner = node->input(0)->producer();
+  if (!IsOp(inner, "Reshape") || !IsOp(inner->input(0)->producer(), "Slice")) return 0;
+  const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
+  if (to == nullptr || to->empty()) return 0;
+  const std::vector<SymInt> dims = *to;
+  if (!std::all_of(dims.begin(), dims.end(), [&](const SymInt& dim) { return extents.Has(dim); })) {
+    return 0;
+  }
+  Patch patch(context);
+  patch.Supersede({node});
+  std::vector<Value*> parts;
+  for (const SymInt& dim : dims) parts.push_back(extents.Read(patch, dim));
+  Value* shape = patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+  patch.Replace(node->output(0), patch.Op("Reshape", {inner->input(0), shape},
+                                          {{"allowzero", int64_t{1}}}, node->name()));
+  return patch.Apply();
+}
+
+absl::StatusOr<int> FoldReshape(PassContext& context, const InputExtents& extents, Node* node) {
   Value* shape = node->input(1);
-  if (node->op_type() != "Reshape" || !node->domain().empty() || shape == nullptr) return 0;
-  if (shape->is_constant()) return 0;
+  if (!IsOp(node, "Reshape") || shape == nullptr) return 0;
+  if (shape->is_constant()) return FoldReshapes(context, extents, node);
   const std::vector<SymInt>* from = context.facts.DimsOf(node->input(0));
   const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
   if (from == nullptr || to == nullptr) return 0;
@@ -161,7 +181,7 @@ absl::StatusOr<int> FoldShapes(PassContext& context) {
       ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffInputs(context, extents, node));
     }
     if (applied == 0) {
-      ATTNRUN_ASSIGN_OR_RETURN(applied, FoldReshape(context, node));
+      ATTNRUN_ASSIGN_OR_RETURN(applied, FoldReshape(context, extents, node));
     }
     folded += applied;
   }

@@ -64,7 +64,7 @@ Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Nod
   Value* shape = ShapeOperand(patch, facts, traced.view.Dims(), like);
   if (end == nullptr || shape == nullptr) return nullptr;
   Value* slice = patch.Op("Slice", {traced.base, patch.Ints({0}), end, patch.Ints({*axis})});
-  return patch.Op("Reshape", {slice, shape});
+  return patch.Op("Reshape", {slice, shape}, {{"allowzero", int64_t{1}}});
 }
 
 // The new axes of extent 1 that make `to` of `from`, if they are all that makes it.

@@ -1,0 +1,18 @@
+#ifndef ATTNRUN_OPTIMIZER_CANONICALIZE_SELECT_ROWS_H_
+#define ATTNRUN_OPTIMIZER_CANONICALIZE_SELECT_ROWS_H_
+
+#include "optimizer/pass.h"
+
+namespace attnrun {
+
+// One row of each sample, x [B, S, D] and i [B]:
+//
+//   GatherND(x, Concat(Range(0, B) [B, 1], i [B, 1]))
+//   Gather(Flatten(x) [B*S, D], i + Range(0, B) * S)      where i is an ArgMax over S
+//   -->
+//   GatherND(x, i [B, 1]) {batch_dims=1}
+absl::StatusOr<int> SelectRows(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_CANONICALIZE_SELECT_ROWS_H_

@@ -1,0 +1,98 @@
+#include "optimizer/canonicalize/split_slices.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "core/status.h"
+#include "optimizer/node_queries.h"
+#include "optimizer/patch.h"
+
+namespace attnrun {
+namespace {
+
+struct Piece {
+  Node* slice = nullptr;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// The only element of a list of numbers known before the run.
+std::optional<int64_t> OnlyInt(const Node& node, size_t input, Facts& facts) {
+  const auto ints = KnownInts(node.input(input), facts);
+  return ints.has_value() && ints->size() == 1 ? std::optional<int64_t>((*ints)[0]) : std::nullopt;
+}
+
+// A Slice of whole steps along one axis of known extent; `axis` tells which.
+std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
+  if (!IsOp(node, "Slice") || node->inputs().size() < 4) return std::nullopt;
+  const auto start = OnlyInt(*node, 1, facts);
+  const auto end = OnlyInt(*node, 2, facts);
+  const auto along = OnlyInt(*node, 3, facts);
+  if (!start.has_value() || !end.has_value() || !along.has_value()) return std::nullopt;
+  if (node->input(4) != nullptr && OnlyInt(*node, 4, facts) != 1) return std::nullopt;
+  const auto extent = facts.Extent(node->input(0), static_cast<int>(*along));
+  if (!extent.has_value()) return std::nullopt;
+  const auto clamped = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + *extent : at, 0, *extent);
+  };
+  const Piece piece = {node, clamped(*start), clamped(*end)};
+  if (piece.begin >= piece.end || piece.end - piece.begin == *extent) return std::nullopt;
+  axis = *along < 0 ? *along + facts.RankOf(node->input(0)) : *along;
+  return piece;
+}
+
+absl::StatusOr<int> SplitInto(PassContext& context, Value* value, int64_t axis,
+                              std::vector<Piece> pieces) {
+  absl::c_sort(pieces, [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+  std::vector<int64_t> sizes;
+  std::vector<size_t> outputs;
+  int64_t at = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.begin < at) return 0;
+    if (piece.begin > at) sizes.push_back(piece.begin - at);
+    outputs.push_back(sizes.size());
+    sizes.push_back(piece.end - piece.begin);
+    at = piece.end;
+  }
+  const int64_t extent = *context.facts.Extent(value, static_cast<int>(axis));
+  if (at < extent) sizes.push_back(extent - at);
+  Patch patch(context);
+  const std::vector<Value*> parts = patch.Ops("Split", static_cast<int>(sizes.size()),
+                                              {value, patch.Ints(sizes)}, {{"axis", axis}});
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    patch.Supersede({pieces[i].slice});
+    patch.Replace(pieces[i].slice->output(0), parts[outputs[i]]);
+  }
+  return patch.Apply();
+}
+
+}  // namespace
+
+absl::StatusOr<int> SplitSlices(PassContext& context) {
+  int splits = 0;
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  std::vector<Value*> values = context.graph.inputs();
+  for (const Node* node : order) {
+    for (Value* output : node->outputs()) {
+      if (output != nullptr) values.push_back(output);
+    }
+  }
+  for (Value* value : values) {
+    std::map<int64_t, std::vector<Piece>> by_axis;
+    for (Node* reader : value->consumers()) {
+      int64_t axis = 0;
+      if (reader->input(0) != value || context.graph.IsOutput(reader->output(0))) continue;
+      if (const auto piece = AsPiece(reader, axis, context.facts)) by_axis[axis].push_back(*piece);
+    }
+    for (const auto& [axis, pieces] : by_axis) {
+      if (pieces.size() < 2) continue;
+      ATTNRUN_ASSIGN_OR_RETURN(const int applied, SplitInto(context, value, axis, pieces));
+      splits += applied;
+    }
+  }
+  return splits;
+}
+
+}  // namespace attnrun

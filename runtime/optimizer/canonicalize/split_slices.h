@@ -1,0 +1,16 @@
+#ifndef ATTNRUN_OPTIMIZER_CANONICALIZE_SPLIT_SLICES_H_
+#define ATTNRUN_OPTIMIZER_CANONICALIZE_SPLIT_SLICES_H_
+
+#include "optimizer/pass.h"
+
+namespace attnrun {
+
+// Slices of one value along one axis that do not overlap are the pieces of one Split, as other
+// exporters write it; pieces between them are left unread:
+//
+//   Slice(x, 0, 8), Slice(x, 8, 16), x [..., 24]  ->  Split(x, [8, 8, 8])
+absl::StatusOr<int> SplitSlices(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_CANONICALIZE_SPLIT_SLICES_H_

@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+Value* Input(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"batch", 12}); }
+// A slice that something reads, so that it is no graph output.
+void Slice(GraphBuilder& b, Value* x, int64_t start, int64_t end, int64_t axis = 1,
+           int64_t step = 1) {
+  const auto one = [&](int64_t number) { return b.Constant<int64_t>("n", {1}, {number}); };
+  Value* part = b.Op("Slice", {x, one(start), one(end), one(axis), one(step)});
+  b.Output(b.Op("Exp", {part}));
+}
+
+TEST(SplitSlicesTest, PiecesInAnyOrderWithGaps) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Input(b);
+    Slice(b, x, 8, 1 << 30);
+    Slice(b, x, 1, 4, -1);
+    Slice(b, x, -8, 6);
+  });
+  EXPECT_EQ(test.Ops(), "Exp*3 Split");
+  test.ExpectSameResults(4 * kEpsilon);
+}
+
+TEST(SplitSlicesTest, OtherSlicesStay) {
+  OptimizerTester overlapping([](GraphBuilder& b) {
+    Value* x = Input(b);
+    Slice(b, x, 0, 6);
+    Slice(b, x, 5, 12);
+  });
+  EXPECT_EQ(overlapping.Count("Slice"), 2);
+  OptimizerTester stepping([](GraphBuilder& b) {
+    Value* x = Input(b);
+    Slice(b, x, 0, 12, 1, 2);
+    Slice(b, x, 1, 12, 1, 2);
+  });
+  EXPECT_EQ(stepping.Count("Slice"), 2);
+  OptimizerTester of_unknown_extent([](GraphBuilder& b) {
+    Value* x = Input(b);
+    Slice(b, x, 0, 2, 0);
+    Slice(b, x, 2, 3, 0);
+  });
+  EXPECT_EQ(of_unknown_extent.Count("Slice"), 2);
+  of_unknown_extent.ExpectSameResults(4 * kEpsilon);
+  OptimizerTester alone([](GraphBuilder& b) { Slice(b, Input(b), 0, 6); });
+  EXPECT_EQ(alone.Count("Slice"), 1);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
