@@ -50,7 +50,10 @@ class Step {
     if (permutation.empty()) {
       for (int i = view.rank(); i-- > 0;) permutation.push_back(i);
     }
-    if (static_cast<int>(permutation.size()) != view.rank()) return std::nullopt;
+    // The run refuses what is no permutation; an index of it must not be used before.
+    std::vector<int64_t> identity(view.rank());
+    absl::c_iota(identity, 0);
+    if (!absl::c_is_permutation(permutation, identity)) return std::nullopt;
     return view.Transposed(permutation);
   }
 
