@@ -46,7 +46,7 @@ TEST(ShapeInferTest, Reshape) {
       {{"Reshape", {Floats({kSeq}), Numbers({2, -1})}}, "[2,div(seq,2)]"},
       // An entry that might be -1 is no extent, but beside a -1 it is.
       {{"Reshape", {kHidden, Numbers({kSeq - 2, 768})}}, "[?,768]"},
-      {{"Reshape", {kHidden, Numbers({kSeq - 2, -1})}}, "[-2+seq,div(768*batch*seq,-2+seq)]"},
+      {{"Reshape", {kHidden, Numbers({kSeq - 2, -1})}}, "[-2+seq,?div(768*batch*seq,-2+seq)]"},
       // Less is known.
       {{"Reshape", {kUnknown, Numbers({0, -1, 64})}}, "[?,?,64]"},
       {{"Reshape", {kHidden, Facts(DataType::kInt64, Dims{3})}}, "[?,?,?]"},
