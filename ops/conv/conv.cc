@@ -22,8 +22,8 @@ absl::Status Misfit(const Tensor& x, const Tensor& w, int64_t group, absl::strin
 }
 
 // `spatial`: extents of the output.
-absl::StatusOr<ConvShape> MakeShape(const Window& window, const Tensor& x, int64_t m, int64_t group,
-                                    const Shape& spatial, const Tensor* bias) {
+absl::StatusOr<ConvShape> MakeShape(const SlidingWindow& window, const Tensor& x, int64_t m,
+                                    int64_t group, const Shape& spatial, const Tensor* bias) {
   if (bias != nullptr && (bias->rank() != 1 || bias->dim(0) != m)) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a bias of shape [", m, "], but found ", TypeAndShape(*bias)));
@@ -59,7 +59,7 @@ absl::StatusOr<ConvShape> ResolveConv(const ConvAttributes& attributes, const Te
     return Misfit(x, w, group, "[M, C/group, ..]");
   }
   ATTNRUN_ASSIGN_OR_RETURN(
-      const Window window,
+      const SlidingWindow window,
       ResolveWindow(attributes.window, x.shape(), absl::MakeSpan(w.shape()).subspan(2)));
   return MakeShape(window, x, w.dim(0), group, window.output, bias);
 }
@@ -78,14 +78,14 @@ absl::StatusOr<ConvShape> ConvTranspose::Resolve(const Tensor& x, const Tensor& 
       x.dim(1) % group != 0) {
     return Misfit(x, w, group, "[C, M/group, ..]");
   }
-  ATTNRUN_ASSIGN_OR_RETURN(Window window, CheckWindow(attributes_.window, x.shape(),
-                                                      absl::MakeSpan(w.shape()).subspan(2)));
+  ATTNRUN_ASSIGN_OR_RETURN(SlidingWindow window, CheckWindow(attributes_.window, x.shape(),
+                                                             absl::MakeSpan(w.shape()).subspan(2)));
   window.output = window.input;
   ATTNRUN_RETURN_IF_ERROR(ResolveOutput(window));
   return MakeShape(window, x, w.dim(1) * group, group, window.input, bias);
 }
 
-absl::Status ConvTranspose::ResolveOutput(Window& window) const {
+absl::Status ConvTranspose::ResolveOutput(SlidingWindow& window) const {
   const size_t axes = window.output.size();
   const std::string& auto_pad = attributes_.window.auto_pad;
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";

@@ -22,7 +22,7 @@ struct ConvAttributes {
 // The extents of a convolution. C input and M output channels are cut into `group` equal groups;
 // the m-th output channel reads the input channels of its group.
 struct ConvShape {
-  Window window;
+  SlidingWindow window;
   int64_t n;
   int64_t c;
   int64_t m;
@@ -82,7 +82,7 @@ class ConvTranspose final : public Op {
   // `window.input` and `window.output` change roles: the window slides over y.
   absl::StatusOr<ConvShape> Resolve(const Tensor& x, const Tensor& w, const Tensor* bias) const;
   // Sets the pads, and `input` to y's extents, of a window whose output is x.
-  absl::Status ResolveOutput(Window& window) const;
+  absl::Status ResolveOutput(SlidingWindow& window) const;
 
   ConvAttributes attributes_;
   std::vector<int64_t> output_padding_;

@@ -14,7 +14,8 @@ namespace attnrun {
 class PatchMatrix final : public BlockSource {
  public:
   // `channels`: [C, ..] of `input_size` floats each. Both outlive this.
-  PatchMatrix(const Window& window, const float* channels, int64_t input_size, int64_t kernel_size)
+  PatchMatrix(const SlidingWindow& window, const float* channels, int64_t input_size,
+              int64_t kernel_size)
       : window_(window), channels_(channels), input_size_(input_size), kernel_size_(kernel_size) {}
 
   void Copy(int64_t row, int64_t rows, int64_t column, int64_t columns, float* to,
@@ -24,7 +25,7 @@ class PatchMatrix final : public BlockSource {
   // `count` columns from `position` on, all in one row of the output, of one row of this.
   void CopyRun(int64_t row, const Shape& position, int64_t count, float* to) const;
 
-  const Window& window_;
+  const SlidingWindow& window_;
   const float* channels_;
   int64_t input_size_;
   int64_t kernel_size_;

@@ -21,7 +21,7 @@ absl::Status Wrong(absl::string_view name, const std::vector<int64_t>& values,
 int64_t DivCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Output extent and pads of one axis under SAME_UPPER or SAME_LOWER.
-void PadToSame(Window& window, size_t axis, bool upper) {
+void PadToSame(SlidingWindow& window, size_t axis, bool upper) {
   const int64_t stride = window.strides[axis];
   window.output[axis] = DivCeil(window.input[axis], stride);
   const int64_t total = std::max<int64_t>(
@@ -31,7 +31,7 @@ void PadToSame(Window& window, size_t axis, bool upper) {
 }
 
 // Output extent of one axis where the pads are known.
-absl::Status FitOutput(Window& window, size_t axis, bool ceil_mode) {
+absl::Status FitOutput(SlidingWindow& window, size_t axis, bool ceil_mode) {
   const int64_t stride = window.strides[axis];
   const int64_t padded = window.input[axis] + window.pads_begin[axis] + window.pads_end[axis];
   const int64_t room = padded - window.reach(axis);
@@ -74,7 +74,7 @@ WindowAttributes WindowAttributes::Read(AttributeReader& attributes, bool has_di
   return result;
 }
 
-TapRange Window::TapsInside(size_t axis, int64_t position) const {
+TapRange SlidingWindow::TapsInside(size_t axis, int64_t position) const {
   const int64_t start = coordinate(axis, position, 0);
   const int64_t dilation = dilations[axis];
   return {.begin = start < 0 ? DivCeil(-start, dilation) : 0,
@@ -83,15 +83,15 @@ TapRange Window::TapsInside(size_t axis, int64_t position) const {
                      : 0};
 }
 
-absl::StatusOr<Window> CheckWindow(const WindowAttributes& attributes,
-                                   absl::Span<const int64_t> input,
-                                   absl::Span<const int64_t> kernel) {
+absl::StatusOr<SlidingWindow> CheckWindow(const WindowAttributes& attributes,
+                                          absl::Span<const int64_t> input,
+                                          absl::Span<const int64_t> kernel) {
   if (input.size() < 3) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected an input [N, C, ..] with a spatial axis, but found ", ToString(input)));
   }
   const size_t axes = input.size() - 2;
-  Window window;
+  SlidingWindow window;
   window.input.assign(input.begin() + 2, input.end());
   if (*std::max_element(input.begin(), input.end()) > kLargest) {
     return absl::InvalidArgumentError(
@@ -114,10 +114,10 @@ absl::StatusOr<Window> CheckWindow(const WindowAttributes& attributes,
   return window;
 }
 
-absl::StatusOr<Window> ResolveWindow(const WindowAttributes& attributes,
-                                     absl::Span<const int64_t> input,
-                                     absl::Span<const int64_t> kernel) {
-  ATTNRUN_ASSIGN_OR_RETURN(Window window, CheckWindow(attributes, input, kernel));
+absl::StatusOr<SlidingWindow> ResolveWindow(const WindowAttributes& attributes,
+                                            absl::Span<const int64_t> input,
+                                            absl::Span<const int64_t> kernel) {
+  ATTNRUN_ASSIGN_OR_RETURN(SlidingWindow window, CheckWindow(attributes, input, kernel));
   if (attributes.auto_pad != "NOTSET") {
     window.pads_begin.assign(window.input.size(), 0);
     window.pads_end = window.pads_begin;

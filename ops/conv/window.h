@@ -35,7 +35,7 @@ struct TapRange {
 };
 
 // Windows over the spatial axes of one image. All vectors have one entry per spatial axis.
-struct Window {
+struct SlidingWindow {
   Shape input;
   Shape kernel;
   Shape strides;
@@ -58,15 +58,15 @@ struct Window {
 // Resolves the windows for an input [N, C, ..] and a kernel of these spatial extents (those of
 // kernel_shape must be the same). kInvalidArgument for attributes of the wrong length, extents and
 // steps below 1, negative pads and kernels that the padded input does not hold.
-absl::StatusOr<Window> ResolveWindow(const WindowAttributes& attributes,
-                                     absl::Span<const int64_t> input,
-                                     absl::Span<const int64_t> kernel);
+absl::StatusOr<SlidingWindow> ResolveWindow(const WindowAttributes& attributes,
+                                            absl::Span<const int64_t> input,
+                                            absl::Span<const int64_t> kernel);
 
 // The parts of ResolveWindow that ConvTranspose shares: all but output and, with auto_pad, the
 // pads.
-absl::StatusOr<Window> CheckWindow(const WindowAttributes& attributes,
-                                   absl::Span<const int64_t> input,
-                                   absl::Span<const int64_t> kernel);
+absl::StatusOr<SlidingWindow> CheckWindow(const WindowAttributes& attributes,
+                                          absl::Span<const int64_t> input,
+                                          absl::Span<const int64_t> kernel);
 
 // `values` if there are any, else `count` times `otherwise`. kInvalidArgument naming the attribute
 // unless there are `count` of them, none below `least` or absurdly large.
@@ -77,7 +77,7 @@ absl::StatusOr<Shape> WindowValues(absl::string_view name, const std::vector<int
 // window stands at `position`: `tap` counts the kernel's elements and `offset` the input's, both
 // row-major.
 template <typename Visit>
-void ForEachTap(const Window& window, absl::Span<const int64_t> position, Visit visit) {
+void ForEachTap(const SlidingWindow& window, absl::Span<const int64_t> position, Visit visit) {
   const size_t axes = window.kernel.size();
   Shape count(axes);
   int64_t tap = 0;
@@ -109,7 +109,7 @@ void ForEachTap(const Window& window, absl::Span<const int64_t> position, Visit 
 
 // Calls visit(position) for every position of the output, row-major.
 template <typename Visit>
-void ForEachPosition(const Window& window, Visit visit) {
+void ForEachPosition(const SlidingWindow& window, Visit visit) {
   for (const int64_t extent : window.output) {
     if (extent == 0) return;
   }

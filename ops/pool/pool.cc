@@ -31,9 +31,9 @@ absl::Status CheckType(Pooling pooling, const Tensor& x) {
 }
 
 // One window that holds the whole image.
-Window WholeImage(absl::Span<const int64_t> input) {
+SlidingWindow WholeImage(absl::Span<const int64_t> input) {
   const size_t axes = input.size() - 2;
-  Window window;
+  SlidingWindow window;
   window.input.assign(input.begin() + 2, input.end());
   window.kernel = window.input;
   window.strides.assign(axes, 1);

@@ -49,7 +49,7 @@ class Pool final : public Op {
 };
 
 struct PoolShape {
-  Window window;
+  SlidingWindow window;
   // Images: N x C.
   int64_t count;
   // Products of the spatial extents.

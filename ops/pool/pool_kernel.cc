@@ -41,7 +41,7 @@ class Pooler {
       return;
     }
     // One position for every row of the output.
-    Window rows = window_;
+    SlidingWindow rows = window_;
     rows.output[last_] = 1;
     ForEachPosition(rows, [&](const Shape& position) {
       Row(position, image, out);
@@ -55,7 +55,7 @@ class Pooler {
     const bool max = attributes_.pooling == Pooling::kMax;
     std::fill_n(out, window_.output[last_], max ? -std::numeric_limits<float>::infinity() : 0.0F);
     // The kernel without its last axis: every element of it reads a whole row of the input.
-    Window column = window_;
+    SlidingWindow column = window_;
     column.kernel[last_] = 1;
     column.pads_begin[last_] = 0;
     ForEachTap(column, position, [&](int64_t, int64_t offset) { AddRow(image + offset, out); });
@@ -102,7 +102,7 @@ class Pooler {
 
   const PoolAttributes& attributes_;
   const PoolShape& shape_;
-  const Window& window_;
+  const SlidingWindow& window_;
   const size_t last_;
 };
 

@@ -16,7 +16,8 @@ struct Pooled {
   int64_t index = -1;
 };
 
-Pooled Largest(const Window& window, const double* image, const Shape& position, double least) {
+Pooled Largest(const SlidingWindow& window, const double* image, const Shape& position,
+               double least) {
   Pooled best = {least, -1};
   ForEachTap(window, position, [&](int64_t, int64_t offset) {
     const double value = image[offset];
@@ -27,7 +28,7 @@ Pooled Largest(const Window& window, const double* image, const Shape& position,
 }
 
 // Elements of the window at `position`, padding included.
-double CountWithPadding(const Window& window, const Shape& position) {
+double CountWithPadding(const SlidingWindow& window, const Shape& position) {
   double count = 1;
   for (size_t axis = 0; axis < position.size(); ++axis) {
     const int64_t room =
@@ -38,7 +39,7 @@ double CountWithPadding(const Window& window, const Shape& position) {
   return count;
 }
 
-double Average(const Window& window, const double* image, const Shape& position,
+double Average(const SlidingWindow& window, const double* image, const Shape& position,
                bool with_padding) {
   double sum = 0;
   int64_t count = 0;
@@ -49,15 +50,15 @@ double Average(const Window& window, const double* image, const Shape& position,
   return sum / (with_padding ? CountWithPadding(window, position) : static_cast<double>(count));
 }
 
-double Norm(const Window& window, const double* image, const Shape& position, double p) {
+double Norm(const SlidingWindow& window, const double* image, const Shape& position, double p) {
   double sum = 0;
   ForEachTap(window, position,
              [&](int64_t, int64_t offset) { sum += std::pow(std::fabs(image[offset]), p); });
   return std::pow(sum, 1 / p);
 }
 
-Pooled PoolWindow(const PoolAttributes& attributes, const Window& window, const double* image,
-                  const Shape& position, double least) {
+Pooled PoolWindow(const PoolAttributes& attributes, const SlidingWindow& window,
+                  const double* image, const Shape& position, double least) {
   switch (attributes.pooling) {
     case Pooling::kMax:
       return Largest(window, image, position, least);
