@@ -79,6 +79,8 @@ absl::StatusOr<int> SplitSlices(PassContext& context) {
       if (output != nullptr) values.push_back(output);
     }
   }
+  // Readers before what they read: a Slice takes its result with it when it goes.
+  absl::c_reverse(values);
   for (Value* value : values) {
     std::map<int64_t, std::vector<Piece>> by_axis;
     for (Node* reader : value->consumers()) {
