@@ -72,7 +72,7 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   mask = take(kMaskScratch);
   peaks = take(rows);
   totals = take(rows * kWidestVector);
-  const int64_t tiles = (problem.keys + kKeyTile - 1) / kKeyTile;
+  const int64_t tiles = TilesOf(problem.keys);
   put_off = take(tiles * static_cast<int64_t>(sizeof(PutOff) / sizeof(float)));
   magnitudes = take(rows);
 }

@@ -11,6 +11,8 @@ namespace attnrun {
 // Keys of one tile. Tiles begin at multiples of it, so that what is added to what does not depend
 // on where the open keys begin.
 inline constexpr int64_t kKeyTile = 64;
+// How many of them hold so many keys.
+inline int64_t TilesOf(int64_t keys) { return (keys + kKeyTile - 1) / kKeyTile; }
 // Floats of the widest vector: rows of scratch are whole vectors.
 inline constexpr int64_t kWidestVector = 16;
 // Floats that hold a row of the bias and one of the mask for one tile.

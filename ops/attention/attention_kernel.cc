@@ -88,7 +88,7 @@ class AttentionKernel final : public Kernel {
   absl::Status Run(OpContext& context) const override {
     ATTNRUN_ASSIGN_OR_RETURN(const AttentionShape shape, op_.Resolve(context));
     Allocator& allocator = context.allocator();
-    AttentionProblem problem = ProblemOf(shape);
+    AttentionProblem problem = Problem(shape);
     ATTNRUN_ASSIGN_OR_RETURN(const Joined keys,
                              JoinPast(context, 1, kPastKey, 1, shape, shape.head_size));
     ATTNRUN_ASSIGN_OR_RETURN(const Joined values,
@@ -123,7 +123,7 @@ class AttentionKernel final : public Kernel {
   int64_t Flops(const OpContext& context) const override {
     const absl::StatusOr<AttentionShape> shape = op_.Resolve(context);
     if (!shape.ok()) return 0;
-    AttentionProblem problem = ProblemOf(*shape);
+    AttentionProblem problem = Problem(*shape);
     std::vector<int64_t> offsets;
     std::vector<int64_t> valid;
     SetPositions(context, *shape, offsets, valid, problem);
@@ -132,22 +132,11 @@ class AttentionKernel final : public Kernel {
 
  private:
   // All but the data and what depends on it.
-  AttentionProblem ProblemOf(const AttentionShape& shape) const {
-    AttentionProblem problem;
-    problem.batch = shape.batch;
-    problem.query_heads = shape.query_heads;
-    problem.kv_heads = shape.kv_heads;
-    problem.queries = shape.queries;
-    problem.keys = shape.keys;
-    problem.head_size = shape.head_size;
-    problem.value_size = shape.value_size;
+  AttentionProblem Problem(const AttentionShape& shape) const {
+    AttentionProblem problem = ProblemOf(op_, shape);
     problem.q_strides = StridesOf(shape.merged, shape.query_heads, shape.queries, shape.head_size);
     problem.y_strides = StridesOf(shape.merged, shape.query_heads, shape.queries, shape.value_size);
     problem.scale = static_cast<float>(shape.scale);
-    problem.softcap = op_.softcap();
-    problem.causal = op_.causal();
-    problem.left_window = op_.left_window();
-    problem.right_window = op_.right_window();
     return problem;
   }
 

@@ -12,15 +12,12 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Floats of a row of scores in whole tiles.
-inline int64_t WholeTiles(int64_t keys) { return (keys + kKeyTile - 1) / kKeyTile * kKeyTile; }
-
-// Turns q k^T of the one row of `block` into probabilities. `scratch`: WholeTiles(keys) floats and
+// Turns q k^T of the one row of `block` into probabilities. `scratch`: the row in whole tiles and
 // kMaskScratch more.
 void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, float* scratch,
                      float* row) {
   const FloatTag d;
-  const auto size = static_cast<size_t>(WholeTiles(p.keys));
+  const auto size = static_cast<size_t>(TilesOf(p.keys) * kKeyTile);
   const BlockMask mask(p, block, scratch + size);
   std::fill(std::copy_n(row, p.keys, scratch), scratch + size, 0.0F);
   FloatVec peaks = hn::Set(d, kMinusInfinity);
@@ -106,7 +103,6 @@ absl::Status NormalizeRows(const AttentionProblem& p, float* scores, Allocator& 
   // Scores worth a thread of their own.
   constexpr int64_t kGrain = 1 << 13;
   const int64_t rows = p.batch * p.query_heads * p.queries;
-  const int64_t whole_tiles = (p.keys + kKeyTile - 1) / kKeyTile * kKeyTile;
   auto normalize = [&](int64_t begin, int64_t end, float* scratch) {
     AttentionBlock block;
     block.group = p.query_heads / p.kv_heads;
@@ -119,8 +115,8 @@ absl::Status NormalizeRows(const AttentionProblem& p, float* scores, Allocator& 
       HWY_DYNAMIC_DISPATCH(NormalizeScores)(p, block, scratch, scores + row * p.keys);
     }
   };
-  return ParallelForWithScratch(rows, kGrain / p.keys + 1, whole_tiles + kMaskScratch, allocator,
-                                normalize);
+  return ParallelForWithScratch(rows, kGrain / p.keys + 1,
+                                TilesOf(p.keys) * kKeyTile + kMaskScratch, allocator, normalize);
 }
 
 }  // namespace

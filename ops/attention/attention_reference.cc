@@ -5,6 +5,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/probabilities_reference.h"
 
 namespace attnrun {
 namespace {
@@ -69,18 +70,6 @@ struct Mask {
   }
 };
 
-// The softmax of a row; 0 where all scores are -inf.
-std::vector<double> Probabilities(const std::vector<double>& scores) {
-  std::vector<double> result(scores.size(), 0);
-  if (scores.empty()) return result;
-  const double peak = *std::max_element(scores.begin(), scores.end());
-  if (peak == -kInfinity) return result;
-  double sum = 0;
-  for (size_t i = 0; i < scores.size(); ++i) sum += result[i] = std::exp(scores[i] - peak);
-  for (double& value : result) value /= sum;
-  return result;
-}
-
 // One row of scores at the stages that qk_matmul_output_mode counts.
 struct Stages {
   std::vector<double> of[4];
@@ -134,7 +123,8 @@ Stages ScoreRow(const Attention& op, const Inputs& in, int64_t b, int64_t n, int
     stages.of[1].push_back(capped);
     stages.of[2].push_back(capped + bias);
   }
-  stages.of[3] = all_closed ? std::vector<double>(in.shape.keys, 0) : Probabilities(stages.of[2]);
+  stages.of[3] =
+      all_closed ? std::vector<double>(in.shape.keys, 0) : Probabilities(stages.of[2], 0);
   return stages;
 }
 

@@ -10,8 +10,6 @@
 namespace attnrun {
 namespace {
 
-constexpr const char* kLayoutNames[] = {"q_layout", "k_layout", "v_layout"};
-
 absl::Status CheckTypes(const OpContext& context) {
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;

@@ -1,6 +1,7 @@
 #ifndef ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_
 #define ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -55,6 +56,9 @@ class FusedAttention final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // Attributes of the first three inputs.
+  static constexpr std::array<const char*, 3> kLayoutNames = {"q_layout", "k_layout", "v_layout"};
 
   // Inputs.
   static constexpr int kQuery = 0;

@@ -68,7 +68,7 @@ class FusedAttentionKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, FloatInputs(context));
     const OpContext floats(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
-    AttentionProblem problem = ProblemOf(shape);
+    AttentionProblem problem = Problem(shape);
     problem.q = First(inputs[FusedAttention::kQuery], shape.q);
     problem.k = First(inputs[FusedAttention::kKey], shape.k);
     problem.v = First(inputs[FusedAttention::kValue], shape.v);
@@ -97,7 +97,7 @@ class FusedAttentionKernel final : public Kernel {
   int64_t Flops(const OpContext& context) const override {
     const absl::StatusOr<FusedAttentionShape> shape = op_.Resolve(context);
     if (!shape.ok()) return 0;
-    AttentionProblem problem = ProblemOf(*shape);
+    AttentionProblem problem = Problem(*shape);
     const std::vector<int64_t> offsets(shape->batch, op_.FirstPosition(*shape));
     problem.query_offsets = offsets.data();
     return AttentionFlops(problem);
@@ -105,15 +105,8 @@ class FusedAttentionKernel final : public Kernel {
 
  private:
   // All but the data and what depends on it.
-  AttentionProblem ProblemOf(const FusedAttentionShape& shape) const {
-    AttentionProblem problem;
-    problem.batch = shape.batch;
-    problem.query_heads = shape.query_heads;
-    problem.kv_heads = shape.kv_heads;
-    problem.queries = shape.queries;
-    problem.keys = shape.keys;
-    problem.head_size = shape.head_size;
-    problem.value_size = shape.value_size;
+  AttentionProblem Problem(const FusedAttentionShape& shape) const {
+    AttentionProblem problem = ProblemOf(op_, shape);
     problem.q_strides = shape.q.strides;
     problem.k_strides = shape.k.strides;
     problem.v_strides = shape.v.strides;
@@ -121,10 +114,6 @@ class FusedAttentionKernel final : public Kernel {
     problem.y_strides = {
         .batch = shape.queries * width, .sequence = width, .head = shape.value_size};
     problem.scale = op_.scale();
-    problem.softcap = op_.softcap();
-    problem.causal = op_.causal();
-    problem.left_window = op_.left_window();
-    problem.right_window = op_.right_window();
     problem.closed_score = op_.mask_value();
     problem.closed_row = op_.MaskedRow(shape);
     return problem;

@@ -1,17 +1,15 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/attention/fused_attention.h"
+#include "ops/attention/probabilities_reference.h"
 
 namespace attnrun {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Heads {
   std::vector<double> values;
@@ -95,17 +93,6 @@ double Score(const FusedAttention& op, const Operands& in, int64_t b, int64_t n,
   const double cap = op.softcap();
   if (cap > 0) score = cap * std::tanh(score / cap);
   return Held(in.type, Held(in.type, score) + in.bias.At(b, n, s, t));
-}
-
-std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row) {
-  std::vector<double> result(scores.size(), masked_row);
-  if (scores.empty()) return result;
-  const double peak = *std::max_element(scores.begin(), scores.end());
-  if (peak == -kInfinity) return result;
-  double sum = 0;
-  for (size_t i = 0; i < scores.size(); ++i) sum += result[i] = std::exp(scores[i] - peak);
-  for (double& value : result) value /= sum;
-  return result;
 }
 
 absl::Status Set(OpContext& context, int output, const Shape& shape, const Tensor& doubles) {

@@ -72,7 +72,7 @@ absl::StatusOr<TileFacts> FindFacts(const AttentionProblem& p, Allocator& alloca
                                     Tensor& table) {
   TileFacts facts;
   if (p.bias.data == nullptr && p.mask.data == nullptr) return facts;
-  const int64_t tiles = (p.keys + kKeyTile - 1) / kKeyTile;
+  const int64_t tiles = TilesOf(p.keys);
   facts.query = FactStride(p.bias.query, p.mask.query, tiles);
   const int64_t queries = facts.query == 0 ? 1 : p.queries;
   facts.head = FactStride(p.bias.head, p.mask.head, queries * tiles);

@@ -74,6 +74,25 @@ struct AttentionProblem {
   float closed_row = 0;
 };
 
+// What the attention operators say alike: the sizes of `shape`, softcap, causal and windows of
+// `op`.
+template <typename Op, typename AttentionSizes>
+AttentionProblem ProblemOf(const Op& op, const AttentionSizes& shape) {
+  AttentionProblem problem;
+  problem.batch = shape.batch;
+  problem.query_heads = shape.query_heads;
+  problem.kv_heads = shape.kv_heads;
+  problem.queries = shape.queries;
+  problem.keys = shape.keys;
+  problem.head_size = shape.head_size;
+  problem.value_size = shape.value_size;
+  problem.softcap = op.softcap();
+  problem.causal = op.causal();
+  problem.left_window = op.left_window();
+  problem.right_window = op.right_window();
+  return problem;
+}
+
 // Computes y. No more than tiles of the scores are ever stored. Tiles of keys that can be shown to
 // contribute exactly 0 are not computed, provided that k and v are finite. The bits of a row of y
 // depend on nothing but its own row of q, bias, mask and offset and on the keys open to it, so

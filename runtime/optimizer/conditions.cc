@@ -41,10 +41,8 @@ std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& num
   if (!IsOp(node, "Trilu") || known == nullptr || known->size() < 2) return std::nullopt;
   const auto filled = UniformOf(node->input(0));
   const auto diagonal =
-      node->input(1) == nullptr ? std::vector<int64_t>{0} : KnownInts(node->input(1), facts);
-  if (!filled.has_value() || *filled == 0 || !diagonal.has_value() || diagonal->size() != 1) {
-    return std::nullopt;
-  }
+      node->input(1) == nullptr ? std::optional<int64_t>(0) : KnownInt(node->input(1), facts);
+  if (!filled.has_value() || *filled == 0 || !diagonal.has_value()) return std::nullopt;
   number = *filled;
   const std::vector<SymInt> dims = *known;
   // Column <= row + diagonal below, column >= row + diagonal above.
@@ -52,7 +50,7 @@ std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& num
   std::vector<SymInt> steps(dims.size(), 0);
   steps[dims.size() - 2] = upper ? -1 : 1;
   steps[dims.size() - 1] = upper ? 1 : -1;
-  return View::Counting((*diagonal)[0] * (upper ? -1 : 1), dims, steps);
+  return View::Counting(*diagonal * (upper ? -1 : 1), dims, steps);
 }
 
 // Conditions on the elements of such a triangle: that they are there, or that they are not.

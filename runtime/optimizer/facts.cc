@@ -144,4 +144,9 @@ std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts) 
   return ints;
 }
 
+std::optional<int64_t> KnownInt(const Value* value, Facts& facts) {
+  const auto ints = KnownInts(value, facts);
+  return ints.has_value() && ints->size() == 1 ? std::optional<int64_t>((*ints)[0]) : std::nullopt;
+}
+
 }  // namespace attnrun

@@ -52,6 +52,9 @@ std::optional<std::vector<int64_t>> IntsOf(const Value* value);
 // has it as a constant or computes it.
 std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts);
 
+// The only element of such a tensor.
+std::optional<int64_t> KnownInt(const Value* value, Facts& facts);
+
 }  // namespace attnrun
 
 #endif  // ATTNRUN_OPTIMIZER_FACTS_H_

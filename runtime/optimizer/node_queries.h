@@ -1,7 +1,6 @@
 #ifndef ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
 #define ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
 
-#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -24,9 +23,6 @@ T AttributeOr(const Node& node, absl::string_view name, T otherwise) {
   const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
   return typed == nullptr ? std::move(otherwise) : *typed;
 }
-
-// attnrun.Attention's attributes for the layouts of its first three inputs.
-inline constexpr std::array<const char*, 3> kLayoutNames = {"q_layout", "k_layout", "v_layout"};
 
 // The permutation that exchanges the last two of `rank` axes, of which there must be two.
 inline std::vector<int64_t> SwapOfLastTwo(int rank) {

@@ -117,6 +117,19 @@ void Patch::Replace(Value* old, Value* replacement) {
   replacements_.emplace_back(old, replacement);
 }
 
+void Patch::Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes) {
+  Supersede({node});
+  const std::string op_type = node->domain().empty()
+                                  ? node->op_type()
+                                  : absl::StrCat(node->domain(), "::", node->op_type());
+  const int outputs = static_cast<int>(node->outputs().size());
+  const std::vector<Value*> results =
+      Ops(op_type, outputs, std::move(inputs), std::move(attributes), node->name());
+  for (int i = 0; i < outputs; ++i) {
+    if (node->output(i) != nullptr) Replace(node->output(i), results[i]);
+  }
+}
+
 void Patch::Fail(const absl::Status& status) {
   if (status_.ok()) status_ = status;
 }
@@ -133,7 +146,7 @@ absl::StatusOr<int> Patch::Apply() {
     return absl::InternalError(absl::StrCat("a rewrite of pass '", context_.pass,
                                             "' would remove a value that is still read"));
   }
-  Rewrite rewrite = {std::string(context_.pass), true, {}, {}, ""};
+  attnrun::Rewrite rewrite = {std::string(context_.pass), true, {}, {}, ""};
   for (const Node* node : superseded_) rewrite.nodes.push_back(node->name());
   for (const Node* node : added_) rewrite.into.push_back(node->name());
   for (const auto& [old, replacement] : replacements_) context_.graph.ReplaceUses(old, replacement);

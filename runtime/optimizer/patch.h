@@ -48,6 +48,9 @@ class Patch {
   // Every reader of `old` will read `replacement`.
   void Replace(Value* old, Value* replacement);
 
+  // Supersedes the node by one of the same operator that reads `inputs` with these attributes.
+  void Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes);
+
   const absl::Status& status() const { return status_; }
 
   // Whether all that the superseded nodes give to others has a replacement.

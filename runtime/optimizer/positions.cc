@@ -81,9 +81,9 @@ class PositionReader {
 
   // A number that depends on extents at most.
   std::optional<View> Known(const Value* value, const std::vector<SymInt>& dims) {
-    const ValueFacts& known = facts_.Of(value);
-    if (!known.contents.has_value() || known.contents->size() != 1) return std::nullopt;
-    return View::Counting(known.contents->front(), dims, std::vector<SymInt>(dims.size(), 0));
+    const auto number = Number(value);
+    if (!number.has_value()) return std::nullopt;
+    return View::Counting(*number, dims, std::vector<SymInt>(dims.size(), 0));
   }
 
   std::optional<View> Range(const Node& node, const std::vector<SymInt>& dims) {
@@ -93,7 +93,7 @@ class PositionReader {
     return View::Counting(*start, dims, {*step});
   }
 
-  std::optional<SymInt> Number(Value* value) {
+  std::optional<SymInt> Number(const Value* value) {
     const ValueFacts& known = facts_.Of(value);
     if (!known.contents.has_value() || known.contents->size() != 1) return std::nullopt;
     return known.contents->front();

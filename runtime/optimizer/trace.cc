@@ -123,14 +123,14 @@ class Step {
   // ones.
   std::optional<View> Gather(const View& view) const {
     const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
-    const auto index = KnownInts(node_.input(1), facts_);
+    const auto index = KnownInt(node_.input(1), facts_);
     const int index_rank = facts_.RankOf(node_.input(1));
     if (!axis.has_value()) return std::nullopt;
-    if (!index.has_value() || index->size() != 1) {
+    if (!index.has_value()) {
       const auto positions = PositionsOf(node_.input(1), facts_);
       return positions.has_value() ? view.Gathered(*axis, {*positions}) : std::nullopt;
     }
-    int64_t at = (*index)[0];
+    int64_t at = *index;
     if (at < 0) {
       const auto extent = view.Extent(*axis).constant();
       if (!extent.has_value()) return std::nullopt;

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/registry.h"
+#include "ops/run_reference.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -48,7 +47,7 @@ absl::Status EvaluateNode(const Node& node, double noise, std::mt19937& generato
   for (const Value* input : node.inputs()) {
     inputs.push_back(input == nullptr ? Tensor() : values.at(input->name()));
   }
-  const auto results = RunReference(node, std::move(inputs));
+  const auto results = RunReference(node, inputs, Allocator::Heap());
   if (!results.ok()) return Annotate(results.status(), node.description());
   for (size_t i = 0; i < results->size(); ++i) {
     if (node.output(i) == nullptr) continue;
@@ -58,23 +57,6 @@ absl::Status EvaluateNode(const Node& node, double noise, std::mt19937& generato
 }
 
 }  // namespace
-
-absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, std::vector<Tensor> inputs) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(node));
-  std::vector<Tensor> outputs(node.outputs().size());
-  OpContext context(inputs, absl::MakeSpan(outputs), Allocator::Heap());
-  try {
-    ATTNRUN_RETURN_IF_ERROR(op->Reference(context));
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  }
-  for (Tensor& output : outputs) {
-    if (output.defined()) {
-      ATTNRUN_ASSIGN_OR_RETURN(output, output.Dense());
-    }
-  }
-  return outputs;
-}
 
 absl::StatusOr<TensorMap> Evaluate(const Graph& graph, const TensorMap& inputs, double noise,
                                    std::mt19937& generator) {

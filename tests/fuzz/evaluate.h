@@ -15,9 +15,6 @@ struct Trial {
   std::vector<TensorMap> bindings;
 };
 
-// The outputs of one node by its reference code.
-absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, std::vector<Tensor> inputs);
-
 // Every value of the graph, computed node by node with reference code. With a `noise`, each element
 // of floating-point inputs and results moves by up to that many of its type's epsilons, of its own
 // size and of its tensor's typical one (a small sum of large terms is as wrong as those are), which

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "ops/run_reference.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -75,7 +76,7 @@ bool GraphMaker::Compute(const Node* node) {
     for (const Value* input : node->inputs()) {
       inputs.push_back(input == nullptr ? Tensor() : At(input, binding));
     }
-    auto outputs = RunReference(*node, std::move(inputs));
+    auto outputs = RunReference(*node, inputs, Allocator::Heap());
     if (!outputs.ok()) return false;
     for (const Tensor& output : *outputs) {
       if (output.num_elements() > kLargestTensor) return false;

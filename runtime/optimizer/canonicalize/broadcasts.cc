@@ -4,9 +4,8 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
-#include "core/status.h"
 #include "optimizer/broadcasting.h"
-#include "optimizer/patch.h"
+#include "optimizer/each_node.h"
 
 namespace attnrun {
 namespace {
@@ -41,38 +40,29 @@ Value* AsNumber(Patch& patch, Facts& facts, const std::vector<Value*>& inputs, s
   return patch.Constant(input->name(), FromDoubles(type, {}, {*number}));
 }
 
-absl::StatusOr<int> DropAt(PassContext& context, Node* node) {
-  if (!Broadcasts(*node)) return 0;
-  const std::vector<SymInt>* known = context.facts.DimsOf(node->output(0));
-  if (known == nullptr) return 0;
+bool DropAt(Facts& facts, Node* node, Patch& patch) {
+  const std::vector<SymInt>* known = facts.DimsOf(node->output(0));
+  if (known == nullptr) return false;
   const std::vector<SymInt> dims = *known;
   std::vector<Value*> inputs = node->inputs();
-  Patch patch(context);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    inputs[i] = BroadcastSource(inputs[i], context.facts, [&](const std::vector<SymInt>& from) {
-      return ResultWith(inputs, i, from, context.facts) == dims;
+    inputs[i] = BroadcastSource(inputs[i], facts, [&](const std::vector<SymInt>& from) {
+      return ResultWith(inputs, i, from, facts) == dims;
     });
-    Value* number = AsNumber(patch, context.facts, inputs, i, dims);
+    Value* number = AsNumber(patch, facts, inputs, i, dims);
     if (number != nullptr) inputs[i] = number;
   }
-  if (inputs == node->inputs()) return 0;
-  patch.Supersede({node});
-  patch.Replace(node->output(0),
-                patch.Op(node->op_type(), inputs, node->attributes(), node->name()));
-  if (!patch.status().ok()) return patch.status();
-  return patch.CanApply() ? patch.Apply() : 0;
+  if (inputs == node->inputs()) return false;
+  patch.Rewrite(node, inputs, node->attributes());
+  return true;
 }
 
 }  // namespace
 
 absl::StatusOr<int> DropBroadcasts(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int dropped = 0;
-  for (Node* node : order) {
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, DropAt(context, node));
-    dropped += applied;
-  }
-  return dropped;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return Broadcasts(*node) && DropAt(context.facts, node, patch);
+  });
 }
 
 }  // namespace attnrun

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 
 #include "core/status.h"
-#include "ops/registry.h"
+#include "ops/run_reference.h"
 #include "optimizer/patch.h"
 
 namespace attnrun {
@@ -42,27 +41,14 @@ bool MayFold(const Graph& graph, const Node& node) {
 }
 
 absl::StatusOr<std::vector<Tensor>> Compute(const Node& node) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(node));
   std::vector<Tensor> inputs;
   size_t limit = kMaxResultBytes;
   for (const Value* value : node.inputs()) {
     inputs.push_back(value == nullptr ? Tensor() : *value->constant());
     limit += inputs.back().byte_size();
   }
-  std::vector<Tensor> outputs(node.outputs().size());
   BoundedAllocator allocator(limit);
-  OpContext context(inputs, absl::MakeSpan(outputs), allocator);
-  try {
-    ATTNRUN_RETURN_IF_ERROR(op->Reference(context));
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  }
-  for (Tensor& output : outputs) {
-    if (output.defined()) {
-      ATTNRUN_ASSIGN_OR_RETURN(output, output.Dense());
-    }
-  }
-  return outputs;
+  return RunReference(node, inputs, allocator);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include "optimizer/canonicalize/known_conditions.h"
 
-#include "core/status.h"
 #include "optimizer/conditions.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
-#include "optimizer/patch.h"
 
 namespace attnrun {
 namespace {
@@ -32,19 +31,13 @@ bool HasEqualExtents(const Value* a, const Value* b, Facts& facts) {
 }  // namespace
 
 absl::StatusOr<int> DecideConditions(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int decided = 0;
-  for (Node* node : order) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     Value* result = Decided(*node, context.facts);
-    if (result == nullptr || !HasEqualExtents(result, node->output(0), context.facts)) continue;
-    Patch patch(context);
+    if (result == nullptr || !HasEqualExtents(result, node->output(0), context.facts)) return false;
     patch.Supersede({node});
     patch.Replace(node->output(0), result);
-    if (!patch.CanApply()) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
-    decided += applied;
-  }
-  return decided;
+    return patch.CanApply();
+  });
 }
 
 }  // namespace attnrun

@@ -1,6 +1,6 @@
 #include "optimizer/canonicalize/narrow_sums.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/pattern.h"
 

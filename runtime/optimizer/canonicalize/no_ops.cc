@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/status.h"
-#include "optimizer/patch.h"
+#include "optimizer/each_node.h"
 
 namespace attnrun {
 namespace {
@@ -67,19 +66,13 @@ Value* Unchanged(const Node& node, Facts& facts) {
 }  // namespace
 
 absl::StatusOr<int> RemoveNoOps(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int removed = 0;
-  for (Node* node : order) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     Value* unchanged = Unchanged(*node, context.facts);
-    if (unchanged == nullptr) continue;
-    Patch patch(context);
+    if (unchanged == nullptr) return false;
     patch.Supersede({node});
     patch.Replace(node->output(0), unchanged);
-    if (!patch.CanApply()) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
-    removed += applied;
-  }
-  return removed;
+    return patch.CanApply();
+  });
 }
 
 }  // namespace attnrun

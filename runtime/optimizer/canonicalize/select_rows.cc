@@ -1,6 +1,6 @@
 #include "optimizer/canonicalize/select_rows.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/positions.h"
 #include "optimizer/trace.h"

@@ -18,20 +18,14 @@ struct Piece {
   int64_t end = 0;
 };
 
-// The only element of a list of numbers known before the run.
-std::optional<int64_t> OnlyInt(const Node& node, size_t input, Facts& facts) {
-  const auto ints = KnownInts(node.input(input), facts);
-  return ints.has_value() && ints->size() == 1 ? std::optional<int64_t>((*ints)[0]) : std::nullopt;
-}
-
 // A Slice of whole steps along one axis of known extent; `axis` tells which.
 std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
   if (!IsOp(node, "Slice") || node->inputs().size() < 4) return std::nullopt;
-  const auto start = OnlyInt(*node, 1, facts);
-  const auto end = OnlyInt(*node, 2, facts);
-  const auto along = OnlyInt(*node, 3, facts);
+  const auto start = KnownInt(node->input(1), facts);
+  const auto end = KnownInt(node->input(2), facts);
+  const auto along = KnownInt(node->input(3), facts);
   if (!start.has_value() || !end.has_value() || !along.has_value()) return std::nullopt;
-  if (node->input(4) != nullptr && OnlyInt(*node, 4, facts) != 1) return std::nullopt;
+  if (node->input(4) != nullptr && KnownInt(node->input(4), facts) != 1) return std::nullopt;
   const auto extent = facts.Extent(node->input(0), static_cast<int>(*along));
   if (!extent.has_value()) return std::nullopt;
   const auto clamped = [&](int64_t at) {

@@ -1,6 +1,6 @@
 #include "optimizer/fusions/embedding_sum.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {

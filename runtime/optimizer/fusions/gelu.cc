@@ -2,7 +2,7 @@
 
 #include <numbers>
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/gated_input.h"
 
 namespace attnrun {

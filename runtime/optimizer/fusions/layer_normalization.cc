@@ -1,6 +1,6 @@
 #include "optimizer/fusions/layer_normalization.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/normalized_rows.h"
 
 namespace attnrun {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/pattern.h"
 #include "optimizer/trace.h"

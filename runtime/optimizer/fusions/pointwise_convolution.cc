@@ -1,7 +1,7 @@
 #include "optimizer/fusions/pointwise_convolution.h"
 
 #include "absl/algorithm/container.h"
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 

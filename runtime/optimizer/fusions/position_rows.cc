@@ -1,6 +1,6 @@
 #include "optimizer/fusions/position_rows.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/positions.h"
 #include "optimizer/reshape.h"
@@ -86,9 +86,8 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
   if (!same || BroadcastDims(dims, sliced) != dims) return false;
   std::vector<Value*> inputs = add->inputs();
   inputs[side] = slice;
-  patch.Supersede({add});
-  patch.Replace(add->output(0), patch.Op("Add", inputs, {}, add->name()));
-  return patch.CanApply();
+  patch.Rewrite(add, inputs, add->attributes());
+  return true;
 }
 
 }  // namespace

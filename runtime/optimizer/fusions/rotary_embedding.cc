@@ -1,7 +1,7 @@
 #include "optimizer/fusions/rotary_embedding.h"
 
 #include "absl/strings/str_cat.h"
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/rotary_match.h"
 #include "optimizer/trace.h"
 

@@ -3,9 +3,8 @@
 #include <array>
 
 #include "absl/algorithm/container.h"
-#include "core/status.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
-#include "optimizer/patch.h"
 #include "optimizer/reshape.h"
 #include "optimizer/trace.h"
 
@@ -54,14 +53,12 @@ Node* RowArrangement(const Node& node, Facts& facts) {
              : nullptr;
 }
 
-absl::StatusOr<int> SinkAt(PassContext& context, Node* node) {
-  if (!IsRowWise(*node, context.facts)) return 0;
-  Node* view = RowArrangement(*node, context.facts);
-  if (view == nullptr) return 0;
-  const std::vector<SymInt>* dims = context.facts.DimsOf(node->output(0));
-  if (dims == nullptr) return 0;
+bool SinkAt(Facts& facts, Node* node, Patch& patch) {
+  if (!IsRowWise(*node, facts)) return false;
+  Node* view = RowArrangement(*node, facts);
+  const std::vector<SymInt>* dims = view == nullptr ? nullptr : facts.DimsOf(node->output(0));
+  if (dims == nullptr) return false;
   const std::vector<SymInt> to = *dims;
-  Patch patch(context);
   patch.Supersede({node});
   std::vector<Value*> inputs = node->inputs();
   inputs[0] = view->input(0);
@@ -70,25 +67,21 @@ absl::StatusOr<int> SinkAt(PassContext& context, Node* node) {
   const std::string op_type =
       node->domain().empty() ? node->op_type() : node->domain() + "::" + node->op_type();
   Value* rows = patch.Op(op_type, inputs, attributes, node->name());
-  if (!patch.status().ok()) return patch.status();
+  // An error is Apply's to return.
+  if (!patch.status().ok()) return true;
   Value* result = view->op_type() == "Transpose"
                       ? patch.Op("Transpose", {rows}, view->attributes(), view->name())
-                      : ReshapeTo(patch, context.facts, rows, to);
-  if (result == nullptr) return 0;
+                      : ReshapeTo(patch, facts, rows, to);
+  if (result == nullptr) return !patch.status().ok();
   patch.Replace(node->output(0), result);
-  return patch.Apply();
+  return true;
 }
 
 }  // namespace
 
 absl::StatusOr<int> SinkViews(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int sunk = 0;
-  for (Node* node : order) {
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, SinkAt(context, node));
-    sunk += applied;
-  }
-  return sunk;
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return SinkAt(context.facts, node, patch); });
 }
 
 }  // namespace attnrun

@@ -1,6 +1,6 @@
 #include "optimizer/fusions/softmax.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/reduction.h"
 #include "optimizer/pattern.h"
 

@@ -1,6 +1,6 @@
 #include "optimizer/fusions/swish.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/gated_input.h"
 
 namespace attnrun {

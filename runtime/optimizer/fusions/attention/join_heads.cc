@@ -5,8 +5,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "ops/attention/fused_attention.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/attention/heads.h"
-#include "optimizer/fusions/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -32,7 +33,8 @@ bool AreAlike(const Node& a, const Node& b) {
   return absl::c_all_of(a.attributes(), [&](const auto& attribute) {
     const AttributeValue* other = b.attribute(attribute.first);
     if (other == nullptr) return false;
-    return absl::c_linear_search(kLayoutNames, attribute.first) || IsSame(attribute.second, *other);
+    return absl::c_linear_search(FusedAttention::kLayoutNames, attribute.first) ||
+           IsSame(attribute.second, *other);
   });
 }
 
@@ -56,8 +58,8 @@ std::vector<Node*> JoinedAttentions(const Node& concat, const PassContext& conte
 std::optional<View> OneHead(const Node& node, size_t operand, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(node.input(operand));
   if (dims == nullptr) return std::nullopt;
-  const auto layout =
-      HeadLayout::Parse(AttributeOr<std::string>(node, kLayoutNames[operand], "b n s h"));
+  const auto layout = HeadLayout::Parse(
+      AttributeOr<std::string>(node, FusedAttention::kLayoutNames[operand], "b n s h"));
   if (!layout.ok()) return std::nullopt;
   auto view = ViewOf(*layout, View::Dense(*dims));
   if (!view.has_value() || !view->Extent(kHeadAxis).is_constant(1)) return std::nullopt;
@@ -91,14 +93,14 @@ bool Propose(PassContext& context, Node* concat, Patch& patch) {
     return false;
   }
   AttributeMap attributes = attentions[0]->attributes();
-  for (size_t operand = 0; operand < kLayoutNames.size(); ++operand) {
+  for (size_t operand = 0; operand < FusedAttention::kLayoutNames.size(); ++operand) {
     const auto layout = JoinedLayout(attentions, operand, context.facts);
     if (!layout.has_value()) {
       context.Miss(*concat, absl::StrCat("the heads of ", std::string(1, "QKV"[operand]),
                                          " are not single ones at equal distances"));
       return false;
     }
-    attributes.insert_or_assign(kLayoutNames[operand], layout->ToString());
+    attributes.insert_or_assign(FusedAttention::kLayoutNames[operand], layout->ToString());
   }
   patch.Supersede(attentions);
   patch.Supersede({concat});

@@ -8,10 +8,10 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
-#include "core/status.h"
 #include "ops/attention/fused_attention.h"
 #include "ops/registry.h"
 #include "optimizer/broadcasting.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/attention/open_keys.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
@@ -75,17 +75,18 @@ bool IsOrdinary(const Value* value) {
 
 class MaskSimplification {
  public:
-  MaskSimplification(PassContext& context, Node* node, std::vector<SymInt> scores)
-      : facts_(context.facts),
+  MaskSimplification(Facts& facts, Node* node, std::vector<SymInt> scores, Patch& patch)
+      : facts_(facts),
         node_(node),
         scores_(std::move(scores)),
-        patch_(context),
+        patch_(patch),
         inputs_(node->inputs()),
         attributes_(node->attributes()) {
     inputs_.resize(FusedAttention::kMask + 1, nullptr);
   }
 
-  absl::StatusOr<int> Run() {
+  // Whether there is anything to simplify, which `patch` then holds.
+  bool Propose() {
     Value*& bias = inputs_[FusedAttention::kBias];
     if (bias != nullptr) {
       bias = Source(bias);
@@ -97,8 +98,11 @@ class MaskSimplification {
     const bool masks = inputs_[FusedAttention::kMask] != nullptr || by_position_ || HasPositions();
     if (!masks) attributes_.erase("mask_value");
     while (inputs_.back() == nullptr) inputs_.pop_back();
-    if (inputs_ == node_->inputs() && attributes_.size() == node_->attributes().size()) return 0;
-    return Rewrite();
+    if (inputs_ == node_->inputs() && attributes_.size() == node_->attributes().size()) {
+      return false;
+    }
+    patch_.Rewrite(node_, inputs_, attributes_);
+    return true;
   }
 
  private:
@@ -184,22 +188,10 @@ class MaskSimplification {
     }
   }
 
-  absl::StatusOr<int> Rewrite() {
-    patch_.Supersede({node_});
-    const int outputs = static_cast<int>(node_->outputs().size());
-    const std::vector<Value*> results =
-        patch_.Ops("attnrun::Attention", outputs, inputs_, attributes_, node_->name());
-    for (int i = 0; i < outputs; ++i) {
-      if (node_->output(i) != nullptr) patch_.Replace(node_->output(i), results[i]);
-    }
-    if (!patch_.status().ok()) return patch_.status();
-    return patch_.Apply();
-  }
-
   Facts& facts_;
   Node* const node_;
   const std::vector<SymInt> scores_;
-  Patch patch_;
+  Patch& patch_;
   std::vector<Value*> inputs_;
   AttributeMap attributes_;
   std::vector<Condition> masks_;
@@ -209,16 +201,12 @@ class MaskSimplification {
 }  // namespace
 
 absl::StatusOr<int> SimplifyMasks(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int simplified = 0;
-  for (Node* node : order) {
-    if (node->qualified_op_type() != "attnrun.Attention") continue;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (node->qualified_op_type() != "attnrun.Attention") return false;
     const auto scores = ScoresDims(*node, context.facts);
-    if (!scores.has_value() || node->inputs().size() <= FusedAttention::kBias) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, MaskSimplification(context, node, *scores).Run());
-    simplified += applied;
-  }
-  return simplified;
+    if (!scores.has_value() || node->inputs().size() <= FusedAttention::kBias) return false;
+    return MaskSimplification(context.facts, node, *scores, patch).Propose();
+  });
 }
 
 }  // namespace attnrun

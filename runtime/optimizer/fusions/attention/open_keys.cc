@@ -105,13 +105,13 @@ class MaskReader {
     const bool less = op == "Less" || op == "LessOrEqual";
     if (!less && op != "Greater" && op != "GreaterOrEqual") return std::nullopt;
     const Node* abs = node->input(less ? 0 : 1)->producer();
-    const auto limit = KnownInts(node->input(less ? 1 : 0), facts_);
-    if (!IsOp(abs, "Abs") || !limit.has_value() || limit->size() != 1) return std::nullopt;
+    const auto limit = KnownInt(node->input(less ? 1 : 0), facts_);
+    if (!IsOp(abs, "Abs") || !limit.has_value()) return std::nullopt;
     const auto distance = PositionsOf(abs->input(0), facts_);
     if (!distance.has_value()) return std::nullopt;
     const auto bound = AsBound(*distance, distance->offset());
     if (!bound.has_value() || !bound->distance.is_constant(0)) return std::nullopt;
-    const int64_t window = (*limit)[0] - (op == "Less" || op == "Greater" ? 1 : 0);
+    const int64_t window = *limit - (op == "Less" || op == "Greater" ? 1 : 0);
     return window >= 0 ? std::optional<int64_t>(window) : std::nullopt;
   }
 

@@ -3,10 +3,10 @@
 #include <array>
 #include <string>
 
-#include "core/status.h"
+#include "ops/attention/fused_attention.h"
+#include "optimizer/each_node.h"
 #include "optimizer/fusions/attention/heads.h"
 #include "optimizer/node_queries.h"
-#include "optimizer/patch.h"
 
 namespace attnrun {
 namespace {
@@ -17,8 +17,8 @@ constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, He
 // there is none.
 std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
                                       Facts& facts) {
-  const auto layout =
-      HeadLayout::Parse(AttributeOr<std::string>(node, kLayoutNames[operand], "b n s h"));
+  const auto layout = HeadLayout::Parse(
+      AttributeOr<std::string>(node, FusedAttention::kLayoutNames[operand], "b n s h"));
   if (!layout.ok()) return std::nullopt;
   const Scalars scalars = operand == 2 ? Scalars::kStop : Scalars::kFollow;
   const std::vector<Traced> chain = Trace(node.input(operand), facts, scalars);
@@ -31,14 +31,14 @@ std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHe
   return std::nullopt;
 }
 
-absl::StatusOr<int> AbsorbAt(PassContext& context, Node* node) {
+bool AbsorbAt(Facts& facts, Node* node, Patch& patch) {
   std::vector<Value*> inputs = node->inputs();
   AttributeMap attributes = node->attributes();
   double scale = AttributeOr(*node, "scale", 1.0F);
   std::array<std::optional<HeadOperand>, 3> furthest;
   const auto find = [&](SharedHeads shared) {
     for (size_t i = 0; i < furthest.size(); ++i) {
-      furthest[i] = FurthestUp(*node, i, shared, context.facts);
+      furthest[i] = FurthestUp(*node, i, shared, facts);
     }
   };
   find(SharedHeads::kOnce);
@@ -50,32 +50,22 @@ absl::StatusOr<int> AbsorbAt(PassContext& context, Node* node) {
   for (size_t i = 0; i < furthest.size(); ++i) {
     if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
     inputs[i] = furthest[i]->value;
-    attributes.insert_or_assign(kLayoutNames[i], furthest[i]->layout.ToString());
+    attributes.insert_or_assign(FusedAttention::kLayoutNames[i], furthest[i]->layout.ToString());
     scale *= furthest[i]->scale;
     changed = true;
   }
-  if (!changed) return 0;
+  if (!changed) return false;
   attributes.insert_or_assign("scale", static_cast<float>(scale));
-  Patch patch(context);
-  patch.Supersede({node});
-  const int outputs = static_cast<int>(node->outputs().size());
-  const std::vector<Value*> results =
-      patch.Ops("attnrun::Attention", outputs, inputs, attributes, node->name());
-  for (int i = 0; i < outputs; ++i) patch.Replace(node->output(i), results[i]);
-  return patch.Apply();
+  patch.Rewrite(node, inputs, attributes);
+  return true;
 }
 
 }  // namespace
 
 absl::StatusOr<int> AbsorbViews(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int absorbed = 0;
-  for (Node* node : order) {
-    if (node->qualified_op_type() != "attnrun.Attention") continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, AbsorbAt(context, node));
-    absorbed += applied;
-  }
-  return absorbed;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return node->qualified_op_type() == "attnrun.Attention" && AbsorbAt(context.facts, node, patch);
+  });
 }
 
 }  // namespace attnrun

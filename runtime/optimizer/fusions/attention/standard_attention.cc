@@ -4,10 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/status.h"
 #include "ops/attention/head_layout.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
-#include "optimizer/patch.h"
 
 namespace attnrun {
 namespace {
@@ -20,12 +19,11 @@ class StandardAttention {
   StandardAttention(PassContext& context, Node* node)
       : context_(context), facts_(context.facts), node_(node) {}
 
-  absl::StatusOr<int> Run() {
+  bool Propose(Patch& patch) {
     if (const std::string why = Unsupported(); !why.empty()) {
       context_.Miss(*node_, why);
-      return 0;
+      return false;
     }
-    Patch patch(context_);
     patch.Supersede({node_});
     Value* k = WithPast(patch, kK, kPastKey);
     Value* v = WithPast(patch, kV, kPastValue);
@@ -33,7 +31,7 @@ class StandardAttention {
     patch.Replace(node_->output(kY), merged_ ? y : SplitHeads(patch, y));
     if (IsRead(kPresentKey)) patch.Replace(node_->output(kPresentKey), k);
     if (IsRead(kPresentValue)) patch.Replace(node_->output(kPresentValue), v);
-    return patch.Apply();
+    return true;
   }
 
  private:
@@ -154,14 +152,9 @@ class StandardAttention {
 }  // namespace
 
 absl::StatusOr<int> ConvertStandardAttention(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int converted = 0;
-  for (Node* node : order) {
-    if (node->op_type() != "Attention" || !node->domain().empty()) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, StandardAttention(context, node).Run());
-    converted += applied;
-  }
-  return converted;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return IsOp(node, "Attention") && StandardAttention(context, node).Propose(patch);
+  });
 }
 
 }  // namespace attnrun

@@ -1,6 +1,6 @@
 #include "optimizer/fusions/attention/transposed_probabilities.h"
 
-#include "optimizer/fusions/each_node.h"
+#include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {

@@ -1,5 +1,5 @@
-#ifndef ATTNRUN_OPTIMIZER_FUSIONS_EACH_NODE_H_
-#define ATTNRUN_OPTIMIZER_FUSIONS_EACH_NODE_H_
+#ifndef ATTNRUN_OPTIMIZER_EACH_NODE_H_
+#define ATTNRUN_OPTIMIZER_EACH_NODE_H_
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
@@ -30,4 +30,4 @@ inline absl::StatusOr<int> RewriteEachNode(PassContext& context,
 
 }  // namespace attnrun
 
-#endif  // ATTNRUN_OPTIMIZER_FUSIONS_EACH_NODE_H_
+#endif  // ATTNRUN_OPTIMIZER_EACH_NODE_H_

@@ -1,0 +1,20 @@
+#include "ops/attention/probabilities_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attnrun {
+
+std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row) {
+  std::vector<double> result(scores.size(), masked_row);
+  if (scores.empty()) return result;
+  const double peak = *std::max_element(scores.begin(), scores.end());
+  if (peak == -std::numeric_limits<double>::infinity()) return result;
+  double sum = 0;
+  for (size_t i = 0; i < scores.size(); ++i) sum += result[i] = std::exp(scores[i] - peak);
+  for (double& value : result) value /= sum;
+  return result;
+}
+
+}  // namespace attnrun

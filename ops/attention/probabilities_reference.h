@@ -1,0 +1,13 @@
+#ifndef ATTNRUN_OPS_ATTENTION_PROBABILITIES_REFERENCE_H_
+#define ATTNRUN_OPS_ATTENTION_PROBABILITIES_REFERENCE_H_
+
+#include <vector>
+
+namespace attnrun {
+
+// The softmax of a row of scores; `masked_row` in every place where all scores are -inf.
+std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ATTENTION_PROBABILITIES_REFERENCE_H_

@@ -1,0 +1,21 @@
+#ifndef ATTNRUN_OPS_RUN_REFERENCE_H_
+#define ATTNRUN_OPS_RUN_REFERENCE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/tensor.h"
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// The outputs of a node without subgraphs, dense, as its operator's reference code computes them
+// from `inputs`, dense ones, undefined where the node leaves one out. What the code throws is
+// kInternal.
+absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, absl::Span<const Tensor> inputs,
+                                                 Allocator& allocator);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_RUN_REFERENCE_H_
