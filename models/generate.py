@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from models import check
 from models.cases import CASES, axes_of, make_inputs
+from models.command import arguments
 from models.exporters import EXPORTERS, Flat, checked_export
 from models.families import FAMILIES
 from models.family import Family
@@ -146,19 +146,14 @@ def update_manifest(path: Path, entries: Mapping[str, Any], order: Sequence[str]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the models")
     order = [family.name for family in FAMILIES]
-    parser.add_argument("--only", nargs="*", choices=order, metavar="NAME", help="models to remake")
-    arguments = parser.parse_args()
+    parsed = arguments(__doc__, order)
     os.environ["HF_HUB_OFFLINE"] = "1"
-    logging.basicConfig(format="%(message)s")
-    _LOG.setLevel(logging.INFO)
     torch.set_num_threads(1)
     for family in FAMILIES:
-        if not arguments.only or family.name in arguments.only:
-            entry = generate(family, arguments.out)
-            update_manifest(arguments.out / "manifest.json", {family.name: entry}, order)
+        if not parsed.only or family.name in parsed.only:
+            entry = generate(family, parsed.out)
+            update_manifest(parsed.out / "manifest.json", {family.name: entry}, order)
 
 
 if __name__ == "__main__":

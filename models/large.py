@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import transformers
 from torch import Tensor
 
 from models.cases import Axes
+from models.command import arguments
 from models.exporters import EXPORTERS, Flat, export
 
 _LOG = logging.getLogger("models")
@@ -82,15 +82,10 @@ def make(name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the models")
-    parser.add_argument("--only", nargs="*", choices=MODELS, help="models to (re)make")
-    arguments = parser.parse_args()
+    parsed = arguments(__doc__, MODELS)
     os.environ["HF_HUB_OFFLINE"] = "1"
-    logging.basicConfig(format="%(message)s")
-    _LOG.setLevel(logging.INFO)
-    for name in arguments.only or MODELS:
-        make(name, arguments.out)
+    for name in parsed.only or MODELS:
+        make(name, parsed.out)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ outputs by ONNX Runtime. DIR/manifest.json has the form of the tiny models' (see
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import shutil
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from transformers import BertModel
 
 from models import check
+from models.command import arguments
 from models.exporters import EXPORTERS, export
 from models.generate import update_manifest
 from models.real_inputs import line_of_text, reaction, tokenized
@@ -156,19 +156,14 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the models")
-    parser.add_argument("--only", nargs="*", choices=MODELS, help="models to (re)make")
-    arguments = parser.parse_args()
+    parsed = arguments(__doc__, MODELS)
     os.environ["HF_HUB_OFFLINE"] = "1"
-    logging.basicConfig(format="%(message)s")
-    _LOG.setLevel(logging.INFO)
     torch.set_num_threads(1)
     for name, make in MODELS.items():
-        if not arguments.only or name in arguments.only:
-            (arguments.out / name).mkdir(parents=True, exist_ok=True)
+        if not parsed.only or name in parsed.only:
+            (parsed.out / name).mkdir(parents=True, exist_ok=True)
             update_manifest(
-                arguments.out / "manifest.json", {name: make(arguments.out / name)}, list(MODELS)
+                parsed.out / "manifest.json", {name: make(parsed.out / name)}, list(MODELS)
             )
 
 

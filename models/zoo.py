@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -29,6 +28,7 @@ from models import (
     zoo_traps,
 )
 from models.cases import CASES
+from models.command import arguments
 from models.exporters import DISAGREE, EXPORTERS, Exporter, checked_export
 from models.generate import cast, require_agreement, save_cases, update_manifest
 from models.weights import redraw
@@ -136,22 +136,15 @@ def generate(entry: Entry, out: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the modules")
     order = [*(entry.name for entry in ENTRIES), *tf_style.NAMES]
-    parser.add_argument("--only", nargs="*", choices=order, metavar="NAME", help="what to remake")
-    arguments = parser.parse_args()
-    logging.basicConfig(format="%(message)s")
-    _LOG.setLevel(logging.INFO)
+    parsed = arguments(__doc__, order)
     torch.set_num_threads(1)
     # The fused path of nn.TransformerEncoderLayer cannot be exported.
     torch.backends.mha.set_fastpath_enabled(False)
-    for name in arguments.only or order:
+    for name in parsed.only or order:
         made = [entry for entry in ENTRIES if entry.name == name]
-        result = (
-            generate(made[0], arguments.out) if made else tf_style.generate(name, arguments.out)
-        )
-        update_manifest(arguments.out / "manifest.json", {name: result}, order)
+        result = generate(made[0], parsed.out) if made else tf_style.generate(name, parsed.out)
+        update_manifest(parsed.out / "manifest.json", {name: result}, order)
 
 
 if __name__ == "__main__":
