@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def arguments(description: str | None, names: Iterable[str]) -> argparse.Namespace:
-    """Reads --out DIR and --only NAME ... (of `names`; None or empty: all), and lets progress of the
+    """Reads --out DIR and --only NAME ... (of `names`; none: all), and lets progress of the
     logger "models" be seen."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, required=True, help="folder for the models")
