@@ -10,6 +10,9 @@
 namespace attnrun {
 namespace {
 
+// [B, Nq, S, T].
+constexpr int kScoresRank = 4;
+
 absl::Status CheckTypes(const OpContext& context) {
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
@@ -36,11 +39,36 @@ absl::StatusOr<int64_t> Common(absl::string_view what, std::initializer_list<int
   return common == HeadView::kAbsent ? 1 : common;
 }
 
-absl::Status ResolveSizes(FusedAttentionShape& shape) {
-  const HeadView& q = shape.q;
-  const HeadView& k = shape.k;
-  const HeadView& v = shape.v;
-  ATTNRUN_ASSIGN_OR_RETURN(shape.batch, Common("b", {q.batch, k.batch, v.batch}));
+// Samples broadcast, as those of ONNX's MatMul and Add do: an operand that has one has it for all.
+absl::StatusOr<int64_t> BroadcastBatch(std::initializer_list<int64_t> extents) {
+  int64_t batch = 1;
+  for (const int64_t extent : extents) {
+    if (extent == HeadView::kAbsent || extent == 1 || extent == batch) continue;
+    if (batch != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "q, k, v, bias and mask do not fit together: b is ", batch, " and ", extent));
+    }
+    batch = extent;
+  }
+  return batch;
+}
+
+// The samples of the bias or the mask; kAbsent where it is the same for all.
+int64_t BatchOf(const OpContext& context, int input) {
+  const bool tells = context.has_input(input) && context.input(input).rank() == kScoresRank;
+  return tells ? context.input(input).dim(0) : HeadView::kAbsent;
+}
+
+absl::Status ResolveSizes(const OpContext& context, FusedAttentionShape& shape) {
+  HeadView& q = shape.q;
+  HeadView& k = shape.k;
+  HeadView& v = shape.v;
+  ATTNRUN_ASSIGN_OR_RETURN(shape.batch, BroadcastBatch({q.batch, k.batch, v.batch,
+                                                        BatchOf(context, FusedAttention::kBias),
+                                                        BatchOf(context, FusedAttention::kMask)}));
+  for (HeadView* view : {&q, &k, &v}) {
+    if (view->batch == 1) view->strides.batch = 0;
+  }
   ATTNRUN_ASSIGN_OR_RETURN(shape.queries, Common("s", {q.sequence}));
   ATTNRUN_ASSIGN_OR_RETURN(shape.keys, Common("s of k and v", {k.sequence, v.sequence}));
   ATTNRUN_ASSIGN_OR_RETURN(shape.kv_heads, Common("n of k and v", {k.heads, v.heads}));
@@ -111,10 +139,28 @@ absl::StatusOr<FusedAttentionShape> FusedAttention::Resolve(const OpContext& con
   ATTNRUN_ASSIGN_OR_RETURN(shape.q, ViewOf(context, kQuery));
   ATTNRUN_ASSIGN_OR_RETURN(shape.k, ViewOf(context, kKey));
   ATTNRUN_ASSIGN_OR_RETURN(shape.v, ViewOf(context, kValue));
-  ATTNRUN_RETURN_IF_ERROR(ResolveSizes(shape));
+  ATTNRUN_RETURN_IF_ERROR(ResolveSizes(context, shape));
   ATTNRUN_RETURN_IF_ERROR(CheckBroadcast(context, kBias, "bias", shape.ScoresShape()));
   ATTNRUN_RETURN_IF_ERROR(CheckBroadcast(context, kMask, "mask", shape.ScoresShape()));
   return shape;
+}
+
+SymInt FusedAttention::InferBatch(const InferContext& context) const {
+  std::optional<std::vector<SymInt>> batch = std::vector<SymInt>{1};
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i)) continue;
+    const auto& dims = context.input(i).dims;
+    std::optional<SymInt> extent;
+    if (i <= kValue) {
+      extent = layouts_[i].Extent('b', dims.value_or(std::vector<SymInt>()));
+    } else if (!dims.has_value()) {
+      extent = SymInt::Unknown();
+    } else if (dims->size() == kScoresRank) {
+      extent = dims->front();
+    }
+    if (extent.has_value()) batch = BroadcastDims(batch, std::vector<SymInt>{*extent});
+  }
+  return batch->front();
 }
 
 void FusedAttention::Infer(InferContext& context) const {
@@ -128,7 +174,7 @@ void FusedAttention::Infer(InferContext& context) const {
     }
     return SymInt(1);
   };
-  const SymInt batch = extent('b', {kQuery, kKey, kValue});
+  const SymInt batch = InferBatch(context);
   const SymInt heads = extent('n', {kQuery, kKey, kValue});
   const SymInt queries = extent('s', {kQuery});
   const SymInt keys = extent('s', {kKey, kValue});

@@ -41,14 +41,14 @@ struct FusedAttentionShape {
 // q_layout, k_layout and v_layout say (see HeadLayout; default "b n s h"). Head n of Q attends to
 // head n / (Nq / Nkv). Where a role is absent from a layout the operand is the same for all of it:
 // b and n are then as in the other operands (n of k and v as in each other), s of k as in v and the
-// reverse; what no operand tells is 1. bias (floats) and mask (bool) broadcast to [B, Nq, S, T].
-// Query s stands at position p = s among the keys, or s + T - S if causal is 2. Keys after p are
-// closed to it if causal is 1 or 2, those outside [p - left_window, p + right_window], where -1 is
-// unbounded, in any case.
-// A row whose scores are all -inf gives NaN, or 0 if masked_row is "zero"; without keys it gives 0.
-// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), masked_row ("nan" or
-// "zero"), causal (0, 1, 2), left_window, right_window (int, -1) and the layouts. Keys and values
-// must be finite, even where they are closed. y and probabilities have the type of q.
+// reverse; what no operand tells is 1. An operand of one sample has it for all B. bias (floats) and
+// mask (bool) broadcast to [B, Nq, S, T]. Query s stands at position p = s among the keys, or s + T
+// - S if causal is 2. Keys after p are closed to it if causal is 1 or 2, those outside [p -
+// left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores are all
+// -inf gives NaN, or 0 if masked_row is "zero"; without keys it gives 0. Attributes: scale (float,
+// 1), softcap (float, 0), mask_value (float, -inf), masked_row ("nan" or "zero"), causal (0, 1, 2),
+// left_window, right_window (int, -1) and the layouts. Keys and values must be finite, even where
+// they are closed. y and probabilities have the type of q.
 class FusedAttention final : public Op {
  public:
   explicit FusedAttention(AttributeReader& attributes);
@@ -88,6 +88,7 @@ class FusedAttention final : public Op {
  private:
   HeadLayout ReadLayout(AttributeReader& attributes, const std::string& name);
   absl::StatusOr<HeadView> ViewOf(const OpContext& context, int input) const;
+  SymInt InferBatch(const InferContext& context) const;
 
   float scale_;
   float softcap_;

@@ -110,6 +110,26 @@ TEST(FusedAttentionReferenceTest, LayoutsDescribeTheSameHeads) {
   EXPECT_EQ(op.Reference().value()[0].shape(), (Shape{2, 5, 32}));
 }
 
+TEST(FusedAttentionReferenceTest, OneSampleIsThatOfAll) {
+  std::mt19937 generator(Seed());
+  const Tensor one = RandomFloats({1, 2, 3, 4}, generator);
+  const Tensor two = RandomFloats({2, 2, 3, 4}, generator);
+  Tensor twice = Tensor::Allocate(DataType::kFloat, {2, 2, 3, 4}).value();
+  for (int64_t i = 0; i < 48; ++i) twice.mutable_data<float>()[i] = one.data<float>()[i % 24];
+  const auto run = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return AttentionTester().Input(q).Input(k).Input(v).Reference().value()[0];
+  };
+  ExpectClose(run(one, two, two), run(twice, two, two), 0);
+  ExpectClose(run(two, one, two), run(two, twice, two), 0);
+  ExpectClose(run(two, two, one), run(two, two, twice), 0);
+  const Tensor mask = MakeBool({2, 1, 1, 3}, {1, 0, 1, 1, 1, 0});
+  const auto masked = [&](const Tensor& x) {
+    OpTester op = AttentionTester();
+    return op.Input(x).Input(x).Input(x).NoInput().Input(mask).Reference().value()[0];
+  };
+  ExpectClose(masked(one), masked(twice), 0);
+}
+
 TEST(FusedAttentionReferenceTest, ErrorsSayWhatIsWrong) {
   const Tensor x = Make<float>({1, 2, 3, 4}, std::vector<float>(24));
   const auto message = [](const OpTester& op) {
@@ -125,7 +145,11 @@ TEST(FusedAttentionReferenceTest, ErrorsSayWhatIsWrong) {
             "k_layout: layout 'b n s' is of 3 axes, but the shape is [1,2,3,4]");
   EXPECT_THAT(message(with("v_layout", std::string("b n s x"))), HasSubstr("v_layout: layout"));
   EXPECT_THAT(message(with("q_layout", std::string("b s n h"))), HasSubstr("multiple"));
-  EXPECT_THAT(message(with("q_layout", std::string("n b s h"))), HasSubstr("b is 2 and 1"));
+  EXPECT_THAT(message(with("q_layout", std::string("n b s h"))), HasSubstr("multiple"));
+  const Tensor two = Make<float>({2, 1, 3, 4}, std::vector<float>(24));
+  const Tensor three = Make<float>({3, 1, 3, 4}, std::vector<float>(36));
+  EXPECT_THAT(message(AttentionTester().Input(two).Input(three).Input(three)),
+              HasSubstr("b is 2 and 3"));
   EXPECT_THAT(message(with("q_layout", std::string("b n h s"))),
               HasSubstr("h of q and k is 3 and 4"));
   EXPECT_THAT(message(with("causal", int64_t{3})), HasSubstr("but found 3, -1 and -1"));
@@ -185,9 +209,11 @@ OpTester RandomAttention(Random& random, int outputs) {
   const int64_t nq = nkv * random.OneOf<int64_t>({1, 1, 2, 4});
   const int64_t h = random.OneOf<int64_t>({1, 5, 8, 20, 32, 64});
   const int64_t hv = random.OneOf<int64_t>({h, 1, 7, 24, 40});
-  const Laid q = RandomLayout(random, b, s, nq, h);
-  const Laid k = RandomLayout(random, b, t, nkv, h);
-  const Laid v = RandomLayout(random, b, t, nkv, hv);
+  // What has one sample has it for all.
+  const auto samples = [&] { return random.Below(8) == 0 ? 1 : b; };
+  const Laid q = RandomLayout(random, samples(), s, nq, h);
+  const Laid k = RandomLayout(random, samples(), t, nkv, h);
+  const Laid v = RandomLayout(random, samples(), t, nkv, hv);
   OpTester op = WithLayouts(q.layout, k.layout, v.layout);
   const DataType type = random.Below(4) == 0 ? DataType::kFloat16 : DataType::kFloat;
   for (const Laid& laid : {q, k, v}) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -162,6 +163,47 @@ TEST(AttentionFusionTest, SamplesThatBroadcastToPositionsAreNoSamples) {
     b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
   });
   test.Dim("batch", 1).ExpectSameResults(kTolerance);
+}
+
+// Extents of other names may turn out as 1 and more than 1: the operator broadcasts as the products
+// do.
+TEST(AttentionFusionTest, SamplesOfOtherNamesBroadcast) {
+  const auto attention = [](GraphBuilder& b, Value* q, Value* k, Value* v) {
+    Value* p = b.Op("Softmax", {b.Op("MatMul", {Heads(b, q), Heads(b, k, true)})});
+    b.Output(b.Op("MatMul", {p, Heads(b, v)}));
+    return p;
+  };
+  const auto all_but_first = [](GraphBuilder& b, Value* x) {
+    return b.Op("Slice", {x, b.Constant<int64_t>("one", {1}, {1}),
+                          b.Constant<int64_t>("end", {1}, {1 << 20}),
+                          b.Constant<int64_t>("axis", {1}, {0})});
+  };
+  for (const int sliced : {0, 1, 2}) {
+    SCOPED_TRACE(sliced);
+    OptimizerTester test([&](GraphBuilder& b) {
+      std::array<Value*, 3> x = {Input(b, "q"), Input(b, "k"), Input(b, "v")};
+      x[sliced] = all_but_first(b, x[sliced]);
+      attention(b, x[0], x[1], x[2]);
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    test.Dim("batch", 2).ExpectSameResults(kTolerance);
+  }
+  OptimizerTester read([&](GraphBuilder& b) {
+    Value* x = all_but_first(b, Input(b, "x"));
+    b.Output(attention(b, x, x, Input(b, "v")));
+  });
+  EXPECT_THAT(read.Misses("attention"), ElementsAre(HasSubstr("other samples than the result")));
+  read.Dim("batch", 2).ExpectSameResults(kTolerance);
+}
+
+TEST(AttentionFusionTest, SamplesOfTheMaskBroadcast) {
+  OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
+    Value* mask = b.Input("mask", DataType::kBool, {"other", 1, 1, "seq"});
+    return b.Op("Where", {mask, s, Number(b, -1e9F)});
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("batch", 1).Dim("other", 2).ExpectSameResults(kTolerance);
+  test.Dim("batch", 2).Dim("other", 1).ExpectSameResults(kTolerance);
 }
 
 TEST(AttentionFusionTest, NoSamples) {

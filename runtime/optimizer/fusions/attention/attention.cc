@@ -194,7 +194,17 @@ class AttentionFusion {
     for (Value* value : probabilities_.values) {
       if (IsReadOutside(value, nodes)) wanted.push_back(value);
     }
+    if (!absl::c_all_of(wanted, [&](const Value* value) { return HasAllSamples(value); })) {
+      return Miss("the probabilities may have other samples than the result");
+    }
     return Build(patch, wanted);
+  }
+
+  // Whether probabilities do not broadcast to V, which the operator's would have done already.
+  bool HasAllSamples(const Value* probabilities) const {
+    const std::vector<SymInt> leading = Leading(*facts_.DimsOf(probabilities));
+    const std::vector<SymInt> of_product = Leading(product_dims_);
+    return leading.size() != of_product.size() || leading == of_product;
   }
 
   bool IsReadOutside(const Value* value, const std::vector<Node*>& nodes) const {
