@@ -37,6 +37,7 @@
 #include "optimizer/fusions/projection/qkv.h"
 #include "optimizer/fusions/rms_normalization.h"
 #include "optimizer/fusions/rotary_embedding.h"
+#include "optimizer/fusions/rows/needed_rows.h"
 #include "optimizer/fusions/sink_views.h"
 #include "optimizer/fusions/softmax.h"
 #include "optimizer/fusions/swish.h"
@@ -82,13 +83,16 @@ constexpr std::array kPasses = {
     Pass{"transposed_probabilities", TurnTransposedProbabilities},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},
+    Pass{"attention_mask", SimplifyMasks},
+    kDeadCode,
+    // Before projections merge: Q's may be needed of fewer rows than K's and V's.
+    Pass{"needed_rows", SelectNeededRows},
     Pass{"qkv_projection", MergeQkvProjections},
     Pass{"sibling_projection", MergeSiblingProjections},
     Pass{"attention_operands", AbsorbViews},
     kViews,
     kDeadCode,
     Pass{"attention_heads", JoinHeads},
-    Pass{"attention_mask", SimplifyMasks},
     Pass{"narrow_sums", NarrowSums},
     Pass{"select_rows", SelectRows},
     Pass{"split_slices", SplitSlices},

@@ -1,0 +1,171 @@
+#include "optimizer/fusions/rows/needed_rows.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "optimizer/each_node.h"
+#include "optimizer/fusions/rows/row_operands.h"
+#include "optimizer/node_queries.h"
+
+namespace attnrun {
+namespace {
+
+// Worth the selections that are left: those of cheap operators alone are not.
+bool IsWorthIt(const Node& node) {
+  return node.domain() == "attnrun" || IsOp(&node, "MatMul") || IsOp(&node, "Softmax") ||
+         IsOp(&node, "LayerNormalization") || IsOp(&node, "RMSNormalization");
+}
+
+// One selection and all that it lets compute fewer rows.
+class NeededRows {
+ public:
+  NeededRows(PassContext& context, const Selection& selection)
+      : context_(context), facts_(context.facts), selection_(selection) {}
+
+  // Whether there is anything to gain, which `patch` then holds.
+  bool Propose(Patch& patch) {
+    Need(selection_.source(), selection_.axis());
+    while (!open_.empty()) {
+      Node* node = open_.back();
+      open_.pop_back();
+      Visit(node);
+    }
+    const auto worth_it = [](const Node* node) { return IsWorthIt(*node); };
+    if (absl::c_none_of(nodes_, worth_it)) {
+      ReportOtherReaders();
+      return false;
+    }
+    return Build(patch);
+  }
+
+ private:
+  // That of a value the selected positions along an axis are needed, by `reads` of its readers.
+  struct Needed {
+    int axis = 0;
+    size_t reads = 0;
+    bool axes_differ = false;
+  };
+
+  // The axis of a node's outputs, and its operands.
+  struct Rows {
+    int axis = 0;
+    std::vector<RowOperand> operands;
+  };
+
+  void Need(Value* value, int axis) {
+    Needed& needed = needed_.try_emplace(value, Needed{axis}).first->second;
+    needed.axes_differ = needed.axes_differ || needed.axis != axis;
+    ++needed.reads;
+    // Looked at again when another reader has come to need as few.
+    if (value->producer() != nullptr) open_.push_back(value->producer());
+  }
+
+  // Whether the selected positions are all that is needed of a value.
+  bool IsAllThatIsNeeded(const Value* value) const {
+    const auto found = needed_.find(value);
+    const size_t reads = found == needed_.end() ? 0 : found->second.reads;
+    return !context_.graph.IsOutput(value) && reads == value->consumers().size();
+  }
+
+  // The axis of the node's outputs along which the selected positions are all that is needed.
+  std::optional<int> NeededAxis(const Node& node) const {
+    std::optional<int> axis;
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr) continue;
+      if (!IsAllThatIsNeeded(output)) return std::nullopt;
+      const auto found = needed_.find(output);
+      if (found == needed_.end()) continue;
+      const Needed& needed = found->second;
+      if (needed.axes_differ || axis.value_or(needed.axis) != needed.axis) return std::nullopt;
+      axis = needed.axis;
+    }
+    return axis;
+  }
+
+  void Visit(Node* node) {
+    const auto axis = NeededAxis(*node);
+    if (!axis.has_value() || rows_.contains(node)) return;
+    auto operands = RowOperandsOf(*node, *axis, selection_.place(), facts_);
+    if (!operands.has_value()) return;
+    for (const RowOperand& operand : *operands) {
+      const std::vector<SymInt>* dims = facts_.DimsOf(node->input(operand.input));
+      if (dims == nullptr || !selection_.Fits(*dims, operand.axis)) return;
+    }
+    nodes_.push_back(node);
+    for (const RowOperand& operand : *operands) Need(node->input(operand.input), operand.axis);
+    rows_[node] = {*axis, *std::move(operands)};
+  }
+
+  void ReportOtherReaders() {
+    const Value* source = selection_.source();
+    const Node* producer = source->producer();
+    if (producer == nullptr || !IsWorthIt(*producer) || IsAllThatIsNeeded(source)) return;
+    const bool is_output = context_.graph.IsOutput(source);
+    context_.Miss(*selection_.node(),
+                  absl::StrCat("all rows of '", source->name(), "' are computed: it is ",
+                               is_output ? "a graph output" : "read elsewhere, too"));
+  }
+
+  // The value at the selected positions alone.
+  Value* Selected(Patch& patch, Value* value, int axis) {
+    Value*& selected = selected_[{value, axis}];
+    if (selected == nullptr) selected = selection_.Select(patch, value, axis);
+    return selected;
+  }
+
+  bool Rebuild(Patch& patch, Node* node) {
+    const auto& [axis, operands] = rows_.at(node);
+    std::vector<Value*> inputs = node->inputs();
+    for (const RowOperand& operand : operands) {
+      inputs[operand.input] = Selected(patch, node->input(operand.input), operand.axis);
+    }
+    if (!patch.status().ok()) return false;
+    const std::vector<Value*> outputs = AtSelectedRows(
+        patch, facts_, *node, axis, selection_.place(), inputs, context_.graph.inputs());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] == nullptr && node->output(i) != nullptr) return false;
+      selected_[{node->output(i), axis}] = outputs[i];
+    }
+    return true;
+  }
+
+  bool Build(Patch& patch) {
+    patch.Supersede({selection_.node()});
+    patch.Supersede(nodes_);
+    // They were met readers first.
+    absl::c_reverse(nodes_);
+    for (Node* node : nodes_) {
+      // An error is Apply's to return.
+      if (!Rebuild(patch, node)) return !patch.status().ok();
+    }
+    Value* rows = selected_.at({selection_.source(), selection_.axis()});
+    Value* result = !selection_.drops_axis()
+                        ? rows
+                        : patch.Op("Squeeze", {rows, patch.Ints({selection_.axis()})});
+    patch.Replace(selection_.node()->output(0), result);
+    return true;
+  }
+
+  PassContext& context_;
+  Facts& facts_;
+  const Selection selection_;
+  absl::flat_hash_map<const Value*, Needed> needed_;
+  std::vector<Node*> open_;
+  // Nodes of which only the selected positions are needed, each after all its readers.
+  std::vector<Node*> nodes_;
+  absl::flat_hash_map<const Node*, Rows> rows_;
+  absl::flat_hash_map<std::pair<const Value*, int>, Value*> selected_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> SelectNeededRows(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    const auto selection = Selection::Of(node, context.facts);
+    return selection.has_value() && NeededRows(context, *selection).Propose(patch);
+  });
+}
+
+}  // namespace attnrun

@@ -1,0 +1,260 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "optimizer/facts.h"
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr int64_t kWidth = 8;
+// Sums of 8 products, one after the other through two layers of products and a Softmax.
+constexpr double kTolerance = 256 * kEpsilon;
+
+Value* Weight(GraphBuilder& b, int seed, std::vector<int64_t> shape = {kWidth, kWidth}) {
+  std::mt19937 generator(seed);
+  return b.Constant("w", RandomFloats(std::move(shape), generator));
+}
+Value* Product(GraphBuilder& b, Value* x, int seed) { return b.Op("MatMul", {x, Weight(b, seed)}); }
+
+Value* Norm(GraphBuilder& b, Value* x) {
+  return b.Op("LayerNormalization",
+              {x, b.Constant<float>("scale", {kWidth}, {1, 2, 1, 1, 3, 1, 1, 2})});
+}
+
+Value* Hidden(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"batch", "seq", kWidth}); }
+
+// [B,S,D] to [B,2,S,D/2].
+Value* Heads(GraphBuilder& b, Value* x) {
+  x = b.Op("Reshape", {x, b.Constant<int64_t>("s", {4}, {0, 0, 2, kWidth / 2})});
+  return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+}
+
+// Attention with its residual over x [B,S,D]; `bias` is added to the scores.
+Value* AttentionLayer(GraphBuilder& b, Value* x, Value* bias, int seed) {
+  Value* n = Norm(b, x);
+  Value* q = Heads(b, Product(b, n, seed + 1));
+  Value* k = b.Op("Transpose", {Heads(b, Product(b, n, seed + 2))},
+                  {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+  Value* scores = b.Op("MatMul", {q, k});
+  if (bias != nullptr) scores = b.Op("Add", {scores, bias});
+  Value* p = b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}});
+  Value* y = b.Op("Transpose", {b.Op("MatMul", {p, Heads(b, Product(b, n, seed + 3))})},
+                  {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  y = b.Op("Reshape", {y, b.Constant<int64_t>("s", {3}, {0, 0, kWidth})});
+  return b.Op("Add", {x, Product(b, y, seed + 4)});
+}
+
+Value* FeedForward(GraphBuilder& b, Value* x, int seed = 0) {
+  Value* inner = b.Op("Gelu", {Product(b, Norm(b, x), seed + 5)});
+  return b.Op("Add", {Product(b, inner, seed + 6), x});
+}
+
+// `seed`: of weights of its own.
+Value* Layer(GraphBuilder& b, Value* x, Value* bias = nullptr, int seed = 0) {
+  return FeedForward(b, AttentionLayer(b, x, bias, seed), seed);
+}
+
+// -inf where the key comes after the query.
+Value* CausalBias(GraphBuilder& b, Value* x) {
+  const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
+  Value* length = b.Op("Gather", {b.Op("Shape", {x}), number(1)});
+  Value* keys = b.Op("Range", {number(0), length, number(1)});
+  Value* queries = b.Op("Unsqueeze", {keys, b.Constant<int64_t>("a", {1}, {1})});
+  Value* open = b.Op("LessOrEqual", {keys, queries});
+  return b.Op("Where", {open, b.Constant<float>("zero", {}, {0}),
+                        b.Constant<float>("closed", {}, {-INFINITY})});
+}
+
+Value* Position(GraphBuilder& b, Value* x, int64_t position, int64_t axis = 1) {
+  return b.Op("Gather", {x, b.Constant<int64_t>("i", {}, {position})}, {{"axis", axis}});
+}
+
+Value* Sliced(GraphBuilder& b, Value* x, int64_t start, int64_t end) {
+  const auto one = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+  return b.Op("Slice", {x, one(start), one(end), one(1)});
+}
+
+// How many rows a run computes in its products with weights: [B, rows, ...] of each Linear.
+std::vector<std::string> LinearRows(const OptimizerTester& test) {
+  std::vector<std::string> rows;
+  Facts facts(test.graph());
+  for (const Node* node : test.graph().nodes()) {
+    if (node->qualified_op_type() != "attnrun.Linear") continue;
+    rows.push_back(facts.DimsOf(node->output(0))->at(1).ToString());
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+// Q, the projection of the heads and both of the feed-forward network for one row; K and V, merged,
+// for all.
+const std::vector<std::string> kOneRowButKeys = {"1", "1", "1", "1", "seq"};
+
+TEST(NeededRowsTest, AClassifiersLastLayerComputesOneRow) {
+  OptimizerTester test([](GraphBuilder& b) {
+    b.Output(Product(b, Position(b, Norm(b, Layer(b, Hidden(b))), 0), 7));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 1);
+  test.Dim("seq", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, EverySpellingOfOnePosition) {
+  const auto spellings = std::vector<std::function<Value*(GraphBuilder&, Value*)>>{
+      [](GraphBuilder& b, Value* x) { return Position(b, x, 0); },
+      [](GraphBuilder& b, Value* x) { return Position(b, x, -1); },
+      [](GraphBuilder& b, Value* x) {
+        return b.Op("Gather", {x, b.Constant<int64_t>("i", {1}, {0})}, {{"axis", int64_t{1}}});
+      },
+      [](GraphBuilder& b, Value* x) { return Position(b, x, 0, -2); },
+      [](GraphBuilder& b, Value* x) {
+        return b.Op("Squeeze", {Sliced(b, x, 0, 1), b.Constant<int64_t>("a", {1}, {1})});
+      },
+  };
+  for (const auto& spelling : spellings) {
+    OptimizerTester test([&](GraphBuilder& b) { b.Output(spelling(b, Layer(b, Hidden(b)))); });
+    EXPECT_EQ(test.Applied("needed_rows"), 1);
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    for (const int64_t length : {1, 4, 7}) test.Dim("seq", length).ExpectSameResults(kTolerance);
+  }
+}
+
+TEST(NeededRowsTest, KeysAndValuesStayWhole) {
+  OptimizerTester test([](GraphBuilder& b) { b.Output(Position(b, Layer(b, Hidden(b)), 2)); });
+  EXPECT_EQ(LinearRows(test), kOneRowButKeys);
+  test.Dim("seq", 6).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, OnlyTheLastLayerIsCut) {
+  OptimizerTester test([](GraphBuilder& b) {
+    b.Output(Position(b, Layer(b, Layer(b, Hidden(b), nullptr, 20)), 0));
+  });
+  const std::vector<std::string> expected = {"1", "1", "1", "1", "seq", "seq", "seq", "seq", "seq"};
+  EXPECT_EQ(LinearRows(test), expected);
+  test.Dim("seq", 4).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, ACausalAttentionsQueriesKeepTheirPositions) {
+  for (const int64_t position : {0, -1}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = Hidden(b);
+      b.Output(Position(b, Layer(b, x, CausalBias(b, x)), position));
+    });
+    EXPECT_EQ(LinearRows(test), kOneRowButKeys);
+    test.Dim("seq", 6).ExpectSameResults(kTolerance);
+  }
+}
+
+TEST(NeededRowsTest, ACausalAttentionCannotSayWhereAMiddleRowStands) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Hidden(b);
+    b.Output(Position(b, Layer(b, x, CausalBias(b, x)), 2));
+  });
+  // What comes after it is cut all the same.
+  const std::vector<std::string> expected = {"1", "1", "1", "seq"};
+  EXPECT_EQ(LinearRows(test), expected);
+  test.Dim("seq", 6).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, ABiasOfEachQueryIsSelectedAlong) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* bias = b.Input("bias", DataType::kFloat, {1, 2, "seq", "seq"});
+    b.Output(Position(b, Layer(b, Hidden(b), bias), 1));
+  });
+  EXPECT_EQ(LinearRows(test), kOneRowButKeys);
+  test.Dim("seq", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, TheLastTwoRowsOfLogits) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Hidden(b);
+    Value* logits =
+        b.Op("MatMul", {Norm(b, Layer(b, x, CausalBias(b, x))), Weight(b, 9, {kWidth, 20})});
+    b.Output(Sliced(b, logits, -2, INT64_MAX));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 1);
+  for (const int64_t length : {1, 2, 7}) test.Dim("seq", length).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, ARowOfEachSampleIsSelectedAfterTheAttention) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* index = b.Input("index", DataType::kInt64, {"batch", 1});
+    Value* y = Norm(b, FeedForward(b, Hidden(b)));
+    b.Output(b.Op("GatherND", {y, index}, {{"batch_dims", int64_t{1}}}));
+  });
+  const std::vector<std::string> expected = {"1", "1"};
+  EXPECT_EQ(LinearRows(test), expected);
+  test.Dim("seq", 4).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, RotaryAnglesAreSelectedAlong) {
+  OptimizerTester test(
+      [](GraphBuilder& b) {
+        Value* x = Hidden(b);
+        Value* cos = b.Input("cos", DataType::kFloat, {1, "seq", 2});
+        Value* sin = b.Input("sin", DataType::kFloat, {1, "seq", 2});
+        Value* q = b.Op("RotaryEmbedding", {Heads(b, Product(b, x, 1)), cos, sin});
+        Value* k = b.Op("RotaryEmbedding", {Heads(b, Product(b, x, 2)), cos, sin});
+        Value* y =
+            b.Op("Attention", {q, k, Heads(b, Product(b, x, 3))}, {{"is_causal", int64_t{1}}});
+        b.Output(Position(b, y, -1, 2));
+      },
+      {}, 23);
+  EXPECT_EQ(test.Applied("needed_rows"), 1);
+  const std::vector<std::string> expected = {"1", "seq"};
+  EXPECT_EQ(LinearRows(test), expected);
+  test.Dim("seq", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, AGraphOutputKeepsAllItsRows) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* y = Norm(b, Layer(b, Hidden(b)));
+    b.Output(y).Output(Position(b, y, 0));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 0);
+  EXPECT_THAT(test.Misses("needed_rows"), Contains(HasSubstr("it is a graph output")));
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, AMeanOverTheRowsNeedsThemAll) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* y = Norm(b, Layer(b, Hidden(b)));
+    b.Output(Position(b, y, 0));
+    b.Output(b.Op("ReduceMean", {y, b.Constant<int64_t>("axes", {1}, {1})}));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 0);
+  EXPECT_THAT(test.Misses("needed_rows"), Contains(HasSubstr("it is read elsewhere, too")));
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, HalfOfTheRowsAreNotFew) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 5, kWidth});
+    b.Output(Sliced(b, Product(b, x, 1), 0, 3));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 0);
+}
+
+TEST(NeededRowsTest, ASelectionOfChannelsIsNoneOfRows) {
+  const OptimizerTester test(
+      [](GraphBuilder& b) { b.Output(Position(b, Product(b, Hidden(b), 1), 0, 2)); });
+  EXPECT_EQ(test.Applied("needed_rows"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, ASoftmaxOverTheRowsNeedsThemAll) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* y = b.Op("Softmax", {Product(b, Hidden(b), 1)}, {{"axis", int64_t{1}}});
+    b.Output(Position(b, y, 0));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
