@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "execution/cpus.h"
 #include "execution/executor.h"
+#include "execution/limited_allocator.h"
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
 #include "execution/support.h"
@@ -15,6 +16,7 @@
 #include "inputs.h"
 #include "loader/loader.h"
 #include "optimizer/optimizer.h"
+#include "outputs.h"
 
 namespace attnrun {
 namespace {
@@ -88,19 +90,18 @@ class Session::Impl {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options) {
+  // One tensor per output of the model, not always dense.
+  absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
+    LimitedAllocator limited(allocator_, options.memory_limit);
+    Allocator& allocator = options.memory_limit > 0 ? static_cast<Allocator&>(limited) : allocator_;
     ATTNRUN_RETURN_IF_ERROR(turnstile_.Enter(options));
     SetNumThreads(threads_);
     std::vector<Tensor> results;
-    const absl::Status status = Execute(*plan_, ordered, options, allocator_, results);
+    const absl::Status status = Execute(*plan_, ordered, options, allocator, results);
     turnstile_.Leave();
     ATTNRUN_RETURN_IF_ERROR(status);
-    TensorMap outputs;
-    for (size_t i = 0; i < results.size(); ++i) {
-      ATTNRUN_ASSIGN_OR_RETURN(outputs[outputs_[i].name], results[i].Dense());
-    }
-    return outputs;
+    return results;
   }
 
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
@@ -144,7 +145,17 @@ const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs()
 int Session::threads() const { return impl_->threads(); }
 
 absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, const RunOptions& options) const {
-  return impl_->Run(inputs, options);
+  TensorMap outputs;
+  for (const ValueInfo& info : this->outputs()) outputs[info.name];
+  ATTNRUN_RETURN_IF_ERROR(Run(inputs, outputs, options));
+  return outputs;
+}
+
+absl::Status Session::Run(const TensorMap& inputs, TensorMap& outputs,
+                          const RunOptions& options) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckWanted(this->outputs(), outputs));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, impl_->Run(inputs, options));
+  return Deliver(this->outputs(), results, outputs);
 }
 
 std::map<std::string, int64_t> Session::OpCounts() const {

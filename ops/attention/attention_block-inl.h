@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/interrupt.h"
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_mask-inl.h"
@@ -39,6 +40,7 @@ class BlockAttention {
     LoadQueries();
     auto* put_off = reinterpret_cast<PutOff*>(scratch_ + layout_.put_off);
     for (int64_t first = 0; first < valid_; first += kKeyTile) {
+      if (Interrupted()) return;
       put_off[first / kKeyTile] = ComputeOrPutOff(first);
     }
     for (int64_t first = 0; first < valid_; first += kKeyTile) {

@@ -31,6 +31,7 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 #include <atomic>
 
+#include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/attention/attention_block.h"
@@ -112,7 +113,7 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
   // Blocks are handed out one by one: masks make some cost more than others.
   std::atomic<int64_t> next = 0;
   auto run = [&](int64_t, int64_t, float* scratch) {
-    for (int64_t i = next++; i < total; i = next++) {
+    for (int64_t i = next++; i < total && !Interrupted(); i = next++) {
       AttentionBlock block;
       block.group = problem.query_heads / problem.kv_heads;
       block.first_row = i % blocks * rows_per_block;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/interrupt.h"
 #include "core/parallel.h"
 #include "hwy/aligned_allocator.h"
 #include "ops/matmul/micro_kernel.h"
@@ -147,6 +148,7 @@ void MultiplyShare(const GemmProblem& problem, const B& b, Range share, Range pa
     for (int64_t block = 0; block < blocks; ++block) {
       const Range depth = Part(a.columns, block, blocks);
       SetA(product, a, {row, std::min(row + row_block, share.end)}, depth);
+      if (Interrupted()) return;
       const bool last = block + 1 == blocks;
       product.accumulate = block > 0;
       product.scale = last ? epilogue.scale : 1;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/interrupt.h"
+
 namespace attnrun {
 
 void SetNumThreads(int threads) { omp_set_num_threads(std::max(threads, 1)); }
@@ -17,8 +19,10 @@ void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, i
     body(0, count);
     return;
   }
+  Interrupt* const interrupt = CurrentInterrupt();
 #pragma omp parallel num_threads(static_cast<int>(pieces))
   {
+    const InterruptScope scope(interrupt);
     const int64_t team = omp_get_num_threads();
     const int64_t me = omp_get_thread_num();
     const int64_t begin = count * me / team;

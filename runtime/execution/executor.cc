@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/interrupt.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -15,6 +16,7 @@ namespace {
 struct RunState {
   const RunOptions& options;
   Allocator& allocator;
+  Interrupt& interrupt;
   absl::Time start;
 };
 
@@ -42,15 +44,9 @@ class Frame {
 absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Frame* enclosing,
                      const RunState& state, std::vector<Tensor>& outputs);
 
-absl::Status CheckInterrupted(const RunOptions& options) {
-  if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the run was cancelled");
-  }
-  // Reading the clock costs as much as a small operator.
-  if (options.deadline != absl::InfiniteFuture() && absl::Now() > options.deadline) {
-    return absl::DeadlineExceededError("the run passed its deadline");
-  }
-  return absl::OkStatus();
+// Between nodes.
+absl::Status CheckInterrupted(Interrupt& interrupt) {
+  return interrupt.Check() ? interrupt.status() : absl::OkStatus();
 }
 
 // Runs the subgraphs of one step on the values of the frame around it.
@@ -62,7 +58,7 @@ class StepSubgraphs final : public SubgraphRunner {
   absl::Status Run(absl::string_view attribute, absl::Span<const Tensor> inputs,
                    std::vector<Tensor>& outputs) override {
     // A graph without nodes has no other place to notice; a loop over it may have no end.
-    ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.options));
+    ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.interrupt));
     const auto it = step_.subgraphs.find(attribute);
     if (it == step_.subgraphs.end()) {
       return absl::InvalidArgumentError(absl::StrCat("there is no graph '", attribute, "'"));
@@ -101,7 +97,7 @@ class StepRun {
       : step_(step), frame_(frame), state_(state), outputs_(step.outputs.size()) {}
 
   absl::Status Run() {
-    ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.options));
+    ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.interrupt));
     const absl::Time begin = state_.options.profile != nullptr ? absl::Now() : absl::Time();
     GatherInputs();
     OpContext context(inputs_, absl::MakeSpan(outputs_), state_.allocator);
@@ -110,6 +106,8 @@ class StepRun {
     context.set_exclusive(exclusive_);
     context.set_unwanted(unwanted_);
     ATTNRUN_RETURN_IF_ERROR(WithoutExceptions([&] { return Compute(context); }));
+    // A kernel that saw it left work out.
+    ATTNRUN_RETURN_IF_ERROR(state_.interrupt.status());
     if (state_.options.profile != nullptr) AddEvent(context, begin);
     return StoreOutputs();
   }
@@ -212,10 +210,13 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
 
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
                      Allocator& allocator, std::vector<Tensor>& outputs) {
+  Interrupt interrupt(options.deadline, options.cancel);
+  const InterruptScope scope(&interrupt);
   // What a step throws is caught where its node is known; this is for the rest, the observer's own
   // exceptions included.
-  return WithoutExceptions(
-      [&] { return RunPlan(plan, inputs, nullptr, {options, allocator, absl::Now()}, outputs); });
+  return WithoutExceptions([&] {
+    return RunPlan(plan, inputs, nullptr, {options, allocator, interrupt, absl::Now()}, outputs);
+  });
 }
 
 }  // namespace attnrun

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "core/parallel.h"
 #include "support/op_tester.h"
 #include "support/plan_tester.h"
 
@@ -89,6 +90,39 @@ TEST(InterruptionTest, CancellingFromAnotherThreadEndsAnEndlessLoop) {
     EXPECT_EQ(plan.Run({Make<float>({}, {0})}, options).status().code(),
               absl::StatusCode::kCancelled);
     other.join();
+  }
+}
+
+// Cancels the run when it is asked for memory, which is after the node has begun.
+class CancellingAllocator final : public Allocator {
+ public:
+  explicit CancellingAllocator(std::atomic<bool>& cancel) : cancel_(cancel) {}
+
+  absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
+    cancel_ = true;
+    return Allocator::Heap().Allocate(bytes);
+  }
+
+ private:
+  std::atomic<bool>& cancel_;
+};
+
+TEST(InterruptionTest, CancellingStopsWithinANode) {
+  for (const int64_t threads : {1, 2}) {
+    SetNumThreads(static_cast<int>(threads));
+    const PlanTester plan([](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"n", "n"});
+      b.Output(b.Op("MatMul", {x, x}));
+    });
+    std::atomic<bool> cancel = false;
+    CancellingAllocator allocator(cancel);
+    RunOptions options;
+    options.cancel = &cancel;
+    constexpr int64_t kSize = 256;
+    const Tensor ones = Make<float>({kSize, kSize}, std::vector<float>(kSize * kSize, 1));
+    EXPECT_EQ(plan.Run({ones}, options, allocator).status().code(), absl::StatusCode::kCancelled);
+    cancel = false;
+    EXPECT_EQ(plan.Run({ones}, options).value()[0].data<float>()[0], kSize);
   }
 }
 

@@ -14,6 +14,8 @@
 namespace attnrun::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // One run at a time: it takes all CPUs.
@@ -76,6 +78,72 @@ TEST(SessionTest, AWaitingRunHonoursDeadlineAndCancel) {
 
   EXPECT_EQ(occupant.Leave(), absl::OkStatus());
   EXPECT_EQ(session->Run(Inputs(), {}).status(), absl::OkStatus());
+}
+
+TEST(SessionTest, RunsIntoTheCallersBuffers) {
+  const std::string bytes = SmallModel().SerializeAsString();
+  const auto session = Load(bytes);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const std::string name = session->outputs()[0].name;
+  const Tensor expected = session->Run(Inputs())->at(name);
+  const auto* values = expected.data<float>();
+
+  // Rows four elements apart, of which only the first two are the output's.
+  std::vector<float> memory(8, 7.0F);
+  const Tensor wide =
+      *Tensor::BorrowMutable(DataType::kFloat, {2, 4}, memory.data(), sizeof(float) * 8);
+  TensorMap outputs;
+  outputs[name] = wide.View({2, 2}, {4, 1}, 0);
+  EXPECT_EQ(session->Run(Inputs(), outputs), absl::OkStatus());
+  EXPECT_THAT(memory, ElementsAre(values[0], values[1], 7, 7, values[2], values[3], 7, 7));
+
+  outputs.clear();
+  outputs[name];
+  EXPECT_EQ(session->Run(Inputs(), outputs), absl::OkStatus());
+  EXPECT_EQ(outputs[name].shape(), expected.shape());
+  outputs.clear();
+  EXPECT_EQ(session->Run(Inputs(), outputs), absl::OkStatus());
+  EXPECT_TRUE(outputs.empty());
+}
+
+TEST(SessionTest, RefusesBuffersThatDoNotFit) {
+  const std::string bytes = SmallModel().SerializeAsString();
+  const auto session = Load(bytes);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const std::string name = session->outputs()[0].name;
+  const auto message = [&](const std::string& output, const Tensor& buffer) {
+    TensorMap outputs;
+    outputs[output] = buffer;
+    const absl::Status status = session->Run(Inputs(), outputs);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(message(name, *Tensor::Allocate(DataType::kFloat, {2, 3})),
+            "output '" + name + "' is float[2,2], but the buffer given for it is float[2,3]");
+  EXPECT_EQ(message(name, *Tensor::Allocate(DataType::kInt64, {2, 2})),
+            "output '" + name + "' is float[2,2], but the buffer given for it is int64[2,2]");
+  EXPECT_EQ(message("nowhere", Tensor()),
+            "there is no output 'nowhere'; the model's outputs are '" + name + "'");
+  const float constant[4] = {};
+  EXPECT_EQ(message(name, *Tensor::Borrow(DataType::kFloat, {2, 2}, constant, sizeof(constant))),
+            "the buffer given for output '" + name + "' may not be written");
+}
+
+TEST(SessionTest, AMemoryLimitEndsTheRunAndNotTheSession) {
+  const std::string bytes = SmallModel().SerializeAsString();
+  const auto session = Load(bytes);
+  ASSERT_TRUE(session.ok()) << session.status();
+  RunOptions options;
+  options.memory_limit = 15;
+  const absl::Status status = session->Run(Inputs(), options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
+                                                   "run's limit of 15 bytes are in use")));
+  options.memory_limit = 64;
+  // Twice, as what a run held is given back.
+  EXPECT_TRUE(session->Run(Inputs(), options).ok());
+  EXPECT_TRUE(session->Run(Inputs(), options).ok());
 }
 
 }  // namespace

@@ -27,11 +27,15 @@ struct ProfileEvent {
 };
 
 struct RunOptions {
-  // kDeadlineExceeded once passed; checked between nodes, and while the run waits for others.
+  // kDeadlineExceeded once passed; checked between nodes, between the tiles of matrix products and
+  // attention, and while the run waits for others.
   absl::Time deadline = absl::InfiniteFuture();
-  // kCancelled once true; checked between nodes, and every few milliseconds while the run waits for
-  // others. May be null.
+  // kCancelled once true; checked where the deadline is, while waiting every few milliseconds. May
+  // be null.
   const std::atomic<bool>* cancel = nullptr;
+  // kResourceExhausted, naming the node, when the tensors that this run holds at once, intermediate
+  // ones and outputs, would take more bytes. 0: as much as the process may use.
+  int64_t memory_limit = 0;
   // Receives one event per node in the order of execution. May be null.
   std::vector<ProfileEvent>* profile = nullptr;
   // Called with the name of each value as soon as it is computed, those of the bodies of If, Loop

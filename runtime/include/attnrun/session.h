@@ -66,6 +66,14 @@ class Session {
   // say. The result holds every graph output under its name.
   absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options = {}) const;
 
+  // As above, into buffers of the caller: each tensor of `outputs`, by output name, must be mutable
+  // and have the result's type and shape, and is filled; its strides stay (Tensor::BorrowMutable,
+  // View). An undefined tensor is replaced by the result. Outputs that are not named are dropped.
+  // kInvalidArgument also for a name that is no output or a buffer that does not fit. After an
+  // error the contents of the buffers are unspecified.
+  absl::Status Run(const TensorMap& inputs, TensorMap& outputs,
+                   const RunOptions& options = {}) const;
+
   // Nodes by op type after optimization, as ModelInfo::op_counts.
   std::map<std::string, int64_t> OpCounts() const;
 

@@ -1,0 +1,7 @@
+include(CMakeFindDependencyMacro)
+find_dependency(absl)
+find_dependency(OpenMP COMPONENTS CXX)
+find_dependency(dnnl)
+find_dependency(hwy)
+find_dependency(Protobuf)
+include(${CMAKE_CURRENT_LIST_DIR}/attnrunTargets.cmake)

@@ -1,0 +1,28 @@
+#ifndef ATTNRUN_EXECUTION_LIMITED_ALLOCATOR_H_
+#define ATTNRUN_EXECUTION_LIMITED_ALLOCATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+// Hands out blocks of `source` as long as those in use at once stay within `limit` bytes. Safe from
+// many threads; blocks may outlive the allocator.
+class LimitedAllocator final : public Allocator {
+ public:
+  LimitedAllocator(Allocator& source, int64_t limit);
+
+  absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override;
+
+ private:
+  Allocator& source_;
+  const int64_t limit_;
+  const std::shared_ptr<std::atomic<int64_t>> used_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_EXECUTION_LIMITED_ALLOCATOR_H_

@@ -1,0 +1,84 @@
+#include "outputs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status.h"
+#include "core/strided.h"
+
+namespace attnrun {
+namespace {
+
+// Precondition: equal types and shapes, `from` dense.
+void CopyInto(const Tensor& from, Tensor& to) {
+  const Shape strides = to.is_dense() ? DenseStrides(to.shape()) : to.strides();
+  if (from.type() == DataType::kString) {
+    const auto* in = from.data<std::string>();
+    auto* out = to.mutable_data<std::string>();
+    ForEachOffset(to.shape(), strides, [&](int64_t offset) { out[offset] = *in++; });
+    return;
+  }
+  if (to.is_dense()) {
+    if (from.byte_size() > 0) std::memcpy(to.mutable_raw(), from.raw(), from.byte_size());
+    return;
+  }
+  const int width = BitWidth(from.type()) / 8;
+  const auto* in = from.data<char>();
+  auto* out = to.mutable_data<char>();
+  ForEachOffset(to.shape(), strides, [&](int64_t offset) {
+    std::memcpy(out + offset * width, in, width);
+    in += width;
+  });
+}
+
+absl::Status CheckFits(const ValueInfo& declared, const Tensor& result, const Tensor& buffer) {
+  if (buffer.type() == result.type() && buffer.shape() == result.shape()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("output '", declared.name, "' is ", TypeAndShape(result),
+                   ", but the buffer given for it is ", TypeAndShape(buffer)));
+}
+
+}  // namespace
+
+absl::Status CheckWanted(const std::vector<ValueInfo>& declared, const TensorMap& wanted) {
+  const auto append = [](std::string* out, const ValueInfo& info) {
+    absl::StrAppend(out, "'", info.name, "'");
+  };
+  for (const auto& [name, buffer] : wanted) {
+    const auto named = [&name = name](const ValueInfo& info) { return info.name == name; };
+    if (std::none_of(declared.begin(), declared.end(), named)) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no output '", name,
+                                                     "'; the model's outputs are ",
+                                                     absl::StrJoin(declared, ", ", append)));
+    }
+    if (buffer.defined() && !buffer.is_mutable()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the buffer given for output '", name, "' may not be written"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Deliver(const std::vector<ValueInfo>& declared, absl::Span<const Tensor> results,
+                     TensorMap& wanted) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto it = wanted.find(declared[i].name);
+    if (it == wanted.end() || !it->second.defined()) continue;
+    ATTNRUN_RETURN_IF_ERROR(CheckFits(declared[i], results[i], it->second));
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto it = wanted.find(declared[i].name);
+    if (it == wanted.end()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor dense, results[i].Dense());
+    if (it->second.defined()) {
+      CopyInto(dense, it->second);
+    } else {
+      it->second = std::move(dense);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun
