@@ -21,24 +21,24 @@ using Vector = hn::Vec<Floats>;
 
 // The shapes of tiles, in rows and vectors: large enough to keep both multipliers busy through
 // their latency, small enough for accumulators, a row of B and a factor to fit the registers (32
-// with AVX-512, else 16). A panel is two vectors wide; few rows take two panels at once.
-constexpr int kNarrow = 2;
-constexpr int kWide = 4;
+// with AVX-512, else 16). A panel is three vectors wide; few rows take two panels at once.
+constexpr int kNarrow = 3;
+constexpr int kWide = 6;
 // Rows of B that are prefetched ahead while a panel comes from memory.
 constexpr int kAhead = 16;
 // Steps between two updates of the pointers, which else would take a slot from the multipliers.
 constexpr int kUnroll = 4;
-constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
-constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 6 : 2;
+constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
 
 // The accumulators of R rows and V vectors of C. kMasked: the last vector of B ends early and must
 // not be read beyond. It is a parameter since AVX2 has no register to spare for the mask.
 template <int R, int V, bool kMasked>
 struct Tile {
   HWY_ATTR HWY_INLINE Tile() {
-    HWY_UNROLL(12)
+    HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(4)
+      HWY_UNROLL(6)
       for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(Floats());
     }
   }
@@ -48,16 +48,16 @@ struct Tile {
                                 const float* HWY_RESTRICT b, int64_t panel_stride, size_t last) {
     const Floats d;
     Vector row[V];
-    HWY_UNROLL(4)
+    HWY_UNROLL(6)
     for (int v = 0; v < V; ++v) {
       const float* from = b + v / kNarrow * panel_stride + v % kNarrow * hn::Lanes(d);
       row[v] =
           kMasked && v + 1 == V ? hn::MaskedLoad(hn::FirstN(d, last), d, from) : hn::LoadU(d, from);
     }
-    HWY_UNROLL(12)
+    HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) {
       const Vector factor = hn::Set(d, a[r * lda]);
-      HWY_UNROLL(4)
+      HWY_UNROLL(6)
       for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
     }
   }
@@ -65,12 +65,12 @@ struct Tile {
   HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, float* HWY_RESTRICT c) const {
     const Floats d;
     const Vector scale = hn::Set(d, p.scale);
-    HWY_UNROLL(4)
+    HWY_UNROLL(6)
     for (int v = 0; v < V; ++v) {
       const size_t at = v * hn::Lanes(d);
       const auto keep = hn::FirstN(d, p.columns - at);
       const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
-      HWY_UNROLL(12)
+      HWY_UNROLL(8)
       for (int r = 0; r < R; ++r) {
         float* out = c + r * p.ldc + at;
         Vector value = sum[r][v];
@@ -138,7 +138,7 @@ constexpr std::array<std::array<TileFunction, kNarrowRows>, 2> kTilesOf = {
     TilesOf<V, false>(std::make_integer_sequence<int, V <= kNarrow ? kNarrowRows : kWideRows>()),
     TilesOf<V, true>(std::make_integer_sequence<int, V <= kNarrow ? kNarrowRows : kWideRows>())};
 constexpr std::array<std::array<std::array<TileFunction, kNarrowRows>, 2>, kWide> kTiles = {
-    kTilesOf<1>, kTilesOf<2>, kTilesOf<3>, kTilesOf<4>};
+    kTilesOf<1>, kTilesOf<2>, kTilesOf<3>, kTilesOf<4>, kTilesOf<5>, kTilesOf<6>};
 
 // All rows by at most kWide vectors. Rows are dealt out evenly, since a tile of one or two rows
 // cannot keep the multipliers busy.
@@ -151,6 +151,24 @@ void MultiplyRows(const PanelProduct& p) {
     const int64_t rows = (p.rows - row) / left;
     tiles[rows - 1](p, p.a + row * p.lda, p.c + row * p.ldc, row == 0);
     row += rows;
+  }
+}
+
+void FinishTile(const PanelProduct& p) {
+  if (p.scale == 1 && p.bias == nullptr && p.activation == Activation::kNone) return;
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Vector scale = hn::Set(d, p.scale);
+  for (int64_t column = 0; column < p.columns; column += lanes) {
+    const auto keep = hn::FirstN(d, p.columns - column);
+    const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + column);
+    for (int64_t row = 0; row < p.rows; ++row) {
+      float* out = p.c + row * p.ldc + column;
+      hn::BlendedStore(hn::MulAdd(hn::MaskedLoad(keep, d, out), scale, bias), keep, d, out);
+    }
+  }
+  if (p.activation != Activation::kNone) {
+    ActivateTile(p.activation, {p.c, p.ldc, p.rows, p.columns});
   }
 }
 
@@ -176,9 +194,11 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun {
 
 HWY_EXPORT(MultiplyPanels);
+HWY_EXPORT(FinishTile);
 HWY_EXPORT(PanelWidth);
 
 void MultiplyPanels(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(MultiplyPanels)(product); }
+void FinishTile(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(FinishTile)(product); }
 int64_t PanelWidth() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
 
 }  // namespace attnrun

@@ -42,6 +42,10 @@ struct PanelProduct {
 // the strides: its bits depend only on its own row of A and column of B.
 void MultiplyPanels(const PanelProduct& product);
 
+// For C = A·B that another micro-kernel left in a tile, which is in cache: C = activation(C * scale
+// [+ bias]), with the bits that MultiplyPanels gives. Of A and B nothing counts.
+void FinishTile(const PanelProduct& product);
+
 // Columns of a panel of B that suits this machine's registers.
 int64_t PanelWidth();
 

@@ -1,0 +1,262 @@
+#include "ops/matmul/gemm_share.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/interrupt.h"
+#include "hwy/aligned_allocator.h"
+#include "ops/matmul/micro_kernel.h"
+
+namespace attnrun {
+namespace {
+
+// A block of A (kRowBlock x kDepthBlock) stays in the second-level cache while all panels pass by.
+constexpr int64_t kRowBlock = 128;
+constexpr int64_t kDepthBlock = 512;
+// Rows that oneDNN's micro-kernels take at once. The rest, and the last panel if it is not full, go
+// to our own, which need not be generated for every shape.
+constexpr int64_t kTall = kRowBlock;
+constexpr int64_t kLow = 16;
+// From so many rows on a panel of B that is not packed is copied before it is used.
+constexpr int64_t kRowsThatRepayPacking = 32;
+// From so many rows on a block of A whose rows collide in the cache is copied.
+constexpr int64_t kRowsThatRepayCopying = 17;
+// Keeps the rows of a copied block of A in different sets of the cache: one line.
+constexpr int64_t kPadding = 16;
+
+// Blocks of K as even as possible; at least one, as an empty sum is 0.
+int64_t DepthBlocks(int64_t depth) {
+  return std::max<int64_t>((depth + kDepthBlock - 1) / kDepthBlock, 1);
+}
+
+// What a thread copies blocks into that the micro-kernel cannot read in place.
+float* Scratch(hwy::AlignedFreeUniquePtr<float[]>& buffer, int64_t size) {
+  if (buffer == nullptr) buffer = hwy::AllocateAligned<float>(size);
+  return buffer.get();
+}
+float* ScratchForA() {
+  thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
+  return Scratch(buffer, kRowBlock * (kDepthBlock + kPadding));
+}
+float* ScratchForB() {
+  thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
+  return Scratch(buffer, 2 * kDepthBlock * PanelWidth());
+}
+
+// Whether rows so far apart share so few sets of the first-level cache (64 lines of 64 bytes a way)
+// that a tile's rows evict each other.
+bool Collide(int64_t stride) {
+  constexpr int64_t kWay = 4096;
+  constexpr int64_t kFewestPositions = 8;
+  return std::gcd(stride * static_cast<int64_t>(sizeof(float)), kWay) > kWay / kFewestPositions;
+}
+
+// Sets A of `product` to a block of `a`; what is copied has at most kRowBlock rows.
+void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth) {
+  product.rows = rows.size();
+  product.k = depth.size();
+  product.a = a.at(rows.begin, depth.begin);
+  product.lda = a.row_stride;
+  if (!CopiesA(a, rows.size())) return;
+  float* scratch = ScratchForA();
+  product.a = scratch;
+  product.lda = depth.size() + kPadding;
+  CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), scratch, product.lda);
+}
+
+// Sets B of `product`, whose columns are set, to the rows `depth` of the panels from `index` on.
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range depth) {
+  product.b = b.panel(index) + depth.begin * PanelWidth();
+  product.ldb = PanelWidth();
+  product.panel_stride = b.rows() * PanelWidth();
+  product.padded = true;
+}
+
+// As above, for a B that is not packed.
+void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Range depth) {
+  const int64_t width = PanelWidth();
+  const int64_t first = index * width;
+  if (!CopiesB(problem, product.rows)) {
+    product.b = problem.b.at(depth.begin, first);
+    product.ldb = problem.b.row_stride;
+    product.panel_stride = width;
+    product.padded = false;
+    return;
+  }
+  float* const scratch = ScratchForB();
+  product.b = scratch;
+  product.ldb = width;
+  product.panel_stride = depth.size() * width;
+  product.padded = true;
+  for (int64_t column = 0; column < product.columns; column += width) {
+    float* const to = scratch + column / width * product.panel_stride;
+    const int64_t columns = std::min(width, product.columns - column);
+    if (problem.b_source != nullptr) {
+      problem.b_source->Copy(depth.begin, depth.size(), first + column, columns, to, width);
+    } else {
+      CopyBlock(problem.b, depth.begin, depth.size(), first + column, columns, to, width);
+    }
+  }
+}
+
+// Adds the residual to a tile of C that was just written.
+void AddResidual(const PanelProduct& tile, int64_t row, int64_t column, const Epilogue& epilogue) {
+  const MatrixView& residual = epilogue.residual;
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    const float* from = residual.at(row + i, column);
+    float* to = tile.c + i * tile.ldc;
+    if (residual.column_stride == 0) {
+      const float addend = epilogue.residual_scale * *from;
+      for (int64_t j = 0; j < tile.columns; ++j) to[j] += addend;
+      continue;
+    }
+    for (int64_t j = 0; j < tile.columns; ++j) {
+      to[j] += epilogue.residual_scale * from[j * residual.column_stride];
+    }
+  }
+}
+
+// A block of the sum over K, for some rows and panels.
+struct Block {
+  Range rows;
+  Range panels;
+  Range depth;
+  bool first;
+  bool last;
+};
+
+// What the epilogue does in the product's own pass over C, which is all but the residual.
+PanelProduct WithEpilogue(const GemmProblem& problem, const Block& block) {
+  PanelProduct product{};
+  product.ldc = problem.ldc;
+  product.accumulate = !block.first;
+  product.scale = block.last ? problem.epilogue.scale : 1;
+  product.activation = block.last ? problem.epilogue.activation : Activation::kNone;
+  return product;
+}
+
+// Sets what depends on the column where the product begins.
+void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& block,
+               int64_t column) {
+  const float* bias = problem.epilogue.bias;
+  product.c = problem.c + block.rows.begin * problem.ldc + column;
+  product.bias = block.last && bias != nullptr ? bias + column : nullptr;
+}
+
+// With our own micro-kernel. `b` is the PackedMatrix, or the problem itself.
+template <typename B>
+void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block) {
+  if (block.rows.size() == 0) return;
+  PanelProduct product = WithEpilogue(problem, block);
+  SetA(product, problem.a, block.rows, block.depth);
+  for (int64_t index = block.panels.begin; index < block.panels.end; index += 2) {
+    const int64_t column = index * PanelWidth();
+    const int64_t columns = std::min(index + 2, block.panels.end) * PanelWidth() - column;
+    product.columns = std::min(columns, problem.b.columns - column);
+    SetB(product, b, index, block.depth);
+    SetColumn(product, problem, block, column);
+    MultiplyPanels(product);
+    if (block.last && problem.epilogue.residual.data != nullptr) {
+      AddResidual(product, block.rows.begin, column, problem.epilogue);
+    }
+  }
+}
+
+// With oneDNN's: the panels are full, the rows a multiple of kLow.
+void MultiplyBlock(const GemmProblem& problem, const PackedMatrix& b, const Block& block,
+                   const BlockKernels& kernels) {
+  PanelProduct tile = WithEpilogue(problem, block);
+  tile.columns = PanelWidth();
+  for (int64_t index = block.panels.begin; index < block.panels.end; ++index) {
+    const float* panel = b.panel(index) + block.depth.begin * PanelWidth();
+    SetColumn(tile, problem, block, index * PanelWidth());
+    for (int64_t row = block.rows.begin; row < block.rows.end; row += tile.rows) {
+      const bool tall = block.rows.end - row >= kTall && kernels.tall != nullptr;
+      tile.rows = tall ? kTall : kLow;
+      (tall ? kernels.tall : kernels.low)
+          ->Multiply(problem.a.at(row, block.depth.begin), panel, tile.c);
+      if (block.last) {
+        FinishTile(tile);
+        if (problem.epilogue.residual.data != nullptr) {
+          AddResidual(tile, row, index * PanelWidth(), problem.epilogue);
+        }
+      }
+      tile.c += tile.rows * tile.ldc;
+    }
+  }
+}
+
+// With oneDNN's micro-kernels where there are any for these rows, the rest with our own.
+void MultiplyBlock(const GemmProblem& problem, const PackedMatrix& b, const Block& block,
+                   const Kernels& kernels, int64_t index) {
+  if (kernels.empty() || kernels[index].low == nullptr) return MultiplyBlock(problem, b, block);
+  const int64_t middle = block.rows.begin + block.rows.size() / kLow * kLow;
+  const int64_t full = std::min(block.panels.end, problem.b.columns / PanelWidth());
+  Block part = block;
+  part.rows.end = middle;
+  part.panels.end = std::max(full, block.panels.begin);
+  MultiplyBlock(problem, b, part, kernels[index]);
+  part.panels = {part.panels.end, block.panels.end};
+  MultiplyBlock(problem, b, part);
+  part = block;
+  part.rows.begin = middle;
+  MultiplyBlock(problem, b, part);
+}
+
+// Calls `multiply(block, index)` on all blocks of a share, `index` counting along K.
+template <typename Multiply>
+void ForEachBlock(const GemmProblem& problem, const Share& share, int64_t row_block,
+                  Multiply multiply) {
+  const int64_t count = DepthBlocks(problem.a.columns);
+  for (int64_t row = share.rows.begin; row < share.rows.end; row += row_block) {
+    const Range rows = {row, std::min(row + row_block, share.rows.end)};
+    for (int64_t i = 0; i < count; ++i) {
+      if (Interrupted()) return;
+      multiply(Block{rows, share.panels, Part(problem.a.columns, i, count), i == 0, i + 1 == count},
+               i);
+    }
+  }
+}
+
+}  // namespace
+
+bool CopiesA(const MatrixView& a, int64_t rows) {
+  return a.column_stride != 1 || (rows >= kRowsThatRepayCopying && Collide(a.row_stride));
+}
+
+bool CopiesB(const GemmProblem& problem, int64_t rows) {
+  return problem.b_source != nullptr || problem.b.column_stride != 1 ||
+         rows >= kRowsThatRepayPacking;
+}
+
+Kernels FindKernels(const MatrixView& a, const PackedMatrix&, int64_t ldc) {
+  if (a.rows < kLow || a.columns == 0 || a.column_stride != 1) return {};
+  const int64_t count = DepthBlocks(a.columns);
+  Kernels kernels(count);
+  for (int64_t i = 0; i < count; ++i) {
+    BrgemmShape shape = {kLow,         PanelWidth(), Part(a.columns, i, count).size(),
+                         a.row_stride, PanelWidth(), ldc,
+                         i > 0};
+    kernels[i].low = Brgemm::Get(shape);
+    shape.rows = kTall;
+    kernels[i].tall = Brgemm::Get(shape);
+  }
+  return kernels;
+}
+
+void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share,
+                   const Kernels& kernels) {
+  ForEachBlock(problem, share, kRowBlock, [&](const Block& block, int64_t index) {
+    MultiplyBlock(problem, b, block, kernels, index);
+  });
+}
+
+void MultiplyShare(const GemmProblem& problem, const Share& share) {
+  // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
+  const int64_t rows = share.rows.size();
+  const bool all_rows = !CopiesA(problem.a, rows) && CopiesB(problem, rows);
+  ForEachBlock(problem, share, all_rows ? std::max<int64_t>(rows, 1) : kRowBlock,
+               [&](const Block& block, int64_t) { MultiplyBlock(problem, problem, block); });
+}
+
+}  // namespace attnrun
