@@ -1,6 +1,6 @@
 include(CMakeFindDependencyMacro)
 find_dependency(absl)
-find_dependency(OpenMP COMPONENTS CXX)
+find_dependency(Threads)
 find_dependency(dnnl)
 find_dependency(hwy)
 find_dependency(Protobuf)

@@ -1,0 +1,68 @@
+#ifndef ATTNRUN_CORE_TEAM_H_
+#define ATTNRUN_CORE_TEAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+
+namespace attnrun {
+
+// Some threads that share the work of one caller at a time. They stay awake for some tens of
+// microseconds after it, as the next piece of work often follows, then sleep.
+class Team {
+ public:
+  // Starts threads - 1 threads, or as many as the system allows. They run as long as the process.
+  explicit Team(int threads);
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // Calls body(piece) once for each piece in [0, pieces), on the calling thread and on those of the
+  // team, and returns when all have ended. The caller waits for no thread that has not begun. The
+  // first exception that left a body is thrown again.
+  void Run(int pieces, absl::FunctionRef<void(int)> body);
+
+  // Whether the calling thread is within a body.
+  static bool IsInside();
+
+ private:
+  void Serve();
+  void Work();
+  // The next piece of the current work, -1 if there is none.
+  int Claim();
+
+  // Which work it is (32 bits), how many of its pieces were claimed and how many it has (16 each):
+  // one word, so that whoever wakes late can claim nothing of work that it did not look at.
+  std::atomic<uint64_t> ticket_ = 0;
+  // Counts the works; the threads sleep on it.
+  std::atomic<uint32_t> works_ = 0;
+  // Pieces that have not ended; the caller sleeps on it.
+  std::atomic<int> unfinished_ = 0;
+  const absl::FunctionRef<void(int)>* body_ = nullptr;
+  std::mutex mutex_;
+  std::exception_ptr exception_;
+  std::vector<std::thread> threads_;
+};
+
+// A team of so many threads that nobody else uses as long as this exists.
+class TeamLease {
+ public:
+  explicit TeamLease(int threads);
+  ~TeamLease();
+  TeamLease(const TeamLease&) = delete;
+  TeamLease& operator=(const TeamLease&) = delete;
+
+  Team* operator->() const { return team_; }
+
+ private:
+  const int threads_;
+  Team* const team_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_TEAM_H_

@@ -1,0 +1,111 @@
+#include "core/team.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "core/parallel.h"
+
+namespace attnrun {
+namespace {
+
+using ::testing::Each;
+
+// CPU time of all threads of this process.
+double CpuSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+TEST(TeamTest, EveryPieceOnce) {
+  for (const int threads : {1, 2, 5}) {
+    Team& team = *new Team(threads);
+    for (int pieces = 0; pieces < 300; ++pieces) {
+      std::vector<int> calls(pieces, 0);
+      team.Run(pieces, [&](int piece) { ++calls[piece]; });
+      EXPECT_THAT(calls, Each(1));
+    }
+  }
+}
+
+TEST(TeamTest, WakesAfterSleeping) {
+  Team& team = *new Team(3);
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::atomic<int> sum = 0;
+    team.Run(3, [&](int piece) { sum += piece; });
+    EXPECT_EQ(sum, 3);
+  }
+}
+
+TEST(TeamTest, SleepsWhenThereIsNothingToDo) {
+  Team& team = *new Team(4);
+  team.Run(4, [](int) {});
+  const double before = CpuSeconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // Three threads awake all the time would take 0.2 s or more.
+  EXPECT_LT(CpuSeconds() - before, 0.05);
+}
+
+TEST(TeamTest, AnExceptionComesOutWhenAllHaveEnded) {
+  Team& team = *new Team(3);
+  for (int thrower = 0; thrower < 8; ++thrower) {
+    std::atomic<int> ended = 0;
+    EXPECT_THROW(team.Run(8,
+                          [&](int piece) {
+                            if (piece == thrower) throw std::runtime_error("thrown");
+                            ++ended;
+                          }),
+                 std::runtime_error);
+    EXPECT_EQ(ended, 7);
+  }
+  std::atomic<int> ended = 0;
+  team.Run(8, [&](int) { ++ended; });
+  EXPECT_EQ(ended, 8);
+}
+
+TEST(ParallelForTest, CoversTheRangeForAnyNumberOfThreads) {
+  const int before = NumThreads();
+  for (const int threads : {1, 2, 3, 7}) {
+    SetNumThreads(threads);
+    for (const int64_t count : {0, 1, 6, 100}) {
+      std::vector<int> calls(count, 0);
+      ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
+        // Within a body, the whole range runs inline.
+        ParallelFor(end - begin, 1, [&](int64_t first, int64_t last) {
+          EXPECT_EQ(last - first, end - begin);
+          for (int64_t i = begin; i < end; ++i) ++calls[i];
+        });
+      });
+      EXPECT_THAT(calls, Each(1));
+    }
+  }
+  SetNumThreads(before);
+}
+
+TEST(ParallelForTest, CallersDoNotShareATeam) {
+  std::vector<std::thread> callers;
+  std::atomic<int64_t> total = 0;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      SetNumThreads(2);
+      for (int i = 0; i < 200; ++i) {
+        std::atomic<int64_t> sum = 0;
+        ParallelFor(50, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t j = begin; j < end; ++j) sum += j;
+        });
+        total += sum;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(total, 4 * 200 * 1225);
+}
+
+}  // namespace
+}  // namespace attnrun
