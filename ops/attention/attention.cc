@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/attention/fused_attention.h"
+#include "ops/attention/head_normalization.h"
 #include "ops/attention/rotary_embedding.h"
 
 namespace attnrun {
@@ -195,6 +196,9 @@ void RegisterAttention(OpRegistry& registry) {
   registry.Register({"", "Attention", {23, 24, 25}, {3, 7}, {1, 4}, Make<Attention>});
   registry.Register({"attnrun", "Attention", {1}, {3, 5}, {1, 2}, Make<FusedAttention>});
   registry.Register({"", "RotaryEmbedding", {23}, {3, 4}, {1, 1}, Make<RotaryEmbedding>});
+  registry.Register({"attnrun", "RotaryEmbedding", {1}, {3, 4}, {1, 1}, Make<RotaryEmbedding>});
+  registry.Register(
+      {"attnrun", "HeadRmsNormalization", {1}, {2, 2}, {1, 1}, Make<HeadRmsNormalization>});
 }
 
 }  // namespace attnrun

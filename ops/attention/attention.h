@@ -86,7 +86,8 @@ class Attention final : public Op {
   int64_t right_window_ = -1;
 };
 
-// Attention, RotaryEmbedding and attnrun.Attention.
+// Attention and RotaryEmbedding, both of the standard and of attnrun, and
+// attnrun.HeadRmsNormalization.
 void RegisterAttention(OpRegistry& registry);
 
 }  // namespace attnrun

@@ -24,6 +24,17 @@ absl::Status CheckPositions(const Tensor& ids, int64_t positions) {
 
 }  // namespace
 
+RotaryEmbedding::RotaryEmbedding(AttributeReader& attributes)
+    : packed_(attributes.node().domain() == "attnrun"),
+      interleaved_(attributes.Int("interleaved", 0) != 0),
+      rotary_size_(attributes.Int("rotary_embedding_dim", 0)) {
+  if (packed_) {
+    columns_ = HeadColumns::Read(attributes);
+  } else {
+    heads_ = attributes.Int("num_heads", 0);
+  }
+}
+
 absl::Status RotaryEmbedding::ResolveCaches(const OpContext& context, RotaryShape& shape) const {
   const Tensor& x = context.input(0);
   const Tensor& cos = context.input(1);
@@ -50,27 +61,41 @@ absl::Status RotaryEmbedding::ResolveCaches(const OpContext& context, RotaryShap
   return absl::OkStatus();
 }
 
+absl::Status RotaryEmbedding::ResolveHeads(const Tensor& x, RotaryShape& shape) const {
+  shape.batch = x.dim(0);
+  shape.sequence = x.dim(x.rank() - 2);
+  shape.width = x.dim(x.rank() - 1);
+  shape.rows = shape.batch * shape.sequence;
+  if (packed_) {
+    shape.head_size = columns_.size;
+    shape.offsets = columns_.offsets;
+    return columns_.Check(x);
+  }
+  if (x.rank() == 4) {
+    shape.rows *= x.dim(1);
+    shape.head_size = shape.width;
+    shape.offsets = {0};
+    return absl::OkStatus();
+  }
+  if (heads_ <= 0 || shape.width % heads_ != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("expected num_heads to divide the width of ",
+                                                   TypeAndShape(x), ", but it is ", heads_));
+  }
+  shape.head_size = shape.width / heads_;
+  for (int64_t head = 0; head < heads_; ++head) shape.offsets.push_back(head * shape.head_size);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RotaryShape> RotaryEmbedding::Resolve(const OpContext& context) const {
   const Tensor& x = context.input(0);
-  if (!IsFloatingPoint(x.type()) || (x.rank() != 3 && x.rank() != 4)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected X to be floats of rank 3 or 4, but it is ", TypeAndShape(x)));
+  const bool fits = x.rank() == 3 || (x.rank() == 4 && !packed_);
+  if (!IsFloatingPoint(x.type()) || !fits) {
+    return absl::InvalidArgumentError(absl::StrCat("expected X to be floats of rank 3",
+                                                   packed_ ? "" : " or 4", ", but it is ",
+                                                   TypeAndShape(x)));
   }
-  RotaryShape shape{.merged = x.rank() == 3};
-  shape.batch = x.dim(0);
-  if (shape.merged) {
-    if (heads_ <= 0 || x.dim(2) % heads_ != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("expected num_heads to divide the width of ",
-                                                     TypeAndShape(x), ", but it is ", heads_));
-    }
-    shape.heads = heads_;
-    shape.sequence = x.dim(1);
-    shape.head_size = x.dim(2) / heads_;
-  } else {
-    shape.heads = x.dim(1);
-    shape.sequence = x.dim(2);
-    shape.head_size = x.dim(3);
-  }
+  RotaryShape shape;
+  ATTNRUN_RETURN_IF_ERROR(ResolveHeads(x, shape));
   const int64_t rotated = rotary_size_ == 0 ? shape.head_size : rotary_size_;
   if (rotated <= 0 || rotated > shape.head_size || rotated % 2 != 0) {
     return absl::InvalidArgumentError(

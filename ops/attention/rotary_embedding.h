@@ -2,28 +2,32 @@
 #define ATTNRUN_OPS_ATTENTION_ROTARY_EMBEDDING_H_
 
 #include <memory>
+#include <vector>
 
+#include "ops/attention/packed_heads.h"
 #include "ops/attribute_reader.h"
 #include "ops/op.h"
 
 namespace attnrun {
 
+// X as rows that each lie at one position and hold heads of `head_size` channels: [batch, heads,
+// sequence, head_size] with one head to a row, [batch, sequence, width] with several.
 struct RotaryShape {
   int64_t batch = 0;
-  int64_t heads = 0;
   int64_t sequence = 0;
+  int64_t rows = 0;
+  int64_t width = 0;
+  // Where in a row the heads begin that are rotated.
+  std::vector<int64_t> offsets;
   int64_t head_size = 0;
   // Pairs of channels that are rotated; the channels after 2 * pairs stay.
   int64_t pairs = 0;
-  // X is [batch, sequence, heads * head_size] instead of [batch, heads, sequence, head_size].
-  bool merged = false;
   // Strides of position_ids over [batch, sequence], if given, else of the caches over [batch,
   // sequence, pairs].
   Shape strides = {};
 
-  // The position in the batch and in the sequence of a row of head_size channels of X.
-  int64_t BatchOf(int64_t row) const { return row / (heads * sequence); }
-  int64_t PositionOf(int64_t row) const { return merged ? row / heads % sequence : row % sequence; }
+  int64_t BatchOf(int64_t row) const { return row / (rows / batch); }
+  int64_t PositionOf(int64_t row) const { return row % sequence; }
 };
 
 // ONNX RotaryEmbedding-23 (X, cos_cache, sin_cache, position_ids?) -> Y. For each head and pair of
@@ -32,12 +36,13 @@ struct RotaryShape {
 // The caches are [positions, pairs], looked up by position_ids [batch, sequence], or [batch,
 // sequence, pairs] without them. Beyond the standard, ids and caches of batch 1 serve any batch:
 // exporters write such models.
+//
+// attnrun.RotaryEmbedding-1, made by the optimizer, is the same for X [batch, sequence, width] with
+// head_size and head_offsets (see HeadColumns) instead of num_heads: Q and K within a packed
+// projection. All other columns stay as they are.
 class RotaryEmbedding final : public Op {
  public:
-  explicit RotaryEmbedding(AttributeReader& attributes)
-      : interleaved_(attributes.Int("interleaved", 0) != 0),
-        heads_(attributes.Int("num_heads", 0)),
-        rotary_size_(attributes.Int("rotary_embedding_dim", 0)) {}
+  explicit RotaryEmbedding(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
@@ -49,10 +54,14 @@ class RotaryEmbedding final : public Op {
   bool interleaved() const { return interleaved_; }
 
  private:
+  absl::Status ResolveHeads(const Tensor& x, RotaryShape& shape) const;
   absl::Status ResolveCaches(const OpContext& context, RotaryShape& shape) const;
 
+  // attnrun's.
+  bool packed_;
   bool interleaved_;
-  int64_t heads_;
+  int64_t heads_ = 0;
+  HeadColumns columns_;
   // 0: the whole head.
   int64_t rotary_size_;
 };

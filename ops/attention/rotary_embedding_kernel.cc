@@ -87,19 +87,25 @@ class RotaryEmbeddingKernel final : public Kernel {
     auto row = [&](int64_t i, const float* in, float* out) {
       const int64_t at =
           half ? AnglesOf(shape, i) * shape.pairs : op_.CacheOffset(context, shape, i);
-      const float* cos = angles[0].data<float>() + at;
-      const float* sin = angles[1].data<float>() + at;
-      if (op_.interleaved()) {
-        HWY_DYNAMIC_DISPATCH(RotateNeighbors)(in, cos, sin, shape.pairs, out);
-      } else {
-        HWY_DYNAMIC_DISPATCH(RotateHalves)(in, cos, sin, shape.pairs, out);
-      }
-      if (in != out) std::copy(in + 2 * shape.pairs, in + shape.head_size, out + 2 * shape.pairs);
+      if (in != out) std::copy(in, in + shape.width, out);
+      Rotate(shape, angles[0].data<float>() + at, angles[1].data<float>() + at, out);
     };
-    return ForEachFloatRow(x, shape.head_size, *y, context.allocator(), row);
+    return ForEachFloatRow(x, shape.width, *y, context.allocator(), row);
   }
 
  private:
+  // Rotates the heads of a row in place.
+  void Rotate(const RotaryShape& shape, const float* cos, const float* sin, float* row) const {
+    for (const int64_t offset : shape.offsets) {
+      float* head = row + offset;
+      if (op_.interleaved()) {
+        HWY_DYNAMIC_DISPATCH(RotateNeighbors)(head, cos, sin, shape.pairs, head);
+      } else {
+        HWY_DYNAMIC_DISPATCH(RotateHalves)(head, cos, sin, shape.pairs, head);
+      }
+    }
+  }
+
   // Number of the row of angles, [batch, sequence], that a row of X takes.
   static int64_t AnglesOf(const RotaryShape& shape, int64_t row) {
     return shape.BatchOf(row) * shape.sequence + shape.PositionOf(row);
@@ -110,12 +116,11 @@ class RotaryEmbeddingKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(
         Tensor used, Tensor::Allocate(DataType::kFloat, {shape.batch, shape.sequence, shape.pairs},
                                       context.allocator()));
-    const int64_t rows = context.input(0).num_elements() / shape.head_size;
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t head = shape.merged ? row % shape.heads : row / shape.sequence % shape.heads;
-      if (head != 0) continue;
+    // The first head of a sample has all of its positions.
+    for (int64_t i = 0; shape.rows > 0 && i < shape.batch * shape.sequence; ++i) {
+      const int64_t row = i / shape.sequence * (shape.rows / shape.batch) + i % shape.sequence;
       ReadFloats(cache, op_.CacheOffset(context, shape, row), shape.pairs,
-                 used.mutable_data<float>() + AnglesOf(shape, row) * shape.pairs);
+                 used.mutable_data<float>() + i * shape.pairs);
     }
     return used;
   }

@@ -10,14 +10,16 @@ absl::Status RotaryEmbedding::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> y, ToDoubles(x));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> cos, ToDoubles(context.input(1)));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> sin, ToDoubles(context.input(2)));
-  for (int64_t row = 0; row * shape.head_size < x.num_elements(); ++row) {
+  for (int64_t i = 0; i < static_cast<int64_t>(shape.rows * shape.offsets.size()); ++i) {
+    const auto heads = static_cast<int64_t>(shape.offsets.size());
+    const int64_t row = i / heads;
     const int64_t angles = CacheOffset(context, shape, row);
-    double* head = y.data() + row * shape.head_size;
-    for (int64_t i = 0; i < shape.pairs; ++i) {
-      double& a = interleaved_ ? head[2 * i] : head[i];
-      double& b = interleaved_ ? head[2 * i + 1] : head[i + shape.pairs];
-      const double real = cos[angles + i] * a - sin[angles + i] * b;
-      b = sin[angles + i] * a + cos[angles + i] * b;
+    double* head = y.data() + row * shape.width + shape.offsets[i % heads];
+    for (int64_t pair = 0; pair < shape.pairs; ++pair) {
+      double& a = interleaved_ ? head[2 * pair] : head[pair];
+      double& b = interleaved_ ? head[2 * pair + 1] : head[pair + shape.pairs];
+      const double real = cos[angles + pair] * a - sin[angles + pair] * b;
+      b = sin[angles + pair] * a + cos[angles + pair] * b;
       a = real;
     }
   }

@@ -1,22 +1,12 @@
 #include "ops/linear/linear.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/linear/activate.h"
+#include "ops/linear/gated_activation.h"
 
 namespace attnrun {
 namespace {
-
-Activation ReadActivation(AttributeReader& attributes) {
-  const std::string name = attributes.OneOf("activation", "", kActivationNames);
-  const auto* const found =
-      std::find(std::begin(kActivationNames), std::end(kActivationNames), name);
-  // The reader has recorded an error for any other name.
-  if (found == std::end(kActivationNames)) return Activation::kNone;
-  return static_cast<Activation>(found - std::begin(kActivationNames));
-}
 
 absl::Status CheckTypes(const OpContext& context) {
   for (int i = 0; i < context.num_inputs(); ++i) {
@@ -88,6 +78,7 @@ void RegisterLinear(OpRegistry& registry) {
                      .inputs = {2, 4},
                      .outputs = {1, 1},
                      .make = Make<Linear>});
+  registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});
 }
 
 }  // namespace attnrun

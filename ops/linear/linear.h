@@ -51,6 +51,7 @@ class Linear final : public Op {
   Activation activation_;
 };
 
+// attnrun.Linear and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
 }  // namespace attnrun

@@ -1,40 +1,13 @@
-#include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/linear/activate.h"
 #include "ops/linear/linear.h"
 
 namespace attnrun {
 namespace {
-
-double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-double Activate(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      // NaN stays NaN.
-      return x < 0 ? 0 : x;
-    case Activation::kGelu:
-      return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
-    case Activation::kGeluTanh:
-      return 0.5 * x *
-             (1 + std::tanh(std::sqrt(2 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x)));
-    case Activation::kQuickGelu:
-      return x * Sigmoid(1.702 * x);
-    case Activation::kSilu:
-      return x * Sigmoid(x);
-    case Activation::kTanh:
-      return std::tanh(x);
-    case Activation::kSigmoid:
-      return Sigmoid(x);
-  }
-  return x;
-}
 
 // Optional inputs: no elements if left out.
 absl::StatusOr<std::vector<double>> Read(const OpContext& context, int input) {

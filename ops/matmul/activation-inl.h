@@ -46,7 +46,7 @@ HWY_INLINE void MapTile(const TileView& tile, Function f) {
 }
 
 // Each element of the tile becomes the activation of it. Its bits do not depend on where it lies.
-HWY_NOINLINE void ActivateTile(Activation activation, const TileView& tile) {
+inline HWY_NOINLINE void ActivateTile(Activation activation, const TileView& tile) {
   switch (activation) {
     case Activation::kNone:
       return;

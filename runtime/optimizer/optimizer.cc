@@ -28,7 +28,10 @@
 #include "optimizer/fusions/einsum.h"
 #include "optimizer/fusions/embedding_sum.h"
 #include "optimizer/fusions/epilogue.h"
+#include "optimizer/fusions/gated_activation.h"
 #include "optimizer/fusions/gelu.h"
+#include "optimizer/fusions/heads/head_normalization.h"
+#include "optimizer/fusions/heads/packed_rotary.h"
 #include "optimizer/fusions/layer_normalization.h"
 #include "optimizer/fusions/linear.h"
 #include "optimizer/fusions/masked_mean.h"
@@ -93,6 +96,10 @@ constexpr std::array kPasses = {
     kViews,
     kDeadCode,
     Pass{"attention_heads", JoinHeads},
+    Pass{"head_normalization", PackHeadNormalizations},
+    // Q and K are rotated together where their angles are one value.
+    kCommonSubexpressions,
+    Pass{"packed_rotary", PackRotaryEmbeddings},
     Pass{"narrow_sums", NarrowSums},
     Pass{"select_rows", SelectRows},
     Pass{"split_slices", SplitSlices},
@@ -100,6 +107,7 @@ constexpr std::array kPasses = {
     Pass{"broadcasts", DropBroadcasts},
     Pass{"embedding_sum", FuseEmbeddingSum},
     Pass{"masked_mean", FuseMaskedMean},
+    Pass{"gated_activation", FuseGatedActivation},
     Pass{"activation", FuseActivation},
     Pass{"residual", FuseResidual},
     kCommonSubexpressions,

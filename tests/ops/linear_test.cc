@@ -194,5 +194,29 @@ TEST(LinearInferTest, ReplacesTheLastExtent) {
   }
 }
 
+TEST(GatedActivationTest, KernelAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  for (const char* activation :
+       {"", "Relu", "Gelu", "GeluTanh", "QuickGelu", "Silu", "Tanh", "Sigmoid"}) {
+    for (const DataType type : {DataType::kFloat, DataType::kBfloat16}) {
+      OpTester op("GatedActivation", 1, "attnrun");
+      op.Attribute("activation", std::string(activation)).Attribute("width", int64_t{1030});
+      op.Attribute("gate", int64_t{1033}).Attribute("up", int64_t{2});
+      op.Input(Converted(RandomFloats({3, 2, 2070}, generator), type));
+      // An activation within some epsilons, times numbers of up to five.
+      const double tolerance = type == DataType::kFloat ? 40 * kEpsilon : 2 * Epsilon(type);
+      ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], tolerance);
+    }
+  }
+}
+
+TEST(GatedActivationTest, ColumnsBeyondTheEndAreRefused) {
+  OpTester op("GatedActivation", 1, "attnrun");
+  op.Attribute("width", int64_t{3}).Attribute("gate", int64_t{0}).Attribute("up", int64_t{2});
+  op.Input(Make<float>({1, 4}, {1, 2, 3, 4}));
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("3 columns from 0 and from 2 on"));
+  EXPECT_THAT(op.Kernel().status().message(), HasSubstr("3 columns from 0 and from 2 on"));
+}
+
 }  // namespace
 }  // namespace attnrun::testing

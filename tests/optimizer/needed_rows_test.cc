@@ -13,12 +13,15 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr int64_t kWidth = 8;
+// 1 / sqrt(kWidth): products keep the size of what they multiply, and scores stay small enough that
+// the Softmax does not enlarge what rounding leaves.
+constexpr float kWeightScale = 0.35F;
 // Sums of 8 products, one after the other through two layers of products and a Softmax.
 constexpr double kTolerance = 256 * kEpsilon;
 
 Value* Weight(GraphBuilder& b, int seed, std::vector<int64_t> shape = {kWidth, kWidth}) {
   std::mt19937 generator(seed);
-  return b.Constant("w", RandomFloats(std::move(shape), generator));
+  return b.Constant("w", RandomFloats(std::move(shape), generator, kWeightScale));
 }
 Value* Product(GraphBuilder& b, Value* x, int seed) { return b.Op("MatMul", {x, Weight(b, seed)}); }
 

@@ -12,19 +12,6 @@ namespace {
 
 constexpr size_t kResidual = 3;
 
-// attnrun.Linear's name of the activation; empty if it has none.
-std::string ActivationName(const Node& node) {
-  const std::string& op = node.op_type();
-  if (!node.domain().empty()) return "";
-  if (op == "Relu" || op == "Tanh" || op == "Sigmoid") return op;
-  if (op == "Gelu")
-    return AttributeOr<std::string>(node, "approximate", "") == "tanh" ? "GeluTanh" : "Gelu";
-  if (op != "Swish") return "";
-  const float factor = AttributeOr(node, "alpha", 1.0F);
-  if (factor == 1) return "Silu";
-  return std::abs(factor - 1.702F) < 1e-6F ? "QuickGelu" : "";
-}
-
 // The Linear that computes the value, if the value has one reader and nothing is added yet.
 Node* PlainLinear(const PassContext& context, const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
@@ -78,6 +65,18 @@ bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
 }
 
 }  // namespace
+
+std::string ActivationName(const Node& node) {
+  const std::string& op = node.op_type();
+  if (!node.domain().empty()) return "";
+  if (op == "Relu" || op == "Tanh" || op == "Sigmoid") return op;
+  if (op == "Gelu")
+    return AttributeOr<std::string>(node, "approximate", "") == "tanh" ? "GeluTanh" : "Gelu";
+  if (op != "Swish") return "";
+  const float factor = AttributeOr(node, "alpha", 1.0F);
+  if (factor == 1) return "Silu";
+  return std::abs(factor - 1.702F) < 1e-6F ? "QuickGelu" : "";
+}
 
 absl::StatusOr<int> FuseActivation(PassContext& context) {
   return RewriteEachNode(

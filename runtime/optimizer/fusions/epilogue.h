@@ -1,6 +1,8 @@
 #ifndef ATTNRUN_OPTIMIZER_FUSIONS_EPILOGUE_H_
 #define ATTNRUN_OPTIMIZER_FUSIONS_EPILOGUE_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "optimizer/pass.h"
 
@@ -25,6 +27,9 @@ namespace attnrun {
 
 absl::StatusOr<int> FuseActivation(PassContext& context);
 absl::StatusOr<int> FuseResidual(PassContext& context);
+
+// The node's activation by its name as an attribute of attnrun.Linear; empty if it is none.
+std::string ActivationName(const Node& node);
 
 }  // namespace attnrun
 

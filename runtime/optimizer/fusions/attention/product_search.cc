@@ -57,6 +57,9 @@ bool IsPassedThrough(const Node& node) {
                                                "Swish",
                                                "Tanh",
                                                "TensorScatter"};
+  if (node.domain() == "attnrun") {
+    return node.op_type() == "RotaryEmbedding" || node.op_type() == "HeadRmsNormalization";
+  }
   return node.domain().empty() && (IsViewNode(node) || absl::c_linear_search(kOps, node.op_type()));
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "ops/attention/fused_attention.h"
+#include "optimizer/fusions/rows/attention_rows.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
 
@@ -34,24 +34,10 @@ bool OnlyReordersNothing(const Node& node) {
   return IsOneOf(node, kOps);
 }
 
-// Adds input `i`, which broadcasts to extents `to`, if it has positions along their `axis`. False
-// if that is not plain to see.
-bool AddBroadcast(const Node& node, size_t i, const std::vector<SymInt>& to, int axis, Facts& facts,
-                  std::vector<RowOperand>& operands) {
-  if (node.input(i) == nullptr) return true;
-  const std::vector<SymInt>* dims = facts.DimsOf(node.input(i));
-  if (dims == nullptr || dims->size() > to.size()) return false;
-  const int at = axis - static_cast<int>(to.size() - dims->size());
-  if (at < 0 || (*dims)[at].is_constant(1)) return true;
-  if ((*dims)[at] != to[axis]) return false;
-  operands.push_back({i, at});
-  return true;
-}
-
 Operands OfElementwise(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   std::vector<RowOperand> operands;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
-    if (!AddBroadcast(node, i, to, axis, facts, operands)) return std::nullopt;
+    if (!AddBroadcastRows(node, i, to, axis, facts, operands)) return std::nullopt;
   }
   return operands;
 }
@@ -59,7 +45,7 @@ Operands OfElementwise(const Node& node, const std::vector<SymInt>& to, int axis
 Operands OfLinear(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   if (axis + 1 == std::ssize(to)) return std::nullopt;
   std::vector<RowOperand> operands = {{0, axis}};
-  if (!AddBroadcast(node, 3, to, axis, facts, operands)) return std::nullopt;
+  if (!AddBroadcastRows(node, 3, to, axis, facts, operands)) return std::nullopt;
   return operands;
 }
 
@@ -70,7 +56,7 @@ Operands OfNormalization(const Node& node, const std::vector<SymInt>& to, int ax
   if (axis >= (along < 0 ? along + rank : along)) return std::nullopt;
   std::vector<RowOperand> parameters;
   for (size_t i = 1; i < node.inputs().size(); ++i) {
-    if (!AddBroadcast(node, i, to, axis, facts, parameters)) return std::nullopt;
+    if (!AddBroadcastRows(node, i, to, axis, facts, parameters)) return std::nullopt;
   }
   if (!parameters.empty()) return std::nullopt;
   return std::vector<RowOperand>{{0, axis}};
@@ -107,7 +93,8 @@ Operands OfMatMul(const Node& node, const std::vector<SymInt>& to, int axis, Fac
 // What works along one axis alone, another one.
 Operands OfOtherAxis(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   const auto rank = std::ssize(to);
-  int64_t along = AttributeOr<int64_t>(node, "axis", node.op_type() == "Softmax" ? -1 : 0);
+  const bool last = node.op_type() == "Softmax" || !node.domain().empty();
+  int64_t along = AttributeOr<int64_t>(node, "axis", last ? -1 : 0);
   if (IsOp(&node, "Softmax") && node.opset() < 13) return std::nullopt;
   if (IsOp(&node, "Split")) {
     const bool sizes = node.input(1) != nullptr || node.attribute("num_outputs") != nullptr;
@@ -164,53 +151,6 @@ Operands OfRotary(const Node& node, const std::vector<SymInt>& to, int axis, Fac
   return operands;
 }
 
-// The operand's extent in the role of positions.
-SymInt Positions(const Node& node, int input, Facts& facts) {
-  const auto layout = HeadLayout::Parse(
-      AttributeOr<std::string>(node, FusedAttention::kLayoutNames[input], "b n s h"));
-  const std::vector<SymInt>* dims = facts.DimsOf(node.input(input));
-  if (!layout.ok() || dims == nullptr) return SymInt::Unknown();
-  return layout->Extent('s', *dims).value_or(SymInt::Unknown());
-}
-
-// `causal` of an attention that has the selected queries only; nullopt if the attributes cannot say
-// where they stand.
-std::optional<int64_t> CausalOfSelected(const Node& node, SelectedPlace place, Facts& facts) {
-  const int64_t causal = AttributeOr<int64_t>(node, "causal", 0);
-  const bool windows = AttributeOr<int64_t>(node, "left_window", -1) >= 0 ||
-                       AttributeOr<int64_t>(node, "right_window", -1) >= 0;
-  if (causal == 0 && !windows) return causal;
-  const SymInt queries = Positions(node, FusedAttention::kQuery, facts);
-  const bool square = queries == Positions(node, FusedAttention::kKey, facts) &&
-                      queries == Positions(node, FusedAttention::kValue, facts);
-  if (place == SelectedPlace::kFirst && causal == 2 && square) return 1;
-  if (place == SelectedPlace::kFirst && causal != 2) return causal;
-  // Positions that count from the last key.
-  if (place == SelectedPlace::kLast && (causal == 2 || (causal == 1 && square))) return 2;
-  return std::nullopt;
-}
-
-Operands OfAttention(const Node& node, int axis, SelectedPlace place, Facts& facts) {
-  constexpr int kQueries = 1;
-  if (axis != kQueries || node.output(1) != nullptr) return std::nullopt;
-  if (!CausalOfSelected(node, place, facts).has_value()) return std::nullopt;
-  const auto layout = HeadLayout::Parse(AttributeOr<std::string>(
-      node, FusedAttention::kLayoutNames[FusedAttention::kQuery], "b n s h"));
-  if (!layout.ok()) return std::nullopt;
-  const HeadLayout::Axis positions = {0, {{'s', HeadLayout::kRest}}};
-  const auto found = absl::c_find(layout->axes, positions);
-  if (found == layout->axes.end()) return std::nullopt;
-  std::vector<RowOperand> operands = {
-      {FusedAttention::kQuery, static_cast<int>(found - layout->axes.begin())}};
-  // Of the scores [B, N, S, T] but the queries nothing counts here.
-  std::vector<SymInt> scores(4, SymInt::Unknown());
-  scores[2] = (*facts.DimsOf(node.output(0)))[kQueries];
-  for (const size_t i : {FusedAttention::kBias, FusedAttention::kMask}) {
-    if (!AddBroadcast(node, i, scores, 2, facts, operands)) return std::nullopt;
-  }
-  return operands;
-}
-
 std::string QualifiedName(const Node& node) {
   return node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
 }
@@ -226,13 +166,20 @@ std::optional<std::vector<RowOperand>> RowOperandsOf(const Node& node, int axis,
   }
   const std::vector<SymInt> to = *dims;
   if (node.qualified_op_type() == "attnrun.Linear") return OfLinear(node, to, axis, facts);
-  if (node.qualified_op_type() == "attnrun.Attention") return OfAttention(node, axis, place, facts);
+  if (node.qualified_op_type() == "attnrun.GatedActivation") {
+    return OfLinear(node, to, axis, facts);
+  }
+  if (node.qualified_op_type() == "attnrun.HeadRmsNormalization") {
+    return OfOtherAxis(node, to, axis, facts);
+  }
+  if (node.qualified_op_type() == "attnrun.Attention")
+    return AttentionRowOperands(node, axis, place, facts);
   if (IsElementwise(node)) return OfElementwise(node, to, axis, facts);
   if (IsOp(&node, "MatMul")) return OfMatMul(node, to, axis, facts);
   if (IsOp(&node, "Transpose")) return OfTranspose(node, to, axis);
   if (IsOp(&node, "Slice")) return OfSlice(node, axis, facts);
   if (IsOp(&node, "Gather")) return OfGather(node, axis, facts);
-  if (IsOp(&node, "RotaryEmbedding")) return OfRotary(node, to, axis, facts);
+  if (node.op_type() == "RotaryEmbedding") return OfRotary(node, to, axis, facts);
   if (OnlyReordersNothing(node)) return OfReshape(node, to, axis, facts);
   static constexpr std::array<absl::string_view, 3> kAlongOne = {"Softmax", "Split", "Concat"};
   if (IsOneOf(node, kAlongOne)) return OfOtherAxis(node, to, axis, facts);

@@ -1,0 +1,27 @@
+#ifndef ATTNRUN_OPS_ATTENTION_PACKED_HEADS_H_
+#define ATTNRUN_OPS_ATTENTION_PACKED_HEADS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "attnrun/tensor.h"
+#include "ops/attribute_reader.h"
+
+namespace attnrun {
+
+// Which columns of X [batch, sequence, width] are heads to work on: those of `size` columns each
+// that begin at `offsets`, ascending. Attributes head_size (int) and head_offsets (ints).
+struct HeadColumns {
+  int64_t size = 0;
+  std::vector<int64_t> offsets;
+
+  static HeadColumns Read(AttributeReader& attributes);
+
+  // kInvalidArgument unless X is floats of rank 3 that hold the heads one after the other.
+  absl::Status Check(const Tensor& x) const;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_ATTENTION_PACKED_HEADS_H_

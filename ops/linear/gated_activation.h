@@ -1,0 +1,44 @@
+#ifndef ATTNRUN_OPS_LINEAR_GATED_ACTIVATION_H_
+#define ATTNRUN_OPS_LINEAR_GATED_ACTIVATION_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "attnrun/shape.h"
+#include "ops/attribute_reader.h"
+#include "ops/matmul/activation.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// attnrun.GatedActivation-1, made by the optimizer, with one input X [..., W], floats that hold
+// gate and up side by side, as one projection computes them: Y [..., width],
+//   y[i] = activation(x[gate + i]) * x[up + i].
+// Attributes: width, gate, up (ints, required) and activation (see Linear).
+class GatedActivation final : public Op {
+ public:
+  explicit GatedActivation(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // The shape of Y; kInvalidArgument if X does not hold gate and up.
+  absl::StatusOr<Shape> Resolve(const OpContext& context) const;
+
+  Activation activation() const { return activation_; }
+  int64_t width() const { return width_; }
+  int64_t gate() const { return gate_; }
+  int64_t up() const { return up_; }
+
+ private:
+  Activation activation_;
+  int64_t width_;
+  int64_t gate_;
+  int64_t up_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_LINEAR_GATED_ACTIVATION_H_

@@ -1,0 +1,24 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_GATED_ACTIVATION_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_GATED_ACTIVATION_H_
+
+#include "absl/status/statusor.h"
+#include "optimizer/pass.h"
+
+// What a gated feed-forward network does between its products, in one pass over the rows:
+//
+//     Linear [gate up]                      Linear [gate up]
+//        |                                     |
+//      Split                        ->      GatedActivation {activation = "Silu"}
+//      /    \  .                               |
+//   Swish    |                                 y
+//      \    /
+//       Mul
+//        |
+//        y
+namespace attnrun {
+
+absl::StatusOr<int> FuseGatedActivation(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_GATED_ACTIVATION_H_

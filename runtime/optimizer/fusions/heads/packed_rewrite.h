@@ -1,0 +1,49 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_HEADS_PACKED_REWRITE_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_HEADS_PACKED_REWRITE_H_
+
+#include <vector>
+
+#include "optimizer/fusions/heads/packed_heads.h"
+
+namespace attnrun {
+
+// Several nodes that work on heads of one value become one that works on the packed rows.
+class PackedRewrite {
+ public:
+  PackedRewrite(PassContext& context, Value* base) : context_(context), base_(base) {}
+
+  // A node whose result, heads in the base, comes from `packed`, to be named later.
+  void Add(Node* node, PackedHeads heads);
+  const std::vector<Node*>& nodes() const { return nodes_; }
+  // The columns of all heads.
+  std::vector<int64_t> Offsets() const;
+  // The heads of each node, as Add was told.
+  const std::vector<PackedHeads>& heads() const { return heads_; }
+
+  // Whether nothing else reads those columns of the base, so that they can be overwritten:
+  // attentions and views that read other columns can as well read them in the result, which is
+  // computed from `operands`, too. Otherwise reports it.
+  bool IsAlone(absl::Span<Value* const> operands);
+
+  // Puts `packed`, the base with its heads worked on, in the place of all nodes' results, and has
+  // the other readers read it. Precondition: IsAlone.
+  absl::StatusOr<int> Apply(Patch& patch, Value* packed);
+
+ private:
+  bool IsRead(const Value* value, int depth) const;
+  // Whether the reader reads none of the heads' columns; false also where that is not plain to see.
+  bool ReadsOtherColumns(const Node& reader) const;
+  bool AreOthers(const View& view) const;
+  // Whether one of the other readers leads to an operand; true also where that is not soon known.
+  bool LeadTo(absl::Span<Value* const> operands) const;
+
+  PassContext& context_;
+  Value* const base_;
+  std::vector<Node*> nodes_;
+  std::vector<PackedHeads> heads_;
+  std::vector<Node*> other_readers_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_HEADS_PACKED_REWRITE_H_

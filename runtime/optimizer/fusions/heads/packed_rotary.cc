@@ -1,0 +1,65 @@
+#include "optimizer/fusions/heads/packed_rotary.h"
+
+#include <map>
+#include <tuple>
+
+#include "core/status.h"
+#include "optimizer/fusions/heads/packed_rewrite.h"
+#include "optimizer/node_queries.h"
+
+namespace attnrun {
+namespace {
+
+// Rotations by the same angles of heads in one value.
+using Key = std::tuple<Value*, std::vector<Value*>, int64_t, int64_t, int64_t>;
+
+std::vector<Value*> Angles(const Node& node) {
+  return {node.inputs().begin() + 1, node.inputs().end()};
+}
+
+Key KeyOf(const Node& node, const PackedHeads& heads) {
+  const int64_t rotated = AttributeOr<int64_t>(node, "rotary_embedding_dim", 0);
+  return {heads.base, Angles(node), AttributeOr<int64_t>(node, "interleaved", 0),
+          rotated == 0 ? heads.head_size : rotated, heads.head_size};
+}
+
+absl::StatusOr<int> Pack(PassContext& context, const Key& key, PackedRewrite& rewrite) {
+  const auto& [base, angles, interleaved, rotated, head_size] = key;
+  if (!rewrite.IsAlone(angles)) return 0;
+  Patch patch(context);
+  std::vector<Value*> inputs = {base};
+  inputs.insert(inputs.end(), angles.begin(), angles.end());
+  AttributeMap attributes = {{"head_size", head_size},
+                             {"head_offsets", rewrite.Offsets()},
+                             {"interleaved", interleaved},
+                             {"rotary_embedding_dim", rotated}};
+  Value* packed = patch.Op("attnrun::RotaryEmbedding", inputs, std::move(attributes),
+                           rewrite.nodes()[0]->name());
+  return rewrite.Apply(patch, packed);
+}
+
+}  // namespace
+
+absl::StatusOr<int> PackRotaryEmbeddings(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  std::vector<Key> keys;
+  std::map<Key, PackedRewrite> rewrites;
+  for (Node* node : order) {
+    if (!IsOp(node, "RotaryEmbedding")) continue;
+    const int64_t count = AttributeOr<int64_t>(*node, "num_heads", 0);
+    auto heads = FindPackedHeads(node->input(0), count, context.facts);
+    if (!heads.has_value()) continue;
+    const Key key = KeyOf(*node, *heads);
+    const auto [found, added] = rewrites.try_emplace(key, context, heads->base);
+    if (added) keys.push_back(key);
+    found->second.Add(node, *std::move(heads));
+  }
+  int packed = 0;
+  for (const Key& key : keys) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, Pack(context, key, rewrites.at(key)));
+    packed += applied;
+  }
+  return packed;
+}
+
+}  // namespace attnrun
