@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -28,6 +30,28 @@ TEST(SoftmaxFusionTest, EveryAxisAndSpelling) {
         b.Output(reciprocal ? b.Op("Mul", {b.Op("Reciprocal", {sum}), e}) : b.Op("Div", {e, sum}));
       });
       EXPECT_EQ(test.Ops(), "Softmax");
+      test.ExpectSameResults(kTolerance);
+    }
+  }
+}
+
+// As x-transformers and gpt-oss write it: -inf where masked, the maximum taken off by hand.
+TEST(SoftmaxFusionTest, MaximumBeforeTheOperator) {
+  for (const int64_t axis : {-1, 1}) {
+    for (const int64_t max_axis : {-1, 1}) {
+      OptimizerTester test([&](GraphBuilder& b) {
+        Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 6});
+        Value* shifted = b.Op("Sub", {x, Reduced(b, "ReduceMax", x, max_axis)});
+        b.Output(b.Op("Softmax", {shifted}, {{"axis", axis}}));
+      });
+      EXPECT_EQ(test.Ops(), axis == max_axis ? "Softmax" : "ReduceMax Softmax Sub");
+      test.ExpectSameResults(kTolerance);
+      constexpr float kInf = std::numeric_limits<float>::infinity();
+      test.Dim("batch", 1)
+          .Feed("x", *Tensor::Of<float>({1, 4, 6}, {-kInf, 1, 2,     -kInf, 3,     4,      //
+                                                    5,     6, 1,     2,     0,     -1,     //
+                                                    -kInf, 3, -kInf, -kInf, -kInf, -kInf,  //
+                                                    -kInf, 0, 1,     2,     3,     -kInf}));
       test.ExpectSameResults(kTolerance);
     }
   }

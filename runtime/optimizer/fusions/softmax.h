@@ -14,7 +14,16 @@
 //       |             |
 //   ReduceSum ------ Div -> y
 //
-// Without the maximum it is left as it is: where an exponential overflows, the results differ.
+// A maximum that is subtracted before a Softmax goes, too:
+//
+//   x -------.                            x
+//   |         \                           |
+//   |      ReduceMax           ->      Softmax
+//    \      /                             |
+//      Sub, Softmax -> y                  y
+//
+// A quotient without the maximum is left as it is: where an exponential overflows, the results
+// differ.
 namespace attnrun {
 
 absl::StatusOr<int> FuseSoftmax(PassContext& context);
