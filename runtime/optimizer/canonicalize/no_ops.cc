@@ -8,9 +8,10 @@
 namespace attnrun {
 namespace {
 
-bool IsTraining(const Node& node) {
-  if (node.input(2) == nullptr) return false;
-  return ScalarOf(node.input(2)) != 0.0;
+// In training, too, a ratio of 0 drops nothing.
+bool Drops(const Node& node) {
+  if (node.input(2) == nullptr || ScalarOf(node.input(2)) == 0.0) return false;
+  return ScalarOf(node.input(1)) != 0.0;
 }
 
 // Whether every element of type `from` survives a conversion to `to`.
@@ -53,7 +54,7 @@ Value* Unchanged(const Node& node, Facts& facts) {
   if (!node.domain().empty()) return nullptr;
   const std::string& op = node.op_type();
   if (op == "Identity") return node.input(0);
-  if (op == "Dropout" && !IsTraining(node)) {
+  if (op == "Dropout" && !Drops(node)) {
     const Value* mask = node.output(1);
     return mask == nullptr || mask->consumers().empty() ? node.input(0) : nullptr;
   }

@@ -38,6 +38,7 @@ bool IsPassedThrough(const Node& node) {
                                                "Cast",
                                                "Concat",
                                                "Div",
+                                               "Dropout",
                                                "Elu",
                                                "Gelu",
                                                "LayerNormalization",
