@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,23 @@ TEST(AttentionFusionTest, ScoresThatTheBiasSwallowsStaySo) {
   });
   EXPECT_EQ(test.Ops(), "attnrun.Attention");
   test.Dim("seq", 2).Feed("bias", Make<float>({3, 1, 1, 2}, {0, 0, -1e9F, -1e9F, -1e9F, 0}));
+  test.ExpectSameResults(kTolerance);
+}
+
+// lucidrains' one head of keys and values for all.
+TEST(AttentionFusionTest, EinsumOfHeadsThatShareKeys) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    const auto einsum = [&](const char* equation, Value* left, Value* right) {
+      return b.Op("Einsum", {left, right}, {{"equation", std::string(equation)}});
+    };
+    Value* k = b.Input("k", DataType::kFloat, {"batch", "source", 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", "source", 4});
+    Value* scores = einsum("bhid,bjd->bhij", Heads(b, Input(b, "q")), k);
+    Value* y = einsum("bhij,bjd->bhid", b.Op("Softmax", {scores}), v);
+    y = b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    b.Output(b.Op("Reshape", {y, b.Constant<int64_t>("merged", {3}, {0, 0, 8})}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
   test.ExpectSameResults(kTolerance);
 }
 

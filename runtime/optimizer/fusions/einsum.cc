@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/einsum/contraction.h"
 #include "optimizer/each_node.h"
+#include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
 
@@ -182,10 +183,33 @@ class EinsumRewrite {
     return true;
   }
 
+  // Whether this is one of the two products of an attention.
+  bool IsOfAttention() const {
+    const Node* before = node_->input(labels_.left)->producer();
+    while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();
+    return IsOp(before, "Softmax") || LeadsToProduct(node_->output(0));
+  }
+
+  // Whether heads that share keys and values come before the positions, as in "bhid,bjd->bhij".
+  bool HasSharingHeads() const {
+    const Labels& rows = labels_.rows;
+    if (rows.size() != 2 || !IsOfAttention()) return false;
+    const Labels& operand = operands_[labels_.left];
+    return IndexOf(operand, rows[0]) < IndexOf(operand, rows[1]) &&
+           IndexOf(output_, rows[0]) < IndexOf(output_, rows[1]);
+  }
+
   bool ProposeMatMul() {
     std::vector<Labels> left = OneByOne(labels_.batch);
     std::vector<Labels> right = left;
-    left.insert(left.end(), {labels_.rows, labels_.depth});
+    // They stay an axis of their own.
+    const bool share = HasSharingHeads();
+    if (share) {
+      left.push_back({labels_.rows[0]});
+      right.emplace_back();
+    }
+    left.push_back(share ? Labels{labels_.rows[1]} : labels_.rows);
+    left.push_back(labels_.depth);
     right.insert(right.end(), {labels_.depth, labels_.columns});
     const std::vector<Value*> inputs = {Arranged(labels_.left, left),
                                         Arranged(labels_.right, right)};
