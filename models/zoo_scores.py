@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from models.zoo_entry import Entry, Expect, unfused
+from models.zoo_entry import Entry, Expect
 from models.zoo_parts import HEADS, Attention, D, H, merge, split
 
 
@@ -85,7 +85,7 @@ class LearnedScale(Attention):
 
 
 class LearnedScaleByHead(Attention):
-    """One learned number for each head (Swin v2): not one scale."""
+    """One learned number for each head (Swin v2), a factor of the queries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ ENTRIES = (
     Entry("scale-none", NoScale, gain=0.5),
     Entry("scale-twice", ScaleTwice),
     Entry("scale-learned", LearnedScale),
-    Entry("scale-learned-by-head", LearnedScaleByHead, unfused("is no single number")),
+    Entry("scale-learned-by-head", LearnedScaleByHead),
     Entry("scale-after-bias", ScaleAfterBias, inputs=("x", "additive")),
     Entry("key-transposed-at-once", KeyTransposedAtOnce),
     Entry("key-times-query", KeyTimesQuery),

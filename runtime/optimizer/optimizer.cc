@@ -23,6 +23,7 @@
 #include "optimizer/fusions/attention/join_heads.h"
 #include "optimizer/fusions/attention/mask.h"
 #include "optimizer/fusions/attention/operands.h"
+#include "optimizer/fusions/attention/row_factors.h"
 #include "optimizer/fusions/attention/standard_attention.h"
 #include "optimizer/fusions/attention/transposed_probabilities.h"
 #include "optimizer/fusions/einsum.h"
@@ -83,6 +84,7 @@ constexpr std::array kPasses = {
     Pass{"linear", FuseLinear},
     Pass{"sink_views", SinkViews},
     kViews,
+    Pass{"row_factors", MoveRowFactors},
     Pass{"transposed_probabilities", TurnTransposedProbabilities},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},

@@ -127,6 +127,33 @@ TEST(AttentionFusionTest, ScoresThatTheBiasSwallowsStaySo) {
   test.ExpectSameResults(kTolerance);
 }
 
+// Swin v2's scale for each head, a temperature that is an input, one for each query.
+TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
+  const std::vector<Between> spellings = {
+      [](GraphBuilder& b, Value* s) {
+        return b.Op("Mul", {s, b.Constant<float>("scale", {2, 1, 1}, {0.5F, 2})});
+      },
+      [](GraphBuilder& b, Value* s) {
+        return b.Op("Div", {s, b.Input("temperature", DataType::kFloat, {})});
+      },
+      [](GraphBuilder& b, Value* s) {
+        return b.Op("Mul", {b.Input("by_query", DataType::kFloat, {"batch", 1, "seq", 1}), s});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = WithScores(spellings[i]);
+    test.Feed("temperature", Make<float>({}, {1.5F}));
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+    test.ExpectSameResults(kTolerance);
+  }
+  const OptimizerTester by_key = WithScores([](GraphBuilder& b, Value* s) {
+    return b.Op("Mul", {s, b.Input("by_key", DataType::kFloat, {"batch", 1, 1, "seq"})});
+  });
+  EXPECT_EQ(by_key.Count("attnrun.Attention"), 0);
+  by_key.ExpectSameResults(kTolerance);
+}
+
 // lucidrains' one head of keys and values for all.
 TEST(AttentionFusionTest, EinsumOfHeadsThatShareKeys) {
   const OptimizerTester test([](GraphBuilder& b) {

@@ -1,0 +1,66 @@
+#include "optimizer/fusions/attention/row_factors.h"
+
+#include "optimizer/each_node.h"
+#include "optimizer/node_queries.h"
+#include "optimizer/trace.h"
+
+namespace attnrun {
+namespace {
+
+// Whether all that reads the value leads to a Softmax, over what attention knows to stand between.
+bool LeadsToSoftmax(const Value& scores) {
+  constexpr int kMaxSteps = 8;
+  const Value* value = &scores;
+  for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {
+    const Node* node = value->consumers()[0];
+    if (IsOp(node, "Softmax")) return true;
+    const bool passes = IsOp(node, "Add") || IsOp(node, "Sub") || IsOp(node, "Mul") ||
+                        IsOp(node, "Div") || IsOp(node, "Where") || IsOp(node, "Cast") ||
+                        IsViewNode(*node);
+    if (!passes || node->output(0) == nullptr) return false;
+    value = node->output(0);
+  }
+  return false;
+}
+
+// Of products of heads with heads.
+bool IsProduct(const Node* node) {
+  return IsOp(node, "MatMul") && !node->input(0)->is_constant() && !node->input(1)->is_constant() &&
+         node->output(0)->consumers().size() == 1;
+}
+
+// Whether `factor` is the same for all columns of a product of this rank, but no single number,
+// which needs no place of its own.
+bool IsByRow(const Value* factor, int rank, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
+  return !UniformOf(factor).has_value() && (dims->empty() || dims->back().is_constant(1));
+}
+
+bool Propose(PassContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
+  for (const int side : {0, 1}) {
+    Node* product = node->input(side)->producer();
+    Value* factor = node->input(1 - side);
+    if (!IsProduct(product) || (side == 1 && IsOp(node, "Div"))) continue;
+    const int rank = context.facts.RankOf(product->output(0));
+    if (rank < 2 || context.facts.RankOf(product->input(0)) != rank) continue;
+    if (!IsByRow(factor, rank, context.facts) || !LeadsToSoftmax(*node->output(0))) continue;
+    if (context.graph.IsOutput(product->output(0))) continue;
+    patch.Supersede({product, node});
+    Value* rows = patch.Op(node->op_type(), {product->input(0), factor}, {}, node->name());
+    Value* scores = patch.Op("MatMul", {rows, product->input(1)}, {}, product->name());
+    patch.Replace(node->output(0), scores);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<int> MoveRowFactors(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+}
+
+}  // namespace attnrun

@@ -1,0 +1,23 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_ROW_FACTORS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_ROW_FACTORS_H_
+
+#include "absl/status/statusor.h"
+#include "optimizer/pass.h"
+
+// Scores times something other than one number in the file: a learned scale for each head, as Swin
+// v2 has it, or a temperature that is an input. f is the same for all keys.
+//
+//   q   k                      q   f
+//    \ /                        \ /
+//  MatMul   f                   Mul   k
+//      \   /          ->          \  /
+//       Mul (or Div)             MatMul
+//        |                         |
+//     Softmax                   Softmax
+namespace attnrun {
+
+absl::StatusOr<int> MoveRowFactors(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_ROW_FACTORS_H_
