@@ -127,6 +127,59 @@ TEST(AttentionFusionTest, ScoresThatTheBiasSwallowsStaySo) {
   test.ExpectSameResults(kTolerance);
 }
 
+// XGLM: the sum of scores and mask is raised to the least float, so that a row which is closed
+// everywhere is averaged.
+TEST(AttentionFusionTest, AFloorUnderTheMaskedScores) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kLeast = std::numeric_limits<float>::lowest();
+  for (const float factor : {1.0F, 0.5F}) {
+    OptimizerTester test = WithScores([&](GraphBuilder& b, Value* s) {
+      Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, 1, "seq"});
+      Value* sum = b.Op("Add", {s, b.Op("Add", {bias, b.Constant<float>("two", {1}, {2})})});
+      return b.Op("Mul", {b.Op("Max", {sum, Number(b, kLeast)}), Number(b, factor)});
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("Max"), 1);
+    test.Dim("seq", 2).Feed("bias", Make<float>({3, 1, 1, 2}, {0, -kInf, -kInf, -kInf, kLeast, 1}));
+    test.ExpectSameResults(kTolerance);
+  }
+  OptimizerTester chosen = WithScores([&](GraphBuilder& b, Value* s) {
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+    Value* bias = b.Op("Where", {mask, Number(b, 0), Number(b, kLeast)});
+    return b.Op("Max", {b.Op("Add", {s, bias}), Number(b, kLeast)});
+  });
+  EXPECT_EQ(chosen.Ops(), "attnrun.Attention");
+  chosen.ExpectSameResults(kTolerance);
+  const OptimizerTester high =
+      WithScores([&](GraphBuilder& b, Value* s) { return b.Op("Max", {s, Number(b, -0.1F)}); });
+  EXPECT_EQ(high.Count("attnrun.Attention"), 0);
+  high.ExpectSameResults(kTolerance);
+}
+
+// CogView and LayoutLMv3: (x - max(x)) * alpha, the axis of the maximum put back by hand.
+TEST(AttentionFusionTest, AMaximumTakenOffByHand) {
+  const auto shifted = [](GraphBuilder& b, Value* s) {
+    Value* last = b.Constant<int64_t>("last", {1}, {-1});
+    Value* maximum = b.Op("ReduceMax", {s, last}, {{"keepdims", int64_t{0}}});
+    return b.Op("Sub", {s, b.Op("Unsqueeze", {maximum, last})});
+  };
+  const OptimizerTester test = WithScores([&](GraphBuilder& b, Value* s) {
+    return b.Op("Mul", {shifted(b, b.Op("Div", {s, Number(b, 32)})), Number(b, 32)});
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  test.ExpectSameResults(kTolerance);
+  // Next to a finite number, and under a tanh, the shift is seen.
+  const OptimizerTester masked = WithScores([&](GraphBuilder& b, Value* s) {
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+    return b.Op("Where", {mask, shifted(b, s), Number(b, -1)});
+  });
+  EXPECT_EQ(masked.Count("attnrun.Attention"), 0);
+  masked.ExpectSameResults(kTolerance);
+  const OptimizerTester capped =
+      WithScores([&](GraphBuilder& b, Value* s) { return b.Op("Tanh", {shifted(b, s)}); });
+  EXPECT_EQ(capped.Count("attnrun.Attention"), 0);
+}
+
 // Swin v2's scale for each head, a temperature that is an input, one for each query.
 TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
   const std::vector<Between> spellings = {

@@ -1,8 +1,10 @@
 #include "optimizer/fusions/attention/bias.h"
 
+#include <cmath>
 #include <utility>
 
 #include "core/elements.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
 
 namespace attnrun {
@@ -29,6 +31,20 @@ Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> di
   dims[first] = dims[first] * dims[first + 1];
   dims.erase(dims.begin() + static_cast<int>(first) + 1);
   return ReshapeTo(patch, facts, value, dims, like);
+}
+
+// Whether no element can be below `floor`, as of a choice between two numbers.
+bool IsAtLeast(const ScoreBias& bias, double floor) {
+  if (bias.closed.has_value()) return *bias.closed * bias.factor >= floor;
+  const Node* where = bias.operand.value->producer();
+  for (int i = 0; i < 4 && where != nullptr && IsViewNode(*where); ++i) {
+    where = where->input(0)->producer();
+  }
+  if (!IsOp(where, "Where") || bias.factor != 1) return false;
+  const auto at_least = [&](const Value* value) {
+    return UniformOf(value).value_or(-INFINITY) >= floor;
+  };
+  return at_least(where->input(1)) && at_least(where->input(2));
 }
 
 // A bool mask as what it adds.
@@ -71,19 +87,24 @@ Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, con
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok) {
   Value* sum = nullptr;
-  for (const ScoreBias& bias : scores.biases) {
+  for (size_t i = 0; i < scores.biases.size(); ++i) {
+    const ScoreBias& bias = scores.biases[i];
+    const DataType type =
+        bias.closed.has_value() ? DataType::kFloat : facts.TypeOf(bias.operand.value);
     Value* value = ToBatchAndHeads(patch, facts, bias.operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;
-    if (bias.closed.has_value()) value = AsBias(patch, value, bias, DataType::kFloat);
+    if (bias.closed.has_value()) value = AsBias(patch, value, bias, type);
     if (bias.factor != 1) {
-      Value* factor = patch.Constant(
-          "factor",
-          FromDoubles(bias.closed.has_value() ? DataType::kFloat : facts.TypeOf(bias.operand.value),
-                      {}, {bias.factor}));
+      Value* factor = patch.Constant("factor", FromDoubles(type, {}, {bias.factor}));
       value = patch.Op("Mul", {value, factor});
     }
     sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
+    const bool low = scores.floored > 1 || !IsAtLeast(bias, scores.floor);
+    if (i + 1 == scores.floored && low) {
+      Value* floor = patch.Constant("floor", FromDoubles(type, {}, {scores.floor}));
+      sum = patch.Op("Max", {sum, floor});
+    }
   }
   return sum;
 }

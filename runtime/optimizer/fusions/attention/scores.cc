@@ -1,11 +1,13 @@
 #include "optimizer/fusions/attention/scores.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "optimizer/fusions/reduction.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
@@ -14,6 +16,9 @@ namespace {
 
 // More steps than any exporter writes between the product and its Softmax.
 constexpr int kMaxSteps = 24;
+
+// Next to numbers of the size of float's least one, scores vanish.
+constexpr double kSwallows = -1e30;
 
 // Walks from the Softmax towards the product, one node a step.
 class ScoreWalk {
@@ -38,6 +43,7 @@ class ScoreWalk {
     if (op == "Cast") return Pass(node, Find(node->input(0), steps - 1));
     if (op == "Add") return Sum(node, *dims, steps);
     if (op == "Sub") return Difference(node, *dims, steps);
+    if (op == "Max") return Floored(node, *dims, steps);
     if (op == "Where") return Choice(node, *dims, steps);
     if (IsViewNode(*node)) return Rearranged(node, *dims, steps);
     if (op == "Mul" || op == "Div") return Scaled(node, steps);
@@ -103,11 +109,9 @@ class ScoreWalk {
     return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
   }
 
-  // Scores that are closed before something is added. To -inf any number may be added later; next
-  // to numbers of the size of float's least one, scores vanish, so that closing is as good as
-  // adding.
+  // Scores that are closed before something is added. To -inf any number may be added later; where
+  // scores vanish, closing is as good as adding.
   static bool MasksBecomeBiases(Scores& scores) {
-    constexpr double kSwallows = -1e30;
     if (scores.masks.empty() || !std::isfinite(scores.mask_value)) return true;
     if (scores.mask_value > kSwallows) return false;
     for (const Scores::Mask& mask : scores.masks) {
@@ -118,12 +122,64 @@ class ScoreWalk {
   }
 
   Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const std::vector<Node*> maximum = MaximumOfRows(node->input(1), node->input(0));
+    if (!maximum.empty()) return Shifted(node, maximum, steps);
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value() || !Fills(node->input(0), dims) || !scores->masks.empty()) {
       return Between(*node);
     }
     scores->biases.push_back({{node->input(1), *facts_.DimsOf(node->input(0))}, -1, {}});
     return Pass(node, std::move(scores));
+  }
+
+  // What makes `value` of `rows`: ReduceMax over the last axis, which stays or is put back.
+  std::vector<Node*> MaximumOfRows(const Value* value, const Value* rows) {
+    Node* last = value->producer();
+    if (last == nullptr) return {};
+    if (last->input(0) == rows && ReducedAxis(*last, "ReduceMax", facts_) == -1) return {last};
+    Node* reduction = IsOp(last, "Unsqueeze") ? last->input(0)->producer() : nullptr;
+    if (!IsOp(reduction, "ReduceMax") || reduction->input(0) != rows) return {};
+    const bool goes = AttributeOr<int64_t>(*reduction, "keepdims", 1) == 0;
+    return goes && IsLastAxis(*last) && IsLastAxis(*reduction) ? std::vector<Node*>{last, reduction}
+                                                               : std::vector<Node*>{};
+  }
+
+  // Whether the only axis that an Unsqueeze adds or a reduction takes is the last one of the
+  // scores.
+  bool IsLastAxis(const Node& node) {
+    auto axes = KnownInts(node.input(1), facts_);
+    if (node.attribute("axes") != nullptr) {
+      axes = AttributeOr<std::vector<int64_t>>(node, "axes", {});
+    }
+    if (!axes.has_value() || axes->size() != 1) return false;
+    const Value* widest = IsOp(&node, "Unsqueeze") ? node.output(0) : node.input(0);
+    return (*axes)[0] == -1 || (*axes)[0] == facts_.RankOf(widest) - 1;
+  }
+
+  // A row's maximum taken off by hand.
+  Result Shifted(Node* node, const std::vector<Node*>& maximum, int steps) {
+    Result scores = Find(node->input(0), steps - 1);
+    if (!scores.has_value()) return scores;
+    scores->shifted = true;
+    for (Node* reduction : maximum) scores = Pass(reduction, std::move(scores));
+    return Pass(node, std::move(scores));
+  }
+
+  // max(scores + biases, least float), as XGLM has it: only what closes can be that low.
+  Result Floored(Node* node, const std::vector<SymInt>& dims, int steps) {
+    if (node->inputs().size() != 2) return Between(*node);
+    for (const int side : {0, 1}) {
+      const auto floor = UniformOf(node->input(1 - side));
+      if (!floor.has_value() || !(*floor <= kSwallows) || !Fills(node->input(side), dims)) continue;
+      Result scores = Find(node->input(side), steps - 1);
+      if (!scores.has_value()) return scores;
+      if (scores->shifted || scores->floored > 0) return Between(*node);
+      scores->mask_value = std::max(scores->mask_value, *floor);
+      scores->floored = scores->biases.size();
+      scores->floor = *floor;
+      return Pass(node, std::move(scores));
+    }
+    return Between(*node);
   }
 
   // Rows that hold NaN or infinity come to NaN, which is no row masked everywhere.
@@ -142,6 +198,7 @@ class ScoreWalk {
                             " scores that are already masked with ", scores->mask_value);
         return std::nullopt;
       }
+      if (scores->shifted && *number > kSwallows) return Between(*node);
       scores->mask_value = *number;
       scores->masks.push_back({{node->input(0), *facts_.DimsOf(node->input(side))}, side == 2});
       return Pass(node, std::move(scores));
@@ -166,7 +223,9 @@ class ScoreWalk {
     if (scores->softcap != 0) return Between(*node);
     if (!scores->masks.empty()) scores->mask_value *= factor;
     if (!IsMaskValue(scores->mask_value)) return Between(*node);
+    if (scores->floored > 0 && factor <= 0) return Between(*node);
     for (ScoreBias& bias : scores->biases) bias.factor *= factor;
+    scores->floor *= factor;
     scores->scale *= factor;
     return Pass(node, std::move(scores));
   }
@@ -179,7 +238,8 @@ class ScoreWalk {
   Result Capped(Node* product, Node* tanh, double cap, int steps) {
     Result scores = Find(tanh->input(0), steps - 1);
     if (!scores.has_value()) return scores;
-    if (scores->softcap != 0 || !scores->biases.empty() || !scores->masks.empty() || cap <= 0) {
+    if (scores->softcap != 0 || !scores->biases.empty() || !scores->masks.empty() || cap <= 0 ||
+        scores->shifted) {
       return Between(*tanh);
     }
     // The quotient is a part of the scale by now.
@@ -213,7 +273,7 @@ class ScoreWalk {
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value()) return scores;
     // What was added or masked before lies the other way round.
-    if (!scores->biases.empty() || !scores->masks.empty()) return Between(*node);
+    if (!scores->biases.empty() || !scores->masks.empty() || scores->shifted) return Between(*node);
     scores->swapped = !scores->swapped;
     std::swap(scores->matmul_dims[dims.size() - 1], scores->matmul_dims[dims.size() - 2]);
     return Pass(node, std::move(scores));

@@ -27,7 +27,7 @@ struct ScoreBias {
 };
 
 // Scores as one product with all that is done to it before the Softmax:
-//   where mask: softcap * tanh(scale * (A·B) / softcap) + biases, else mask_value
+//   where mask: softcap * tanh(scale * (A·B) / softcap) + max(biases, floor), else mask_value
 struct Scores {
   // MatMul of A [..., S, H] and B [..., H, T], or of K [..., T, H] and Q^T [..., H, S] if
   // `swapped`: a Transpose stands behind it.
@@ -38,6 +38,11 @@ struct Scores {
   // 0: none.
   double softcap = 0;
   std::vector<ScoreBias> biases;
+  // The sum of the first `floored` biases is raised to `floor` at least.
+  size_t floored = 0;
+  double floor = -std::numeric_limits<double>::infinity();
+  // A row may be shifted by any number, which its Softmax does not notice; masks must be infinite.
+  bool shifted = false;
   // All must be true; true where `negated` is false.
   struct Mask {
     ScoreTerm operand;
