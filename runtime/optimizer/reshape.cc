@@ -62,10 +62,17 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   if (const auto target = ReshapeTarget(*from, to)) {
     return patch.Op("Reshape", {value, patch.Ints(*target)});
   }
-  Value* shape = ShapeOperand(patch, facts, to, like);
-  if (shape == nullptr) return nullptr;
-  // An extent that is read off and happens to be 0 is 0.
-  return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{1}}});
+  std::vector<Value*> parts;
+  Value* rest = nullptr;
+  for (const SymInt& extent : to) {
+    Value* part = ExtentOperand(patch, facts, extent, like);
+    if (part == nullptr && rest != nullptr) return nullptr;
+    if (part == nullptr) part = rest = patch.Ints({-1});
+    parts.push_back(part);
+  }
+  Value* shape = patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+  // An extent that is read off and happens to be 0 is 0; next to a rest ONNX allows none such.
+  return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{rest == nullptr}}});
 }
 
 }  // namespace attnrun

@@ -15,7 +15,8 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
                                                   absl::Span<const SymInt> to);
 
 // `value` with extents `to`, `value` itself if it has them; the extents that ReshapeTarget cannot
-// express are read off `like`, one of whose axes must have each. Null if there is none such.
+// express are read off `like`, one of whose axes must have each but one. Null if there is none
+// such.
 Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
                  absl::Span<Value* const> like = {});
 

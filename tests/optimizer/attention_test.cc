@@ -207,6 +207,58 @@ TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
   by_key.ExpectSameResults(kTolerance);
 }
 
+// Columns of a table of rows (AlphaFold, axial attention): samples are two axes that lie apart.
+TEST(AttentionFusionTest, SamplesOnTwoAxesThatLieApart) {
+  const auto heads = [](GraphBuilder& b, const char* name, bool transposed) {
+    Value* x = b.Input(name, DataType::kFloat, {"batch", "seq", "columns", 8});
+    x = b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    x = b.Op("Reshape", {x, b.Constant<int64_t>("heads", {5}, {0, 0, 0, 2, 4})});
+    const std::vector<int64_t> order =
+        transposed ? std::vector<int64_t>{0, 1, 3, 4, 2} : std::vector<int64_t>{0, 1, 3, 2, 4};
+    return b.Op("Transpose", {x}, {{"perm", order}});
+  };
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* scores = b.Op("MatMul", {heads(b, "q", false), heads(b, "k", true)});
+    Value* y = b.Op("MatMul", {b.Op("Softmax", {scores}), heads(b, "v", false)});
+    b.Output(b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 1, 3, 2, 4}}}));
+  });
+  EXPECT_THAT(test.Misses("attention"), IsEmpty());
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(kTolerance);
+  test.Dim("columns", 1).Dim("seq", 5).ExpectSameResults(kTolerance);
+}
+
+// fairseq and nn.MultiheadAttention: [seq, batch, 8] as [seq, batch * 2, 4], and nothing that tells
+// the two apart; WavLM adds a bias for each.
+TEST(AttentionFusionTest, SamplesAndHeadsOnOneAxisThroughout) {
+  for (const bool with_bias : {false, true}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      const auto heads = [&](const char* name, const std::vector<int64_t>& order) {
+        Value* x = b.Input(name, DataType::kFloat, {"seq", "batch", 8});
+        x = b.Op("Reshape", {x, b.Op("Concat",
+                                     {b.Op("Shape", {x}, {{"end", int64_t{1}}}),
+                                      b.Constant<int64_t>("rest", {2}, {-1, 4})},
+                                     {{"axis", int64_t{0}}})});
+        return b.Op("Transpose", {x}, {{"perm", order}});
+      };
+      Value* scores = b.Op("MatMul", {heads("q", {1, 0, 2}), heads("k", {1, 2, 0})});
+      if (with_bias) {
+        Value* bias = b.Input("bias", DataType::kFloat, {"batch", 2, "seq", "seq"});
+        Value* like = b.Op("Shape", {scores});
+        scores = b.Op("Add", {scores, b.Op("Reshape", {bias, like})});
+      }
+      Value* y = b.Op("MatMul", {b.Op("Softmax", {scores}), heads("v", {1, 0, 2})});
+      b.Output(b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{1, 0, 2}}}));
+    });
+    SCOPED_TRACE(with_bias);
+    EXPECT_THAT(test.Misses("attention"), IsEmpty());
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    test.ExpectSameResults(kTolerance);
+    test.Dim("batch", 1).Dim("seq", 4).ExpectSameResults(kTolerance);
+  }
+}
+
 // lucidrains' one head of keys and values for all.
 TEST(AttentionFusionTest, EinsumOfHeadsThatShareKeys) {
   const OptimizerTester test([](GraphBuilder& b) {

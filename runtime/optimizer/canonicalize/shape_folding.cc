@@ -130,6 +130,51 @@ absl::StatusOr<int> ReadOffInputs(PassContext& context, const InputExtents& exte
   return patch.Apply();
 }
 
+// What has the extents of a node's output: all of it, or for a product all but the last axis.
+Value* OperandOfSameExtents(const Node& node, Facts& facts) {
+  const std::vector<SymInt>* of_output = facts.DimsOf(node.output(0));
+  if (of_output == nullptr || of_output->empty()) return nullptr;
+  std::vector<SymInt> dims = *of_output;
+  const bool product = IsOp(&node, "MatMul");
+  const bool elementwise = IsOp(&node, "Add") || IsOp(&node, "Sub") || IsOp(&node, "Mul") ||
+                           IsOp(&node, "Div") || IsOp(&node, "Where") || IsOp(&node, "Softmax");
+  if (!product && !elementwise) return nullptr;
+  if (product) dims.pop_back();
+  for (Value* operand : node.inputs()) {
+    const std::vector<SymInt>* from = operand == nullptr ? nullptr : facts.DimsOf(operand);
+    if (from == nullptr || from->size() != of_output->size() || operand->is_constant()) continue;
+    if (std::equal(dims.begin(), dims.end(), from->begin())) return operand;
+    if (product) break;
+  }
+  return nullptr;
+}
+
+// mask.expand_as(scores): the extents of scores are read off their operands, so that the scores
+// need not be there for it.
+absl::StatusOr<int> ReadOffOperands(PassContext& context, Node* node) {
+  if (!IsOp(node, "Shape") || node->output(0) == nullptr || !node->attributes().empty()) return 0;
+  const Node* scores = node->input(0)->producer();
+  Value* operand = scores == nullptr ? nullptr : OperandOfSameExtents(*scores, context.facts);
+  if (operand == nullptr) return 0;
+  Patch patch(context);
+  patch.Supersede({node});
+  Value* extents = nullptr;
+  if (IsOp(scores, "MatMul")) {
+    const int64_t rank = context.facts.RankOf(operand);
+    if (context.facts.RankOf(scores->input(1)) != rank) return 0;
+    const auto part = [&](Value* value, int64_t start, int64_t end) {
+      return patch.Op("Shape", {value}, {{"start", start}, {"end", end}});
+    };
+    extents =
+        patch.Op("Concat", {part(operand, 0, rank - 1), part(scores->input(1), rank - 1, rank)},
+                 {{"axis", int64_t{0}}});
+  } else {
+    extents = patch.Op("Shape", {operand});
+  }
+  patch.Replace(node->output(0), extents);
+  return patch.Apply();
+}
+
 // A Reshape of a Reshape of a slice, which only both together tell in full.
 absl::StatusOr<int> FoldReshapes(PassContext& context, const InputExtents& extents, Node* node) {
   const Node* inner = node->input(0)->producer();
@@ -179,6 +224,9 @@ absl::StatusOr<int> FoldShapes(PassContext& context) {
     ATTNRUN_ASSIGN_OR_RETURN(int applied, FoldKnown(context, node));
     if (applied == 0) {
       ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffInputs(context, extents, node));
+    }
+    if (applied == 0) {
+      ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffOperands(context, node));
     }
     if (applied == 0) {
       ATTNRUN_ASSIGN_OR_RETURN(applied, FoldReshape(context, extents, node));

@@ -98,6 +98,11 @@ class AttentionFusion {
       return false;
     }
     product_dims_ = *product_dims;
+    if (product_dims_.back().constant().value_or(0) < 1) {
+      Miss(absl::StrCat("the size of the heads of V, ", product_dims_.back().ToString(),
+                        ", is not fixed"));
+      return false;
+    }
     axes_ = FindHeadAxes(scores_.q(), scores_.swapped, Leading(scores_.matmul_dims), facts_);
     TellHeadsBySoftmax();
     if (!axes_.heads.constant().has_value()) {
@@ -142,6 +147,20 @@ class AttentionFusion {
       axes_.batch = dims[0];
       axes_.heads = dims[1];
     }
+    SplitFixedNumber();
+  }
+
+  // A number of heads that the extent of a folded axis is a multiple of, whatever the samples are.
+  void SplitFixedNumber() {
+    constexpr int64_t kMostHeads = 256;
+    if (axes_.heads.constant().has_value()) return;
+    for (int64_t heads = kMostHeads; heads >= 1; --heads) {
+      const auto batch = SymInt::DivideExactly(axes_.leading[0], SymInt(heads));
+      if (!batch.has_value()) continue;
+      axes_.batch = *batch;
+      axes_.heads = SymInt(heads);
+      return;
+    }
   }
 
   // The leading axes of the product with V: the same samples and heads, perhaps grouped otherwise.
@@ -174,9 +193,12 @@ class AttentionFusion {
     return fits;
   }
 
-  Value* Widened(Patch& patch, Value* value) {
+  // What the layout is of, in the type of the result. Null if that cannot be written.
+  Value* Read(Patch& patch, const HeadOperand& operand, absl::Span<Value* const> like) {
+    Value* value = operand.value;
+    if (!operand.reshaped.empty()) value = ReshapeTo(patch, facts_, value, operand.reshaped, like);
     const DataType type = facts_.TypeOf(probabilities_.product->output(0));
-    if (facts_.TypeOf(value) == type) return value;
+    if (value == nullptr || facts_.TypeOf(operand.value) == type) return value;
     return patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
   }
 
@@ -224,8 +246,11 @@ class AttentionFusion {
     Value* bias = SumOfBiases(patch, facts_, scores_, axes_, like, ok);
     Value* mask = AllMasks(patch, facts_, scores_, axes_, like, ok);
     if (!ok) return Miss("the bias or mask cannot be laid out as samples, heads, queries and keys");
-    std::vector<Value*> inputs = {Widened(patch, q_.value), Widened(patch, k_.value),
-                                  Widened(patch, v_.value)};
+    std::vector<Value*> inputs;
+    for (const HeadOperand* operand : {&q_, &k_, &v_}) {
+      inputs.push_back(Read(patch, *operand, like));
+      if (inputs.back() == nullptr) return Miss("the extents of its operands are not known");
+    }
     if (bias != nullptr || mask != nullptr) inputs.push_back(bias);
     if (mask != nullptr) inputs.push_back(mask);
     const std::vector<Value*> outputs = patch.Ops("attnrun::Attention", wanted.empty() ? 1 : 2,
@@ -255,17 +280,21 @@ class AttentionFusion {
   }
 
   // [B,S,N*H] to what the product with V gave.
-  Value* SplitHeads(Patch& patch, Value* merged, absl::Span<Value* const> like) {
-    const auto size = product_dims_.back().constant();
-    if (!size.has_value() || *size < 1) return nullptr;
-    Value* heads =
-        patch.Op("Reshape", {merged, patch.Ints({0, 0, *axes_.heads.constant(), *size})});
+  Value* SplitHeads(Patch& patch, Value* merged, std::vector<Value*> like) {
+    const int64_t size = *product_dims_.back().constant();
+    Value* heads = patch.Op("Reshape", {merged, patch.Ints({0, 0, *axes_.heads.constant(), size})});
     const std::vector<int64_t> order =
         axes_.heads_first ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3};
     heads = patch.Op("Transpose", {heads}, {{"perm", order}});
     if (!patch.status().ok()) return nullptr;
     if (product_dims_.size() == 4) return heads;
-    return ReshapeTo(patch, facts_, heads, product_dims_, like);
+    const std::vector<SymInt>* dims = facts_.DimsOf(heads);
+    if (dims == nullptr) return nullptr;
+    // The queries may be counted by another name than in the graph.
+    std::vector<SymInt> wanted = product_dims_;
+    wanted[wanted.size() - 2] = (*dims)[2];
+    like.push_back(heads);
+    return ReshapeTo(patch, facts_, heads, wanted, like);
   }
 
   // The operator's probabilities [B,N,S,T] as the graph has them.

@@ -76,6 +76,10 @@ class Placement {
  private:
   static bool Fits(const SymInt& size, int64_t step, const SymInt& extent) {
     if (size * SymInt(step) == extent) return true;
+    // Heads of a folded axis, 4 of 4*batch.
+    if (size.constant().has_value() && SymInt::DivideExactly(extent, size * SymInt(step))) {
+      return *size.constant() > 0;
+    }
     return size.constant().has_value() && extent.constant().has_value() &&
            *size.constant() * step <= *extent.constant();
   }
@@ -211,10 +215,15 @@ HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leadin
   } else if (count == 2) {
     axes.heads_first = has_leading && IsFiner(view->axes()[0], view->axes()[positions]) &&
                        !IsFiner(view->axes()[1], view->axes()[positions]);
+    // Samples may lie nearer to each other than positions do; their number is not fixed.
+    if (!leading[0].constant().has_value() && leading[1].constant().has_value()) {
+      axes.heads_first = false;
+    }
     axes.batch = leading[axes.heads_first ? 1 : 0];
     axes.heads = leading[axes.heads_first ? 0 : 1];
   } else if (count == 3) {
-    axes.heads_split = has_leading && IsFiner(view->axes()[1], view->axes()[positions]);
+    axes.heads_split = has_leading && leading[1].constant().has_value() &&
+                       IsFiner(view->axes()[1], view->axes()[positions]);
     axes.batch = axes.heads_split ? leading[0] : leading[0] * leading[1];
     axes.heads = axes.heads_split ? leading[1] * leading[2] : leading[2];
   }
@@ -283,6 +292,27 @@ std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole 
   return HeadOperand{traced.base, *std::move(layout), traced.scale, heads.Extent(kHeadAxis)};
 }
 
+namespace {
+
+// The operand itself as [batch, heads, rows, channels] or the other way round, its leading axes
+// joined. They must be those of the scores.
+std::optional<HeadOperand> Joined(const Traced& traced, bool transposed, const HeadAxes& axes) {
+  const std::vector<SymInt> dims = traced.view.Dims();
+  const size_t leading = axes.leading.size();
+  if (leading != 3 || dims.size() != leading + 2 ||
+      !std::equal(axes.leading.begin(), axes.leading.end(), dims.begin())) {
+    return std::nullopt;
+  }
+  const std::vector<SymInt> joined = {axes.batch, axes.heads, dims[leading], dims[leading + 1]};
+  const std::vector<int64_t> order =
+      transposed ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{0, 2, 1, 3};
+  auto layout = LayoutOf(View::Dense(joined).Transposed(order), joined);
+  if (!layout.has_value()) return std::nullopt;
+  return HeadOperand{traced.base, *std::move(layout), traced.scale, axes.heads, joined};
+}
+
+}  // namespace
+
 std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
                                      const HeadAxes& axes, Facts& facts, SharedHeads shared) {
   // A factor on V is not a factor on the scores.
@@ -294,7 +324,7 @@ std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transpose
     auto operand = AsOperand(chain[i], view->Transposed({0, 2, 1, 3}), role, shared, facts);
     if (operand.has_value()) return operand;
   }
-  return std::nullopt;
+  return chain.empty() ? std::nullopt : Joined(chain[0], transposed, axes);
 }
 
 }  // namespace attnrun

@@ -28,6 +28,8 @@ struct HeadOperand {
   double scale = 1;
   // Heads that the layout counts.
   SymInt heads;
+  // If not empty, what the value must be reshaped to before the layout fits.
+  std::vector<SymInt> reshaped = {};
 };
 
 // Whether heads of K and V that several heads of Q share count once.
@@ -40,7 +42,8 @@ HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leadin
 enum class HeadRole { kQuery, kKey, kValue };
 
 // The operand, [..., rows, channels], or [..., channels, rows] if `transposed`, as heads in the
-// furthest value that can be read in place. Leading axes that it lacks or has once are broadcast.
+// furthest value that can be read in place, else in the operand itself, reshaped. Leading axes that
+// it lacks or has once are broadcast.
 // nullopt if the operand does not fit the leading axes.
 std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
                                      const HeadAxes& axes, Facts& facts,
