@@ -11,8 +11,8 @@ namespace attnrun {
 namespace {
 
 // A block of A (kRowBlock x kDepthBlock) stays in the second-level cache while all panels pass by.
-// Longer chains of sums cost accuracy: with 1,024 the error of BERT's outputs is 1.7 times that with
-// 256, which takes 2 % longer.
+// Longer chains of sums cost accuracy: with 1,024 the error of BERT's outputs is 1.7 times that
+// with 256, which takes 2 % longer.
 constexpr int64_t kRowBlock = 128;
 constexpr int64_t kDepthBlock = 256;
 // Rows that oneDNN's micro-kernels take at once. The rest, and the last panel if it is not full, go

@@ -76,7 +76,8 @@ Team::Team(int threads) {
   try {
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { Serve(); });
   } catch (const std::system_error&) {
-    // Those that there are do the work.
+    // The system has no more: those that there are do the work.
+    return;
   }
 }
 
