@@ -1,104 +1,20 @@
 #include "ops/matmul/gemm_share.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/interrupt.h"
-#include "hwy/aligned_allocator.h"
 #include "ops/matmul/micro_kernel.h"
 
 namespace attnrun {
 namespace {
 
-// A block of A (kRowBlock x kDepthBlock) stays in the second-level cache while all panels pass by.
-// Longer chains of sums cost accuracy: with 1,024 the error of BERT's outputs is 1.7 times that
-// with 256, which takes 2 % longer.
-constexpr int64_t kRowBlock = 128;
-constexpr int64_t kDepthBlock = 256;
 // Rows that oneDNN's micro-kernels take at once. The rest, and the last panel if it is not full, go
 // to our own, which need not be generated for every shape.
 constexpr int64_t kTall = kRowBlock;
 constexpr int64_t kLow = 16;
-// From so many rows on a panel of B that is not packed is copied before it is used.
-constexpr int64_t kRowsThatRepayPacking = 32;
-// From so many rows on a block of A whose rows collide in the cache is copied.
-constexpr int64_t kRowsThatRepayCopying = 17;
-// Keeps the rows of a copied block of A in different sets of the cache: one line.
-constexpr int64_t kPadding = 16;
-
 // Blocks of K as even as possible; at least one, as an empty sum is 0.
 int64_t DepthBlocks(int64_t depth) {
   return std::max<int64_t>((depth + kDepthBlock - 1) / kDepthBlock, 1);
-}
-
-// What a thread copies blocks into that the micro-kernel cannot read in place.
-float* Scratch(hwy::AlignedFreeUniquePtr<float[]>& buffer, int64_t size) {
-  if (buffer == nullptr) buffer = hwy::AllocateAligned<float>(size);
-  return buffer.get();
-}
-float* ScratchForA() {
-  thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
-  return Scratch(buffer, kRowBlock * (kDepthBlock + kPadding));
-}
-float* ScratchForB() {
-  thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
-  return Scratch(buffer, 2 * kDepthBlock * PanelWidth());
-}
-
-// Whether rows so far apart share so few sets of the first-level cache (64 lines of 64 bytes a way)
-// that a tile's rows evict each other.
-bool Collide(int64_t stride) {
-  constexpr int64_t kWay = 4096;
-  constexpr int64_t kFewestPositions = 8;
-  return std::gcd(stride * static_cast<int64_t>(sizeof(float)), kWay) > kWay / kFewestPositions;
-}
-
-// Sets A of `product` to a block of `a`; what is copied has at most kRowBlock rows.
-void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth) {
-  product.rows = rows.size();
-  product.k = depth.size();
-  product.a = a.at(rows.begin, depth.begin);
-  product.lda = a.row_stride;
-  if (!CopiesA(a, rows.size())) return;
-  float* scratch = ScratchForA();
-  product.a = scratch;
-  product.lda = depth.size() + kPadding;
-  CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), scratch, product.lda);
-}
-
-// Sets B of `product`, whose columns are set, to the rows `depth` of the panels from `index` on.
-void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range depth) {
-  product.b = b.panel(index) + depth.begin * PanelWidth();
-  product.ldb = PanelWidth();
-  product.panel_stride = b.rows() * PanelWidth();
-  product.padded = true;
-}
-
-// As above, for a B that is not packed.
-void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Range depth) {
-  const int64_t width = PanelWidth();
-  const int64_t first = index * width;
-  if (!CopiesB(problem, product.rows)) {
-    product.b = problem.b.at(depth.begin, first);
-    product.ldb = problem.b.row_stride;
-    product.panel_stride = width;
-    product.padded = false;
-    return;
-  }
-  float* const scratch = ScratchForB();
-  product.b = scratch;
-  product.ldb = width;
-  product.panel_stride = depth.size() * width;
-  product.padded = true;
-  for (int64_t column = 0; column < product.columns; column += width) {
-    float* const to = scratch + column / width * product.panel_stride;
-    const int64_t columns = std::min(width, product.columns - column);
-    if (problem.b_source != nullptr) {
-      problem.b_source->Copy(depth.begin, depth.size(), first + column, columns, to, width);
-    } else {
-      CopyBlock(problem.b, depth.begin, depth.size(), first + column, columns, to, width);
-    }
-  }
 }
 
 // Adds the residual to a tile of C that was just written.
@@ -221,15 +137,6 @@ void ForEachBlock(const GemmProblem& problem, const Share& share, int64_t row_bl
 }
 
 }  // namespace
-
-bool CopiesA(const MatrixView& a, int64_t rows) {
-  return a.column_stride != 1 || (rows >= kRowsThatRepayCopying && Collide(a.row_stride));
-}
-
-bool CopiesB(const GemmProblem& problem, int64_t rows) {
-  return problem.b_source != nullptr || problem.b.column_stride != 1 ||
-         rows >= kRowsThatRepayPacking;
-}
 
 Kernels FindKernels(const MatrixView& a, const PackedMatrix&, int64_t ldc) {
   if (a.rows < kLow || a.columns == 0 || a.column_stride != 1) return {};

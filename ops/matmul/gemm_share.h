@@ -6,14 +6,9 @@
 #include "absl/container/inlined_vector.h"
 #include "ops/matmul/brgemm.h"
 #include "ops/matmul/gemm.h"
+#include "ops/matmul/gemm_operands.h"
 
 namespace attnrun {
-
-struct Range {
-  int64_t begin;
-  int64_t end;
-  int64_t size() const { return end - begin; }
-};
 
 inline Range Part(int64_t count, int64_t part, int64_t parts) {
   return {count * part / parts, count * (part + 1) / parts};
@@ -41,12 +36,6 @@ Kernels FindKernels(const MatrixView& a, const PackedMatrix& b, int64_t ldc);
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share,
                    const Kernels& kernels);
 void MultiplyShare(const GemmProblem& problem, const Share& share);
-
-// Whether blocks of A, so many rows high, are copied before they are used.
-bool CopiesA(const MatrixView& a, int64_t rows);
-
-// Whether panels of B are.
-bool CopiesB(const GemmProblem& problem, int64_t rows);
 
 }  // namespace attnrun
 
