@@ -58,6 +58,14 @@ class Turnstile {
   std::counting_semaphore<> semaphore_;
 };
 
+OptimizerOptions OptimizerOptionsOf(const SessionOptions& options) {
+  OptimizerOptions chosen;
+  chosen.disabled_passes = options.disabled_passes;
+  chosen.stop_after = options.stop_after;
+  chosen.max_rewrites = options.max_rewrites;
+  return chosen;
+}
+
 }  // namespace
 
 class Session::Impl {
@@ -82,8 +90,7 @@ class Session::Impl {
   absl::Status Prepare(const SessionOptions& options) {
     SetNumThreads(threads_);
     if (options.engine == Engine::kOptimized) {
-      ATTNRUN_ASSIGN_OR_RETURN(
-          rewrites_, Optimize(*model_.graph, {options.disabled_passes, options.stop_after}));
+      ATTNRUN_ASSIGN_OR_RETURN(rewrites_, Optimize(*model_.graph, OptimizerOptionsOf(options)));
     }
     ATTNRUN_ASSIGN_OR_RETURN(plan_,
                              Plan::Make(*model_.graph, options.engine != Engine::kReference));
@@ -172,7 +179,7 @@ absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOpti
   ATTNRUN_ASSIGN_OR_RETURN(const Model before, LoadModel(path));
   ATTNRUN_ASSIGN_OR_RETURN(const Model after, LoadModel(path));
   const absl::StatusOr<std::vector<Rewrite>> rewrites =
-      Optimize(*after.graph, {options.disabled_passes, options.stop_after});
+      Optimize(*after.graph, OptimizerOptionsOf(options));
   if (!rewrites.ok()) return Annotate(rewrites.status(), path);
   return DumpDot(*before.graph, *after.graph);
 }

@@ -7,16 +7,59 @@
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
 #include "core/status.h"
+#include "graph/attribute_key.h"
 #include "ops/registry.h"
 
 namespace attnrun {
 
+namespace {
+
+// The tensor that a value is in every run, perhaps as one of an enclosing graph; null if it is
+// none.
+const Tensor* ConstantOf(const Value* value) {
+  while (value != nullptr && value->outer() != nullptr) value = value->outer();
+  return value != nullptr && value->is_constant() ? value->constant() : nullptr;
+}
+
+// What an operator and its kernel are made from; empty where no constant is among it, as there is
+// nothing to share then, and for what has no key.
+std::string KeyOf(const Node& node) {
+  std::string key = absl::StrCat(node.qualified_op_type(), "@", node.opset(), "/",
+                                 node.inputs().size(), "/", node.outputs().size());
+  for (const auto& [name, attribute] : node.attributes()) {
+    absl::StrAppend(&key, "|", name, "=");
+    if (!AppendKey(attribute, key)) return "";
+  }
+  bool constant = false;
+  for (const Value* value : node.inputs()) {
+    const Tensor* tensor = ConstantOf(value);
+    constant = constant || tensor != nullptr;
+    absl::StrAppend(&key, ",");
+    if (tensor == nullptr) continue;
+    if (!tensor->is_dense()) return "";
+    absl::StrAppend(&key, TypeAndShape(*tensor), "@", reinterpret_cast<uintptr_t>(tensor->raw()));
+  }
+  return constant ? key : "";
+}
+
+}  // namespace
+
 class PlanMaker {
  public:
-  // `enclosing`: slots of the values of the graph around this one; null for the main graph.
+  struct Prepared {
+    std::shared_ptr<const Op> op;
+    std::shared_ptr<const Kernel> kernel;
+  };
+  // What is made already of a model, by KeyOf.
+  using PreparedMap = absl::flat_hash_map<std::string, Prepared>;
   using SlotMap = absl::flat_hash_map<const Value*, int>;
-  PlanMaker(const Graph& graph, bool kernels, const SlotMap* enclosing)
-      : graph_(graph), kernels_(kernels), enclosing_(enclosing), plan_(new Plan(graph)) {}
+  // `enclosing`: slots of the values of the graph around this one; null for the main graph.
+  PlanMaker(const Graph& graph, bool kernels, const SlotMap* enclosing, PreparedMap& prepared)
+      : graph_(graph),
+        kernels_(kernels),
+        enclosing_(enclosing),
+        prepared_(prepared),
+        plan_(new Plan(graph)) {}
 
   absl::StatusOr<std::unique_ptr<Plan>> Make() {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
@@ -61,32 +104,43 @@ class PlanMaker {
   absl::Status AddStep(const Node& node) {
     Step step;
     step.node = &node;
-    absl::StatusOr<std::unique_ptr<Op>> op = OpRegistry::Get().Create(node);
-    if (!op.ok()) return Annotate(op.status(), node.description());
-    step.op = *std::move(op);
+    absl::StatusOr<Prepared> prepared = Prepare(node);
+    if (!prepared.ok()) return Annotate(prepared.status(), node.description());
+    step.op = prepared->op;
+    step.kernel = prepared->kernel;
     for (const Value* value : node.inputs()) step.inputs.push_back({SlotOf(value), false});
     for (const Value* value : node.outputs()) step.outputs.push_back(SlotOf(value));
-    if (kernels_) ATTNRUN_RETURN_IF_ERROR(Annotate(MakeKernel(step), node.description()));
     for (const auto& [name, attribute] : node.attributes()) {
       const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
       if (subgraph == nullptr) continue;
       ATTNRUN_ASSIGN_OR_RETURN(step.subgraphs[name],
-                               PlanMaker(**subgraph, kernels_, &slots_).Make());
+                               PlanMaker(**subgraph, kernels_, &slots_, prepared_).Make());
     }
     plan_->steps_.push_back(std::move(step));
     return absl::OkStatus();
   }
 
+  absl::StatusOr<Prepared> Prepare(const Node& node) {
+    const std::string key = kernels_ ? KeyOf(node) : "";
+    if (const auto known = prepared_.find(key); !key.empty() && known != prepared_.end()) {
+      return known->second;
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Op> op, OpRegistry::Get().Create(node));
+    Prepared prepared{std::move(op), nullptr};
+    if (kernels_) ATTNRUN_RETURN_IF_ERROR(MakeKernel(node, prepared));
+    if (!key.empty()) prepared_[key] = prepared;
+    return prepared;
+  }
+
   // Libraries underneath report by exceptions; none may leave attnrun.
-  absl::Status MakeKernel(Step& step) {
-    std::vector<Tensor> constants(step.inputs.size());
-    const int count = static_cast<int>(plan_->constants_.size());
+  static absl::Status MakeKernel(const Node& node, Prepared& prepared) {
+    std::vector<Tensor> constants(node.inputs().size());
     for (size_t i = 0; i < constants.size(); ++i) {
-      const int slot = step.inputs[i].slot;
-      if (slot >= 0 && slot < count) constants[i] = plan_->constants_[slot];
+      const Tensor* constant = ConstantOf(node.input(i));
+      if (constant != nullptr) constants[i] = *constant;
     }
     try {
-      ATTNRUN_ASSIGN_OR_RETURN(step.kernel, step.op->MakeKernel(constants));
+      ATTNRUN_ASSIGN_OR_RETURN(prepared.kernel, prepared.op->MakeKernel(constants));
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("preparing the kernel failed: ", error.what()));
     }
@@ -123,13 +177,15 @@ class PlanMaker {
   const Graph& graph_;
   const bool kernels_;
   const SlotMap* enclosing_;
+  PreparedMap& prepared_;
   std::unique_ptr<Plan> plan_;
   SlotMap slots_;
   int next_slot_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Plan>> Plan::Make(const Graph& graph, bool kernels) {
-  return PlanMaker(graph, kernels, nullptr).Make();
+  PlanMaker::PreparedMap prepared;
+  return PlanMaker(graph, kernels, nullptr, prepared).Make();
 }
 
 }  // namespace attnrun

@@ -27,9 +27,10 @@ struct InputRef {
 // One node made ready to run.
 struct Step {
   const Node* node = nullptr;
-  std::unique_ptr<Op> op;
+  // Nodes that are alike and have the same constants share both, and so packed weights.
+  std::shared_ptr<const Op> op;
   // Null: always the reference code.
-  std::unique_ptr<Kernel> kernel;
+  std::shared_ptr<const Kernel> kernel;
   std::vector<InputRef> inputs;
   // -1: an output left out.
   std::vector<int> outputs;

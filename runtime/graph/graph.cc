@@ -176,12 +176,24 @@ void Graph::AttachSubgraph(Node* node, const std::string& attribute,
   node->attributes_.insert_or_assign(attribute, std::move(subgraph));
 }
 
-std::string Graph::UniqueName(absl::string_view hint) const {
+std::string Graph::UniqueName(absl::string_view hint) {
+  const auto is_free = [this](const std::string& name) {
+    return !values_.contains(name) && !past_names_.contains(name);
+  };
   std::string name(hint);
-  for (int64_t suffix = 1; values_.contains(name); ++suffix) {
-    name = absl::StrCat(hint, "_", suffix);
-  }
+  if (is_free(name)) return name;
+  int64_t& suffix = next_suffix_[name];
+  do {
+    name = absl::StrCat(hint, "_", ++suffix);
+  } while (!is_free(name));
   return name;
+}
+
+void Graph::Rename(Value* value, std::string name) {
+  std::unique_ptr<Value> owned = std::move(values_[value->name_]);
+  values_.erase(value->name_);
+  value->name_ = name;
+  values_[std::move(name)] = std::move(owned);
 }
 
 void Graph::SetInput(Node* node, size_t index, Value* value) {
@@ -219,10 +231,76 @@ void Graph::RemoveNode(Node* node) {
     }
   }
   for (const Value* value : node->outputs_) {
-    if (value != nullptr) values_.erase(value->name_);
+    if (value == nullptr) continue;
+    past_names_.insert(value->name_);
+    values_.erase(value->name_);
   }
   node_names_.erase(node->name_);
   std::erase_if(nodes_, [node](const auto& owned) { return owned.get() == node; });
+}
+
+void Graph::AdoptConstants() {
+  std::erase_if(captures_, [](Value* capture) {
+    if (!capture->outer_->is_constant()) return false;
+    capture->constant_ = capture->outer_->constant_;
+    capture->outer_ = nullptr;
+    return true;
+  });
+}
+
+void Graph::DropUnreadCaptures() {
+  std::erase_if(captures_, [this](Value* capture) {
+    if (!capture->consumers_.empty() || IsOutput(capture)) return false;
+    values_.erase(capture->name_);
+    return true;
+  });
+}
+
+void Graph::ListImplicitInputs(Node* node) {
+  for (Value* value : node->implicit_inputs_) EraseOne(value->consumers_, node);
+  node->implicit_inputs_.clear();
+  for (const auto& [name, attribute] : node->attributes_) {
+    const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
+    if (subgraph == nullptr) continue;
+    for (const Value* capture : (*subgraph)->captures_) {
+      node->implicit_inputs_.push_back(capture->outer_);
+      capture->outer_->consumers_.push_back(node);
+    }
+  }
+}
+
+void Graph::TidyCaptures(Node* node) {
+  for (const auto& [name, attribute] : node->attributes_) {
+    const auto* held = std::get_if<std::shared_ptr<Graph>>(&attribute);
+    if (held == nullptr) continue;
+    Graph& subgraph = **held;
+    // Constants come from the outside in, readers go from the inside out.
+    subgraph.AdoptConstants();
+    for (const auto& inner : subgraph.nodes_) subgraph.TidyCaptures(inner.get());
+    subgraph.DropUnreadCaptures();
+  }
+  ListImplicitInputs(node);
+}
+
+std::vector<Value*> Graph::Inline(Node* node, const std::string& attribute) {
+  const auto held = node->attributes_.find(attribute);
+  const std::shared_ptr<Graph> body = std::get<std::shared_ptr<Graph>>(held->second);
+  node->attributes_.erase(held);
+  ListImplicitInputs(node);
+  for (Value* capture : body->captures_) body->ReplaceUses(capture, capture->outer_);
+  for (Value* value : body->values()) {
+    std::unique_ptr<Value> owned = std::move(body->values_[value->name_]);
+    if (value->outer_ != nullptr) continue;
+    value->name_ = UniqueName(value->name_);
+    values_[value->name_] = std::move(owned);
+  }
+  for (auto& moved : body->nodes_) {
+    moved->name_ = NewNodeName(moved->name_, moved->op_type_);
+    nodes_.push_back(std::move(moved));
+  }
+  body->nodes_.clear();
+  body->captures_.clear();
+  return std::move(body->outputs_);
 }
 
 void Graph::RemoveValue(Value* value) {

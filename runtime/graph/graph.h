@@ -145,8 +145,20 @@ class Graph {
   void AttachSubgraph(Node* node, const std::string& attribute, std::shared_ptr<Graph> subgraph);
   void AddOutput(Value* value) { outputs_.push_back(value); }
 
-  // For rewrites. A name not yet in use, `hint` or hint_1, hint_2, ...
-  std::string UniqueName(absl::string_view hint) const;
+  // Makes a subgraph of a node, which nothing else holds and which has no inputs, a part of this
+  // graph; the node loses the attribute. Returns what its outputs are here. Names that are taken
+  // get a suffix.
+  std::vector<Value*> Inline(Node* node, const std::string& attribute);
+
+  // For rewrites. A name that no value has or had that a node computed: `hint` or hint_1, ...
+  std::string UniqueName(absl::string_view hint);
+  // Precondition: no value has that name.
+  void Rename(Value* value, std::string name);
+  // Other bytes with the same elements for an initializer.
+  void SetData(Value* initializer, Tensor data) { initializer->constant_ = std::move(data); }
+  // In the node's subgraphs, which nothing else holds, and in those within: captures that nobody
+  // reads go, and those that stand for a constant become initializers that share its bytes.
+  void TidyCaptures(Node* node);
   void SetInput(Node* node, size_t index, Value* value);
   // Every consumer and graph output that reads `from` reads `to`.
   void ReplaceUses(Value* from, Value* to);
@@ -163,6 +175,10 @@ class Graph {
 
  private:
   absl::StatusOr<Value*> NewValue(std::string name);
+  void AdoptConstants();
+  void DropUnreadCaptures();
+  // Makes the captures of its subgraphs the node's implicit inputs.
+  static void ListImplicitInputs(Node* node);
   // The name wanted for a node, or, if that is empty or taken, one with a suffix.
   std::string NewNodeName(const std::string& wanted, const std::string& op_type);
   // kAlreadyExists if one of the names is in use or occurs twice; empty ones do not count.
@@ -176,6 +192,9 @@ class Graph {
   std::vector<Value*> captures_;
   absl::flat_hash_set<std::string> node_names_;
   absl::flat_hash_map<std::string, int64_t> next_node_name_;
+  // Of values that nodes computed: so that no other value is taken for one of them.
+  absl::flat_hash_set<std::string> past_names_;
+  absl::flat_hash_map<std::string, int64_t> next_suffix_;
 };
 
 }  // namespace attnrun

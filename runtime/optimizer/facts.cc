@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "ops/registry.h"
+#include "optimizer/body_facts.h"
 
 namespace attnrun {
 namespace {
@@ -39,8 +41,10 @@ const ValueFacts& Facts::Of(const Value* value) {
     const Value* top = stack.back();
     const size_t depth = stack.size();
     if (top->producer() != nullptr && !facts_.contains(top)) {
-      for (const Value* input : top->producer()->inputs()) {
-        if (input != nullptr && !facts_.contains(input)) stack.push_back(input);
+      for (const auto* slots : {&top->producer()->inputs(), &top->producer()->implicit_inputs()}) {
+        for (const Value* input : *slots) {
+          if (input != nullptr && !facts_.contains(input)) stack.push_back(input);
+        }
       }
     }
     if (stack.size() > depth) continue;
@@ -52,13 +56,16 @@ const ValueFacts& Facts::Of(const Value* value) {
 
 void Facts::Compute(const Value* value) {
   if (value->producer() != nullptr) return ComputeNode(*value->producer());
-  ValueFacts facts;
-  if (value->is_constant()) {
-    facts = FactsOf(*value->constant());
-  } else if (value->is_input() && graph_.captures().empty()) {
-    facts = Declared(*value);
-  }
-  facts_[value] = std::make_unique<const ValueFacts>(std::move(facts));
+  facts_[value] = std::make_unique<const ValueFacts>(OfOrigin(*value));
+}
+
+// Of what no node computes.
+ValueFacts Facts::OfOrigin(const Value& value) {
+  if (value.is_constant()) return FactsOf(*value.constant());
+  if (outer_ == nullptr) return value.is_input() ? Declared(value) : ValueFacts();
+  if (value.outer() != nullptr) return outer_->Of(value.outer());
+  const auto place = absl::c_find(graph_.inputs(), &value) - graph_.inputs().begin();
+  return place < std::ssize(inputs_) ? inputs_[place] : ValueFacts();
 }
 
 void Facts::ComputeNode(const Node& node) {
@@ -73,6 +80,7 @@ void Facts::ComputeNode(const Node& node) {
   if (op.ok()) {
     InferContext context(inputs, constants, absl::MakeSpan(outputs));
     (*op)->Infer(context);
+    InferFromBodies(node, *this, outputs);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (node.output(i) == nullptr) continue;

@@ -1,7 +1,9 @@
 #ifndef ATTNRUN_OPTIMIZER_FACTS_H_
 #define ATTNRUN_OPTIMIZER_FACTS_H_
 
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,8 +17,12 @@ namespace attnrun {
 // graph inputs and the operators' rules; what the file claims of inner values is not believed.
 class Facts {
  public:
-  // Of a main graph: what a subgraph captures is not known.
+  // Of a main graph.
   explicit Facts(const Graph& graph) : graph_(graph) {}
+  // Of the body of a node whose graph has the facts `outer`, which must outlive these. What is not
+  // said of the body's inputs is not known.
+  Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs = {})
+      : graph_(body), outer_(&outer), inputs_(std::move(inputs)) {}
 
   const ValueFacts& Of(const Value* value);
   DataType TypeOf(const Value* value) { return Of(value).type; }
@@ -33,8 +39,12 @@ class Facts {
  private:
   void Compute(const Value* value);
   void ComputeNode(const Node& node);
+  ValueFacts OfOrigin(const Value& value);
 
   const Graph& graph_;
+  // Null in a main graph.
+  Facts* outer_ = nullptr;
+  std::vector<ValueFacts> inputs_;
   absl::flat_hash_map<const Value*, std::unique_ptr<const ValueFacts>> facts_;
 };
 

@@ -1,6 +1,7 @@
 #include "optimizer/optimizer.h"
 
 #include <array>
+#include <limits>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
@@ -8,10 +9,12 @@
 #include "absl/strings/str_join.h"
 #include "core/status.h"
 #include "graph/checker.h"
+#include "optimizer/body_facts.h"
 #include "optimizer/canonicalize/broadcasts.h"
 #include "optimizer/canonicalize/common_subexpressions.h"
 #include "optimizer/canonicalize/constant_folding.h"
 #include "optimizer/canonicalize/dead_code.h"
+#include "optimizer/canonicalize/known_branches.h"
 #include "optimizer/canonicalize/known_conditions.h"
 #include "optimizer/canonicalize/narrow_sums.h"
 #include "optimizer/canonicalize/no_ops.h"
@@ -46,6 +49,7 @@
 #include "optimizer/fusions/softmax.h"
 #include "optimizer/fusions/swish.h"
 #include "optimizer/pass.h"
+#include "optimizer/shared_constants.h"
 
 namespace attnrun {
 namespace {
@@ -70,6 +74,7 @@ constexpr std::array kPasses = {
     kConstantFolding,
     kNoOps,
     Pass{"known_conditions", DecideConditions},
+    Pass{"known_branches", TakeKnownBranches},
     kCommonSubexpressions,
     kViews,
     Pass{"layer_normalization", FuseLayerNormalization},
@@ -116,6 +121,17 @@ constexpr std::array kPasses = {
     kDeadCode,
 };
 
+std::vector<Pass>& ExtraPasses() {
+  static std::vector<Pass> passes;
+  return passes;
+}
+
+std::vector<Pass> AllPasses() {
+  std::vector<Pass> passes(kPasses.begin(), kPasses.end());
+  passes.insert(passes.end(), ExtraPasses().begin(), ExtraPasses().end());
+  return passes;
+}
+
 absl::Status CheckPassName(const std::string& name) {
   const std::vector<std::string> names = PassNames();
   if (absl::c_linear_search(names, name)) return absl::OkStatus();
@@ -123,54 +139,126 @@ absl::Status CheckPassName(const std::string& name) {
                                                  "'; the passes are ", absl::StrJoin(names, ", ")));
 }
 
-// How many of the passes run.
-size_t Count(const std::string& stop_after) {
-  if (stop_after.empty()) return kPasses.size();
-  size_t count = kPasses.size();
-  while (count > 0 && kPasses[count - 1].name != stop_after) --count;
-  return count;
+// The passes that are to run, in their order.
+std::vector<Pass> ChosenPasses(const OptimizerOptions& options) {
+  std::vector<Pass> passes = AllPasses();
+  while (!passes.empty() && !options.stop_after.empty() &&
+         passes.back().name != options.stop_after) {
+    passes.pop_back();
+  }
+  std::erase_if(passes, [&](const Pass& pass) {
+    return absl::c_linear_search(options.disabled_passes, pass.name);
+  });
+  return passes;
 }
 
-// Runs the passes once, one after the other. Returns how many rewrites were applied.
-absl::StatusOr<int> RunRound(const OptimizerOptions& options, Graph& graph, Facts& facts,
-                             std::vector<Rewrite>& report) {
-  int applied = 0;
-  for (const Pass& pass : absl::MakeSpan(kPasses).first(Count(options.stop_after))) {
-    if (absl::c_linear_search(options.disabled_passes, pass.name)) continue;
-    PassContext context = {graph, facts, pass.name, report};
-    const absl::StatusOr<int> rewrites = pass.run(context);
-    if (!rewrites.ok()) return Annotate(rewrites.status(), pass.name);
-    applied += *rewrites;
-    if (options.check_graph || kDebug) {
-      ATTNRUN_RETURN_IF_ERROR(Annotate(CheckGraph(graph), pass.name));
+// The passes over one model.
+class Optimizer {
+ public:
+  Optimizer(Graph& graph, const OptimizerOptions& options)
+      : main_(graph),
+        passes_(ChosenPasses(options)),
+        check_graph_(options.check_graph || kDebug),
+        rewrites_left_(options.max_rewrites < 0 ? std::numeric_limits<int64_t>::max()
+                                                : options.max_rewrites) {}
+
+  // Round after round: one pass's rewrite may be what another one waited for.
+  absl::Status Run() {
+    constexpr int kMaxRounds = 6;
+    for (int round = 0; round < kMaxRounds; ++round) {
+      // What has become constant tells more.
+      Facts facts(main_);
+      ATTNRUN_ASSIGN_OR_RETURN(const int applied, RunRound(main_, facts, ""));
+      if (applied == 0) break;
     }
+    return absl::OkStatus();
   }
-  return applied;
-}
+
+  std::vector<Rewrite>& report() { return report_; }
+
+ private:
+  // Runs the passes once, one after the other, on the graph and then on the bodies in it. Returns
+  // how many rewrites were applied.
+  absl::StatusOr<int> RunRound(Graph& graph, Facts& facts, const std::string& body) {
+    int applied = 0;
+    for (const Pass& pass : passes_) {
+      PassContext context = {graph, facts, pass.name, body, report_, rewrites_left_};
+      const absl::StatusOr<int> rewrites = pass.run(context);
+      if (!rewrites.ok()) return Annotate(rewrites.status(), pass.name);
+      applied += *rewrites;
+      if (check_graph_) ATTNRUN_RETURN_IF_ERROR(Annotate(CheckGraph(main_), pass.name));
+    }
+    for (Node* node : graph.nodes()) {
+      ATTNRUN_ASSIGN_OR_RETURN(const int inside, RunBodies(graph, node, facts, body));
+      applied += inside;
+    }
+    return applied;
+  }
+
+  absl::StatusOr<int> RunBodies(Graph& graph, Node* node, Facts& facts, const std::string& body) {
+    const std::vector<std::pair<std::string, Graph*>> bodies = BodiesOf(*node);
+    if (bodies.empty()) return 0;
+    // The weights of a body are mostly initializers of the main graph.
+    graph.TidyCaptures(node);
+    int applied = 0;
+    for (const auto& [attribute, inner] : bodies) {
+      Facts inside(*inner, facts, BodyInputFacts(*node, attribute, facts));
+      const std::string place =
+          absl::StrCat(body, body.empty() ? "" : "/", node->name(), ".", attribute);
+      ATTNRUN_ASSIGN_OR_RETURN(const int rewrites, RunRound(*inner, inside, place));
+      applied += rewrites;
+      shared_.Share(*inner);
+    }
+    graph.TidyCaptures(node);
+    return applied;
+  }
+
+  static std::vector<std::pair<std::string, Graph*>> BodiesOf(const Node& node) {
+    std::vector<std::pair<std::string, Graph*>> bodies;
+    for (const auto& [name, attribute] : node.attributes()) {
+      const auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute);
+      if (body != nullptr) bodies.emplace_back(name, body->get());
+    }
+    return bodies;
+  }
+
+  Graph& main_;
+  const std::vector<Pass> passes_;
+  const bool check_graph_;
+  int64_t rewrites_left_;
+  std::vector<Rewrite> report_;
+  // What the bodies were given each on its own, such as weights side by side.
+  SharedConstants shared_;
+};
 
 // Near misses that every round reports count once, and those that a later round applied not at all.
 void ForgetWhatWasDoneLater(std::vector<Rewrite>& report) {
   absl::flat_hash_set<std::string> said;
   absl::flat_hash_set<std::string> done;
+  const auto place = [](const Rewrite& rewrite, const std::string& node) {
+    return absl::StrCat(rewrite.pass, "@", rewrite.body, "@", node);
+  };
   for (const Rewrite& rewrite : report) {
     if (!rewrite.applied) continue;
-    for (const std::string& node : rewrite.nodes)
-      done.insert(absl::StrCat(rewrite.pass, "@", node));
+    for (const std::string& node : rewrite.nodes) done.insert(place(rewrite, node));
   }
   std::erase_if(report, [&](const Rewrite& rewrite) {
     if (rewrite.applied) return false;
     for (const std::string& node : rewrite.nodes) {
-      if (done.contains(absl::StrCat(rewrite.pass, "@", node))) return true;
+      if (done.contains(place(rewrite, node))) return true;
     }
-    return !said.insert(absl::StrCat(rewrite.pass, "@", rewrite.reason)).second;
+    return !said.insert(place(rewrite, rewrite.reason)).second;
   });
 }
 
 }  // namespace
 
+ScopedPass::ScopedPass(const Pass& pass) { ExtraPasses().push_back(pass); }
+ScopedPass::~ScopedPass() { ExtraPasses().pop_back(); }
+
 std::vector<std::string> PassNames() {
   std::vector<std::string> names;
-  for (const Pass& pass : kPasses) {
+  for (const Pass& pass : AllPasses()) {
     if (!absl::c_linear_search(names, pass.name)) names.emplace_back(pass.name);
   }
   return names;
@@ -181,18 +269,12 @@ absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptio
     ATTNRUN_RETURN_IF_ERROR(CheckPassName(name));
   }
   if (!options.stop_after.empty()) ATTNRUN_RETURN_IF_ERROR(CheckPassName(options.stop_after));
-  std::vector<Rewrite> report;
-  // One pass's rewrite may be what another one waited for.
-  constexpr int kMaxRounds = 6;
-  for (int round = 0; round < kMaxRounds; ++round) {
-    // What the last round could not do is what stays undone.
-    // What has become constant tells more.
-    Facts facts(graph);
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, RunRound(options, graph, facts, report));
-    if (applied == 0) break;
-  }
-  ForgetWhatWasDoneLater(report);
-  return report;
+  Optimizer optimizer(graph, options);
+  const absl::Status status = optimizer.Run();
+  // A patch is applied whole or not at all: where the rewrites are cut off the graph is sound.
+  if (!status.ok() && !absl::IsCancelled(status)) return status;
+  ForgetWhatWasDoneLater(optimizer.report());
+  return std::move(optimizer.report());
 }
 
 }  // namespace attnrun

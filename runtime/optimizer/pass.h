@@ -17,8 +17,14 @@ struct PassContext {
   Graph& graph;
   Facts& facts;
   absl::string_view pass;
+  // Rewrite::body.
+  absl::string_view body;
   std::vector<Rewrite>& report;
+  // How many more may be applied.
+  int64_t& rewrites_left;
 
+  // To be called before each rewrite is applied, which it counts: kCancelled if no more are wanted.
+  absl::Status BeginRewrite();
   // Removes a node nobody reads, or a value nobody reads or computes.
   void Remove(Node* node);
   void Remove(Value* value);

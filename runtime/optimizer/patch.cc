@@ -3,12 +3,33 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/elements.h"
 #include "core/status.h"
 
 namespace attnrun {
+namespace {
+
+// The name of a node's value, "Linear_2:0" or "Linear_2:0_1".
+std::string MadeUpName(absl::string_view node, int output) {
+  return absl::StrCat(node, ":", output);
+}
+bool IsMadeUp(absl::string_view name) {
+  const size_t colon = name.rfind(':');
+  if (colon == absl::string_view::npos || colon + 1 == name.size()) return false;
+  return absl::c_all_of(name.substr(colon + 1),
+                        [](char c) { return absl::ascii_isdigit(c) || c == '_'; });
+}
+
+}  // namespace
+
+absl::Status PassContext::BeginRewrite() {
+  if (rewrites_left == 0) return absl::CancelledError("no more rewrites are wanted");
+  --rewrites_left;
+  return absl::OkStatus();
+}
 
 void PassContext::Remove(Node* node) {
   for (const Value* output : node->outputs()) {
@@ -23,7 +44,8 @@ void PassContext::Remove(Value* value) {
 }
 
 void PassContext::Miss(const Node& node, std::string reason) {
-  report.push_back({std::string(pass), false, {node.name()}, {}, std::move(reason)});
+  report.push_back(
+      {std::string(pass), false, std::string(body), {node.name()}, {}, std::move(reason)});
 }
 
 Patch::~Patch() {
@@ -77,8 +99,7 @@ std::vector<Value*> Patch::Ops(const std::string& op_type, int outputs, std::vec
   spec.attributes = std::move(attributes);
   std::vector<std::string> names;
   for (int i = 0; i < outputs; ++i) {
-    names.push_back(context_.graph.UniqueName(outputs == 1 ? absl::StrCat(spec.name, ":0")
-                                                           : absl::StrCat(spec.name, ":", i)));
+    names.push_back(context_.graph.UniqueName(MadeUpName(spec.name, i)));
   }
   absl::StatusOr<Node*> node = context_.graph.AddNode(std::move(spec), names);
   if (!node.ok()) {
@@ -146,15 +167,37 @@ absl::StatusOr<int> Patch::Apply() {
     return absl::InternalError(absl::StrCat("a rewrite of pass '", context_.pass,
                                             "' would remove a value that is still read"));
   }
-  attnrun::Rewrite rewrite = {std::string(context_.pass), true, {}, {}, ""};
+  ATTNRUN_RETURN_IF_ERROR(context_.BeginRewrite());
+  attnrun::Rewrite rewrite = {
+      std::string(context_.pass), true, std::string(context_.body), {}, {}, ""};
   for (const Node* node : superseded_) rewrite.nodes.push_back(node->name());
   for (const Node* node : added_) rewrite.into.push_back(node->name());
-  for (const auto& [old, replacement] : replacements_) context_.graph.ReplaceUses(old, replacement);
+  // What computes the same value has the same name, so that the two can be compared; also what an
+  // earlier rewrite put in, if it has none of the model's own.
+  std::vector<std::pair<Value*, std::string>> heirs;
+  for (const auto& [old, replacement] : replacements_) {
+    context_.graph.ReplaceUses(old, replacement);
+    const bool added = absl::c_linear_search(added_, replacement->producer());
+    const bool nameless = replacement->producer() != nullptr && IsMadeUp(replacement->name()) &&
+                          !IsMadeUp(old->name());
+    if (!added && !nameless) continue;
+    heirs.emplace_back(replacement, old->name());
+    replacement->set_type(old->type());
+  }
   for (Node* node : superseded_) {
     // Detached first: the order of superseded nodes is the matcher's, not the graph's.
     for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
   }
   for (Node* node : superseded_) context_.Remove(node);
+  absl::flat_hash_set<const Value*> named;
+  for (const auto& [value, name] : heirs) {
+    Value* old = context_.graph.FindValue(name);
+    // Of two the first; and what the graph is given keeps its name.
+    if ((old != nullptr && old->producer() == nullptr) || !named.insert(value).second) continue;
+    // A node that is not superseded is dead from now on.
+    if (old != nullptr) context_.graph.Rename(old, context_.graph.UniqueName(name));
+    context_.graph.Rename(value, name);
+  }
   context_.report.push_back(std::move(rewrite));
   applied_ = true;
   return 1;

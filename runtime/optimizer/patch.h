@@ -45,7 +45,7 @@ class Patch {
   Value* Constant(absl::string_view name, absl::StatusOr<Tensor> data);
   Value* Ints(absl::Span<const int64_t> values);
 
-  // Every reader of `old` will read `replacement`.
+  // Every reader of `old` will read `replacement`, which takes over its name if it is new.
   void Replace(Value* old, Value* replacement);
 
   // Supersedes the node by one of the same operator that reads `inputs` with these attributes.
@@ -56,7 +56,8 @@ class Patch {
   // Whether all that the superseded nodes give to others has a replacement.
   bool CanApply();
 
-  // Applies the patch and reports it. Precondition: CanApply. Returns 1, the number of rewrites.
+  // Applies the patch and reports it. Precondition: CanApply. Returns 1, the number of rewrites;
+  // kCancelled if no more are wanted.
   absl::StatusOr<int> Apply();
 
  private:

@@ -145,6 +145,25 @@ TEST_P(ControlFlowTest, ScanKeepsStateAlongItsAxisAndDirection) {
   EXPECT_THAT(Numbers(outputs[1]), ElementsAre(3, 5, 6, 30, 50, 60));
 }
 
+TEST_P(ControlFlowTest, PiecesOfATensorAreStackedAsTheyAre) {
+  const auto build = [](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {2, 4});
+    const auto body = Subgraph([](GraphBuilder& inner) {
+      inner.Input("iteration", DataType::kInt64, {});
+      inner.Output(inner.Op("Identity", {inner.Input("condition", DataType::kBool, {})}));
+      Value* carried = inner.Input("carried", DataType::kFloat, {2, 4});
+      Value* sizes = inner.Constant<int64_t>("sizes", {2}, {1, 3});
+      const auto pieces = inner.Ops("Split", 2, {carried, sizes}, {{"axis", int64_t{1}}});
+      inner.Output(inner.Op("Neg", {carried})).Output(pieces[0]);
+    });
+    Value* twice = b.Constant<int64_t>("twice", {}, {2});
+    b.Output(b.Ops("Loop", 2, {twice, nullptr, x}, {{"body", body}})[1]);
+  };
+  const auto outputs = Run(build, {Make<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})});
+  EXPECT_EQ(outputs[0].shape(), Shape({2, 2, 1}));
+  EXPECT_THAT(Numbers(outputs[0]), ElementsAre(1, 5, -1, -5));
+}
+
 TEST_P(ControlFlowTest, ACarriedValueLeftOutIsAnError) {
   const PlanTester plan(
       [](GraphBuilder& b) {

@@ -20,8 +20,9 @@ constexpr Draw kDraws[] = {{4, 1}, {-4, 1}, {4, 2}};
 // A fused operator rounds as often as the nodes it stands for, or less; kernels sum in another
 // order.
 constexpr double kRoom = 32;
-// What the reference's own sums in double leave where whole numbers cancel out.
-constexpr double kOwnRounding = 1e-13;
+// What the reference's own sums in double leave where whole numbers cancel out, some hundred times
+// as much after a normalization, which divides it by the root of its epsilon.
+constexpr double kOwnRounding = 1e-12;
 
 // Whether a Reshape is told an extent that was computed, is 0 and therefore stands for another one.
 // No exporter means that, and the optimizer takes extents for what they are.

@@ -33,6 +33,9 @@ struct SessionOptions {
   std::vector<std::string> disabled_passes;
   // The last optimizer pass to apply; empty for all of them.
   std::string stop_after;
+  // How many rewrites to apply, in the order of Session::Rewrites; -1 for all. What diverges with n
+  // of them and not with n - 1 does so because of the n-th.
+  int64_t max_rewrites = -1;
 };
 
 // A model made ready to run. Cheap to move; Run is safe from many threads at once.

@@ -1,37 +1,18 @@
 #include "optimizer/canonicalize/common_subexpressions.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "graph/attribute_key.h"
 #include "optimizer/canonicalize/constant_folding.h"
 #include "optimizer/patch.h"
+#include "optimizer/shared_constants.h"
 
 namespace attnrun {
 namespace {
-
-absl::string_view BytesOf(const Tensor& tensor) {
-  return {static_cast<const char*>(tensor.raw()), tensor.byte_size()};
-}
-
-// Type, shape and a sample of the bytes: reading every weight would cost more than it is worth.
-std::string TensorKey(const Tensor& tensor) {
-  constexpr size_t kSamples = 64;
-  const absl::string_view bytes = BytesOf(tensor);
-  std::string key = absl::StrCat(TypeAndShape(tensor), ":");
-  if (bytes.size() <= kSamples) return absl::StrCat(key, bytes);
-  for (size_t i = 0; i < kSamples; ++i) key.push_back(bytes[i * (bytes.size() - 1) / kSamples]);
-  return key;
-}
-
-bool SameElements(const Tensor& a, const Tensor& b) {
-  if (a.type() != b.type() || a.shape() != b.shape()) return false;
-  if (a.raw() == b.raw()) return true;
-  return std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
-}
 
 int MergeInitializers(PassContext& context) {
   absl::flat_hash_map<std::string, std::vector<Value*>> seen;
@@ -39,8 +20,8 @@ int MergeInitializers(PassContext& context) {
   for (Value* value : context.graph.values()) {
     if (!value->is_constant() || value->consumers().empty()) continue;
     const Tensor& tensor = *value->constant();
-    if (tensor.type() == DataType::kString || !tensor.is_dense()) continue;
-    std::vector<Value*>& candidates = seen[TensorKey(tensor)];
+    if (!HasPlainBytes(tensor)) continue;
+    std::vector<Value*>& candidates = seen[SampleOf(tensor)];
     const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const Value* other) {
       return SameElements(*other->constant(), tensor);
     });
@@ -55,30 +36,6 @@ int MergeInitializers(PassContext& context) {
   return merged;
 }
 
-// False for attributes that hold a graph or strings of a tensor: such nodes are left alone.
-bool AppendAttribute(std::string& key, const AttributeValue& value) {
-  if (std::holds_alternative<std::shared_ptr<Graph>>(value)) return false;
-  if (std::holds_alternative<std::vector<Tensor>>(value)) return false;
-  const auto* tensor = std::get_if<Tensor>(&value);
-  if (tensor != nullptr) {
-    if (tensor->type() == DataType::kString || !tensor->is_dense()) return false;
-    absl::StrAppend(&key, TypeAndShape(*tensor), BytesOf(*tensor));
-    return true;
-  }
-  if (const auto* number = std::get_if<float>(&value)) {
-    absl::StrAppend(&key, absl::string_view(reinterpret_cast<const char*>(number), sizeof(float)));
-    return true;
-  }
-  // Their text keeps six digits.
-  if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
-    absl::StrAppend(&key, KindName(value), numbers->size(), ":");
-    key.append(reinterpret_cast<const char*>(numbers->data()), numbers->size() * sizeof(float));
-    return true;
-  }
-  absl::StrAppend(&key, KindName(value), ToString(value));
-  return true;
-}
-
 // What a node computes; empty if that differs from run to run or is not followed.
 std::string NodeKey(const Node& node) {
   if (IsRandom(node)) return "";
@@ -86,7 +43,7 @@ std::string NodeKey(const Node& node) {
       absl::StrCat(node.qualified_op_type(), "@", node.opset(), "/", node.outputs().size());
   for (const auto& [name, attribute] : node.attributes()) {
     absl::StrAppend(&key, "|", name, "=");
-    if (!AppendAttribute(key, attribute)) return "";
+    if (!AppendKey(attribute, key)) return "";
   }
   for (const Value* input : node.inputs()) {
     absl::StrAppend(&key, ",", reinterpret_cast<uintptr_t>(input));

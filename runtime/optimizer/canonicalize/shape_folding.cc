@@ -32,11 +32,14 @@ absl::StatusOr<int> FoldKnown(PassContext& context, Node* node) {
   return patch.Apply();
 }
 
-// Extents of the graph inputs by their symbol.
+// Extents of the graph inputs, and of what a body captures, by their symbol.
 class InputExtents {
  public:
   explicit InputExtents(PassContext& context) {
-    for (Value* input : context.graph.inputs()) {
+    std::vector<Value*> values = context.graph.inputs();
+    const std::vector<Value*>& captures = context.graph.captures();
+    values.insert(values.end(), captures.begin(), captures.end());
+    for (Value* input : values) {
       const std::vector<SymInt>* dims = context.facts.DimsOf(input);
       if (dims == nullptr) continue;
       for (size_t i = 0; i < dims->size(); ++i) {
@@ -95,7 +98,8 @@ class InputExtents {
     const int64_t start = AttributeOr<int64_t>(shape, "start", -1);
     const int64_t end = AttributeOr<int64_t>(shape, "end", -1);
     Value* input = shape.input(0);
-    if (!input->is_input() || start < 0 || end <= start) return false;
+    const bool comes_in = input->is_input() || input->outer() != nullptr;
+    if (!comes_in || start < 0 || end <= start) return false;
     if (shape.opset() != kPatchOpset) return end > start + 1;
     const std::pair<Value*, int64_t> axis = {input, start};
     return end > start + 1 ||
