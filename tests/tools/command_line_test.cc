@@ -198,6 +198,7 @@ TEST_F(CommandLineTest, CompareGoesValueByValue) {
   EXPECT_EQ(exact.status, 1);
   const nlohmann::json json = nlohmann::json::parse(exact.out);
   EXPECT_EQ(json["first_divergence"]["name"], "y");
+  EXPECT_TRUE(json["culprit"].is_null());  // there is nothing to rewrite
   EXPECT_EQ(json["outputs"][0]["ok"], false);
   EXPECT_GT(json["outputs"][0]["largest_difference"], 0);
 }
@@ -294,6 +295,7 @@ TEST_F(CommandLineTest, BadUsageIsStatus2) {
       {"m.onnx --expect good.npz --atol nan", "--atol"},
       {"m.onnx --disable no_such_pass", "no_such_pass"},
       {"m.onnx --stop-after no_such_pass", "no_such_pass"},
+      {"m.onnx --max-rewrites -1", "--max-rewrites"},
       {"compare m.onnx --engine reference", "compared with itself"},
       {"bench m.onnx --runs 0", "--runs"},
       {"bench m.onnx --sweep batch", "--sweep: expected NAME=VALUE, but found 'batch'"},

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "tools/attnrun/bisect.h"
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/expectation.h"
 #include "tools/attnrun/json.h"
@@ -24,6 +25,9 @@ struct Divergence {
   // Counted from 1 in the order of execution of the reference.
   int64_t place = 0;
   Difference difference;
+  // How often the value was computed before, in iterations of a loop.
+  int64_t iteration = 0;
+  Tensor expected;
 };
 
 // What comparing two engines value by value gave.
@@ -33,6 +37,7 @@ struct Report {
   int64_t diverging = 0;
   std::optional<Divergence> first;
   OutputDifferences outputs;
+  std::optional<Culprit> culprit;
 };
 
 // Compares what the reference computes with what the engine under test did, as it comes.
@@ -44,6 +49,7 @@ class ValueComparer {
   void Observe(absl::string_view name, const Tensor& expected) {
     ++report_.values;
     progress_.Show(absl::StrCat("reference: value ", report_.values, ", ", name));
+    const int64_t iteration = iterations_[std::string(name)]++;
     const auto it = found_.find(std::string(name));
     if (it == found_.end() || it->second.empty() || !status_.ok()) return;
     ++report_.compared;
@@ -54,7 +60,8 @@ class ValueComparer {
     } else if (!difference->ok) {
       ++report_.diverging;
       if (!report_.first.has_value()) {
-        report_.first = Divergence{std::string(name), report_.values, *std::move(difference)};
+        report_.first = Divergence{std::string(name), report_.values, *std::move(difference),
+                                   iteration, expected};
       }
     }
   }
@@ -66,6 +73,7 @@ class ValueComparer {
 
  private:
   Values found_;
+  std::map<std::string, int64_t> iterations_;
   const Tolerance& tolerance_;
   Report report_;
   absl::Status status_;
@@ -81,6 +89,48 @@ absl::StatusOr<TensorMap> RunTested(const Options& options, const PreparedModel&
   };
   ATTNRUN_ASSIGN_OR_RETURN(RunResult result, TimedRun(options, model, keep));
   return std::move(result.outputs);
+}
+
+// What a run of the model with other rewrites is held against.
+struct Standard {
+  const Options& options;
+  const TensorMap& inputs;
+  const TensorMap& outputs;
+};
+
+bool OutputsDiffer(const Session& session, const Standard& standard) {
+  const auto outputs = session.Run(standard.inputs);
+  // What cannot run any more is as good as wrong.
+  if (!outputs.ok()) return true;
+  const auto differences =
+      CompareOutputs(standard.outputs, *outputs, session, standard.options.tolerance);
+  return !differences.ok() || !AllAgree(*differences);
+}
+
+// Whether the value that diverges first with all rewrites does; not where it is not computed.
+bool ValueDiffers(const Session& session, const Standard& standard, const Divergence& value) {
+  bool differs = false;
+  int64_t iteration = 0;
+  RunOptions watch;
+  watch.observer = [&](absl::string_view name, const Tensor& found) {
+    if (name != value.name || iteration++ != value.iteration) return;
+    const auto difference = Compare(value.expected, found, standard.options.tolerance);
+    differs = !difference.ok() || !difference->ok;
+  };
+  return !session.Run(standard.inputs, watch).ok() || differs;
+}
+
+// Looks for the rewrite that makes the outputs differ or, if none does, the first value.
+absl::Status Bisect(const Standard& standard, const Session& tested, Report& report) {
+  const int64_t rewrites = AppliedRewrites(tested);
+  const bool outputs_differ = !AllAgree(report.outputs);
+  if (rewrites == 0 || (!outputs_differ && !report.first.has_value())) return absl::OkStatus();
+  const auto differs = [&](const Session& session) {
+    return outputs_differ ? OutputsDiffer(session, standard)
+                          : ValueDiffers(session, standard, *report.first);
+  };
+  ATTNRUN_ASSIGN_OR_RETURN(report.culprit, FindCulprit(standard.options, rewrites, differs));
+  return absl::OkStatus();
 }
 
 // Runs the reference on the same inputs and compares. `values` are those of the tested engine.
@@ -101,6 +151,7 @@ absl::StatusOr<Report> RunReference(const Options& options, const PreparedModel&
   ATTNRUN_ASSIGN_OR_RETURN(Report report, comparer.Finish());
   ATTNRUN_ASSIGN_OR_RETURN(
       report.outputs, CompareOutputs(expected.outputs, outputs, model.session, options.tolerance));
+  ATTNRUN_RETURN_IF_ERROR(Bisect({options, model.inputs, expected.outputs}, model.session, report));
   return report;
 }
 
@@ -114,21 +165,30 @@ absl::StatusOr<Report> MakeReport(const Options& options) {
   Report report;
   ATTNRUN_ASSIGN_OR_RETURN(report.outputs,
                            CompareOutputs(expected, outputs, model.session, options.tolerance));
+  ATTNRUN_RETURN_IF_ERROR(Bisect({options, model.inputs, expected}, model.session, report));
   return report;
 }
 
-void PrintText(const Options& options, const Report& report) {
-  std::cout << DifferencesText(report.outputs);
-  if (!options.expect.empty()) return;
+void PrintValues(const Report& report) {
   std::cout << "compared " << report.compared << " of " << report.values
-            << " values with the reference, of which " << report.diverging << " diverge\n";
+            << " values with the reference, of which " << report.diverging << " diverge";
+  const int64_t gone = report.values - report.compared;
+  if (gone > 0) std::cout << "; the other " << gone << " are fused or folded away";
+  std::cout << "\n";
   if (!report.first.has_value()) return;
   std::cout << "first value that diverges: '" << Printable(report.first->name) << "' (number "
             << report.first->place << "): " << Describe(report.first->difference) << "\n";
 }
 
+void PrintText(const Options& options, const Report& report) {
+  std::cout << DifferencesText(report.outputs);
+  if (options.expect.empty()) PrintValues(report);
+  if (report.culprit.has_value()) std::cout << Describe(*report.culprit);
+}
+
 Json ToJson(const Options& options, const Report& report) {
-  Json json = {{"outputs", DifferencesJson(report.outputs)}};
+  Json json = {{"outputs", DifferencesJson(report.outputs)}, {"culprit", Json()}};
+  if (report.culprit.has_value()) json["culprit"] = ToJson(*report.culprit);
   if (!options.expect.empty()) return json;
   json["values"] = report.values;
   json["compared"] = report.compared;

@@ -1,5 +1,6 @@
 #include "tools/attnrun/expectation.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,11 @@ absl::StatusOr<OutputDifferences> CompareOutputs(const TensorMap& expected,
     differences.emplace_back(name, std::move(difference));
   }
   return differences;
+}
+
+bool AllAgree(const OutputDifferences& differences) {
+  return std::all_of(differences.begin(), differences.end(),
+                     [](const auto& entry) { return entry.second.ok; });
 }
 
 std::string DifferencesText(const OutputDifferences& differences) {

@@ -23,6 +23,8 @@ absl::StatusOr<OutputDifferences> CompareOutputs(const TensorMap& expected,
                                                  const TensorMap& outputs, const Session& session,
                                                  const Tolerance& tolerance);
 
+bool AllAgree(const OutputDifferences& differences);
+
 // One line per output for standard output.
 std::string DifferencesText(const OutputDifferences& differences);
 

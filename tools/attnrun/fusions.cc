@@ -63,7 +63,9 @@ void PrintNearMisses(const FusionReport& report) {
   Table table("lll");
   for (const Rewrite& rewrite : report.rewrites) {
     if (rewrite.applied) continue;
-    table.Add({rewrite.pass, absl::StrJoin(rewrite.nodes, ", "), rewrite.reason});
+    const std::string nodes = absl::StrJoin(rewrite.nodes, ", ");
+    table.Add({rewrite.pass, rewrite.body.empty() ? nodes : absl::StrCat(rewrite.body, "/", nodes),
+               rewrite.reason});
   }
   const std::string text = table.Text();
   std::cout << (text.empty() ? "no near misses\n" : "near misses:\n" + text);
@@ -86,6 +88,7 @@ Json ToJson(const FusionReport& report) {
   for (const Rewrite& rewrite : report.rewrites) {
     rewrites.push_back({{"pass", rewrite.pass},
                         {"applied", rewrite.applied},
+                        {"body", rewrite.body},
                         {"nodes", rewrite.nodes},
                         {"into", rewrite.into},
                         {"reason", rewrite.reason}});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -123,6 +124,10 @@ void AddSessionOptions(CLI::App& app, Options& options) {
   app.add_option("--stop-after", options.session.stop_after, "The last optimizer pass to apply")
       ->check(CLI::IsMember(OptimizerPasses()).description(""))
       ->type_name("PASS");
+  app.add_option("--max-rewrites", options.session.max_rewrites,
+                 "How many rewrites to apply, in the order of fusions --json; all by default")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()).description(""))
+      ->type_name("N");
 }
 
 void AddExpectOptions(CLI::App& app, Options& options) {

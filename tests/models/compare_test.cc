@@ -1,0 +1,99 @@
+// What `attnrun compare` says of a model that the optimizer spoils.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/archived_models.h"
+#include "nlohmann/json.hpp"
+#include "optimizer/node_queries.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/patch.h"
+#include "tools/attnrun/commands.h"
+
+namespace attnrun::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kWrongEpsilon = 1;
+
+// The third normalization gets another epsilon.
+absl::StatusOr<int> SpoilThirdNormalization(PassContext& context) {
+  int count = 0;
+  for (Node* node : context.graph.nodes()) {
+    if (!IsOp(node, "LayerNormalization") || ++count < 3) continue;
+    if (AttributeOr(*node, "epsilon", 0.0F) == kWrongEpsilon) return 0;
+    Patch patch(context);
+    AttributeMap attributes = node->attributes();
+    attributes.insert_or_assign("epsilon", kWrongEpsilon);
+    patch.Rewrite(node, node->inputs(), attributes);
+    return patch.Apply();
+  }
+  return 0;
+}
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+};
+
+Outcome Compare(const Options& options) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const absl::StatusOr<int> status = CompareEngines(options);
+  Outcome outcome{-1, ::testing::internal::GetCapturedStdout()};
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(status.ok()) << status.status();
+  if (status.ok()) outcome.status = *status;
+  return outcome;
+}
+
+Options OnTinyBert() {
+  Options options;
+  options.command = "compare";
+  options.model = attnrun::testing::InModels("bert/sdpa-dyn.onnx");
+  return options;
+}
+
+TEST(CompareTest, ValuesKeepTheirNamesThroughRewrites) {
+  Options options = OnTinyBert();
+  options.json = true;
+  const Outcome outcome = Compare(options);
+  EXPECT_EQ(outcome.status, kFine);
+  const auto json = nlohmann::json::parse(outcome.out);
+  // Every Linear, normalization and attention, under the name of what it stands for.
+  EXPECT_GE(json["compared"], 17);
+  EXPECT_EQ(json["diverging"], 0);
+  EXPECT_TRUE(json["culprit"].is_null());
+}
+
+TEST(CompareTest, TheWrongRewriteIsNamed) {
+  const ScopedPass wrong({"wrong", SpoilThirdNormalization});
+  Options options = OnTinyBert();
+  const Outcome text = Compare(options);
+  EXPECT_EQ(text.status, kComparisonFailed);
+  EXPECT_THAT(text.out, HasSubstr("differs with rewrite "));
+  EXPECT_THAT(text.out, HasSubstr("  pass  wrong\n"));
+  options.json = true;
+  const auto json = nlohmann::json::parse(Compare(options).out);
+  const auto& culprit = json["culprit"];
+  EXPECT_EQ(culprit["pass"], "wrong");
+  EXPECT_EQ(culprit["body"], "");
+  EXPECT_EQ(culprit["nodes"].size(), 1);
+  EXPECT_THAT(culprit["nodes"][0], HasSubstr("layer_norm"));
+  // Others came before, which are not to blame, and after.
+  EXPECT_GT(culprit["number"], 10);
+  EXPECT_LE(culprit["number"], culprit["rewrites"]);
+  EXPECT_FALSE(json["first_divergence"].is_null());
+}
+
+TEST(CompareTest, ADifferenceOfTheKernelsIsNoRewrites) {
+  Options options = OnTinyBert();
+  // Kernels round in other places than the reference does.
+  options.tolerance.atol = 0;
+  const Outcome outcome = Compare(options);
+  EXPECT_EQ(outcome.status, kComparisonFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("differs without any rewrite, so by a kernel"));
+}
+
+}  // namespace
+}  // namespace attnrun::cli
