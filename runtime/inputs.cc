@@ -51,20 +51,6 @@ absl::Status CheckTensor(const ValueInfo& declared, const Tensor& tensor, Bindin
   return absl::OkStatus();
 }
 
-absl::Status CheckNames(const std::vector<ValueInfo>& declared, const TensorMap& given) {
-  const auto append = [](std::string* out, const ValueInfo& info) {
-    absl::StrAppend(out, "'", info.name, "'");
-  };
-  for (const auto& [name, tensor] : given) {
-    const auto named = [&name = name](const ValueInfo& info) { return info.name == name; };
-    if (std::any_of(declared.begin(), declared.end(), named)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("there is no input '", name,
-                                                   "'; the model's inputs are ",
-                                                   absl::StrJoin(declared, ", ", append)));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 std::vector<ValueInfo> DescribeInputs(const Graph& graph) {
@@ -82,6 +68,21 @@ std::vector<ValueInfo> DescribeOutputs(const Graph& graph) {
   return outputs;
 }
 
+absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& declared,
+                        const TensorMap& given) {
+  const auto append = [](std::string* out, const ValueInfo& info) {
+    absl::StrAppend(out, "'", info.name, "'");
+  };
+  for (const auto& [name, tensor] : given) {
+    const auto named = [&name = name](const ValueInfo& info) { return info.name == name; };
+    if (std::any_of(declared.begin(), declared.end(), named)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("there is no ", kind, " '", name,
+                                                   "'; the model's ", kind, "s are ",
+                                                   absl::StrJoin(declared, ", ", append)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTensorsOnly(const Graph& graph) {
   for (const auto* values : {&graph.inputs(), &graph.outputs()}) {
     for (const Value* value : *values) {
@@ -95,7 +96,7 @@ absl::Status CheckTensorsOnly(const Graph& graph) {
 
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
                                                const TensorMap& given) {
-  ATTNRUN_RETURN_IF_ERROR(CheckNames(declared, given));
+  ATTNRUN_RETURN_IF_ERROR(CheckNames("input", declared, given));
   std::vector<Tensor> ordered;
   Bindings bindings;
   for (const ValueInfo& info : declared) {

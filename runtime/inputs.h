@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "attnrun/model_info.h"
 #include "attnrun/tensor.h"
 #include "graph/graph.h"
@@ -12,6 +13,11 @@ namespace attnrun {
 
 std::vector<ValueInfo> DescribeInputs(const Graph& graph);
 std::vector<ValueInfo> DescribeOutputs(const Graph& graph);
+
+// kInvalidArgument, listing the names that there are, if a name of `given` is none of them; `kind`
+// is "input" or "output".
+absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& declared,
+                        const TensorMap& given);
 
 // kUnimplemented if an input or output of the graph is no tensor.
 absl::Status CheckTensorsOnly(const Graph& graph);

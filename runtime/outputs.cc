@@ -1,12 +1,11 @@
 #include "outputs.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "inputs.h"
 
 namespace attnrun {
 namespace {
@@ -43,16 +42,8 @@ absl::Status CheckFits(const ValueInfo& declared, const Tensor& result, const Te
 }  // namespace
 
 absl::Status CheckWanted(const std::vector<ValueInfo>& declared, const TensorMap& wanted) {
-  const auto append = [](std::string* out, const ValueInfo& info) {
-    absl::StrAppend(out, "'", info.name, "'");
-  };
+  ATTNRUN_RETURN_IF_ERROR(CheckNames("output", declared, wanted));
   for (const auto& [name, buffer] : wanted) {
-    const auto named = [&name = name](const ValueInfo& info) { return info.name == name; };
-    if (std::none_of(declared.begin(), declared.end(), named)) {
-      return absl::InvalidArgumentError(absl::StrCat("there is no output '", name,
-                                                     "'; the model's outputs are ",
-                                                     absl::StrJoin(declared, ", ", append)));
-    }
     if (buffer.defined() && !buffer.is_mutable()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the buffer given for output '", name, "' may not be written"));

@@ -1,6 +1,7 @@
 #include "attnrun/session.h"
 
 #include <algorithm>
+#include <optional>
 #include <semaphore>
 
 #include "absl/time/clock.h"
@@ -100,8 +101,9 @@ class Session::Impl {
   // One tensor per output of the model, not always dense.
   absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
-    LimitedAllocator limited(allocator_, options.memory_limit);
-    Allocator& allocator = options.memory_limit > 0 ? static_cast<Allocator&>(limited) : allocator_;
+    std::optional<LimitedAllocator> limited;
+    if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
+    Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
     ATTNRUN_RETURN_IF_ERROR(turnstile_.Enter(options));
     SetNumThreads(threads_);
     std::vector<Tensor> results;

@@ -57,7 +57,7 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
   problem.b.columns = b.columns();
   const int64_t parts = WorthwhileParts(a.rows, a.columns, b.columns(), 1);
   const Grid grid = BestGrid(a.rows, b.num_panels(), parts);
-  const Kernels kernels = FindKernels(a, b, ldc);
+  const Kernels kernels = FindKernels(a, ldc);
   ParallelFor(grid.size(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
       MultiplyShare(problem, b, ShareOf(grid, share, a.rows, b.num_panels()), kernels);

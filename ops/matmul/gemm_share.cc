@@ -12,6 +12,7 @@ namespace {
 // to our own, which need not be generated for every shape.
 constexpr int64_t kTall = kRowBlock;
 constexpr int64_t kLow = 16;
+
 // Blocks of K as even as possible; at least one, as an empty sum is 0.
 int64_t DepthBlocks(int64_t depth) {
   return std::max<int64_t>((depth + kDepthBlock - 1) / kDepthBlock, 1);
@@ -138,14 +139,18 @@ void ForEachBlock(const GemmProblem& problem, const Share& share, int64_t row_bl
 
 }  // namespace
 
-Kernels FindKernels(const MatrixView& a, const PackedMatrix&, int64_t ldc) {
+Kernels FindKernels(const MatrixView& a, int64_t ldc) {
   if (a.rows < kLow || a.columns == 0 || a.column_stride != 1) return {};
   const int64_t count = DepthBlocks(a.columns);
+  const auto depth = [&](int64_t i) { return Part(a.columns, i, count).size(); };
   Kernels kernels(count);
   for (int64_t i = 0; i < count; ++i) {
-    BrgemmShape shape = {kLow,         PanelWidth(), Part(a.columns, i, count).size(),
-                         a.row_stride, PanelWidth(), ldc,
-                         i > 0};
+    // Most blocks are as the one before; looking one up takes a lock.
+    if (i > 1 && depth(i) == depth(i - 1)) {
+      kernels[i] = kernels[i - 1];
+      continue;
+    }
+    BrgemmShape shape = {kLow, PanelWidth(), depth(i), a.row_stride, PanelWidth(), ldc, i > 0};
     kernels[i].low = Brgemm::Get(shape);
     shape.rows = kTall;
     kernels[i].tall = Brgemm::Get(shape);

@@ -29,8 +29,8 @@ struct BlockKernels {
 // By block of K; empty where they are of no use.
 using Kernels = absl::InlinedVector<BlockKernels, 8>;
 
-// For products of A and B whose C has rows `ldc` floats apart.
-Kernels FindKernels(const MatrixView& a, const PackedMatrix& b, int64_t ldc);
+// For products of A and a packed B whose C has rows `ldc` floats apart.
+Kernels FindKernels(const MatrixView& a, int64_t ldc);
 
 // Of `problem`, of whose B only the extents count.
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share,

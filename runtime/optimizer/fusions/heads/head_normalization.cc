@@ -56,29 +56,24 @@ absl::StatusOr<int> Pack(PassContext& context, const Key& key, PackedRewrite& re
   return rewrite.Apply(patch, packed);
 }
 
+std::optional<std::pair<Key, PackedHeads>> Find(Node* node, Facts& facts) {
+  if (node->output(0) == nullptr || !IsHeadNorm(*node, facts)) return std::nullopt;
+  auto heads = FindPackedHeads(node->input(0), 1, facts);
+  if (!heads.has_value() || node->input(1)->constant()->dim(0) != heads->head_size) {
+    return std::nullopt;
+  }
+  // Whole rows are an ordinary norm's.
+  if (heads->width == heads->head_size) return std::nullopt;
+  const Key key = {heads->base, AttributeOr(*node, "epsilon", 1e-5F), heads->head_size};
+  return std::pair(key, *std::move(heads));
+}
+
 }  // namespace
 
 absl::StatusOr<int> PackHeadNormalizations(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  std::vector<Key> keys;
-  std::map<Key, PackedRewrite> rewrites;
-  for (Node* node : order) {
-    if (node->output(0) == nullptr || !IsHeadNorm(*node, context.facts)) continue;
-    auto heads = FindPackedHeads(node->input(0), 1, context.facts);
-    if (!heads.has_value() || node->input(1)->constant()->dim(0) != heads->head_size) continue;
-    // Whole rows are an ordinary norm's.
-    if (heads->width == heads->head_size) continue;
-    const Key key = {heads->base, AttributeOr(*node, "epsilon", 1e-5F), heads->head_size};
-    const auto [found, added] = rewrites.try_emplace(key, context, heads->base);
-    if (added) keys.push_back(key);
-    found->second.Add(node, *std::move(heads));
-  }
-  int packed = 0;
-  for (const Key& key : keys) {
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, Pack(context, key, rewrites.at(key)));
-    packed += applied;
-  }
-  return packed;
+  return PackGroups<Key>(
+      context, [&](Node* node) { return Find(node, context.facts); },
+      [&](const Key& key, PackedRewrite& rewrite) { return Pack(context, key, rewrite); });
 }
 
 }  // namespace attnrun

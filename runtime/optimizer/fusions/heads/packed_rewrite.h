@@ -1,9 +1,15 @@
 #ifndef ATTNRUN_OPTIMIZER_FUSIONS_HEADS_PACKED_REWRITE_H_
 #define ATTNRUN_OPTIMIZER_FUSIONS_HEADS_PACKED_REWRITE_H_
 
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "core/status.h"
 #include "optimizer/fusions/heads/packed_heads.h"
+#include "optimizer/pass.h"
 
 namespace attnrun {
 
@@ -43,6 +49,30 @@ class PackedRewrite {
   std::vector<PackedHeads> heads_;
   std::vector<Node*> other_readers_;
 };
+
+// Packs all nodes that go together: `find(node)` gives what those of one group have in common, a
+// Key, and the node's heads, or nullopt; `pack(key, rewrite)` applies the rewrite of a group, in
+// the order in which the groups begin. Returns how many rewrites were applied.
+template <typename Key, typename Find, typename Pack>
+absl::StatusOr<int> PackGroups(PassContext& context, Find find, Pack pack) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  std::vector<Key> keys;
+  std::map<Key, PackedRewrite> rewrites;
+  for (Node* node : order) {
+    std::optional<std::pair<Key, PackedHeads>> found = find(node);
+    if (!found.has_value()) continue;
+    auto& [key, heads] = *found;
+    const auto [group, added] = rewrites.try_emplace(key, context, heads.base);
+    if (added) keys.push_back(key);
+    group->second.Add(node, std::move(heads));
+  }
+  int packed = 0;
+  for (const Key& key : keys) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, pack(key, rewrites.at(key)));
+    packed += applied;
+  }
+  return packed;
+}
 
 }  // namespace attnrun
 

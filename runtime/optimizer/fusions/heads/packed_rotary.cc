@@ -38,28 +38,20 @@ absl::StatusOr<int> Pack(PassContext& context, const Key& key, PackedRewrite& re
   return rewrite.Apply(patch, packed);
 }
 
+std::optional<std::pair<Key, PackedHeads>> Find(Node* node, Facts& facts) {
+  if (!IsOp(node, "RotaryEmbedding")) return std::nullopt;
+  auto heads = FindPackedHeads(node->input(0), AttributeOr<int64_t>(*node, "num_heads", 0), facts);
+  if (!heads.has_value()) return std::nullopt;
+  Key key = KeyOf(*node, *heads);
+  return std::pair(std::move(key), *std::move(heads));
+}
+
 }  // namespace
 
 absl::StatusOr<int> PackRotaryEmbeddings(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  std::vector<Key> keys;
-  std::map<Key, PackedRewrite> rewrites;
-  for (Node* node : order) {
-    if (!IsOp(node, "RotaryEmbedding")) continue;
-    const int64_t count = AttributeOr<int64_t>(*node, "num_heads", 0);
-    auto heads = FindPackedHeads(node->input(0), count, context.facts);
-    if (!heads.has_value()) continue;
-    const Key key = KeyOf(*node, *heads);
-    const auto [found, added] = rewrites.try_emplace(key, context, heads->base);
-    if (added) keys.push_back(key);
-    found->second.Add(node, *std::move(heads));
-  }
-  int packed = 0;
-  for (const Key& key : keys) {
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, Pack(context, key, rewrites.at(key)));
-    packed += applied;
-  }
-  return packed;
+  return PackGroups<Key>(
+      context, [&](Node* node) { return Find(node, context.facts); },
+      [&](const Key& key, PackedRewrite& rewrite) { return Pack(context, key, rewrite); });
 }
 
 }  // namespace attnrun

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "attnrun/shape.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -11,12 +12,6 @@ namespace {
 constexpr int64_t kMostPositions = 8;
 // Exporters write the end of a Slice that reaches the end of its axis as one of these.
 constexpr int64_t kNoEnd = std::numeric_limits<int32_t>::max();
-
-std::optional<int> NormalAxis(int64_t axis, int rank) {
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) return std::nullopt;
-  return static_cast<int>(axis);
-}
 
 }  // namespace
 
@@ -37,9 +32,9 @@ bool Selection::AreFew(int64_t count, Facts& facts) const {
 
 bool Selection::ReadGather(Facts& facts) {
   const auto axis =
-      NormalAxis(AttributeOr<int64_t>(*node_, "axis", 0), facts.RankOf(node_->input(0)));
+      NormalizeAxis(AttributeOr<int64_t>(*node_, "axis", 0), facts.RankOf(node_->input(0)));
   const std::vector<SymInt>* index_dims = facts.DimsOf(node_->input(1));
-  if (!axis.has_value() || index_dims == nullptr || index_dims->size() > 1) return false;
+  if (!axis.ok() || index_dims == nullptr || index_dims->size() > 1) return false;
   axis_ = *axis;
   drops_axis_ = index_dims->empty();
   const auto count = drops_axis_ ? 1 : (*index_dims)[0].constant();
@@ -59,8 +54,8 @@ bool Selection::ReadSlice(Facts& facts) {
   const auto along = KnownInt(node_->input(3), facts);
   if (!start.has_value() || !end.has_value() || !along.has_value()) return false;
   if (node_->input(4) != nullptr && KnownInt(node_->input(4), facts) != 1) return false;
-  const auto axis = NormalAxis(*along, facts.RankOf(node_->input(0)));
-  if (!axis.has_value()) return false;
+  const auto axis = NormalizeAxis(*along, facts.RankOf(node_->input(0)));
+  if (!axis.ok()) return false;
   axis_ = *axis;
   const bool to_the_end = *end >= kNoEnd;
   if (*start < 0) {
