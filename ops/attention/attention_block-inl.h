@@ -22,7 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Rows to
 // which bias and mask seem to close a tile are put off until the rows' peaks are known; most then
-// prove too small to change a single bit.
+// prove too small to change a single bit. The others start again, so that their bits are those of
+// all tiles in order: which rows share a block depends on the number of threads.
 class BlockAttention {
  public:
   BlockAttention(const AttentionProblem& problem, const TileFacts& facts,
@@ -38,18 +39,13 @@ class BlockAttention {
 
   void Run() {
     LoadQueries();
+    Reset({0, block_.rows});
     auto* put_off = reinterpret_cast<PutOff*>(scratch_ + layout_.put_off);
     for (int64_t first = 0; first < valid_; first += kKeyTile) {
       if (Interrupted()) return;
       put_off[first / kKeyTile] = ComputeOrPutOff(first);
     }
-    for (int64_t first = 0; first < valid_; first += kKeyTile) {
-      const PutOff& rest = put_off[first / kKeyTile];
-      if (!rest.any || IsNegligible(first, rest)) continue;
-      const IndexRange rows = RowsOf(first);
-      ComputeTile(first, {rows.begin, rest.done.begin}, true);
-      ComputeTile(first, {rest.done.end, rows.end}, true);
-    }
+    ComputeAgain(RowsToCompute(put_off));
     StoreRows();
   }
 
@@ -76,9 +72,15 @@ class BlockAttention {
       }
       out += p_.head_size;
     }
-    std::fill_n(scratch_ + layout_.peaks, block_.rows, kMinusInfinity);
-    std::fill_n(scratch_ + layout_.totals, block_.rows * kWidestVector, 0.0F);
-    std::fill_n(scratch_ + layout_.sums, block_.rows * layout_.value_stride, 0.0F);
+  }
+
+  void Reset(IndexRange rows) {
+    const int64_t count = rows.end - rows.begin;
+    std::fill_n(scratch_ + layout_.peaks + rows.begin, count, kMinusInfinity);
+    std::fill_n(scratch_ + layout_.totals + rows.begin * kWidestVector, count * kWidestVector,
+                0.0F);
+    std::fill_n(scratch_ + layout_.sums + rows.begin * layout_.value_stride,
+                count * layout_.value_stride, 0.0F);
   }
 
   // Computes a tile for the rows from the first to the last that it is open to. Tells what is left
@@ -102,27 +104,52 @@ class BlockAttention {
     return rest;
   }
 
-  // Whether every score that was put off is so far below its row's peak that its weight is 0. |q k|
-  // is at most the sum of q's magnitudes times the greatest of k's.
-  bool IsNegligible(int64_t first, const PutOff& rest) {
+  // From the first to the last row of which something that was put off counts.
+  IndexRange RowsToCompute(const PutOff* put_off) {
+    IndexRange all{block_.rows, 0};
+    for (int64_t first = 0; first < valid_; first += kKeyTile) {
+      const PutOff& rest = put_off[first / kKeyTile];
+      if (!rest.any) continue;
+      const IndexRange rows = RowsOf(first);
+      if (rows.begin >= all.begin && rows.end <= all.end) continue;
+      const IndexRange counting = RowsThatCount(first, rest);
+      all = {std::min(all.begin, counting.begin), std::max(all.end, counting.end)};
+    }
+    return all;
+  }
+
+  // From the first to the last row with a score that was put off and is not so far below the row's
+  // peak that its weight is 0. |q k| is at most the sum of q's magnitudes times the greatest of
+  // k's.
+  IndexRange RowsThatCount(int64_t first, const PutOff& rest) {
     const float greatest_key = rest.bound == kMinusInfinity ? 0 : GreatestKey(first);
     if (rest.bound != kMinusInfinity) SumMagnitudes();
-    const IndexRange rows = RowsOf(first);
-    const auto negligible = [&](int64_t row) {
+    const auto counts = [&](int64_t row) {
+      if (row >= rest.done.begin && row < rest.done.end) return false;
       float highest = p_.closed_score;
       if (rest.bound != kMinusInfinity) {
         // Twice as much, for rounding.
         const float product = 2 * scratch_[layout_.magnitudes + row] * greatest_key;
-        highest = std::max(highest, rest.bound + product);
+        highest = std::max(rest.bound + product, highest);
       }
-      // Below -88, ExpOfNonPositive gives 0. False for NaN.
-      return highest - scratch_[layout_.peaks + row] < -88;
+      // Below -88, ExpOfNonPositive gives 0. True for NaN, which std::max keeps as its first.
+      return !(highest - scratch_[layout_.peaks + row] < -88);
     };
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      if (row == rest.done.begin) row = rest.done.end;
-      if (row < rows.end && !negligible(row)) return false;
+    IndexRange rows = RowsOf(first);
+    while (rows.begin < rows.end && !counts(rows.begin)) ++rows.begin;
+    while (rows.begin < rows.end && !counts(rows.end - 1)) --rows.end;
+    if (rows.begin == rows.end) return {block_.rows, 0};
+    return rows;
+  }
+
+  void ComputeAgain(IndexRange rows) {
+    if (rows.begin >= rows.end) return;
+    Reset(rows);
+    for (int64_t first = 0; first < valid_; first += kKeyTile) {
+      if (Interrupted()) return;
+      const IndexRange open = RowsOf(first);
+      ComputeTile(first, {std::max(rows.begin, open.begin), std::min(rows.end, open.end)}, true);
     }
-    return true;
   }
 
   // Once per block.
@@ -161,7 +188,7 @@ class BlockAttention {
   }
 
   void ComputeTile(int64_t first, IndexRange rows, bool masked) {
-    if (rows.begin == rows.end) return;
+    if (rows.begin >= rows.end) return;
     const int64_t count = KeysIn(first, rows);
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
