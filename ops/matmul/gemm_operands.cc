@@ -1,5 +1,7 @@
 #include "ops/matmul/gemm_operands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -38,6 +40,13 @@ bool Collide(int64_t stride) {
 }
 
 }  // namespace
+
+int64_t DepthBlocksPerPass() {
+  constexpr int64_t kBlockBytes = kRowBlock * kDepthBlock * sizeof(float);
+  // 0 or -1 where the system does not know.
+  static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return std::max<int64_t>(bytes / 2 / kBlockBytes, 1);
+}
 
 bool CopiesA(const MatrixView& a, int64_t rows) {
   return a.column_stride != 1 || (rows >= kRowsThatRepayCopying && Collide(a.row_stride));

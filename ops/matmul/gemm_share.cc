@@ -18,21 +18,12 @@ int64_t DepthBlocks(int64_t depth) {
   return std::max<int64_t>((depth + kDepthBlock - 1) / kDepthBlock, 1);
 }
 
-// Adds the residual to a tile of C that was just written.
-void AddResidual(const PanelProduct& tile, int64_t row, int64_t column, const Epilogue& epilogue) {
-  const MatrixView& residual = epilogue.residual;
-  for (int64_t i = 0; i < tile.rows; ++i) {
-    const float* from = residual.at(row + i, column);
-    float* to = tile.c + i * tile.ldc;
-    if (residual.column_stride == 0) {
-      const float addend = epilogue.residual_scale * *from;
-      for (int64_t j = 0; j < tile.columns; ++j) to[j] += addend;
-      continue;
-    }
-    for (int64_t j = 0; j < tile.columns; ++j) {
-      to[j] += epilogue.residual_scale * from[j * residual.column_stride];
-    }
-  }
+// What is added to the tile of C that begins there.
+TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column) {
+  const MatrixView& residual = problem.epilogue.residual;
+  if (residual.data == nullptr) return {};
+  return {residual.at(row, column), residual.row_stride, residual.column_stride,
+          problem.epilogue.residual_scale};
 }
 
 // A block of the sum over K, for some rows and panels.
@@ -75,54 +66,41 @@ void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block) {
     SetB(product, b, index, block.depth);
     SetColumn(product, problem, block, column);
     MultiplyPanels(product);
-    if (block.last && problem.epilogue.residual.data != nullptr) {
-      AddResidual(product, block.rows.begin, column, problem.epilogue);
-    }
+    if (block.last) AddResidual(product, ResidualOf(problem, block.rows.begin, column));
   }
 }
 
-// With oneDNN's: the panels are full, the rows a multiple of kLow.
-void MultiplyBlock(const GemmProblem& problem, const PackedMatrix& b, const Block& block,
+// With oneDNN's: the panel is full, the rows a multiple of kLow.
+void MultiplyPanel(const GemmProblem& problem, const float* panel, const Block& block,
                    const BlockKernels& kernels) {
+  const int64_t column = block.panels.begin * PanelWidth();
   PanelProduct tile = WithEpilogue(problem, block);
   tile.columns = PanelWidth();
-  for (int64_t index = block.panels.begin; index < block.panels.end; ++index) {
-    const float* panel = b.panel(index) + block.depth.begin * PanelWidth();
-    SetColumn(tile, problem, block, index * PanelWidth());
-    for (int64_t row = block.rows.begin; row < block.rows.end; row += tile.rows) {
-      const bool tall = block.rows.end - row >= kTall && kernels.tall != nullptr;
-      tile.rows = tall ? kTall : kLow;
-      (tall ? kernels.tall : kernels.low)
-          ->Multiply(problem.a.at(row, block.depth.begin), panel, tile.c);
-      if (block.last) {
-        FinishTile(tile);
-        if (problem.epilogue.residual.data != nullptr) {
-          AddResidual(tile, row, index * PanelWidth(), problem.epilogue);
-        }
-      }
-      tile.c += tile.rows * tile.ldc;
-    }
+  SetColumn(tile, problem, block, column);
+  for (int64_t row = block.rows.begin; row < block.rows.end; row += tile.rows) {
+    const bool tall = block.rows.end - row >= kTall && kernels.tall != nullptr;
+    tile.rows = tall ? kTall : kLow;
+    (tall ? kernels.tall : kernels.low)
+        ->Multiply(problem.a.at(row, block.depth.begin), panel, tile.c);
+    if (block.last) FinishTile(tile, ResidualOf(problem, row, column));
+    tile.c += tile.rows * tile.ldc;
   }
 }
 
-// With oneDNN's micro-kernels where there are any for these rows, the rest with our own.
+// With oneDNN's micro-kernels what is whole tiles of theirs, the rest with our own.
 void MultiplyBlock(const GemmProblem& problem, const PackedMatrix& b, const Block& block,
-                   const Kernels& kernels, int64_t index) {
-  if (kernels.empty() || kernels[index].low == nullptr) return MultiplyBlock(problem, b, block);
-  const int64_t middle = block.rows.begin + block.rows.size() / kLow * kLow;
-  const int64_t full = std::min(block.panels.end, problem.b.columns / PanelWidth());
+                   const BlockKernels& kernels) {
+  const bool full = (block.panels.begin + 1) * PanelWidth() <= problem.b.columns;
+  if (!full) return MultiplyBlock(problem, b, block);
   Block part = block;
-  part.rows.end = middle;
-  part.panels.end = std::max(full, block.panels.begin);
-  MultiplyBlock(problem, b, part, kernels[index]);
-  part.panels = {part.panels.end, block.panels.end};
-  MultiplyBlock(problem, b, part);
-  part = block;
-  part.rows.begin = middle;
+  part.rows.end -= block.rows.size() % kLow;
+  const float* panel = b.panel(block.panels.begin) + block.depth.begin * PanelWidth();
+  MultiplyPanel(problem, panel, part, kernels);
+  part.rows = {part.rows.end, block.rows.end};
   MultiplyBlock(problem, b, part);
 }
 
-// Calls `multiply(block, index)` on all blocks of a share, `index` counting along K.
+// Calls `multiply` on all blocks of a share: all panels at once, one block of K after another.
 template <typename Multiply>
 void ForEachBlock(const GemmProblem& problem, const Share& share, int64_t row_block,
                   Multiply multiply) {
@@ -131,8 +109,34 @@ void ForEachBlock(const GemmProblem& problem, const Share& share, int64_t row_bl
     const Range rows = {row, std::min(row + row_block, share.rows.end)};
     for (int64_t i = 0; i < count; ++i) {
       if (Interrupted()) return;
-      multiply(Block{rows, share.panels, Part(problem.a.columns, i, count), i == 0, i + 1 == count},
-               i);
+      multiply(
+          Block{rows, share.panels, Part(problem.a.columns, i, count), i == 0, i + 1 == count});
+    }
+  }
+}
+
+// Calls `multiply(block, index)` on all blocks of a share, of one panel each and `index` counting
+// along K. As many blocks of K as leave those of A in the second-level cache follow each other, so
+// that a tile of C is fetched once for all of them.
+template <typename Multiply>
+void ForEachPanel(const GemmProblem& problem, const Share& share, Multiply multiply) {
+  const int64_t count = DepthBlocks(problem.a.columns);
+  const int64_t passes = (count + DepthBlocksPerPass() - 1) / DepthBlocksPerPass();
+  for (int64_t row = share.rows.begin; row < share.rows.end; row += kRowBlock) {
+    const Range rows = {row, std::min(row + kRowBlock, share.rows.end)};
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      if (Interrupted()) return;
+      const Range blocks = Part(count, pass, passes);
+      for (int64_t index = share.panels.begin; index < share.panels.end; ++index) {
+        for (int64_t i = blocks.begin; i < blocks.end; ++i) {
+          multiply(Block{rows,
+                         {index, index + 1},
+                         Part(problem.a.columns, i, count),
+                         i == 0,
+                         i + 1 == count},
+                   i);
+        }
+      }
     }
   }
 }
@@ -152,6 +156,7 @@ Kernels FindKernels(const MatrixView& a, int64_t ldc) {
     }
     BrgemmShape shape = {kLow, PanelWidth(), depth(i), a.row_stride, PanelWidth(), ldc, i > 0};
     kernels[i].low = Brgemm::Get(shape);
+    if (kernels[i].low == nullptr) return {};
     shape.rows = kTall;
     kernels[i].tall = Brgemm::Get(shape);
   }
@@ -160,8 +165,12 @@ Kernels FindKernels(const MatrixView& a, int64_t ldc) {
 
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share,
                    const Kernels& kernels) {
-  ForEachBlock(problem, share, kRowBlock, [&](const Block& block, int64_t index) {
-    MultiplyBlock(problem, b, block, kernels, index);
+  if (kernels.empty()) {
+    return ForEachBlock(problem, share, kRowBlock,
+                        [&](const Block& block) { MultiplyBlock(problem, b, block); });
+  }
+  ForEachPanel(problem, share, [&](const Block& block, int64_t index) {
+    MultiplyBlock(problem, b, block, kernels[index]);
   });
 }
 
@@ -170,7 +179,7 @@ void MultiplyShare(const GemmProblem& problem, const Share& share) {
   const int64_t rows = share.rows.size();
   const bool all_rows = !CopiesA(problem.a, rows) && CopiesB(problem, rows);
   ForEachBlock(problem, share, all_rows ? std::max<int64_t>(rows, 1) : kRowBlock,
-               [&](const Block& block, int64_t) { MultiplyBlock(problem, problem, block); });
+               [&](const Block& block) { MultiplyBlock(problem, problem, block); });
 }
 
 }  // namespace attnrun

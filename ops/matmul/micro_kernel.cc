@@ -1,6 +1,7 @@
 #include "ops/matmul/micro_kernel.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "hwy/cache_control.h"
@@ -154,12 +155,37 @@ void MultiplyRows(const PanelProduct& p) {
   }
 }
 
-void FinishTile(const PanelProduct& p) {
-  if (p.scale == 1 && p.bias == nullptr && p.activation == Activation::kNone) return;
+void AddResidual(const PanelProduct& p, const TileResidual& residual) {
+  if (residual.data == nullptr) return;
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Vector scale = hn::Set(d, residual.scale);
+  for (int64_t row = 0; row < p.rows; ++row) {
+    const float* from = residual.data + row * residual.row_stride;
+    float* out = p.c + row * p.ldc;
+    if (residual.column_stride > 1) {
+      for (int64_t j = 0; j < p.columns; ++j) {
+        out[j] = std::fma(residual.scale, from[j * residual.column_stride], out[j]);
+      }
+      continue;
+    }
+    for (int64_t j = 0; j < p.columns; j += lanes) {
+      const auto keep = hn::FirstN(d, p.columns - j);
+      const Vector addend =
+          residual.column_stride == 0 ? hn::Set(d, *from) : hn::MaskedLoad(keep, d, from + j);
+      hn::BlendedStore(hn::MulAdd(addend, scale, hn::MaskedLoad(keep, d, out + j)), keep, d,
+                       out + j);
+    }
+  }
+}
+
+// Of a few rows, so that they are still in the first-level cache for each next step.
+void FinishRows(const PanelProduct& p, const TileResidual& residual) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const Vector scale = hn::Set(d, p.scale);
-  for (int64_t column = 0; column < p.columns; column += lanes) {
+  const bool changes = p.scale != 1 || p.bias != nullptr;
+  for (int64_t column = 0; changes && column < p.columns; column += lanes) {
     const auto keep = hn::FirstN(d, p.columns - column);
     const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + column);
     for (int64_t row = 0; row < p.rows; ++row) {
@@ -169,6 +195,20 @@ void FinishTile(const PanelProduct& p) {
   }
   if (p.activation != Activation::kNone) {
     ActivateTile(p.activation, {p.c, p.ldc, p.rows, p.columns});
+  }
+  // Qualified, since the exported one is found, too, by its arguments.
+  HWY_NAMESPACE::AddResidual(p, residual);
+}
+
+void FinishTile(const PanelProduct& p, const TileResidual& residual) {
+  constexpr int64_t kRows = 16;
+  PanelProduct part = p;
+  TileResidual addend = residual;
+  for (int64_t row = 0; row < p.rows; row += kRows) {
+    part.rows = HWY_MIN(kRows, p.rows - row);
+    FinishRows(part, addend);
+    part.c += kRows * p.ldc;
+    if (addend.data != nullptr) addend.data += kRows * addend.row_stride;
   }
 }
 
@@ -194,11 +234,17 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun {
 
 HWY_EXPORT(MultiplyPanels);
+HWY_EXPORT(AddResidual);
 HWY_EXPORT(FinishTile);
 HWY_EXPORT(PanelWidth);
 
 void MultiplyPanels(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(MultiplyPanels)(product); }
-void FinishTile(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(FinishTile)(product); }
+void AddResidual(const PanelProduct& product, const TileResidual& residual) {
+  HWY_DYNAMIC_DISPATCH(AddResidual)(product, residual);
+}
+void FinishTile(const PanelProduct& product, const TileResidual& residual) {
+  HWY_DYNAMIC_DISPATCH(FinishTile)(product, residual);
+}
 int64_t PanelWidth() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
 
 }  // namespace attnrun

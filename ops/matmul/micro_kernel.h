@@ -42,9 +42,22 @@ struct PanelProduct {
 // the strides: its bits depend only on its own row of A and column of B.
 void MultiplyPanels(const PanelProduct& product);
 
+// A residual as a tile of C meets it: `scale` times element [row, column] of [rows, columns], which
+// lies `row_stride` and `column_stride` floats from its neighbours. No data: there is none.
+struct TileResidual {
+  const float* data = nullptr;
+  int64_t row_stride = 0;
+  int64_t column_stride = 0;
+  float scale = 1;
+};
+
+// C += residual, for a tile that is in cache.
+void AddResidual(const PanelProduct& product, const TileResidual& residual);
+
 // For C = A·B that another micro-kernel left in a tile, which is in cache: C = activation(C * scale
-// [+ bias]), with the bits that MultiplyPanels gives. Of A and B nothing counts.
-void FinishTile(const PanelProduct& product);
+// [+ bias]) [+ residual], with the bits that MultiplyPanels and AddResidual give. Of A and B
+// nothing counts.
+void FinishTile(const PanelProduct& product, const TileResidual& residual);
 
 // Columns of a panel of B that suits this machine's registers.
 int64_t PanelWidth();
