@@ -12,7 +12,12 @@ struct FmaPeak {
   std::string isa;
 };
 
-// Measured now, with `threads` threads, in about 0.1 s.
+// Floating-point operations per second of independent multiply-adds on registers, float32, on
+// NumThreads() threads: one measurement of less than a millisecond, to be repeated beside what it
+// is compared with.
+double MeasureFmaRate();
+
+// The best of many. Measured now, with `threads` threads, in about 0.1 s.
 FmaPeak MeasureFmaPeak(int threads);
 
 }  // namespace attnrun::cli

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine.h"
 #include "ops/attention/streaming_attention.h"
+#include "tools/attnrun/fma_peak.h"
 
 // What masks save: an attention with a mask and the same one without take turns within one
 // benchmark, and each counts with its best turn, so that other load on the machine hits both alike.
@@ -62,7 +62,7 @@ void Compare(benchmark::State& state, const Attention& plain, const Attention& m
   double best[] = {1, 1};
   double peak = 0;
   for (auto unused : state) {
-    peak = std::max(peak, MeasureFmaPeak());
+    peak = std::max(peak, cli::MeasureFmaRate());
     best[0] = std::min(best[0], SecondsOf(plain.problem));
     best[1] = std::min(best[1], SecondsOf(masked.problem));
     state.SetIterationTime(best[1]);

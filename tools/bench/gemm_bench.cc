@@ -12,6 +12,7 @@
 #include "bench/onednn_gemm.h"
 #include "core/parallel.h"
 #include "ops/matmul/gemm.h"
+#include "tools/attnrun/fma_peak.h"
 
 // GEMM on packed weights, beside oneDNN's, as shares of what the machine can do: all of them take
 // turns within one benchmark, and each counts with its best turn, so that other load on the machine
@@ -57,7 +58,7 @@ void GemmBenchmark(benchmark::State& state) {
   double best[] = {1, 1, 1};
   double peak = 0;
   for (auto unused : state) {
-    peak = std::max(peak, MeasureFmaPeak());
+    peak = std::max(peak, cli::MeasureFmaRate());
     for (int i = 0; i < 3; ++i) {
       if (products[i] == nullptr) continue;
       products[i]();
