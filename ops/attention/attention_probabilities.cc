@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/attention_probabilities.cc"
@@ -38,7 +39,7 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
   }
   const float total = hn::ReduceSum(d, totals);
   // With a peak of -inf, all weights are 0, but for NaN.
-  if (peak == kMinusInfinity && total == 0) {
+  if ((peak == kMinusInfinity && total == 0) || (p.nan_row_is_zero && std::isnan(total))) {
     std::fill_n(row, p.keys, p.closed_row);
     return;
   }

@@ -105,7 +105,7 @@ FusedAttention::FusedAttention(AttributeReader& attributes)
     : scale_(attributes.Float("scale", 1)),
       softcap_(attributes.Float("softcap", 0)),
       mask_value_(attributes.Float("mask_value", -std::numeric_limits<float>::infinity())),
-      masked_row_is_zero_(attributes.OneOf("masked_row", "nan", {"nan", "zero"}) == "zero"),
+      masked_row_(attributes.OneOf("masked_row", "nan", {"nan", "zero", "guarded"})),
       causal_(attributes.Int("causal", 0)),
       left_window_(attributes.Int("left_window", -1)),
       right_window_(attributes.Int("right_window", -1)) {
@@ -119,7 +119,7 @@ FusedAttention::FusedAttention(AttributeReader& attributes)
 
 float FusedAttention::MaskedRow(const FusedAttentionShape& shape) const {
   // A product with no terms is 0.
-  if (masked_row_is_zero_ || shape.keys == 0) return 0;
+  if (masked_row_ != "nan" || shape.keys == 0) return 0;
   return std::numeric_limits<float>::quiet_NaN();
 }
 

@@ -45,10 +45,11 @@ struct FusedAttentionShape {
 // mask (bool) broadcast to [B, Nq, S, T]. Query s stands at position p = s among the keys, or s + T
 // - S if causal is 2. Keys after p are closed to it if causal is 1 or 2, those outside [p -
 // left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores are all
-// -inf gives NaN, or 0 if masked_row is "zero"; without keys it gives 0. Attributes: scale (float,
-// 1), softcap (float, 0), mask_value (float, -inf), masked_row ("nan" or "zero"), causal (0, 1, 2),
-// left_window, right_window (int, -1) and the layouts. Keys and values must be finite, even where
-// they are closed. y and probabilities have the type of q.
+// -inf gives NaN, or 0 if masked_row is "zero" or "guarded"; one with a score that is NaN or
+// infinite gives NaN, or 0 if masked_row is "guarded"; without keys it gives 0. Attributes: scale
+// (float, 1), softcap (float, 0), mask_value (float, -inf), masked_row ("nan", "zero", "guarded"),
+// causal (0, 1, 2), left_window, right_window (int, -1) and the layouts. Keys and values must be
+// finite, even where they are closed. y and probabilities have the type of q.
 class FusedAttention final : public Op {
  public:
   explicit FusedAttention(AttributeReader& attributes);
@@ -77,6 +78,8 @@ class FusedAttention final : public Op {
   }
   // What a row gives whose scores are all -inf.
   float MaskedRow(const FusedAttentionShape& shape) const;
+  // Whether a row gives 0 that would be NaN.
+  bool nan_row_is_zero() const { return masked_row_ == "guarded"; }
 
   float scale() const { return scale_; }
   float softcap() const { return softcap_; }
@@ -93,7 +96,7 @@ class FusedAttention final : public Op {
   float scale_;
   float softcap_;
   float mask_value_;
-  bool masked_row_is_zero_;
+  std::string masked_row_;
   int64_t causal_;
   int64_t left_window_;
   int64_t right_window_;

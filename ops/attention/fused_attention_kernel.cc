@@ -116,6 +116,7 @@ class FusedAttentionKernel final : public Kernel {
     problem.scale = op_.scale();
     problem.closed_score = op_.mask_value();
     problem.closed_row = op_.MaskedRow(shape);
+    problem.nan_row_is_zero = op_.nan_row_is_zero();
     return problem;
   }
 

@@ -123,7 +123,9 @@ absl::Status FusedAttention::Reference(OpContext& context) const {
     const int64_t b = row / shape.query_heads / shape.queries;
     std::vector<double> scores(shape.keys);
     for (int64_t t = 0; t < shape.keys; ++t) scores[t] = Score(*this, in, b, n, s, t);
-    const std::vector<double> weights = Probabilities(scores, MaskedRow(shape));
+    std::vector<double> weights = Probabilities(scores, MaskedRow(shape));
+    const auto is_nan = [](double weight) { return std::isnan(weight); };
+    if (nan_row_is_zero()) std::replace_if(weights.begin(), weights.end(), is_nan, 0.0);
     if (wanted) {
       const int64_t at = (b * shape.query_heads + n) * shape.queries + s;
       std::copy(weights.begin(), weights.end(), all.mutable_data<double>() + at * shape.keys);

@@ -72,6 +72,8 @@ struct AttentionProblem {
   float closed_score = -std::numeric_limits<float>::infinity();
   // What a row gives whose scores are all -inf.
   float closed_row = 0;
+  // Whether a row in which a score is NaN or infinite gives closed_row, not NaN.
+  bool nan_row_is_zero = false;
 };
 
 // What the attention operators say alike: the sizes of `shape`, softcap, causal and windows of

@@ -24,5 +24,15 @@ TEST(RandomGraphsTest, OptimizedGraphsComputeTheSame) {
   }
 }
 
+// A query that is no number, behind a guard that makes its row 0.
+TEST(RandomGraphsTest, SeedsThatOnceFailed) {
+  SetNumThreads(1);
+  for (const uint32_t seed : {105766U, 320093788U}) {
+    SCOPED_TRACE(seed);
+    const std::optional<Failure> failure = Check(RandomTrial(seed));
+    EXPECT_FALSE(failure.has_value()) << failure->detail;
+  }
+}
+
 }  // namespace
 }  // namespace attnrun::testing

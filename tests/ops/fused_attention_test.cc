@@ -74,12 +74,34 @@ TEST(FusedAttentionReferenceTest, RowsThatAreClosedEverywhere) {
   for (const OpTester& op :
        {TwoKeys().NoInput().Input(none), TwoKeys().Input(Make<float>({2}, {-kInf, -kInf}))}) {
     ExpectProbability(op, NAN);
-    OpTester zero = op;
-    const auto outputs = zero.Attribute("masked_row", std::string("zero")).Reference().value();
-    ExpectClose(outputs[0], Make<float>({1, 1, 1}, {0}), 0);
-    ExpectClose(outputs[1], Make<float>({1, 1, 1, 2}, {0, 0}), 0);
+    for (const char* row : {"zero", "guarded"}) {
+      OpTester zero = op;
+      const auto outputs = zero.Attribute("masked_row", std::string(row)).Reference().value();
+      ExpectClose(outputs[0], Make<float>({1, 1, 1}, {0}), 0);
+      ExpectClose(outputs[1], Make<float>({1, 1, 1, 2}, {0, 0}), 0);
+    }
   }
   ExpectProbability(TwoKeys().NoInput().Input(none).Attribute("mask_value", -1e9F), 0.5);
+}
+
+TEST(FusedAttentionTest, RowsThatAreNoNumbers) {
+  for (const float key : {NAN, kInf}) {
+    OpTester op = WithLayouts("s h", "s h", "s h");
+    op.Input(Make<float>({1, 1}, {key})).Input(Make<float>({2, 1}, {1, 1}));
+    op.Input(Make<float>({2, 1}, {2, 4}));
+    for (const int outputs : {1, 2}) {
+      for (const char* row : {"nan", "zero", "guarded"}) {
+        op.Outputs(outputs).Attribute("masked_row", std::string(row));
+        const float expected = std::string(row) == "guarded" ? 0.0F : NAN;
+        ExpectClose(op.Kernel().value()[0], Make<float>({1, 1, 1}, {expected}), 0);
+        const auto reference = op.Reference().value();
+        ExpectClose(reference[0], Make<float>({1, 1, 1}, {expected}), 0);
+        if (outputs == 1) continue;
+        ExpectClose(reference[1], Make<float>({1, 1, 1, 2}, {expected, expected}), 0);
+        ExpectClose(op.Kernel().value()[1], reference[1], 0);
+      }
+    }
+  }
 }
 
 TEST(FusedAttentionReferenceTest, LayoutsDescribeTheSameHeads) {
@@ -236,7 +258,7 @@ OpTester RandomAttention(Random& random, int outputs) {
   op.Attribute("softcap", random.OneOf<float>({0, 0, 0, 3}));
   op.Attribute("mask_value",
                random.OneOf<float>({-kInf, -1e9F, std::numeric_limits<float>::lowest(), -3}));
-  op.Attribute("masked_row", random.OneOf<std::string>({"nan", "zero"}));
+  op.Attribute("masked_row", random.OneOf<std::string>({"nan", "zero", "guarded"}));
   op.Attribute("causal", random.OneOf<int64_t>({0, 0, 1, 2}));
   op.Attribute("left_window", random.OneOf<int64_t>({-1, -1, 0, 30}));
   op.Attribute("right_window", random.OneOf<int64_t>({-1, -1, 0, 70}));

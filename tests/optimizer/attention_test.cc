@@ -305,6 +305,25 @@ TEST(AttentionFusionTest, InfiniteScoresAreNotMasked) {
   test.ExpectSameResults(kTolerance);
 }
 
+// Rows without an open key are not the only ones that come to NaN.
+TEST(AttentionFusionTest, AGuardAgainstNaNHoldsWhereQueriesAreNoNumbers) {
+  for (const bool read : {false, true}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* p = b.Op("Softmax", {Scores(b)});
+      p = b.Op("Where", {b.Op("IsNaN", {p}), Number(b, 0), p});
+      b.Output(Finish(b, p));
+      if (read) b.Output(p);
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("IsNaN"), 0);
+    std::vector<float> q(16, 1);
+    q[0] = NAN;
+    q[12] = INFINITY;
+    test.Dim("batch", 1).Dim("seq", 2).Feed("q", Make<float>({1, 2, 8}, q));
+    test.ExpectSameResults(kTolerance);
+  }
+}
+
 TEST(AttentionFusionTest, SamplesThatBroadcastToPositionsAreNoSamples) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {17, 2, "batch", 4});

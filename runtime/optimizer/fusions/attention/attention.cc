@@ -276,6 +276,7 @@ class AttentionFusion {
     if (scores_.softcap != 0) attributes["softcap"] = static_cast<float>(scores_.softcap);
     if (!scores_.masks.empty()) attributes["mask_value"] = static_cast<float>(scores_.mask_value);
     if (probabilities_.zero_rows) attributes["masked_row"] = std::string("zero");
+    if (probabilities_.guarded) attributes["masked_row"] = std::string("guarded");
     return attributes;
   }
 

@@ -13,7 +13,7 @@ Value* SkipGuard(Value* probabilities, Probabilities& result) {
     for (Node* where : probabilities->consumers()) {
       if (!IsOp(where, "Where") || where->input(0) != is_nan->output(0)) continue;
       if (where->input(2) != probabilities || UniformOf(where->input(1)) != 0.0) continue;
-      result.zero_rows = true;
+      result.guarded = true;
       result.nodes.push_back(is_nan);
       result.nodes.push_back(where);
       return where->output(0);

@@ -10,8 +10,10 @@ namespace attnrun {
 
 // What happens to the output of a Softmax on its way to the product with V.
 struct Probabilities {
-  // A row without any open key gives 0, not NaN: IsNaN and Where stand behind the Softmax.
+  // A row without any open key gives 0, not NaN.
   bool zero_rows = false;
+  // Every NaN gives 0: IsNaN and Where stand behind the Softmax.
+  bool guarded = false;
   // Keys that the scores' mask closes get 0 once more, by a Where behind the Softmax. Scores of
   // float's least number gave 0 there anyway, but in a row without any open key.
   bool closes_masked = false;
