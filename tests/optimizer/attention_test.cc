@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -303,6 +304,63 @@ TEST(AttentionFusionTest, InfiniteScoresAreNotMasked) {
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
   test.Dim("seq", 2).Feed("mask", MakeBool({3, 1, 1, 2}, {1, 0, 1, 1, 0, 0}));
   test.ExpectSameResults(kTolerance);
+}
+
+Value* Shaped(GraphBuilder& b, Value* x, std::initializer_list<int64_t> shape) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  return b.Op("Reshape", {x, b.Constant<int64_t>("shape", {rank}, shape)});
+}
+
+// Queries and keys are the 2 x 3 places of a picture, to whose rows and columns something is added.
+TEST(AttentionFusionTest, BiasesForTheRowsAndColumnsOfAPicture) {
+  const auto input = [](GraphBuilder& b, const char* name) {
+    return b.Input(name, DataType::kFloat, {"batch", 6, 8});
+  };
+  const auto relative = [](GraphBuilder& b, const char* name, int64_t extent,
+                           std::initializer_list<int64_t> shape) {
+    return Shaped(b, b.Input(name, DataType::kFloat, {"batch", 2, 6, extent}), shape);
+  };
+  const std::vector<Between> spellings = {
+      // Samples and heads on one axis.
+      [&](GraphBuilder& b, Value* s) {
+        s = Shaped(b, s, {-1, 2, 3, 2, 3});
+        s = b.Op("Add", {s, relative(b, "rows", 2, {-1, 2, 3, 2, 1})});
+        s = b.Op("Add", {relative(b, "columns", 3, {-1, 2, 3, 1, 3}), s});
+        return Shaped(b, s, {-1, 2, 6, 6});
+      },
+      // A scale between, and a table that all samples and heads share.
+      [&](GraphBuilder& b, Value* s) {
+        s = Shaped(b, s, {0, 2, 2, 3, 2, 3});
+        s = b.Op("Add", {s, relative(b, "rows", 2, {0, 0, 2, 3, 2, 1})});
+        s = b.Op("Mul", {s, Number(b, 0.5F)});
+        s = b.Op("Sub", {s, b.Constant<float>("table", {2, 3}, {1, -1, 0.5F, 2, 0.25F, -2})});
+        return Shaped(b, s, {0, 2, 6, 6});
+      },
+      [&](GraphBuilder& b, Value* s) {
+        s = Shaped(b, s, {-1, 6, 2, 3});
+        s = b.Op("Where", {b.Input("open", DataType::kBool, {2, 3}), s, Number(b, -1e9F)});
+        return Shaped(b, s, {-1, 2, 6, 6});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* s = b.Op("MatMul", {Heads(b, input(b, "q")), Heads(b, input(b, "k"), true)});
+      Value* p = b.Op("Softmax", {spellings[i](b, s)});
+      b.Output(b.Op("MatMul", {p, Heads(b, input(b, "v"))}));
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+    test.ExpectSameResults(kTolerance);
+    test.Dim("batch", 1).ExpectSameResults(kTolerance);
+  }
+  // A Softmax over the columns alone is none over the keys.
+  const OptimizerTester columns([&](GraphBuilder& b) {
+    Value* s = b.Op("MatMul", {Heads(b, input(b, "q")), Heads(b, input(b, "k"), true)});
+    Value* p = b.Op("Softmax", {Shaped(b, s, {0, 2, 6, 2, 3})});
+    b.Output(b.Op("MatMul", {Shaped(b, p, {0, 2, 6, 6}), Heads(b, input(b, "v"))}));
+  });
+  EXPECT_THAT(columns.Misses("attention"), ElementsAre(HasSubstr("more than one axis")));
+  columns.ExpectSameResults(kTolerance);
 }
 
 // Rows without an open key are not the only ones that come to NaN.

@@ -19,6 +19,13 @@
 //      |
 //      y [B,N,S,H]
 //
+// What is added to a view of the scores in which queries and keys lie on several axes, as the rows
+// and columns of a picture, is laid out as one bias:
+//
+//   scores [.., S, T] -> Reshape [.., h, w, h, w] + rows [.., h, w, h, 1] + columns [.., h, w, 1,
+//   w]
+//                     -> Reshape [.., S, T]
+//
 // q, k and v are read where they lie, in the projections' results: the views that split heads are
 // a part of the operator (q_layout, k_layout, v_layout), and those that merge them again cancel
 // with the two that are written behind it. A Softmax over keys that lacks something is a near miss.

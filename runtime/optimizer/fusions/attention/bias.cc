@@ -1,5 +1,6 @@
 #include "optimizer/fusions/attention/bias.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -82,13 +83,65 @@ Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, con
   return ReshapeTo(patch, facts, operand.value, split, sources);
 }
 
+// A term that broadcasts to a picture of the scores as one that broadcasts to [..., S, T]. Only
+// samples and heads can be left to broadcast. No value if that cannot be written.
+ScoreTerm FromPicture(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Value* const> like) {
+  if (term.picture.empty()) return term;
+  const std::vector<SymInt>* known = facts.DimsOf(term.value);
+  if (known == nullptr || known->size() > term.picture.size()) return {};
+  std::vector<Value*> sources(like.begin(), like.end());
+  sources.push_back(term.value);
+  const std::vector<SymInt> dims = Padded(*known, term.picture.size());
+  const size_t leading = *LeadingAxes(term.picture, term.dims);
+  std::vector<SymInt> full = term.picture;
+  std::vector<SymInt> joined = term.dims;
+  const bool alike = std::all_of(dims.begin(), dims.begin() + static_cast<int>(leading),
+                                 [](const SymInt& extent) { return extent.is_constant(1); });
+  for (size_t i = 0; alike && i < leading; ++i) full[i] = SymInt(1);
+  for (size_t i = 0; alike && i + 2 < joined.size(); ++i) joined[i] = SymInt(1);
+  if (dims != full) {
+    Value* shape = ShapeOperand(patch, facts, full, sources);
+    if (shape == nullptr) return {};
+    term.value = patch.Op("Expand", {term.value, shape});
+    sources.push_back(term.value);
+  }
+  term.value = ReshapeTo(patch, facts, term.value, joined, sources);
+  term.picture.clear();
+  return term;
+}
+
+// The biases from `i` on that can be added before they are laid out: those of one picture. `i`
+// comes to stand behind the last.
+ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, size_t& i) {
+  ScoreBias bias = scores.biases[i++];
+  const auto scaled = [&](const ScoreBias& of) {
+    if (of.factor == 1) return of.operand.value;
+    const DataType type = facts.TypeOf(of.operand.value);
+    return patch.Op(
+        "Mul", {of.operand.value, patch.Constant("factor", FromDoubles(type, {}, {of.factor}))});
+  };
+  const auto joins = [&](const ScoreBias& next) {
+    return !next.closed.has_value() && next.operand.picture == bias.operand.picture &&
+           next.operand.dims == bias.operand.dims;
+  };
+  if (bias.operand.picture.empty() || bias.closed.has_value()) return bias;
+  for (; i < scores.biases.size() && i != scores.floored && joins(scores.biases[i]); ++i) {
+    bias.operand.value = patch.Op("Add", {scaled(bias), scaled(scores.biases[i])});
+    bias.factor = 1;
+  }
+  return bias;
+}
+
 }  // namespace
 
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok) {
   Value* sum = nullptr;
-  for (size_t i = 0; i < scores.biases.size(); ++i) {
-    const ScoreBias& bias = scores.biases[i];
+  for (size_t i = 0; i < scores.biases.size();) {
+    ScoreBias bias = NextBias(patch, facts, scores, i);
+    bias.operand = FromPicture(patch, facts, bias.operand, like);
+    ok = ok && bias.operand.value != nullptr;
+    if (!ok) return nullptr;
     const DataType type =
         bias.closed.has_value() ? DataType::kFloat : facts.TypeOf(bias.operand.value);
     Value* value = ToBatchAndHeads(patch, facts, bias.operand, axes, like);
@@ -101,7 +154,7 @@ Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadA
     }
     sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
     const bool low = scores.floored > 1 || !IsAtLeast(bias, scores.floor);
-    if (i + 1 == scores.floored && low) {
+    if (i == scores.floored && low) {
       Value* floor = patch.Constant("floor", FromDoubles(type, {}, {scores.floor}));
       sum = patch.Op("Max", {sum, floor});
     }
@@ -113,7 +166,9 @@ Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes
                 absl::Span<Value* const> like, bool& ok) {
   Value* all = nullptr;
   for (const Scores::Mask& mask : scores.masks) {
-    Value* value = ToBatchAndHeads(patch, facts, mask.operand, axes, like);
+    const ScoreTerm operand = FromPicture(patch, facts, mask.operand, like);
+    Value* value =
+        operand.value == nullptr ? nullptr : ToBatchAndHeads(patch, facts, operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;
     if (mask.negated) value = patch.Op("Not", {value});

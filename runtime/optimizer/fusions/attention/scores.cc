@@ -103,10 +103,15 @@ class ScoreWalk {
                             scores->mask_value);
         return std::nullopt;
       }
-      scores->biases.push_back({{bias, *facts_.DimsOf(node->input(side))}, 1, {}});
+      scores->biases.push_back({Term(bias, node->input(side), *scores), 1, {}});
       return Pass(node, std::move(scores));
     }
     return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
+  }
+
+  // What is done to `scores` by an operand.
+  ScoreTerm Term(Value* operand, const Value* to, const Scores& scores) {
+    return {operand, *facts_.DimsOf(to), scores.picture};
   }
 
   // Scores that are closed before something is added. To -inf any number may be added later; where
@@ -128,7 +133,7 @@ class ScoreWalk {
     if (!scores.has_value() || !Fills(node->input(0), dims) || !scores->masks.empty()) {
       return Between(*node);
     }
-    scores->biases.push_back({{node->input(1), *facts_.DimsOf(node->input(0))}, -1, {}});
+    scores->biases.push_back({Term(node->input(1), node->input(0), *scores), -1, {}});
     return Pass(node, std::move(scores));
   }
 
@@ -160,6 +165,7 @@ class ScoreWalk {
   Result Shifted(Node* node, const std::vector<Node*>& maximum, int steps) {
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value()) return scores;
+    if (!scores->picture.empty()) return Between(*node);
     scores->shifted = true;
     for (Node* reduction : maximum) scores = Pass(reduction, std::move(scores));
     return Pass(node, std::move(scores));
@@ -200,7 +206,7 @@ class ScoreWalk {
       }
       if (scores->shifted && *number > kSwallows) return Between(*node);
       scores->mask_value = *number;
-      scores->masks.push_back({{node->input(0), *facts_.DimsOf(node->input(side))}, side == 2});
+      scores->masks.push_back({Term(node->input(0), node->input(side), *scores), side == 2});
       return Pass(node, std::move(scores));
     }
     return Between(*node);
@@ -259,8 +265,29 @@ class ScoreWalk {
     const auto last_two = [](const std::vector<SymInt>& of) {
       return std::vector<SymInt>(of.end() - 2, of.end());
     };
-    if (last_two(dims) != last_two(*inner)) return Between(*node);
-    return Pass(node, Find(node->input(0), steps - 1));
+    Result scores = Find(node->input(0), steps - 1);
+    if (!scores.has_value()) return scores;
+    const bool is_picture = !scores->picture.empty();
+    if (!is_picture && last_two(dims) == last_two(*inner)) return Pass(node, std::move(scores));
+    // Whatever the view, elements keep their order: one that leads back to queries and keys undoes
+    // it.
+    if (is_picture && last_two(dims) == last_two(scores->matmul_dims)) {
+      LeavePicture(*scores, dims);
+      return Pass(node, std::move(scores));
+    }
+    if (!LeadingAxes(dims, scores->matmul_dims).has_value()) return Between(*node);
+    scores->picture = dims;
+    return Pass(node, std::move(scores));
+  }
+
+  static void LeavePicture(Scores& scores, const std::vector<SymInt>& dims) {
+    scores.picture.clear();
+    for (ScoreBias& bias : scores.biases) {
+      if (!bias.operand.picture.empty()) bias.operand.dims = dims;
+    }
+    for (Scores::Mask& mask : scores.masks) {
+      if (!mask.operand.picture.empty()) mask.operand.dims = dims;
+    }
   }
 
   // Scores computed as K Q^T.
@@ -273,7 +300,8 @@ class ScoreWalk {
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value()) return scores;
     // What was added or masked before lies the other way round.
-    if (!scores->biases.empty() || !scores->masks.empty() || scores->shifted) return Between(*node);
+    const bool changed = !scores->biases.empty() || !scores->masks.empty() || scores->shifted;
+    if (changed || !scores->picture.empty()) return Between(*node);
     scores->swapped = !scores->swapped;
     std::swap(scores->matmul_dims[dims.size() - 1], scores->matmul_dims[dims.size() - 2]);
     return Pass(node, std::move(scores));
@@ -298,7 +326,21 @@ class ScoreWalk {
 }  // namespace
 
 std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
-  return ScoreWalk(facts, why).Find(value, kMaxSteps);
+  auto scores = ScoreWalk(facts, why).Find(value, kMaxSteps);
+  if (!scores.has_value() || scores->picture.empty()) return scores;
+  why = "the keys lie on more than one axis";
+  return std::nullopt;
+}
+
+std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
+                                  absl::Span<const SymInt> scores) {
+  size_t first = picture.size();
+  for (const SymInt& whole : {scores[scores.size() - 1], scores[scores.size() - 2]}) {
+    SymInt extent(1);
+    while (extent != whole && first > 0) extent = extent * picture[--first];
+    if (extent != whole) return std::nullopt;
+  }
+  return first;
 }
 
 }  // namespace attnrun

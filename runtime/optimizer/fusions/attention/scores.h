@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "optimizer/facts.h"
 
 namespace attnrun {
@@ -15,6 +16,9 @@ namespace attnrun {
 struct ScoreTerm {
   Value* value = nullptr;
   std::vector<SymInt> dims;
+  // If not empty, what it broadcasts to: a view of scores of `dims` in which queries or keys lie on
+  // several axes, as rows and columns of a picture.
+  std::vector<SymInt> picture = {};
 };
 
 // Added to the scores, times `factor`; if `closed` is set, what is added is 0 where the operand,
@@ -34,6 +38,8 @@ struct Scores {
   Node* matmul = nullptr;
   bool swapped = false;
   std::vector<SymInt> matmul_dims;
+  // If not empty, the scores are such a view at present.
+  std::vector<SymInt> picture;
   double scale = 1;
   // 0: none.
   double softcap = 0;
@@ -59,6 +65,11 @@ struct Scores {
 // The scores that `value` is made of. If there are none, `why` says, by node name, what stands in
 // their way.
 std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why);
+
+// How many axes of a picture of scores [..., S, T] stand before those of the queries; nullopt if
+// queries and keys have no axes of their own there.
+std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
+                                  absl::Span<const SymInt> scores);
 
 }  // namespace attnrun
 
