@@ -80,14 +80,10 @@ inline HWY_NOINLINE void ApplyRules(const ScoreRules& rules, float* HWY_RESTRICT
   }
 }
 
-// Raises a row's peak and scales what was summed up relative to the old one.
-inline HWY_NOINLINE void RaisePeak(float peak, const SoftmaxRows& all, size_t row) {
+// Scales what a row summed up relative to a peak that has risen since.
+HWY_INLINE void Rescale(const SoftmaxRows& all, size_t row, float by) {
   const FloatTag d;
-  const float before = all.peaks[row];
-  all.peaks[row] = peak;
-  // Nothing was summed up yet.
-  if (before == kMinusInfinity) return;
-  const FloatVec factor = ExpOfNonPositive(d, hn::Set(d, before - peak));
+  const FloatVec factor = hn::Set(d, by);
   float* totals = all.totals + row * kWidestVector;
   hn::StoreU(hn::Mul(hn::LoadU(d, totals), factor), d, totals);
   float* sums = all.sums + row * all.sums_size;
@@ -96,32 +92,65 @@ inline HWY_NOINLINE void RaisePeak(float peak, const SoftmaxRows& all, size_t ro
   }
 }
 
+HWY_INLINE float GreatestScore(const float* HWY_RESTRICT scores) {
+  const FloatTag d;
+  FloatVec greatest = hn::LoadU(d, scores);
+  for (size_t i = kLanes; i < kKeyTile; i += kLanes) {
+    greatest = hn::Max(greatest, hn::LoadU(d, scores + i));
+  }
+  return hn::ReduceMax(d, greatest);
+}
+
+// The scores of a row become weights, exp(score - shift), which `totals` takes in.
+HWY_INLINE void TakeRow(float shift, float* HWY_RESTRICT scores, float* HWY_RESTRICT totals) {
+  const FloatTag d;
+  const FloatVec least = hn::Set(d, shift);
+  FloatVec total = hn::LoadU(d, totals);
+  HWY_UNROLL(8) for (size_t i = 0; i < kKeyTile; i += kLanes) {
+    const FloatVec weight = ExpOfNonPositive(d, hn::Sub(hn::LoadU(d, scores + i), least));
+    total = hn::Add(total, weight);
+    hn::StoreU(weight, d, scores + i);
+  }
+  hn::StoreU(total, d, totals);
+}
+
+// TakeScores of rows [first, first + count), at most as many as a vector has lanes: what is worked
+// out once per row, is for all of them at once.
+HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t count) {
+  const FloatTag d;
+  HWY_ALIGN float numbers[kLanes] = {};
+  for (size_t r = 0; r < count; ++r) {
+    numbers[r] = GreatestScore(all.scores + (first + r) * kKeyTile);
+  }
+  const FloatVec greatest = hn::Load(d, numbers);
+  const FloatVec before = hn::LoadN(d, all.peaks + first, count);
+  const FloatVec lowest = hn::Set(d, kMinusInfinity);
+  const auto rises = hn::Gt(greatest, before);
+  const FloatVec peaks = hn::IfThenElse(rises, greatest, before);
+  hn::StoreN(peaks, d, all.peaks + first, count);
+  // Without a peak nothing was summed up yet.
+  const auto rescales = hn::And(rises, hn::Gt(before, lowest));
+  if (!hn::AllFalse(d, rescales)) {
+    const FloatVec factors =
+        hn::IfThenElse(rescales, ExpOfNonPositive(d, hn::Sub(before, peaks)), hn::Set(d, 1.0F));
+    hn::Store(factors, d, numbers);
+    for (size_t r = 0; r < count; ++r) {
+      if (numbers[r] != 1) Rescale(all, first + r, numbers[r]);
+    }
+  }
+  // Without an open key so far, every weight is exp(-inf) = 0.
+  hn::Store(hn::IfThenZeroElse(hn::Eq(peaks, lowest), peaks), d, numbers);
+  for (size_t r = 0; r < count; ++r) {
+    TakeRow(numbers[r], all.scores + (first + r) * kKeyTile,
+            all.totals + (first + r) * kWidestVector);
+  }
+}
+
 // Turns the scores of a tile into weights, exp(score - peak), and takes them into the totals. A
 // tile that is closed to a row leaves it as it was.
 inline HWY_NOINLINE void TakeScores(const SoftmaxRows& all) {
-  const FloatTag d;
-  for (size_t row = 0; row < all.rows; ++row) {
-    const float* HWY_RESTRICT scores = all.scores + row * kKeyTile;
-    FloatVec peaks = hn::LoadU(d, scores);
-    for (size_t i = kLanes; i < kKeyTile; i += kLanes) {
-      peaks = hn::Max(peaks, hn::LoadU(d, scores + i));
-    }
-    const float peak = hn::ReduceMax(d, peaks);
-    if (peak > all.peaks[row]) RaisePeak(peak, all, row);
-  }
-  for (size_t row = 0; row < all.rows; ++row) {
-    // Without an open key so far, every weight is exp(-inf) = 0.
-    const float peak = all.peaks[row];
-    const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0.0F : peak);
-    float* HWY_RESTRICT scores = all.scores + row * kKeyTile;
-    float* HWY_RESTRICT totals = all.totals + row * kWidestVector;
-    FloatVec total = hn::LoadU(d, totals);
-    for (size_t i = 0; i < kKeyTile; i += kLanes) {
-      const FloatVec weight = ExpOfNonPositive(d, hn::Sub(hn::LoadU(d, scores + i), shift));
-      total = hn::Add(total, weight);
-      hn::StoreU(weight, d, scores + i);
-    }
-    hn::StoreU(total, d, totals);
+  for (size_t first = 0; first < all.rows; first += kLanes) {
+    TakeSomeScores(all, first, HWY_MIN(all.rows - first, kLanes));
   }
 }
 

@@ -34,7 +34,7 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
                                      size_t ldc) {
   const FloatTag d;
   FloatVec sums[kRows][kVectors];
-  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
+  HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
       sums[r][v] = accumulate ? hn::LoadU(d, c + r * ldc + v * kLanes) : hn::Zero(d);
     }
@@ -47,14 +47,14 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
     }
     const float* end = b + i * ldb + (kVectors - 1) * kLanes;
     row[kVectors - 1] = whole ? hn::LoadU(d, end) : hn::LoadN(d, end, last);
-    HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
       const FloatVec factor = hn::Set(d, a[r * lda + i]);
       HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
         sums[r][v] = hn::MulAdd(factor, row[v], sums[r][v]);
       }
     }
   }
-  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
+  HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
       hn::StoreU(sums[r][v], d, c + r * ldc + v * kLanes);
     }
@@ -65,6 +65,11 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
 template <size_t kVectors>
 HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
                                 size_t depth, size_t last, bool accumulate, float* c, size_t ldc) {
+  // Narrow ones are taller, so that there are sums enough to hide the latency of each.
+  constexpr size_t kTall = 2 * kVectors <= kTileVectors ? 2 * kTileRows : kTileRows;
+  for (; rows >= kTall; rows -= kTall, a += kTall * lda, c += kTall * ldc) {
+    MultiplyRegisterTile<kTall, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+  }
   for (; rows >= kTileRows; rows -= kTileRows, a += kTileRows * lda, c += kTileRows * ldc) {
     MultiplyRegisterTile<kTileRows, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
   }
