@@ -122,11 +122,37 @@ HWY_INLINE V NormalTail(D d, V a) {
   return hn::Mul(hn::Mul(corrected, s), p);
 }
 
-// x times the normal distribution function: x (1 + erf(x / sqrt(2))) / 2.
+// x times the normal distribution function: x (1 + erf(x / sqrt(2))) / 2, which is max(x, 0) less
+// |x| times the tail erfc(|x| / sqrt(2)) / 2. Up to 5.5, where little is left of that, the tail is
+// (1 - |x| / 8)^16 P(|x|), the first factor falling about as fast, so that a polynomial of degree
+// 12 will do: by a Remez exchange in 40-digit arithmetic, 5e-9 off at most. Within 2.4e-7 max(1,
+// |y|) of the result y, where 1 + erf in float would be 1e-6 off. Evaluated in pairs (Estrin),
+// since one long chain would wait for itself.
 template <class D, class V>
 HWY_INLINE V Gelu(D d, V x) {
-  const V tail = NormalTail(d, hn::Abs(x));
-  return hn::Mul(x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0F), tail)));
+  constexpr float kEnd = 5.5F;
+  const V one = hn::Set(d, 1.0F);
+  const V a = hn::Abs(x);
+  const V p0 = hn::MulAdd(hn::Set(d, 0.6010464622F), a, hn::Set(d, 0.5000002538F));
+  const V p2 = hn::MulAdd(hn::Set(d, 0.0148250593F), a, hn::Set(d, 0.264754884F));
+  const V p4 = hn::MulAdd(hn::Set(d, -0.01432460247F), a, hn::Set(d, -0.02722623317F));
+  const V p6 = hn::MulAdd(hn::Set(d, -0.003736340476F), a, hn::Set(d, 0.006554246538F));
+  const V p8 = hn::MulAdd(hn::Set(d, -0.0009614299135F), a, hn::Set(d, 0.002679570697F));
+  const V p10 = hn::MulAdd(hn::Set(d, -1.623926388e-5F), a, hn::Set(d, 0.0001757874924F));
+  const V p12 = hn::Set(d, 6.08290749e-7F);
+  const V a2 = hn::Mul(a, a);
+  const V a4 = hn::Mul(a2, a2);
+  const V top = hn::MulAdd(p12, a4, hn::MulAdd(p10, a2, p8));
+  const V high = hn::MulAdd(top, a4, hn::MulAdd(p6, a2, p4));
+  const V p = hn::MulAdd(high, a4, hn::MulAdd(p2, a2, p0));
+  const V f = hn::NegMulAdd(a, hn::Set(d, 0.125F), one);
+  const V f2 = hn::Mul(f, f);
+  const V f4 = hn::Mul(f2, f2);
+  const V f8 = hn::Mul(f4, f4);
+  const V tail = hn::Mul(hn::Mul(hn::Mul(a, f8), f8), p);
+  // Times 0, not instead of it: as the formula, NaN for NaN and -infinity.
+  const V step = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), one);
+  return hn::MulSub(x, step, hn::IfThenElseZero(hn::Lt(a, hn::Set(d, kEnd)), tail));
 }
 
 // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
