@@ -24,7 +24,7 @@ float* Scratch(hwy::AlignedFreeUniquePtr<float[]>& buffer, int64_t size) {
 }
 float* ScratchForA() {
   thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
-  return Scratch(buffer, kRowBlock * (kDepthBlock + kPadding));
+  return Scratch(buffer, kMostRows * (kDepthBlock + kPadding));
 }
 float* ScratchForB() {
   thread_local hwy::AlignedFreeUniquePtr<float[]> buffer;
@@ -41,11 +41,12 @@ bool Collide(int64_t stride) {
 
 }  // namespace
 
-int64_t DepthBlocksPerPass() {
-  constexpr int64_t kBlockBytes = kRowBlock * kDepthBlock * sizeof(float);
+int64_t DepthBlocksPerPass(int64_t rows) {
+  const auto block_bytes =
+      std::max<int64_t>(rows, 1) * kDepthBlock * static_cast<int64_t>(sizeof(float));
   // 0 or -1 where the system does not know.
   static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return std::max<int64_t>(bytes / 2 / kBlockBytes, 1);
+  return std::max<int64_t>(bytes / 2 / block_bytes, 1);
 }
 
 bool CopiesA(const MatrixView& a, int64_t rows) {

@@ -15,9 +15,12 @@ namespace attnrun {
 // BERT's outputs is 1.7 times that with 256, which takes 2 % longer.
 constexpr int64_t kRowBlock = 128;
 constexpr int64_t kDepthBlock = 256;
+// The rows of a block of A where B is packed, if that is all there are.
+constexpr int64_t kMostRows = 2 * kRowBlock;
 
-// Blocks of A that fill half of this machine's second-level cache; at least one.
-int64_t DepthBlocksPerPass();
+// Blocks of A, so many rows high, that fill half of this machine's second-level cache; at least
+// one.
+int64_t DepthBlocksPerPass(int64_t rows);
 
 struct Range {
   int64_t begin;
@@ -31,7 +34,7 @@ bool CopiesA(const MatrixView& a, int64_t rows);
 // Whether panels of B are.
 bool CopiesB(const GemmProblem& problem, int64_t rows);
 
-// Sets A of `product` to a block of `a`; what is copied has at most kRowBlock rows.
+// Sets A of `product` to a block of `a`; what is copied has at most kMostRows rows.
 void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth);
 
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from

@@ -117,13 +117,16 @@ void ForEachBlock(const GemmProblem& problem, const Share& share, int64_t row_bl
 
 // Calls `multiply(block, index)` on all blocks of a share, of one panel each and `index` counting
 // along K. As many blocks of K as leave those of A in the second-level cache follow each other, so
-// that a tile of C is fetched once for all of them.
+// that a tile of C is fetched once for all of them. All panels are read again for every block of
+// rows, so some more rows than kRowBlock stay together.
 template <typename Multiply>
 void ForEachPanel(const GemmProblem& problem, const Share& share, Multiply multiply) {
   const int64_t count = DepthBlocks(problem.a.columns);
-  const int64_t passes = (count + DepthBlocksPerPass() - 1) / DepthBlocksPerPass();
-  for (int64_t row = share.rows.begin; row < share.rows.end; row += kRowBlock) {
-    const Range rows = {row, std::min(row + kRowBlock, share.rows.end)};
+  const int64_t row_block = share.rows.size() <= kMostRows ? share.rows.size() : kRowBlock;
+  const int64_t per_pass = DepthBlocksPerPass(row_block);
+  const int64_t passes = (count + per_pass - 1) / per_pass;
+  for (int64_t row = share.rows.begin; row < share.rows.end; row += row_block) {
+    const Range rows = {row, std::min(row + row_block, share.rows.end)};
     for (int64_t pass = 0; pass < passes; ++pass) {
       if (Interrupted()) return;
       const Range blocks = Part(count, pass, passes);
