@@ -21,6 +21,22 @@ Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
   return nullptr;
 }
 
+// The same where an axis has a multiple of it, as one that holds windows of several samples has.
+Value* ShareOfExtent(Patch& patch, Facts& facts, const SymInt& extent,
+                     absl::Span<Value* const> like) {
+  for (Value* value : like) {
+    const std::vector<SymInt>* dims = facts.DimsOf(value);
+    for (size_t i = 0; dims != nullptr && i < dims->size(); ++i) {
+      const auto share = SymInt::DivideExactly((*dims)[i], extent);
+      if (!share.has_value() || share->constant().value_or(0) < 1) continue;
+      const auto at = static_cast<int64_t>(i);
+      Value* whole = patch.Op("Shape", {value}, {{"start", at}, {"end", at + 1}});
+      return patch.Op("Div", {whole, patch.Ints({*share->constant()})});
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
@@ -48,8 +64,10 @@ Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents
                     absl::Span<Value* const> like) {
   std::vector<Value*> parts;
   for (const SymInt& extent : extents) {
-    parts.push_back(ExtentOperand(patch, facts, extent, like));
-    if (parts.back() == nullptr) return nullptr;
+    Value* part = ExtentOperand(patch, facts, extent, like);
+    if (part == nullptr) part = ShareOfExtent(patch, facts, extent, like);
+    if (part == nullptr) return nullptr;
+    parts.push_back(part);
   }
   return patch.Op("Concat", parts, {{"axis", int64_t{0}}});
 }

@@ -21,7 +21,7 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
                  absl::Span<Value* const> like = {});
 
 // The extents as one int64 tensor, those that are not numbers read off `like`, one of whose axes
-// must have each. Null if there is none such.
+// must have each, or a multiple of it. Null if there is none such.
 Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
                     absl::Span<Value* const> like);
 

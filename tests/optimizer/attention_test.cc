@@ -43,6 +43,11 @@ Value* Finish(GraphBuilder& b, Value* probabilities) {
 }
 Value* Number(GraphBuilder& b, float number) { return b.Constant<float>("c", {}, {number}); }
 
+Value* Shaped(GraphBuilder& b, Value* x, std::initializer_list<int64_t> shape) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  return b.Op("Reshape", {x, b.Constant<int64_t>("shape", {rank}, shape)});
+}
+
 using Between = std::function<Value*(GraphBuilder&, Value*)>;
 
 // Attention with something done to the scores.
@@ -260,6 +265,34 @@ TEST(AttentionFusionTest, SamplesAndHeadsOnOneAxisThroughout) {
   }
 }
 
+// A cosine's scores with a factor for each head; the mask is each window's, of which a sample
+// has 4.
+TEST(AttentionFusionTest, AMaskForEachWindowOfASample) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto windows = [&](const char* name) {
+      return Shaped(b, b.Input(name, DataType::kFloat, {"batch", 4, 6, 8}), {-1, 6, 8});
+    };
+    const auto cosine = [&](Value* heads) {
+      Value* norm = b.Op("ReduceL2", {heads, b.Constant<int64_t>("last", {1}, {-1})});
+      return b.Op("Div", {heads, b.Op("Max", {norm, Number(b, 1e-12F)})});
+    };
+    const std::vector<int64_t> order = {0, 1, 3, 2};
+    Value* k = b.Op("Transpose", {cosine(Heads(b, windows("k")))}, {{"perm", order}});
+    Value* s = b.Op("MatMul", {cosine(Heads(b, windows("q"))), k});
+    s = b.Op("Mul", {s, b.Constant<float>("logits", {2, 1, 1}, {3, 0.5F})});
+    s = b.Op("Add", {s, b.Input("table", DataType::kFloat, {1, 2, 6, 6})});
+    s = Shaped(b, s, {-1, 4, 2, 6, 6});
+    s = b.Op("Add", {s, b.Input("mask", DataType::kFloat, {1, 4, 1, 6, 6})});
+    Value* p = b.Op("Softmax", {Shaped(b, s, {-1, 2, 6, 6})});
+    b.Output(b.Op("MatMul", {p, Heads(b, windows("v"))}));
+  });
+  EXPECT_THAT(test.Misses("attention"), IsEmpty());
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(kTolerance);
+  test.Dim("batch", 1).ExpectSameResults(kTolerance);
+}
+
 // lucidrains' one head of keys and values for all.
 TEST(AttentionFusionTest, EinsumOfHeadsThatShareKeys) {
   const OptimizerTester test([](GraphBuilder& b) {
@@ -304,11 +337,6 @@ TEST(AttentionFusionTest, InfiniteScoresAreNotMasked) {
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
   test.Dim("seq", 2).Feed("mask", MakeBool({3, 1, 1, 2}, {1, 0, 1, 1, 0, 0}));
   test.ExpectSameResults(kTolerance);
-}
-
-Value* Shaped(GraphBuilder& b, Value* x, std::initializer_list<int64_t> shape) {
-  const auto rank = static_cast<int64_t>(shape.size());
-  return b.Op("Reshape", {x, b.Constant<int64_t>("shape", {rank}, shape)});
 }
 
 // Queries and keys are the 2 x 3 places of a picture, to whose rows and columns something is added.
