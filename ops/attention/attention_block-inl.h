@@ -91,6 +91,12 @@ class BlockAttention {
     PutOff rest;
     rest.done = {rows.begin, rows.begin};
     if (rows.begin == rows.end) return rest;
+    if (p_.bias_on_closed) {
+      // What bias makes of closed keys is not known before.
+      rest.done = rows;
+      ComputeTile(first, rows, true);
+      return rest;
+    }
     if (by_position_ && p_.closed_score != kMinusInfinity) {
       const IndexRange open = RowsOpenTo(p_, block_, first);
       rest.any = open.begin == open.end;

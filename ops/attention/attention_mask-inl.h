@@ -191,6 +191,7 @@ inline ScoreRules RulesOf(const AttentionProblem& p, const AttentionBlock& block
   ScoreRules rules;
   rules.softcap = p.softcap;
   rules.closed_score = p.closed_score;
+  rules.bias_on_closed = p.bias_on_closed;
   rules.valid = static_cast<int>(std::min(kKeyTile, ValidKeys(p, block.sample) - first));
   const IndexRange open = OpenKeys(p, block.sample, block.Query(row));
   rules.begin = static_cast<int>(std::clamp<int64_t>(open.begin - first, 0, kKeyTile));

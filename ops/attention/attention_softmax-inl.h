@@ -24,6 +24,7 @@ inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 struct ScoreRules {
   float softcap = 0;
   float closed_score = kMinusInfinity;
+  bool bias_on_closed = false;
   // kKeyTile numbers each, or null.
   const uint8_t* open = nullptr;
   const float* bias = nullptr;
@@ -54,8 +55,12 @@ HWY_INLINE FloatVec RuledScore(const ScoreRules& rules, FloatVec score, size_t i
     const FloatVec cap = hn::Set(d, rules.softcap);
     score = hn::Mul(cap, hn::Tanh(d, hn::Div(score, cap)));
   }
-  const FloatVec closed = hn::Set(d, rules.closed_score);
-  if (rules.bias != nullptr) score = hn::Add(score, hn::LoadU(d, rules.bias + i));
+  FloatVec closed = hn::Set(d, rules.closed_score);
+  if (rules.bias != nullptr) {
+    const FloatVec bias = hn::LoadU(d, rules.bias + i);
+    score = hn::Add(score, bias);
+    if (rules.bias_on_closed) closed = hn::Add(closed, bias);
+  }
   if (rules.open != nullptr) {
     const hn::Rebind<uint8_t, FloatTag> d8;
     const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, rules.open + i));

@@ -35,7 +35,8 @@ struct FusedAttentionShape {
 // attnrun.Attention-1, made by the optimizer, with inputs (q, k, v, bias?, mask?) and outputs
 // (y, probabilities?):
 //   scores = cap(scale * Q K^T) + bias, cap(x) = softcap * tanh(x / softcap), or x if softcap is 0
-//   scores = mask_value where mask is false or the key's position is closed to the query
+//   scores = mask_value where mask is false or the key's position is closed to the query, plus bias
+//     if bias_on_closed is 1
 //   probabilities = softmax(scores), y = probabilities V, its heads merged: [B, S, Nq * Hv]
 // Q [B,S,Nq,H], K [B,T,Nkv,H] and V [B,T,Nkv,Hv] lie in q, k and v, floats of any rank, as
 // q_layout, k_layout and v_layout say (see HeadLayout; default "b n s h"). Head n of Q attends to
@@ -47,9 +48,10 @@ struct FusedAttentionShape {
 // left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores are all
 // -inf gives NaN, or 0 if masked_row is "zero" or "guarded"; one with a score that is NaN or
 // infinite gives NaN, or 0 if masked_row is "guarded"; without keys it gives 0. Attributes: scale
-// (float, 1), softcap (float, 0), mask_value (float, -inf), masked_row ("nan", "zero", "guarded"),
-// causal (0, 1, 2), left_window, right_window (int, -1) and the layouts. Keys and values must be
-// finite, even where they are closed. y and probabilities have the type of q.
+// (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_closed (int, 0), masked_row
+// ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1) and the
+// layouts. Keys and values must be finite, even where they are closed. y and probabilities have the
+// type of q.
 class FusedAttention final : public Op {
  public:
   explicit FusedAttention(AttributeReader& attributes);
@@ -84,6 +86,7 @@ class FusedAttention final : public Op {
   float scale() const { return scale_; }
   float softcap() const { return softcap_; }
   float mask_value() const { return mask_value_; }
+  bool bias_on_closed() const { return bias_on_closed_; }
   bool causal() const { return causal_ != 0; }
   int64_t left_window() const { return left_window_; }
   int64_t right_window() const { return right_window_; }
@@ -96,6 +99,7 @@ class FusedAttention final : public Op {
   float scale_;
   float softcap_;
   float mask_value_;
+  bool bias_on_closed_;
   std::string masked_row_;
   int64_t causal_;
   int64_t left_window_;

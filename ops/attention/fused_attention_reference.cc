@@ -82,7 +82,8 @@ double Held(DataType type, double score) {
 double Score(const FusedAttention& op, const Operands& in, int64_t b, int64_t n, int64_t s,
              int64_t t) {
   if (!IsOpenByPosition(op, s + op.FirstPosition(in.shape), t) || in.mask.At(b, n, s, t) == 0) {
-    return op.mask_value();
+    return op.bias_on_closed() ? Held(in.type, op.mask_value() + in.bias.At(b, n, s, t))
+                               : op.mask_value();
   }
   const int64_t kv_head = n / (in.shape.query_heads / in.shape.kv_heads);
   double score = 0;

@@ -70,6 +70,8 @@ struct AttentionProblem {
   // The score of a key that is closed, other than by valid_keys: Where(mask, scores, closed_score)
   // is what some exporters write. Finite: rows whose keys are all closed are averages.
   float closed_score = -std::numeric_limits<float>::infinity();
+  // Whether bias is added to closed_score, too.
+  bool bias_on_closed = false;
   // What a row gives whose scores are all -inf.
   float closed_row = 0;
   // Whether a row in which a score is NaN or infinite gives closed_row, not NaN.

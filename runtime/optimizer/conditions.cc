@@ -1,5 +1,7 @@
 #include "optimizer/conditions.h"
 
+#include <cmath>
+
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "ops/infer_rules.h"
@@ -34,9 +36,53 @@ View Negated(const View& margin) {
   return *View::Sum(negated, View::Counting(-1, dims, std::vector<SymInt>(dims.size(), 0)));
 }
 
-// Where Trilu leaves the elements of a tensor of one number other than 0, which it is given.
-std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& number) {
+// What counts at least 0 where column <= row + diagonal, or column >= row + diagonal if `upper`.
+View Triangle(const std::vector<SymInt>& dims, int64_t diagonal, bool upper) {
+  std::vector<SymInt> steps(dims.size(), 0);
+  steps[dims.size() - 2] = upper ? -1 : 1;
+  steps[dims.size() - 1] = upper ? 1 : -1;
+  return View::Counting(upper ? -diagonal : diagonal, dims, steps);
+}
+
+// A table of `number`, which is not 0, in the places of one triangle in every matrix, and 0 in the
+// others. Neither is missing.
+std::optional<View> TableMargin(const Tensor& table, double& number) {
+  constexpr int64_t kMaxElements = 1 << 24;
+  const Shape shape(table.shape().begin(), table.shape().end());
+  if (shape.size() < 2 || table.num_elements() == 0 || table.num_elements() > kMaxElements) {
+    return std::nullopt;
+  }
+  const auto elements = ToDoubles(table);
+  if (!elements.ok()) return std::nullopt;
+  const int64_t columns = shape.back();
+  const int64_t rows = shape[shape.size() - 2];
+  // The first row tells which triangle, and from where on.
+  const bool upper = elements->front() == 0;
+  number = upper ? elements->back() : elements->front();
+  int64_t diagonal = 0;
+  while (diagonal < columns && ((*elements)[diagonal] == 0) == upper) ++diagonal;
+  if (!upper) --diagonal;
+  if (number == 0 || std::isnan(number)) return std::nullopt;
+  for (int64_t i = 0; i < table.num_elements(); ++i) {
+    const int64_t column = i % columns;
+    const int64_t row = i / columns % rows;
+    const bool inside = upper ? column >= row + diagonal : column <= row + diagonal;
+    if ((*elements)[i] != (inside ? number : 0)) return std::nullopt;
+  }
+  if (diagonal >= columns - 1 && !upper) return std::nullopt;
+  return Triangle(std::vector<SymInt>(shape.begin(), shape.end()), diagonal, upper);
+}
+
+// Where Trilu leaves the elements of a tensor of one number other than 0, which it is given; where
+// a table has them; views of these.
+std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& number,
+                                   int depth = kMaxDepth) {
+  if (value->is_constant()) return TableMargin(*value->constant(), number);
   const Node* node = value->producer();
+  if (node != nullptr && IsViewNode(*node) && depth > 0) {
+    const auto inner = TriangleMargin(node->input(0), facts, number, depth - 1);
+    return inner.has_value() ? ApplyViewNode(*node, *value, *inner, facts) : std::nullopt;
+  }
   const std::vector<SymInt>* known = facts.DimsOf(value);
   if (!IsOp(node, "Trilu") || known == nullptr || known->size() < 2) return std::nullopt;
   const auto filled = UniformOf(node->input(0));
@@ -44,13 +90,7 @@ std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& num
       node->input(1) == nullptr ? std::optional<int64_t>(0) : KnownInt(node->input(1), facts);
   if (!filled.has_value() || *filled == 0 || !diagonal.has_value()) return std::nullopt;
   number = *filled;
-  const std::vector<SymInt> dims = *known;
-  // Column <= row + diagonal below, column >= row + diagonal above.
-  const bool upper = AttributeOr<int64_t>(*node, "upper", 1) != 0;
-  std::vector<SymInt> steps(dims.size(), 0);
-  steps[dims.size() - 2] = upper ? -1 : 1;
-  steps[dims.size() - 1] = upper ? 1 : -1;
-  return View::Counting(*diagonal * (upper ? -1 : 1), dims, steps);
+  return Triangle(*known, *diagonal, AttributeOr<int64_t>(*node, "upper", 1) != 0);
 }
 
 // Conditions on the elements of such a triangle: that they are there, or that they are not.
@@ -72,10 +112,10 @@ std::optional<View> OnTriangle(const Value* condition, const Node& node, Facts& 
 std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
   const std::vector<SymInt>* known = facts.DimsOf(condition);
   const Node* node = condition->producer();
-  if (facts.TypeOf(condition) != DataType::kBool || known == nullptr || node == nullptr ||
-      !node->domain().empty() || depth == 0) {
-    return std::nullopt;
-  }
+  if (facts.TypeOf(condition) != DataType::kBool || known == nullptr) return std::nullopt;
+  double number = 0;
+  if (condition->is_constant()) return TableMargin(*condition->constant(), number);
+  if (node == nullptr || !node->domain().empty() || depth == 0) return std::nullopt;
   const std::vector<SymInt> dims = *known;
   const std::string& op = node->op_type();
   Value* a = node->input(0);

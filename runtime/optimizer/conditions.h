@@ -8,8 +8,9 @@
 
 namespace attnrun {
 
-// For a comparison of positions, a triangle (Trilu), and views of these: a number for each of its
-// elements, as a place; the element is true where its number is at least 0. nullopt for all else.
+// For a comparison of positions, a triangle (Trilu, or in a table), and views of these: a number
+// for each of its elements, as a place; the element is true where its number is at least 0. nullopt
+// for all else.
 std::optional<View> MarginOf(Value* condition, Facts& facts);
 
 // What all elements of a bool tensor are in every run, as far as it has any; nullopt where that is

@@ -258,6 +258,7 @@ OpTester RandomAttention(Random& random, int outputs) {
   op.Attribute("softcap", random.OneOf<float>({0, 0, 0, 3}));
   op.Attribute("mask_value",
                random.OneOf<float>({-kInf, -1e9F, std::numeric_limits<float>::lowest(), -3}));
+  op.Attribute("bias_on_closed", random.OneOf<int64_t>({0, 0, 1}));
   op.Attribute("masked_row", random.OneOf<std::string>({"nan", "zero", "guarded"}));
   op.Attribute("causal", random.OneOf<int64_t>({0, 0, 1, 2}));
   op.Attribute("left_window", random.OneOf<int64_t>({-1, -1, 0, 30}));

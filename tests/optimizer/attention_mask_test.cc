@@ -125,6 +125,31 @@ TEST(AttentionMaskTest, ComparisonsOfPositionsAreCausal) {
   }
 }
 
+TEST(AttentionMaskTest, TablesOfATriangleAreCausal) {
+  const auto with_table = [](std::initializer_list<float> table, bool negated) {
+    return OptimizerTester([&](GraphBuilder& b) {
+      const auto heads = [&](const char* name) {
+        return b.Input(name, DataType::kFloat, {"batch", 2, 3, 4});
+      };
+      Value* mask = b.Constant<float>("table", {1, 1, 4, 4}, table);
+      mask = b.Op("Slice", {mask, b.Constant<int64_t>("first", {2}, {0, 0}),
+                            b.Constant<int64_t>("end", {2}, {3, 3}),
+                            b.Constant<int64_t>("axes", {2}, {2, 3})});
+      mask = b.Op("Cast", {mask}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+      if (negated) mask = b.Op("Not", {mask});
+      b.Output(b.Op("attnrun::Attention", {heads("q"), heads("k"), heads("v"), nullptr, mask},
+                    {{"mask_value", kLeast}}));
+    });
+  };
+  const OptimizerTester lower = with_table({2, 0, 0, 0, 2, 2, 0, 0, 2, 2, 2, 0, 2, 2, 2, 2}, false);
+  const OptimizerTester upper = with_table({0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0}, true);
+  const OptimizerTester other = with_table({1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1}, false);
+  EXPECT_EQ(Attribute(lower, "causal"), 1);
+  EXPECT_EQ(Attribute(upper, "causal"), 1);
+  EXPECT_EQ(Attribute(other, "causal"), -1);
+  for (const OptimizerTester* test : {&lower, &upper, &other}) test->ExpectSameResults(kTolerance);
+}
+
 TEST(AttentionMaskTest, QueriesBehindAPastAreAtTheEnd) {
   OptimizerTester test = WithMask([](MaskBuilder& m) {
     Value* past = m.b.Op("Sub", {m.Extent(m.k, 1), m.Extent(m.q, 1)});

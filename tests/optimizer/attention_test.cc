@@ -265,6 +265,42 @@ TEST(AttentionFusionTest, SamplesAndHeadsOnOneAxisThroughout) {
   }
 }
 
+// scores * b - 10000 * (1 - b), as GPT and the first GPT-2 have it, b being 1 or 0. What is added
+// after that counts for closed keys, too: where all others are padding, they are what is attended
+// to.
+TEST(AttentionFusionTest, ScoresThatAreMultipliedByOneOrZero) {
+  const std::vector<Between> spellings = {
+      [](GraphBuilder&, Value* s) { return s; },
+      [](GraphBuilder& b, Value* s) {
+        return b.Op("Add", {s, b.Input("bias", DataType::kFloat, {"batch", 1, 1, 3})});
+      },
+      [](GraphBuilder& b, Value* s) { return b.Op("Mul", {s, Number(b, 0.5F)}); }};
+  for (const bool adds : {false, true}) {
+    for (size_t i = 0; i < spellings.size(); ++i) {
+      SCOPED_TRACE(i);
+      OptimizerTester test([&](GraphBuilder& b) {
+        const auto input = [&](const char* name) {
+          return b.Input(name, DataType::kFloat, {"batch", 3, 8});
+        };
+        Value* s = b.Op("MatMul", {Heads(b, input("q")), Heads(b, input("k"), true)});
+        Value* open = b.Constant<float>("open", {1, 1, 3, 3}, {1, 0, 0, 1, 1, 0, 1, 1, 1});
+        Value* shut = b.Op("Sub", {Number(b, 1), open});
+        shut = b.Op("Mul", {shut, Number(b, adds ? -1e4F : 1e4F)});
+        s = b.Op("Mul", {b.Op("Mul", {s, Number(b, 0.5F)}), open});
+        s = spellings[i](b, b.Op(adds ? "Add" : "Sub", {s, shut}));
+        b.Output(b.Op("MatMul", {b.Op("Softmax", {s}), Heads(b, input("v"))}));
+      });
+      EXPECT_THAT(test.Misses("attention"), IsEmpty());
+      EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+      EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+      test.Dim("batch", 2);
+      constexpr float kLeast = std::numeric_limits<float>::lowest();
+      if (i == 1) test.Feed("bias", Make<float>({2, 1, 1, 3}, {kLeast, kLeast, 0, kLeast, 0, 1}));
+      test.ExpectSameResults(kTolerance);
+    }
+  }
+}
+
 // A cosine's scores with a factor for each head; the mask is each window's, of which a sample
 // has 4.
 TEST(AttentionFusionTest, AMaskForEachWindowOfASample) {

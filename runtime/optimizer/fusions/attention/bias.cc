@@ -171,6 +171,9 @@ Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes
         operand.value == nullptr ? nullptr : ToBatchAndHeads(patch, facts, operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;
+    if (mask.is_number) {
+      value = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    }
     if (mask.negated) value = patch.Op("Not", {value});
     all = all == nullptr ? value : patch.Op("And", {all, value});
   }

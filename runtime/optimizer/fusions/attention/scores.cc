@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/elements.h"
 #include "optimizer/fusions/reduction.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
@@ -98,15 +99,71 @@ class ScoreWalk {
       if (!Fills(node->input(side), dims)) continue;
       Result scores = Find(node->input(side), steps - 1);
       if (!scores.has_value()) continue;
-      if (!MasksBecomeBiases(*scores)) {
-        why_ = absl::StrCat(node->description(), " adds to scores that are already masked by ",
-                            scores->mask_value);
-        return std::nullopt;
-      }
+      if (Closes(*scores, bias, 1)) return Pass(node, std::move(scores));
+      if (!TakesBias(*node, *scores)) return std::nullopt;
       scores->biases.push_back({Term(bias, node->input(side), *scores), 1, {}});
       return Pass(node, std::move(scores));
     }
     return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
+  }
+
+  // Whether something may be added, whatever the scores are masked with.
+  bool TakesBias(const Node& node, Scores& scores) {
+    if (MasksBecomeBiases(scores)) return true;
+    if (scores.biases_last || (scores.biases.empty() && scores.floored == 0)) {
+      scores.biases_last = true;
+      return true;
+    }
+    why_ = absl::StrCat(node.description(), " adds to scores that are already masked by ",
+                        scores.mask_value);
+    return false;
+  }
+
+  // What GPT and GPT-2 had before Where: scores · b + closed · (1 - b), where b is 1 or 0. Whether
+  // `term` is the latter, times sign, which `scores` then hold.
+  static bool Closes(Scores& scores, Value* term, double sign) {
+    double closed = 0;
+    Node* product = term->producer();
+    if (scores.masks.size() != 1 || !scores.masks[0].is_number || !scores.biases.empty() ||
+        product == nullptr || !(IsOp(product, "Mul") || IsOp(product, "Div"))) {
+      return false;
+    }
+    const Value* inverse = ScaledOperand(*product, closed);
+    const Node* difference = inverse == nullptr ? nullptr : inverse->producer();
+    if (!IsOp(difference, "Sub") || UniformOf(difference->input(0)) != 1.0 ||
+        difference->input(1) != scores.masks[0].operand.value) {
+      return false;
+    }
+    scores.mask_value += sign * closed;
+    return std::isfinite(scores.mask_value);
+  }
+
+  // Whether all elements are 1 or 0.
+  bool IsOneOrZero(const Value* value) {
+    constexpr int64_t kMaxElements = 1 << 24;
+    for (int i = 0; i < 8 && value->producer() != nullptr && IsViewNode(*value->producer()); ++i) {
+      value = value->producer()->input(0);
+    }
+    const Node* cast = value->producer();
+    if (IsOp(cast, "Cast")) return facts_.TypeOf(cast->input(0)) == DataType::kBool;
+    if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
+    const auto elements = ToDoubles(*value->constant());
+    return elements.ok() && absl::c_all_of(*elements, [](double x) { return x == 0 || x == 1; });
+  }
+
+  // Finite scores times 1 or 0.
+  Result Kept(Node* node, const std::vector<SymInt>& dims, int steps) {
+    for (const int side : {0, 1}) {
+      Value* kept = node->input(1 - side);
+      if (!Fills(node->input(side), dims) || !IsOneOrZero(kept)) continue;
+      Result scores = Find(node->input(side), steps - 1);
+      if (!scores.has_value()) return scores;
+      if (!scores->masks.empty() || scores->shifted || !scores->biases.empty()) break;
+      scores->mask_value = 0;
+      scores->masks.push_back({Term(kept, node->input(side), *scores), false, true});
+      return Pass(node, std::move(scores));
+    }
+    return Between(*node);
   }
 
   // What is done to `scores` by an operand.
@@ -130,9 +187,9 @@ class ScoreWalk {
     const std::vector<Node*> maximum = MaximumOfRows(node->input(1), node->input(0));
     if (!maximum.empty()) return Shifted(node, maximum, steps);
     Result scores = Find(node->input(0), steps - 1);
-    if (!scores.has_value() || !Fills(node->input(0), dims) || !scores->masks.empty()) {
-      return Between(*node);
-    }
+    if (!scores.has_value() || !Fills(node->input(0), dims)) return Between(*node);
+    if (Closes(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
+    if (!TakesBias(*node, *scores)) return std::nullopt;
     scores->biases.push_back({Term(node->input(1), node->input(0), *scores), -1, {}});
     return Pass(node, std::move(scores));
   }
@@ -179,7 +236,7 @@ class ScoreWalk {
       if (!floor.has_value() || !(*floor <= kSwallows) || !Fills(node->input(side), dims)) continue;
       Result scores = Find(node->input(side), steps - 1);
       if (!scores.has_value()) return scores;
-      if (scores->shifted || scores->floored > 0) return Between(*node);
+      if (scores->shifted || scores->floored > 0 || scores->biases_last) return Between(*node);
       scores->mask_value = std::max(scores->mask_value, *floor);
       scores->floored = scores->biases.size();
       scores->floor = *floor;
@@ -204,6 +261,7 @@ class ScoreWalk {
                             " scores that are already masked with ", scores->mask_value);
         return std::nullopt;
       }
+      if (scores->biases_last) return Between(*node);
       if (scores->shifted && *number > kSwallows) return Between(*node);
       scores->mask_value = *number;
       scores->masks.push_back({Term(node->input(0), node->input(side), *scores), side == 2});
@@ -216,6 +274,10 @@ class ScoreWalk {
   Result Scaled(Node* node, int steps) {
     double factor = 1;
     Value* inner = ScaledOperand(*node, factor);
+    if (inner == nullptr && IsOp(node, "Mul") &&
+        (IsOneOrZero(node->input(0)) || IsOneOrZero(node->input(1)))) {
+      return Kept(node, *facts_.DimsOf(node->output(0)), steps);
+    }
     if (inner == nullptr && ScaledByConstants(*node)) {
       return No(absl::StrCat("the scale at ", node->description(), " is no single number"));
     }

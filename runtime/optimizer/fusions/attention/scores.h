@@ -32,6 +32,8 @@ struct ScoreBias {
 
 // Scores as one product with all that is done to it before the Softmax:
 //   where mask: softcap * tanh(scale * (A·B) / softcap) + max(biases, floor), else mask_value
+// or, if biases come last:
+//   (where mask: softcap * tanh(scale * (A·B) / softcap), else mask_value) + biases
 struct Scores {
   // MatMul of A [..., S, H] and B [..., H, T], or of K [..., T, H] and Q^T [..., H, S] if
   // `swapped`: a Transpose stands behind it.
@@ -53,8 +55,11 @@ struct Scores {
   struct Mask {
     ScoreTerm operand;
     bool negated = false;
+    // It is no bool but a number, 1 or 0.
+    bool is_number = false;
   };
   std::vector<Mask> masks;
+  bool biases_last = false;
   double mask_value = -std::numeric_limits<double>::infinity();
   Value* q() const { return matmul->input(swapped ? 1 : 0); }
   Value* k() const { return matmul->input(swapped ? 0 : 1); }
