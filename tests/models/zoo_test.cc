@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <set>
 #include <string>
 
 #include "attnrun/session.h"
@@ -13,12 +12,6 @@
 // what the optimizer made of it against what the manifest expects.
 namespace attnrun::testing {
 namespace {
-
-// Modules whose spelling the optimizer does not know yet. May only shrink.
-const std::set<std::string>& NotFusedYet() {
-  static const std::set<std::string> names = {"scale-from-shape", "shifted-windows"};
-  return names;
-}
 
 class Zoo : public ::testing::TestWithParam<Export> {
  protected:
@@ -37,7 +30,6 @@ TEST_P(Zoo, ReferenceAgrees) { CheckAllCases(GetParam(), Engine::kReference); }
 
 TEST_P(Zoo, FusesWhatIsExpected) {
   const std::string& file = GetParam().file;
-  if (NotFusedYet().contains(file.substr(0, file.find('/')))) GTEST_SKIP() << "not known yet";
   const auto session = Session::Load(InModels(file));
   ASSERT_TRUE(session.ok()) << session.status();
   const auto counts = session->OpCounts();

@@ -265,6 +265,35 @@ TEST(AttentionFusionTest, SamplesAndHeadsOnOneAxisThroughout) {
   }
 }
 
+// A view cannot change the number of keys where that of all else stays.
+TEST(AttentionFusionTest, KeysThatAViewCallsByAnotherName) {
+  OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
+    Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, "seq", "source"});
+    Value* extents = b.Op("Concat",
+                          {b.Constant<int64_t>("first", {2}, {0, 2}),
+                           b.Op("Shape", {bias}, {{"start", int64_t{2}}, {"end", int64_t{4}}})},
+                          {{"axis", int64_t{0}}});
+    s = b.Op("Add", {b.Op("Reshape", {s, extents}), bias});
+    return Shaped(b, s, {0, 2, 0, -1});
+  });
+  EXPECT_THAT(test.Misses("attention"), IsEmpty());
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("seq", 4).Dim("source", 4).ExpectSameResults(kTolerance);
+}
+
+TEST(AttentionFusionTest, ScoresOfSlidingWindowsAreNoSingleProduct) {
+  const OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
+    Value* more = b.Op("MatMul", {Heads(b, Input(b, "q2")), Heads(b, Input(b, "k2"), true)});
+    return b.Op("Slice", {b.Op("Concat", {s, more}, {{"axis", int64_t{-2}}}),
+                          b.Constant<int64_t>("from", {1}, {0}),
+                          b.Op("Shape", {s}, {{"start", int64_t{2}}, {"end", int64_t{3}}}),
+                          b.Constant<int64_t>("axes", {1}, {2})});
+  });
+  EXPECT_THAT(test.Misses("attention"),
+              ElementsAre(HasSubstr("(Concat), which puts them together")));
+  test.ExpectSameResults(kTolerance);
+}
+
 // scores * b - 10000 * (1 - b), as GPT and the first GPT-2 have it, b being 1 or 0. What is added
 // after that counts for closed keys, too: where all others are padding, they are what is attended
 // to.

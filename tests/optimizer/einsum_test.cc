@@ -152,6 +152,30 @@ TEST(EinsumTest, NotWhereAnExtentMayBeBroadcast) {
   test.Dim("other", 1).ExpectSameResults(kTolerance);
 }
 
+// A product of stacks broadcasts samples as Einsum does.
+TEST(EinsumTest, SamplesOfOtherNames) {
+  OptimizerTester test = Computed("bcxd,bcyd->bcxy", {"batch", "c", "x", 4}, {"other", 3, "y", 4});
+  ExpectOps(test, "MatMul Transpose");
+  for (const int64_t batch : {1, 2}) {
+    for (const int64_t other : {1, 2}) {
+      test.Dim("batch", batch).Dim("other", other);
+      for (const int64_t c : {1, 3}) test.Dim("c", c).ExpectSameResults(kTolerance);
+    }
+  }
+}
+
+TEST(EinsumTest, KeysOfAnotherNameInAnAttention) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "queries", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "keys", 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 2, "values", 4});
+    Value* scores = Einsum(b, "bhid,bhjd->bhij", {q, k});
+    b.Output(Einsum(b, "bhij,bhjd->bhid", {b.Op("Softmax", {scores}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("keys", 5).Dim("values", 5).ExpectSameResults(256 * kEpsilon);
+}
+
 TEST(EinsumTest, EmptyRows) {
   OptimizerTester test = WithWeight("bsd,ed->bse", {"batch", "sequence", 8}, {12, 8});
   test.Dim("sequence", 0).ExpectSameResults(kTolerance);

@@ -80,10 +80,12 @@ class EinsumRewrite {
     return true;
   }
 
-  // An extent of 1 is broadcast by Einsum, but not by all that it is to become.
+  // An extent of 1 is broadcast by Einsum, but not by all that it is to become: a product of stacks
+  // broadcasts samples. Extents that are only written otherwise are the same.
   bool CheckExtents() {
     for (const Label label : operands_[0]) {
       if (!Contains(operands_[1], label) || Extent(0, label) == Extent(1, label)) continue;
+      if (MayDiffer(label)) continue;
       context_.Miss(*node_, absl::StrCat("an axis has extent ", Extent(0, label).ToString(),
                                          " in one operand and ", Extent(1, label).ToString(),
                                          " in the other"));
@@ -92,14 +94,30 @@ class EinsumRewrite {
     return true;
   }
 
+  // Whether an axis may have an extent in each operand that is not known to be the other's:
+  // samples, where none is merged with them, and what is summed in an attention, where two numbers
+  // with different names are one.
+  bool MayDiffer(Label label) const {
+    if (!HasAxesOfTheirOwn()) return false;
+    if (Contains(labels_.batch, label)) return true;
+    const bool numbers =
+        Extent(0, label).constant().has_value() && Extent(1, label).constant().has_value();
+    return !numbers && IsOfAttention();
+  }
+
+  // Whether the product is one of matrices whose axes are a label each.
+  bool HasAxesOfTheirOwn() const {
+    return labels_.rows.size() == 1 && labels_.columns.size() == 1 && labels_.depth.size() == 1;
+  }
+
   const SymInt& Extent(int operand, Label label) const {
     return dims_[operand][IndexOf(operands_[operand], label)];
   }
   SymInt Extent(Label label) const { return Extent(Contains(operands_[0], label) ? 0 : 1, label); }
 
-  SymInt Size(const Labels& labels) const {
+  SymInt Size(int operand, const Labels& labels) const {
     SymInt size(1);
-    for (const Label label : labels) size = size * Extent(label);
+    for (const Label label : labels) size = size * Extent(operand, label);
     return size;
   }
 
@@ -183,12 +201,14 @@ class EinsumRewrite {
     return true;
   }
 
-  // Whether this is one of the two products of an attention.
-  bool IsOfAttention() const {
+  bool IsAfterSoftmax() const {
     const Node* before = node_->input(labels_.left)->producer();
     while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();
-    return IsOp(before, "Softmax") || LeadsToProduct(node_->output(0));
+    return IsOp(before, "Softmax");
   }
+
+  // Whether this is one of the two products of an attention.
+  bool IsOfAttention() const { return IsAfterSoftmax() || LeadsToProduct(node_->output(0)); }
 
   // Whether heads that share keys and values come before the positions, as in "bhid,bjd->bhij".
   bool HasSharingHeads() const {
@@ -223,7 +243,7 @@ class EinsumRewrite {
     Value* value = Transposed(node_->input(operand), operands_[operand], Joined(axes));
     std::vector<SymInt> extents;
     extents.reserve(axes.size());
-    for (const Labels& group : axes) extents.push_back(Size(group));
+    for (const Labels& group : axes) extents.push_back(Size(operand, group));
     return Reshaped(value, extents);
   }
 
@@ -231,7 +251,8 @@ class EinsumRewrite {
   bool Finish(Value* y, const Labels& labels) {
     std::vector<SymInt> extents;
     for (const Label label : labels) extents.push_back(Extent(label));
-    Value* result = Transposed(Reshaped(y, extents), labels, output_);
+    Value* shaped = HasAxesOfTheirOwn() ? y : Reshaped(y, extents);
+    Value* result = Transposed(shaped, labels, output_);
     if (result == nullptr) return false;
     patch_.Replace(result_, result);
     return true;

@@ -24,7 +24,9 @@
 //          y [B,N,S,T]                                  MatMul
 //
 // Labels that share an axis of a matrix are merged by Reshape. Left as they are: a label that an
-// operand repeats or sums by itself, products without a sum, extents that might be broadcast.
+// operand repeats or sums by itself, products without a sum, extents that might be broadcast, but
+// for samples, which MatMul broadcasts, and the keys of an attention, of which there are as many in
+// its two products.
 namespace attnrun {
 
 absl::StatusOr<int> RewriteEinsums(PassContext& context);

@@ -44,6 +44,7 @@ bool IsPassedThrough(const Node& node) {
                                                "LayerNormalization",
                                                "Mul",
                                                "Neg",
+                                               "Pad",
                                                "Pow",
                                                "RMSNormalization",
                                                "ReduceMean",
@@ -57,7 +58,8 @@ bool IsPassedThrough(const Node& node) {
                                                "Sub",
                                                "Swish",
                                                "Tanh",
-                                               "TensorScatter"};
+                                               "TensorScatter",
+                                               "Where"};
   if (node.domain() == "attnrun") {
     return node.op_type() == "RotaryEmbedding" || node.op_type() == "HeadRmsNormalization";
   }

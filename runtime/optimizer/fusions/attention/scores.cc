@@ -65,9 +65,14 @@ class ScoreWalk {
     for (int i = 0; i < 4 && IsViewNode(*inner) && inner->input(0)->producer() != nullptr; ++i) {
       inner = inner->input(0)->producer();
     }
-    const Node& node = IsLinearMap(*inner) ? *inner : outer;
-    return No(absl::StrCat("between the scores and the Softmax stands ", node.description(),
-                           IsLinearMap(node) ? ", a linear map over heads" : ""));
+    const Node& node = IsLinearMap(*inner) || IsPutTogether(*inner) ? *inner : outer;
+    absl::string_view what = IsLinearMap(node) ? ", a linear map over heads" : "";
+    if (IsPutTogether(node)) what = ", which puts them together: of blocks, of windows, of sinks";
+    return No(absl::StrCat("between the scores and the Softmax stands ", node.description(), what));
+  }
+  static bool IsPutTogether(const Node& node) {
+    return node.op_type() == "Concat" || node.op_type() == "Pad" || node.op_type() == "ScatterND" ||
+           node.op_type() == "ScatterElements";
   }
   static bool IsLinearMap(const Node& node) {
     return node.op_type() == "Linear" || node.op_type() == "Conv" || node.op_type() == "Gemm" ||
@@ -324,22 +329,36 @@ class ScoreWalk {
     const bool regroups =
         op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
     if (!regroups || inner == nullptr || inner->size() < 2) return Between(*node);
-    const auto last_two = [](const std::vector<SymInt>& of) {
-      return std::vector<SymInt>(of.end() - 2, of.end());
-    };
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value()) return scores;
     const bool is_picture = !scores->picture.empty();
-    if (!is_picture && last_two(dims) == last_two(*inner)) return Pass(node, std::move(scores));
+    if (!is_picture && KeepsLastTwo(dims, *inner)) return Pass(node, std::move(scores));
     // Whatever the view, elements keep their order: one that leads back to queries and keys undoes
     // it.
-    if (is_picture && last_two(dims) == last_two(scores->matmul_dims)) {
+    const std::vector<SymInt>& product = scores->matmul_dims;
+    if (is_picture && std::equal(dims.end() - 2, dims.end(), product.end() - 2)) {
       LeavePicture(*scores, dims);
       return Pass(node, std::move(scores));
     }
-    if (!LeadingAxes(dims, scores->matmul_dims).has_value()) return Between(*node);
+    if (!LeadingAxes(dims, product).has_value()) {
+      return No(absl::StrCat(node->description(), " gives the scores other queries or keys"));
+    }
     scores->picture = dims;
     return Pass(node, std::move(scores));
+  }
+
+  // A view keeps the number of elements: where the axes before the last two agree, and one of
+  // these, the other does, whatever it is called.
+  static bool KeepsLastTwo(const std::vector<SymInt>& to, const std::vector<SymInt>& from) {
+    const bool queries = to[to.size() - 2] == from[from.size() - 2];
+    const bool keys = to.back() == from.back();
+    if (queries && keys) return true;
+    const auto leading = [](const std::vector<SymInt>& dims) {
+      SymInt product(1);
+      for (size_t i = 0; i + 2 < dims.size(); ++i) product = product * dims[i];
+      return product;
+    };
+    return (queries || keys) && leading(to) == leading(from);
   }
 
   static void LeavePicture(Scores& scores, const std::vector<SymInt>& dims) {
