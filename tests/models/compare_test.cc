@@ -31,6 +31,23 @@ absl::StatusOr<int> SpoilThirdNormalization(PassContext& context) {
   return 0;
 }
 
+// Columns of the third normalization are read that are not there.
+absl::StatusOr<int> BreakThirdNormalization(PassContext& context) {
+  int count = 0;
+  for (Node* node : context.graph.nodes()) {
+    if (!IsOp(node, "LayerNormalization") || ++count < 3) continue;
+    if (IsOp(node->output(0)->consumers()[0], "Gather")) return 0;
+    Patch patch(context);
+    patch.Supersede({node});
+    Value* rows = patch.Op("LayerNormalization", node->inputs(), node->attributes(), node->name());
+    const std::vector<int64_t> columns(32, 1000);
+    patch.Replace(node->output(0),
+                  patch.Op("Gather", {rows, patch.Ints(columns)}, {{"axis", int64_t{-1}}}));
+    return patch.Apply();
+  }
+  return 0;
+}
+
 struct Outcome {
   int status = -1;
   std::string out;
@@ -84,6 +101,30 @@ TEST(CompareTest, TheWrongRewriteIsNamed) {
   EXPECT_GT(culprit["number"], 10);
   EXPECT_LE(culprit["number"], culprit["rewrites"]);
   EXPECT_FALSE(json["first_divergence"].is_null());
+}
+
+TEST(CompareTest, TheRewriteThatMakesAModelFailIsNamed) {
+  const ScopedPass broken({"broken", BreakThirdNormalization});
+  Options options = OnTinyBert();
+  const Outcome text = Compare(options);
+  EXPECT_EQ(text.status, kComparisonFailed);
+  EXPECT_THAT(text.out, HasSubstr("fails with rewrite "));
+  EXPECT_THAT(text.out, HasSubstr("  pass  broken\n"));
+  EXPECT_THAT(text.out, HasSubstr("  took  node_layer_norm_2"));
+  options.json = true;
+  const auto json = nlohmann::json::parse(Compare(options).out);
+  EXPECT_EQ(json["culprit"]["pass"], "broken");
+  EXPECT_THAT(json["failure"].get<std::string>(), HasSubstr("(Gather)"));
+}
+
+TEST(CompareTest, AModelThatFailsWithoutRewritesIsNotBisected) {
+  Options options = OnTinyBert();
+  // Beyond the position table.
+  options.inputs.dims = {{"sequence", 1000}};
+  ::testing::internal::CaptureStderr();
+  const absl::StatusOr<int> status = CompareEngines(options);
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(status.ok());
 }
 
 TEST(CompareTest, ADifferenceOfTheKernelsIsNoRewrites) {

@@ -62,9 +62,11 @@ absl::StatusOr<Culprit> FindCulprit(const Options& options, int64_t rewrites, Di
   return culprit;
 }
 
-std::string Describe(const Culprit& culprit) {
+std::string Describe(const Culprit& culprit, absl::string_view verb) {
   if (culprit.number == 0) {
-    return "differs without any rewrite, so by a kernel: --max-rewrites 0 compares every value\n";
+    return absl::StrCat(verb,
+                        " without any rewrite, so by a kernel: --max-rewrites 0 compares "
+                        "every value\n");
   }
   const Rewrite& rewrite = culprit.rewrite;
   Table table("lll");
@@ -72,7 +74,7 @@ std::string Describe(const Culprit& culprit) {
   if (!rewrite.body.empty()) table.Add({"", "in", rewrite.body});
   table.Add({"", "took", Listed(rewrite.nodes)});
   table.Add({"", "left", Listed(rewrite.into)});
-  return absl::StrCat("differs with rewrite ", culprit.number, " of ", culprit.rewrites,
+  return absl::StrCat(verb, " with rewrite ", culprit.number, " of ", culprit.rewrites,
                       ", not with those before it:\n", table.Text());
 }
 

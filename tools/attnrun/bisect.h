@@ -2,16 +2,18 @@
 #define ATTNRUN_TOOLS_ATTNRUN_BISECT_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "attnrun/session.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/options.h"
 
 namespace attnrun::cli {
 
-// The rewrite with which a model starts to differ.
+// The rewrite with which a model starts to differ, or to fail.
 struct Culprit {
   // How many are applied in all, and which of them it is, from 1 on; 0: it differs without any.
   int64_t rewrites = 0;
@@ -31,8 +33,8 @@ absl::StatusOr<Culprit> FindCulprit(const Options& options, int64_t rewrites, Di
 // How many rewrites the session's optimizer applied.
 int64_t AppliedRewrites(const Session& session);
 
-// A few lines for people.
-std::string Describe(const Culprit& culprit);
+// A few lines for people; `verb` says what the model does, "differs" or "fails".
+std::string Describe(const Culprit& culprit, absl::string_view verb);
 
 // {"rewrites","number"}, and if there is one {"pass","body","nodes","into"}.
 Json ToJson(const Culprit& culprit);

@@ -38,6 +38,8 @@ struct Report {
   std::optional<Divergence> first;
   OutputDifferences outputs;
   std::optional<Culprit> culprit;
+  // Why there are no outputs: rewrites made a model fail that runs without them.
+  absl::Status failure;
 };
 
 // Compares what the reference computes with what the engine under test did, as it comes.
@@ -133,6 +135,21 @@ absl::Status Bisect(const Standard& standard, const Session& tested, Report& rep
   return absl::OkStatus();
 }
 
+// What became of a run that failed: the rewrite with which it starts to, or the failure itself if
+// the model fails without any.
+absl::StatusOr<Report> ExplainFailure(const Options& options, const PreparedModel& model,
+                                      const absl::Status& failure) {
+  const int64_t rewrites = AppliedRewrites(model.session);
+  if (rewrites == 0) return failure;
+  const auto fails = [&](const Session& session) { return !session.Run(model.inputs).ok(); };
+  ATTNRUN_ASSIGN_OR_RETURN(const Culprit culprit, FindCulprit(options, rewrites, fails));
+  if (culprit.number == 0) return failure;
+  Report report;
+  report.culprit = culprit;
+  report.failure = failure;
+  return report;
+}
+
 // Runs the reference on the same inputs and compares. `values` are those of the tested engine.
 absl::StatusOr<Report> RunReference(const Options& options, const PreparedModel& model,
                                     const TensorMap& outputs, Values values) {
@@ -159,7 +176,9 @@ absl::StatusOr<Report> MakeReport(const Options& options) {
   ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
   ATTNRUN_ASSIGN_OR_RETURN(const TensorMap expected, ReadExpected(options, model.session));
   Values values;
-  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, RunTested(options, model, values));
+  const absl::StatusOr<TensorMap> tested = RunTested(options, model, values);
+  if (!tested.ok()) return ExplainFailure(options, model, tested.status());
+  const TensorMap& outputs = *tested;
   if (!options.output.empty()) ATTNRUN_RETURN_IF_ERROR(WriteNpz(options.output, outputs));
   if (options.expect.empty()) return RunReference(options, model, outputs, std::move(values));
   Report report;
@@ -181,15 +200,20 @@ void PrintValues(const Report& report) {
 }
 
 void PrintText(const Options& options, const Report& report) {
+  if (!report.failure.ok()) {
+    std::cout << Describe(*report.culprit, "fails");
+    return;
+  }
   std::cout << DifferencesText(report.outputs);
   if (options.expect.empty()) PrintValues(report);
-  if (report.culprit.has_value()) std::cout << Describe(*report.culprit);
+  if (report.culprit.has_value()) std::cout << Describe(*report.culprit, "differs");
 }
 
 Json ToJson(const Options& options, const Report& report) {
   Json json = {{"outputs", DifferencesJson(report.outputs)}, {"culprit", Json()}};
   if (report.culprit.has_value()) json["culprit"] = ToJson(*report.culprit);
-  if (!options.expect.empty()) return json;
+  if (!report.failure.ok()) json["failure"] = report.failure.message();
+  if (!options.expect.empty() || !report.failure.ok()) return json;
   json["values"] = report.values;
   json["compared"] = report.compared;
   json["diverging"] = report.diverging;
@@ -212,7 +236,9 @@ absl::StatusOr<int> CompareEngines(const Options& options) {
   } else {
     PrintText(options, report);
   }
-  return Verdict(options, report.outputs);
+  if (report.failure.ok()) return Verdict(options, report.outputs);
+  std::cerr << "attnrun: " << report.failure.message() << "\n";
+  return kComparisonFailed;
 }
 
 }  // namespace attnrun::cli
