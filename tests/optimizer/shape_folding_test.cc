@@ -47,6 +47,12 @@ TEST(ShapeFoldingTest, ExtentsBehindAConvolution) {
     };
     Value* z = shaped(y, {extent(0), two, two, extent(2)});
     z = shaped(z, {extent(0), b.Constant<int64_t>("four", {1}, {4}), extent(2)});
+    // So is the number of positions that are counted up to it.
+    Value* zero = b.Constant<int64_t>("zero", {}, {0});
+    Value* end = b.Op("Squeeze", {extent(2), b.Constant<int64_t>("axes", {1}, {0})});
+    Value* positions = b.Op("Range", {zero, end, b.Constant<int64_t>("one", {}, {1})});
+    Value* open = b.Op("GreaterOrEqual", {positions, zero});
+    z = b.Op("Where", {open, z, b.Constant<float>("shut", {}, {0})});
     b.Output(b.Op("Relu", {z}));
   });
   EXPECT_EQ(test.Ops(), "Conv Relu");
