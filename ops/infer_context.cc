@@ -33,12 +33,6 @@ bool IsRestOf(const SymInt& value, const SymInt& limit) {
   return false;
 }
 
-// Whether `value` is how many integers there are from 0 up to `limit`: no fewer, if that is an
-// extent, though it might be negative for all that is known.
-bool IsCountTo(const SymInt& value, const SymInt& limit) {
-  return value == SymInt::Opaque("range", SymInt::Opaque("from", 0, limit), 1);
-}
-
 SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   if (a == b || b.is_constant(1)) return a;
   if (a.is_constant(1)) return b;
@@ -46,8 +40,8 @@ SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   if (a.constant().has_value()) return a;
   if (b.constant().has_value()) return b;
   // Cut shorter than the other side, it would broadcast with it only if it were 1.
-  if (IsCutTo(b, a) || IsRestOf(b, a) || IsCountTo(b, a)) return a;
-  if (IsCutTo(a, b) || IsRestOf(a, b) || IsCountTo(a, b)) return b;
+  if (IsCutTo(b, a) || IsRestOf(b, a)) return a;
+  if (IsCutTo(a, b) || IsRestOf(a, b)) return b;
   return SymInt::Opaque("broadcast", a, b);
 }
 

@@ -4,6 +4,7 @@
 #include "core/status.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/patch_matrix.h"
+#include "ops/conv/tiled_conv.h"
 #include "ops/float_rows.h"
 #include "ops/matmul/float_operands.h"
 #include "ops/matmul/gemm.h"
@@ -15,24 +16,36 @@ const Tensor* Bias(const OpContext& context) {
   return context.has_input(2) ? &context.input(2) : nullptr;
 }
 
-// Whether every window is one element, in order: the patches are x itself.
-bool IsPointwise(const ConvShape& shape) {
-  const auto all = [](const Shape& values, int64_t value) {
-    return std::all_of(values.begin(), values.end(), [=](int64_t v) { return v == value; });
+// What a call with these weights may look like: a dozen windows along every axis, or many along a
+// single one. kInvalidArgument if there is none.
+absl::StatusOr<ConvShape> TypicalConv(const ConvAttributes& attributes, const Tensor& w) {
+  if (w.rank() < 3) return absl::InvalidArgumentError("W has no spatial axis");
+  const int64_t windows = w.rank() == 3 ? 1024 : 14;
+  const auto at = [](const std::vector<int64_t>& values, size_t axis) {
+    return axis < values.size() ? std::clamp<int64_t>(values[axis], 1, 1 << 20) : 1;
   };
-  return shape.kernel_size == 1 && all(shape.window.strides, 1) &&
-         all(shape.window.pads_begin, 0) && all(shape.window.pads_end, 0);
+  Shape x = {1, w.dim(1) * std::clamp<int64_t>(attributes.group, 1, 1 << 20)};
+  for (int axis = 2; axis < w.rank(); ++axis) {
+    x.push_back(windows * at(attributes.window.strides, axis - 2) +
+                w.dim(axis) * at(attributes.window.dilations, axis - 2));
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(x));
+  // Its extents alone are looked at.
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor,
+                           Tensor::Borrow(DataType::kFloat, x, w.raw(), count * sizeof(float)));
+  return ResolveConv(attributes, tensor, w, nullptr);
 }
 
-// y[n, g] = W[g] · patches(x[n, g]) for every image n and group g: one GEMM each, on weights where
-// they are and patches that are made a panel at a time.
+// On oneDNN's primitives, see ConvTiling; where they do not help y[n, g] = W[g] · patches(x[n, g])
+// for every image n and group g: one GEMM each, on weights where they are and patches that are made
+// a panel at a time.
 class ConvKernel final : public Kernel {
  public:
   // `weight`: W as floats if it is constant, else undefined.
   ConvKernel(const ConvAttributes& attributes, Tensor weight)
-      : attributes_(attributes), weight_(std::move(weight)) {}
+      : attributes_(attributes), weight_(std::move(weight)), tiled_(weight_.defined()) {}
 
-  absl::string_view name() const override { return "gemm of patches"; }
+  absl::string_view name() const override { return "onednn"; }
 
   bool Accepts(const OpContext& context) const override {
     const DataType type = context.input(0).type();
@@ -55,10 +68,22 @@ class ConvKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(
         FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
     if (y.num_elements() == 0) return absl::OkStatus();
-    Convolve(shape, x.data<float>(), weight.data<float>(),
-             bias.defined() ? bias.data<float>() : nullptr, y.data());
+    const auto* const b = bias.defined() ? bias.data<float>() : nullptr;
+    ATTNRUN_ASSIGN_OR_RETURN(
+        const bool done,
+        tiled_.Run(shape, {x.data<float>(), weight.data<float>(), b, y.data()}, allocator));
+    if (!done) Convolve(shape, x.data<float>(), weight.data<float>(), b, y.data());
     y.Store();
     return absl::OkStatus();
+  }
+
+  // Packs constant weights.
+  absl::Status Prepare(bool bias) const {
+    if (!weight_.defined() || weight_.num_elements() == 0) return absl::OkStatus();
+    const absl::StatusOr<ConvShape> shape = TypicalConv(attributes_, weight_);
+    // Whether the node is right is for its calls to tell.
+    if (!shape.ok()) return absl::OkStatus();
+    return tiled_.Prepare(*shape, weight_.data<float>(), bias);
   }
 
   int64_t Flops(const OpContext& context) const override {
@@ -104,6 +129,7 @@ class ConvKernel final : public Kernel {
 
   const ConvAttributes attributes_;
   const Tensor weight_;
+  const TiledConv tiled_;
 };
 
 }  // namespace
@@ -113,7 +139,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> Conv::MakeKernel(ConstantInputs constant
   if (constants[1].defined() && IsFloatOrHalf(constants[1].type())) {
     ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(constants[1], Allocator::Heap()));
   }
-  return std::make_unique<ConvKernel>(attributes_, std::move(weight));
+  auto kernel = std::make_unique<ConvKernel>(attributes_, std::move(weight));
+  ATTNRUN_RETURN_IF_ERROR(kernel->Prepare(constants.size() > 2 && constants[2].defined()));
+  return kernel;
 }
 
 }  // namespace attnrun

@@ -37,8 +37,6 @@ SymInt Remaining(Dims available, const Dims& given) {
 std::optional<Dims> InferReshaped(const std::optional<Dims>& data, const Dims& wanted,
                                   bool allow_zero) {
   const auto inferred = std::find(wanted.begin(), wanted.end(), SymInt(-1));
-  // If all entries make up the number of elements as they are, none of them can turn out as -1.
-  const bool whole = data.has_value() && Product(wanted) == Product(*data);
   Dims dims;
   Dims given;
   Dims available = data.value_or(Dims());
@@ -48,7 +46,7 @@ std::optional<Dims> InferReshaped(const std::optional<Dims>& data, const Dims& w
       dims.push_back(data.has_value() ? (*data)[i] : SymInt::Unknown());
       if (data.has_value()) available[i] = 1;
     } else if (wanted[i].is_constant(-1) ||
-               (!wanted[i].IsNeverNegative() && inferred == wanted.end() && !whole)) {
+               (!wanted[i].IsNeverNegative() && inferred == wanted.end())) {
       dims.push_back(SymInt::Unknown());
     } else {
       // Beside a -1 that is known no other entry is negative.

@@ -1,7 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
 #include "core/elements.h"
+#include "core/parallel.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -62,7 +69,130 @@ INSTANTIATE_TEST_SUITE_P(
         // Windows wholly within the padding, and no images, channels or features at all.
         Case{{1, 2, 3}, {2, 2, 2}, true, 1, {3}, {7, 8}}, Case{{0, 2, 3}, {2, 2, 2}},
         Case{{1, 0, 3}, {2, 0, 2}, true}, Case{{1, 2, 3}, {0, 2, 2}},
-        Case{{2, 64, 50}, {100, 64, 7}, true, 1, {1}, {3, 3}}));
+        Case{{2, 64, 50}, {100, 64, 7}, true, 1, {1}, {3, 3}},
+        // Several tiles, blocks of features that do not divide, several pieces of channels.
+        Case{{1, 20, 1100}, {130, 20, 3}, true, 1, {2}, {1, 1}},
+        Case{{1, 300, 40}, {70, 300, 3}, true, 1, {1}, {2, 0}},
+        Case{{1, 16, 40, 20}, {65, 16, 3, 3}, true, 1, {1, 2}, {1, 0, 2, 3}, {2, 1}},
+        Case{{1, 12, 90}, {150, 6, 40}, true, 2, {1}, {20, 19}},
+        // Windows apart, some cut by the padding; along four axes.
+        Case{{2, 5, 30, 31}, {66, 5, 8, 4}, true, 1, {9, 4}, {3, 2, 4, 1}},
+        Case{{1, 3, 4, 4, 4, 6}, {8, 3, 2, 2, 2, 3}, true, 1, {2, 2, 2, 3}},
+        // Depthwise, channels beyond a block; a kernel longer than a sum may be.
+        Case{{2, 100, 15, 14}, {100, 1, 7, 7}, true, 100, {1, 1}, {3, 3, 3, 3}},
+        Case{{1, 67, 300}, {67, 1, 31}, true, 67, {1}, {15, 15}},
+        Case{{1, 3, 700}, {3, 1, 600}, false, 3, {1}, {10, 0}, {1}},
+        Case{{1, 6, 5, 9, 8}, {6, 1, 3, 3, 3}, true, 6, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
+        // Groups of several features a channel.
+        Case{{1, 32, 12, 12}, {64, 1, 3, 3}, true, 32, {1, 1}, {1, 1, 1, 1}},
+        Case{{1, 48, 9, 10}, {48, 16, 3, 3}, true, 3, {1, 1}, {1, 1, 1, 1}},
+        Case{{1, 8, 6, 20, 20}, {16, 8, 3, 3, 3}, true, 1, {1, 2, 1}, {1, 1, 1, 0, 1, 2}}));
+
+// Convolutions that differ in how they are cut.
+const Case kKinds[] = {{{3, 20, 700}, {130, 20, 3}, true, 1, {2}, {1, 1}},
+                       {{3, 3, 64, 64}, {200, 3, 16, 16}, true, 1, {16, 16}},
+                       {{3, 64, 30, 30}, {64, 64, 3, 3}, true, 1, {1, 1}, {1, 1, 1, 1}},
+                       {{3, 48, 100}, {48, 12, 20}, true, 4, {1}, {10, 9}},
+                       {{3, 96, 28, 28}, {96, 1, 7, 7}, true, 96, {1, 1}, {3, 3, 3, 3}},
+                       {{3, 16, 30, 30}, {80, 16, 1, 1}, true},
+                       {{3, 1, 4000}, {64, 1, 10}, true, 1, {5}}};
+
+// Sets the number of threads while it exists.
+class Threads {
+ public:
+  explicit Threads(int threads) : before_(NumThreads()) { SetNumThreads(threads); }
+  ~Threads() { SetNumThreads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  const int before_;
+};
+
+// A Conv with constant random weights.
+class ConvOp {
+ public:
+  explicit ConvOp(const Case& param) : op_("Conv", 11) {
+    std::mt19937 generator(1);
+    SetAttributes(param, op_);
+    x_ = RandomFloats(param.x, generator);
+    w_ = RandomFloats(param.w, generator);
+    bias_ = RandomFloats({param.w[0]}, generator);
+  }
+  const Tensor& x() const { return x_; }
+  Tensor Run(const Tensor& x) const {
+    OpTester op = op_;
+    return op.Input(x).Constant(w_).Constant(bias_).Kernel().value()[0];
+  }
+
+ private:
+  OpTester op_;
+  Tensor x_;
+  Tensor w_;
+  Tensor bias_;
+};
+
+TEST(ConvKernelTest, BitsDependNeitherOnThreadsNorOnTheBatch) {
+  for (const Case& param : kKinds) {
+    const ConvOp conv(param);
+    const Threads one(1);
+    const Tensor alone = conv.Run(conv.x());
+    for (const int threads : {2, 3, 8}) {
+      const Threads several(threads);
+      ExpectClose(conv.Run(conv.x()), alone, 0);
+    }
+    const int64_t size = conv.x().num_elements() / param.x[0];
+    Ints shape = param.x;
+    shape[0] = 1;
+    for (int64_t i = 0; i < param.x[0]; ++i) {
+      const Tensor image = Tensor::Borrow(DataType::kFloat, shape,
+                                          conv.x().data<float>() + i * size, size * sizeof(float))
+                               .value();
+      const Tensor y = conv.Run(image);
+      EXPECT_EQ(std::memcmp(y.raw(), alone.data<float>() + i * y.num_elements(), y.byte_size()), 0);
+    }
+  }
+}
+
+int64_t CountThreads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+TEST(ConvKernelTest, StartsNoThreads) {
+  int64_t before = 0;
+  int64_t after = 0;
+  // OpenMP's threads belong to the thread that starts them, and this one has none yet.
+  std::thread([&] {
+    SetNumThreads(1);
+    before = CountThreads();
+    for (const Case& param : kKinds) {
+      const ConvOp conv(param);
+      conv.Run(conv.x());
+    }
+    after = CountThreads();
+  }).join();
+  EXPECT_EQ(after, before);
+}
+
+TEST(ConvKernelTest, InfinityInOneElementStaysWhereItIsRead) {
+  // Pieces and blocks that are filled up must not multiply it with zeros.
+  const ConvOp conv({{1, 300, 600}, {70, 300, 3}, true, 1, {1}, {1, 1}});
+  const Tensor expected = conv.Run(conv.x());
+  Tensor x = Tensor::Allocate(DataType::kFloat, conv.x().shape()).value();
+  std::memcpy(x.mutable_raw(), conv.x().raw(), x.byte_size());
+  constexpr int64_t kAt = 299 * 600 + 300;
+  x.mutable_data<float>()[kAt] = std::numeric_limits<float>::infinity();
+  const Tensor y = conv.Run(x);
+  for (int64_t i = 0; i < y.num_elements(); ++i) {
+    const int64_t position = i % 600;
+    if (position >= 299 && position <= 301) {
+      EXPECT_TRUE(std::isinf(y.data<float>()[i]));
+    } else {
+      EXPECT_EQ(y.data<float>()[i], expected.data<float>()[i]);
+    }
+  }
+}
 
 TEST(ConvReferenceTest, PadsStridesAndBias) {
   OpTester op("Conv", 22);

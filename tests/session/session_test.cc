@@ -146,5 +146,40 @@ TEST(SessionTest, AMemoryLimitEndsTheRunAndNotTheSession) {
   EXPECT_TRUE(session->Run(Inputs(), options).ok());
 }
 
+// y = Conv(Relu(x)), x [1, 16, 64, 64], with 64 features of 3 x 3 elements.
+std::string ConvModel() {
+  onnx::ModelProto model = SmallModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  graph->Clear();
+  graph->set_name("conv");
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 16, 64, 64});
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 64, 62, 62});
+  *graph->add_initializer() =
+      RawTensor("w", onnx::TensorProto::FLOAT, {64, 16, 3, 3}, std::string(64 * 16 * 9 * 4, '\0'));
+  AddNode(graph, "Relu", {"x"}, {"r"}, "relu");
+  AddNode(graph, "Conv", {"r", "w"}, {"y"}, "conv");
+  return model.SerializeAsString();
+}
+
+TEST(SessionTest, AConvolutionHonoursMemoryLimitAndCancel) {
+  const auto session = Load(ConvModel());
+  ASSERT_TRUE(session.ok()) << session.status();
+  const std::vector<float> x(16 * 64 * 64, 1);
+  TensorMap inputs;
+  inputs["x"] = *Tensor::Of<float>({1, 16, 64, 64}, x);
+  RunOptions limited;
+  // Enough for the results of both nodes, not for the convolution's scratch space.
+  limited.memory_limit = (16 * 64 * 64 + 64 * 62 * 62) * 4 + 1024;
+  const absl::Status status = session->Run(inputs, limited).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("node 'conv'"));
+  std::atomic<bool> cancel = false;
+  RunOptions cancelled;
+  cancelled.cancel = &cancel;
+  cancelled.observer = [&](absl::string_view, const Tensor&) { cancel = true; };
+  EXPECT_EQ(session->Run(inputs, cancelled).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(session->Run(inputs).ok());
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -1,0 +1,190 @@
+#include "ops/conv/conv_primitive.h"
+
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "oneapi/dnnl/dnnl.hpp"
+#include "oneapi/dnnl/dnnl_config.h"
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+#include <omp.h>
+#endif
+
+namespace attnrun {
+namespace {
+
+using dnnl::memory;
+constexpr memory::data_type kFloat = memory::data_type::f32;
+
+// While it exists, oneDNN starts no threads for what this thread asks of it: work is split by
+// ParallelFor, and OpenMP's threads would stay awake on cores that others need.
+class OneThread {
+ public:
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+#else
+  OneThread() = default;
+#endif
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+  const int before_;
+#endif
+};
+
+const dnnl::engine& Engine() {
+  // Never destroyed: sessions may outlive static destruction.
+  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+// `first` and then the spatial extents.
+memory::dims Joined(std::initializer_list<int64_t> first, const Shape& spatial) {
+  memory::dims dims(first);
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  return dims;
+}
+
+memory::dims WeightDims(const ConvPrimitiveShape& s) {
+  if (s.groups == 1) return Joined({s.features, s.channels}, s.kernel);
+  return Joined({s.groups, s.features / s.groups, s.channels / s.groups}, s.kernel);
+}
+
+memory::desc RowMajor(const memory::dims& dims) {
+  memory::dims strides(dims.size(), 1);
+  for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+  return {dims, kFloat, strides};
+}
+
+memory::desc ChannelsLast(int64_t channels, const Shape& spatial) {
+  return {Joined({1, channels}, spatial), kFloat,
+          spatial.size() == 2 ? memory::format_tag::nhwc : memory::format_tag::ndhwc};
+}
+
+dnnl::convolution_forward::primitive_desc Describe(const ConvPrimitiveShape& s,
+                                                   const memory::desc& weights) {
+  memory::dims dilations;
+  for (const int64_t dilation : s.dilations) dilations.push_back(dilation - 1);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (s.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum();
+    attributes.set_post_ops(sum);
+  }
+  const memory::desc bias =
+      s.bias ? memory::desc({s.features}, kFloat, memory::format_tag::a) : memory::desc();
+  const memory::dims none(s.input.size(), 0);
+  return {Engine(),
+          dnnl::prop_kind::forward_inference,
+          dnnl::algorithm::convolution_direct,
+          ChannelsLast(s.channels, s.input),
+          weights,
+          bias,
+          ChannelsLast(s.features, s.output),
+          memory::dims(s.strides.begin(), s.strides.end()),
+          dilations,
+          none,
+          none,
+          attributes};
+}
+
+class OneDnnRunner final : public ConvPrimitive::Runner {
+ public:
+  OneDnnRunner(const dnnl::convolution_forward& primitive,
+               const dnnl::convolution_forward::primitive_desc& desc, float* scratch)
+      : primitive_(primitive),
+        stream_(Engine()),
+        x_(desc.src_desc(), Engine(), nullptr),
+        weights_(desc.weights_desc(), Engine(), nullptr),
+        bias_(desc.bias_desc(), Engine(), nullptr),
+        y_(desc.dst_desc(), Engine(), nullptr),
+        scratch_(desc.scratchpad_desc(), Engine(), scratch) {}
+
+  void Run(const float* x, const float* packed, const float* bias, float* y) override {
+    // oneDNN has no memory that is only read.
+    x_.set_data_handle(const_cast<float*>(x));
+    weights_.set_data_handle(const_cast<float*>(packed));
+    if (bias != nullptr) bias_.set_data_handle(const_cast<float*>(bias));
+    y_.set_data_handle(y);
+    const std::array<dnnl_exec_arg_t, 5> arguments = {{{DNNL_ARG_SRC, x_.get()},
+                                                       {DNNL_ARG_WEIGHTS, weights_.get()},
+                                                       {DNNL_ARG_DST, y_.get()},
+                                                       {DNNL_ARG_SCRATCHPAD, scratch_.get()},
+                                                       {DNNL_ARG_BIAS, bias_.get()}}};
+    const int count = bias == nullptr ? 4 : 5;
+    const OneThread one_thread;
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(primitive_.get(), stream_.get(), count, arguments.data()),
+        "oneDNN could not execute a convolution");
+  }
+
+ private:
+  const dnnl::convolution_forward& primitive_;
+  dnnl::stream stream_;
+  memory x_;
+  memory weights_;
+  memory bias_;
+  memory y_;
+  memory scratch_;
+};
+
+class OneDnnConv final : public ConvPrimitive {
+ public:
+  OneDnnConv(const ConvPrimitiveShape& shape, dnnl::convolution_forward::primitive_desc desc)
+      : plain_weights_(RowMajor(WeightDims(shape))), desc_(std::move(desc)), primitive_(desc_) {}
+
+  memory::desc weights() const { return desc_.weights_desc(); }
+
+  int64_t scratch_floats() const override { return Floats(desc_.scratchpad_desc()); }
+  int64_t packed_floats() const override { return Floats(desc_.weights_desc()); }
+
+  void Pack(const float* w, float* packed) const override {
+    const OneThread one_thread;
+    memory from(plain_weights_, Engine(), const_cast<float*>(w));
+    memory to(desc_.weights_desc(), Engine(), packed);
+    dnnl::stream stream(Engine());
+    dnnl::reorder(from, to).execute(stream, from, to);
+  }
+
+  std::unique_ptr<Runner> MakeRunner(float* scratch) const override {
+    return std::make_unique<OneDnnRunner>(primitive_, desc_, scratch);
+  }
+
+ private:
+  // Rounded up to whole cache lines.
+  static int64_t Floats(const memory::desc& desc) {
+    constexpr int64_t kLine = 64;
+    const auto bytes = static_cast<int64_t>(desc.get_size());
+    return (bytes + kLine - 1) / kLine * (kLine / static_cast<int64_t>(sizeof(float)));
+  }
+
+  const memory::desc plain_weights_;
+  const dnnl::convolution_forward::primitive_desc desc_;
+  const dnnl::convolution_forward primitive_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ConvPrimitive> ConvPrimitive::Make(const ConvPrimitiveShape& shape,
+                                                         const ConvPrimitive* layout) {
+  const OneThread one_thread;
+  try {
+    const memory::desc weights =
+        layout != nullptr ? static_cast<const OneDnnConv*>(layout)->weights()
+                          : memory::desc(WeightDims(shape), kFloat, memory::format_tag::any);
+    dnnl::convolution_forward::primitive_desc desc = Describe(shape, weights);
+    // Its reference code is thousands of times slower, its products of patches slower than ours.
+    const std::string name = desc.impl_info_str();
+    if (absl::StrContains(name, "ref") || absl::StrContains(name, "gemm")) return nullptr;
+    return std::make_shared<OneDnnConv>(shape, std::move(desc));
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+}  // namespace attnrun

@@ -1,0 +1,43 @@
+#ifndef ATTNRUN_OPS_CONV_CONV_TILES_H_
+#define ATTNRUN_OPS_CONV_CONV_TILES_H_
+
+#include <array>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "attnrun/tensor.h"
+#include "ops/conv/conv_tiling.h"
+
+// The three steps of a convolution on primitives. Scratch space comes from `allocator`; a run that
+// was interrupted leaves work out.
+namespace attnrun {
+
+// Copies the images of x as the tiling tells: n x image_size() floats.
+void CopyImages(const ConvTiling& tiling, const ConvShape& shape, const float* x, float* copy);
+
+// What one call of the tiles of one block of features, counted over the groups, multiplies with:
+// [block_features, channels, part_taps, ..] from w [M, channels of a group, kernel..]; zeros for
+// features and channels beyond the last.
+void GatherWeights(const ConvTiling& tiling, const float* w, int64_t block, int64_t call,
+                   float* to);
+
+// For a tile's first call and for those that add to it, null if there are none.
+using TilePrimitives = std::array<std::shared_ptr<const ConvPrimitive>, 2>;
+
+struct TileOperands {
+  // What CopyImages wrote.
+  const float* x;
+  // By block of features and call.
+  const float* packed;
+  // [M] and block_features floats more; or null.
+  const float* bias;
+  // [n, M, ..]
+  float* y;
+};
+
+absl::Status MultiplyTiles(const ConvTiling& tiling, const TilePrimitives& primitives, int64_t n,
+                           const TileOperands& operands, Allocator& allocator);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONV_CONV_TILES_H_

@@ -1,0 +1,201 @@
+#include "ops/conv/conv_tiling.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace attnrun {
+namespace {
+
+int64_t DivCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t Product(const Shape& shape, size_t begin) {
+  return std::accumulate(shape.begin() + begin, shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Whether no two windows share an element, and each holds some that lie side by side.
+bool AreApart(const SlidingWindow& window) {
+  if (window.kernel.back() == 1) return false;
+  for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
+    if (window.kernel[axis] > 1 && window.dilations[axis] != 1) return false;
+    if (window.strides[axis] < window.kernel[axis]) return false;
+  }
+  return true;
+}
+
+bool IsDepthwise(const ConvShape& shape) {
+  return shape.group > 1 && shape.c == shape.group && shape.m == shape.group;
+}
+
+// Every window is a position.
+void TakeWindows(const ConvShape& shape, ConvTiling& tiling) {
+  tiling.source = shape.window;
+  tiling.source_taps = shape.kernel_size;
+  tiling.source_positions = shape.output_size;
+  tiling.kernel = tiling.strides = tiling.dilations = {1};
+  tiling.output = {shape.output_size};
+}
+
+// Every element of the padded input is a position.
+void TakeElements(const ConvShape& shape, ConvTiling& tiling) {
+  const Shape ones(shape.window.kernel.size(), 1);
+  tiling.source = shape.window;
+  tiling.source.kernel = tiling.source.strides = tiling.source.dilations = ones;
+  tiling.source_taps = 1;
+  tiling.kernel = shape.window.kernel;
+  tiling.strides = shape.window.strides;
+  tiling.dilations = shape.window.dilations;
+  tiling.output = shape.window.output;
+}
+
+// About as many positions as keep a tile, and what it reads, in the second-level cache. Tiles are
+// even, so that all are computed by one primitive, and along a single axis, which tends to vary in
+// length, multiples of kGranule, so that few primitives do for all lengths.
+void CutRows(ConvTiling& tiling) {
+  constexpr int64_t kPositions = 256;
+  constexpr int64_t kGranule = 8;
+  tiling.row_positions = Product(tiling.output, 1);
+  const int64_t rows = std::clamp<int64_t>(kPositions / tiling.row_positions, 1, tiling.output[0]);
+  const int64_t even = DivCeil(tiling.output[0], DivCeil(tiling.output[0], rows));
+  const int64_t granule = tiling.output.size() == 1 ? kGranule : 1;
+  tiling.tile_rows = DivCeil(even, granule) * granule;
+}
+
+// Parts of the kernel and pieces of channels, as few as leave at most kLongest terms in a sum.
+void CutSum(ConvTiling& tiling) {
+  constexpr int64_t kLongest = 256;
+  const int64_t taps = tiling.kernel[0];
+  const int64_t channels = tiling.depthwise ? 1 : tiling.group_channels;
+  const int64_t plane = Product(tiling.kernel, 1);
+  int64_t fewest = 0;
+  for (int64_t part = 1; part <= std::min(taps, kLongest); ++part) {
+    if (taps % part != 0) continue;
+    const int64_t pieces = DivCeil(channels * plane * part, kLongest);
+    if (pieces > channels && part > 1) break;
+    const int64_t calls = std::min(pieces, channels) * (taps / part);
+    if (fewest > 0 && calls >= fewest) continue;
+    fewest = calls;
+    tiling.part_taps = part;
+    tiling.piece_channels = DivCeil(channels, std::min(pieces, channels));
+  }
+  tiling.tap_parts = taps / tiling.part_taps;
+  if (tiling.depthwise) tiling.piece_channels = tiling.group_channels;
+  tiling.pieces = DivCeil(tiling.group_channels, tiling.piece_channels);
+}
+
+void CutChannels(const ConvShape& shape, ConvTiling& tiling) {
+  // What a tile has in features, or in channels of a depthwise convolution.
+  constexpr int64_t kFeatures = 64;
+  tiling.rows = shape.c * tiling.source_taps;
+  tiling.features = shape.m;
+  if (tiling.depthwise) {
+    tiling.group_channels = DivCeil(shape.c, DivCeil(shape.c, kFeatures));
+    tiling.group_features = tiling.group_channels;
+    tiling.groups = DivCeil(shape.c, tiling.group_channels);
+  } else {
+    tiling.groups = shape.group;
+    tiling.group_channels = tiling.rows / shape.group;
+    tiling.group_features = shape.m / shape.group;
+  }
+  tiling.blocks = DivCeil(tiling.group_features, kFeatures);
+  tiling.block_features = DivCeil(tiling.group_features, tiling.blocks);
+}
+
+// Extents of the copy; false if it is absurdly larger than x.
+bool SetExtents(const ConvShape& shape, ConvTiling& tiling) {
+  constexpr double kAllowance = 65536;
+  double size = static_cast<double>(tiling.groups * tiling.pieces * tiling.piece_channels);
+  for (size_t axis = 0; axis < tiling.output.size(); ++axis) {
+    const int64_t count = axis == 0 ? tiling.tiles() * tiling.tile_rows : tiling.output[axis];
+    const int64_t reach = (tiling.kernel[axis] - 1) * tiling.dilations[axis] + 1;
+    tiling.extents.push_back((count - 1) * tiling.strides[axis] + reach);
+    size *= static_cast<double>(tiling.extents.back());
+  }
+  if (size > 4.0 * static_cast<double>(shape.c * shape.input_size) + kAllowance) return false;
+  tiling.positions = Product(tiling.extents, 0);
+  return true;
+}
+
+}  // namespace
+
+int64_t ConvTiling::RowsOf(int64_t tile) const {
+  return std::min(tile_rows, output[0] - tile * tile_rows);
+}
+
+ConvPrimitiveShape ConvTiling::FirstCall(bool bias) const {
+  ConvPrimitiveShape shape = Call();
+  shape.bias = bias;
+  return shape;
+}
+
+ConvPrimitiveShape ConvTiling::OtherCalls() const {
+  ConvPrimitiveShape shape = Call();
+  shape.accumulate = true;
+  return shape;
+}
+
+ConvPrimitiveShape ConvTiling::Call() const {
+  ConvPrimitiveShape shape;
+  shape.groups = depthwise ? piece_channels : 1;
+  shape.channels = piece_channels;
+  shape.features = block_features;
+  shape.kernel = kernel;
+  shape.kernel[0] = part_taps;
+  shape.strides = strides;
+  shape.dilations = dilations;
+  shape.input = extents;
+  shape.input[0] = (tile_rows - 1) * strides[0] + (part_taps - 1) * dilations[0] + 1;
+  shape.output = output;
+  shape.output[0] = tile_rows;
+  shape.bias = shape.accumulate = false;
+  if (kernel.size() == 1) {
+    // oneDNN has more for two axes than for one.
+    for (Shape* s :
+         {&shape.kernel, &shape.strides, &shape.dilations, &shape.input, &shape.output}) {
+      s->insert(s->begin(), 1);
+    }
+  }
+  return shape;
+}
+
+bool IsPointwise(const ConvShape& shape) {
+  const auto all = [](const Shape& values, int64_t value) {
+    return std::all_of(values.begin(), values.end(), [=](int64_t v) { return v == value; });
+  };
+  return shape.kernel_size == 1 && all(shape.window.strides, 1) &&
+         all(shape.window.pads_begin, 0) && all(shape.window.pads_end, 0);
+}
+
+std::optional<ConvTiling> TileConv(const ConvShape& shape) {
+  constexpr int64_t kLargestKernel = 1 << 14;
+  // Sums of a few terms are bound by writing y, which products write once: wav2vec's first layer
+  // (1 channel, 10 taps) takes 2.1 ms as a product of patches for a second of sound, 3.1 ms here.
+  // So are products on x as it lies: 96 to 384 channels of 56 x 56, 80 GFLOP/s, here 64.
+  constexpr int64_t kShortSum = 16;
+  const bool is_short =
+      !IsDepthwise(shape) && shape.c / shape.group * shape.kernel_size < kShortSum;
+  if (shape.c == 0 || shape.m == 0 || shape.output_size == 0 ||
+      shape.kernel_size > kLargestKernel || is_short || IsPointwise(shape)) {
+    return std::nullopt;
+  }
+  ConvTiling tiling;
+  tiling.depthwise = IsDepthwise(shape);
+  const bool apart = AreApart(shape.window) && !tiling.depthwise;
+  if (!apart && shape.window.kernel.size() > 3) return std::nullopt;
+  if (apart) {
+    TakeWindows(shape, tiling);
+  } else {
+    TakeElements(shape, tiling);
+  }
+  CutChannels(shape, tiling);
+  CutRows(tiling);
+  CutSum(tiling);
+  if (!SetExtents(shape, tiling)) return std::nullopt;
+  if (!apart) {
+    tiling.source.output = tiling.extents;
+    tiling.source_positions = tiling.positions;
+  }
+  return tiling;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,72 @@
+#ifndef ATTNRUN_OPS_CONV_TILED_CONV_H_
+#define ATTNRUN_OPS_CONV_TILED_CONV_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "attnrun/tensor.h"
+#include "ops/conv/conv_tiles.h"
+
+namespace attnrun {
+
+// One node's convolution on oneDNN's primitives, with those that were created and the weights that
+// were packed for them. Safe from many threads.
+class TiledConv {
+ public:
+  struct Operands {
+    const float* x;
+    const float* w;
+    // [M], or null.
+    const float* bias;
+    float* y;
+  };
+
+  // Whether weights are the same in every call, so that what was packed is kept.
+  explicit TiledConv(bool constant_weights) : constant_weights_(constant_weights) {}
+
+  // y = w * x + bias, its scratch space from `allocator`. False if oneDNN has no primitives for it:
+  // then nothing was done.
+  absl::StatusOr<bool> Run(const ConvShape& shape, const Operands& operands,
+                           Allocator& allocator) const;
+
+  // Creates the primitives, and packs constant weights, for calls of this shape.
+  absl::Status Prepare(const ConvShape& shape, const float* w, bool bias) const;
+
+ private:
+  using Primitive = std::shared_ptr<const ConvPrimitive>;
+
+  // Primitives that read weights packed in one way; null are those that oneDNN lacks.
+  struct Layout {
+    Primitive model;
+    Tensor weights;
+    absl::flat_hash_map<Shape, Primitive> primitives;
+  };
+  struct Choice {
+    TilePrimitives primitives;
+    // All of them packed, block by block of features, call by call.
+    Tensor weights;
+  };
+
+  static Primitive Get(Layout& layout, const ConvPrimitiveShape& shape);
+  static std::optional<TilePrimitives> GetAll(Layout& layout, const ConvTiling& tiling, bool bias);
+  static absl::StatusOr<Tensor> Pack(const ConvTiling& tiling, const float* w,
+                                     const ConvPrimitive& primitive, Allocator& allocator);
+  // Nullopt if oneDNN lacks some.
+  absl::StatusOr<std::optional<Choice>> Choose(const ConvTiling& tiling, const float* w, bool bias,
+                                               Allocator& allocator) const;
+
+  const bool constant_weights_;
+  mutable std::mutex mutex_;
+  mutable std::vector<Layout> layouts_;
+  // Shapes that oneDNN has no primitive for.
+  mutable absl::flat_hash_set<Shape> lacking_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONV_TILED_CONV_H_
