@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <type_traits>
+#include <vector>
 
 #include "core/parallel.h"
 #include "core/status.h"
@@ -12,27 +14,47 @@
 namespace attnrun {
 namespace {
 
-// Combines a run of outputs with what one element of the kernel reads for each of them.
-void Combine(bool max, const float* in, int64_t stride, int64_t count, float* out) {
+// Combines a run of outputs with what one element of the kernel reads for each of them. `stride` is
+// an integral_constant where the compiler is to vectorize.
+template <typename Stride>
+void Combine(bool max, const float* in, Stride stride, int64_t count, float* out) {
   if (max) {
     for (int64_t i = 0; i < count; ++i) {
       const float value = in[i * stride];
       // NaN is larger than any number.
-      out[i] = value > out[i] || std::isnan(value) ? value : out[i];
+      const bool replaces = (value > out[i]) | std::isnan(value);
+      out[i] = replaces ? value : out[i];
     }
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] += in[i * stride];
   }
 }
 
-// Pools images a row of outputs at a time; see Pool for the rules.
+void CombineRun(bool max, const float* in, int64_t stride, int64_t count, float* out) {
+  if (stride == 1) {
+    Combine(max, in, std::integral_constant<int64_t, 1>(), count, out);
+  } else {
+    Combine(max, in, stride, count, out);
+  }
+}
+
+// Pools images a row of outputs at a time; see Pool for the rules. Not on oneDNN's primitive, whose
+// maximum passes over NaN and is -3.4e38 where nothing but -inf is in a window.
 class Pooler {
  public:
   Pooler(const PoolAttributes& attributes, const PoolShape& shape)
       : attributes_(attributes),
         shape_(shape),
         window_(shape.window),
-        last_(shape.window.output.size() - 1) {}
+        last_(shape.window.output.size() - 1) {
+    if (!attributes_.window.has_value() && attributes_.pooling == Pooling::kAverage) return;
+    column_ = window_;
+    column_.kernel[last_] = 1;
+    column_.pads_begin[last_] = 0;
+    FindRuns();
+    if (attributes_.pooling == Pooling::kMax) return;
+    for (int64_t i = 0; i < window_.output[last_]; ++i) counts_.push_back(Count(last_, i));
+  }
 
   void Image(const float* image, float* out) const {
     if (!attributes_.window.has_value() && attributes_.pooling == Pooling::kAverage) {
@@ -50,20 +72,23 @@ class Pooler {
   }
 
  private:
+  // The outputs for which an element of the kernel along the last axis reads inside the input, and
+  // where in its row it reads for the first.
+  struct Run {
+    int64_t from;
+    int64_t begin;
+    int64_t count;
+  };
+
   // The row of outputs that begins at `position`.
   void Row(const Shape& position, const float* image, float* out) const {
     const bool max = attributes_.pooling == Pooling::kMax;
     std::fill_n(out, window_.output[last_], max ? -std::numeric_limits<float>::infinity() : 0.0F);
-    // The kernel without its last axis: every element of it reads a whole row of the input.
-    SlidingWindow column = window_;
-    column.kernel[last_] = 1;
-    column.pads_begin[last_] = 0;
-    ForEachTap(column, position, [&](int64_t, int64_t offset) { AddRow(image + offset, out); });
+    ForEachTap(column_, position, [&](int64_t, int64_t offset) { AddRow(image + offset, out); });
     if (!max) Divide(position, out);
   }
 
-  // All elements of the kernel along the last axis, for all outputs of a row, which read `in`.
-  void AddRow(const float* in, float* out) const {
+  void FindRuns() {
     const int64_t stride = window_.strides[last_];
     const int64_t length = window_.output[last_];
     // Taps that some output reads inside the input.
@@ -74,9 +99,15 @@ class Pooler {
       const int64_t begin = start < 0 ? (stride - 1 - start) / stride : 0;
       const int64_t room = window_.input[last_] - start;
       const int64_t count = std::min((room + stride - 1) / stride, length) - begin;
-      if (count <= 0) continue;
-      Combine(attributes_.pooling == Pooling::kMax, in + start + begin * stride, stride, count,
-              out + begin);
+      if (count > 0) runs_.push_back({start + begin * stride, begin, count});
+    }
+  }
+
+  // All elements of the kernel along the last axis, for all outputs of a row, which read `in`.
+  void AddRow(const float* in, float* out) const {
+    const bool max = attributes_.pooling == Pooling::kMax;
+    for (const Run& run : runs_) {
+      CombineRun(max, in + run.from, window_.strides[last_], run.count, out + run.begin);
     }
   }
 
@@ -84,7 +115,7 @@ class Pooler {
     double across = 1;
     for (size_t axis = 0; axis < last_; ++axis) across *= Count(axis, position[axis]);
     for (int64_t i = 0; i < window_.output[last_]; ++i) {
-      out[i] = static_cast<float>(out[i] / (across * Count(last_, i)));
+      out[i] = static_cast<float>(out[i] / (across * counts_[i]));
     }
   }
 
@@ -104,6 +135,11 @@ class Pooler {
   const PoolShape& shape_;
   const SlidingWindow& window_;
   const size_t last_;
+  // The kernel without its last axis: every element of it reads a whole row of the input.
+  SlidingWindow column_;
+  std::vector<Run> runs_;
+  // Count() along the last axis, of an average.
+  std::vector<double> counts_;
 };
 
 class PoolKernel final : public Kernel {
