@@ -130,6 +130,26 @@ TEST(LayerNormalizationFusionTest, HalfPrecisionRowsCastToFloat) {
   test.ExpectSameResults(4 * Epsilon(DataType::kFloat16));
 }
 
+TEST(LayerNormalizationFusionTest, ABiasAddedToANormWithoutOne) {
+  const auto with_bias = [](std::initializer_list<int64_t> shape, int64_t axis) {
+    return OptimizerTester([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 4});
+      Value* scale = b.Constant<float>("scale", {4}, {1, 2, 3, 4});
+      Value* bias = b.Constant<float>("bias", shape, {1, -1, 2, 0.5F});
+      Value* y = b.Op("LayerNormalization", {x, scale}, {{"axis", axis}});
+      b.Output(b.Op("Add", {bias, y}));
+    });
+  };
+  const OptimizerTester row = with_bias({4}, -1);
+  EXPECT_EQ(row.Ops(), "LayerNormalization");
+  row.ExpectSameResults(64 * kEpsilon);
+  // A number for each position is none for each channel, a norm of matrices none of rows.
+  for (const OptimizerTester& other : {with_bias({4, 1}, -1), with_bias({4}, 1)}) {
+    EXPECT_EQ(other.Ops(), "Add LayerNormalization");
+    other.ExpectSameResults(64 * kEpsilon);
+  }
+}
+
 TEST(LayerNormalizationFusionTest, NotOverAnotherAxis) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", kLength, kLength});

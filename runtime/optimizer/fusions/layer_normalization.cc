@@ -2,6 +2,7 @@
 
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/normalized_rows.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -77,10 +78,45 @@ std::optional<NormalizedRows> Find(PassContext& context, Node* node) {
   return std::nullopt;
 }
 
+// Whether the value is one row, constant, of as many elements.
+bool IsConstantRow(const Value* value, int64_t length) {
+  return value != nullptr && value->is_constant() && value->constant()->rank() == 1 &&
+         value->constant()->dim(0) == length;
+}
+
+// The norm that a value alone is made by, without a bias yet; null if there is none.
+Node* PlainNorm(const PassContext& context, const Value* value) {
+  Node* norm = value->producer();
+  if (!IsOp(norm, "LayerNormalization") || norm->outputs().size() != 1) return nullptr;
+  if (norm->input(2) != nullptr || AttributeOr<int64_t>(*norm, "axis", -1) != -1) return nullptr;
+  if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
+  return norm;
+}
+
+// A bias that something else stood before in the first round.
+bool AddBias(PassContext& context, Node* add, Patch& patch) {
+  if (!IsOp(add, "Add")) return false;
+  for (const int side : {0, 1}) {
+    Node* norm = PlainNorm(context, add->input(side));
+    Value* bias = add->input(1 - side);
+    if (norm == nullptr || !bias->is_constant() || bias->constant()->rank() != 1) continue;
+    const int64_t length = bias->constant()->dim(0);
+    if (!IsConstantRow(norm->input(1), length)) continue;
+    if (context.facts.TypeOf(bias) != context.facts.TypeOf(norm->input(1))) continue;
+    patch.Supersede({norm, add});
+    patch.Replace(add->output(0),
+                  patch.Op("LayerNormalization", {norm->input(0), norm->input(1), bias},
+                           norm->attributes(), norm->name()));
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<int> FuseLayerNormalization(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (AddBias(context, node, patch)) return true;
     const auto rows = Find(context, node);
     return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
   });

@@ -21,6 +21,8 @@
 // with any spelling of the division by the root, and as TensorFlow writes it:
 //
 //   m = scale / sqrt(mean((x - mean(x))^2) + epsilon);  y = x * m + (bias - mean(x) * m)
+//
+// A bias that is added to a norm without one becomes the norm's.
 namespace attnrun {
 
 absl::StatusOr<int> FuseLayerNormalization(PassContext& context);
