@@ -45,7 +45,8 @@ class ConvKernel final : public Kernel {
   ConvKernel(const ConvAttributes& attributes, Tensor weight)
       : attributes_(attributes), weight_(std::move(weight)), tiled_(weight_.defined()) {}
 
-  absl::string_view name() const override { return "onednn"; }
+  // 1x1 and short sums go to the other.
+  absl::string_view name() const override { return "onednn or gemm"; }
 
   bool Accepts(const OpContext& context) const override {
     const DataType type = context.input(0).type();
