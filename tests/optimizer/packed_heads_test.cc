@@ -169,6 +169,22 @@ TEST(PackedHeadsTest, OtherAnglesAreAnotherRotation) {
   test.Dim("seq", 4).ExpectSameResults(kTolerance);
 }
 
+// Packing the first takes away what the second was read from.
+TEST(PackedHeadsTest, RotationsOfRotations) {
+  OptimizerTester test = Optimized([](GraphBuilder& b) {
+    const Angles angles(b);
+    const Angles others(b, "other");
+    const Projections p(b, Hidden(b));
+    const auto twice = [&](Value* x) {
+      return Rotated(b, Rotated(b, HeadsFirst(b, x), angles), others);
+    };
+    b.Output(b.Op("Attention", {twice(p.q), twice(p.k), p.v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.RotaryEmbedding"), 2);
+  EXPECT_EQ(test.Count("RotaryEmbedding"), 0);
+  test.Dim("seq", 4).ExpectSameResults(2 * kTolerance);
+}
+
 TEST(PackedHeadsTest, AProjectionThatIsAGraphOutputIsNotOverwritten) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Angles angles(b);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "core/status.h"
 #include "optimizer/fusions/heads/packed_heads.h"
@@ -52,24 +53,41 @@ class PackedRewrite {
 
 // Packs all nodes that go together: `find(node)` gives what those of one group have in common, a
 // Key, and the node's heads, or nullopt; `pack(key, rewrite)` applies the rewrite of a group, in
-// the order in which the groups begin. Returns how many rewrites were applied.
+// the order in which the groups begin. Returns how many rewrites were applied. A rewrite may take
+// away what another group is made of: that one waits for the next round.
 template <typename Key, typename Find, typename Pack>
 absl::StatusOr<int> PackGroups(PassContext& context, Find find, Pack pack) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   std::vector<Key> keys;
-  std::map<Key, PackedRewrite> rewrites;
+  std::map<Key, std::vector<Node*>> groups;
   for (Node* node : order) {
     std::optional<std::pair<Key, PackedHeads>> found = find(node);
     if (!found.has_value()) continue;
-    auto& [key, heads] = *found;
-    const auto [group, added] = rewrites.try_emplace(key, context, heads.base);
-    if (added) keys.push_back(key);
-    group->second.Add(node, std::move(heads));
+    const auto [group, added] = groups.try_emplace(found->first);
+    if (added) keys.push_back(found->first);
+    group->second.push_back(node);
   }
+  absl::flat_hash_set<Node*> alive(order.begin(), order.end());
+  // The group as it is now; nullopt if it is no more.
+  const auto rewrite_of = [&](const Key& key) {
+    std::optional<PackedRewrite> rewrite;
+    for (Node* node : groups.at(key)) {
+      auto found = alive.contains(node) ? find(node) : std::nullopt;
+      if (!found.has_value() || found->first != key) return std::optional<PackedRewrite>();
+      if (!rewrite.has_value()) rewrite.emplace(context, found->second.base);
+      rewrite->Add(node, std::move(found->second));
+    }
+    return rewrite;
+  };
   int packed = 0;
   for (const Key& key : keys) {
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, pack(key, rewrites.at(key)));
+    std::optional<PackedRewrite> rewrite = rewrite_of(key);
+    if (!rewrite.has_value()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, pack(key, *rewrite));
+    if (applied == 0) continue;
     packed += applied;
+    const std::vector<Node*> nodes = context.graph.nodes();
+    alive = {nodes.begin(), nodes.end()};
   }
   return packed;
 }
