@@ -73,32 +73,17 @@ class Copier {
     std::fill_n(to, std::max<int64_t>(positions, 0) * t_.piece_channels, 0.0F);
   }
 
-  // Where the elements lie that the window at `position` reads with `tap` (without the last axis);
-  // -1 in the padding.
-  int64_t OffsetOf(const Shape& position, int64_t tap) const {
-    int64_t offset = 0;
-    int64_t step = source_.input[last_];
-    for (size_t axis = last_; axis-- > 0;) {
-      const int64_t at = source_.coordinate(axis, position[axis], tap % source_.kernel[axis]);
-      if (at < 0 || at >= source_.input[axis]) return -1;
-      tap /= source_.kernel[axis];
-      offset += at * step;
-      step *= source_.input[axis];
-    }
-    return offset;
-  }
-
   // Every element is a position: transposes.
   void CopyElements(const Line& line, const Shape& position) const {
-    const int64_t offset = OffsetOf(position, 0);
+    const auto offset = source_.LineOffset(position, 0);
+    if (!offset.has_value()) return Clear(line.to, line.count);
     const int64_t start = line.begin - source_.pads_begin[last_];
-    const int64_t first = offset < 0 ? line.count : std::clamp<int64_t>(-start, 0, line.count);
-    const int64_t end = std::clamp(source_.input[last_] - start, first, line.count);
+    const auto [first, end] = PositionsInside(start, 1, 1, source_.input[last_], line.count);
     Clear(line.to, first);
     Clear(line.to + end * t_.piece_channels, line.count - end);
     if (end == first) return;
     constexpr int64_t kSize = sizeof(float);
-    const float* from = line.image + line.row * shape_.input_size + offset + start + first;
+    const float* from = line.image + line.row * shape_.input_size + *offset + start + first;
     TransposeMatrix(kSize, line.rows, end - first, reinterpret_cast<const char*>(from),
                     shape_.input_size * kSize,
                     reinterpret_cast<char*>(line.to + first * t_.piece_channels),
@@ -111,9 +96,10 @@ class Copier {
     for (int64_t done = 0, run = 0; done < line.rows; done += run) {
       const int64_t row = line.row + done;
       run = std::min(width - row % width, line.rows - done);
-      const int64_t offset = OffsetOf(position, row % t_.source_taps / width);
-      const float* from = line.image + row / t_.source_taps * shape_.input_size + offset;
-      CopyRuns(offset < 0 ? nullptr : from, line, row % width, run, line.to + done);
+      const auto offset = source_.LineOffset(position, row % t_.source_taps / width);
+      const float* channel = line.image + row / t_.source_taps * shape_.input_size;
+      CopyRuns(offset.has_value() ? channel + *offset : nullptr, line, row % width, run,
+               line.to + done);
     }
   }
 
@@ -121,14 +107,13 @@ class Copier {
   void CopyRuns(const float* from, const Line& line, int64_t tap, int64_t run, float* to) const {
     const int64_t start = source_.coordinate(last_, line.begin, tap);
     const int64_t stride = source_.strides[last_];
-    // Windows whose run lies inside: known to the compiler, a length costs half.
-    const int64_t room = source_.input[last_] - run - start;
-    int64_t first = std::clamp<int64_t>((stride - 1 - start) / stride, 0, line.count);
-    if (start >= 0) first = 0;
-    int64_t end = room < 0 ? first : std::clamp(room / stride + 1, first, line.count);
-    if (from == nullptr) first = end = 0;
+    // Windows whose run lies inside.
+    const AxisRange inside =
+        from == nullptr ? AxisRange{0, 0}
+                        : PositionsInside(start, stride, run, source_.input[last_], line.count);
+    // A length that is known to the compiler costs half.
     const auto copy = [&](auto length) {
-      for (int64_t i = first; i < end; ++i) {
+      for (int64_t i = inside.begin; i < inside.end; ++i) {
         std::memcpy(to + i * t_.piece_channels, from + start + i * stride, length * sizeof(float));
       }
     };
@@ -145,12 +130,12 @@ class Copier {
     const auto clip = [&](int64_t i) {
       for (int64_t j = 0; j < run; ++j) {
         const int64_t at = start + i * stride + j;
-        const bool inside = from != nullptr && at >= 0 && at < source_.input[last_];
-        to[i * t_.piece_channels + j] = inside ? from[at] : 0.0F;
+        const bool exists = from != nullptr && at >= 0 && at < source_.input[last_];
+        to[i * t_.piece_channels + j] = exists ? from[at] : 0.0F;
       }
     };
-    for (int64_t i = 0; i < first; ++i) clip(i);
-    for (int64_t i = end; i < line.count; ++i) clip(i);
+    for (int64_t i = 0; i < inside.begin; ++i) clip(i);
+    for (int64_t i = inside.end; i < line.count; ++i) clip(i);
   }
 
   const ConvTiling& t_;

@@ -4,10 +4,10 @@
 #include <functional>
 #include <numeric>
 
+#include "core/div_ceil.h"
+
 namespace attnrun {
 namespace {
-
-int64_t DivCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t Product(const Shape& shape, size_t begin) {
   return std::accumulate(shape.begin() + begin, shape.end(), int64_t{1}, std::multiplies<>());

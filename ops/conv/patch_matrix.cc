@@ -28,26 +28,16 @@ void PatchMatrix::Copy(int64_t row, int64_t rows, int64_t column, int64_t column
 
 void PatchMatrix::CopyRun(int64_t row, const Shape& position, int64_t count, float* to) const {
   const size_t last = window_.kernel.size() - 1;
-  int64_t tap = row % kernel_size_;
-  const int64_t start = window_.coordinate(last, position[last], tap % window_.kernel[last]);
-  tap /= window_.kernel[last];
-  const float* from = channels_ + row / kernel_size_ * input_size_;
-  int64_t step = window_.input[last];
-  for (size_t axis = last; axis-- > 0;) {
-    const int64_t at = window_.coordinate(axis, position[axis], tap % window_.kernel[axis]);
-    tap /= window_.kernel[axis];
-    if (at < 0 || at >= window_.input[axis]) {
-      std::fill_n(to, count, 0.0F);
-      return;
-    }
-    from += at * step;
-    step *= window_.input[axis];
+  const int64_t tap = row % kernel_size_;
+  const auto line = window_.LineOffset(position, tap / window_.kernel[last]);
+  if (!line.has_value()) {
+    std::fill_n(to, count, 0.0F);
+    return;
   }
+  const float* from = channels_ + row / kernel_size_ * input_size_ + *line;
+  const int64_t start = window_.coordinate(last, position[last], tap % window_.kernel[last]);
   const int64_t stride = window_.strides[last];
-  // Columns whose coordinate is below 0, and below the extent.
-  const int64_t begin = start < 0 ? std::min(count, (stride - 1 - start) / stride) : 0;
-  const int64_t room = window_.input[last] - start;
-  const int64_t end = room <= 0 ? begin : std::clamp((room + stride - 1) / stride, begin, count);
+  const auto [begin, end] = PositionsInside(start, stride, 1, window_.input[last], count);
   std::fill_n(to, begin, 0.0F);
   if (stride == 1) {
     std::copy_n(from + start + begin, end - begin, to + begin);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/div_ceil.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -17,8 +18,6 @@ absl::Status Wrong(absl::string_view name, const std::vector<int64_t>& values,
   return absl::InvalidArgumentError(absl::StrCat("expected ", name, " to hold ", expected,
                                                  ", but found [", absl::StrJoin(values, ","), "]"));
 }
-
-int64_t DivCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Output extent and pads of one axis under SAME_UPPER or SAME_LOWER.
 void PadToSame(SlidingWindow& window, size_t axis, bool upper) {
@@ -74,13 +73,35 @@ WindowAttributes WindowAttributes::Read(AttributeReader& attributes, bool has_di
   return result;
 }
 
-TapRange SlidingWindow::TapsInside(size_t axis, int64_t position) const {
+AxisRange SlidingWindow::TapsInside(size_t axis, int64_t position) const {
   const int64_t start = coordinate(axis, position, 0);
   const int64_t dilation = dilations[axis];
   return {.begin = start < 0 ? DivCeil(-start, dilation) : 0,
           .end = start < input[axis]
                      ? std::min(kernel[axis], DivCeil(input[axis] - start, dilation))
                      : 0};
+}
+
+std::optional<int64_t> SlidingWindow::LineOffset(absl::Span<const int64_t> position,
+                                                 int64_t tap) const {
+  const size_t last = input.size() - 1;
+  int64_t offset = 0;
+  int64_t step = input[last];
+  for (size_t axis = last; axis-- > 0;) {
+    const int64_t at = coordinate(axis, position[axis], tap % kernel[axis]);
+    if (at < 0 || at >= input[axis]) return std::nullopt;
+    tap /= kernel[axis];
+    offset += at * step;
+    step *= input[axis];
+  }
+  return offset;
+}
+
+AxisRange PositionsInside(int64_t start, int64_t stride, int64_t length, int64_t extent,
+                          int64_t count) {
+  const int64_t begin = start < 0 ? std::min(count, DivCeil(-start, stride)) : 0;
+  const int64_t room = extent - length - start;
+  return {.begin = begin, .end = room < 0 ? begin : std::clamp(room / stride + 1, begin, count)};
 }
 
 absl::StatusOr<SlidingWindow> CheckWindow(const WindowAttributes& attributes,

@@ -2,6 +2,7 @@
 #define ATTNRUN_OPS_CONV_WINDOW_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct WindowAttributes {
   static WindowAttributes Read(AttributeReader& attributes, bool has_dilations, bool has_ceil_mode);
 };
 
-struct TapRange {
+// [begin, end) along one axis.
+struct AxisRange {
   int64_t begin;
   int64_t end;
 };
@@ -52,8 +54,17 @@ struct SlidingWindow {
     return position * strides[axis] - pads_begin[axis] + tap * dilations[axis];
   }
   // The kernel coordinates whose input coordinate is not in the padding.
-  TapRange TapsInside(size_t axis, int64_t position) const;
+  AxisRange TapsInside(size_t axis, int64_t position) const;
+  // Where in the input the line along the last axis begins that output `position` reads with `tap`,
+  // which counts the kernel's elements without the last axis, row-major; nullopt if that line lies
+  // in the padding.
+  std::optional<int64_t> LineOffset(absl::Span<const int64_t> position, int64_t tap) const;
 };
+
+// The i of [0, count) for which the `length` elements from start + i * stride on lie inside [0,
+// extent).
+AxisRange PositionsInside(int64_t start, int64_t stride, int64_t length, int64_t extent,
+                          int64_t count);
 
 // Resolves the windows for an input [N, C, ..] and a kernel of these spatial extents (those of
 // kernel_shape must be the same). kInvalidArgument for attributes of the wrong length, extents and
@@ -83,7 +94,7 @@ void ForEachTap(const SlidingWindow& window, absl::Span<const int64_t> position,
   int64_t tap = 0;
   int64_t offset = 0;
   for (size_t axis = 0; axis < axes; ++axis) {
-    const TapRange range = window.TapsInside(axis, position[axis]);
+    const AxisRange range = window.TapsInside(axis, position[axis]);
     if (range.begin >= range.end) return;
     count[axis] = range.end - range.begin;
     tap = tap * window.kernel[axis] + range.begin;

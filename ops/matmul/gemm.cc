@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "ops/matmul/gemm_share.h"
 #include "ops/matmul/micro_kernel.h"
 
 namespace attnrun {
 namespace {
-
-int64_t DivCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How one product is cut into equal shares: rows x panels.
 struct Grid {

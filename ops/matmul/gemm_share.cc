@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "ops/matmul/micro_kernel.h"
 
@@ -14,9 +15,7 @@ constexpr int64_t kTall = kRowBlock;
 constexpr int64_t kLow = 16;
 
 // Blocks of K as even as possible; at least one, as an empty sum is 0.
-int64_t DepthBlocks(int64_t depth) {
-  return std::max<int64_t>((depth + kDepthBlock - 1) / kDepthBlock, 1);
-}
+int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1); }
 
 // What is added to the tile of C that begins there.
 TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column) {
@@ -124,7 +123,7 @@ void ForEachPanel(const GemmProblem& problem, const Share& share, Multiply multi
   const int64_t count = DepthBlocks(problem.a.columns);
   const int64_t row_block = share.rows.size() <= kMostRows ? share.rows.size() : kRowBlock;
   const int64_t per_pass = DepthBlocksPerPass(row_block);
-  const int64_t passes = (count + per_pass - 1) / per_pass;
+  const int64_t passes = DivCeil(count, per_pass);
   for (int64_t row = share.rows.begin; row < share.rows.end; row += row_block) {
     const Range rows = {row, std::min(row + row_block, share.rows.end)};
     for (int64_t pass = 0; pass < passes; ++pass) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/matmul/micro_kernel.h"
@@ -43,7 +44,7 @@ Pool& GetPool() {
 
 }  // namespace
 
-int64_t PackedMatrix::num_panels() const { return (columns_ + PanelWidth() - 1) / PanelWidth(); }
+int64_t PackedMatrix::num_panels() const { return DivCeil(columns_, PanelWidth()); }
 
 const float* PackedMatrix::panel(int64_t index) const {
   return data_.data<float>() + index * rows_ * PanelWidth();

@@ -96,10 +96,9 @@ class Pooler {
     const int64_t end = window_.TapsInside(last_, 0).end;
     for (int64_t tap = first; tap < end; ++tap) {
       const int64_t start = window_.coordinate(last_, 0, tap);
-      const int64_t begin = start < 0 ? (stride - 1 - start) / stride : 0;
-      const int64_t room = window_.input[last_] - start;
-      const int64_t count = std::min((room + stride - 1) / stride, length) - begin;
-      if (count > 0) runs_.push_back({start + begin * stride, begin, count});
+      const AxisRange run = PositionsInside(start, stride, 1, window_.input[last_], length);
+      if (run.begin == run.end) continue;
+      runs_.push_back({start + run.begin * stride, run.begin, run.end - run.begin});
     }
   }
 
@@ -122,7 +121,7 @@ class Pooler {
   // Elements of the window along `axis` that count.
   double Count(size_t axis, int64_t position) const {
     if (!attributes_.count_include_pad) {
-      const TapRange range = window_.TapsInside(axis, position);
+      const AxisRange range = window_.TapsInside(axis, position);
       return static_cast<double>(std::max<int64_t>(range.end - range.begin, 0));
     }
     const int64_t room =
