@@ -7,7 +7,6 @@
 #endif
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "core/interrupt.h"
@@ -285,9 +284,7 @@ class BlockAttention {
       const float* sums = scratch_ + layout_.sums + row * layout_.value_stride;
       const float total =
           hn::ReduceSum(d, hn::LoadU(d, scratch_ + layout_.totals + row * kWidestVector));
-      // With a peak of -inf, all weights are 0, but for NaN.
-      const bool closed = (scratch_[layout_.peaks + row] == kMinusInfinity && total == 0) ||
-                          (p_.nan_row_is_zero && std::isnan(total));
+      const bool closed = IsClosedRow(p_, scratch_[layout_.peaks + row], total);
       const float factor = 1.0F / total;
       float* y = p_.y + block_.sample * p_.y_strides.batch +
                  block_.Query(row) * p_.y_strides.sequence + block_.Head(row) * p_.y_strides.head;

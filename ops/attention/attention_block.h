@@ -1,7 +1,9 @@
 #ifndef ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_
 #define ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "ops/attention/streaming_attention.h"
 
@@ -60,6 +62,13 @@ struct TileFacts {
   int64_t head = 0;
   int64_t query = 0;
 };
+
+// Whether a row gives problem.closed_row: with a peak of -inf all weights are 0, and so is their
+// sum, unless a score is NaN.
+inline bool IsClosedRow(const AttentionProblem& problem, float peak, float total) {
+  return (peak == -std::numeric_limits<float>::infinity() && total == 0) ||
+         (problem.nan_row_is_zero && std::isnan(total));
+}
 
 // What was not computed of a tile.
 struct PutOff {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/attention_probabilities.cc"
@@ -38,8 +37,7 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
     hn::StoreU(weight, d, scratch + i);
   }
   const float total = hn::ReduceSum(d, totals);
-  // With a peak of -inf, all weights are 0, but for NaN.
-  if ((peak == kMinusInfinity && total == 0) || (p.nan_row_is_zero && std::isnan(total))) {
+  if (IsClosedRow(p, peak, total)) {
     std::fill_n(row, p.keys, p.closed_row);
     return;
   }
