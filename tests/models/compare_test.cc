@@ -71,12 +71,16 @@ Options OnTinyBert() {
   return options;
 }
 
-TEST(CompareTest, ValuesKeepTheirNamesThroughRewrites) {
-  Options options = OnTinyBert();
+// The report in JSON.
+nlohmann::json Report(Options options, int status) {
   options.json = true;
   const Outcome outcome = Compare(options);
-  EXPECT_EQ(outcome.status, kFine);
-  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(outcome.status, status);
+  return nlohmann::json::parse(outcome.out);
+}
+
+TEST(CompareTest, ValuesKeepTheirNamesThroughRewrites) {
+  const auto json = Report(OnTinyBert(), kFine);
   // Every Linear, normalization and attention, under the name of what it stands for.
   EXPECT_GE(json["compared"], 17);
   EXPECT_EQ(json["diverging"], 0);
@@ -85,13 +89,11 @@ TEST(CompareTest, ValuesKeepTheirNamesThroughRewrites) {
 
 TEST(CompareTest, TheWrongRewriteIsNamed) {
   const ScopedPass wrong({"wrong", SpoilThirdNormalization});
-  Options options = OnTinyBert();
-  const Outcome text = Compare(options);
+  const Outcome text = Compare(OnTinyBert());
   EXPECT_EQ(text.status, kComparisonFailed);
   EXPECT_THAT(text.out, HasSubstr("differs with rewrite "));
   EXPECT_THAT(text.out, HasSubstr("  pass  wrong\n"));
-  options.json = true;
-  const auto json = nlohmann::json::parse(Compare(options).out);
+  const auto json = Report(OnTinyBert(), kComparisonFailed);
   const auto& culprit = json["culprit"];
   EXPECT_EQ(culprit["pass"], "wrong");
   EXPECT_EQ(culprit["body"], "");
@@ -105,14 +107,12 @@ TEST(CompareTest, TheWrongRewriteIsNamed) {
 
 TEST(CompareTest, TheRewriteThatMakesAModelFailIsNamed) {
   const ScopedPass broken({"broken", BreakThirdNormalization});
-  Options options = OnTinyBert();
-  const Outcome text = Compare(options);
+  const Outcome text = Compare(OnTinyBert());
   EXPECT_EQ(text.status, kComparisonFailed);
   EXPECT_THAT(text.out, HasSubstr("fails with rewrite "));
   EXPECT_THAT(text.out, HasSubstr("  pass  broken\n"));
   EXPECT_THAT(text.out, HasSubstr("  took  node_layer_norm_2"));
-  options.json = true;
-  const auto json = nlohmann::json::parse(Compare(options).out);
+  const auto json = Report(OnTinyBert(), kComparisonFailed);
   EXPECT_EQ(json["culprit"]["pass"], "broken");
   EXPECT_THAT(json["failure"].get<std::string>(), HasSubstr("(Gather)"));
 }

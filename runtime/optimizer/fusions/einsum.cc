@@ -201,14 +201,12 @@ class EinsumRewrite {
     return true;
   }
 
-  bool IsAfterSoftmax() const {
+  // Whether this is one of the two products of an attention.
+  bool IsOfAttention() const {
     const Node* before = node_->input(labels_.left)->producer();
     while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();
-    return IsOp(before, "Softmax");
+    return IsOp(before, "Softmax") || LeadsToProduct(node_->output(0));
   }
-
-  // Whether this is one of the two products of an attention.
-  bool IsOfAttention() const { return IsAfterSoftmax() || LeadsToProduct(node_->output(0)); }
 
   // Whether heads that share keys and values come before the positions, as in "bhid,bjd->bhij".
   bool HasSharingHeads() const {

@@ -78,10 +78,8 @@ std::optional<NormalizedRows> Find(PassContext& context, Node* node) {
   return std::nullopt;
 }
 
-// Whether the value is one row, constant, of as many elements.
-bool IsConstantRow(const Value* value, int64_t length) {
-  return value != nullptr && value->is_constant() && value->constant()->rank() == 1 &&
-         value->constant()->dim(0) == length;
+bool IsConstantRow(const Value* value) {
+  return value != nullptr && value->is_constant() && value->constant()->rank() == 1;
 }
 
 // The norm that a value alone is made by, without a bias yet; null if there is none.
@@ -99,10 +97,9 @@ bool AddBias(PassContext& context, Node* add, Patch& patch) {
   for (const int side : {0, 1}) {
     Node* norm = PlainNorm(context, add->input(side));
     Value* bias = add->input(1 - side);
-    if (norm == nullptr || !bias->is_constant() || bias->constant()->rank() != 1) continue;
-    const int64_t length = bias->constant()->dim(0);
-    if (!IsConstantRow(norm->input(1), length)) continue;
-    if (context.facts.TypeOf(bias) != context.facts.TypeOf(norm->input(1))) continue;
+    if (norm == nullptr || !IsConstantRow(bias) || !IsConstantRow(norm->input(1))) continue;
+    const Tensor& scale = *norm->input(1)->constant();
+    if (TypeAndShape(*bias->constant()) != TypeAndShape(scale)) continue;
     patch.Supersede({norm, add});
     patch.Replace(add->output(0),
                   patch.Op("LayerNormalization", {norm->input(0), norm->input(1), bias},

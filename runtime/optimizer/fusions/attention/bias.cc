@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/elements.h"
+#include "optimizer/fusions/attention/picture.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
 

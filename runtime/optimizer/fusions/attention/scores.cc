@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "optimizer/fusions/attention/picture.h"
 #include "optimizer/fusions/reduction.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
@@ -347,30 +348,6 @@ class ScoreWalk {
     return Pass(node, std::move(scores));
   }
 
-  // A view keeps the number of elements: where the axes before the last two agree, and one of
-  // these, the other does, whatever it is called.
-  static bool KeepsLastTwo(const std::vector<SymInt>& to, const std::vector<SymInt>& from) {
-    const bool queries = to[to.size() - 2] == from[from.size() - 2];
-    const bool keys = to.back() == from.back();
-    if (queries && keys) return true;
-    const auto leading = [](const std::vector<SymInt>& dims) {
-      SymInt product(1);
-      for (size_t i = 0; i + 2 < dims.size(); ++i) product = product * dims[i];
-      return product;
-    };
-    return (queries || keys) && leading(to) == leading(from);
-  }
-
-  static void LeavePicture(Scores& scores, const std::vector<SymInt>& dims) {
-    scores.picture.clear();
-    for (ScoreBias& bias : scores.biases) {
-      if (!bias.operand.picture.empty()) bias.operand.dims = dims;
-    }
-    for (Scores::Mask& mask : scores.masks) {
-      if (!mask.operand.picture.empty()) mask.operand.dims = dims;
-    }
-  }
-
   // Scores computed as K Q^T.
   Result Swapped(Node* node, const std::vector<SymInt>& dims, int steps) {
     const std::vector<Traced> chain = Trace(node->output(0), facts_);
@@ -411,17 +388,6 @@ std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
   if (!scores.has_value() || scores->picture.empty()) return scores;
   why = "the keys lie on more than one axis";
   return std::nullopt;
-}
-
-std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
-                                  absl::Span<const SymInt> scores) {
-  size_t first = picture.size();
-  for (const SymInt& whole : {scores[scores.size() - 1], scores[scores.size() - 2]}) {
-    SymInt extent(1);
-    while (extent != whole && first > 0) extent = extent * picture[--first];
-    if (extent != whole) return std::nullopt;
-  }
-  return first;
 }
 
 }  // namespace attnrun

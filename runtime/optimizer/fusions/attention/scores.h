@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "optimizer/facts.h"
 
 namespace attnrun {
@@ -70,11 +69,6 @@ struct Scores {
 // The scores that `value` is made of. If there are none, `why` says, by node name, what stands in
 // their way.
 std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why);
-
-// How many axes of a picture of scores [..., S, T] stand before those of the queries; nullopt if
-// queries and keys have no axes of their own there.
-std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
-                                  absl::Span<const SymInt> scores);
 
 }  // namespace attnrun
 

@@ -1,0 +1,30 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_PICTURE_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_PICTURE_H_
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "optimizer/fusions/attention/scores.h"
+
+//   scores [B*N, S, T]    viewed as    [B*N, Sh, Sw, Th, Tw],    S = Sh Sw, T = Th Tw
+//
+// Views of scores in which queries or keys lie on several axes, such as the rows and columns of a
+// picture (ScoreTerm::picture, Scores::picture).
+namespace attnrun {
+
+// How many axes of a picture of scores [..., S, T] stand before those of the queries; nullopt if
+// queries and keys have no axes of their own there.
+std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
+                                  absl::Span<const SymInt> scores);
+
+// Whether a view of scores `from` with extents `to` leaves queries and keys on the last two axes.
+bool KeepsLastTwo(absl::Span<const SymInt> to, absl::Span<const SymInt> from);
+
+// The scores, a picture so far, are viewed as queries and keys again, with extents `dims`.
+void LeavePicture(Scores& scores, const std::vector<SymInt>& dims);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_PICTURE_H_
