@@ -36,6 +36,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -101,16 +102,17 @@ absl::Status ParallelForWithScratch(int64_t count, int64_t grain, int64_t scratc
                                     Allocator& allocator,
                                     absl::FunctionRef<void(int64_t, int64_t, float*)> body) {
   if (count <= 0) return absl::OkStatus();
-  const int64_t at_most = (count - 1) / std::max<int64_t>(grain, 1) + 1;
-  const int64_t pieces = std::clamp<int64_t>(at_most, 1, NumThreads());
-  // Pieces start on cache lines of their own.
+  const int64_t ranges = NumRanges(count, grain);
+  const int64_t workers = std::min<int64_t>(ranges, NumThreads());
+  // Workers' areas start on cache lines of their own.
   const int64_t stride = (scratch_floats + 15) / 16 * 16;
   ATTNRUN_ASSIGN_OR_RETURN(Tensor scratch,
-                           Tensor::Allocate(DataType::kFloat, {pieces, stride}, allocator));
+                           Tensor::Allocate(DataType::kFloat, {workers, stride}, allocator));
   auto* floats = scratch.mutable_data<float>();
-  ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      body(count * i / pieces, count * (i + 1) / pieces, floats + i * stride);
+  std::atomic<int64_t> next = 0;
+  ParallelFor(workers, 1, [&](int64_t worker, int64_t) {
+    for (int64_t i = next++; i < ranges; i = next++) {
+      body(count * i / ranges, count * (i + 1) / ranges, floats + worker * stride);
     }
   });
   return absl::OkStatus();

@@ -24,8 +24,8 @@ void WriteFloats(const float* in, int64_t n, Tensor& out, int64_t begin);
 // A dense float tensor with the elements of `in`: `in` itself where it is float.
 absl::StatusOr<Tensor> AsFloat(const Tensor& in, Allocator& allocator);
 
-// Calls body(begin, end, scratch) as ParallelFor does, each call with `scratch_floats` floats of
-// its own (aligned to 64 bytes). kResourceExhausted if there is no memory for them.
+// Calls body(begin, end, scratch) as ParallelFor does, with `scratch_floats` floats (aligned to 64
+// bytes) that no other call uses meanwhile. kResourceExhausted if there is no memory for them.
 absl::Status ParallelForWithScratch(int64_t count, int64_t grain, int64_t scratch_floats,
                                     Allocator& allocator,
                                     absl::FunctionRef<void(int64_t, int64_t, float*)> body);

@@ -11,15 +11,18 @@
 namespace attnrun {
 namespace {
 
-// How one product is cut into equal shares: rows x panels.
+// How one product is cut into shares: rows x panels. Cuts between rows are where a multiple of
+// `row_unit` ends.
 struct Grid {
   int64_t row_parts = 1;
   int64_t panel_parts = 1;
+  int64_t row_unit = 1;
   int64_t size() const { return row_parts * panel_parts; }
 };
 
 Share ShareOf(const Grid& grid, int64_t index, int64_t rows, int64_t panels) {
-  return {Part(rows, index / grid.panel_parts, grid.row_parts),
+  Range units = Part(DivCeil(rows, grid.row_unit), index / grid.panel_parts, grid.row_parts);
+  return {{units.begin * grid.row_unit, std::min(units.end * grid.row_unit, rows)},
           Part(panels, index % grid.panel_parts, grid.panel_parts)};
 }
 
@@ -40,13 +43,32 @@ Grid BestGrid(int64_t rows, int64_t panels, int64_t parts) {
   return best;
 }
 
-// Shares worth a thread of their own: below about 2^19 multiplications (some microseconds) waking
-// it costs more. A few rows cost as much as sixteen, the time to read B.
-int64_t WorthwhileParts(int64_t rows, int64_t depth, int64_t columns, int64_t count) {
-  constexpr double kLeast = 1 << 19;
-  const double work = static_cast<double>(rows + 15) * depth * columns * count;
-  return static_cast<int64_t>(std::clamp(work / kLeast, 1.0, static_cast<double>(NumThreads())));
+// Cuts every share into about `parts`, first between blocks of rows, which the kernels take at
+// once, then between panels.
+Grid Cut(Grid grid, int64_t rows, int64_t panels, int64_t parts) {
+  const int64_t blocks = rows / grid.row_parts / kRowBlock;
+  if (blocks > 1) {
+    const int64_t row_parts = std::min(blocks, parts);
+    grid.row_parts *= row_parts;
+    grid.row_unit = kRowBlock;
+    parts = DivCeil(parts, row_parts);
+  }
+  grid.panel_parts *= std::min(parts, std::max<int64_t>(panels / grid.panel_parts, 1));
+  return grid;
 }
+
+// How many parts of at least `least` multiplications `count` products have, at most `at_most`. A
+// few rows cost as much as sixteen, the time to read B.
+int64_t WorthwhileParts(const GemmProblem& problem, int64_t count, int64_t least, int64_t at_most) {
+  const double work =
+      static_cast<double>(problem.a.rows + 15) * problem.a.columns * problem.b.columns * count;
+  return static_cast<int64_t>(std::clamp(work / least, 1.0, static_cast<double>(at_most)));
+}
+
+// Below this (some microseconds) waking a thread costs more than it brings.
+constexpr int64_t kLeastPerThread = 1 << 19;
+// What is handed out at once: enough that a micro-kernel's tiles of A and B are used often.
+constexpr int64_t kLeastPerShare = 1 << 21;
 
 }  // namespace
 
@@ -54,8 +76,12 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue) {
   GemmProblem problem = {a, {}, c, ldc, epilogue};
   problem.b.columns = b.columns();
-  const int64_t parts = WorthwhileParts(a.rows, a.columns, b.columns(), 1);
-  const Grid grid = BestGrid(a.rows, b.num_panels(), parts);
+  const int64_t threads = WorthwhileParts(problem, 1, kLeastPerThread, NumThreads());
+  Grid grid = BestGrid(a.rows, b.num_panels(), threads);
+  if (threads > 1) {
+    const int64_t parts = WorthwhileParts(problem, 1, kLeastPerShare * threads, kRangesPerThread);
+    grid = Cut(grid, a.rows, b.num_panels(), parts);
+  }
   const Kernels kernels = FindKernels(a, ldc);
   ParallelFor(grid.size(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
@@ -69,12 +95,14 @@ void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem)
   const GemmProblem first = problem(0);
   const int64_t rows = first.a.rows;
   const int64_t panels = DivCeil(first.b.columns, PanelWidth());
-  const int64_t threads = WorthwhileParts(rows, first.a.columns, first.b.columns, count);
+  const int64_t threads = WorthwhileParts(first, count, kLeastPerThread, NumThreads());
   // Many products spread evenly enough by themselves.
   const int64_t parts = count >= 4 * threads ? 1 : threads / std::gcd(count, threads);
   const Grid grid = BestGrid(rows, panels, parts);
   const int64_t shares = count * grid.size();
-  ParallelFor(shares, DivCeil(shares, threads), [&](int64_t begin, int64_t end) {
+  const int64_t per_thread =
+      WorthwhileParts(first, count, kLeastPerShare * threads, kRangesPerThread);
+  ParallelFor(shares, DivCeil(shares, threads * per_thread), [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
       MultiplyShare(problem(share / grid.size()), ShareOf(grid, share % grid.size(), rows, panels));
     }

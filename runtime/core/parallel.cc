@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/team.h"
 
@@ -14,17 +15,24 @@ thread_local int num_threads = 0;
 }  // namespace
 
 // A ticket counts pieces in 16 bits.
-void SetNumThreads(int threads) { num_threads = std::clamp(threads, 1, 0xFFFF); }
+void SetNumThreads(int threads) { num_threads = std::clamp(threads, 1, 0xFFFF / kRangesPerThread); }
 
 int NumThreads() {
   if (num_threads == 0) SetNumThreads(static_cast<int>(std::thread::hardware_concurrency()));
   return num_threads;
 }
 
+int64_t NumRanges(int64_t count, int64_t grain) {
+  if (NumThreads() == 1) return 1;
+  const int64_t worthwhile = DivCeil(count, std::max<int64_t>(grain, 1));
+  if (worthwhile <= NumThreads()) return std::max<int64_t>(worthwhile, 1);
+  // As many for every thread, or equally fast ones would wait for one that has another.
+  return std::min<int64_t>(worthwhile / NumThreads(), kRangesPerThread) * NumThreads();
+}
+
 void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
-  const int64_t pieces =
-      std::min<int64_t>(NumThreads(), (count + grain - 1) / std::max<int64_t>(grain, 1));
+  const int64_t pieces = NumRanges(count, grain);
   if (pieces <= 1 || Team::IsInside()) {
     body(0, count);
     return;

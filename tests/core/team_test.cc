@@ -88,6 +88,39 @@ TEST(ParallelForTest, CoversTheRangeForAnyNumberOfThreads) {
   SetNumThreads(before);
 }
 
+TEST(ParallelForTest, ASlowThreadLeavesRangesToTheOthers) {
+  const int before = NumThreads();
+  SetNumThreads(2);
+  const int64_t ranges = NumRanges(100, 1);
+  EXPECT_GT(ranges, 2);
+  std::atomic<int64_t> ended = 0;
+  ParallelFor(100, 1, [&](int64_t begin, int64_t) {
+    // Whoever has the first range ends it only after all the others.
+    const auto start = std::chrono::steady_clock::now();
+    while (begin == 0 && ended < ranges - 1 &&
+           std::chrono::steady_clock::now() - start < std::chrono::seconds(10)) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(begin != 0 || ended == ranges - 1);
+    ++ended;
+  });
+  EXPECT_EQ(ended, ranges);
+  SetNumThreads(before);
+}
+
+TEST(ParallelForTest, RangesAreAsManyForEveryThread) {
+  const int before = NumThreads();
+  SetNumThreads(2);
+  EXPECT_EQ(NumRanges(1, 10), 1);
+  EXPECT_EQ(NumRanges(15, 10), 2);
+  EXPECT_EQ(NumRanges(35, 10), 4);
+  EXPECT_EQ(NumRanges(50, 10), 4);
+  EXPECT_EQ(NumRanges(1 << 20, 1), 2 * kRangesPerThread);
+  SetNumThreads(1);
+  EXPECT_EQ(NumRanges(1 << 20, 1), 1);
+  SetNumThreads(before);
+}
+
 TEST(ParallelForTest, CallersDoNotShareATeam) {
   std::vector<std::thread> callers;
   std::atomic<int64_t> total = 0;
