@@ -5,42 +5,13 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "oneapi/dnnl/dnnl.hpp"
-#include "oneapi/dnnl/dnnl_config.h"
-#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-#include <omp.h>
-#endif
+#include "ops/onednn.h"
 
 namespace attnrun {
 namespace {
 
 using dnnl::memory;
 constexpr memory::data_type kFloat = memory::data_type::f32;
-
-// While it exists, oneDNN starts no threads for what this thread asks of it: work is split by
-// ParallelFor, and OpenMP's threads would stay awake on cores that others need.
-class OneThread {
- public:
-#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-#else
-  OneThread() = default;
-#endif
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-  const int before_;
-#endif
-};
-
-const dnnl::engine& Engine() {
-  // Never destroyed: sessions may outlive static destruction.
-  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
 
 // `first` and then the spatial extents.
 memory::dims Joined(std::initializer_list<int64_t> first, const Shape& spatial) {
@@ -79,7 +50,7 @@ dnnl::convolution_forward::primitive_desc Describe(const ConvPrimitiveShape& s,
   const memory::desc bias =
       s.bias ? memory::desc({s.features}, kFloat, memory::format_tag::a) : memory::desc();
   const memory::dims none(s.input.size(), 0);
-  return {Engine(),
+  return {OneDnnEngine(),
           dnnl::prop_kind::forward_inference,
           dnnl::algorithm::convolution_direct,
           ChannelsLast(s.channels, s.input),
@@ -98,12 +69,12 @@ class OneDnnRunner final : public ConvPrimitive::Runner {
   OneDnnRunner(const dnnl::convolution_forward& primitive,
                const dnnl::convolution_forward::primitive_desc& desc, float* scratch)
       : primitive_(primitive),
-        stream_(Engine()),
-        x_(desc.src_desc(), Engine(), nullptr),
-        weights_(desc.weights_desc(), Engine(), nullptr),
-        bias_(desc.bias_desc(), Engine(), nullptr),
-        y_(desc.dst_desc(), Engine(), nullptr),
-        scratch_(desc.scratchpad_desc(), Engine(), scratch) {}
+        stream_(OneDnnEngine()),
+        x_(desc.src_desc(), OneDnnEngine(), nullptr),
+        weights_(desc.weights_desc(), OneDnnEngine(), nullptr),
+        bias_(desc.bias_desc(), OneDnnEngine(), nullptr),
+        y_(desc.dst_desc(), OneDnnEngine(), nullptr),
+        scratch_(desc.scratchpad_desc(), OneDnnEngine(), scratch) {}
 
   void Run(const float* x, const float* packed, const float* bias, float* y) override {
     // oneDNN has no memory that is only read.
@@ -145,9 +116,9 @@ class OneDnnConv final : public ConvPrimitive {
 
   void Pack(const float* w, float* packed) const override {
     const OneThread one_thread;
-    memory from(plain_weights_, Engine(), const_cast<float*>(w));
-    memory to(desc_.weights_desc(), Engine(), packed);
-    dnnl::stream stream(Engine());
+    memory from(plain_weights_, OneDnnEngine(), const_cast<float*>(w));
+    memory to(desc_.weights_desc(), OneDnnEngine(), packed);
+    dnnl::stream stream(OneDnnEngine());
     dnnl::reorder(from, to).execute(stream, from, to);
   }
 
