@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -46,6 +47,12 @@ SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
 }
 
 }  // namespace
+
+bool InferContext::IsNeverNegative(const SymInt& number) const {
+  return number.IsNeverNegative() || absl::c_any_of(extents_, [&](const SymInt& extent) {
+           return (number - extent).IsNeverNegative();
+         });
+}
 
 std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector<SymInt>>& a,
                                                  const std::optional<std::vector<SymInt>>& b) {

@@ -27,10 +27,12 @@ inline constexpr size_t kMaxContents = 64;
 // What an operator knows of its inputs and tells of its outputs, for all runs.
 class InferContext {
  public:
-  // A null fact or constant is an optional input left out or not constant.
+  // A null fact or constant is an optional input left out or not constant. `extents`: some that the
+  // run has elsewhere.
   InferContext(absl::Span<const ValueFacts* const> inputs,
-               absl::Span<const Tensor* const> constants, absl::Span<ValueFacts> outputs)
-      : inputs_(inputs), constants_(constants), outputs_(outputs) {}
+               absl::Span<const Tensor* const> constants, absl::Span<ValueFacts> outputs,
+               absl::Span<const SymInt> extents = {})
+      : inputs_(inputs), constants_(constants), outputs_(outputs), extents_(extents) {}
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
@@ -39,6 +41,10 @@ class InferContext {
   const ValueFacts& input(int i) const { return *inputs_[i]; }
   // The input's tensor if it is the same in every run, else null.
   const Tensor* constant(int i) const { return i < num_inputs() ? constants_[i] : nullptr; }
+
+  // Whether the number is at least 0, by itself or because an extent is that is no larger. False
+  // also where that is not plain to see.
+  bool IsNeverNegative(const SymInt& number) const;
 
   // Ignored past the end, so that optional outputs need no care.
   void SetOutput(int i, ValueFacts facts) {
@@ -49,6 +55,7 @@ class InferContext {
   absl::Span<const ValueFacts* const> inputs_;
   absl::Span<const Tensor* const> constants_;
   absl::Span<ValueFacts> outputs_;
+  absl::Span<const SymInt> extents_;
 };
 
 // The extents after ONNX's multidirectional broadcasting; nullopt if an operand's rank is unknown.

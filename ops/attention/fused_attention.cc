@@ -147,7 +147,7 @@ absl::StatusOr<FusedAttentionShape> FusedAttention::Resolve(const OpContext& con
 }
 
 SymInt FusedAttention::InferBatch(const InferContext& context) const {
-  std::optional<std::vector<SymInt>> batch = std::vector<SymInt>{1};
+  std::vector<SymInt> batch = {1};
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     const auto& dims = context.input(i).dims;
@@ -159,9 +159,10 @@ SymInt FusedAttention::InferBatch(const InferContext& context) const {
     } else if (dims->size() == kScoresRank) {
       extent = dims->front();
     }
-    if (extent.has_value()) batch = BroadcastDims(batch, std::vector<SymInt>{*extent});
+    if (!extent.has_value()) continue;
+    batch = BroadcastDims(batch, std::vector<SymInt>{*extent}).value_or(batch);
   }
-  return batch->front();
+  return batch.front();
 }
 
 void FusedAttention::Infer(InferContext& context) const {

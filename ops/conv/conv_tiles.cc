@@ -45,7 +45,8 @@ class TileMultiplier {
 
   double products_per_tile() const {
     const double outputs = static_cast<double>(t_.tile_rows * t_.row_positions * t_.block_features);
-    return outputs * static_cast<double>(packed_size_ / t_.block_features * t_.calls_per_tile());
+    const int64_t weights = packed_size_ / t_.block_features;
+    return outputs * static_cast<double>(weights * t_.calls_per_tile());
   }
 
   // `group`: counted over all images; `block`: of its features.

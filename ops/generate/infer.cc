@@ -18,7 +18,8 @@ void SetLikeInput(InferContext& context, DataType type) {
 }
 
 // How many integers Range gives.
-SymInt InferRangeLength(const SymInt& start, const SymInt& limit, const SymInt& delta) {
+SymInt InferRangeLength(const InferContext& context, const SymInt& start, const SymInt& limit,
+                        const SymInt& delta) {
   const std::optional<int64_t> a = start.constant();
   const std::optional<int64_t> b = limit.constant();
   const std::optional<int64_t> step = delta.constant();
@@ -26,7 +27,7 @@ SymInt InferRangeLength(const SymInt& start, const SymInt& limit, const SymInt& 
     const absl::StatusOr<int64_t> length = RangeLength(*a, *b, *step);
     return length.ok() ? SymInt(*length) : SymInt::Unknown();
   }
-  if (step == 1 && (limit - start).IsNeverNegative()) return limit - start;
+  if (step == 1 && context.IsNeverNegative(limit - start)) return limit - start;
   return SymInt::Opaque("range", SymInt::Opaque("from", start, limit), delta);
 }
 
@@ -64,7 +65,7 @@ void Range::Infer(InferContext& context) const {
   const std::optional<SymInt> delta = OnlyElement(context, 2);
   SetDims(context, 0, UnknownDims(1));
   if (!start.has_value() || !limit.has_value() || !delta.has_value()) return;
-  ValueFacts facts{context.input(0).type, Dims{InferRangeLength(*start, *limit, *delta)},
+  ValueFacts facts{context.input(0).type, Dims{InferRangeLength(context, *start, *limit, *delta)},
                    std::nullopt};
   const std::optional<int64_t> length = facts.dims->front().constant();
   if (length.has_value() && *length <= static_cast<int64_t>(kMaxContents)) {

@@ -11,23 +11,28 @@ namespace {
 
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
-bool IsAtMost(const SymInt& a, const SymInt& b) { return (b - a).IsNeverNegative(); }
+bool IsAtMost(const InferContext& context, const SymInt& a, const SymInt& b) {
+  return context.IsNeverNegative(b - a);
+}
 
 // A start or end counted from the front and clamped to the axis; nullopt where its side of 0 or of
 // the extent is not plain to see.
-std::optional<SymInt> Clamped(const SymInt& bound, const SymInt& extent) {
-  if (bound.is_constant(kEnd) || IsAtMost(extent, bound)) return extent;
+std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
+                              const SymInt& extent) {
+  if (bound.is_constant(kEnd) || IsAtMost(context, extent, bound)) return extent;
   SymInt from_front = bound;
   if (const std::optional<int64_t> number = bound.constant(); number.has_value() && *number < 0) {
     from_front = extent + bound;
   }
-  if (from_front.IsNeverNegative() && IsAtMost(from_front, extent)) return from_front;
+  if (context.IsNeverNegative(from_front) && IsAtMost(context, from_front, extent)) {
+    return from_front;
+  }
   return std::nullopt;
 }
 
 // How many elements of an axis a slice has.
-SymInt SlicedExtent(const SymInt& extent, const SymInt& start, const SymInt& end,
-                    const SymInt& step) {
+SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const SymInt& start,
+                    const SymInt& end, const SymInt& step) {
   const bool known_range = start.constant().has_value() && end.constant().has_value() &&
                            step.constant().has_value() && !step.is_constant(0);
   if (known_range && extent.constant().has_value()) {
@@ -38,11 +43,11 @@ SymInt SlicedExtent(const SymInt& extent, const SymInt& start, const SymInt& end
   const bool from_back = start.is_constant(-1) || start.is_constant(kEnd);
   if (step.is_constant(-1) && from_back && end.constant().value_or(0) <= -kEnd) return extent;
   if (step.is_constant(1)) {
-    const std::optional<SymInt> first = Clamped(start, extent);
-    const std::optional<SymInt> last = Clamped(end, extent);
+    const std::optional<SymInt> first = Clamped(context, start, extent);
+    const std::optional<SymInt> last = Clamped(context, end, extent);
     if (first.has_value() && last.has_value()) {
-      if (IsAtMost(*first, *last)) return *last - *first;
-      if (IsAtMost(*last, *first)) return 0;
+      if (IsAtMost(context, *first, *last)) return *last - *first;
+      if (IsAtMost(context, *last, *first)) return 0;
     }
   }
   // A table cut to a length, or short of its end: BroadcastDims knows what these mean beside a
@@ -114,7 +119,7 @@ void Slice::Infer(InferContext& context) const {
     const std::optional<size_t> axis =
         named.has_value() ? KnownAxis(*named, rank) : std::optional<size_t>();
     if (!axis.has_value()) return;
-    dims[*axis] = SlicedExtent(dims[*axis], (*starts)[i], (*ends)[i], (*steps)[i]);
+    dims[*axis] = SlicedExtent(context, dims[*axis], (*starts)[i], (*ends)[i], (*steps)[i]);
   }
   Contents contents = SlicedContents(rank == 1 ? data.contents : std::nullopt, starts, ends, steps);
   if (starts->empty()) contents = data.contents;

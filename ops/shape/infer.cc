@@ -34,8 +34,9 @@ SymInt Remaining(Dims available, const Dims& given) {
 
 // A symbolic entry is taken for the extent it names. (Where it is 0 and not `allow_zero`, ONNX
 // copies an axis instead; that can differ only for data without elements that stay without any.)
-std::optional<Dims> InferReshaped(const std::optional<Dims>& data, const Dims& wanted,
+std::optional<Dims> InferReshaped(const InferContext& context, const Dims& wanted,
                                   bool allow_zero) {
+  const std::optional<Dims>& data = context.input(0).dims;
   const auto inferred = std::find(wanted.begin(), wanted.end(), SymInt(-1));
   Dims dims;
   Dims given;
@@ -46,7 +47,7 @@ std::optional<Dims> InferReshaped(const std::optional<Dims>& data, const Dims& w
       dims.push_back(data.has_value() ? (*data)[i] : SymInt::Unknown());
       if (data.has_value()) available[i] = 1;
     } else if (wanted[i].is_constant(-1) ||
-               (!wanted[i].IsNeverNegative() && inferred == wanted.end())) {
+               (!context.IsNeverNegative(wanted[i]) && inferred == wanted.end())) {
       dims.push_back(SymInt::Unknown());
     } else {
       // Beside a -1 that is known no other entry is negative.
@@ -87,7 +88,7 @@ void SizeOp::Infer(InferContext& context) const {
 void Reshape::Infer(InferContext& context) const {
   const ValueFacts& shape = context.input(1);
   if (shape.contents.has_value()) {
-    SetView(context, InferReshaped(context.input(0).dims, *shape.contents, allow_zero_));
+    SetView(context, InferReshaped(context, *shape.contents, allow_zero_));
   } else if (const std::optional<size_t> rank = KnownLength(context, 1); rank.has_value()) {
     SetView(context, UnknownDims(*rank));
   } else {

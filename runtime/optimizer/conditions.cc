@@ -29,11 +29,12 @@ std::optional<View> Difference(Value* a, Value* b, int64_t margin, const std::ve
   return sum.has_value() ? View::Sum(*sum, View::Counting(-margin, dims, steps)) : std::nullopt;
 }
 
-View Negated(const View& margin) {
+std::optional<View> Negated(const View& margin) {
   const std::vector<SymInt> dims = margin.Dims();
   // Below 0 are the integers from -1 on.
-  View negated = margin.Scaled(-1);
-  return *View::Sum(negated, View::Counting(-1, dims, std::vector<SymInt>(dims.size(), 0)));
+  const View negated = margin.Scaled(-1);
+  const View one = View::Counting(-1, dims, std::vector<SymInt>(dims.size(), 0));
+  return View::Sum(negated, one);
 }
 
 // What counts at least 0 where column <= row + diagonal, or column >= row + diagonal if `upper`.
@@ -100,7 +101,7 @@ std::optional<View> OnTriangle(const Value* condition, const Node& node, Facts& 
   if (node.op_type() == "Cast") return TriangleMargin(node.input(0), facts, number);
   if (node.op_type() != "Equal") return std::nullopt;
   for (const int side : {0, 1}) {
-    const auto margin = TriangleMargin(node.input(side), facts, number);
+    auto margin = TriangleMargin(node.input(side), facts, number);
     const auto compared = ScalarOf(node.input(1 - side));
     if (!margin.has_value() || facts.RankOf(node.input(1 - side)) > margin->rank()) continue;
     if (compared == number) return margin;
@@ -147,7 +148,8 @@ std::optional<bool> KnownMargin(Value* condition, Facts& facts) {
   const auto margin = MarginOf(condition, facts);
   if (!margin.has_value()) return std::nullopt;
   if (AllAtLeastZero(*margin)) return true;
-  if (AllAtLeastZero(Negated(*margin))) return false;
+  const auto negated = Negated(*margin);
+  if (negated.has_value() && AllAtLeastZero(*negated)) return false;
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #include "optimizer/facts.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
@@ -31,6 +32,29 @@ ValueFacts Declared(const Value& value) {
 }
 
 }  // namespace
+
+Facts::Facts(const Graph& graph) : graph_(graph) { FindExtents(); }
+
+Facts::Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs)
+    : graph_(body), outer_(&outer), inputs_(std::move(inputs)), extents_(outer.extents_) {
+  FindExtents();
+}
+
+// Of windows, (samples - 8) / 4 + 1 say: exporters compute them again in the graph, for shapes and
+// positions, where nothing else tells that the room for them was not negative.
+void Facts::FindExtents() {
+  static constexpr std::array<absl::string_view, 3> kOps = {"Conv", "MaxPool", "AveragePool"};
+  constexpr size_t kMost = 64;
+  for (const Node* node : graph_.nodes()) {
+    if (!node->domain().empty() || !absl::c_linear_search(kOps, node->op_type())) continue;
+    const std::vector<SymInt>* dims = DimsOf(node->output(0));
+    if (dims == nullptr) continue;
+    for (const SymInt& extent : *dims) {
+      if (extent.IsNeverNegative() || extents_.size() == kMost) continue;
+      if (!absl::c_linear_search(extents_, extent)) extents_.push_back(extent);
+    }
+  }
+}
 
 const ValueFacts& Facts::Of(const Value* value) {
   const auto found = facts_.find(value);
@@ -78,7 +102,7 @@ void Facts::ComputeNode(const Node& node) {
   std::vector<ValueFacts> outputs(node.outputs().size());
   const absl::StatusOr<std::unique_ptr<Op>> op = OpRegistry::Get().Create(node);
   if (op.ok()) {
-    InferContext context(inputs, constants, absl::MakeSpan(outputs));
+    InferContext context(inputs, constants, absl::MakeSpan(outputs), extents_);
     (*op)->Infer(context);
     InferFromBodies(node, *this, outputs);
   }

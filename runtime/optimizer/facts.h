@@ -18,11 +18,10 @@ namespace attnrun {
 class Facts {
  public:
   // Of a main graph.
-  explicit Facts(const Graph& graph) : graph_(graph) {}
+  explicit Facts(const Graph& graph);
   // Of the body of a node whose graph has the facts `outer`, which must outlive these. What is not
   // said of the body's inputs is not known.
-  Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs = {})
-      : graph_(body), outer_(&outer), inputs_(std::move(inputs)) {}
+  Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs = {});
 
   const ValueFacts& Of(const Value* value);
   DataType TypeOf(const Value* value) { return Of(value).type; }
@@ -37,6 +36,7 @@ class Facts {
   void Forget(const Value* value) { facts_.erase(value); }
 
  private:
+  void FindExtents();
   void Compute(const Value* value);
   void ComputeNode(const Node& node);
   ValueFacts OfOrigin(const Value& value);
@@ -45,6 +45,8 @@ class Facts {
   // Null in a main graph.
   Facts* outer_ = nullptr;
   std::vector<ValueFacts> inputs_;
+  // Extents of values that every run has, whose formulas do not show that they are not negative.
+  std::vector<SymInt> extents_;
   absl::flat_hash_map<const Value*, std::unique_ptr<const ValueFacts>> facts_;
 };
 

@@ -18,6 +18,7 @@
 #include "optimizer/canonicalize/known_conditions.h"
 #include "optimizer/canonicalize/narrow_sums.h"
 #include "optimizer/canonicalize/no_ops.h"
+#include "optimizer/canonicalize/reduced_views.h"
 #include "optimizer/canonicalize/select_rows.h"
 #include "optimizer/canonicalize/shape_folding.h"
 #include "optimizer/canonicalize/split_slices.h"
@@ -34,8 +35,10 @@
 #include "optimizer/fusions/epilogue.h"
 #include "optimizer/fusions/gated_activation.h"
 #include "optimizer/fusions/gelu.h"
+#include "optimizer/fusions/group_normalization.h"
 #include "optimizer/fusions/heads/head_normalization.h"
 #include "optimizer/fusions/heads/packed_rotary.h"
+#include "optimizer/fusions/hoist_views.h"
 #include "optimizer/fusions/layer_normalization.h"
 #include "optimizer/fusions/linear.h"
 #include "optimizer/fusions/masked_mean.h"
@@ -79,6 +82,7 @@ constexpr std::array kPasses = {
     kViews,
     Pass{"layer_normalization", FuseLayerNormalization},
     Pass{"rms_normalization", FuseRmsNormalization},
+    Pass{"group_normalization", FuseGroupNormalization},
     Pass{"gelu", FuseGelu},
     Pass{"swish", FuseSwish},
     Pass{"softmax", FuseSoftmax},
@@ -99,6 +103,7 @@ constexpr std::array kPasses = {
     Pass{"needed_rows", SelectNeededRows},
     Pass{"qkv_projection", MergeQkvProjections},
     Pass{"sibling_projection", MergeSiblingProjections},
+    Pass{"hoist_views", HoistViews},
     Pass{"attention_operands", AbsorbViews},
     kViews,
     kDeadCode,
@@ -114,6 +119,7 @@ constexpr std::array kPasses = {
     Pass{"broadcasts", DropBroadcasts},
     Pass{"embedding_sum", FuseEmbeddingSum},
     Pass{"masked_mean", FuseMaskedMean},
+    Pass{"reduced_views", ReduceBehindViews},
     Pass{"gated_activation", FuseGatedActivation},
     Pass{"activation", FuseActivation},
     Pass{"residual", FuseResidual},

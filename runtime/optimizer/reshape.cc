@@ -28,10 +28,11 @@ Value* ShareOfExtent(Patch& patch, Facts& facts, const SymInt& extent,
     const std::vector<SymInt>* dims = facts.DimsOf(value);
     for (size_t i = 0; dims != nullptr && i < dims->size(); ++i) {
       const auto share = SymInt::DivideExactly((*dims)[i], extent);
-      if (!share.has_value() || share->constant().value_or(0) < 1) continue;
+      const int64_t count = share.value_or(0).constant().value_or(0);
+      if (count < 1) continue;
       const auto at = static_cast<int64_t>(i);
       Value* whole = patch.Op("Shape", {value}, {{"start", at}, {"end", at + 1}});
-      return patch.Op("Div", {whole, patch.Ints({*share->constant()})});
+      return patch.Op("Div", {whole, patch.Ints({count})});
     }
   }
   return nullptr;

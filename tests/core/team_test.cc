@@ -123,6 +123,7 @@ TEST(ParallelForTest, RangesAreAsManyForEveryThread) {
 
 TEST(ParallelForTest, CallersDoNotShareATeam) {
   std::vector<std::thread> callers;
+  callers.reserve(4);
   std::atomic<int64_t> total = 0;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&] {

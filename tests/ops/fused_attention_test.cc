@@ -344,7 +344,7 @@ TEST(FusedAttentionTest, InputsMayBeViews) {
 }
 
 TEST(FusedAttentionTest, NoSamplesQueriesKeysOrChannels) {
-  const auto zeros = [](std::vector<int64_t> shape) {
+  const auto zeros = [](const std::vector<int64_t>& shape) {
     return Make<float>(shape, std::vector<float>(NumElements(shape).value(), 1));
   };
   struct Sizes {

@@ -57,6 +57,30 @@ TEST(KnownConditionsTest, ComparisonsThatAlwaysHold) {
   }
 }
 
+// As exporters of audio models write it: (n - 3) / 2 + 1 might be negative, were it not the extent
+// that a convolution leaves.
+TEST(KnownConditionsTest, PositionsOfWindows) {
+  const auto build = [](bool convolved) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      ConditionBuilder c{b};
+      Value* count = b.Op("Div", {b.Op("Sub", {c.Extent(), c.Int(3)}), c.Int(2)});
+      count = b.Op("Add", {count, c.Int(1)});
+      Value* positions = b.Op("Range", {c.Int(0), count, c.Int(1)});
+      Value* y = b.Op("Unsqueeze", {c.x, b.Constant<int64_t>("axes", {1}, {1})});
+      const AttributeMap strides = {{"strides", std::vector<int64_t>{2}}};
+      if (convolved) {
+        y = b.Op("Conv", {y, b.Constant<float>("w", {1, 1, 3}, {1, 2, 3})}, strides);
+      }
+      Value* open = b.Op("GreaterOrEqual", {positions, c.Int(0)});
+      b.Output(b.Op("Where", {open, y, b.Constant<float>("closed", {}, {7})}));
+    });
+  };
+  OptimizerTester convolved = build(true);
+  EXPECT_EQ(convolved.Ops(), "Conv Unsqueeze");
+  for (const int64_t seq : {3, 4, 9}) convolved.Dim("seq", seq).ExpectSameResults(8 * kEpsilon);
+  EXPECT_EQ(build(false).Count("Where"), 1);
+}
+
 TEST(KnownConditionsTest, ComparisonsThatDependOnTheRun) {
   const std::vector<Choice> conditions = {
       [](ConditionBuilder& c) { return c.b.Op("Greater", {c.Positions(), c.Int(0)}); },

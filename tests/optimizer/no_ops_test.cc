@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "support/any_type.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -26,6 +27,19 @@ TEST(NoOpsTest, DropoutThatDropsNothing) {
 TEST(NoOpsTest, NotDropoutThatDropsOrWhoseMaskIsRead) {
   EXPECT_EQ(Dropped(0.5f, true).Ops(), "Dropout Exp");
   EXPECT_EQ(Dropped(0.0f, true, true).Ops(), "Dropout Exp");
+}
+
+OptimizerTester Padded(std::vector<int64_t> pads) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
+    b.Output(b.Op("Exp", {b.Op("Pad", {x, b.Constant("pads", Ints(pads))})}));
+  });
+}
+
+TEST(NoOpsTest, PaddingByNothing) {
+  EXPECT_EQ(Padded({0, 0, 0, 0}).Ops(), "Exp");
+  EXPECT_EQ(Padded({0, 0, 0, 1}).Ops(), "Exp Pad");
+  Padded({0, 0, 0, 0}).ExpectSameResults(16 * kEpsilon);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class OpTester {
 };
 
 template <typename T>
-Tensor Make(std::vector<int64_t> shape, std::vector<T> elements) {
+Tensor Make(const std::vector<int64_t>& shape, const std::vector<T>& elements) {
   return Tensor::Of<T>(shape, elements).value();
 }
 // std::vector<bool> is no array of bool.

@@ -1,9 +1,10 @@
 #include "optimizer/canonicalize/no_ops.h"
 
-#include <algorithm>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "optimizer/each_node.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -49,6 +50,12 @@ Value* NeutralOperand(const Node& node, Facts& facts) {
   return nullptr;
 }
 
+bool PadsNothing(const Node& node, Facts& facts) {
+  auto pads = KnownInts(node.input(1), facts);
+  if (node.attribute("pads") != nullptr) pads = AttributeOr<std::vector<int64_t>>(node, "pads", {});
+  return pads.has_value() && absl::c_all_of(*pads, [](int64_t pad) { return pad == 0; });
+}
+
 // What the node gives back, or null.
 Value* Unchanged(const Node& node, Facts& facts) {
   if (!node.domain().empty()) return nullptr;
@@ -59,6 +66,7 @@ Value* Unchanged(const Node& node, Facts& facts) {
     return mask == nullptr || mask->consumers().empty() ? node.input(0) : nullptr;
   }
   if (op == "Cast") return CastSource(node, facts);
+  if (op == "Pad" && PadsNothing(node, facts)) return node.input(0);
   const bool folds = op == "Concat" || op == "Sum" || op == "Max" || op == "Min";
   if (folds && node.inputs().size() == 1) return node.input(0);
   return NeutralOperand(node, facts);

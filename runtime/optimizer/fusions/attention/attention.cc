@@ -283,8 +283,9 @@ class AttentionFusion {
 
   // [B,S,N*H] to what the product with V gave.
   Value* SplitHeads(Patch& patch, Value* merged, std::vector<Value*> like) {
-    const int64_t size = *product_dims_.back().constant();
-    Value* heads = patch.Op("Reshape", {merged, patch.Ints({0, 0, *axes_.heads.constant(), size})});
+    const int64_t size = product_dims_.back().constant().value_or(-1);
+    const int64_t count = axes_.heads.constant().value_or(-1);
+    Value* heads = patch.Op("Reshape", {merged, patch.Ints({0, 0, count, size})});
     const std::vector<int64_t> order =
         axes_.heads_first ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3};
     heads = patch.Op("Transpose", {heads}, {{"perm", order}});

@@ -52,7 +52,7 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
 // A bool mask as what it adds.
 Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
   Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
-  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {*bias.closed}));
+  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {bias.closed.value_or(-INFINITY)}));
   if (bias.negated) std::swap(open, closed);
   return patch.Op("Where", {mask, open, closed});
 }
@@ -93,7 +93,7 @@ ScoreTerm FromPicture(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Val
   std::vector<Value*> sources(like.begin(), like.end());
   sources.push_back(term.value);
   const std::vector<SymInt> dims = Padded(*known, term.picture.size());
-  const size_t leading = *LeadingAxes(term.picture, term.dims);
+  const size_t leading = LeadingAxes(term.picture, term.dims).value_or(0);
   std::vector<SymInt> full = term.picture;
   std::vector<SymInt> joined = term.dims;
   const bool alike = std::all_of(dims.begin(), dims.begin() + static_cast<int>(leading),

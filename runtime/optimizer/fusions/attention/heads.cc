@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/reshape.h"
 
 namespace attnrun {
 namespace {
@@ -313,6 +314,24 @@ std::optional<HeadOperand> Joined(const Traced& traced, bool transposed, const H
 
 }  // namespace
 
+HeadOperand OfWholeRows(HeadOperand operand, Facts& facts) {
+  const Node* reshape = operand.value->producer();
+  if (!operand.reshaped.empty() || !IsOp(reshape, "Reshape")) return operand;
+  const std::vector<SymInt>* from = facts.DimsOf(reshape->input(0));
+  const std::vector<SymInt> heads = *facts.DimsOf(operand.value);
+  if (from == nullptr || from->empty() || operand.layout.ToString() != "b s n h") return operand;
+  const SymInt channels = heads[2] * heads[3];
+  if (from->back() != channels) return operand;
+  const std::vector<SymInt> rows = {heads[0], heads[1], channels};
+  const auto view = View::Dense(rows).Reshaped(heads);
+  auto layout = view.has_value() ? LayoutOf(*view, rows) : std::nullopt;
+  if (!layout.has_value() || !ReshapeTarget(*from, rows).has_value()) return operand;
+  operand.value = reshape->input(0);
+  operand.layout = *std::move(layout);
+  operand.reshaped = rows;
+  return operand;
+}
+
 std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
                                      const HeadAxes& axes, Facts& facts, SharedHeads shared) {
   // A factor on V is not a factor on the scores.
@@ -322,7 +341,7 @@ std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transpose
     auto view = Grouped(chain[i].view, transposed, axes);
     if (!view.has_value()) continue;
     auto operand = AsOperand(chain[i], view->Transposed({0, 2, 1, 3}), role, shared, facts);
-    if (operand.has_value()) return operand;
+    if (operand.has_value()) return OfWholeRows(*std::move(operand), facts);
   }
   return chain.empty() ? std::nullopt : Joined(chain[0], transposed, axes);
 }

@@ -7,6 +7,7 @@
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/attention/heads.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/reshape.h"
 
 namespace attnrun {
 namespace {
@@ -26,7 +27,7 @@ std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHe
     auto view = ViewOf(*layout, chain[i].view);
     if (!view.has_value()) continue;
     auto further = AsOperand(chain[i], *std::move(view), kRoles[operand], shared, facts);
-    if (further.has_value()) return further;
+    if (further.has_value()) return OfWholeRows(*std::move(further), facts);
   }
   return std::nullopt;
 }
@@ -50,6 +51,8 @@ bool AbsorbAt(Facts& facts, Node* node, Patch& patch) {
   for (size_t i = 0; i < furthest.size(); ++i) {
     if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
     inputs[i] = furthest[i]->value;
+    const std::vector<SymInt>& reshaped = furthest[i]->reshaped;
+    if (!reshaped.empty()) inputs[i] = ReshapeTo(patch, facts, inputs[i], reshaped);
     attributes.insert_or_assign(FusedAttention::kLayoutNames[i], furthest[i]->layout.ToString());
     scale *= furthest[i]->scale;
     changed = true;
