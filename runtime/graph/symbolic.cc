@@ -62,6 +62,8 @@ std::vector<SymInt> SymInt::Terms() const {
   return terms;
 }
 
+int64_t SymInt::coefficient() const { return terms_.empty() ? 0 : terms_.begin()->second; }
+
 bool SymInt::IsNeverNegative() const {
   return absl::c_all_of(terms_, [](const auto& term) {
     return term.second > 0 && absl::c_none_of(term.first, [](const std::string& name) {

@@ -32,6 +32,8 @@ class SymInt {
   int64_t constant_term() const;
   // Its terms, each with its coefficient: 3, batch and 4*seq of 3+batch+4*seq. None of 0.
   std::vector<SymInt> Terms() const;
+  // Of a single term: 4 of 4*seq.
+  int64_t coefficient() const;
   // False also where that is not plain to see.
   bool IsNeverNegative() const;
 

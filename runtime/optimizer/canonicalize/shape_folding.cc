@@ -15,13 +15,14 @@
 namespace attnrun {
 namespace {
 
-// A node whose outputs are small integers that are the same in every run.
+// A node whose outputs are some integers, or conditions, that are the same in every run.
 absl::StatusOr<int> FoldKnown(PassContext& context, Node* node) {
   Value* value = node->output(0);
   if (value == nullptr || node->outputs().size() != 1) return 0;
   if (context.graph.IsOutput(value)) return 0;
   const ValueFacts& facts = context.facts.Of(value);
-  if (!IsInteger(facts.type) || !facts.dims.has_value()) return 0;
+  const bool whole = IsInteger(facts.type) || facts.type == DataType::kBool;
+  if (!whole || !facts.dims.has_value()) return 0;
   const auto ints = KnownInts(value, context.facts);
   if (!ints.has_value()) return 0;
   Shape shape;
@@ -49,17 +50,19 @@ class InputExtents {
     }
   }
 
-  // Whether the extent is a number, or a sum of extents of inputs and of numbers.
+  // Whether the extent is a number, or a sum of multiples of extents of inputs and of numbers.
   bool Has(const SymInt& extent) const {
     if (extent.constant().has_value()) return true;
     return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
-      return term.constant().has_value() || sources_.contains(term.ToString());
+      return term.constant().has_value() || sources_.contains(Single(term).ToString());
     });
   }
 
   // Whether the node's output is what Read writes, or such values next to each other.
   bool IsReadBy(const Node& node) const {
-    if (node.op_type() == "Shape" || node.op_type() == "Add") return IsRead(node.output(0));
+    if (node.op_type() == "Shape" || node.op_type() == "Add" || node.op_type() == "Mul") {
+      return IsRead(node.output(0));
+    }
     if (node.op_type() != "Concat" && node.op_type() != "Squeeze") return false;
     return std::all_of(node.inputs().begin(), node.inputs().end(),
                        [&](const Value* input) { return IsRead(input); });
@@ -78,9 +81,16 @@ class InputExtents {
   }
 
  private:
-  Value* ReadInput(Patch& patch, const SymInt& symbol) const {
-    const auto& [input, axis] = sources_.at(symbol.ToString());
-    return patch.Op("Shape", {input}, {{"start", axis}, {"end", axis + 1}});
+  // A term without its coefficient.
+  static SymInt Single(const SymInt& term) {
+    return SymInt::DivideExactly(term, term.coefficient()).value_or(term);
+  }
+
+  Value* ReadInput(Patch& patch, const SymInt& term) const {
+    const auto& [input, axis] = sources_.at(Single(term).ToString());
+    Value* extent = patch.Op("Shape", {input}, {{"start", axis}, {"end", axis + 1}});
+    if (term.coefficient() == 1) return extent;
+    return patch.Op("Mul", {extent, patch.Ints({term.coefficient()})});
   }
 
   bool IsRead(const Value* value, int terms = 8) const {
@@ -89,6 +99,10 @@ class InputExtents {
     if (node == nullptr || terms == 0) return false;
     if (node->op_type() == "Add") {
       return IsRead(node->input(0), terms - 1) && IsRead(node->input(1), 1);
+    }
+    if (node->op_type() == "Mul") {
+      const Value* factor = node->input(1);
+      return factor->is_constant() && factor->constant()->rank() == 1 && IsRead(node->input(0), 1);
     }
     return node->op_type() == "Shape" && IsSource(*node);
   }

@@ -114,9 +114,17 @@ class MaskSimplification {
 
   // Next to numbers of the size of float's least one scores vanish, so that adding one is as good
   // as putting it in their place.
-  bool ClosesAsMasksDo(const ChosenBias& bias) const {
-    constexpr double kSwallows = -1e30;
-    if (!(bias.closed <= kSwallows)) return false;
+  static constexpr double kSwallows = -1e30;
+
+  // So they do, to halves, next to the least half: those below 16, of which no other is a neighbor.
+  double SwallowsAlone() const {
+    constexpr double kLeastHalf = -65504;
+    return facts_.TypeOf(node_->input(FusedAttention::kQuery)) == DataType::kFloat16 ? kLeastHalf
+                                                                                     : kSwallows;
+  }
+
+  bool ClosesAsMasksDo(const ChosenBias& bias, double swallows) const {
+    if (!(bias.closed <= swallows)) return false;
     const auto value = static_cast<float>(bias.closed);
     if (static_cast<double>(value) != bias.closed) return false;
     const bool masks = inputs_[FusedAttention::kMask] != nullptr || HasPositions();
@@ -141,7 +149,8 @@ class MaskSimplification {
     if (!IsOp(add, "Add")) return;
     for (const int side : {0, 1}) {
       const auto chosen = AsChosen(Source(add->input(side)));
-      if (!chosen.has_value() || !chosen->IsZero() || !ClosesAsMasksDo(*chosen)) continue;
+      if (!chosen.has_value() || !chosen->IsZero() || !ClosesAsMasksDo(*chosen, kSwallows))
+        continue;
       if (!IsOrdinary(add->input(1 - side))) continue;
       CloseAs(*chosen);
       bias = Source(add->input(1 - side));
@@ -152,7 +161,7 @@ class MaskSimplification {
   void ReadBias(Value*& bias) {
     const auto chosen = AsChosen(bias);
     if (!chosen.has_value()) return;
-    if (masks_.empty() && ClosesAsMasksDo(*chosen)) {
+    if (masks_.empty() && ClosesAsMasksDo(*chosen, SwallowsAlone())) {
       CloseAs(*chosen);
       bias = chosen->IsZero() ? nullptr : Source(chosen->open);
       return;
