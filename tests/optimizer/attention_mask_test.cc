@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/elements.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -18,11 +19,12 @@ constexpr double kTolerance = 96 * kEpsilon;
 // Queries [batch, seq, 8] and keys [batch, keys, 8] of two heads, and where they stand.
 struct MaskBuilder {
   GraphBuilder& b;
-  Value* q = b.Input("q", DataType::kFloat, {"batch", "seq", 8});
-  Value* k = b.Input("k", DataType::kFloat, {"batch", "keys", 8});
+  DataType type = DataType::kFloat;
+  Value* q = b.Input("q", type, {"batch", "seq", 8});
+  Value* k = b.Input("k", type, {"batch", "keys", 8});
 
   Value* Int(int64_t number) { return b.Constant<int64_t>("n", {}, {number}); }
-  Value* Float(float number) { return b.Constant<float>("c", {}, {number}); }
+  Value* Float(double number) { return b.Constant("c", FromDoubles(type, {}, {number}).value()); }
   Value* Shaped(Value* x, std::initializer_list<int64_t> shape) {
     const auto rank = static_cast<int64_t>(shape.size());
     return b.Op("Reshape", {x, b.Constant<int64_t>("shape", {rank}, shape)});
@@ -230,6 +232,20 @@ TEST(AttentionMaskTest, ABiasThatClosesIsAMask) {
     EXPECT_EQ(test.Ops(), negated ? "Not attnrun.Attention" : "attnrun.Attention");
     EXPECT_EQ(Attribute(test, "causal"), 1);
     ExpectSameAtManySizes(test);
+  }
+}
+
+TEST(AttentionMaskTest, TheLeastHalfClosesHalves) {
+  constexpr double kLeastHalf = -65504;
+  for (const double closed : {kLeastHalf, -1e4}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      MaskBuilder m{b, DataType::kFloat16};
+      Value* causal = b.Op("LessOrEqual", {m.Keys(), m.Queries()});
+      m.Attend(b.Op("Where", {causal, m.Float(0), m.Float(closed)}));
+    });
+    EXPECT_EQ(Attribute(test, "causal"), closed == kLeastHalf ? 1 : -1);
+    // Probabilities are rounded, then the sums.
+    test.Dim("keys", 5).Dim("seq", 5).ExpectSameResults(2 * Epsilon(DataType::kFloat16));
   }
 }
 

@@ -20,6 +20,7 @@ Value* Number(GraphBuilder& b, float number, DataType type = DataType::kFloat) {
 
 Value* Parameter(GraphBuilder& b, float first, DataType type = DataType::kFloat) {
   std::vector<float> elements;
+  elements.reserve(kLength);
   for (int i = 0; i < kLength; ++i) elements.push_back(first + 0.25F * static_cast<float>(i));
   return b.Constant("parameter", Converted(Make<float>({kLength}, elements), type));
 }

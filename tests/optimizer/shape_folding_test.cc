@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "support/any_type.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -28,6 +29,25 @@ TEST(ShapeFoldingTest, NamesOfDimensionsAreNoFormulas) {
     EXPECT_EQ(test.Count("Shape"), 2) << x;
     test.Dim(x, 5).Dim(y, 9).ExpectSameResults(0);
   }
+}
+
+// expand(4 * batch, -1) as TorchScript writes it: asked of an inner value, with a choice that is
+// always the same.
+TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadOffTheInputs) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto ints = [&](std::vector<int64_t> values) { return b.Constant("n", Ints(values)); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "seq"});
+    Value* rows = b.Op(
+        "Reshape",
+        {b.Op("Exp", {x}), b.Op("Concat", {ints({-1}), b.Op("Shape", {x}, {{"start", int64_t{2}}})},
+                                {{"axis", int64_t{0}}})});
+    Value* wanted = b.Op("Concat", {b.Op("Gather", {b.Op("Shape", {rows}), ints({0})}), ints({3})},
+                         {{"axis", int64_t{0}}});
+    Value* asked = b.Op("Where", {b.Op("Equal", {wanted, ints({-1, -1})}), ints({1, 1}), wanted});
+    b.Output(b.Op("Expand", {b.Input("y", DataType::kFloat, {1, 3}), asked}));
+  });
+  EXPECT_EQ(test.Ops(), "Concat Expand Mul Shape");
+  test.Dim("batch", 2).ExpectSameResults(0);
 }
 
 }  // namespace

@@ -16,14 +16,15 @@ std::vector<ValueFacts> InferOutputs(const InferNode& node, const std::vector<Te
   std::vector<const ValueFacts*> facts;
   std::vector<const Tensor*> tensors;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const bool given = node.inputs[i].has_value();
+    const std::optional<ValueFacts>& given = node.inputs[i];
     Value* value = nullptr;
-    if (given) value = graph.AddInput("x" + std::to_string(i), Type()).value();
+    if (given.has_value()) value = graph.AddInput("x" + std::to_string(i), Type()).value();
     spec.inputs.push_back(value);
-    facts.push_back(given ? &*node.inputs[i] : nullptr);
+    facts.push_back(given.has_value() ? &*given : nullptr);
     tensors.push_back(i < constants.size() && constants[i].defined() ? &constants[i] : nullptr);
   }
   std::vector<std::string> names;
+  names.reserve(node.num_outputs);
   for (int i = 0; i < node.num_outputs; ++i) names.push_back("y" + std::to_string(i));
   const Node* made = graph.AddNode(std::move(spec), names).value();
   const absl::StatusOr<std::unique_ptr<Op>> op = OpRegistry::Get().Create(*made);

@@ -23,7 +23,7 @@ absl::StatusOr<Session> LoadWith(const Options& options, int64_t rewrites) {
 std::string Listed(const std::vector<std::string>& names) {
   constexpr size_t kShown = 8;
   const size_t shown = std::min(names.size(), kShown);
-  const std::string text = absl::StrJoin(names.begin(), names.begin() + shown, ", ");
+  std::string text = absl::StrJoin(names.begin(), names.begin() + shown, ", ");
   if (shown == names.size()) return text;
   return absl::StrCat(text, " and ", names.size() - shown, " more");
 }

@@ -200,7 +200,7 @@ void PrintValues(const Report& report) {
 }
 
 void PrintText(const Options& options, const Report& report) {
-  if (!report.failure.ok()) {
+  if (!report.failure.ok() && report.culprit.has_value()) {
     std::cout << Describe(*report.culprit, "fails");
     return;
   }
