@@ -33,11 +33,12 @@ std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
 // How many elements of an axis a slice has.
 SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const SymInt& start,
                     const SymInt& end, const SymInt& step) {
-  const bool known_range = start.constant().has_value() && end.constant().has_value() &&
-                           step.constant().has_value() && !step.is_constant(0);
-  if (known_range && extent.constant().has_value()) {
-    return SliceRange(*extent.constant(), *start.constant(), *end.constant(), *step.constant())
-        .count;
+  const std::optional<int64_t> size = extent.constant();
+  const std::optional<int64_t> from = start.constant();
+  const std::optional<int64_t> to = end.constant();
+  const std::optional<int64_t> by = step.constant();
+  if (size.has_value() && from.has_value() && to.has_value() && by.has_value() && *by != 0) {
+    return SliceRange(*size, *from, *to, *by).count;
   }
   // The whole axis from its end on.
   const bool from_back = start.is_constant(-1) || start.is_constant(kEnd);
@@ -62,26 +63,51 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
   return SymInt::Opaque("slice", extent, SymInt::Opaque("step", range, step));
 }
 
-using Contents = std::optional<std::vector<SymInt>>;
+using List = std::vector<SymInt>;
 
-// Input i; `otherwise` if it is left out.
-Contents ContentsOr(const InferContext& context, int i, Contents otherwise) {
+// One entry for each axis that is sliced, all of equal length.
+struct Bounds {
+  List starts;
+  List ends;
+  List axes;
+  List steps;
+};
+
+List AsList(const Shape& values) { return {values.begin(), values.end()}; }
+
+List Counted(size_t count) {
+  List numbers(count);
+  for (size_t i = 0; i < count; ++i) numbers[i] = static_cast<int64_t>(i);
+  return numbers;
+}
+
+// Input i, if it is given and known; `otherwise` if it is left out.
+std::optional<List> InputOr(const InferContext& context, int i, const List& otherwise) {
   return context.has_input(i) ? context.input(i).contents : otherwise;
 }
 
-std::vector<SymInt> AsContents(const Shape& values) { return {values.begin(), values.end()}; }
+std::optional<Bounds> ReadBounds(const InferContext& context) {
+  // Bounds that are not known leave the other axes alone, if only their number is.
+  const std::optional<size_t> count = KnownLength(context, 1);
+  if (!count.has_value()) return std::nullopt;
+  const std::optional<List> axes = InputOr(context, 3, Counted(*count));
+  const std::optional<List> steps = InputOr(context, 4, List(*count, 1));
+  if (!axes.has_value() || !steps.has_value()) return std::nullopt;
+  return Bounds{context.input(1).contents.value_or(UnknownDims(*count)),
+                context.input(2).contents.value_or(UnknownDims(*count)), *axes, *steps};
+}
 
 // The elements of a list that a slice along its only axis has, if the slice is known.
-Contents SlicedContents(const Contents& list, const Contents& start, const Contents& end,
-                        const Contents& step) {
-  if (!list.has_value() || start->size() != 1) return std::nullopt;
-  const std::optional<int64_t> first = start->front().constant();
-  const std::optional<int64_t> last = end->front().constant();
-  const std::optional<int64_t> by = step->front().constant();
+std::optional<List> SlicedList(const List& list, const Bounds& bounds) {
+  if (bounds.starts.empty()) return list;
+  if (bounds.starts.size() != 1) return std::nullopt;
+  const std::optional<int64_t> first = bounds.starts[0].constant();
+  const std::optional<int64_t> last = bounds.ends[0].constant();
+  const std::optional<int64_t> by = bounds.steps[0].constant();
   if (!first.has_value() || !last.has_value() || !by.has_value() || *by == 0) return std::nullopt;
-  const AxisRange range = SliceRange(static_cast<int64_t>(list->size()), *first, *last, *by);
-  std::vector<SymInt> kept;
-  for (int64_t i = 0; i < range.count; ++i) kept.push_back((*list)[range.start + i * range.step]);
+  const AxisRange range = SliceRange(static_cast<int64_t>(list.size()), *first, *last, *by);
+  List kept(range.count);
+  for (int64_t i = 0; i < range.count; ++i) kept[i] = list[range.start + i * range.step];
   return kept;
 }
 
@@ -93,36 +119,28 @@ void Slice::Infer(InferContext& context) const {
   if (!data.dims.has_value()) return;
   const size_t rank = data.dims->size();
   SetDims(context, 0, UnknownDims(rank));
-  Contents starts = AsContents(attributes_.starts);
-  Contents ends = AsContents(attributes_.ends);
-  Contents axes = AsContents(attributes_.axes);
-  Contents steps = AsContents(attributes_.steps);
-  if (from_inputs_) {
-    // Bounds that are not known leave the other axes alone, if only their number is.
-    const std::optional<size_t> count = KnownLength(context, 1);
-    if (!count.has_value()) return;
-    starts = context.input(1).contents.value_or(UnknownDims(*count));
-    ends = context.input(2).contents.value_or(UnknownDims(*count));
-    std::vector<SymInt> first_axes;
-    for (size_t i = 0; i < *count; ++i) first_axes.emplace_back(static_cast<int64_t>(i));
-    axes = ContentsOr(context, 3, std::move(first_axes));
-    steps = ContentsOr(context, 4, std::vector<SymInt>(*count, 1));
-    if (!axes.has_value() || !steps.has_value()) return;
-  }
-  if (ends->size() != starts->size() || axes->size() != starts->size() ||
-      steps->size() != starts->size()) {
+  std::optional<Bounds> bounds = Bounds{AsList(attributes_.starts), AsList(attributes_.ends),
+                                        AsList(attributes_.axes), AsList(attributes_.steps)};
+  if (from_inputs_) bounds = ReadBounds(context);
+  if (!bounds.has_value()) return;
+  const size_t count = bounds->starts.size();
+  if (bounds->ends.size() != count || bounds->axes.size() != count ||
+      bounds->steps.size() != count) {
     return;
   }
   Dims dims = *data.dims;
-  for (size_t i = 0; i < starts->size(); ++i) {
-    const std::optional<int64_t> named = (*axes)[i].constant();
+  for (size_t i = 0; i < count; ++i) {
+    const std::optional<int64_t> named = bounds->axes[i].constant();
     const std::optional<size_t> axis =
         named.has_value() ? KnownAxis(*named, rank) : std::optional<size_t>();
     if (!axis.has_value()) return;
-    dims[*axis] = SlicedExtent(context, dims[*axis], (*starts)[i], (*ends)[i], (*steps)[i]);
+    dims[*axis] =
+        SlicedExtent(context, dims[*axis], bounds->starts[i], bounds->ends[i], bounds->steps[i]);
   }
-  Contents contents = SlicedContents(rank == 1 ? data.contents : std::nullopt, starts, ends, steps);
-  if (starts->empty()) contents = data.contents;
+  std::optional<List> contents;
+  if (data.contents.has_value() && (rank == 1 || count == 0)) {
+    contents = SlicedList(*data.contents, *bounds);
+  }
   context.SetOutput(0, {data.type, std::move(dims), std::move(contents)});
 }
 

@@ -66,6 +66,8 @@ class WindowOp : public Op {
   }
 
  private:
+  friend OpClass;
+  WindowOp() = default;
   const OpClass& self() const { return static_cast<const OpClass&>(*this); }
 };
 

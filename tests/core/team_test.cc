@@ -22,9 +22,16 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+// A team is never destroyed: its threads run as long as the process.
+Team& NewTeam(int threads) {
+  static auto* const teams = new std::vector<Team*>;
+  teams->push_back(new Team(threads));
+  return *teams->back();
+}
+
 TEST(TeamTest, EveryPieceOnce) {
   for (const int threads : {1, 2, 5}) {
-    Team& team = *new Team(threads);
+    Team& team = NewTeam(threads);
     for (int pieces = 0; pieces < 300; ++pieces) {
       std::vector<int> calls(pieces, 0);
       team.Run(pieces, [&](int piece) { ++calls[piece]; });
@@ -34,7 +41,7 @@ TEST(TeamTest, EveryPieceOnce) {
 }
 
 TEST(TeamTest, WakesAfterSleeping) {
-  Team& team = *new Team(3);
+  Team& team = NewTeam(3);
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::atomic<int> sum = 0;
@@ -44,7 +51,7 @@ TEST(TeamTest, WakesAfterSleeping) {
 }
 
 TEST(TeamTest, SleepsWhenThereIsNothingToDo) {
-  Team& team = *new Team(4);
+  Team& team = NewTeam(4);
   team.Run(4, [](int) {});
   const double before = CpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -53,7 +60,7 @@ TEST(TeamTest, SleepsWhenThereIsNothingToDo) {
 }
 
 TEST(TeamTest, AnExceptionComesOutWhenAllHaveEnded) {
-  Team& team = *new Team(3);
+  Team& team = NewTeam(3);
   for (int thrower = 0; thrower < 8; ++thrower) {
     std::atomic<int> ended = 0;
     EXPECT_THROW(team.Run(8,
