@@ -141,6 +141,7 @@ absl::StatusOr<int> ReadOffInputs(PassContext& context, const InputExtents& exte
   Patch patch(context);
   patch.Supersede({node});
   std::vector<Value*> parts;
+  parts.reserve(contents.size());
   for (const SymInt& element : contents) parts.push_back(extents.Read(patch, element));
   Value* result = parts.size() == 1 ? parts[0] : patch.Op("Concat", parts, {{"axis", int64_t{0}}});
   if (scalar) result = patch.Op("Squeeze", {result, patch.Ints({0})});
@@ -206,6 +207,7 @@ absl::StatusOr<int> FoldReshapes(PassContext& context, const InputExtents& exten
   Patch patch(context);
   patch.Supersede({node});
   std::vector<Value*> parts;
+  parts.reserve(dims.size());
   for (const SymInt& dim : dims) parts.push_back(extents.Read(patch, dim));
   Value* shape = patch.Op("Concat", parts, {{"axis", int64_t{0}}});
   patch.Replace(node->output(0), patch.Op("Reshape", {inner->input(0), shape},

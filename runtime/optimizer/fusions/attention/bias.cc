@@ -52,7 +52,8 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
 // A bool mask as what it adds.
 Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
   Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
-  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {bias.closed.value_or(-INFINITY)}));
+  Value* closed =
+      patch.Constant("closed", FromDoubles(type, {}, {bias.closed.value_or(-INFINITY)}));
   if (bias.negated) std::swap(open, closed);
   return patch.Op("Where", {mask, open, closed});
 }

@@ -55,8 +55,8 @@ std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole 
                                      SharedHeads shared, Facts& facts);
 
 // Where one Reshape both arranges the rows and splits them into heads, only the first is needed:
-// [batch, .., D] -> [b, s, D] instead of [b, s, n, h]. The same rows of Q, K and V are then arranged
-// once, before they are split. Other operands stay as they are.
+// [batch, .., D] -> [b, s, D] instead of [b, s, n, h]. The same rows of Q, K and V are then
+// arranged once, before they are split. Other operands stay as they are.
 HeadOperand OfWholeRows(HeadOperand operand, Facts& facts);
 
 // The layout of a view [b, s, n, h] of a base of these extents; nullopt if no layout expresses it.
