@@ -27,7 +27,8 @@ std::vector<SymInt> DimsOfType(const std::vector<Dim>& shape) {
 ValueFacts Declared(const Value& value) {
   ValueFacts facts;
   facts.type = value.type().element;
-  if (value.type().shape.has_value()) facts.dims = DimsOfType(*value.type().shape);
+  const auto& shape = value.type().shape;
+  if (shape.has_value()) facts.dims = DimsOfType(*shape);
   return facts;
 }
 
@@ -170,8 +171,9 @@ std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts) 
   if (!known.contents.has_value()) return std::nullopt;
   std::vector<int64_t> ints;
   for (const SymInt& element : *known.contents) {
-    if (!element.constant().has_value()) return std::nullopt;
-    ints.push_back(*element.constant());
+    const auto number = element.constant();
+    if (!number.has_value()) return std::nullopt;
+    ints.push_back(*number);
   }
   return ints;
 }
