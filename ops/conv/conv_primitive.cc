@@ -13,35 +13,16 @@ namespace {
 using dnnl::memory;
 constexpr memory::data_type kFloat = memory::data_type::f32;
 
-// `first` and then the spatial extents.
-memory::dims Joined(std::initializer_list<int64_t> first, const Shape& spatial) {
-  memory::dims dims(first);
-  dims.insert(dims.end(), spatial.begin(), spatial.end());
-  return dims;
-}
-
 memory::dims WeightDims(const ConvPrimitiveShape& s) {
   if (s.groups == 1) return Joined({s.features, s.channels}, s.kernel);
   return Joined({s.groups, s.features / s.groups, s.channels / s.groups}, s.kernel);
-}
-
-memory::desc RowMajor(const memory::dims& dims) {
-  memory::dims strides(dims.size(), 1);
-  for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
-  return {dims, kFloat, strides};
-}
-
-memory::desc ChannelsLast(int64_t channels, const Shape& spatial) {
-  return {Joined({1, channels}, spatial), kFloat,
-          spatial.size() == 2 ? memory::format_tag::nhwc : memory::format_tag::ndhwc};
 }
 
 dnnl::convolution_forward::primitive_desc Describe(const ConvPrimitiveShape& s,
                                                    const memory::desc& weights) {
   memory::dims dilations;
   for (const int64_t dilation : s.dilations) dilations.push_back(dilation - 1);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::primitive_attr attributes = UserScratch();
   if (s.accumulate) {
     dnnl::post_ops sum;
     sum.append_sum();
@@ -111,8 +92,8 @@ class OneDnnConv final : public ConvPrimitive {
 
   memory::desc weights() const { return desc_.weights_desc(); }
 
-  int64_t scratch_floats() const override { return Floats(desc_.scratchpad_desc()); }
-  int64_t packed_floats() const override { return Floats(desc_.weights_desc()); }
+  int64_t scratch_floats() const override { return WholeLines(desc_.scratchpad_desc()); }
+  int64_t packed_floats() const override { return WholeLines(desc_.weights_desc()); }
 
   void Pack(const float* w, float* packed) const override {
     const OneThread one_thread;
@@ -127,13 +108,6 @@ class OneDnnConv final : public ConvPrimitive {
   }
 
  private:
-  // Rounded up to whole cache lines.
-  static int64_t Floats(const memory::desc& desc) {
-    constexpr int64_t kLine = 64;
-    const auto bytes = static_cast<int64_t>(desc.get_size());
-    return (bytes + kLine - 1) / kLine * (kLine / static_cast<int64_t>(sizeof(float)));
-  }
-
   const memory::desc plain_weights_;
   const dnnl::convolution_forward::primitive_desc desc_;
   const dnnl::convolution_forward primitive_;

@@ -21,7 +21,7 @@ struct Grid {
 };
 
 Share ShareOf(const Grid& grid, int64_t index, int64_t rows, int64_t panels) {
-  Range units = Part(DivCeil(rows, grid.row_unit), index / grid.panel_parts, grid.row_parts);
+  const Range units = Part(DivCeil(rows, grid.row_unit), index / grid.panel_parts, grid.row_parts);
   return {{units.begin * grid.row_unit, std::min(units.end * grid.row_unit, rows)},
           Part(panels, index % grid.panel_parts, grid.panel_parts)};
 }

@@ -88,16 +88,16 @@ class PoolKernel final : public Kernel {
 
   // For `images` at once; null if there is none, or nothing to do.
   Primitive Get(const PoolShape& shape, int64_t images) const {
-    const std::optional<SlidingWindow> window =
-        PoolPrimitive::Normalized(attributes_, shape.window);
-    if (!window.has_value() || images == 0) return nullptr;
+    if (images == 0) return nullptr;
     Shape key = shape.window.input;
     key.push_back(images);
     constexpr size_t kMost = 256;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto found = primitives_.find(key); found != primitives_.end()) return found->second;
     if (primitives_.size() == kMost) primitives_.clear();
-    return primitives_[key] = PoolPrimitive::Make(attributes_, *window, images);
+    const auto window = PoolPrimitive::Normalized(attributes_, shape.window);
+    return primitives_[key] =
+               window.has_value() ? PoolPrimitive::Make(attributes_, *window, images) : nullptr;
   }
 
   const PoolAttributes attributes_;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "core/div_ceil.h"
 #include "ops/onednn.h"
 
 namespace attnrun {
@@ -84,26 +83,6 @@ bool IsOfModestSize(const SlidingWindow& window) {
   return true;
 }
 
-memory::dims Dims(int64_t channels, const Shape& spatial) {
-  memory::dims dims = {1, channels};
-  dims.insert(dims.end(), spatial.begin(), spatial.end());
-  return dims;
-}
-
-memory::desc Describe(int64_t channels, const Shape& spatial, bool channels_last) {
-  using Tag = memory::format_tag;
-  const Tag plain = spatial.size() == 2 ? Tag::nchw : Tag::ncdhw;
-  const Tag last = spatial.size() == 2 ? Tag::nhwc : Tag::ndhwc;
-  return {Dims(channels, spatial), memory::data_type::f32, channels_last ? last : plain};
-}
-
-// With oneDNN's own scratch space a primitive could not run on two threads at once.
-dnnl::primitive_attr UserScratch() {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
-}
-
 dnnl::pooling_forward::primitive_desc DescribePool(const PoolAttributes& attributes,
                                                    const SlidingWindow& window, int64_t channels) {
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
@@ -121,8 +100,8 @@ dnnl::pooling_forward::primitive_desc DescribePool(const PoolAttributes& attribu
   return {OneDnnEngine(),
           dnnl::prop_kind::forward_inference,
           algorithm,
-          Describe(channels, window.input, true),
-          Describe(channels, window.output, true),
+          ChannelsLast(channels, window.input),
+          ChannelsLast(channels, window.output),
           dims(window.strides),
           dims(window.kernel),
           dilations,
@@ -141,8 +120,8 @@ class Stage {
         scratch_(desc.scratchpad_desc()),
         primitive_(primitive) {}
 
-  int64_t from_floats() const { return Floats(from_); }
-  int64_t scratch_floats() const { return Floats(scratch_); }
+  int64_t from_floats() const { return WholeLines(from_); }
+  int64_t scratch_floats() const { return WholeLines(scratch_); }
 
   void Run(dnnl::stream& stream, const float* from, float* to, float* scratch) const {
     const dnnl::engine& engine = OneDnnEngine();
@@ -153,13 +132,6 @@ class Stage {
   }
 
  private:
-  // Rounded up to whole cache lines.
-  static int64_t Floats(const memory::desc& desc) {
-    constexpr int64_t kLine = 64;
-    constexpr int64_t kPerLine = kLine / static_cast<int64_t>(sizeof(float));
-    return DivCeil(static_cast<int64_t>(desc.get_size()), kLine) * kPerLine;
-  }
-
   const memory::desc from_;
   const memory::desc to_;
   const memory::desc scratch_;
@@ -175,9 +147,10 @@ class OneDnnPool final : public PoolPrimitive {
  public:
   OneDnnPool(const SlidingWindow& window, int64_t channels,
              const dnnl::pooling_forward::primitive_desc& desc)
-      : to_channels_last_(MakeReorder(Describe(channels, window.input, false), desc.src_desc())),
+      : to_channels_last_(
+            MakeReorder(RowMajor(Joined({1, channels}, window.input)), desc.src_desc())),
         pool_(desc, dnnl::pooling_forward(desc)),
-        to_plain_(MakeReorder(desc.dst_desc(), Describe(channels, window.output, false))) {}
+        to_plain_(MakeReorder(desc.dst_desc(), RowMajor(Joined({1, channels}, window.output)))) {}
 
   int64_t scratch_floats() const override {
     return pool_.from_floats() + to_plain_.from_floats() +

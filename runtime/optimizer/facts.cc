@@ -7,6 +7,7 @@
 #include "core/elements.h"
 #include "ops/registry.h"
 #include "optimizer/body_facts.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -176,6 +177,14 @@ std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts) 
     ints.push_back(*number);
   }
   return ints;
+}
+
+std::optional<std::vector<int64_t>> KnownInts(const Node& node, absl::string_view attribute,
+                                              size_t input, Facts& facts) {
+  if (node.attribute(attribute) != nullptr) {
+    return AttributeOr<std::vector<int64_t>>(node, attribute, {});
+  }
+  return KnownInts(node.input(input), facts);
 }
 
 std::optional<int64_t> KnownInt(const Value* value, Facts& facts) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "graph/graph.h"
 #include "ops/infer_context.h"
 
@@ -63,6 +64,10 @@ std::optional<std::vector<int64_t>> IntsOf(const Value* value);
 // The elements of an integer tensor of rank 0 or 1 that is the same in every run, whether the graph
 // has it as a constant or computes it.
 std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts);
+
+// Those of an operand that was an attribute in old versions and is an input now, such as axes.
+std::optional<std::vector<int64_t>> KnownInts(const Node& node, absl::string_view attribute,
+                                              size_t input, Facts& facts);
 
 // The only element of such a tensor.
 std::optional<int64_t> KnownInt(const Value* value, Facts& facts);

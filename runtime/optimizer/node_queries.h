@@ -1,6 +1,7 @@
 #ifndef ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
 #define ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
 
+#include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -30,6 +31,12 @@ inline std::vector<int64_t> SwapOfLastTwo(int rank) {
   std::iota(permutation.begin(), permutation.end(), 0);
   std::swap(permutation[rank - 2], permutation[rank - 1]);
   return permutation;
+}
+
+// Whether a Transpose leaves the last axis where it is.
+inline bool KeepsLastAxis(const Node& transpose) {
+  const auto permutation = AttributeOr<std::vector<int64_t>>(transpose, "perm", {});
+  return !permutation.empty() && permutation.back() == std::ssize(permutation) - 1;
 }
 
 }  // namespace attnrun

@@ -65,9 +65,9 @@ class Step {
   }
 
   std::optional<View> Slice(const View& view) const {
-    const auto starts = Operand("starts", 1);
+    const auto starts = KnownInts(node_, "starts", 1, facts_);
     const auto axes = SliceAxes(starts.has_value() ? starts->size() : 0);
-    const auto steps = Operand("steps", 4);
+    const auto steps = KnownInts(node_, "steps", 4, facts_);
     const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
     if (!starts.has_value() || !axes.has_value() || dims == nullptr) return std::nullopt;
     if (node_.input(4) != nullptr && !steps.has_value()) return std::nullopt;
@@ -87,15 +87,9 @@ class Step {
     return result;
   }
 
-  // An attribute in old versions, later an input.
-  std::optional<std::vector<int64_t>> Operand(absl::string_view attribute, size_t input) const {
-    if (node_.attribute(attribute) != nullptr)
-      return AttributeOr<std::vector<int64_t>>(node_, attribute, {});
-    return KnownInts(node_.input(input), facts_);
-  }
   std::optional<std::vector<int64_t>> SliceAxes(size_t count) const {
     if (node_.attribute("axes") != nullptr || node_.input(3) != nullptr) {
-      auto axes = Operand("axes", 3);
+      auto axes = KnownInts(node_, "axes", 3, facts_);
       if (!axes.has_value() || axes->size() != count) return std::nullopt;
       return axes;
     }

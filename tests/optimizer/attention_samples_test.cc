@@ -15,9 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Scores of 4 products, exponentials of them, sums over at most 8 keys.
-constexpr double kTolerance = 64 * kEpsilon;
-
 TEST(AttentionSamplesTest, SamplesOnTwoAxesThatLieApart) {
   const auto heads = [](GraphBuilder& b, const char* name, bool transposed) {
     Value* x = b.Input(name, DataType::kFloat, {"batch", "seq", "columns", 8});
@@ -35,8 +32,8 @@ TEST(AttentionSamplesTest, SamplesOnTwoAxesThatLieApart) {
   EXPECT_THAT(test.Misses("attention"), IsEmpty());
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
-  test.ExpectSameResults(kTolerance);
-  test.Dim("columns", 1).Dim("seq", 5).ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
+  test.Dim("columns", 1).Dim("seq", 5).ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionSamplesTest, SamplesAndHeadsOnOneAxisThroughout) {
@@ -62,8 +59,8 @@ TEST(AttentionSamplesTest, SamplesAndHeadsOnOneAxisThroughout) {
     SCOPED_TRACE(with_bias);
     EXPECT_THAT(test.Misses("attention"), IsEmpty());
     EXPECT_EQ(test.Count("attnrun.Attention"), 1);
-    test.ExpectSameResults(kTolerance);
-    test.Dim("batch", 1).Dim("seq", 4).ExpectSameResults(kTolerance);
+    test.ExpectSameResults(kAttentionTolerance);
+    test.Dim("batch", 1).Dim("seq", 4).ExpectSameResults(kAttentionTolerance);
   }
 }
 
@@ -89,8 +86,8 @@ TEST(AttentionSamplesTest, AMaskForEachWindowOfASample) {
   EXPECT_THAT(test.Misses("attention"), IsEmpty());
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
-  test.ExpectSameResults(kTolerance);
-  test.Dim("batch", 1).ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
+  test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeys) {
@@ -106,7 +103,7 @@ TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeys) {
     b.Output(b.Op("Reshape", {y, b.Constant<int64_t>("merged", {3}, {0, 0, 8})}));
   });
   EXPECT_EQ(test.Ops(), "attnrun.Attention");
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionSamplesTest, HeadsOfVThatTheScoresDoNotHaveAreNoHeads) {
@@ -117,7 +114,7 @@ TEST(AttentionSamplesTest, HeadsOfVThatTheScoresDoNotHaveAreNoHeads) {
     b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionSamplesTest, SamplesThatBroadcastToPositionsAreNoSamples) {
@@ -127,7 +124,7 @@ TEST(AttentionSamplesTest, SamplesThatBroadcastToPositionsAreNoSamples) {
     Value* v = b.Input("v", DataType::kFloat, {"batch", 2, 17, 4});
     b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
   });
-  test.Dim("batch", 1).ExpectSameResults(kTolerance);
+  test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
 }
 
 // Extents of other names may turn out as 1 and more than 1: the operator broadcasts as the products
@@ -151,14 +148,14 @@ TEST(AttentionSamplesTest, SamplesOfOtherNamesBroadcast) {
       attention(b, x[0], x[1], x[2]);
     });
     EXPECT_EQ(test.Count("attnrun.Attention"), 1);
-    test.Dim("batch", 2).ExpectSameResults(kTolerance);
+    test.Dim("batch", 2).ExpectSameResults(kAttentionTolerance);
   }
   OptimizerTester read([&](GraphBuilder& b) {
     Value* x = all_but_first(b, Input(b, "x"));
     b.Output(attention(b, x, x, Input(b, "v")));
   });
   EXPECT_THAT(read.Misses("attention"), ElementsAre(HasSubstr("other samples than the result")));
-  read.Dim("batch", 2).ExpectSameResults(kTolerance);
+  read.Dim("batch", 2).ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionSamplesTest, SamplesOfTheMaskBroadcast) {
@@ -167,8 +164,8 @@ TEST(AttentionSamplesTest, SamplesOfTheMaskBroadcast) {
     return b.Op("Where", {mask, s, Number(b, -1e9F)});
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
-  test.Dim("batch", 1).Dim("other", 2).ExpectSameResults(kTolerance);
-  test.Dim("batch", 2).Dim("other", 1).ExpectSameResults(kTolerance);
+  test.Dim("batch", 1).Dim("other", 2).ExpectSameResults(kAttentionTolerance);
+  test.Dim("batch", 2).Dim("other", 1).ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionSamplesTest, NoSamples) {
@@ -183,7 +180,7 @@ TEST(AttentionSamplesTest, NoSamples) {
     Value* scores = b.Op("MatMul", {Heads(b, third(0)), Heads(b, third(1), true)});
     b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}), Heads(b, third(2))}));
   });
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 }  // namespace

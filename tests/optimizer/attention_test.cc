@@ -15,9 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Scores of 4 products, exponentials of them, sums over at most 8 keys.
-constexpr double kTolerance = 64 * kEpsilon;
-
 TEST(AttentionFusionTest, SpellingsOfScaleBiasMaskAndCapAreOneOperator) {
   const std::vector<Between> spellings = {
       [](GraphBuilder&, Value* s) { return s; },
@@ -43,8 +40,8 @@ TEST(AttentionFusionTest, SpellingsOfScaleBiasMaskAndCapAreOneOperator) {
     OptimizerTester test = WithScores(spellings[i]);
     EXPECT_EQ(test.Count("attnrun.Attention"), 1);
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax") + test.Count("Transpose"), 0);
-    test.ExpectSameResults(kTolerance);
-    test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(kTolerance);
+    test.ExpectSameResults(kAttentionTolerance);
+    test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(kAttentionTolerance);
   }
 }
 
@@ -59,7 +56,7 @@ TEST(AttentionFusionTest, WhatStandsInTheWayIsNamed) {
   });
   EXPECT_EQ(read.Count("attnrun.Attention"), 0);
   EXPECT_THAT(read.Misses("attention"), ElementsAre(HasSubstr("is a graph output")));
-  read.ExpectSameResults(kTolerance);
+  read.ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionFusionTest, ASoftmaxOverQueriesIsNone) {
@@ -77,7 +74,7 @@ TEST(AttentionFusionTest, ProbabilitiesThatAreReadAreASecondOutput) {
   });
   EXPECT_EQ(test.Ops(), "attnrun.Attention");
   EXPECT_THAT(test.Misses("attention"), IsEmpty());
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionFusionTest, AClassifiersSoftmaxIsNoNearMiss) {
@@ -92,7 +89,7 @@ TEST(AttentionFusionTest, ScoresThatTheBiasSwallowsStaySo) {
   });
   EXPECT_EQ(test.Ops(), "attnrun.Attention");
   test.Dim("seq", 2).Feed("bias", Make<float>({3, 1, 1, 2}, {0, 0, -1e9F, -1e9F, -1e9F, 0}));
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 // XGLM: the sum of scores and mask is raised to the least float, so that a row which is closed
@@ -109,7 +106,7 @@ TEST(AttentionFusionTest, AFloorUnderTheMaskedScores) {
     EXPECT_EQ(test.Count("attnrun.Attention"), 1);
     EXPECT_EQ(test.Count("Max"), 1);
     test.Dim("seq", 2).Feed("bias", Make<float>({3, 1, 1, 2}, {0, -kInf, -kInf, -kInf, kLeast, 1}));
-    test.ExpectSameResults(kTolerance);
+    test.ExpectSameResults(kAttentionTolerance);
   }
   OptimizerTester chosen = WithScores([&](GraphBuilder& b, Value* s) {
     Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
@@ -117,11 +114,11 @@ TEST(AttentionFusionTest, AFloorUnderTheMaskedScores) {
     return b.Op("Max", {b.Op("Add", {s, bias}), Number(b, kLeast)});
   });
   EXPECT_EQ(chosen.Ops(), "attnrun.Attention");
-  chosen.ExpectSameResults(kTolerance);
+  chosen.ExpectSameResults(kAttentionTolerance);
   const OptimizerTester high =
       WithScores([&](GraphBuilder& b, Value* s) { return b.Op("Max", {s, Number(b, -0.1F)}); });
   EXPECT_EQ(high.Count("attnrun.Attention"), 0);
-  high.ExpectSameResults(kTolerance);
+  high.ExpectSameResults(kAttentionTolerance);
 }
 
 // CogView and LayoutLMv3: (x - max(x)) * alpha, the axis of the maximum put back by hand.
@@ -135,14 +132,14 @@ TEST(AttentionFusionTest, AMaximumTakenOffByHand) {
     return b.Op("Mul", {shifted(b, b.Op("Div", {s, Number(b, 32)})), Number(b, 32)});
   });
   EXPECT_EQ(test.Ops(), "attnrun.Attention");
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
   // Next to a finite number, and under a tanh, the shift is seen.
   const OptimizerTester masked = WithScores([&](GraphBuilder& b, Value* s) {
     Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
     return b.Op("Where", {mask, shifted(b, s), Number(b, -1)});
   });
   EXPECT_EQ(masked.Count("attnrun.Attention"), 0);
-  masked.ExpectSameResults(kTolerance);
+  masked.ExpectSameResults(kAttentionTolerance);
   const OptimizerTester capped =
       WithScores([&](GraphBuilder& b, Value* s) { return b.Op("Tanh", {shifted(b, s)}); });
   EXPECT_EQ(capped.Count("attnrun.Attention"), 0);
@@ -166,13 +163,13 @@ TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
     test.Feed("temperature", Make<float>({}, {1.5F}));
     EXPECT_EQ(test.Count("attnrun.Attention"), 1);
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
-    test.ExpectSameResults(kTolerance);
+    test.ExpectSameResults(kAttentionTolerance);
   }
   const OptimizerTester by_key = WithScores([](GraphBuilder& b, Value* s) {
     return b.Op("Mul", {s, b.Input("by_key", DataType::kFloat, {"batch", 1, 1, "seq"})});
   });
   EXPECT_EQ(by_key.Count("attnrun.Attention"), 0);
-  by_key.ExpectSameResults(kTolerance);
+  by_key.ExpectSameResults(kAttentionTolerance);
 }
 
 // Columns of a table of rows (AlphaFold, axial attention): samples are two axes that lie apart.
@@ -191,7 +188,7 @@ TEST(AttentionFusionTest, KeysThatAViewCallsByAnotherName) {
   });
   EXPECT_THAT(test.Misses("attention"), IsEmpty());
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
-  test.Dim("seq", 4).Dim("source", 4).ExpectSameResults(kTolerance);
+  test.Dim("seq", 4).Dim("source", 4).ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionFusionTest, ScoresOfSlidingWindowsAreNoSingleProduct) {
@@ -204,7 +201,7 @@ TEST(AttentionFusionTest, ScoresOfSlidingWindowsAreNoSingleProduct) {
   });
   EXPECT_THAT(test.Misses("attention"),
               ElementsAre(HasSubstr("(Concat), which puts them together")));
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 // scores * b - 10000 * (1 - b), as GPT and the first GPT-2 have it, b being 1 or 0. What is added
@@ -238,7 +235,7 @@ TEST(AttentionFusionTest, ScoresThatAreMultipliedByOneOrZero) {
       test.Dim("batch", 2);
       constexpr float kLeast = std::numeric_limits<float>::lowest();
       if (i == 1) test.Feed("bias", Make<float>({2, 1, 1, 3}, {kLeast, kLeast, 0, kLeast, 0, 1}));
-      test.ExpectSameResults(kTolerance);
+      test.ExpectSameResults(kAttentionTolerance);
     }
   }
 }
@@ -250,7 +247,7 @@ TEST(AttentionFusionTest, AnInfiniteFactorIsNoScale) {
   const OptimizerTester test =
       WithScores([](GraphBuilder& b, Value* s) { return b.Op("Div", {s, Number(b, 0)}); });
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 TEST(AttentionFusionTest, InfiniteScoresAreNotMasked) {
@@ -261,7 +258,7 @@ TEST(AttentionFusionTest, InfiniteScoresAreNotMasked) {
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
   test.Dim("seq", 2).Feed("mask", MakeBool({3, 1, 1, 2}, {1, 0, 1, 1, 0, 0}));
-  test.ExpectSameResults(kTolerance);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 // Queries and keys are the 2 x 3 places of a picture, to whose rows and columns something is added.
@@ -303,8 +300,8 @@ TEST(AttentionFusionTest, BiasesForTheRowsAndColumnsOfAPicture) {
     });
     EXPECT_EQ(test.Count("attnrun.Attention"), 1);
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
-    test.ExpectSameResults(kTolerance);
-    test.Dim("batch", 1).ExpectSameResults(kTolerance);
+    test.ExpectSameResults(kAttentionTolerance);
+    test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
   }
   // A Softmax over the columns alone is none over the keys.
   const OptimizerTester columns([&](GraphBuilder& b) {
@@ -313,7 +310,7 @@ TEST(AttentionFusionTest, BiasesForTheRowsAndColumnsOfAPicture) {
     b.Output(b.Op("MatMul", {Shaped(b, p, {0, 2, 6, 6}), Heads(b, input(b, "v"))}));
   });
   EXPECT_THAT(columns.Misses("attention"), ElementsAre(HasSubstr("more than one axis")));
-  columns.ExpectSameResults(kTolerance);
+  columns.ExpectSameResults(kAttentionTolerance);
 }
 
 // Rows without an open key are not the only ones that come to NaN.
@@ -331,7 +328,7 @@ TEST(AttentionFusionTest, AGuardAgainstNaNHoldsWhereQueriesAreNoNumbers) {
     q[0] = NAN;
     q[12] = INFINITY;
     test.Dim("batch", 1).Dim("seq", 2).Feed("q", Make<float>({1, 2, 8}, q));
-    test.ExpectSameResults(kTolerance);
+    test.ExpectSameResults(kAttentionTolerance);
   }
 }
 

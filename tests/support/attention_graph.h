@@ -10,6 +10,9 @@
 // The pieces of an attention of two heads of 4 channels.
 namespace attnrun::testing {
 
+// Scores of 4 products, exponentials of them, sums over at most 8 keys.
+inline constexpr double kAttentionTolerance = 64 * kEpsilon;
+
 // Heads [batch, 2, seq, 4] of x [batch, seq, 8], positions and channels swapped for keys.
 Value* Heads(GraphBuilder& b, Value* x, bool transposed = false);
 

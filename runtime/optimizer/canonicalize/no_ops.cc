@@ -4,7 +4,6 @@
 
 #include "absl/algorithm/container.h"
 #include "optimizer/each_node.h"
-#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -51,8 +50,7 @@ Value* NeutralOperand(const Node& node, Facts& facts) {
 }
 
 bool PadsNothing(const Node& node, Facts& facts) {
-  auto pads = KnownInts(node.input(1), facts);
-  if (node.attribute("pads") != nullptr) pads = AttributeOr<std::vector<int64_t>>(node, "pads", {});
+  const auto pads = KnownInts(node, "pads", 1, facts);
   return pads.has_value() && absl::c_all_of(*pads, [](int64_t pad) { return pad == 0; });
 }
 

@@ -28,8 +28,7 @@ std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts) {
     for (int axis = 2; axis < rank; ++axis) reduced[axis] = true;
     return reduced;
   }
-  auto axes = KnownInts(node.input(1), facts);
-  if (node.attribute("axes") != nullptr) axes = AttributeOr<std::vector<int64_t>>(node, "axes", {});
+  const auto axes = KnownInts(node, "axes", 1, facts);
   if (!axes.has_value() || axes->empty()) return std::nullopt;
   for (const int64_t axis : *axes) {
     if (axis < -rank || axis >= rank) return std::nullopt;

@@ -22,11 +22,9 @@ std::optional<Arrangement> ArrangementOf(const Node& node, Facts& facts) {
   const std::vector<SymInt>* from = facts.DimsOf(node.input(0));
   if (from == nullptr || from->empty()) return std::nullopt;
   if (IsOp(&node, "Transpose")) {
-    auto permutation = AttributeOr<std::vector<int64_t>>(node, "perm", {});
-    if (permutation.empty() || permutation.back() != std::ssize(permutation) - 1) {
-      return std::nullopt;
-    }
-    return Arrangement{.leading = {}, .permutation = std::move(permutation)};
+    if (!KeepsLastAxis(node)) return std::nullopt;
+    return Arrangement{.leading = {},
+                       .permutation = AttributeOr<std::vector<int64_t>>(node, "perm", {})};
   }
   if (!IsOp(&node, "Reshape")) return std::nullopt;
   const SymInt channels = from->back();

@@ -45,9 +45,7 @@ Value* MaskOf(Value* m, Facts& facts) {
 
 // Sums over axis 1 alone, which goes.
 bool SumsTokens(const Node& sum, Facts& facts) {
-  const auto axes = sum.attribute("axes") != nullptr
-                        ? AttributeOr<std::vector<int64_t>>(sum, "axes", {})
-                        : KnownInts(sum.input(1), facts).value_or(std::vector<int64_t>());
+  const auto axes = KnownInts(sum, "axes", 1, facts).value_or(std::vector<int64_t>());
   return facts.RankOf(sum.input(0)) == 3 && AttributeOr<int64_t>(sum, "keepdims", 1) == 0 &&
          axes.size() == 1 && (axes[0] == 1 || axes[0] == -2);
 }

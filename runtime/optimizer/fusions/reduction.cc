@@ -7,8 +7,7 @@ namespace attnrun {
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts) {
   if (!node.domain().empty() || node.op_type() != op_type) return std::nullopt;
   if (AttributeOr<int64_t>(node, "keepdims", 1) == 0) return std::nullopt;
-  auto axes = KnownInts(node.input(1), facts);
-  if (node.attribute("axes") != nullptr) axes = AttributeOr<std::vector<int64_t>>(node, "axes", {});
+  const auto axes = KnownInts(node, "axes", 1, facts);
   if (!axes.has_value() || axes->size() != 1) return std::nullopt;
   const int64_t axis = (*axes)[0];
   const int rank = facts.RankOf(node.input(0));

@@ -28,19 +28,13 @@ bool IsRowWise(const Node& node, Facts& facts) {
   return axis == -1 || (rank > 0 && axis == rank - 1);
 }
 
-// Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
-bool KeepsLastAxis(const Node& view) {
-  if (view.op_type() != "Transpose") return true;
-  const auto permutation = AttributeOr<std::vector<int64_t>>(view, "perm", {});
-  return !permutation.empty() && permutation.back() == std::ssize(permutation) - 1;
-}
-
 // A view node of the input whose result differs from it only in how the rows are arranged.
 Node* RowArrangement(const Node& node, Facts& facts) {
   Node* view = node.input(0) == nullptr ? nullptr : node.input(0)->producer();
   if (view == nullptr || !view->domain().empty()) return nullptr;
   if (view->op_type() != "Reshape" && view->op_type() != "Transpose") return nullptr;
-  if (!KeepsLastAxis(*view)) return nullptr;
+  // Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
+  if (view->op_type() == "Transpose" && !KeepsLastAxis(*view)) return nullptr;
   const std::vector<Traced> chain = Trace(node.input(0), facts);
   if (chain.size() < 2 || chain[1].base != view->input(0)) return nullptr;
   const std::vector<SymInt>& dims = *facts.DimsOf(view->input(0));

@@ -215,10 +215,7 @@ class ScoreWalk {
   // Whether the only axis that an Unsqueeze adds or a reduction takes is the last one of the
   // scores.
   bool IsLastAxis(const Node& node) {
-    auto axes = KnownInts(node.input(1), facts_);
-    if (node.attribute("axes") != nullptr) {
-      axes = AttributeOr<std::vector<int64_t>>(node, "axes", {});
-    }
+    const auto axes = KnownInts(node, "axes", 1, facts_);
     if (!axes.has_value() || axes->size() != 1) return false;
     const Value* widest = IsOp(&node, "Unsqueeze") ? node.output(0) : node.input(0);
     return (*axes)[0] == -1 || (*axes)[0] == facts_.RankOf(widest) - 1;
