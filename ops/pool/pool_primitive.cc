@@ -29,7 +29,8 @@ void AddAxis(SlidingWindow& window) {
 }
 
 bool IsTrivialAxis(const SlidingWindow& window, size_t axis) {
-  return window.input[axis] == 1 && window.kernel[axis] == 1 && window.output[axis] == 1;
+  return window.input[axis] == 1 && window.kernel[axis] == 1 && window.output[axis] == 1 &&
+         window.pads_begin[axis] == 0;
 }
 
 // How far the last window reaches beyond the input.

@@ -91,6 +91,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 2, 1, 1, 6, 1, 5}, {1, 1, 2, 1, 3}}, Case{{2, 20, 7, 9}, {7, 9}},
         Case{{3, 37, 40, 40}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, Case{{1, 1, 1}, {1}},
         Case{.x = {1, 1, 3}, .kernel = {2}, .strides = {1}, .pads = {3, 3}, .for_reference = true},
+        // The only window of an axis of one element stands before it.
+        Case{.x = {1, 2, 1, 5},
+             .kernel = {1, 2},
+             .strides = {2, 1},
+             .pads = {1, 0, 0, 0},
+             .for_reference = true},
         Case{{0, 2, 3}, {2}}, Case{{3, 0, 3, 3}, {2, 2}}));
 
 TEST(GlobalPoolTest, KernelAgreesWithReference) {
