@@ -1,5 +1,7 @@
 #include "ops/linear/linear.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/linear/activate.h"
@@ -20,28 +22,45 @@ absl::Status CheckTypes(const OpContext& context) {
 }  // namespace
 
 Linear::Linear(AttributeReader& attributes)
-    : transpose_weight_(attributes.Int("trans_w", 0) != 0),
-      activation_(ReadActivation(attributes)) {}
+    : transposed_(attributes.Ints(kTransposed)), activation_(ReadActivation(attributes)) {}
+
+int Linear::NumWeights(size_t inputs) {
+  return 1 + std::max(static_cast<int>(inputs) - kMoreWeights, 0);
+}
+
+// Sets K and N.
+absl::Status Linear::ResolveWeights(const OpContext& context, LinearShape& shape) const {
+  const Tensor& x = context.input(kX);
+  shape.k = x.rank() == 0 ? 0 : x.shape().back();
+  for (int i = 0; i < NumWeights(context.num_inputs()); ++i) {
+    const int input = WeightInput(i);
+    const Tensor weight = context.has_input(input) ? context.input(input) : Tensor();
+    if (x.rank() == 0 || weight.rank() != 2) {
+      return absl::InvalidArgumentError(absl::StrCat("expected X of rank 1 or more and a matrix W",
+                                                     i, ", but X is ", TypeAndShape(x), " and W", i,
+                                                     " is ", TypeAndShape(weight)));
+    }
+    const auto [rows, columns] = WeightExtents(i, weight.shape());
+    if (rows != shape.k) {
+      return absl::InvalidArgumentError(absl::StrCat("K is ", shape.k, " in X", ToString(x.shape()),
+                                                     ", but ", rows, " in W", i,
+                                                     ToString(weight.shape())));
+    }
+    if (columns > INT64_MAX - shape.n) {
+      return absl::InvalidArgumentError("the weights have more columns than 64 bits can count");
+    }
+    shape.n += columns;
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<LinearShape> Linear::Resolve(const OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(CheckTypes(context));
   const Tensor& x = context.input(kX);
-  const Tensor& weight = context.input(kWeight);
-  if (x.rank() == 0 || weight.rank() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected X of rank 1 or more and a matrix W, but X is ", TypeAndShape(x),
-                     " and W is ", TypeAndShape(weight)));
-  }
   LinearShape shape;
-  shape.k = weight.dim(transpose_weight_ ? 1 : 0);
-  shape.n = weight.dim(transpose_weight_ ? 0 : 1);
+  ATTNRUN_RETURN_IF_ERROR(ResolveWeights(context, shape));
   shape.output = x.shape();
   shape.output.back() = shape.n;
-  if (x.shape().back() != shape.k) {
-    return absl::InvalidArgumentError(absl::StrCat("K is ", x.shape().back(), " in X",
-                                                   ToString(x.shape()), ", but ", shape.k, " in W",
-                                                   ToString(weight.shape())));
-  }
   const absl::Span<const int64_t> leading = absl::MakeSpan(x.shape()).first(x.rank() - 1);
   ATTNRUN_ASSIGN_OR_RETURN(shape.m, NumElements(leading));
   if (context.has_input(kBias) && context.input(kBias).shape() != Shape{shape.n}) {
@@ -59,14 +78,25 @@ absl::StatusOr<LinearShape> Linear::Resolve(const OpContext& context) const {
   return shape;
 }
 
+SymInt Linear::InferColumns(const InferContext& context) const {
+  SymInt columns(0);
+  for (int i = 0; i < NumWeights(context.num_inputs()); ++i) {
+    const int input = WeightInput(i);
+    if (!context.has_input(input)) return SymInt::Unknown();
+    const auto& weight = context.input(input).dims;
+    if (!weight.has_value() || weight->size() != 2) return SymInt::Unknown();
+    columns = columns + (*weight)[is_transposed(i) ? 0 : 1];
+  }
+  return columns;
+}
+
 void Linear::Infer(InferContext& context) const {
   ValueFacts y;
   y.type = context.input(kX).type;
   const auto& x = context.input(kX).dims;
-  const auto& weight = context.input(kWeight).dims;
-  if (x.has_value() && !x->empty() && weight.has_value() && weight->size() == 2) {
+  if (x.has_value() && !x->empty()) {
     y.dims = x;
-    y.dims->back() = (*weight)[transpose_weight_ ? 0 : 1];
+    y.dims->back() = InferColumns(context);
   }
   context.SetOutput(0, std::move(y));
 }
@@ -75,7 +105,7 @@ void RegisterLinear(OpRegistry& registry) {
   registry.Register({.domain = "attnrun",
                      .name = "Linear",
                      .since = {1},
-                     .inputs = {2, 4},
+                     .inputs = {2, kVariadic},
                      .outputs = {1, 1},
                      .make = Make<Linear>});
   registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});

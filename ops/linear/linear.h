@@ -2,7 +2,10 @@
 #define ATTNRUN_OPS_LINEAR_LINEAR_H_
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,7 +17,7 @@
 
 namespace attnrun {
 
-// X as a matrix [M, K], W as [K, N], and Y's shape.
+// X as a matrix [M, K], the weights side by side as [K, N], and Y's shape.
 struct LinearShape {
   int64_t m = 0;
   int64_t k = 0;
@@ -22,10 +25,12 @@ struct LinearShape {
   Shape output;
 };
 
-// attnrun.Linear-1, made by the optimizer: Y = activation(X·W + bias) + residual with inputs
-// X [..., K] of rank 1 or more, W [K, N], bias? [N] and residual?, which broadcasts to Y [..., N].
-// Attributes: trans_w (int, 0): W is [N, K]; activation (string): one of kActivationNames. All
-// inputs are floats, perhaps of different types; Y has that of X.
+// attnrun.Linear-1, made by the optimizer: Y = activation(X·[W0 W1 ...] + bias) + residual with
+// inputs X [..., K] of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to
+// Y [..., N], and any number of further weights W1 [K, N1], ..., whose columns follow those of W0:
+// N = N0 + N1 + ... Attributes: trans_w (ints): 1 for each weight that is [Ni, K], in their order,
+// 0 for those beyond the list; activation (string): one of kActivationNames. All inputs are floats,
+// perhaps of different types; Y has that of X.
 class Linear final : public Op {
  public:
   explicit Linear(AttributeReader& attributes);
@@ -36,18 +41,34 @@ class Linear final : public Op {
 
   // Inputs.
   static constexpr int kX = 0;
-  static constexpr int kWeight = 1;
+  static constexpr int kWeight = 1;  // W0
   static constexpr int kBias = 2;
   static constexpr int kResidual = 3;
+  static constexpr int kMoreWeights = 4;  // W1
+
+  // How many weights a node of so many inputs has, and which input each is.
+  static int NumWeights(size_t inputs);
+  static int WeightInput(int index) { return index == 0 ? kWeight : kMoreWeights + index - 1; }
+  static constexpr char kTransposed[] = "trans_w";
 
   // kInvalidArgument for inputs that do not fit together.
   absl::StatusOr<LinearShape> Resolve(const OpContext& context) const;
 
-  bool transpose_weight() const { return transpose_weight_; }
+  // Whether Wi is [Ni, K].
+  bool is_transposed(int index) const {
+    return index < std::ssize(transposed_) && transposed_[index] != 0;
+  }
+  // K and Ni of Wi. Precondition: `shape` has two axes.
+  std::pair<int64_t, int64_t> WeightExtents(int index, const Shape& shape) const {
+    return is_transposed(index) ? std::pair(shape[1], shape[0]) : std::pair(shape[0], shape[1]);
+  }
   Activation activation() const { return activation_; }
 
  private:
-  bool transpose_weight_;
+  absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) const;
+  SymInt InferColumns(const InferContext& context) const;
+
+  std::vector<int64_t> transposed_;
   Activation activation_;
 };
 

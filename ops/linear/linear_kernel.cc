@@ -1,9 +1,11 @@
 #include <optional>
+#include <vector>
 
 #include "core/status.h"
 #include "ops/broadcast_tensor.h"
 #include "ops/float_rows.h"
 #include "ops/linear/linear.h"
+#include "ops/linear/linear_weights.h"
 #include "ops/matmul/float_operands.h"
 #include "ops/matmul/gemm.h"
 
@@ -61,14 +63,9 @@ absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape
   return MatrixView{tensor.data<float>(), shape.m, shape.n, *step, strides.back()};
 }
 
-absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense(allocator));
-  return ToFloat(dense, allocator);
-}
-
 class LinearKernel final : public Kernel {
  public:
-  // `weight`: W if it is constant, else null.
+  // `weight`: the weights if they are constant, else null.
   LinearKernel(const Linear& op, std::shared_ptr<const PackedMatrix> weight)
       : op_(op), weight_(std::move(weight)) {}
 
@@ -106,10 +103,8 @@ class LinearKernel final : public Kernel {
     if (weight_ != nullptr) {
       Gemm(rows, *weight_, y.data(), shape.n, epilogue);
     } else {
-      ATTNRUN_ASSIGN_OR_RETURN(const Tensor weight,
-                               DenseFloats(context.input(Linear::kWeight), allocator));
-      const GemmProblem problem = {rows, WeightView(op_, weight), y.data(), shape.n, epilogue};
-      BatchedGemm(1, [&](int64_t) { return problem; });
+      GemmProblem problem = {rows, {}, y.data(), shape.n, epilogue};
+      ATTNRUN_RETURN_IF_ERROR(MultiplyByInputs(context, problem));
     }
     y.Store();
     return absl::OkStatus();
@@ -120,13 +115,23 @@ class LinearKernel final : public Kernel {
     return shape.ok() ? 2 * shape->m * shape->k * shape->n : 0;
   }
 
-  // W [K, N] in a dense matrix of floats.
-  static MatrixView WeightView(const Linear& op, const Tensor& floats) {
-    const MatrixView view = {floats.data<float>(), floats.dim(0), floats.dim(1), floats.dim(1)};
-    return op.transpose_weight() ? view.Transposed() : view;
+ private:
+  // The product with weights that are not packed.
+  absl::Status MultiplyByInputs(const OpContext& context, GemmProblem& problem) const {
+    const std::vector<Tensor> inputs =
+        WeightsAmong(context.num_inputs(), [&](int i) { return context.input(i); });
+    ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights weights,
+                             FloatWeights::Read(op_, inputs, context.allocator()));
+    const SideBySide matrix = weights.Matrix();
+    problem.b = matrix.parts()[0];
+    if (matrix.parts().size() > 1) {
+      problem.b = {nullptr, matrix.rows(), matrix.columns(), matrix.columns()};
+      problem.b_source = &matrix;
+    }
+    BatchedGemm(1, [&](int64_t) { return problem; });
+    return absl::OkStatus();
   }
 
- private:
   const Linear op_;
   const std::shared_ptr<const PackedMatrix> weight_;
 };
@@ -135,10 +140,12 @@ class LinearKernel final : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(ConstantInputs constants) const {
   std::shared_ptr<const PackedMatrix> packed;
-  const Tensor& weight = constants[kWeight];
-  if (weight.defined() && IsFloatOrHalf(weight.type()) && weight.rank() == 2) {
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, DenseFloats(weight, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(packed, PackedMatrix::Pack(LinearKernel::WeightView(*this, floats)));
+  const std::vector<Tensor> weights =
+      WeightsAmong(constants.size(), [&](int i) { return constants[i]; });
+  if (FitTogether(*this, weights)) {
+    ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights floats,
+                             FloatWeights::Read(*this, weights, Allocator::Heap()));
+    ATTNRUN_ASSIGN_OR_RETURN(packed, PackedMatrix::Pack(floats.Matrix()));
   }
   return std::make_unique<LinearKernel>(*this, std::move(packed));
 }

@@ -15,6 +15,26 @@ absl::StatusOr<std::vector<double>> Read(const OpContext& context, int input) {
   return ToDoubles(context.input(input));
 }
 
+// The weights side by side, row by row.
+absl::StatusOr<std::vector<double>> ReadWeights(const Linear& op, const OpContext& context,
+                                                const LinearShape& shape) {
+  std::vector<double> all(shape.k * shape.n);
+  int64_t first = 0;
+  for (int i = 0; i < Linear::NumWeights(context.num_inputs()); ++i) {
+    const int input = Linear::WeightInput(i);
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> weight, Read(context, input));
+    const int64_t columns = op.WeightExtents(i, context.input(input).shape()).second;
+    for (int64_t k = 0; k < shape.k; ++k) {
+      for (int64_t j = 0; j < columns; ++j) {
+        all[k * shape.n + first + j] =
+            weight[op.is_transposed(i) ? j * shape.k + k : k * columns + j];
+      }
+    }
+    first += columns;
+  }
+  return all;
+}
+
 }  // namespace
 
 absl::Status Linear::Reference(OpContext& context) const {
@@ -22,7 +42,7 @@ absl::Status Linear::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor sums,
                            Tensor::Allocate(DataType::kDouble, shape.output, context.allocator()));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> x, Read(context, kX));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> weight, Read(context, kWeight));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> weight, ReadWeights(*this, context, shape));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, Read(context, kBias));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> residual, Read(context, kResidual));
   auto* const y = sums.mutable_data<double>();
@@ -31,8 +51,7 @@ absl::Status Linear::Reference(OpContext& context) const {
     const int64_t column = i % shape.n;
     double sum = bias.empty() ? 0 : bias[column];
     for (int64_t k = 0; k < shape.k; ++k) {
-      sum += x[row * shape.k + k] *
-             weight[transpose_weight_ ? column * shape.k + k : k * shape.n + column];
+      sum += x[row * shape.k + k] * weight[k * shape.n + column];
     }
     y[i] = Activate(activation_, sum);
   }

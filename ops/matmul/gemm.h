@@ -28,16 +28,6 @@ struct Epilogue {
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
 
-// A matrix that exists only as a rule how to write blocks of it.
-class BlockSource {
- public:
-  virtual ~BlockSource() = default;
-  // Writes rows [row, row + rows) and columns [column, column + columns) to rows of `width` floats.
-  // Called from many threads.
-  virtual void Copy(int64_t row, int64_t rows, int64_t column, int64_t columns, float* to,
-                    int64_t width) const = 0;
-};
-
 // One of many products.
 struct GemmProblem {
   MatrixView a;

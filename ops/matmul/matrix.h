@@ -23,6 +23,16 @@ struct MatrixView {
 void CopyBlock(const MatrixView& from, int64_t row, int64_t rows, int64_t column, int64_t columns,
                float* to, int64_t width);
 
+// A matrix that exists only as a rule how to write blocks of it.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  // Writes rows [row, row + rows) and columns [column, column + columns) to rows of `width` floats.
+  // Called from many threads.
+  virtual void Copy(int64_t row, int64_t rows, int64_t column, int64_t columns, float* to,
+                    int64_t width) const = 0;
+};
+
 }  // namespace attnrun
 
 #endif  // ATTNRUN_OPS_MATMUL_MATRIX_H_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -17,15 +18,17 @@ namespace attnrun {
 namespace {
 
 // A hash of the extents and of elements spread over the matrix; equal matrices have equal ones.
-size_t Fingerprint(const MatrixView& weight) {
+size_t Fingerprint(const SideBySide& weight) {
   constexpr int64_t kSamples = 64;
-  const int64_t count = weight.rows * weight.columns;
+  const int64_t columns = weight.columns();
+  const int64_t count = weight.rows() * columns;
   const int64_t step = std::max<int64_t>(count / kSamples, 1);
-  size_t hash = absl::HashOf(weight.rows, weight.columns);
+  size_t hash = absl::HashOf(weight.rows(), columns);
   for (int64_t i = 0; i < count; i += step) {
-    uint32_t bits;
-    std::memcpy(&bits, weight.at(i / weight.columns, i % weight.columns), sizeof(bits));
-    hash = absl::HashOf(hash, bits);
+    float element;
+    weight.Copy(i / columns, 1, i % columns, 1, &element, 1);
+    // By bits: 0 equals -0.
+    hash = absl::HashOf(hash, std::bit_cast<uint32_t>(element));
   }
   return hash;
 }
@@ -50,7 +53,7 @@ const float* PackedMatrix::panel(int64_t index) const {
   return data_.data<float>() + index * rows_ * PanelWidth();
 }
 
-absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const MatrixView& weight) {
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const SideBySide& weight) {
   const size_t fingerprint = Fingerprint(weight);
   Pool& pool = GetPool();
   // Held while packing, so that two sessions that load one model at once do not both pack it.
@@ -67,22 +70,22 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Mat
 }
 
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackCopy(
-    const MatrixView& weight) {
+    const SideBySide& weight) {
   // No make_shared: it cannot call the private constructor.
   std::shared_ptr<PackedMatrix> packed(new PackedMatrix);
-  packed->rows_ = weight.rows;
-  packed->columns_ = weight.columns;
+  packed->rows_ = weight.rows();
+  packed->columns_ = weight.columns();
   const int64_t width = PanelWidth();
   const int64_t panels = packed->num_panels();
   ATTNRUN_ASSIGN_OR_RETURN(packed->data_,
-                           Tensor::Allocate(DataType::kFloat, {panels, weight.rows, width}));
+                           Tensor::Allocate(DataType::kFloat, {panels, weight.rows(), width}));
   auto* const data = packed->data_.mutable_data<float>();
   ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
-      const int64_t columns = std::min(width, weight.columns - index * width);
-      float* panel = data + index * weight.rows * width;
-      CopyBlock(weight, 0, weight.rows, index * width, columns, panel, width);
-      for (int64_t row = 0; columns < width && row < weight.rows; ++row) {
+      const int64_t columns = std::min(width, weight.columns() - index * width);
+      float* panel = data + index * weight.rows() * width;
+      weight.Copy(0, weight.rows(), index * width, columns, panel, width);
+      for (int64_t row = 0; columns < width && row < weight.rows(); ++row) {
         std::fill(panel + row * width + columns, panel + (row + 1) * width, 0.0F);
       }
     }
@@ -90,8 +93,8 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackCopy(
   return packed;
 }
 
-bool PackedMatrix::Holds(const MatrixView& weight) const {
-  if (rows_ != weight.rows || columns_ != weight.columns) return false;
+bool PackedMatrix::Holds(const SideBySide& weight) const {
+  if (rows_ != weight.rows() || columns_ != weight.columns()) return false;
   std::atomic<bool> equal = true;
   ParallelFor(num_panels(), 1, [&](int64_t begin, int64_t end) {
     const int64_t width = PanelWidth();
@@ -99,7 +102,7 @@ bool PackedMatrix::Holds(const MatrixView& weight) const {
     for (int64_t index = begin; index < end && equal; ++index) {
       const int64_t columns = std::min(width, columns_ - index * width);
       for (int64_t i = 0; i < rows_; ++i) {
-        CopyBlock(weight, i, 1, index * width, columns, row.data(), width);
+        weight.Copy(i, 1, index * width, columns, row.data(), width);
         // By bits: NaN equals itself, and -0 is not 0.
         if (std::memcmp(panel(index) + i * width, row.data(), columns * sizeof(float)) != 0) {
           equal = false;

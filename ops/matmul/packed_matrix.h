@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 #include "ops/matmul/matrix.h"
+#include "ops/matmul/side_by_side.h"
 
 namespace attnrun {
 
@@ -16,7 +17,10 @@ class PackedMatrix {
  public:
   // kResourceExhausted as Allocator says. Live packed matrices of equal contents share their bytes,
   // whichever nodes, models or sessions they belong to.
-  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const MatrixView& weight);
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const SideBySide& weight);
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const MatrixView& weight) {
+    return Pack(SideBySide({weight}));
+  }
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -26,8 +30,8 @@ class PackedMatrix {
 
  private:
   PackedMatrix() = default;
-  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackCopy(const MatrixView& weight);
-  bool Holds(const MatrixView& weight) const;
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackCopy(const SideBySide& weight);
+  bool Holds(const SideBySide& weight) const;
 
   int64_t rows_ = 0;
   int64_t columns_ = 0;

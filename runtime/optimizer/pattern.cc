@@ -29,7 +29,7 @@ bool MatchInputs(const Node& node, const std::vector<Pattern>& patterns, bool sw
 bool Pattern::Match(Value* value, Facts& facts, MatchedNodes& nodes) const {
   if (value == nullptr) return false;
   const size_t before = nodes.size();
-  if (function_(value, facts, nodes)) return true;
+  if ((*function_)(value, facts, nodes)) return true;
   nodes.resize(before);
   return false;
 }

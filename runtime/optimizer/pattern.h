@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -26,14 +27,16 @@ using MatchedNodes = std::vector<Node*>;
 class Pattern {
  public:
   using Function = std::function<bool(Value*, Facts&, MatchedNodes&)>;
-  explicit Pattern(Function function) : function_(std::move(function)) {}
+  explicit Pattern(Function function)
+      : function_(std::make_shared<const Function>(std::move(function))) {}
 
   // Appends the nodes that take part; leaves `nodes` as it was on failure. A null value, an input
   // left out, matches nothing.
   bool Match(Value* value, Facts& facts, MatchedNodes& nodes) const;
 
  private:
-  Function function_;
+  // Shared: patterns are handed into larger ones by value, for every node that is looked at.
+  std::shared_ptr<const Function> function_;
 };
 
 // Any value; keeps it.

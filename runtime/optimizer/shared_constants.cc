@@ -12,11 +12,15 @@ bool HasPlainBytes(const Tensor& tensor) {
 }
 
 std::string SampleOf(const Tensor& tensor) {
-  constexpr size_t kSamples = 64;
+  // Whole runs of bytes at a few places: each place is another page of the file to bring in.
+  constexpr size_t kPlaces = 3;
+  constexpr size_t kRun = 32;
   const absl::string_view bytes(static_cast<const char*>(tensor.raw()), tensor.byte_size());
   std::string key = absl::StrCat(TypeAndShape(tensor), ":");
-  if (bytes.size() <= kSamples) return absl::StrCat(key, bytes);
-  for (size_t i = 0; i < kSamples; ++i) key.push_back(bytes[i * (bytes.size() - 1) / kSamples]);
+  if (bytes.size() <= kPlaces * kRun) return absl::StrCat(key, bytes);
+  for (size_t i = 0; i < kPlaces; ++i) {
+    absl::StrAppend(&key, bytes.substr(i * (bytes.size() - kRun) / (kPlaces - 1), kRun));
+  }
   return key;
 }
 

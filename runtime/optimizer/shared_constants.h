@@ -12,8 +12,8 @@ namespace attnrun {
 // Whether tensors can be told apart by their bytes: dense and not of strings.
 bool HasPlainBytes(const Tensor& tensor);
 
-// Equal for equal tensors and rarely for others: type, shape and a sample of the bytes. Reading all
-// of every weight would cost more than it is worth.
+// Equal for equal tensors and rarely for others: type, shape and a few samples of the bytes.
+// Reading all of every weight would cost more than it is worth.
 std::string SampleOf(const Tensor& tensor);
 
 // Preconditions: HasPlainBytes.

@@ -20,7 +20,7 @@ OpTester LinearTester() { return OpTester("Linear", 1, "attnrun"); }
 TEST(LinearReferenceTest, ActivatesBetweenBiasAndResidual) {
   for (const bool transposed : {false, true}) {
     OpTester op = LinearTester();
-    op.Attribute("trans_w", int64_t{transposed}).Attribute("activation", std::string("Relu"));
+    op.Attribute("trans_w", Dims{transposed}).Attribute("activation", std::string("Relu"));
     op.Input(Make<float>({1, 2, 2}, {1, 2, 3, 4}));
     // Columns (1, 0), (0, 1), (1, 1).
     op.Input(transposed ? Make<float>({3, 2}, {1, 0, 0, 1, 1, 1})
@@ -63,9 +63,14 @@ TEST(LinearReferenceTest, ErrorsSayWhatIsWrong) {
     const char* message;
   };
   const Wrong cases[] = {
-      {{floats({}), floats({2, 3})}, "X is float[] and W is float[2,3]"},
-      {{floats({2}), floats({2})}, "X is float[2] and W is float[2]"},
-      {{floats({4, 3}), floats({2, 3})}, "K is 3 in X[4,3], but 2 in W[2,3]"},
+      {{floats({}), floats({2, 3})}, "X is float[] and W0 is float[2,3]"},
+      {{floats({2}), floats({2})}, "X is float[2] and W0 is float[2]"},
+      {{floats({4, 3}), floats({2, 3})}, "K is 3 in X[4,3], but 2 in W0[2,3]"},
+      {{floats({4, 2}), floats({2, 3}), {}, {}, floats({2, 1}), floats({3, 5})},
+       "K is 2 in X[4,2], but 3 in W2[3,5]"},
+      {{floats({4, 2}), floats({2, 3}), {}, {}, {}, floats({2, 5})}, "W1 is undefined[]"},
+      {{floats({4, 2}), floats({2, 3}), floats({3}), {}, floats({2, 1})},
+       "expected bias of shape [4]"},
       {{floats({4, 2}), floats({2, 3}), floats({1, 3})}, "expected bias of shape [3]"},
       {{floats({4, 2}), floats({2, 3}), {}, floats({2, 4, 3})},
        "residual [2,4,3] does not broadcast to Y[4,3]"},
@@ -109,7 +114,7 @@ TEST_P(LinearKernelTest, AgreesWithReference) {
         const int64_t k = c.x.back();
         OpTester op = LinearTester();
         op.Attribute("activation", std::string(activation));
-        op.Attribute("trans_w", int64_t{transposed});
+        op.Attribute("trans_w", Dims{transposed});
         op.Input(Converted(RandomFloats(c.x, generator), type));
         const Tensor weight =
             Converted(RandomFloats(transposed ? Dims{c.n, k} : Dims{k, c.n}, generator), type);
@@ -176,7 +181,7 @@ TEST(LinearInferTest, ReplacesTheLastExtent) {
     spec.domain = "attnrun";
     spec.op_type = "Linear";
     spec.opset = 1;
-    spec.attributes.insert_or_assign("trans_w", int64_t{transposed});
+    spec.attributes.insert_or_assign("trans_w", Dims{transposed});
     spec.inputs = {graph.AddInput("x", {}).value(), graph.AddInput("w", {}).value()};
     const Node* node = graph.AddNode(std::move(spec), {"y"}).value();
     const auto op = OpRegistry::Get().Create(*node).value();

@@ -108,7 +108,7 @@ TEST(BodiesTest, WeightsOfBothBranchesAreThereOnce) {
       }
     }
   }
-  EXPECT_EQ(holders.size(), 2);
+  EXPECT_EQ(holders.size(), 4);
   for (const auto& [data, count] : holders) EXPECT_EQ(count, 2);
   for (const Value* value : test.graph().values()) EXPECT_FALSE(value->is_constant());
 }

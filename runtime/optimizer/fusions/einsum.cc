@@ -151,7 +151,7 @@ class EinsumRewrite {
     Value* weight = node_->input(side);
     const Labels& stored = operands_[side];
     const bool transposed = stored == Joined({columns, depth});
-    if (transposed) attributes["trans_w"] = int64_t{1};
+    if (transposed) attributes["trans_w"] = std::vector<int64_t>{1};
     const Tensor& data = *weight->constant();
     const auto size = [&](const Labels& labels) {
       int64_t product = 1;

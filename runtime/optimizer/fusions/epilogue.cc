@@ -1,23 +1,23 @@
 #include "optimizer/fusions/epilogue.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "ops/linear/linear.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
 
-constexpr size_t kResidual = 3;
-
 // The Linear that computes the value, if the value has one reader and nothing is added yet.
 Node* PlainLinear(const PassContext& context, const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || node->qualified_op_type() != "attnrun.Linear") return nullptr;
   if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
-  return node->input(kResidual) == nullptr ? node : nullptr;
+  return node->input(Linear::kResidual) == nullptr ? node : nullptr;
 }
 
 // Whether `value` broadcasts to `dims` without enlarging them.
@@ -55,8 +55,8 @@ bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
     if (context.facts.TypeOf(residual) != context.facts.TypeOf(linear->output(0))) continue;
     patch.Supersede({linear, node});
     std::vector<Value*> inputs = linear->inputs();
-    inputs.resize(kResidual, nullptr);
-    inputs.push_back(residual);
+    inputs.resize(std::max<size_t>(inputs.size(), Linear::kResidual + 1), nullptr);
+    inputs[Linear::kResidual] = residual;
     patch.Replace(node->output(0),
                   patch.Op("attnrun::Linear", inputs, linear->attributes(), linear->name()));
     return true;

@@ -56,7 +56,8 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
       patch.Op("Transpose", {x}, swap),
       patch.Constant(weight->name(), kernel.Reshaped({kernel.dim(0), kernel.dim(1)}))};
   if (node->input(2) != nullptr) inputs.push_back(node->input(2));
-  Value* y = patch.Op("attnrun::Linear", inputs, {{"trans_w", int64_t{1}}}, node->name());
+  Value* y =
+      patch.Op("attnrun::Linear", inputs, {{"trans_w", std::vector<int64_t>{1}}}, node->name());
   patch.Supersede({node});
   patch.Replace(node->output(0), patch.Op("Transpose", {y}, swap));
   return true;

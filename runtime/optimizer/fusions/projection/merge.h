@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "optimizer/patch.h"
@@ -22,7 +21,7 @@ namespace attnrun {
 //                                q   k   v
 //
 // x·[Wq Wk Wv] = [x·Wq x·Wk x·Wv] for any weights, widths and order; a bias that one of them lacks
-// counts as 0.
+// counts as 0. The Linear has all of them as inputs: nothing is copied before it packs them.
 class LinearMerger {
  public:
   explicit LinearMerger(PassContext& context) : context_(context) {}
@@ -38,16 +37,7 @@ class LinearMerger {
  private:
   bool SharedElsewhere(const std::vector<Node*>& linears, std::string& why) const;
 
-  // A merged weight and bias by the names they were made from: layers that share weights share the
-  // merged ones, too.
-  struct Merged {
-    Value* weight = nullptr;
-    Value* bias = nullptr;
-  };
-  absl::StatusOr<Merged> MergedWeights(Patch& patch, const std::vector<Node*>& linears);
-
   PassContext& context_;
-  absl::flat_hash_map<std::string, Merged> merged_;
   // Weights of merges that were refused: another merge of theirs would be a copy, too.
   absl::flat_hash_set<const Value*> unmerged_;
 };

@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "execution/executor.h"
+#include "execution/plan.h"
+#include "ops/linear/linear.h"
+#include "support/attention_graph.h"
+
+// Projections of one input that become one Linear.
+namespace attnrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Tensor Weight(int seed, std::vector<int64_t> shape = {8, 8}) {
+  std::mt19937 generator(seed);
+  return RandomFloats(std::move(shape), generator, 0.35F);
+}
+
+Value* Attend(GraphBuilder& b, Value* q, Value* k, Value* v) {
+  Value* scores = b.Op("MatMul", {Heads(b, q), Heads(b, k, /*transposed=*/true)});
+  Value* y = b.Op("MatMul", {b.Op("Softmax", {scores}), Heads(b, v)});
+  y = b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  return b.Op("Reshape", {y, b.Constant<int64_t>("joined", {3}, {0, 0, 8})});
+}
+
+// An attention of x whose projections have these weights [8, 8].
+Value* Layer(GraphBuilder& b, Value* x, const std::vector<Value*>& weights) {
+  const auto project = [&](int i) { return b.Op("MatMul", {x, weights[i]}); };
+  return Attend(b, project(0), project(1), project(2));
+}
+
+std::vector<Value*> Constants(GraphBuilder& b, const std::vector<Tensor>& tensors) {
+  std::vector<Value*> values;
+  values.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) values.push_back(b.Constant("w", tensor));
+  return values;
+}
+
+std::vector<const Node*> Linears(const Graph& graph) {
+  std::vector<const Node*> linears;
+  for (const Node* node : graph.nodes()) {
+    if (node->qualified_op_type() == "attnrun.Linear") linears.push_back(node);
+  }
+  return linears;
+}
+
+// Where the bytes of a Linear's weights lie.
+std::vector<const void*> Bytes(const Node& linear) {
+  std::vector<const void*> bytes;
+  for (int i = 0; i < Linear::NumWeights(linear.inputs().size()); ++i) {
+    bytes.push_back(linear.input(Linear::WeightInput(i))->constant()->raw());
+  }
+  return bytes;
+}
+
+TEST(MergeTest, TheMergedLinearReadsTheOriginals) {
+  const std::vector<Tensor> weights = {Weight(1), Weight(2), Weight(3)};
+  const OptimizerTester test(
+      [&](GraphBuilder& b) { b.Output(Layer(b, Input(b, "x"), Constants(b, weights))); });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.Linear");
+  EXPECT_THAT(Bytes(*Linears(test.graph())[0]),
+              ElementsAre(weights[0].raw(), weights[1].raw(), weights[2].raw()));
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(MergeTest, WeightsStoredEitherWayRoundAndBiasesOfSome) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"rows", 8});
+    Value* q =
+        b.Op("Gemm", {x, b.Constant("w", Weight(1, {12, 8})), b.Constant("b", Weight(4, {12}))},
+             {{"transB", int64_t{1}}});
+    Value* k = b.Op("MatMul", {x, b.Constant("w", Weight(2, {8, 12}))});
+    b.Output(b.Op("MatMul", {q, b.Op("Transpose", {k})}));
+  });
+  EXPECT_EQ(test.Applied("qkv_projection"), 1);
+  const std::vector<const Node*> linears = Linears(test.graph());
+  ASSERT_EQ(linears.size(), 1);
+  EXPECT_THAT(std::get<std::vector<int64_t>>(*linears[0]->attribute(Linear::kTransposed)),
+              ElementsAre(1, 0));
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(MergeTest, AResidualDoesNotDisplaceAWeight) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"rows", 8});
+    Value* residual = b.Input("residual", DataType::kFloat, {"rows", 20});
+    Value* merged = b.Op("attnrun::Linear", {x, b.Constant("w", Weight(1, {8, 12})), nullptr,
+                                             nullptr, b.Constant("w", Weight(2, {8, 8}))});
+    b.Output(b.Op("Add", {merged, residual}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Linear");
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(MergeTest, LayersWithTheSameWeightsMergeAlike) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    const std::vector<Value*> weights = Constants(b, {Weight(1), Weight(2), Weight(3)});
+    b.Output(Layer(b, b.Op("Tanh", {Layer(b, Input(b, "x"), weights)}), weights));
+  });
+  EXPECT_EQ(test.Applied("qkv_projection"), 2);
+  const std::vector<const Node*> linears = Linears(test.graph());
+  ASSERT_EQ(linears.size(), 2);
+  EXPECT_EQ(Bytes(*linears[0]), Bytes(*linears[1]));
+  test.ExpectSameResults(2 * kAttentionTolerance);
+}
+
+TEST(MergeTest, AWeightThatServesOthersStaysApart) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    const std::vector<Value*> weights = Constants(b, {Weight(1), Weight(2), Weight(3)});
+    b.Output(Layer(b, Input(b, "x"), weights));
+    b.Output(b.Op("MatMul", {Input(b, "other"), weights[1]}));
+  });
+  EXPECT_EQ(test.Applied("qkv_projection"), 0);
+  EXPECT_EQ(test.Count("attnrun.Linear"), 4);
+  ASSERT_FALSE(test.Misses("qkv_projection").empty());
+  EXPECT_THAT(test.Misses("qkv_projection")[0], HasSubstr("would have to be packed twice"));
+}
+
+TEST(MergeTest, WeightsOfDifferentHeightsFailWhenTheyRun) {
+  GraphBuilder b;
+  Value* x = b.Input("x", DataType::kFloat);
+  const auto project = [&](int seed, int64_t rows) {
+    return b.Op("MatMul", {x, b.Constant("w", Weight(seed, {rows, 8}))});
+  };
+  b.Output(Attend(b, project(1, 8), project(2, 7), project(3, 8)));
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  ASSERT_TRUE(Optimize(*graph, {}).ok());
+  const auto plan = Plan::Make(*graph, true).value();
+  std::vector<Tensor> outputs;
+  std::mt19937 generator(1);
+  const absl::Status status =
+      Execute(*plan, {RandomFloats({1, 3, 8}, generator)}, {}, Allocator::Heap(), outputs);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("K is 8 in X[1,3,8], but 7 in W0[7,8]"));
+}
+
+}  // namespace
+}  // namespace attnrun::testing
