@@ -11,11 +11,12 @@ namespace attnrun {
 namespace {
 
 bool Divides(BinaryFunction function) {
-  return function == BinaryFunction::kDiv || function == BinaryFunction::kFloorMod ||
-         function == BinaryFunction::kTruncMod;
+  return function == BinaryFunction::kDiv || function == BinaryFunction::kFloorDiv ||
+         function == BinaryFunction::kFloorMod || function == BinaryFunction::kTruncMod;
 }
 
 struct Entry {
+  const char* domain;
   const char* name;
   BinaryFunction function;
   std::vector<int> since;
@@ -24,7 +25,7 @@ struct Entry {
 
 void RegisterBinary(OpRegistry& registry, const Entry& entry) {
   registry.Register(
-      {.domain = "",
+      {.domain = entry.domain,
        .name = entry.name,
        .since = entry.since,
        .inputs = {2, 2},
@@ -35,7 +36,7 @@ void RegisterBinary(OpRegistry& registry, const Entry& entry) {
 }
 
 void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
-  registry.Register({.domain = "",
+  registry.Register({.domain = entry.domain,
                      .name = entry.name,
                      .since = entry.since,
                      .inputs = {1, kVariadic},
@@ -62,7 +63,8 @@ std::unique_ptr<Op> MakeBitShift(AttributeReader& attributes) {
 }
 
 // f of integers that may depend on extents. Extents and their products are taken to fit their type.
-SymInt Apply(BinaryFunction function, const SymInt& a, const SymInt& b, DataType type) {
+SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt& a, const SymInt& b,
+             DataType type) {
   const std::optional<int64_t> x = a.constant();
   const std::optional<int64_t> y = b.constant();
   if (type != DataType::kInt64 && type != DataType::kInt32) return SymInt::Unknown();
@@ -82,6 +84,13 @@ SymInt Apply(BinaryFunction function, const SymInt& a, const SymInt& b, DataType
     case BinaryFunction::kDiv: {
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       return exact.has_value() ? *exact : SymInt::Opaque("div", a, b);
+    }
+    case BinaryFunction::kFloorDiv: {
+      const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
+      if (exact.has_value()) return *exact;
+      // Truncated, where that is the same.
+      const bool plain = context.IsNeverNegative(a) && context.IsNeverNegative(b);
+      return SymInt::Opaque(plain ? "div" : "floordiv", a, b);
     }
     case BinaryFunction::kMin:
       return a == b ? a : SymInt::Opaque("min", a, b);
@@ -129,7 +138,7 @@ absl::Status CheckSlope(const OpContext& context) {
 void Binary::Infer(InferContext& context) const {
   const DataType type = context.input(0).type;
   InferBroadcast(context, type, [&](absl::Span<const SymInt> elements) {
-    return Apply(function_, elements[0], elements[1], type);
+    return Apply(context, function_, elements[0], elements[1], type);
   });
 }
 
@@ -140,7 +149,7 @@ void Variadic::Infer(InferContext& context) const {
   InferBroadcast(context, type, [&](absl::Span<const SymInt> elements) {
     SymInt result = elements[0];
     for (size_t i = 1; i < elements.size(); ++i) {
-      result = Apply(function_, result, elements[i], type);
+      result = Apply(context, function_, result, elements[i], type);
     }
     return result;
   });
@@ -148,21 +157,22 @@ void Variadic::Infer(InferContext& context) const {
 
 void RegisterArithmetic(OpRegistry& registry) {
   const Entry binaries[] = {
-      {"Add", BinaryFunction::kAdd, {7, 13, 14}, kNumbers},
-      {"BitwiseAnd", BinaryFunction::kBitwiseAnd, {18}, kIntegers},
-      {"BitwiseOr", BinaryFunction::kBitwiseOr, {18}, kIntegers},
-      {"BitwiseXor", BinaryFunction::kBitwiseXor, {18}, kIntegers},
-      {"Div", BinaryFunction::kDiv, {7, 13, 14}, kNumbers},
-      {"Mul", BinaryFunction::kMul, {7, 13, 14}, kNumbers},
-      {"PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers},
-      {"Sub", BinaryFunction::kSub, {7, 13, 14}, kNumbers},
+      {"", "Add", BinaryFunction::kAdd, {7, 13, 14}, kNumbers},
+      {"", "BitwiseAnd", BinaryFunction::kBitwiseAnd, {18}, kIntegers},
+      {"", "BitwiseOr", BinaryFunction::kBitwiseOr, {18}, kIntegers},
+      {"", "BitwiseXor", BinaryFunction::kBitwiseXor, {18}, kIntegers},
+      {"", "Div", BinaryFunction::kDiv, {7, 13, 14}, kNumbers},
+      {"attnrun", "FloorDiv", BinaryFunction::kFloorDiv, {1}, kIntegers},
+      {"", "Mul", BinaryFunction::kMul, {7, 13, 14}, kNumbers},
+      {"", "PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers},
+      {"", "Sub", BinaryFunction::kSub, {7, 13, 14}, kNumbers},
   };
   for (const Entry& entry : binaries) RegisterBinary(registry, entry);
   const Entry variadics[] = {
-      {"Max", BinaryFunction::kMax, {6, 8, 12, 13}, kNumbers},
-      {"Mean", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
-      {"Min", BinaryFunction::kMin, {6, 8, 12, 13}, kNumbers},
-      {"Sum", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
+      {"", "Max", BinaryFunction::kMax, {6, 8, 12, 13}, kNumbers},
+      {"", "Mean", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
+      {"", "Min", BinaryFunction::kMin, {6, 8, 12, 13}, kNumbers},
+      {"", "Sum", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
   };
   for (const Entry& entry : variadics) RegisterVariadic(registry, entry);
   registry.Register({.domain = "",

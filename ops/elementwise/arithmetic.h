@@ -17,6 +17,7 @@ enum class BinaryFunction {
   kSub,
   kMul,
   kDiv,       // integers: truncated towards zero
+  kFloorDiv,  // integers: the largest that is at most a / b
   kFloorMod,  // a - floor(a / b) b: the sign of b
   kTruncMod,  // a - trunc(a / b) b, C's fmod: the sign of a
   kMin,       // NaN if either operand is
@@ -30,8 +31,8 @@ enum class BinaryFunction {
 };
 
 // An operator of two operands of one type: Add-7, Sub-7, Mul-7, Div-7, Mod-10, PRelu-7,
-// BitwiseAnd-18, BitwiseOr-18, BitwiseXor-18, BitShift-11 and their later versions. An integer
-// divided by 0 is an error. PRelu: b broadcasts to the shape of a.
+// BitwiseAnd-18, BitwiseOr-18, BitwiseXor-18, BitShift-11 and their later versions; FloorDiv of our
+// own. An integer divided by 0 is an error. PRelu: b broadcasts to the shape of a.
 class Binary final : public Op {
  public:
   Binary(BinaryFunction function, TypeSet types) : function_(function), types_(types) {}

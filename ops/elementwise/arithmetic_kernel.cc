@@ -55,12 +55,14 @@ void DivideRow(const RowOperand* operands, void* out, size_t n, const RowParamet
   for (size_t i = 0; i < n; ++i) {
     const T x = a[i & operands[0].mask];
     const T y = b[i & operands[1].mask];
-    if constexpr (kFunction == BinaryFunction::kDiv) {
-      c[i] = y == -1 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x / y;
+    const T rest = y == -1 ? 0 : x % y;
+    const bool rounds_up = rest != 0 && (rest < 0) != (y < 0);
+    if constexpr (kFunction == BinaryFunction::kDiv || kFunction == BinaryFunction::kFloorDiv) {
+      const T quotient =
+          y == -1 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x / y;
+      c[i] = kFunction == BinaryFunction::kFloorDiv && rounds_up ? quotient - 1 : quotient;
     } else {
-      const T rest = y == -1 ? 0 : x % y;
-      const bool floor = kFunction == BinaryFunction::kFloorMod;
-      c[i] = floor && rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+      c[i] = kFunction == BinaryFunction::kFloorMod && rounds_up ? rest + y : rest;
     }
   }
 }
@@ -70,6 +72,8 @@ RowFunction IntegerRow(BinaryFunction function) {
   switch (function) {
     case BinaryFunction::kDiv:
       return DivideRow<T, BinaryFunction::kDiv>;
+    case BinaryFunction::kFloorDiv:
+      return DivideRow<T, BinaryFunction::kFloorDiv>;
     case BinaryFunction::kFloorMod:
       return DivideRow<T, BinaryFunction::kFloorMod>;
     case BinaryFunction::kTruncMod:

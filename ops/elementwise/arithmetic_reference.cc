@@ -27,6 +27,11 @@ uint64_t Unsigned(int64_t value) { return static_cast<uint64_t>(value); }
 int64_t Divide(int64_t a, int64_t b) { return b == -1 ? Signed(0 - Unsigned(a)) : a / b; }
 int64_t Remainder(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
+int64_t FloorDivide(int64_t a, int64_t b) {
+  const int64_t rest = Remainder(a, b);
+  return Divide(a, b) - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0);
+}
+
 int64_t FloorMod(int64_t a, int64_t b) {
   const int64_t rest = Remainder(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -45,6 +50,7 @@ int64_t Shift(bool left, int64_t a, int64_t b, DataType type) {
 int64_t ApplyToUint64(BinaryFunction function, uint64_t a, uint64_t b) {
   switch (function) {
     case BinaryFunction::kDiv:
+    case BinaryFunction::kFloorDiv:
       return Signed(a / b);
     case BinaryFunction::kFloorMod:
     case BinaryFunction::kTruncMod:
@@ -72,6 +78,8 @@ double ApplyBinary(BinaryFunction function, double a, double b) {
       return a * b;
     case BinaryFunction::kDiv:
       return a / b;
+    case BinaryFunction::kFloorDiv:
+      return std::floor(a / b);
     case BinaryFunction::kFloorMod:
       return FloorMod(a, b);
     case BinaryFunction::kTruncMod:
@@ -99,6 +107,8 @@ int64_t ApplyBinary(BinaryFunction function, int64_t a, int64_t b, DataType type
       return Signed(Unsigned(a) * Unsigned(b));
     case BinaryFunction::kDiv:
       return Divide(a, b);
+    case BinaryFunction::kFloorDiv:
+      return FloorDivide(a, b);
     case BinaryFunction::kFloorMod:
       return FloorMod(a, b);
     case BinaryFunction::kTruncMod:

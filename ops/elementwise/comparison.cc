@@ -7,9 +7,9 @@ namespace attnrun {
 namespace {
 
 // Whether a < b in every run, or in none.
-std::optional<bool> IsLess(const SymInt& a, const SymInt& b) {
-  if ((b - a - 1).IsNeverNegative()) return true;
-  if ((a - b).IsNeverNegative()) return false;
+std::optional<bool> IsLess(const InferContext& context, const SymInt& a, const SymInt& b) {
+  if (context.IsNeverNegative(b - a - 1)) return true;
+  if (context.IsNeverNegative(a - b)) return false;
   return std::nullopt;
 }
 
@@ -17,25 +17,26 @@ std::optional<bool> Not(std::optional<bool> x) {
   return x.has_value() ? std::optional<bool>(!*x) : std::nullopt;
 }
 
-std::optional<bool> IsEqual(const SymInt& a, const SymInt& b) {
+std::optional<bool> IsEqual(const InferContext& context, const SymInt& a, const SymInt& b) {
   if (a == b) return true;
-  if (IsLess(a, b).value_or(false) || IsLess(b, a).value_or(false)) return false;
+  if (IsLess(context, a, b).value_or(false) || IsLess(context, b, a).value_or(false)) return false;
   return std::nullopt;
 }
 
 // f(a, b) on signed integers or bool.
-std::optional<bool> Apply(ComparisonFunction function, const SymInt& a, const SymInt& b) {
+std::optional<bool> Apply(const InferContext& context, ComparisonFunction function, const SymInt& a,
+                          const SymInt& b) {
   switch (function) {
     case ComparisonFunction::kEqual:
-      return IsEqual(a, b);
+      return IsEqual(context, a, b);
     case ComparisonFunction::kLess:
-      return IsLess(a, b);
+      return IsLess(context, a, b);
     case ComparisonFunction::kLessOrEqual:
-      return Not(IsLess(b, a));
+      return Not(IsLess(context, b, a));
     case ComparisonFunction::kGreater:
-      return IsLess(b, a);
+      return IsLess(context, b, a);
     case ComparisonFunction::kGreaterOrEqual:
-      return Not(IsLess(a, b));
+      return Not(IsLess(context, a, b));
     case ComparisonFunction::kAnd:
       if (a.is_constant(0) || b.is_constant(0)) return false;
       return a.is_constant(1) && b.is_constant(1) ? std::optional<bool>(true) : std::nullopt;
@@ -43,7 +44,7 @@ std::optional<bool> Apply(ComparisonFunction function, const SymInt& a, const Sy
       if (a.is_constant(1) || b.is_constant(1)) return true;
       return a.is_constant(0) && b.is_constant(0) ? std::optional<bool>(false) : std::nullopt;
     case ComparisonFunction::kXor:
-      return Not(IsEqual(a, b));
+      return Not(IsEqual(context, a, b));
   }
   return std::nullopt;
 }
@@ -56,7 +57,7 @@ void Comparison::Infer(InferContext& context) const {
     return InferBroadcast(context, DataType::kBool);
   }
   InferBroadcast(context, DataType::kBool, [&](absl::Span<const SymInt> elements) {
-    const std::optional<bool> result = Apply(function_, elements[0], elements[1]);
+    const std::optional<bool> result = Apply(context, function_, elements[0], elements[1]);
     return result.has_value() ? SymInt(*result ? 1 : 0) : SymInt::Unknown();
   });
 }

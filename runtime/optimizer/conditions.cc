@@ -131,25 +131,25 @@ std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
 }
 
 // Whether no place is below 0, if there are any at all.
-bool AllAtLeastZero(const View& view) {
+bool AllAtLeastZero(const View& view, const Facts& facts) {
   SymInt least = view.offset();
   for (const ViewAxis& axis : view.axes()) {
     for (const ViewFactor& factor : axis) {
-      if (factor.stride.IsNeverNegative()) continue;
-      if (!(factor.stride * SymInt(-1)).IsNeverNegative()) return false;
+      if (facts.IsNeverNegative(factor.stride)) continue;
+      if (!facts.IsNeverNegative(factor.stride * SymInt(-1))) return false;
       // The last index counts; an axis without any leaves nothing to be said.
       least = least + factor.stride * (factor.size - SymInt(1));
     }
   }
-  return least.IsNeverNegative();
+  return facts.IsNeverNegative(least);
 }
 
 std::optional<bool> KnownMargin(Value* condition, Facts& facts) {
   const auto margin = MarginOf(condition, facts);
   if (!margin.has_value()) return std::nullopt;
-  if (AllAtLeastZero(*margin)) return true;
+  if (AllAtLeastZero(*margin, facts)) return true;
   const auto negated = Negated(*margin);
-  if (negated.has_value() && AllAtLeastZero(*negated)) return false;
+  if (negated.has_value() && AllAtLeastZero(*negated, facts)) return false;
   return std::nullopt;
 }
 

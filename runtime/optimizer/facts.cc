@@ -133,6 +133,10 @@ std::optional<int64_t> Facts::Extent(const Value* value, int axis) {
   return (*dims)[axis].constant();
 }
 
+bool Facts::IsNeverNegative(const SymInt& number) const {
+  return InferContext({}, {}, {}, extents_).IsNeverNegative(number);
+}
+
 std::optional<double> ScalarOf(const Value* value) {
   if (value == nullptr || !value->is_constant() || value->constant()->num_elements() != 1) {
     return std::nullopt;

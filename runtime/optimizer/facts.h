@@ -33,6 +33,9 @@ class Facts {
   // The extent of an axis, counted from the end if negative, if it is a number.
   std::optional<int64_t> Extent(const Value* value, int axis);
 
+  // Whether the number is at least 0 in every run. False also where that is not plain to see.
+  bool IsNeverNegative(const SymInt& number) const;
+
   // To be called before a value is removed: a later one may get its address.
   void Forget(const Value* value) { facts_.erase(value); }
 

@@ -14,8 +14,10 @@
 #include "optimizer/canonicalize/common_subexpressions.h"
 #include "optimizer/canonicalize/constant_folding.h"
 #include "optimizer/canonicalize/dead_code.h"
+#include "optimizer/canonicalize/floor_division.h"
 #include "optimizer/canonicalize/known_branches.h"
 #include "optimizer/canonicalize/known_conditions.h"
+#include "optimizer/canonicalize/masked_fill.h"
 #include "optimizer/canonicalize/narrow_sums.h"
 #include "optimizer/canonicalize/no_ops.h"
 #include "optimizer/canonicalize/reduced_views.h"
@@ -78,6 +80,8 @@ constexpr std::array kPasses = {
     kNoOps,
     Pass{"known_conditions", DecideConditions},
     Pass{"known_branches", TakeKnownBranches},
+    Pass{"floor_division", FuseFloorDivision},
+    Pass{"masked_fill", ChooseByMasks},
     kCommonSubexpressions,
     kViews,
     Pass{"layer_normalization", FuseLayerNormalization},

@@ -122,7 +122,7 @@ class Step {
     if (!axis.has_value()) return std::nullopt;
     if (!index.has_value()) {
       const auto positions = PositionsOf(node_.input(1), facts_);
-      return positions.has_value() ? view.Gathered(*axis, {*positions}) : std::nullopt;
+      return positions.has_value() ? Gathered(view, *axis, {*positions}) : std::nullopt;
     }
     int64_t at = *index;
     if (at < 0) {
@@ -138,7 +138,21 @@ class Step {
   std::optional<View> GatherND(const View& view) const {
     if (AttributeOr<int64_t>(node_, "batch_dims", 0) != 0) return std::nullopt;
     const auto positions = TuplePositionsOf(node_.input(1), facts_);
-    return positions.has_value() ? view.Gathered(0, *positions) : std::nullopt;
+    return positions.has_value() ? Gathered(view, 0, *positions) : std::nullopt;
+  }
+
+  // Indices that may be negative, and so count from the end, are not followed.
+  std::optional<View> Gathered(const View& view, int first,
+                               const std::vector<View>& positions) const {
+    for (const View& indices : positions) {
+      if (!facts_.IsNeverNegative(indices.offset())) return std::nullopt;
+      for (const ViewAxis& axis : indices.axes()) {
+        for (const ViewFactor& factor : axis) {
+          if (!facts_.IsNeverNegative(factor.stride)) return std::nullopt;
+        }
+      }
+    }
+    return view.Gathered(first, positions);
   }
 
   std::optional<View> Expand(const View& view) const {

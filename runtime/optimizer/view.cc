@@ -107,16 +107,6 @@ std::optional<ViewAxis> SumOfAxes(const ViewAxis& a, const ViewAxis& b) {
   return sum;
 }
 
-bool IsNeverNegative(const View& view) {
-  if (!view.offset().IsNeverNegative()) return false;
-  for (const ViewAxis& axis : view.axes()) {
-    for (const ViewFactor& factor : axis) {
-      if (!factor.stride.IsNeverNegative()) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 View View::Dense(absl::Span<const SymInt> dims) {
@@ -251,7 +241,7 @@ std::optional<View> View::Gathered(int first, absl::Span<const View> positions) 
   std::optional<View> places;
   for (int i = 0; i < count; ++i) {
     const ViewAxis& axis = axes_[first + i];
-    if (axis.size() > 1 || !IsNeverNegative(positions[i])) return std::nullopt;
+    if (axis.size() > 1) return std::nullopt;
     // Of an extent of 1 there is but index 0.
     const View along = positions[i].Scaled(axis.empty() ? SymInt(0) : axis[0].stride);
     places = places.has_value() ? Sum(*places, along) : along;

@@ -62,8 +62,8 @@ class View {
   // The places of two views of equal extents, added up.
   static std::optional<View> Sum(const View& a, const View& b);
   // What an index tensor selects along axes first, first + 1, ...: `positions`, one view per axis,
-  // of equal extents, tells its numbers as places. Their axes stand where those were. Indices that
-  // may be negative, and so count from the end, are not followed.
+  // of equal extents, tells its numbers as places, none of them negative. Their axes stand where
+  // those were.
   std::optional<View> Gathered(int first, absl::Span<const View> positions) const;
   // Views of equal axes over one base, one after the other along an axis, if that is a view, too:
   // each must lie as far from the one before it as the next.

@@ -37,6 +37,20 @@ struct IntegerCase {
   int opset = 28;
 };
 
+TEST(ElementwiseReferenceTest, FloorDivision) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  OpTester op("FloorDiv", 1, "attnrun");
+  op.Input(Ints(DataType::kInt64, {-7, 7, -7, 7, -6, 6, 0, kLowest, kLowest, most, kLowest + 1}))
+      .Input(Ints(DataType::kInt64, {2, -2, -2, 2, 3, -3, -5, -1, 3, -2, kLowest}));
+  const std::vector<int64_t> expected = {
+      -4, -4, 3, 3, -2, -2, 0, kLowest, kLowest / 3 - 1, -most / 2 - 1, 0};
+  ExpectClose(op.Reference().value()[0], Ints(DataType::kInt64, expected), 0);
+  ExpectClose(op.Kernel().value()[0], Ints(DataType::kInt64, expected), 0);
+  OpTester bytes("FloorDiv", 1, "attnrun");
+  bytes.Input(Ints(DataType::kUint8, {250, 9})).Input(Ints(DataType::kUint8, {4, 10}));
+  ExpectClose(bytes.Reference().value()[0], Ints(DataType::kUint8, {62, 0}), 0);
+}
+
 TEST(ElementwiseReferenceTest, IntegerArithmetic) {
   using enum DataType;
   const std::string left = "LEFT";

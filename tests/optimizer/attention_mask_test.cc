@@ -289,6 +289,27 @@ TEST(AttentionMaskTest, GatheredPaddingIsAReshape) {
   }
 }
 
+// The rows of windows are (samples - 3) / 2 + 1, which is not negative as there are such windows.
+TEST(AttentionMaskTest, GatheredPaddingOfWindowsIsAReshape) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "samples"});
+    Value* weight = b.Constant<float>("w", {4, 1, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6});
+    Value* windows =
+        b.Op("Conv", {x, weight}, {{"strides", std::vector<int64_t>{2}}, {"group", int64_t{4}}});
+    Value* padding =
+        b.Op("Greater", {b.Op("ReduceMean", {windows, b.Constant<int64_t>("axes", {1}, {1})},
+                              {{"keepdims", int64_t{0}}}),
+                         b.Constant<float>("least", {}, {0})});
+    MaskBuilder m{b, DataType::kFloat, windows, windows};
+    Value* samples = m.Shaped(m.Count(m.Extent(x, 0)), {-1, 1, 1, 1});
+    Value* at =
+        b.Op("Add", {b.Op("Mul", {samples, m.Extent(windows, 2)}), m.Count(m.Extent(windows, 2))});
+    b.Output(b.Op("Not", {b.Op("Gather", {m.Shaped(padding, {-1}), at})}));
+  });
+  EXPECT_EQ(test.Count("Gather") + test.Count("Range"), 0);
+  for (const int64_t samples : {3, 4, 9}) test.Dim("samples", samples).ExpectSameResults(0);
+}
+
 // As with a cache of fixed length, of which the mask tells all.
 TEST(AttentionMaskTest, TheFirstOfALongerPaddingAreASlice) {
   OptimizerTester test = WithMask([&](MaskBuilder& m) {

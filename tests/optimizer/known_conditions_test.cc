@@ -81,6 +81,29 @@ TEST(KnownConditionsTest, PositionsOfWindows) {
   EXPECT_EQ(build(false).Count("Where"), 1);
 }
 
+// How exporters leave an axis as it is when they expand the others: Where(extent == -1, 1, extent).
+TEST(KnownConditionsTest, TheExtentThatAConvolutionLeavesIsNoMinusOne) {
+  const auto build = [](bool convolved) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      ConditionBuilder c{b};
+      Value* y = b.Op("Unsqueeze", {c.x, b.Constant<int64_t>("axes", {1}, {1})});
+      const AttributeMap strides = {{"strides", std::vector<int64_t>{2}}};
+      if (convolved) {
+        y = b.Op("Conv", {y, b.Constant<float>("w", {1, 1, 3}, {1, 2, 3})}, strides);
+      }
+      Value* count = b.Op("Div", {b.Op("Sub", {c.Extent(), c.Int(3)}), c.Int(2)});
+      count = b.Op("Add", {count, c.Int(1)});
+      Value* same = b.Op("Equal", {count, c.Int(-1)});
+      b.Output(b.Op("Mul", {y, b.Op("Cast", {b.Op("Where", {same, c.Int(1), c.Int(2)})},
+                                    {{"to", static_cast<int64_t>(DataType::kFloat)}})}));
+    });
+  };
+  OptimizerTester convolved = build(true);
+  EXPECT_EQ(convolved.Ops(), "Conv Mul Unsqueeze");
+  for (const int64_t seq : {3, 4, 9}) convolved.Dim("seq", seq).ExpectSameResults(16 * kEpsilon);
+  EXPECT_EQ(build(false).Count("Equal"), 1);
+}
+
 TEST(KnownConditionsTest, ComparisonsThatDependOnTheRun) {
   const std::vector<Choice> conditions = {
       [](ConditionBuilder& c) { return c.b.Op("Greater", {c.Positions(), c.Int(0)}); },

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+// How TorchScript's exporter writes a // b.
+Value* FloorDivided(GraphBuilder& b, Value* dividend, Value* divisor, int64_t fmod = 0) {
+  Value* zero = b.Constant<int64_t>("zero", {}, {0});
+  Value* quotient = b.Op("Div", {dividend, divisor});
+  Value* signs_differ =
+      b.Op("Xor", {b.Op("Less", {dividend, zero}), b.Op("Less", {divisor, zero})});
+  Value* rest = b.Op("Mod", {dividend, divisor}, {{"fmod", fmod}});
+  Value* uneven = b.Op("Not", {b.Op("Equal", {rest, zero})});
+  Value* less = b.Op("Sub", {quotient, b.Constant<int64_t>("one", {}, {1})});
+  return b.Op("Where", {b.Op("And", {signs_differ, uneven}), less, quotient});
+}
+
+Value* Ints(GraphBuilder& b) { return b.Input("x", DataType::kInt64, {"count"}); }
+
+const std::vector<int64_t>& Dividends() {
+  static const auto* const numbers =
+      new std::vector<int64_t>{0,
+                               1,
+                               3,
+                               4,
+                               5,
+                               -1,
+                               -3,
+                               -4,
+                               -5,
+                               -8,
+                               std::numeric_limits<int64_t>::max(),
+                               std::numeric_limits<int64_t>::min(),
+                               std::numeric_limits<int64_t>::min() + 1};
+  return *numbers;
+}
+
+TEST(FloorDivisionTest, ByANumber) {
+  for (const int64_t divisor : {4, 3, -4, -3}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* by = b.Constant<int64_t>("by", {}, {divisor});
+      b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by)}));
+    });
+    EXPECT_EQ(test.Count("Where") + test.Count("Mod"), 0) << divisor;
+    const auto count = static_cast<int64_t>(Dividends().size());
+    test.Dim("count", count).Feed("x", Make<int64_t>({count}, Dividends()));
+    test.ExpectSameResults(0);
+  }
+}
+
+TEST(FloorDivisionTest, ByWhatIsComputed) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* by = b.Input("by", DataType::kInt64, {4, 1});
+    b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by)}));
+  });
+  EXPECT_EQ(test.Ops(), "Neg attnrun.FloorDiv");
+  const auto count = static_cast<int64_t>(Dividends().size());
+  test.Dim("count", count).Feed("x", Make<int64_t>({count}, Dividends()));
+  test.Feed("by", Make<int64_t>({4, 1}, {3, -3, 7, -1}));
+  test.ExpectSameResults(0);
+}
+
+// Extents are not negative: theirs is plain division, whoever wrote it.
+TEST(FloorDivisionTest, OfExtentsFoldsAway) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"rows", 8});
+    Value* extent = b.Op("Shape", {x}, {{"start", int64_t{1}}});
+    Value* half = FloorDivided(b, extent, b.Constant<int64_t>("by", {}, {-2}));
+    b.Output(b.Op("Reshape", {x, b.Op("Concat", {half, b.Constant<int64_t>("rest", {1}, {-1})},
+                                      {{"axis", int64_t{0}}})}));
+  });
+  EXPECT_EQ(test.Count("Where") + test.Count("attnrun.FloorDiv"), 0);
+}
+
+TEST(FloorDivisionTest, NotWithTheRemainderOfTheDividendsSignNorOfOthers) {
+  OptimizerTester other_sign([](GraphBuilder& b) {
+    Value* x = Ints(b);
+    Value* by = b.Constant<int64_t>("by", {}, {4});
+    Value* zero = b.Constant<int64_t>("zero", {}, {0});
+    Value* quotient = b.Op("Div", {x, by});
+    Value* differ = b.Op("Xor", {b.Op("Less", {x, zero}), b.Constant("true", MakeBool({}, {1}))});
+    Value* uneven = b.Op("Not", {b.Op("Equal", {b.Op("Mod", {x, by}), zero})});
+    Value* less = b.Op("Sub", {quotient, b.Constant<int64_t>("one", {}, {1})});
+    b.Output(b.Op("Neg", {b.Op("Where", {b.Op("And", {differ, uneven}), less, quotient})}));
+  });
+  EXPECT_EQ(other_sign.Count("attnrun.FloorDiv"), 0);
+  OptimizerTester truncated([](GraphBuilder& b) {
+    Value* by = b.Constant<int64_t>("by", {}, {4});
+    b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by, 1)}));
+  });
+  EXPECT_EQ(truncated.Count("attnrun.FloorDiv"), 0);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
