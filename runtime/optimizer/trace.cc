@@ -177,13 +177,19 @@ class Step {
   Facts& facts_;
 };
 
-std::vector<Traced> TraceTo(Value* value, Facts& facts, Scalars scalars, int depth);
+bool IsWidening(const Node& node, Facts& facts) {
+  if (node.op_type() != "Cast" || facts.TypeOf(node.output(0)) != DataType::kFloat) return false;
+  const DataType from = facts.TypeOf(node.input(0));
+  return from == DataType::kFloat16 || from == DataType::kBfloat16;
+}
+
+std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth);
 
 // A Concat whose inputs are views of one base that continue each other.
-std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Scalars scalars) {
+std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Follow follow) {
   std::vector<std::vector<Traced>> inputs;
   for (Value* input : node.inputs()) {
-    inputs.push_back(TraceTo(input, facts, scalars, kMaxConcatDepth));
+    inputs.push_back(TraceTo(input, facts, follow, kMaxConcatDepth));
     if (inputs.back().empty()) return {};
   }
   std::vector<Traced> result;
@@ -205,26 +211,29 @@ std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Scalars scalars)
   return result;
 }
 
-std::vector<Traced> TraceTo(Value* value, Facts& facts, Scalars scalars, int depth) {
+std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth) {
   const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts.DimsOf(value);
   if (dims == nullptr) return {};
   std::vector<Traced> result = {{value, View::Dense(*dims), 1}};
   const Node* node = value->producer();
   if (node == nullptr || !node->domain().empty() || depth == 0) return result;
   double factor = 1;
-  Value* scaled = scalars == Scalars::kFollow ? ScaledOperand(*node, factor) : nullptr;
+  Value* scaled = follow.factors ? ScaledOperand(*node, factor) : nullptr;
   if (scaled != nullptr) {
     if (facts.RankOf(scaled) != static_cast<int>(dims->size())) return result;
-    for (Traced& traced : TraceTo(scaled, facts, scalars, depth - 1)) {
+    for (Traced& traced : TraceTo(scaled, facts, follow, depth - 1)) {
       traced.scale *= factor;
       result.push_back(std::move(traced));
     }
+  } else if (follow.widening && IsWidening(*node, facts)) {
+    const auto narrow = TraceTo(node->input(0), facts, follow, depth - 1);
+    result.insert(result.end(), narrow.begin(), narrow.end());
   } else if (node->op_type() == "Concat" && depth > kMaxConcatDepth) {
-    const auto views = TraceConcat(*node, facts, scalars);
+    const auto views = TraceConcat(*node, facts, follow);
     result.insert(result.end(), views.begin(), views.end());
   } else if (IsViewNode(*node)) {
     const Step step(*node, *value, facts);
-    for (Traced& traced : TraceTo(node->input(0), facts, scalars, depth - 1)) {
+    for (Traced& traced : TraceTo(node->input(0), facts, follow, depth - 1)) {
       auto view = step.Apply(traced.view);
       if (view.has_value()) result.push_back({traced.base, *std::move(view), traced.scale});
     }
@@ -234,8 +243,8 @@ std::vector<Traced> TraceTo(Value* value, Facts& facts, Scalars scalars, int dep
 
 }  // namespace
 
-std::vector<Traced> Trace(Value* value, Facts& facts, Scalars scalars) {
-  return TraceTo(value, facts, scalars, kMaxDepth);
+std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow) {
+  return TraceTo(value, facts, follow, kMaxDepth);
 }
 
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,

@@ -17,16 +17,18 @@ struct Traced {
   double scale = 1;
 };
 
-enum class Scalars {
-  // Products with a constant end the chain.
-  kStop,
-  // Products with and quotients by a constant of one element count as a part of the chain.
-  kFollow,
+// What counts as a part of the chain besides nodes that move elements about.
+struct Follow {
+  // Products with and quotients by a constant of one element.
+  bool factors = false;
+  // Casts of 16-bit floats to float: the base is then of 16 bits, and the value the view of it,
+  // cast.
+  bool widening = false;
 };
 
 // The value as a view of what it was made from by moving elements about, nearest first: itself, its
 // producer's input and so on. At least one entry where the value's rank is known, else none.
-std::vector<Traced> Trace(Value* value, Facts& facts, Scalars scalars = Scalars::kStop);
+std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow = {});
 
 // The node's output as a view of what its first input is `view` of; nullopt where it is none.
 // Precondition: IsViewNode.

@@ -194,7 +194,7 @@ HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leadin
   axes.batch = SymInt(1);
   axes.heads = SymInt(1);
   const int rank = facts.RankOf(q);
-  const std::vector<Traced> chain = Trace(q, facts, Scalars::kFollow);
+  const std::vector<Traced> chain = Trace(q, facts, {.factors = true});
   const View* view = nullptr;
   for (const Traced& traced : chain) {
     if (traced.view.rank() == rank) view = &traced.view;
@@ -335,8 +335,7 @@ HeadOperand OfWholeRows(HeadOperand operand, Facts& facts) {
 std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
                                      const HeadAxes& axes, Facts& facts, SharedHeads shared) {
   // A factor on V is not a factor on the scores.
-  const Scalars scalars = role == HeadRole::kValue ? Scalars::kStop : Scalars::kFollow;
-  const std::vector<Traced> chain = Trace(value, facts, scalars);
+  const std::vector<Traced> chain = Trace(value, facts, {.factors = role != HeadRole::kValue});
   for (size_t i = chain.size(); i-- > 0;) {
     auto view = Grouped(chain[i].view, transposed, axes);
     if (!view.has_value()) continue;

@@ -11,6 +11,8 @@
 //        Split                          ->       Attention {q_layout = "b s (n:12 h:64)",
 //      /   |   \                                            k_layout = "b s 768+(n:12 h:64)", ...}
 //     Attention {q_layout = "b s (n:12 h:64)", ...}
+//
+// Where 16-bit operands are widened behind their views, what they are views of is widened instead.
 namespace attnrun {
 
 absl::StatusOr<int> AbsorbViews(PassContext& context);
