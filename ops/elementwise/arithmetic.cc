@@ -62,6 +62,15 @@ std::unique_ptr<Op> MakeBitShift(AttributeReader& attributes) {
                                   kIntegers);
 }
 
+// -x mod n, by which an extent x falls short of the next multiple of a number n, with that multiple
+// as such: x and what is missing are then seen to be one. Nullopt for other operands.
+std::optional<SymInt> MissingToMultiple(const InferContext& context, const SymInt& a,
+                                        const SymInt& b) {
+  const SymInt x = SymInt(0) - a;
+  if (b.constant().value_or(0) < 1 || !context.IsNeverNegative(x)) return std::nullopt;
+  return b * SymInt::Opaque("ceildiv", x, b) - x;
+}
+
 // f of integers that may depend on extents. Extents and their products are taken to fit their type.
 SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt& a, const SymInt& b,
              DataType type) {
@@ -97,8 +106,10 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     case BinaryFunction::kMax:
       return a == b ? a : SymInt::Opaque("max", a, b);
     case BinaryFunction::kFloorMod:
+      if (const auto missing = MissingToMultiple(context, a, b)) return *missing;
+      return SymInt::Opaque("mod", a, b);
     case BinaryFunction::kTruncMod:
-      return SymInt::Opaque(function == BinaryFunction::kFloorMod ? "mod" : "fmod", a, b);
+      return SymInt::Opaque("fmod", a, b);
     default:
       return SymInt::Unknown();
   }

@@ -33,6 +33,12 @@ ValueFacts Declared(const Value& value) {
   return facts;
 }
 
+// Whether the node's integers are remainders of a division by a number above 0, rounded down.
+bool IsRemainder(const Node& node) {
+  return IsOp(&node, "Mod") && ScalarOf(node.input(1)).value_or(0) > 0 &&
+         AttributeOr<int64_t>(node, "fmod", 0) == 0;
+}
+
 }  // namespace
 
 Facts::Facts(const Graph& graph) : graph_(graph) { FindExtents(); }
@@ -43,15 +49,20 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs)
 }
 
 // Of windows, (samples - 8) / 4 + 1 say: exporters compute them again in the graph, for shapes and
-// positions, where nothing else tells that the room for them was not negative.
+// positions, where nothing else tells that the room for them was not negative. And by how many rows
+// an extent falls short of whole blocks.
 void Facts::FindExtents() {
   static constexpr std::array<absl::string_view, 3> kOps = {"Conv", "MaxPool", "AveragePool"};
   constexpr size_t kMost = 64;
   for (const Node* node : graph_.nodes()) {
-    if (!node->domain().empty() || !absl::c_linear_search(kOps, node->op_type())) continue;
-    const std::vector<SymInt>* dims = DimsOf(node->output(0));
-    if (dims == nullptr) continue;
-    for (const SymInt& extent : *dims) {
+    const bool remains = IsRemainder(*node);
+    if (!node->domain().empty() || (!remains && !absl::c_linear_search(kOps, node->op_type()))) {
+      continue;
+    }
+    const ValueFacts& known = Of(node->output(0));
+    const auto& numbers = remains ? known.contents : known.dims;
+    if (!numbers.has_value()) continue;
+    for (const SymInt& extent : *numbers) {
       if (extent.IsNeverNegative() || extents_.size() == kMost) continue;
       if (!absl::c_linear_search(extents_, extent)) extents_.push_back(extent);
     }

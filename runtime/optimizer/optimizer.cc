@@ -23,6 +23,7 @@
 #include "optimizer/canonicalize/reduced_views.h"
 #include "optimizer/canonicalize/select_rows.h"
 #include "optimizer/canonicalize/shape_folding.h"
+#include "optimizer/canonicalize/shuffled_lists.h"
 #include "optimizer/canonicalize/split_slices.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
@@ -82,6 +83,7 @@ constexpr std::array kPasses = {
     Pass{"known_branches", TakeKnownBranches},
     Pass{"floor_division", FuseFloorDivision},
     Pass{"masked_fill", ChooseByMasks},
+    Pass{"shuffled_lists", GatherShuffledLists},
     kCommonSubexpressions,
     kViews,
     Pass{"layer_normalization", FuseLayerNormalization},

@@ -37,6 +37,22 @@ TEST(ElementwiseInferTest, ShapeArithmeticIsFollowed) {
   EXPECT_EQ(Infer("Add", {shape, Facts(DataType::kInt64, Dims{2})}).contents, std::nullopt);
 }
 
+// What is missing to whole blocks, and what extent and padding come to.
+TEST(ElementwiseInferTest, RemaindersOfNegatedExtents) {
+  using Contents = std::optional<std::vector<SymInt>>;
+  const SymInt blocks = SymInt::Opaque("ceildiv", kSeq, 4);
+  const ValueFacts missing = Infer("Mod", {Numbers({SymInt(0) - kSeq}), Numbers({4})});
+  EXPECT_EQ(missing.contents, Contents({4 * blocks - kSeq}));
+  const ValueFacts padded = Infer("Add", {missing, Numbers({kSeq})});
+  EXPECT_EQ(Infer("Div", {padded, Numbers({4})}).contents, Contents({blocks}));
+  const auto opaque = [](const SymInt& a, const SymInt& b) {
+    return Contents({SymInt::Opaque("mod", a, b)});
+  };
+  EXPECT_EQ(Infer("Mod", {Numbers({kSeq}), Numbers({4})}).contents, opaque(kSeq, 4));
+  const SymInt difference = kSeq - kPast;
+  EXPECT_EQ(Infer("Mod", {Numbers({difference}), Numbers({4})}).contents, opaque(difference, 4));
+}
+
 TEST(ElementwiseInferTest, ComparisonsOfExtents) {
   const ValueFacts shape = Numbers({kBatch, 0, kSeq, -1});
   const ValueFacts yes_no = {DataType::kBool, Dims{2}, std::vector<SymInt>{1, 0}};

@@ -221,12 +221,26 @@ TEST(RotaryEmbeddingFusionTest, NotWithTablesThatDifferByHead) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RotaryEmbeddingFusionTest, NotWithTheSignOnTheOtherHalf) {
+TEST(RotaryEmbeddingFusionTest, WithTheSignOnTheOtherHalfItIsByMinusTheAngle) {
   OptimizerTester test([](GraphBuilder& b) {
     const Tables tables = HalvesTables(b, kSize);
     Value* x = HeadsFirst(b);
     Value* turned =
         Concat(b, Slice(b, x, kSize / 2, 1 << 30), b.Op("Neg", {Slice(b, x, 0, kSize / 2)}));
+    b.Output(b.Op("Add", {b.Op("Mul", {x, tables.cos}), b.Op("Mul", {turned, tables.sin})}));
+  });
+  EXPECT_EQ(test.Count("RotaryEmbedding"), 1);
+  EXPECT_EQ(test.Count("Neg"), 1);
+  EXPECT_EQ(test.Count("Add"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(RotaryEmbeddingFusionTest, NotWithSignsOnBothHalves) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const Tables tables = HalvesTables(b, kSize);
+    Value* x = HeadsFirst(b);
+    Value* turned = b.Op("Neg", {Slice(b, x, kSize / 2, 1 << 30)});
+    turned = Concat(b, turned, b.Op("Neg", {Slice(b, x, 0, kSize / 2)}));
     b.Output(b.Op("Add", {b.Op("Mul", {x, tables.cos}), b.Op("Mul", {turned, tables.sin})}));
   });
   EXPECT_EQ(test.Count("RotaryEmbedding"), 0);

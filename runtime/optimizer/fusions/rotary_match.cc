@@ -64,23 +64,38 @@ bool AreChannelsOf(Value* first, Value* second, Value* x, PairLayout layout, Fac
   return IsSliceOf(first, x, 0, half, 2, facts) && IsSliceOf(second, x, 1, half, 2, facts);
 }
 
-// x * cos + joined(-x2, x1) * sin, `straight` and `turned` being the two products.
+// What the value is minus one times of; null if nothing is negated.
+Value* Negated(const Value* value) {
+  const Node* node = value->producer();
+  if (node == nullptr) return nullptr;
+  if (IsOp(node, "Neg")) return node->input(0);
+  double factor = 0;
+  Value* scaled = ScaledOperand(*node, factor);
+  return factor == -1 ? scaled : nullptr;
+}
+
+// x * cos + joined(-x2, x1) * sin, or joined(x2, -x1), `straight` and `turned` being the two
+// products.
 std::optional<RotationMatch> FindSum(Node* sum, Node* straight, Node* turned, Facts& facts) {
   for (const int side : {0, 1}) {
     const auto joined = FindJoined(turned->input(side), facts);
     if (!joined.has_value()) continue;
-    Node* negation = joined->first->producer();
-    double factor = -1;
-    Value* second = ProducerOf(joined->first, "Neg") != nullptr ? negation->input(0)
-                    : negation != nullptr                       ? ScaledOperand(*negation, factor)
-                                                                : nullptr;
-    if (second == nullptr || factor != -1) continue;
+    Value* first = joined->second;
+    Value* second = Negated(joined->first);
+    const bool backwards = second == nullptr;
+    if (backwards) {
+      first = Negated(joined->second);
+      second = joined->first;
+    }
+    if (first == nullptr) continue;
+    Node* negation = (backwards ? joined->second : joined->first)->producer();
     for (const int x_side : {0, 1}) {
       Value* x = straight->input(x_side);
-      if (!AreChannelsOf(joined->second, second, x, joined->layout, facts)) continue;
+      if (!AreChannelsOf(first, second, x, joined->layout, facts)) continue;
       RotationMatch match = {
           {joined->layout, x, straight->input(1 - x_side), turned->input(1 - side)},
           {sum, straight, turned, negation}};
+      match.rotation.backwards = backwards;
       match.nodes.insert(match.nodes.end(), joined->nodes.begin(), joined->nodes.end());
       return match;
     }

@@ -202,6 +202,7 @@ Value* EmitRotaryEmbedding(Patch& patch, Facts& facts, const Rotation& rotation,
     if (rotation.one_per_pair) continue;
     inputs.back() = OnePerPair(patch, facts, inputs.back(), width, rotation.layout);
   }
+  if (rotation.backwards) inputs.back() = patch.Op("Neg", {inputs.back()});
   AttributeMap attributes;
   attributes["interleaved"] = int64_t{rotation.layout == PairLayout::kNeighbors};
   if (heads_axis == 1) return patch.Op("RotaryEmbedding", inputs, attributes, name);

@@ -17,6 +17,8 @@ struct Rotation {
   Value* sin = nullptr;
   // The tables hold each angle once, [..., R/2], instead of once for each channel of the pair.
   bool one_per_pair = false;
+  // By minus the angle.
+  bool backwards = false;
 };
 
 // Whether the last axis of a table holds each angle twice, where the layout has the two channels of
