@@ -82,10 +82,9 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
     const int64_t parts = WorthwhileParts(problem, 1, kLeastPerShare * threads, kRangesPerThread);
     grid = Cut(grid, a.rows, b.num_panels(), parts);
   }
-  const Kernels kernels = FindKernels(a, ldc);
   ParallelFor(grid.size(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
-      MultiplyShare(problem, b, ShareOf(grid, share, a.rows, b.num_panels()), kernels);
+      MultiplyShare(problem, b, ShareOf(grid, share, a.rows, b.num_panels()));
     }
   });
 }

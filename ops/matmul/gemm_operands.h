@@ -10,16 +10,15 @@
 // thread.
 namespace attnrun {
 
-// A block of A (kRowBlock x kDepthBlock), or some of them side by side, stays in the second-level
-// cache while all panels pass by. Longer chains of sums cost accuracy: with 1,024 the error of
-// BERT's outputs is 1.7 times that with 256, which takes 2 % longer.
+// Rows of A that stay in the second-level cache while all panels pass by.
 constexpr int64_t kRowBlock = 128;
+// Longer chains of sums cost accuracy: with 1,024 the error of BERT's outputs is 1.7 times that
+// with 256.
 constexpr int64_t kDepthBlock = 256;
-// The rows of a block of A where B is packed, if that is all there are.
-constexpr int64_t kMostRows = 2 * kRowBlock;
 
-// Blocks of A, so many rows high, that fill half of this machine's second-level cache; at least
-// one.
+// How many blocks of K follow each other, so that a tile of C is fetched once for all of them:
+// those of A, so many rows high, fill three quarters of this machine's second-level cache together
+// with those of the panel in use and of the one being fetched. At least one.
 int64_t DepthBlocksPerPass(int64_t rows);
 
 struct Range {
@@ -28,13 +27,13 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// Whether blocks of A, so many rows high, are copied before they are used.
-bool CopiesA(const MatrixView& a, int64_t rows);
+// Whether blocks of A are copied before they are used.
+bool CopiesA(const MatrixView& a);
 
 // Whether panels of B are.
 bool CopiesB(const GemmProblem& problem, int64_t rows);
 
-// Sets A of `product` to a block of `a`; what is copied has at most kMostRows rows.
+// Sets A of `product` to a block of `a`.
 void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth);
 
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "absl/container/inlined_vector.h"
-#include "ops/matmul/brgemm.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/gemm_operands.h"
 
@@ -20,21 +18,8 @@ struct Share {
   Range panels;
 };
 
-// oneDNN's micro-kernels for one block of K, null where it has none.
-struct BlockKernels {
-  const Brgemm* tall = nullptr;
-  const Brgemm* low = nullptr;
-};
-
-// By block of K; empty where they are of no use.
-using Kernels = absl::InlinedVector<BlockKernels, 8>;
-
-// For products of A and a packed B whose C has rows `ldc` floats apart.
-Kernels FindKernels(const MatrixView& a, int64_t ldc);
-
 // Of `problem`, of whose B only the extents count.
-void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share,
-                   const Kernels& kernels);
+void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share);
 void MultiplyShare(const GemmProblem& problem, const Share& share);
 
 }  // namespace attnrun

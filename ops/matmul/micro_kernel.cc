@@ -12,18 +12,15 @@
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
 #include "ops/matmul/activation-inl.h"
+#include "ops/matmul/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Floats = hn::ScalableTag<float>;
-using Vector = hn::Vec<Floats>;
-
 // The shapes of tiles, in rows and vectors: large enough to keep both multipliers busy through
 // their latency, small enough for accumulators, a row of B and a factor to fit the registers (32
-// with AVX-512, else 16). A panel is three vectors wide; few rows take two panels at once.
-constexpr int kNarrow = 3;
+// with AVX-512, else 16). Few rows take two panels at once.
 constexpr int kWide = 6;
 // Rows of B that are prefetched ahead while a panel comes from memory.
 constexpr int kAhead = 16;
@@ -31,58 +28,6 @@ constexpr int kAhead = 16;
 constexpr int kUnroll = 4;
 constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
-
-// The accumulators of R rows and V vectors of C. kMasked: the last vector of B ends early and must
-// not be read beyond. It is a parameter since AVX2 has no register to spare for the mask.
-template <int R, int V, bool kMasked>
-struct Tile {
-  HWY_ATTR HWY_INLINE Tile() {
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(6)
-      for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(Floats());
-    }
-  }
-
-  // sum += column of A times row of B, whose last vector has `last` columns.
-  HWY_ATTR HWY_INLINE void Step(const float* HWY_RESTRICT a, int64_t lda,
-                                const float* HWY_RESTRICT b, int64_t panel_stride, size_t last) {
-    const Floats d;
-    Vector row[V];
-    HWY_UNROLL(6)
-    for (int v = 0; v < V; ++v) {
-      const float* from = b + v / kNarrow * panel_stride + v % kNarrow * hn::Lanes(d);
-      row[v] =
-          kMasked && v + 1 == V ? hn::MaskedLoad(hn::FirstN(d, last), d, from) : hn::LoadU(d, from);
-    }
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) {
-      const Vector factor = hn::Set(d, a[r * lda]);
-      HWY_UNROLL(6)
-      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
-    }
-  }
-
-  HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, float* HWY_RESTRICT c) const {
-    const Floats d;
-    const Vector scale = hn::Set(d, p.scale);
-    HWY_UNROLL(6)
-    for (int v = 0; v < V; ++v) {
-      const size_t at = v * hn::Lanes(d);
-      const auto keep = hn::FirstN(d, p.columns - at);
-      const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
-      HWY_UNROLL(8)
-      for (int r = 0; r < R; ++r) {
-        float* out = c + r * p.ldc + at;
-        Vector value = sum[r][v];
-        if (p.accumulate) value = hn::Add(value, hn::MaskedLoad(keep, d, out));
-        hn::BlendedStore(hn::MulAdd(value, scale, bias), keep, d, out);
-      }
-    }
-  }
-
-  Vector sum[R][V];
-};
 
 // Rows [kAhead, kAhead + kUnroll) from `b` on, V vectors wide.
 template <int V>
@@ -95,63 +40,135 @@ HWY_ATTR HWY_INLINE void PrefetchB(const PanelProduct& p, const float* b) {
   }
 }
 
-// `first`: these are the first rows that meet the panel, which they fetch from memory.
-template <int R, int V, bool kMasked>
-HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const float* HWY_RESTRICT a,
-                                        float* HWY_RESTRICT c, bool first) {
-  Tile<R, V, kMasked> tile;
-  const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
-  // On its way from memory well before it is written: far rows are on pages of their own.
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) hwy::Prefetch(c + r * p.ldc + v * hn::Lanes(Floats()));
+// What a tile prefetches between its steps: `lines` at every kUnroll of them.
+struct Ahead {
+  HWY_INLINE void Prefetch() {
+    for (int64_t i = lines; i > 0; --i, at += kLine) __builtin_prefetch(at, 0, kSecondLevel);
   }
-  const float* b = p.b;
+
+  static constexpr int64_t kLine = 64;
+  static constexpr int kSecondLevel = 2;
+  const char* at;
+  int64_t lines;
+};
+
+// A block of K, of which `a` and `b` are the beginning, and are left at the end.
+// `first`: these are the first rows that meet the panel, which they fetch from memory.
+template <int R, int V, Layout kLayout>
+HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct& p, Rows<R>& a,
+                                  const float*& b, int64_t k, bool first, Ahead& ahead) {
+  const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
+  const auto width = static_cast<int64_t>(kNarrow * hn::Lanes(Floats()));
+  const int64_t ldb = kLayout == Layout::kPanel ? width : p.ldb;
   const auto step = [&](int count) HWY_ATTR {
     HWY_UNROLL(4)
-    for (int u = 0; u < count; ++u) tile.Step(a + u, p.lda, b + u * p.ldb, p.panel_stride, last);
-    a += count;
-    b += count * p.ldb;
+    for (int u = 0; u < count; ++u) tile.Step(a, u, b + u * ldb, p.panel_stride, last);
+    a.Advance(count);
+    b += count * ldb;
   };
-  int64_t left = p.k;
+  int64_t left = k;
   // Some hundred cycles ahead; the hardware's own prefetch stops at every page. For the rows that
   // follow the panel is in cache, and prefetches would only compete with loads.
   for (; first && left >= kUnroll; left -= kUnroll) {
     PrefetchB<V>(p, b);
     step(kUnroll);
   }
-  for (; left >= kUnroll; left -= kUnroll) step(kUnroll);
+  for (; left >= kUnroll; left -= kUnroll) {
+    ahead.Prefetch();
+    step(kUnroll);
+  }
   for (; left > 0; --left) step(1);
+}
+
+// `total` in `count` parts, of which the first `longer` are one longer than `shortest`. Divided
+// once, since dividing takes as long as some steps.
+struct EvenParts {
+  EvenParts(int64_t total, int64_t count) : shortest(total / count), longer(total % count) {}
+  int64_t operator[](int64_t part) const { return shortest + (part < longer ? 1 : 0); }
+
+  int64_t shortest;
+  int64_t longer;
+};
+
+template <int R, int V, Layout kLayout>
+HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const EvenParts& depth,
+                                        const float* HWY_RESTRICT a, float* HWY_RESTRICT c,
+                                        bool first, Ahead ahead) {
+  // On its way from memory well before it is written: far rows are on pages of their own.
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) hwy::Prefetch(c + r * p.ldc + v * hn::Lanes(Floats()));
+  }
+  Rows<R> rows(a, p.lda);
+  const float* b = p.b;
+  Tile<R, V, kLayout> tile;
+  HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
+  for (int64_t block = 0; block < p.blocks; ++block) {
+    tile.Clear();
+    SumBlock(tile, p, rows, b, depth[block], first, ahead);
+    if (block == 0 && p.accumulate) tile.AddC(p, c);
+    if (block > 0) tile.Add(sums);
+    if (block + 1 < p.blocks) tile.Put(sums);
+  }
   tile.Finish(p, c);
-  // The tile is in the first-level cache. Not inlined: there are dozens of tiles.
+  // Not inlined: there are dozens of tiles.
   if (p.activation != Activation::kNone) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
 }
 
-using TileFunction = void (*)(const PanelProduct&, const float* HWY_RESTRICT, float* HWY_RESTRICT,
-                              bool);
+using TileFunction = void (*)(const PanelProduct&, const EvenParts&, const float* HWY_RESTRICT,
+                              float* HWY_RESTRICT, bool, Ahead);
 
-// MultiplyTile<1, V, kMasked> and so on to the tallest tile of that width.
-template <int V, bool kMasked, int... kLess>
+// MultiplyTile<1, V, kLayout> and so on to the tallest tile of that width.
+template <int V, Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
-  return std::array<TileFunction, kNarrowRows>{MultiplyTile<kLess + 1, V, kMasked>...};
+  return std::array<TileFunction, kNarrowRows>{MultiplyTile<kLess + 1, V, kLayout>...};
 }
-template <int V>
-constexpr std::array<std::array<TileFunction, kNarrowRows>, 2> kTilesOf = {
-    TilesOf<V, false>(std::make_integer_sequence<int, V <= kNarrow ? kNarrowRows : kWideRows>()),
-    TilesOf<V, true>(std::make_integer_sequence<int, V <= kNarrow ? kNarrowRows : kWideRows>())};
-constexpr std::array<std::array<std::array<TileFunction, kNarrowRows>, 2>, kWide> kTiles = {
-    kTilesOf<1>, kTilesOf<2>, kTilesOf<3>, kTilesOf<4>, kTilesOf<5>, kTilesOf<6>};
+template <Layout kLayout, int... kLess>
+constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
+  return std::array<std::array<TileFunction, kNarrowRows>, kWide>{TilesOf<kLess + 1, kLayout>(
+      std::make_integer_sequence<int, kLess + 1 <= kNarrow ? kNarrowRows : kWideRows>())...};
+}
+// By layout, vectors and rows.
+constexpr std::array<std::array<std::array<TileFunction, kNarrowRows>, kWide>, 3> kTiles = {
+    TilesOf<Layout::kPanel>(std::make_integer_sequence<int, kWide>()),
+    TilesOf<Layout::kInPlace>(std::make_integer_sequence<int, kWide>()),
+    TilesOf<Layout::kInPlaceTail>(std::make_integer_sequence<int, kWide>())};
+
+Layout LayoutOf(const PanelProduct& p) {
+  if (p.padded) return Layout::kPanel;
+  const bool whole = p.columns % static_cast<int64_t>(hn::Lanes(Floats())) == 0;
+  return whole ? Layout::kInPlace : Layout::kInPlaceTail;
+}
+
+// What each of `tiles` tiles fetches of p.next.
+Ahead AheadOf(const PanelProduct& p, int64_t tiles) {
+  const auto* const at = reinterpret_cast<const char*>(p.next);
+  const int64_t steps = tiles * (p.k / kUnroll);
+  if (at == nullptr || steps == 0 || tiles == 1) return {at, 0};
+  return {at, hwy::DivCeil(hwy::DivCeil(p.next_bytes, Ahead::kLine), steps)};
+}
 
 // All rows by at most kWide vectors. Rows are dealt out evenly, since a tile of one or two rows
 // cannot keep the multipliers busy.
 void MultiplyRows(const PanelProduct& p) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
   const int64_t vectors = hwy::DivCeil(p.columns, lanes);
-  const auto& tiles = kTiles[vectors - 1][!p.padded && p.columns % lanes != 0];
-  int64_t left = hwy::DivCeil<int64_t>(p.rows, vectors <= kNarrow ? kNarrowRows : kWideRows);
-  for (int64_t row = 0; row < p.rows; --left) {
-    const int64_t rows = (p.rows - row) / left;
-    tiles[rows - 1](p, p.a + row * p.lda, p.c + row * p.ldc, row == 0);
-    row += rows;
+  const auto& tiles = kTiles[static_cast<size_t>(LayoutOf(p))][vectors - 1];
+  const int64_t count = hwy::DivCeil<int64_t>(p.rows, vectors <= kNarrow ? kNarrowRows : kWideRows);
+  if (count == 0) return;
+  const EvenParts rows(p.rows, count);
+  const EvenParts depth(p.k, p.blocks);
+  const int64_t bytes = p.next_bytes / count;
+  Ahead ahead = AheadOf(p, count);
+  const float* a = p.a;
+  float* c = p.c;
+  // One tile alone fetches its panel itself.
+  bool first = !p.fetched || count == 1;
+  for (int64_t i = 0; i < count; ++i) {
+    tiles[rows[i] - 1](p, depth, a, c, first, ahead);
+    first = false;
+    ahead.at += bytes;
+    a += rows[i] * p.lda;
+    c += rows[i] * p.ldc;
   }
 }
 
@@ -179,39 +196,6 @@ void AddResidual(const PanelProduct& p, const TileResidual& residual) {
   }
 }
 
-// Of a few rows, so that they are still in the first-level cache for each next step.
-void FinishRows(const PanelProduct& p, const TileResidual& residual) {
-  const Floats d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Vector scale = hn::Set(d, p.scale);
-  const bool changes = p.scale != 1 || p.bias != nullptr;
-  for (int64_t column = 0; changes && column < p.columns; column += lanes) {
-    const auto keep = hn::FirstN(d, p.columns - column);
-    const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + column);
-    for (int64_t row = 0; row < p.rows; ++row) {
-      float* out = p.c + row * p.ldc + column;
-      hn::BlendedStore(hn::MulAdd(hn::MaskedLoad(keep, d, out), scale, bias), keep, d, out);
-    }
-  }
-  if (p.activation != Activation::kNone) {
-    ActivateTile(p.activation, {p.c, p.ldc, p.rows, p.columns});
-  }
-  // Qualified, since the exported one is found, too, by its arguments.
-  HWY_NAMESPACE::AddResidual(p, residual);
-}
-
-void FinishTile(const PanelProduct& p, const TileResidual& residual) {
-  constexpr int64_t kRows = 16;
-  PanelProduct part = p;
-  TileResidual addend = residual;
-  for (int64_t row = 0; row < p.rows; row += kRows) {
-    part.rows = HWY_MIN(kRows, p.rows - row);
-    FinishRows(part, addend);
-    part.c += kRows * p.ldc;
-    if (addend.data != nullptr) addend.data += kRows * addend.row_stride;
-  }
-}
-
 int64_t PanelWidth() { return kNarrow * static_cast<int64_t>(hn::Lanes(Floats())); }
 
 void MultiplyPanels(const PanelProduct& p) {
@@ -219,7 +203,15 @@ void MultiplyPanels(const PanelProduct& p) {
   if (p.rows <= kWideRows || p.columns <= width) return MultiplyRows(p);
   PanelProduct half = p;
   half.columns = width;
+  // Panels that are not packed are used in place, row by row far from each other.
+  if (p.padded) {
+    half.next = p.b + p.panel_stride;
+    half.next_bytes = p.k * width * static_cast<int64_t>(sizeof(float));
+  }
   MultiplyRows(half);
+  half.fetched = p.fetched || p.padded;
+  half.next = p.next;
+  half.next_bytes = p.next_bytes;
   half.columns = p.columns - width;
   half.b += p.panel_stride;
   half.c += width;
@@ -235,15 +227,11 @@ namespace attnrun {
 
 HWY_EXPORT(MultiplyPanels);
 HWY_EXPORT(AddResidual);
-HWY_EXPORT(FinishTile);
 HWY_EXPORT(PanelWidth);
 
 void MultiplyPanels(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(MultiplyPanels)(product); }
 void AddResidual(const PanelProduct& product, const TileResidual& residual) {
   HWY_DYNAMIC_DISPATCH(AddResidual)(product, residual);
-}
-void FinishTile(const PanelProduct& product, const TileResidual& residual) {
-  HWY_DYNAMIC_DISPATCH(FinishTile)(product, residual);
 }
 int64_t PanelWidth() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
 

@@ -7,8 +7,8 @@
 
 namespace attnrun {
 
-// One block of rows of A times one block of K of up to two panels of B. Strides are run-time
-// numbers, so there is nothing to generate or to cache per shape.
+// Some rows of A times some of K of up to two panels of B. Strides are run-time numbers, so there
+// is nothing to generate or to cache per shape.
 struct PanelProduct {
   // [rows, k], `lda` floats from row to row.
   const float* a;
@@ -27,19 +27,27 @@ struct PanelProduct {
   // Whether rows of B may be read up to a whole number of vectors, as those of packed panels.
   bool padded;
   int64_t k;
-  // False for the first block of K: C is written, not added to.
+  // K is summed in so many blocks, as even as possible, whose sums are added one by one.
+  int64_t blocks;
+  // False at the beginning of K: C is written, not added to.
   bool accumulate;
-  // Applied to the sum, after what C held is added: 1 but in the last block of K.
+  // Applied to the sum, after what C held is added: 1 but at the end of K.
   float scale;
-  // [columns], added to that; null but in the last block of K.
+  // [columns], added to that; null but at the end of K.
   const float* bias;
-  // Applied last; kNone but in the last block of K.
+  // Applied last; kNone but at the end of K.
   Activation activation;
+  // Whether the panels are in cache, since they were somebody's `next`.
+  bool fetched;
+  // What the thread reads after this product, so many bytes, brought into the second-level cache
+  // meanwhile; null: nothing.
+  const float* next;
+  int64_t next_bytes;
 };
 
-// C = activation((A·B [+ C]) * scale [+ bias]). Every element of C is a chain of fused
-// multiply-adds in the order of k that starts at zero, whatever the number of rows and columns and
-// the strides: its bits depend only on its own row of A and column of B.
+// C = activation((A·B [+ C]) * scale [+ bias]). Every block's sum is a chain of fused multiply-adds
+// in the order of k that starts at zero, whatever the number of rows and columns and the strides:
+// the bits of an element of C depend only on its own row of A and column of B.
 void MultiplyPanels(const PanelProduct& product);
 
 // A residual as a tile of C meets it: `scale` times element [row, column] of [rows, columns], which
@@ -53,11 +61,6 @@ struct TileResidual {
 
 // C += residual, for a tile that is in cache.
 void AddResidual(const PanelProduct& product, const TileResidual& residual);
-
-// For C = A·B that another micro-kernel left in a tile, which is in cache: C = activation(C * scale
-// [+ bias]) [+ residual], with the bits that MultiplyPanels and AddResidual give. Of A and B
-// nothing counts.
-void FinishTile(const PanelProduct& product, const TileResidual& residual);
 
 // Columns of a panel of B that suits this machine's registers.
 int64_t PanelWidth();

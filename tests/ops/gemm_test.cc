@@ -113,7 +113,37 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmBitsTest,
                          // Rows 3,072 and 1,024 floats apart collide in the cache: they are copied.
                          ::testing::Values(Extents{530, 1000, 100}, Extents{37, 3072, 384},
                                            Extents{300, 1024, 40}, Extents{16, 384, 1},
-                                           Extents{7, 1, 50}));
+                                           Extents{7, 1, 50}, Extents{260, 2999, 150}));
+
+// The sum that Gemm's comment and kDepthBlock promise, one element at a time.
+float SumOfBlocks(const float* a, const float* b, int64_t k, int64_t n) {
+  const int64_t blocks = (k + 255) / 256;
+  float total = 0;
+  int64_t i = 0;
+  for (int64_t block = 0; block < blocks; ++block) {
+    float sum = 0;
+    const int64_t end = i + k / blocks + (block < k % blocks ? 1 : 0);
+    for (; i < end; ++i) sum = std::fma(a[i], b[i * n], sum);
+    total = block == 0 ? sum : total + sum;
+  }
+  return total;
+}
+
+// Rows beyond a block of them, K beyond what is multiplied before the next panel.
+TEST(GemmTest, SumsBlocksOfKInOrder) {
+  std::mt19937 generator(Seed());
+  for (const auto& [m, k, n] :
+       {Extents{3, 700, 100}, Extents{9, 255, 48}, Extents{131, 4099, 100}}) {
+    const std::vector<float> a = Random(m * k, generator);
+    const std::vector<float> b = Random(k * n, generator);
+    const std::vector<float> c = Product(m, k, a, *PackedMatrix::Pack({b.data(), k, n, n}).value());
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        ASSERT_EQ(c[i * n + j], SumOfBlocks(&a[i * k], &b[j], k, n)) << i << " " << j;
+      }
+    }
+  }
+}
 
 TEST(GemmTest, EpilogueAppliesInOrder) {
   const std::vector<float> a = {1, 2, 3, 4};
