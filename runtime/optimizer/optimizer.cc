@@ -24,6 +24,7 @@
 #include "optimizer/canonicalize/select_rows.h"
 #include "optimizer/canonicalize/shape_folding.h"
 #include "optimizer/canonicalize/shuffled_lists.h"
+#include "optimizer/canonicalize/slice_assignments.h"
 #include "optimizer/canonicalize/split_slices.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
@@ -84,6 +85,7 @@ constexpr std::array kPasses = {
     Pass{"floor_division", FuseFloorDivision},
     Pass{"masked_fill", ChooseByMasks},
     Pass{"shuffled_lists", GatherShuffledLists},
+    Pass{"slice_assignments", JoinAssignedSlices},
     kCommonSubexpressions,
     kViews,
     Pass{"layer_normalization", FuseLayerNormalization},
