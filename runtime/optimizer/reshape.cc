@@ -89,6 +89,8 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
     if (part == nullptr) part = rest = patch.Ints({-1});
     parts.push_back(part);
   }
+  const bool empty = absl::c_any_of(to, [](const SymInt& extent) { return extent.is_constant(0); });
+  if (rest != nullptr && empty) return nullptr;
   Value* shape = patch.Op("Concat", parts, {{"axis", int64_t{0}}});
   // An extent that is read off and happens to be 0 is 0; next to a rest ONNX allows none such.
   return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{rest == nullptr}}});

@@ -36,6 +36,9 @@ Value* AddArithmetic(GraphMaker& maker, Value* x);
 Value* AddCasts(GraphMaker& maker, Value* x);
 // A choice by comparison.
 Value* AddWhere(GraphMaker& maker, Value* x);
+// What exporters write with computed indices and extents: floor division, masked fills, slices that
+// are assigned, rows in whole blocks.
+Value* AddIndexed(GraphMaker& maker, Value* x);
 
 // A graph of a few of these.
 Trial RandomTrial(uint32_t seed);

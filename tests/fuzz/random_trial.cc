@@ -32,16 +32,20 @@ void AddInputs(GraphMaker& m) {
   if (m.dice().Chance(0.1)) m.Input(DataType::kFloat, {"batch", "seq", "past"});
 }
 
-void AddStep(GraphMaker& m) {
+Value* AddBlock(GraphMaker& m, Value* x) {
   static constexpr Block kBlocks[] = {
       AddOneProjection, AddSiblings, AddAttention,      AddAttention,  AddNormalization,
       AddActivation,    AddSoftmax,  AddRotary,         AddView,       AddView,
       AddView,          AddView,     AddDynamicReshape, AddArithmetic, AddArithmetic,
       AddCasts,         AddWhere,    AddFeedForward,    AddTwin,       AddOtherAttention};
+  return kBlocks[m.dice().Int(0, std::ssize(kBlocks) - 1)](m, x);
+}
+
+void AddStep(GraphMaker& m, bool indexed) {
   m.Restart();
   Value* x = m.AnyFloat();
   if (x == nullptr) return;
-  m.Keep(kBlocks[m.dice().Int(0, std::ssize(kBlocks) - 1)](m, x));
+  m.Keep(indexed && m.dice().Chance(0.3) ? AddIndexed(m, x) : AddBlock(m, x));
 }
 
 }  // namespace
@@ -50,7 +54,9 @@ Trial RandomTrial(uint32_t seed) {
   GraphMaker maker(seed);
   AddInputs(maker);
   const int64_t steps = maker.dice().Int(1, 12);
-  for (int64_t i = 0; i < steps; ++i) AddStep(maker);
+  // In one graph of four.
+  const bool indexed = seed % 4 == 3;
+  for (int64_t i = 0; i < steps; ++i) AddStep(maker, indexed);
   return maker.Finish();
 }
 

@@ -176,6 +176,11 @@ TEST(EinsumTest, KeysOfAnotherNameInAnAttention) {
   test.Dim("keys", 5).Dim("values", 5).ExpectSameResults(256 * kEpsilon);
 }
 
+TEST(EinsumTest, WithoutColumns) {
+  WithWeight("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
+  Computed("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
+}
+
 TEST(EinsumTest, EmptyRows) {
   OptimizerTester test = WithWeight("bsd,ed->bse", {"batch", "sequence", 8}, {12, 8});
   test.Dim("sequence", 0).ExpectSameResults(kTolerance);
