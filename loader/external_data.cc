@@ -71,4 +71,10 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> ExternalData::Open(const std::
   return file;
 }
 
+std::vector<std::shared_ptr<const MappedFile>> ExternalData::files() const {
+  std::vector<std::shared_ptr<const MappedFile>> files;
+  for (const auto& [location, file] : files_) files.push_back(file);
+  return files;
+}
+
 }  // namespace attnrun

@@ -3,8 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "loader/mapped_file.h"
 
@@ -20,9 +21,12 @@ class ExternalData {
   // symbolic links resolved, lies in neither folder; kNotFound if there is no such file.
   absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& location);
 
+  // Those that were opened, ordered by their locations.
+  std::vector<std::shared_ptr<const MappedFile>> files() const;
+
  private:
   const std::string model_path_;
-  absl::flat_hash_map<std::string, std::shared_ptr<const MappedFile>> files_;
+  absl::btree_map<std::string, std::shared_ptr<const MappedFile>> files_;
 };
 
 }  // namespace attnrun

@@ -107,6 +107,8 @@ absl::StatusOr<Model> LoadModel(const std::string& path) {
   ExternalData external(path);
   absl::StatusOr<Model> model = Read({(*file)->bytes(), *file, &external});
   if (!model.ok()) return Locate(model.status(), path, "an ONNX model");
+  model->files = external.files();
+  model->files.insert(model->files.begin(), *file);
   return model;
 }
 

@@ -5,11 +5,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/tensor.h"
 #include "graph/graph.h"
+#include "loader/mapped_file.h"
 
 namespace attnrun {
 
@@ -21,6 +23,8 @@ struct Model {
   std::string producer;
   // Version by domain; "" is ai.onnx.
   std::map<std::string, int> opsets;
+  // What it was read from: its own file first, then those of external data. None if from bytes.
+  std::vector<std::shared_ptr<const MappedFile>> files;
 };
 
 // Reads and checks a model. Messages begin with the path. kNotFound if the file or external data is

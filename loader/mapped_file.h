@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/file_identity.h"
 
 namespace attnrun {
 
@@ -22,12 +23,16 @@ class MappedFile {
   ~MappedFile();
 
   absl::string_view bytes() const { return {data_, size_}; }
+  // As the file was when it was opened.
+  const FileIdentity& identity() const { return identity_; }
 
  private:
-  MappedFile(const char* data, size_t size) : data_(data), size_(size) {}
+  MappedFile(const char* data, const FileIdentity& identity)
+      : data_(data), size_(identity.size), identity_(identity) {}
 
   const char* data_;
   size_t size_;
+  FileIdentity identity_;
 };
 
 }  // namespace attnrun

@@ -18,6 +18,7 @@
 #include "loader/loader.h"
 #include "optimizer/optimizer.h"
 #include "outputs.h"
+#include "weight_cache/weight_cache.h"
 
 namespace attnrun {
 namespace {
@@ -90,12 +91,18 @@ class Session::Impl {
 
   absl::Status Prepare(const SessionOptions& options) {
     SetNumThreads(threads_);
+    std::optional<WeightCache> cache;
+    if (!options.weight_cache.empty() && !model_.files.empty() &&
+        options.engine != Engine::kReference) {
+      cache.emplace(options.weight_cache, model_.files);
+    }
     if (options.engine == Engine::kOptimized) {
       ATTNRUN_ASSIGN_OR_RETURN(rewrites_, Optimize(*model_.graph, OptimizerOptionsOf(options)));
     }
+    const ScopedPackedStore store(cache.has_value() ? &*cache : nullptr);
     ATTNRUN_ASSIGN_OR_RETURN(plan_,
                              Plan::Make(*model_.graph, options.engine != Engine::kReference));
-    return absl::OkStatus();
+    return cache.has_value() ? cache->Save() : absl::OkStatus();
   }
 
   // One tensor per output of the model, not always dense.

@@ -13,6 +13,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/matmul/micro_kernel.h"
+#include "ops/matmul/packed_store.h"
 
 namespace attnrun {
 namespace {
@@ -53,7 +54,26 @@ const float* PackedMatrix::panel(int64_t index) const {
   return data_.data<float>() + index * rows_ * PanelWidth();
 }
 
+std::shared_ptr<const PackedMatrix> PackedMatrix::Of(int64_t columns, Tensor panels) {
+  std::shared_ptr<PackedMatrix> matrix(new PackedMatrix);
+  matrix->rows_ = panels.dim(1);
+  matrix->columns_ = columns;
+  matrix->data_ = std::move(panels);
+  return matrix;
+}
+
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const SideBySide& weight) {
+  PackedStore* const store = ScopedPackedStore::Current();
+  if (store == nullptr) return PackShared(weight);
+  std::shared_ptr<const PackedMatrix> matrix = store->Find(weight);
+  if (matrix != nullptr) return matrix;
+  ATTNRUN_ASSIGN_OR_RETURN(matrix, PackShared(weight));
+  store->Add(weight, matrix);
+  return matrix;
+}
+
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackShared(
+    const SideBySide& weight) {
   const size_t fingerprint = Fingerprint(weight);
   Pool& pool = GetPool();
   // Held while packing, so that two sessions that load one model at once do not both pack it.
@@ -69,6 +89,8 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
   return matrix;
 }
 
+// Files of the weight cache hold panels as they are laid out here: to change that is to raise their
+// kFormat.
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackCopy(
     const SideBySide& weight) {
   // No make_shared: it cannot call the private constructor.

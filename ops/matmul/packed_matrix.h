@@ -15,21 +15,28 @@ namespace attnrun {
 // so that a GEMM reads it as one stream. The last panel is padded with zeros.
 class PackedMatrix {
  public:
-  // kResourceExhausted as Allocator says. Live packed matrices of equal contents share their bytes,
-  // whichever nodes, models or sessions they belong to.
+  // From the ScopedPackedStore if that has it. kResourceExhausted as Allocator says. Live packed
+  // matrices of equal contents share their bytes, whichever nodes, models or sessions they belong
+  // to.
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const SideBySide& weight);
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const MatrixView& weight) {
     return Pack(SideBySide({weight}));
   }
+
+  // A matrix packed before: `panels` is float [num_panels(), rows, PanelWidth()], dense.
+  static std::shared_ptr<const PackedMatrix> Of(int64_t columns, Tensor panels);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   int64_t num_panels() const;
   // [rows(), PanelWidth()], dense; the panels follow each other.
   const float* panel(int64_t index) const;
+  // All of them.
+  const Tensor& panels() const { return data_; }
 
  private:
   PackedMatrix() = default;
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackShared(const SideBySide& weight);
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackCopy(const SideBySide& weight);
   bool Holds(const SideBySide& weight) const;
 

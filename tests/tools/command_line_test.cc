@@ -393,5 +393,19 @@ TEST_F(CommandLineTest, OutputsThatCannotBeWrittenAreStatus3) {
   ExpectRefused("profile m.onnx --trace nowhere/t.json", 3, "nowhere/t.json: cannot be written");
 }
 
+TEST_F(CommandLineTest, WeightCache) {
+  onnx::ModelProto model = MakeModel("MatMul");
+  model.mutable_graph()->mutable_node(0)->add_input("w");
+  onnx::TensorProto& weight = *model.mutable_graph()->add_initializer();
+  weight.set_name("w");
+  weight.set_data_type(onnx::TensorProto::FLOAT);
+  for (const int64_t dim : {4, 4}) weight.add_dims(dim);
+  weight.set_raw_data(std::string(64, '?'));
+  WriteAll(folder_ / "p.onnx", model.SerializeAsString());
+  EXPECT_EQ(Attnrun("p.onnx --weight-cache made/cache").status, 0);
+  EXPECT_FALSE(fs::is_empty(folder_ / "made" / "cache"));
+  ExpectRefused("p.onnx --weight-cache m.onnx/cache", 3, "m.onnx/cache");
+}
+
 }  // namespace
 }  // namespace attnrun::cli

@@ -128,6 +128,9 @@ void AddSessionOptions(CLI::App& app, Options& options) {
                  "How many rewrites to apply, in the order of fusions --json; all by default")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()).description(""))
       ->type_name("N");
+  app.add_option("--weight-cache", options.session.weight_cache,
+                 "Keep packed weights in this directory and map them at the next start")
+      ->type_name("DIR");
 }
 
 void AddExpectOptions(CLI::App& app, Options& options) {

@@ -36,6 +36,13 @@ struct SessionOptions {
   // How many rewrites to apply, in the order of Session::Rewrites; -1 for all. What diverges with n
   // of them and not with n - 1 does so because of the n-th.
   int64_t max_rewrites = -1;
+  // A directory where Session::Load keeps packed weights, so that the next start maps them instead
+  // of packing again; made if need be. Empty: none. What is there is used only for a model of the
+  // same contents: they are hashed, and not again as long as the files have the same inode, size
+  // and time. Damaged files are replaced. If something is to be written and cannot be, Load fails;
+  // from a directory that cannot be written, what it holds is used all the same. As a model, the
+  // files must not be changed in place; nobody removes those of models that are gone.
+  std::string weight_cache;
 };
 
 // A model made ready to run. Cheap to move; Run is safe from many threads at once.
@@ -47,7 +54,7 @@ class Session {
   static absl::StatusOr<Session> Load(const std::string& path, const SessionOptions& options = {});
 
   // As Load, from the bytes of an .onnx file, which must outlive the session. External data is
-  // refused, as there is no folder to look for it.
+  // refused, as there is no folder to look for it; `weight_cache` is not used.
   static absl::StatusOr<Session> LoadBytes(absl::string_view bytes,
                                            const SessionOptions& options = {});
 

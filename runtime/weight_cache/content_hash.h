@@ -1,0 +1,30 @@
+#ifndef ATTNRUN_WEIGHT_CACHE_CONTENT_HASH_H_
+#define ATTNRUN_WEIGHT_CACHE_CONTENT_HASH_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace attnrun {
+
+// What files hold, all of it: two independent sums, since 32 bits alone are few for many models of
+// one architecture, whose files have one size. Against accidents, not against an adversary.
+struct ContentHash {
+  uint64_t size = 0;
+  uint64_t crc = 0;
+  uint64_t mix = 0;
+
+  // Reads all bytes, on NumThreads() threads; pages of mapped files are given back.
+  static ContentHash Of(absl::Span<const absl::string_view> files);
+
+  // As part of a file name.
+  std::string ToString() const;
+
+  friend bool operator==(const ContentHash&, const ContentHash&) = default;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_WEIGHT_CACHE_CONTENT_HASH_H_

@@ -1,0 +1,139 @@
+#include "weight_cache/packed_file.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/div_ceil.h"
+#include "loader/mapped_file.h"
+#include "ops/matmul/micro_kernel.h"
+#include "weight_cache/checksum.h"
+#include "weight_cache/replace_file.h"
+
+namespace attnrun {
+namespace {
+
+constexpr uint64_t kMagic = 0x6b63617061747461;  // "attapack"
+// To be raised when panels are laid out otherwise.
+constexpr uint64_t kFormat = 1;
+constexpr size_t kHeaderWords = 7;
+// Of the index, for each matrix, beside its key.
+constexpr size_t kEntryWords = 5;
+constexpr uint64_t kPanelAlignment = 64;
+
+uint64_t Aligned(uint64_t offset) { return DivCeil(offset, kPanelAlignment) * kPanelAlignment; }
+
+absl::string_view PanelsOf(const PackedMatrix& matrix) {
+  return {static_cast<const char*>(matrix.panels().raw()), matrix.panels().byte_size()};
+}
+
+// Header and index without the checksum that follows them.
+Words HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
+  uint64_t words = 0;
+  for (const auto& [key, matrix] : matrices) words += key.size() + kEntryWords;
+  Words head = {kMagic,       kFormat,     static_cast<uint64_t>(PanelWidth()),
+                content.size, content.crc, content.mix,
+                words};
+  uint64_t begin = Aligned((kHeaderWords + words + 1) * sizeof(uint64_t));
+  for (const auto& [key, matrix] : matrices) {
+    head.push_back(key.size());
+    head.insert(head.end(), key.begin(), key.end());
+    head.push_back(matrix->rows());
+    head.push_back(matrix->columns());
+    head.push_back(begin);
+    head.push_back(Checksum::Of(PanelsOf(*matrix)).mix);
+    begin = Aligned(begin + PanelsOf(*matrix).size());
+  }
+  return head;
+}
+
+// The panels one after the other, with what fills the gaps.
+std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
+  static constexpr char kZeros[kPanelAlignment] = {};
+  std::vector<absl::string_view> parts;
+  for (const auto& [key, matrix] : matrices) {
+    const absl::string_view panels = PanelsOf(*matrix);
+    parts.push_back(panels);
+    parts.emplace_back(kZeros, Aligned(panels.size()) - panels.size());
+  }
+  return parts;
+}
+
+// The matrix whose panels begin there; null if the file does not hold them.
+std::shared_ptr<const PackedMatrix> ViewPanels(const std::shared_ptr<const MappedFile>& file,
+                                               uint64_t rows, uint64_t columns, uint64_t begin) {
+  constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
+  const absl::string_view bytes = file->bytes();
+  if (rows == 0 || columns == 0 || rows > kMost || columns > kMost || begin > bytes.size() ||
+      begin % kPanelAlignment != 0) {
+    return nullptr;
+  }
+  const auto width = static_cast<uint64_t>(PanelWidth());
+  const uint64_t panel = rows * width * sizeof(float);
+  const uint64_t panels = DivCeil(columns, width);
+  if (panels > (bytes.size() - begin) / panel) return nullptr;
+  const Shape shape = {static_cast<int64_t>(panels), static_cast<int64_t>(rows), PanelWidth()};
+  auto tensor = Tensor::Borrow(DataType::kFloat, shape, bytes.data() + begin, panels * panel, file);
+  if (!tensor.ok()) return nullptr;
+  return PackedMatrix::Of(static_cast<int64_t>(columns), *std::move(tensor));
+}
+
+// `verify`: whether panels are read and their checksums compared.
+std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>& file,
+                                        uint64_t words, bool verify) {
+  const absl::string_view bytes = file->bytes();
+  WordReader reader(bytes.substr(kHeaderWords * sizeof(uint64_t), words * sizeof(uint64_t)));
+  PackedMatrices matrices;
+  for (uint64_t read = 0; read < words;) {
+    WeightKey key(std::min(reader.Next(), words));
+    for (uint64_t& word : key) word = reader.Next();
+    const uint64_t rows = reader.Next();
+    const uint64_t columns = reader.Next();
+    const uint64_t begin = reader.Next();
+    const uint64_t checksum = reader.Next();
+    read += key.size() + kEntryWords;
+    std::shared_ptr<const PackedMatrix> matrix = ViewPanels(file, rows, columns, begin);
+    if (matrix == nullptr || !reader.ok()) return std::nullopt;
+    if (verify && Checksum::Of(PanelsOf(*matrix)).mix != checksum) return std::nullopt;
+    matrices.emplace(std::move(key), std::move(matrix));
+  }
+  return matrices;
+}
+
+}  // namespace
+
+std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentHash& content,
+                                         const std::optional<FileIdentity>& trusted) {
+  const auto file = MappedFile::Open(path);
+  if (!file.ok()) return std::nullopt;
+  const absl::string_view bytes = (*file)->bytes();
+  WordReader reader(bytes);
+  const Words expected = {kMagic,       kFormat,     static_cast<uint64_t>(PanelWidth()),
+                          content.size, content.crc, content.mix};
+  for (const uint64_t word : expected) {
+    if (reader.Next() != word) return std::nullopt;
+  }
+  const uint64_t words = reader.Next();
+  // Compared like this so that no sum wraps around.
+  if (!reader.ok() || words > bytes.size() / sizeof(uint64_t) - kHeaderWords) return std::nullopt;
+  const uint64_t head = (kHeaderWords + words) * sizeof(uint64_t);
+  WordReader after(bytes.substr(head));
+  if (after.Next() != Checksum::Of(bytes.substr(0, head)).mix || !after.ok()) return std::nullopt;
+  const FileIdentity& identity = (*file)->identity();
+  auto matrices = ReadIndex(*file, words, /*verify=*/trusted != identity);
+  if (!matrices.has_value()) return std::nullopt;
+  return PackedFile{*std::move(matrices), identity};
+}
+
+absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const ContentHash& content,
+                                             const PackedMatrices& matrices) {
+  std::vector<absl::string_view> parts = PartsOf(matrices);
+  Words head = HeadOf(content, matrices);
+  head.push_back(Checksum::Of(BytesOf(head)).mix);
+  head.resize(Aligned(head.size() * sizeof(uint64_t)) / sizeof(uint64_t), 0);
+  parts.insert(parts.begin(), BytesOf(head));
+  return ReplaceFile(path, parts);
+}
+
+}  // namespace attnrun

@@ -1,0 +1,65 @@
+#include "weight_cache/replace_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <random>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+
+namespace attnrun {
+namespace {
+
+absl::Status Failed(absl::string_view path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat("'", path, "' cannot be written"));
+}
+
+// By chance unlike that of anybody else who shares the directory, perhaps from another container,
+// where numbers of processes are the same.
+std::string NameMeanwhile(const std::string& path) {
+  std::random_device random;
+  return absl::StrCat(path, ".", absl::Hex(random()), absl::Hex(random()), ".tmp");
+}
+
+bool WriteAll(int file, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+absl::StatusOr<FileIdentity> Write(const std::string& path,
+                                   absl::Span<const absl::string_view> parts) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return Failed(path);
+  const auto closer = absl::MakeCleanup([file] { close(file); });
+  for (const absl::string_view part : parts) {
+    if (!WriteAll(file, part)) return Failed(path);
+  }
+  struct stat status;
+  if (fsync(file) != 0 || fstat(file, &status) != 0) return Failed(path);
+  return FileIdentity::Of(status);
+}
+
+}  // namespace
+
+absl::StatusOr<FileIdentity> ReplaceFile(const std::string& path,
+                                         absl::Span<const absl::string_view> parts) {
+  const std::string meanwhile = NameMeanwhile(path);
+  auto remover = absl::MakeCleanup([&] { unlink(meanwhile.c_str()); });
+  ATTNRUN_ASSIGN_OR_RETURN(const FileIdentity identity, Write(meanwhile, parts));
+  if (std::rename(meanwhile.c_str(), path.c_str()) != 0) return Failed(path);
+  std::move(remover).Cancel();
+  return identity;
+}
+
+}  // namespace attnrun

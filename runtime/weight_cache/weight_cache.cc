@@ -1,0 +1,121 @@
+#include "weight_cache/weight_cache.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/status.h"
+#include "ops/matmul/micro_kernel.h"
+
+namespace attnrun {
+namespace {
+
+ContentHash HashOf(const WeightCache::Files& files) {
+  std::vector<absl::string_view> bytes;
+  for (const auto& file : files) bytes.push_back(file->bytes());
+  return ContentHash::Of(bytes);
+}
+
+// Floats from the first element to the last.
+uint64_t SpanOf(const MatrixView& view) {
+  return static_cast<uint64_t>((view.rows - 1) * view.row_stride +
+                               (view.columns - 1) * view.column_stride + 1);
+}
+
+}  // namespace
+
+WeightCache::WeightCache(std::string directory, Files files)
+    : directory_(std::move(directory)), files_(std::move(files)) {}
+
+void WeightCache::Open() {
+  opened_ = true;
+  for (const auto& file : files_) sighting_.files.push_back(file->identity());
+  const std::optional<Sighting> last = ReadSighting(SightingPath());
+  const bool known = last.has_value() && last->files == sighting_.files;
+  sighting_.content = known ? last->content : HashOf(files_);
+  auto packed = OpenPackedFile(PackedPath(), sighting_.content,
+                               known ? std::optional(last->packed) : std::nullopt);
+  if (!packed.has_value()) return;
+  matrices_ = std::move(packed->matrices);
+  sighting_.packed = packed->identity;
+  if (last != sighting_) Remember();
+}
+
+std::optional<WeightKey> WeightCache::KeyOf(const SideBySide& weight) const {
+  if (weight.rows() == 0 || weight.columns() == 0) return std::nullopt;
+  WeightKey key;
+  for (const MatrixView& part : weight.parts()) {
+    if (part.columns == 0) continue;
+    const auto* begin = reinterpret_cast<const char*>(part.data);
+    const auto* end = begin + SpanOf(part) * sizeof(float);
+    const auto holds = [&](const std::shared_ptr<const MappedFile>& file) {
+      const absl::string_view bytes = file->bytes();
+      return begin >= bytes.data() && end <= bytes.data() + bytes.size();
+    };
+    const auto file = absl::c_find_if(files_, holds);
+    if (file == files_.end()) return std::nullopt;
+    for (const int64_t word : {file - files_.begin(), begin - (*file)->bytes().data(), part.rows,
+                               part.columns, part.row_stride, part.column_stride}) {
+      key.push_back(static_cast<uint64_t>(word));
+    }
+  }
+  return key;
+}
+
+std::shared_ptr<const PackedMatrix> WeightCache::Find(const SideBySide& weight) {
+  const auto key = KeyOf(weight);
+  if (!key.has_value()) return nullptr;
+  if (!opened_) Open();
+  const auto found = matrices_.find(*key);
+  const bool fits = found != matrices_.end() && found->second->rows() == weight.rows() &&
+                    found->second->columns() == weight.columns();
+  return fits ? found->second : nullptr;
+}
+
+void WeightCache::Add(const SideBySide& weight, std::shared_ptr<const PackedMatrix> matrix) {
+  auto key = KeyOf(weight);
+  if (!key.has_value()) return;
+  if (!opened_) Open();
+  matrices_.insert_or_assign(*std::move(key), std::move(matrix));
+  added_ = true;
+}
+
+absl::Status WeightCache::Save() {
+  if (!added_) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(directory_, error);
+  // Where that failed, so does this, and says why.
+  ATTNRUN_ASSIGN_OR_RETURN(sighting_.packed,
+                           WritePackedFile(PackedPath(), sighting_.content, matrices_));
+  Remember();
+  added_ = false;
+  return absl::OkStatus();
+}
+
+std::string WeightCache::PackedPath() const {
+  return absl::StrCat(directory_, "/", sighting_.content.ToString(), "-w", PanelWidth(), ".packed");
+}
+
+std::string WeightCache::SightingPath() const {
+  const FileIdentity& model = sighting_.files[0];
+  return absl::StrCat(directory_, "/", absl::Hex(model.device), "-", absl::Hex(model.inode), "-w",
+                      PanelWidth(), ".seen");
+}
+
+// Not of files so new that they may yet be written without their time moving on, by the clock's
+// step or that of the file system.
+bool WeightCache::CanRemember() const {
+  const absl::Time latest = absl::Now() - absl::Seconds(2);
+  return absl::c_all_of(sighting_.files, [&](const FileIdentity& file) {
+    return absl::FromUnixNanos(static_cast<int64_t>(file.modified)) < latest;
+  });
+}
+
+void WeightCache::Remember() {
+  if (CanRemember()) WriteSighting(SightingPath(), sighting_).IgnoreError();
+}
+
+}  // namespace attnrun

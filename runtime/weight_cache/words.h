@@ -1,0 +1,42 @@
+#ifndef ATTNRUN_WEIGHT_CACHE_WORDS_H_
+#define ATTNRUN_WEIGHT_CACHE_WORDS_H_
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace attnrun {
+
+// The files of the cache consist of numbers of 64 bits as this machine writes them, and of panels.
+using Words = std::vector<uint64_t>;
+
+inline absl::string_view BytesOf(const Words& words) {
+  return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)};
+}
+
+// Reads numbers one after the other; zeros past the end.
+class WordReader {
+ public:
+  explicit WordReader(absl::string_view bytes) : bytes_(bytes) {}
+
+  uint64_t Next() {
+    uint64_t word = 0;
+    ok_ = ok_ && bytes_.size() >= sizeof(word);
+    if (!ok_) return 0;
+    std::memcpy(&word, bytes_.data(), sizeof(word));
+    bytes_.remove_prefix(sizeof(word));
+    return word;
+  }
+  // Whether there were as many as were asked for.
+  bool ok() const { return ok_; }
+
+ private:
+  absl::string_view bytes_;
+  bool ok_ = true;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_WEIGHT_CACHE_WORDS_H_

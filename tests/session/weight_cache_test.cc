@@ -1,0 +1,236 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "absl/strings/match.h"
+#include "attnrun/session.h"
+#include "loader/model_maker.h"
+
+// SessionOptions::weight_cache.
+namespace attnrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr int64_t kWidth = 60;
+
+std::string Floats(float first) {
+  std::string raw(kWidth * kWidth * sizeof(float), '\0');
+  for (int64_t i = 0; i < kWidth * kWidth; ++i) {
+    const float element = first + static_cast<float>(i % 7);
+    std::memcpy(raw.data() + i * sizeof(float), &element, sizeof(float));
+  }
+  return raw;
+}
+
+// y = x·W·V. `external`: V lies in the file "data".
+onnx::ModelProto TwoProducts(float w, bool external = false) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, kWidth});
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, kWidth});
+  const std::vector<int64_t> shape = {kWidth, kWidth};
+  *graph->add_initializer() = RawTensor("W", onnx::TensorProto::FLOAT, shape, Floats(w));
+  onnx::TensorProto& v = *graph->add_initializer();
+  v = RawTensor("V", onnx::TensorProto::FLOAT, shape, external ? "" : Floats(2));
+  if (external) {
+    v.clear_raw_data();
+    v.set_data_location(onnx::TensorProto::EXTERNAL);
+    auto* location = v.add_external_data();
+    location->set_key("location");
+    location->set_value("data");
+  }
+  AddNode(graph, "MatMul", {"x", "W"}, {"p"}, "first");
+  AddNode(graph, "MatMul", {"p", "V"}, {"y"}, "second");
+  return model;
+}
+
+// As if it had been written long ago: younger files are not remembered.
+void Age(const std::string& path, int64_t seconds = 1'000'000'000) {
+  const struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+}
+
+class WeightCacheTest : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& name, const onnx::ModelProto& model) const {
+    std::string path = folder_.Write(name, model.SerializeAsString());
+    Age(path);
+    return path;
+  }
+
+  absl::StatusOr<Session> Load(const std::string& path, Engine engine = Engine::kOptimized) const {
+    SessionOptions options;
+    options.weight_cache = folder_.path("cache");
+    options.engine = engine;
+    return Session::Load(path, options);
+  }
+
+  // Of the elements of y where x is all ones.
+  static double SumOf(const absl::StatusOr<Session>& session) {
+    EXPECT_TRUE(session.ok()) << session.status();
+    if (!session.ok()) return 0;
+    TensorMap inputs;
+    inputs["x"] = *Tensor::Of<float>({1, kWidth}, std::vector<float>(kWidth, 1));
+    const Tensor y = session->Run(inputs)->at("y");
+    return std::accumulate(y.data<float>(), y.data<float>() + kWidth, 0.0);
+  }
+  double Run(const std::string& path) const { return SumOf(Load(path)); }
+  static double RunWithout(const std::string& path) { return SumOf(Session::Load(path)); }
+
+  // Files of the cache of this kind, and which inode each is.
+  std::map<std::string, ino_t> Files(const std::string& kind) const {
+    std::map<std::string, ino_t> files;
+    if (!fs::exists(folder_.path("cache"))) return files;
+    for (const auto& entry : fs::directory_iterator(folder_.path("cache"))) {
+      struct stat status = {};
+      EXPECT_EQ(stat(entry.path().c_str(), &status), 0);
+      if (absl::EndsWith(entry.path().string(), kind)) files[entry.path()] = status.st_ino;
+    }
+    return files;
+  }
+  std::string Packed() const {
+    const auto files = Files(".packed");
+    EXPECT_EQ(files.size(), 1);
+    return files.empty() ? "" : files.begin()->first;
+  }
+
+  // Writes over elements near the end of a file, in place.
+  static void Scribble(const std::string& path) {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-static_cast<std::streamoff>(kWidth * kWidth * sizeof(float) / 2), std::ios::end);
+    const std::string garbage(1000, 'A');
+    file << garbage;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(WeightCacheTest, TheSecondStartMapsWhatTheFirstPacked) {
+  const std::string model = Write("m.onnx", TwoProducts(1));
+  const double expected = RunWithout(model);
+  EXPECT_EQ(Run(model), expected);
+  const auto packed = Files(".packed");
+  EXPECT_EQ(packed.size(), 1);
+  EXPECT_EQ(Files(".seen").size(), 1);
+  EXPECT_TRUE(Files(".tmp").empty());
+  EXPECT_EQ(Run(model), expected);
+  EXPECT_EQ(Files(".packed"), packed);
+  // It is read indeed: other panels, which nothing gives away, change the result.
+  struct stat before = {};
+  ASSERT_EQ(stat(Packed().c_str(), &before), 0);
+  Scribble(Packed());
+  const struct timespec times[2] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(utimensat(AT_FDCWD, Packed().c_str(), times, 0), 0);
+  EXPECT_NE(Run(model), expected);
+}
+
+TEST_F(WeightCacheTest, DamagedFilesAreReplaced) {
+  const std::string model = Write("m.onnx", TwoProducts(1));
+  const double expected = Run(model);
+  const std::string packed = Packed();
+  const std::function<void()> damages[] = {
+      [&] { Scribble(packed); },
+      [&] { fs::resize_file(packed, fs::file_size(packed) / 2); },
+      [&] { fs::resize_file(packed, 0); },
+      [&] { std::ofstream(packed) << "not packed"; },
+      [&] { fs::remove(packed); },
+      [&] {
+        fs::resize_file(Files(".seen").begin()->first, 20);
+        Scribble(packed);
+      },
+  };
+  for (const auto& damage : damages) {
+    damage();
+    EXPECT_EQ(Run(model), expected);
+    const auto files = Files(".packed");
+    EXPECT_EQ(Run(model), expected);
+    EXPECT_EQ(Files(".packed"), files) << "whole again, so not written again";
+  }
+}
+
+TEST_F(WeightCacheTest, ContentsDecide) {
+  const std::string model = Write("m.onnx", TwoProducts(1));
+  const double expected = Run(model);
+  // Touched, and copied: the same.
+  Age(model, 1'100'000'000);
+  EXPECT_EQ(Run(model), expected);
+  EXPECT_EQ(Run(Write("copy.onnx", TwoProducts(1))), expected);
+  EXPECT_EQ(Files(".packed").size(), 1);
+  EXPECT_EQ(Files(".seen").size(), 2);
+  // Other weights in the same places of the same file.
+  std::ofstream(model, std::ios::binary) << TwoProducts(1.5F).SerializeAsString();
+  Age(model, 1'200'000'000);
+  EXPECT_EQ(Run(model), RunWithout(model));
+  EXPECT_NE(Run(model), expected);
+  EXPECT_EQ(Files(".packed").size(), 2);
+}
+
+TEST_F(WeightCacheTest, ExternalDataBelongsToTheContents) {
+  const std::string data = folder_.Write("data", Floats(3));
+  Age(data);
+  const std::string model = Write("m.onnx", TwoProducts(1, /*external=*/true));
+  const double expected = Run(model);
+  EXPECT_EQ(Run(model), expected);
+  EXPECT_EQ(Files(".packed").size(), 1);
+  folder_.Write("data", Floats(4));
+  Age(data, 1'100'000'000);
+  EXPECT_EQ(Run(model), RunWithout(model));
+  EXPECT_NE(Run(model), expected);
+}
+
+TEST_F(WeightCacheTest, AFileThatMayYetBeWrittenIsNotRemembered) {
+  const std::string model = folder_.Write("m.onnx", TwoProducts(1).SerializeAsString());
+  EXPECT_EQ(Run(model), Run(model));
+  EXPECT_EQ(Files(".packed").size(), 1);
+  EXPECT_TRUE(Files(".seen").empty());
+}
+
+TEST_F(WeightCacheTest, EnginesAddToOneFile) {
+  const std::string model = Write("m.onnx", TwoProducts(1));
+  SessionOptions options;
+  options.weight_cache = folder_.path("cache");
+  options.engine = Engine::kReference;
+  ASSERT_TRUE(Session::Load(model, options).ok());
+  EXPECT_TRUE(Files(".packed").empty());
+  const double expected = Run(model);
+  const auto optimized = Files(".packed");
+  EXPECT_EQ(SumOf(Load(model, Engine::kUnoptimized)), expected);
+  EXPECT_EQ(Run(model), expected);
+  // Both multiply by the weights as they are.
+  EXPECT_EQ(Files(".packed"), optimized);
+}
+
+TEST_F(WeightCacheTest, WhereNothingCanBeWrittenLoadSaysSo) {
+  const std::string model = Write("m.onnx", TwoProducts(1));
+  SessionOptions options;
+  options.weight_cache = model + "/cache";
+  const absl::Status status = Session::Load(model, options).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr(options.weight_cache));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be written"));
+}
+
+TEST_F(WeightCacheTest, WhatIsThereServesWhereNothingCanBeWritten) {
+  const std::string model = Write("m.onnx", TwoProducts(1));
+  const double expected = Run(model);
+  const auto packed = Files(".packed");
+  // A folder of that name is in the way.
+  const std::string seen = Files(".seen").begin()->first;
+  fs::remove(seen);
+  fs::create_directories(seen + "/in the way");
+  EXPECT_EQ(Run(model), expected);
+  EXPECT_EQ(Files(".packed"), packed);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,64 @@
+#include "weight_cache/content_hash.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "core/parallel.h"
+
+namespace attnrun {
+namespace {
+
+// More than one piece, and not a whole number of steps.
+constexpr size_t kSize = (size_t{9} << 20) + 37;
+
+std::string Bytes(size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 2654435761U >> 24);
+  return bytes;
+}
+
+TEST(ContentHashTest, EveryByteCountsInBothSums) {
+  std::string bytes = Bytes(kSize);
+  const ContentHash hash = ContentHash::Of({bytes});
+  EXPECT_EQ(hash.size, kSize);
+  for (const size_t at : {size_t{0}, size_t{63}, size_t{64}, (size_t{4} << 20) - 1, size_t{4} << 20,
+                          kSize - 38, kSize - 1}) {
+    for (const int bit : {0, 7}) {
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+      const ContentHash other = ContentHash::Of({bytes});
+      EXPECT_NE(other.crc, hash.crc) << at;
+      EXPECT_NE(other.mix, hash.mix) << at;
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+    }
+  }
+  EXPECT_EQ(ContentHash::Of({bytes}), hash);
+}
+
+TEST(ContentHashTest, WhereFilesEndCounts) {
+  const std::string bytes = Bytes(100);
+  const absl::string_view all = bytes;
+  std::set<std::string> names;
+  for (const size_t end : {size_t{0}, size_t{50}, size_t{64}, size_t{100}}) {
+    names.insert(ContentHash::Of({all.substr(0, end), all.substr(end)}).ToString());
+  }
+  names.insert(ContentHash::Of({all}).ToString());
+  names.insert(ContentHash::Of({all.substr(50), all.substr(0, 50)}).ToString());
+  names.insert(ContentHash::Of({all, ""}).ToString());
+  // {all, ""} once more, from the loop.
+  EXPECT_EQ(names.size(), 6);
+}
+
+TEST(ContentHashTest, ThreadsDoNotCount) {
+  const std::string bytes = Bytes(kSize);
+  const int threads = NumThreads();
+  SetNumThreads(1);
+  const ContentHash one = ContentHash::Of({bytes, bytes});
+  SetNumThreads(3);
+  EXPECT_EQ(ContentHash::Of({bytes, bytes}), one);
+  SetNumThreads(threads);
+}
+
+}  // namespace
+}  // namespace attnrun

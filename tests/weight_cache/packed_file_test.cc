@@ -1,0 +1,120 @@
+#include "weight_cache/packed_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "loader/model_maker.h"
+#include "support/op_tester.h"
+#include "weight_cache/checksum.h"
+
+namespace attnrun::testing {
+namespace {
+
+std::string ReadBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::shared_ptr<const PackedMatrix> Packed(int64_t rows, int64_t columns, uint32_t seed) {
+  std::mt19937 generator(seed);
+  const Tensor weight = RandomFloats({rows, columns}, generator);
+  return PackedMatrix::Pack({weight.data<float>(), rows, columns, columns}).value();
+}
+
+class PackedFileTest : public ::testing::Test {
+ protected:
+  PackedFileTest() {
+    identity_ = WritePackedFile(path_, kContent, matrices_).value();
+    bytes_ = ReadBytes(path_);
+  }
+
+  // Whether a file of these bytes is taken for the one written before.
+  bool Opens(const std::string& bytes) const {
+    const std::string path = folder_.Write("other", bytes);
+    return OpenPackedFile(path, kContent, identity_).has_value();
+  }
+
+  static constexpr ContentHash kContent = {1, 2, 3};
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.path("packed");
+  // Panels of 20 bytes and more before the next boundary.
+  const PackedMatrices matrices_ = {{{1, 2, 3}, Packed(5, 70, 1)}, {{}, Packed(33, 7, 2)}};
+  FileIdentity identity_;
+  std::string bytes_;
+};
+
+TEST_F(PackedFileTest, HoldsWhatWasWritten) {
+  for (const bool trusted : {false, true}) {
+    const auto file =
+        OpenPackedFile(path_, kContent, trusted ? std::optional(identity_) : std::nullopt);
+    ASSERT_TRUE(file.has_value());
+    EXPECT_EQ(file->identity, identity_);
+    ASSERT_EQ(file->matrices.size(), matrices_.size());
+    for (const auto& [key, matrix] : matrices_) {
+      const PackedMatrix& read = *file->matrices.at(key);
+      EXPECT_EQ(read.rows(), matrix->rows());
+      EXPECT_EQ(read.columns(), matrix->columns());
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(read.panel(0)) % 64, 0);
+      ASSERT_EQ(read.panels().byte_size(), matrix->panels().byte_size());
+      EXPECT_EQ(std::memcmp(read.panels().raw(), matrix->panels().raw(), read.panels().byte_size()),
+                0);
+    }
+  }
+}
+
+TEST_F(PackedFileTest, AnyChangedByteIsFound) {
+  ASSERT_TRUE(Opens(bytes_));
+  // Header, index, checksum: 7 + 13 + 1 words. Nobody reads the zeros between them and the panels.
+  constexpr size_t kHead = 168;
+  constexpr size_t kPanels = 192;
+  for (size_t i = 0; i < bytes_.size(); i += i < 256 ? 1 : 397) {
+    if (i >= kHead && i < kPanels) continue;
+    std::string changed = bytes_;
+    changed[i] = static_cast<char>(changed[i] ^ 0x10);
+    EXPECT_FALSE(Opens(changed)) << i;
+  }
+}
+
+TEST_F(PackedFileTest, AnyMissingByteIsFound) {
+  for (size_t size = 0; size < bytes_.size(); size += size < 256 ? 1 : 397) {
+    EXPECT_FALSE(Opens(bytes_.substr(0, size))) << size;
+  }
+  EXPECT_FALSE(Opens(bytes_.substr(0, bytes_.size() - 1)));
+}
+
+TEST_F(PackedFileTest, OtherContentsAndOtherFilesAreNotTaken) {
+  EXPECT_FALSE(OpenPackedFile(path_, {1, 2, 4}, identity_).has_value());
+  EXPECT_FALSE(OpenPackedFile(path_, {1, 3, 3}, identity_).has_value());
+  EXPECT_FALSE(OpenPackedFile(folder_.path("none"), kContent, identity_).has_value());
+  EXPECT_FALSE(OpenPackedFile(folder_.path("."), kContent, identity_).has_value());
+  EXPECT_FALSE(Opens(std::string(100000, 'x')));
+}
+
+// What a file may say with sound checksums all the same.
+TEST_F(PackedFileTest, AnIndexThatLeadsOutOfTheFileIsRefused) {
+  constexpr size_t kIndex = 7;
+  // Words of the key, rows, columns and begin of the first matrix, whose key is empty.
+  const uint64_t lies[][4] = {{1000, 33, 7, 0},         {0, 1ULL << 40, 7, 0},  {0, 33, 0, 256},
+                              {0, 33, 1ULL << 62, 256}, {0, 33, 7, 1ULL << 60}, {~0ULL, 33, 7, 256},
+                              {0, 33, 1U << 30, 256}};
+  const auto write = [&](const uint64_t* entry) {
+    std::string bytes = bytes_;
+    std::memcpy(bytes.data() + kIndex * 8, entry, 4 * 8);
+    uint64_t words = 0;
+    std::memcpy(&words, bytes.data() + 6 * 8, 8);
+    const size_t head = (kIndex + words) * 8;
+    const uint64_t checksum = Checksum::Of(absl::string_view(bytes).substr(0, head)).mix;
+    std::memcpy(bytes.data() + head, &checksum, 8);
+    return bytes;
+  };
+  uint64_t truth[4];
+  std::memcpy(truth, bytes_.data() + kIndex * 8, sizeof(truth));
+  ASSERT_TRUE(Opens(write(truth)));
+  for (const auto& lie : lies) EXPECT_FALSE(Opens(write(lie))) << lie[0] << " " << lie[1];
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,66 @@
+#include "weight_cache/sighting.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "loader/model_maker.h"
+#include "weight_cache/replace_file.h"
+
+namespace attnrun::testing {
+namespace {
+
+const Sighting kSighting = {{{1, 2, 3, 4}, {5, 6, 7, 8}}, {9, 10, 11}, {12, 13, 14, 15}};
+
+TEST(SightingTest, IsReadAsItWasWritten) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("seen");
+  EXPECT_FALSE(ReadSighting(path).has_value());
+  ASSERT_TRUE(WriteSighting(path, kSighting).ok());
+  EXPECT_EQ(ReadSighting(path), kSighting);
+}
+
+TEST(SightingTest, DamagedOnesAreNone) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("seen");
+  ASSERT_TRUE(WriteSighting(path, kSighting).ok());
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 1);
+    EXPECT_FALSE(ReadSighting(folder.Write("changed", changed)).has_value()) << i;
+    EXPECT_FALSE(ReadSighting(folder.Write("short", bytes.substr(0, i))).has_value()) << i;
+  }
+}
+
+TEST(ReplaceFileTest, LeavesTheOldFileToThoseWhoHaveIt) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("file", "old");
+  std::ifstream old(path);
+  ASSERT_TRUE(ReplaceFile(path, {"n", "", "ew"}).ok());
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(old), {}), "old");
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
+}
+
+TEST(ReplaceFileTest, SaysWhatFailedAndLeavesNothingBehind) {
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("file", "");
+  EXPECT_TRUE(absl::StrContains(ReplaceFile(file + "/inside", {"x"}).status().message(), file));
+  // The name of a folder cannot be given to a file.
+  folder.Write("taken/file", "");
+  EXPECT_TRUE(absl::StrContains(ReplaceFile(folder.path("taken"), {"x"}).status().message(),
+                                "taken' cannot be written"));
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path("."))) {
+    count += entry.path().filename() != "file" && entry.path().filename() != "taken";
+  }
+  EXPECT_EQ(count, 0);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,98 @@
+#include "weight_cache/weight_cache.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "loader/model_maker.h"
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+// A "model" that is one matrix [64, 64] and nothing else: what is in the file does not matter here.
+class WeightCacheTest : public ::testing::Test {
+ protected:
+  WeightCacheTest() {
+    std::mt19937 generator(1);
+    floats_ = RandomFloats({64, 64}, generator);
+    const std::string path = folder_.Write(
+        "model", std::string(static_cast<const char*>(floats_.raw()), floats_.byte_size()));
+    // Younger files are not remembered.
+    const struct timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    file_ = MappedFile::Open(path).value();
+  }
+
+  WeightCache Cache() const { return {folder_.path("cache"), {file_}}; }
+  // As a session does it.
+  static void Keep(WeightCache& cache, const SideBySide& weight) {
+    const ScopedPackedStore scope(&cache);
+    ASSERT_TRUE(PackedMatrix::Pack(weight).ok());
+  }
+  // Columns of the matrix in the file, or in other memory.
+  MatrixView Columns(int64_t first, int64_t count, const void* data = nullptr) const {
+    const auto* floats = static_cast<const float*>(data == nullptr ? file_->bytes().data() : data);
+    return {floats + first, 64, count, 64};
+  }
+
+  const TemporaryFolder folder_;
+  Tensor floats_;
+  std::shared_ptr<const MappedFile> file_;
+};
+
+TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
+  const SideBySide whole({Columns(0, 64)});
+  const SideBySide two({Columns(40, 20), Columns(0, 30)});
+  WeightCache first = Cache();
+  Keep(first, whole);
+  ASSERT_TRUE(first.Save().ok());
+  WeightCache second = Cache();
+  EXPECT_NE(second.Find(whole), nullptr);
+  EXPECT_EQ(second.Find(two), nullptr);
+  Keep(second, two);
+  ASSERT_TRUE(second.Save().ok());
+  // Now both are there, with the bytes that packing makes.
+  WeightCache third = Cache();
+  for (const SideBySide& weight : {whole, two}) {
+    const auto found = third.Find(weight);
+    ASSERT_NE(found, nullptr);
+    const auto packed = PackedMatrix::Pack(weight).value();
+    ASSERT_EQ(found->panels().byte_size(), packed->panels().byte_size());
+    EXPECT_EQ(
+        std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()),
+        0);
+  }
+}
+
+TEST_F(WeightCacheTest, TellsViewsOfTheSameBytesApart) {
+  const MatrixView whole = Columns(0, 64);
+  WeightCache first = Cache();
+  Keep(first, SideBySide({whole}));
+  ASSERT_TRUE(first.Save().ok());
+  WeightCache second = Cache();
+  EXPECT_EQ(second.Find(SideBySide({whole.Transposed()})), nullptr);
+  EXPECT_EQ(second.Find(SideBySide({Columns(0, 63)})), nullptr);
+  EXPECT_EQ(second.Find(SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
+  EXPECT_NE(second.Find(SideBySide({whole})), nullptr);
+}
+
+TEST_F(WeightCacheTest, KeepsNothingThatIsNotInTheFiles) {
+  WeightCache cache = Cache();
+  const auto packed = PackedMatrix::Pack(Columns(0, 64)).value();
+  const MatrixView elsewhere = Columns(0, 64, floats_.raw());
+  // The last row of the third ends beyond the file.
+  for (const SideBySide& weight : {SideBySide({elsewhere}), SideBySide({Columns(0, 64), elsewhere}),
+                                   SideBySide({Columns(1, 64)}), SideBySide({Columns(0, 0)})}) {
+    EXPECT_EQ(cache.Find(weight), nullptr);
+    cache.Add(weight, packed);
+  }
+  ASSERT_TRUE(cache.Save().ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("cache")));
+}
+
+}  // namespace
+}  // namespace attnrun::testing
