@@ -7,13 +7,24 @@
 namespace attnrun::testing {
 namespace {
 
-// How TorchScript's exporter writes a // b.
-Value* FloorDivided(GraphBuilder& b, Value* dividend, Value* divisor, int64_t fmod = 0) {
+enum class Spelling { kTorchScript, kDynamo };
+constexpr Spelling kSpellings[] = {Spelling::kTorchScript, Spelling::kDynamo};
+
+// How an exporter writes a // b.
+Value* FloorDivided(GraphBuilder& b, Value* dividend, Value* divisor,
+                    Spelling spelling = Spelling::kTorchScript, int64_t fmod = 0) {
   Value* zero = b.Constant<int64_t>("zero", {}, {0});
   Value* quotient = b.Op("Div", {dividend, divisor});
-  Value* signs_differ =
-      b.Op("Xor", {b.Op("Less", {dividend, zero}), b.Op("Less", {divisor, zero})});
+  Value* below = b.Op("Less", {dividend, zero});
   Value* rest = b.Op("Mod", {dividend, divisor}, {{"fmod", fmod}});
+  if (spelling == Spelling::kDynamo) {
+    Value* differ = b.Op("Equal", {below, b.Op("GreaterOrEqual", {divisor, zero})});
+    Value* uneven = b.Op("Cast", {rest}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    Value* offset = b.Op("Cast", {b.Op("And", {differ, uneven})},
+                         {{"to", static_cast<int64_t>(DataType::kInt64)}});
+    return b.Op("Sub", {quotient, offset});
+  }
+  Value* signs_differ = b.Op("Xor", {below, b.Op("Less", {divisor, zero})});
   Value* uneven = b.Op("Not", {b.Op("Equal", {rest, zero})});
   Value* less = b.Op("Sub", {quotient, b.Constant<int64_t>("one", {}, {1})});
   return b.Op("Where", {b.Op("And", {signs_differ, uneven}), less, quotient});
@@ -39,29 +50,35 @@ const std::vector<int64_t>& Dividends() {
   return *numbers;
 }
 
+void ExpectSameOfDividends(OptimizerTester& test) {
+  const auto count = static_cast<int64_t>(Dividends().size());
+  test.Dim("count", count).Feed("x", Make<int64_t>({count}, Dividends()));
+  test.ExpectSameResults(0);
+}
+
 TEST(FloorDivisionTest, ByANumber) {
-  for (const int64_t divisor : {4, 3, -4, -3}) {
-    OptimizerTester test([&](GraphBuilder& b) {
-      Value* by = b.Constant<int64_t>("by", {}, {divisor});
-      b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by)}));
-    });
-    EXPECT_EQ(test.Count("Where") + test.Count("Mod"), 0) << divisor;
-    const auto count = static_cast<int64_t>(Dividends().size());
-    test.Dim("count", count).Feed("x", Make<int64_t>({count}, Dividends()));
-    test.ExpectSameResults(0);
+  for (const Spelling spelling : kSpellings) {
+    for (const int64_t divisor : {4, 3, -4, -3}) {
+      OptimizerTester test([&](GraphBuilder& b) {
+        Value* by = b.Constant<int64_t>("by", {}, {divisor});
+        b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by, spelling)}));
+      });
+      EXPECT_EQ(test.Ops(), "Neg attnrun.FloorDiv") << divisor;
+      ExpectSameOfDividends(test);
+    }
   }
 }
 
 TEST(FloorDivisionTest, ByWhatIsComputed) {
-  OptimizerTester test([](GraphBuilder& b) {
-    Value* by = b.Input("by", DataType::kInt64, {4, 1});
-    b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by)}));
-  });
-  EXPECT_EQ(test.Ops(), "Neg attnrun.FloorDiv");
-  const auto count = static_cast<int64_t>(Dividends().size());
-  test.Dim("count", count).Feed("x", Make<int64_t>({count}, Dividends()));
-  test.Feed("by", Make<int64_t>({4, 1}, {3, -3, 7, -1}));
-  test.ExpectSameResults(0);
+  for (const Spelling spelling : kSpellings) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* by = b.Input("by", DataType::kInt64, {4, 1});
+      b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by, spelling)}));
+    });
+    EXPECT_EQ(test.Ops(), "Neg attnrun.FloorDiv");
+    test.Feed("by", Make<int64_t>({4, 1}, {3, -3, 7, -1}));
+    ExpectSameOfDividends(test);
+  }
 }
 
 // Extents are not negative: theirs is plain division, whoever wrote it.
@@ -88,9 +105,21 @@ TEST(FloorDivisionTest, NotWithTheRemainderOfTheDividendsSignNorOfOthers) {
     b.Output(b.Op("Neg", {b.Op("Where", {b.Op("And", {differ, uneven}), less, quotient})}));
   });
   EXPECT_EQ(other_sign.Count("attnrun.FloorDiv"), 0);
+  // Equal with b < 0 where dynamo's exporter has b >= 0.
+  OptimizerTester same_sign([](GraphBuilder& b) {
+    Value* x = Ints(b);
+    Value* by = b.Constant<int64_t>("by", {}, {4});
+    Value* zero = b.Constant<int64_t>("zero", {}, {0});
+    Value* alike = b.Op("Equal", {b.Op("Less", {x, zero}), b.Op("Less", {by, zero})});
+    Value* uneven = b.Op("Not", {b.Op("Equal", {b.Op("Mod", {x, by}), zero})});
+    Value* offset = b.Op("Cast", {b.Op("And", {alike, uneven})},
+                         {{"to", static_cast<int64_t>(DataType::kInt64)}});
+    b.Output(b.Op("Neg", {b.Op("Sub", {b.Op("Div", {x, by}), offset})}));
+  });
+  EXPECT_EQ(same_sign.Count("attnrun.FloorDiv"), 0);
   OptimizerTester truncated([](GraphBuilder& b) {
     Value* by = b.Constant<int64_t>("by", {}, {4});
-    b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by, 1)}));
+    b.Output(b.Op("Neg", {FloorDivided(b, Ints(b), by, Spelling::kTorchScript, 1)}));
   });
   EXPECT_EQ(truncated.Count("attnrun.FloorDiv"), 0);
 }

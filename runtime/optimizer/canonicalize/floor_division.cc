@@ -1,5 +1,7 @@
 #include "optimizer/canonicalize/floor_division.h"
 
+#include <vector>
+
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/pattern.h"
@@ -7,34 +9,64 @@
 namespace attnrun {
 namespace {
 
-// Whether `condition` is b < 0.
-bool IsNegative(Value* condition, Value* b, Facts& facts) {
+// Whether `condition` is b < 0, or b >= 0 if not `negative`.
+bool IsSign(Value* condition, Value* b, bool negative, Facts& facts) {
   MatchedNodes nodes;
-  if (Op("Less", {Same(&b), Number(0, 0)}).Match(condition, facts, nodes)) return true;
+  const char* op = negative ? "Less" : "GreaterOrEqual";
+  if (Op(op, {Same(&b), Number(0, 0)}).Match(condition, facts, nodes)) return true;
+  const Pattern below = Op("Less", {Same(&b), Number(0, 0)});
+  if (!negative && Op("Not", {below}).Match(condition, facts, nodes)) return true;
   const auto known = ScalarOf(condition);
   const auto divisor = ScalarOf(b);
-  return known.has_value() && divisor.has_value() && (*known != 0) == (*divisor < 0);
+  return known.has_value() && divisor.has_value() && (*known != 0) == ((*divisor < 0) == negative);
+}
+
+// The operands of a floor division, and what it is written with.
+struct Division {
+  Value* a = nullptr;
+  Value* b = nullptr;
+  Value* sign = nullptr;
+  Value* quotient = nullptr;
+  Node* mod = nullptr;
+};
+
+// Where the signs differ, by Xor with b < 0 or by Equal with b >= 0, and there is a remainder. `a`
+// and `b` match the operands.
+Pattern RoundedUp(Division& division, bool by_xor, const Pattern& a, const Pattern& b) {
+  const Pattern zero = Number(0, 0);
+  const Pattern below = Op("Less", {a, zero});
+  const Pattern differ = Op(by_xor ? "Xor" : "Equal", {below, Is(&division.sign)});
+  const Pattern rest = Op("Mod", {Same(&division.a), b}, &division.mod);
+  return Op("And", {differ, OneOf({Op("Not", {Op("Equal", {rest, zero})}), Op("Cast", {rest})})});
+}
+
+Pattern Floored(Division& division, bool by_xor) {
+  const Pattern same_a = Same(&division.a);
+  const Pattern same_b = Same(&division.b);
+  const Pattern quotient = Keep(&division.quotient, Op("Div", {same_a, same_b}));
+  const Pattern chosen =
+      Op("Where", {RoundedUp(division, by_xor, Is(&division.a), Is(&division.b)),
+                   Op("Sub", {quotient, Number(1, 0)}), Same(&division.quotient)});
+  const Pattern first = Op("Div", {Is(&division.a), Is(&division.b)});
+  const Pattern lowered = Op("Sub", {Keep(&division.quotient, first),
+                                     Op("Cast", {RoundedUp(division, by_xor, same_a, same_b)})});
+  return OneOf({chosen, lowered});
 }
 
 }  // namespace
 
 absl::StatusOr<int> FuseFloorDivision(PassContext& context) {
   Facts& facts = context.facts;
-  Value* a = nullptr;
-  Value* b = nullptr;
-  Value* sign = nullptr;
-  Value* quotient = nullptr;
-  Node* mod = nullptr;
-  const Pattern zero = Number(0, 0);
-  const Pattern signs_differ = Op("Xor", {Op("Less", {Is(&a), zero}), Is(&sign)});
-  const Pattern remainder = Op("Not", {Op("Equal", {Op("Mod", {Same(&a), Is(&b)}, &mod), zero})});
-  const Pattern truncated = Keep(&quotient, Op("Div", {Same(&a), Same(&b)}));
-  const Pattern floored = Op("Where", {Op("And", {signs_differ, remainder}),
-                                       Op("Sub", {truncated, Number(1, 0)}), Same(&quotient)});
+  Division division;
+  const Pattern by_xor = Floored(division, true);
+  const Pattern by_equal = Floored(division, false);
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (!IsOp(node, "Where") && !IsOp(node, "Sub")) return false;
     MatchedNodes nodes;
-    if (!IsOp(node, "Where") || !floored.Match(node->output(0), facts, nodes)) return false;
-    if (!IsInteger(facts.TypeOf(a)) || !IsNegative(sign, b, facts)) return false;
+    const bool negative = by_xor.Match(node->output(0), facts, nodes);
+    if (!negative && !by_equal.Match(node->output(0), facts, nodes)) return false;
+    const auto& [a, b, sign, quotient, mod] = division;
+    if (!IsInteger(facts.TypeOf(a)) || !IsSign(sign, b, negative, facts)) return false;
     if (AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
     // Constants of one element may have more axes than a and b.
     const int rank = facts.RankOf(node->output(0));

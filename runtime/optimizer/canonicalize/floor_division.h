@@ -6,9 +6,11 @@
 namespace attnrun {
 
 // Integers divided and rounded down, which ONNX has no operator for: one less than truncated where
-// the signs differ and there is a remainder.
+// the signs differ and there is a remainder. With q = Div(a, b), as TorchScript's exporter and as
+// dynamo's write it:
 //
-//   Where(And(Xor(Less(a, 0), Less(b, 0)), Not(Equal(Mod(a, b), 0))), Sub(q, 1), q), q = Div(a, b)
+//   Where(And(Xor(Less(a, 0), Less(b, 0)), Not(Equal(Mod(a, b), 0))), Sub(q, 1), q)
+//   Sub(q, Cast(And(Equal(Less(a, 0), GreaterOrEqual(b, 0)), Cast(Mod(a, b), bool))))
 //     ->  attnrun.FloorDiv(a, b)
 absl::StatusOr<int> FuseFloorDivision(PassContext& context);
 
