@@ -34,8 +34,6 @@ struct Block {
   int64_t count;
   bool first;
   bool last;
-  // Whether another block of the share was multiplied before, and this one's first panel fetched.
-  bool follows;
 };
 
 PanelProduct Begin(const GemmProblem& problem, const Block& block) {
@@ -57,34 +55,37 @@ void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& b
   product.bias = block.last && bias != nullptr ? bias + column : nullptr;
 }
 
-void SetNext(PanelProduct& product, const PackedMatrix& b, int64_t index, Range depth) {
-  product.next = b.panel(index) + depth.begin * PanelWidth();
-  product.next_bytes = depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
+// What a thread reads of B after a block; no depth: nothing.
+struct Next {
+  int64_t panel = 0;
+  Range depth = {0, 0};
+};
+
+void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
+  product.next = nullptr;
+  if (next.depth.size() == 0 || next.panel >= b.num_panels()) return;
+  product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
+  product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
 }
 // What is copied is in cache, and what is read in place is not one piece.
-void SetNext(PanelProduct& /*product*/, const GemmProblem& /*b*/, int64_t /*index*/,
-             Range /*depth*/) {}
+void SetNext(PanelProduct& /*product*/, const GemmProblem& /*b*/, const Next& /*next*/) {}
 
-// `b` is the PackedMatrix, or the problem itself. `next`: the rows of B that the share's panels,
-// the same ones, are multiplied by after this block; empty: none.
+// `b` is the PackedMatrix, or the problem itself.
 template <typename B>
-void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, Range next) {
+void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, const Next& next) {
+  // What the thread fetched last, maybe for the share before this one.
+  thread_local const float* fetched = nullptr;
   PanelProduct product = Begin(problem, block);
-  product.fetched = block.follows;
   for (int64_t index = block.panels.begin; index < block.panels.end; index += 2) {
     const int64_t column = index * PanelWidth();
     const int64_t columns = std::min(index + 2, block.panels.end) * PanelWidth() - column;
     product.columns = std::min(columns, problem.b.columns - column);
     SetB(product, b, index, block.depth);
     SetColumn(product, problem, block, column);
-    product.next = nullptr;
-    if (index + 2 < block.panels.end) {
-      SetNext(product, b, index + 2, block.depth);
-    } else if (next.size() > 0) {
-      SetNext(product, b, block.panels.begin, next);
-    }
+    SetNext(product, b, index + 2 < block.panels.end ? Next{index + 2, block.depth} : next);
+    product.fetched = product.b == fetched;
     MultiplyPanels(product);
-    product.fetched = product.next != nullptr;
+    fetched = product.next;
     if (block.last) AddResidual(product, ResidualOf(problem, block.rows.begin, column));
   }
 }
@@ -96,24 +97,19 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share, 
   const int64_t count = DepthBlocks(problem.a.columns);
   const int64_t passes = DivCeil(count, per_pass);
   const auto depth_of = [&](int64_t pass) {
-    const Range blocks = Part(count, pass % passes, passes);
-    return DepthOf(problem.a.columns, blocks, count);
+    return DepthOf(problem.a.columns, Part(count, pass % passes, passes), count);
   };
   for (int64_t row = share.rows.begin; row < share.rows.end; row += row_block) {
     const Range rows = {row, std::min(row + row_block, share.rows.end)};
     for (int64_t pass = 0; pass < passes; ++pass) {
       if (Interrupted()) return;
-      const bool first = pass == 0;
       const bool last = pass + 1 == passes;
-      const Block block = {rows,
-                           share.panels,
-                           depth_of(pass),
-                           Part(count, pass, passes).size(),
-                           first,
-                           last,
-                           row > share.rows.begin || !first};
+      const Block block = {
+          rows, share.panels, depth_of(pass), Part(count, pass, passes).size(), pass == 0, last};
+      // The thread's next share most often has the panels that follow.
       const bool ends = last && rows.end == share.rows.end;
-      MultiplyBlock(problem, b, block, ends ? Range{0, 0} : depth_of(pass + 1));
+      const int64_t next_panel = ends ? share.panels.end : share.panels.begin;
+      MultiplyBlock(problem, b, block, Next{next_panel, depth_of(pass + 1)});
     }
   }
 }

@@ -11,9 +11,9 @@ namespace attnrun {
 void SetNumThreads(int threads);
 int NumThreads();
 
-// The most ranges that ParallelFor makes for each of several threads. They are handed out one by
-// one, as the cores of a machine are not equally fast: some have other work, or a busy neighbor.
-// With one range each, all would wait for the slowest.
+// The most ranges that ParallelFor makes for each of several threads, which takes them in order and
+// then helps others: the cores of a machine are not equally fast, as some have other work, or a
+// busy neighbor. With one range each, all would wait for the slowest.
 inline constexpr int kRangesPerThread = 4;
 
 // How many ranges ParallelFor makes. Precondition: count > 0.

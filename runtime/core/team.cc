@@ -25,11 +25,33 @@ class InsideScope {
 };
 
 constexpr int kMostPieces = 0xFFFF;
-constexpr uint64_t kOneClaimed = uint64_t{1} << 16;
 
-uint64_t Ticket(uint32_t work, int pieces) { return uint64_t{work} << 32 | pieces; }
-int Claimed(uint64_t ticket) { return static_cast<int>(ticket >> 16 & kMostPieces); }
-int Pieces(uint64_t ticket) { return static_cast<int>(ticket & kMostPieces); }
+struct Range {
+  int begin;
+  int end;
+};
+uint64_t Ticket(uint32_t work, Range left) {
+  return uint64_t{work} << 32 | static_cast<uint64_t>(left.begin) << 16 |
+         static_cast<uint64_t>(left.end);
+}
+uint32_t WorkOf(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 32); }
+Range LeftOf(uint64_t ticket) {
+  return {static_cast<int>(ticket >> 16 & kMostPieces), static_cast<int>(ticket & kMostPieces)};
+}
+
+// The first or the last piece that is left, -1 if none is.
+int ClaimOf(std::atomic<uint64_t>& ticket, bool first) {
+  uint64_t before = ticket.load(std::memory_order_acquire);
+  for (;;) {
+    Range left = LeftOf(before);
+    if (left.begin >= left.end) return -1;
+    const int piece = first ? left.begin++ : --left.end;
+    if (ticket.compare_exchange_weak(before, Ticket(WorkOf(before), left),
+                                     std::memory_order_acq_rel, std::memory_order_acquire)) {
+      return piece;
+    }
+  }
+}
 
 // Returns once `atomic` is no longer `old`: awake at first, since waking takes about as long as
 // this waits.
@@ -72,9 +94,9 @@ Team* TakeIdle(int threads) {
 
 }  // namespace
 
-Team::Team(int threads) {
+Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
   try {
-    for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { Serve(); });
+    for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { Serve(i); });
   } catch (const std::system_error&) {
     // The system has no more: those that there are do the work.
     return;
@@ -87,10 +109,13 @@ void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
   body_ = &body;
   unfinished_.store(pieces, std::memory_order_relaxed);
   const uint32_t work = works_.load(std::memory_order_relaxed) + 1;
-  ticket_.store(Ticket(work, pieces), std::memory_order_release);
+  for (int i = 0; i < num_threads_; ++i) {
+    const Range own = {pieces * i / num_threads_, pieces * (i + 1) / num_threads_};
+    pieces_[i].ticket.store(Ticket(work, own), std::memory_order_release);
+  }
   works_.store(work, std::memory_order_release);
   works_.notify_all();
-  Work();
+  Work(0);
   for (int left = unfinished_.load(std::memory_order_acquire); left > 0;
        left = unfinished_.load(std::memory_order_acquire)) {
     Await(unfinished_, left);
@@ -98,17 +123,17 @@ void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
   if (exception_ != nullptr) std::rethrow_exception(std::exchange(exception_, nullptr));
 }
 
-void Team::Serve() {
+void Team::Serve(int thread) {
   for (uint32_t seen = 0;;) {
     Await(works_, seen);
     seen = works_.load(std::memory_order_acquire);
-    Work();
+    Work(thread);
   }
 }
 
-void Team::Work() {
+void Team::Work(int thread) {
   const InsideScope inside;
-  for (int piece = Claim(); piece >= 0; piece = Claim()) {
+  for (int piece = Claim(thread); piece >= 0; piece = Claim(thread)) {
     try {
       (*body_)(piece);
     } catch (...) {
@@ -119,15 +144,12 @@ void Team::Work() {
   }
 }
 
-int Team::Claim() {
-  uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while (Claimed(ticket) < Pieces(ticket)) {
-    if (ticket_.compare_exchange_weak(ticket, ticket + kOneClaimed, std::memory_order_acq_rel,
-                                      std::memory_order_acquire)) {
-      return Claimed(ticket);
-    }
+int Team::Claim(int thread) {
+  int piece = ClaimOf(pieces_[thread].ticket, true);
+  for (int i = 1; piece < 0 && i < num_threads_; ++i) {
+    piece = ClaimOf(pieces_[(thread + i) % num_threads_].ticket, false);
   }
-  return -1;
+  return piece;
 }
 
 TeamLease::TeamLease(int threads)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,22 +23,30 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   // Calls body(piece) once for each piece in [0, pieces), on the calling thread and on those of the
-  // team, and returns when all have ended. The caller waits for no thread that has not begun. The
-  // first exception that left a body is thrown again.
+  // team, and returns when all have ended. Each thread has a run of pieces of its own, which it
+  // takes in order, and then helps others from the end of theirs. The caller waits for no thread
+  // that has not begun. The first exception that left a body is thrown again.
   void Run(int pieces, absl::FunctionRef<void(int)> body);
 
   // Whether the calling thread is within a body.
   static bool IsInside();
 
  private:
-  void Serve();
-  void Work();
-  // The next piece of the current work, -1 if there is none.
-  int Claim();
+  // The pieces of a thread that nobody claimed: which work it is (32 bits), the first piece and the
+  // end (16 each). One word, so that whoever wakes late can claim nothing of work that it did not
+  // look at; on a line of its own, since each thread mostly looks at its own.
+  struct alignas(64) Pieces {
+    std::atomic<uint64_t> ticket = 0;
+  };
 
-  // Which work it is (32 bits), how many of its pieces were claimed and how many it has (16 each):
-  // one word, so that whoever wakes late can claim nothing of work that it did not look at.
-  std::atomic<uint64_t> ticket_ = 0;
+  // `thread`: the number of the calling one, 0 being that of Run.
+  void Serve(int thread);
+  void Work(int thread);
+  // The next piece of the current work, -1 if there is none.
+  int Claim(int thread);
+
+  const int num_threads_;
+  const std::unique_ptr<Pieces[]> pieces_;
   // Counts the works; the threads sleep on it.
   std::atomic<uint32_t> works_ = 0;
   // Pieces that have not ended; the caller sleeps on it.

@@ -40,6 +40,27 @@ TEST(TeamTest, EveryPieceOnce) {
   }
 }
 
+TEST(TeamTest, AThreadTakesItsOwnPiecesInOrderAndThenHelpsFromTheEnd) {
+  Team& team = NewTeam(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::vector<int> taken;
+  std::atomic<int> ended = 0;
+  team.Run(8, [&](int piece) {
+    if (std::this_thread::get_id() == caller) {
+      taken.push_back(piece);
+    } else {
+      // Its first piece lasts until the caller has done all others.
+      while (ended < 7) std::this_thread::yield();
+    }
+    ++ended;
+  });
+  // The other thread may not have begun at all.
+  std::vector<int> expected = {0, 1, 2, 3, 7, 6, 5, 4};
+  expected.resize(taken.size());
+  EXPECT_GE(taken.size(), 7);
+  EXPECT_EQ(taken, expected);
+}
+
 TEST(TeamTest, WakesAfterSleeping) {
   Team& team = NewTeam(3);
   for (int i = 0; i < 20; ++i) {
