@@ -73,6 +73,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> ExternalData::Open(const std::
 
 std::vector<std::shared_ptr<const MappedFile>> ExternalData::files() const {
   std::vector<std::shared_ptr<const MappedFile>> files;
+  files.reserve(files_.size());
   for (const auto& [location, file] : files_) files.push_back(file);
   return files;
 }

@@ -12,8 +12,10 @@ absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator) {
 }
 
 std::vector<Tensor> WeightsAmong(size_t inputs, absl::FunctionRef<Tensor(int)> input) {
+  const int count = Linear::NumWeights(inputs);
   std::vector<Tensor> weights;
-  for (int i = 0; i < Linear::NumWeights(inputs); ++i) {
+  weights.reserve(count);
+  for (int i = 0; i < count; ++i) {
     weights.push_back(input(Linear::WeightInput(i)));
   }
   return weights;

@@ -15,6 +15,7 @@ namespace {
 
 ContentHash HashOf(const WeightCache::Files& files) {
   std::vector<absl::string_view> bytes;
+  bytes.reserve(files.size());
   for (const auto& file : files) bytes.push_back(file->bytes());
   return ContentHash::Of(bytes);
 }

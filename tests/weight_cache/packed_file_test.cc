@@ -47,20 +47,19 @@ class PackedFileTest : public ::testing::Test {
 };
 
 TEST_F(PackedFileTest, HoldsWhatWasWritten) {
-  for (const bool trusted : {false, true}) {
-    const auto file =
-        OpenPackedFile(path_, kContent, trusted ? std::optional(identity_) : std::nullopt);
-    ASSERT_TRUE(file.has_value());
-    EXPECT_EQ(file->identity, identity_);
-    ASSERT_EQ(file->matrices.size(), matrices_.size());
+  for (const auto& trusted : {std::optional<FileIdentity>(), std::optional(identity_)}) {
+    const PackedFile file =
+        OpenPackedFile(path_, kContent, trusted).value_or(PackedFile{{}, FileIdentity()});
+    EXPECT_EQ(file.identity, identity_);
+    ASSERT_EQ(file.matrices.size(), matrices_.size());
     for (const auto& [key, matrix] : matrices_) {
-      const PackedMatrix& read = *file->matrices.at(key);
+      const PackedMatrix& read = *file.matrices.at(key);
       EXPECT_EQ(read.rows(), matrix->rows());
       EXPECT_EQ(read.columns(), matrix->columns());
       EXPECT_EQ(reinterpret_cast<uintptr_t>(read.panel(0)) % 64, 0);
-      ASSERT_EQ(read.panels().byte_size(), matrix->panels().byte_size());
-      EXPECT_EQ(std::memcmp(read.panels().raw(), matrix->panels().raw(), read.panels().byte_size()),
-                0);
+      const size_t size = matrix->panels().byte_size();
+      ASSERT_EQ(read.panels().byte_size(), size);
+      EXPECT_EQ(std::memcmp(read.panels().raw(), matrix->panels().raw(), size), 0);
     }
   }
 }

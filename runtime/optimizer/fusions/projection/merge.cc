@@ -24,8 +24,10 @@ struct Weight {
 
 std::vector<Weight> WeightsOf(const Node& linear) {
   const auto transposed = AttributeOr<std::vector<int64_t>>(linear, Linear::kTransposed, {});
+  const int count = Linear::NumWeights(linear.inputs().size());
   std::vector<Weight> weights;
-  for (int i = 0; i < Linear::NumWeights(linear.inputs().size()); ++i) {
+  weights.reserve(count);
+  for (int i = 0; i < count; ++i) {
     weights.push_back(
         {linear.input(Linear::WeightInput(i)), i < std::ssize(transposed) && transposed[i] != 0});
   }
@@ -56,7 +58,7 @@ bool FitTogether(const std::vector<Weight>& weights) {
 }
 
 // Tensors one after the other.
-absl::StatusOr<Tensor> Joined(const std::vector<const Tensor*>& parts, Shape shape) {
+absl::StatusOr<Tensor> Joined(const std::vector<const Tensor*>& parts, const Shape& shape) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor merged,
                            Tensor::Allocate(parts[0]->type(), shape, Allocator::Heap()));
   auto* to = static_cast<char*>(merged.mutable_raw());
@@ -105,6 +107,7 @@ std::vector<Value*> InputsOf(Value* x, const std::vector<Weight>& weights, Value
 
 AttributeMap AttributesOf(const std::vector<Weight>& weights) {
   std::vector<int64_t> transposed;
+  transposed.reserve(weights.size());
   for (const Weight& weight : weights) transposed.push_back(weight.transposed ? 1 : 0);
   if (absl::c_count(transposed, 1) == 0) return {};
   return {{Linear::kTransposed, transposed}};
@@ -175,6 +178,7 @@ absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const
                InputsOf(linears[0]->input(Linear::kX), weights, MergedBias(patch, linears)),
                AttributesOf(weights), linears[0]->name());
   std::vector<int64_t> widths;
+  widths.reserve(linears.size());
   for (const Node* linear : linears) widths.push_back(Columns(*linear));
   const std::vector<Value*> parts =
       patch.Ops("Split", static_cast<int>(linears.size()), {product, patch.Ints(widths)},
