@@ -51,8 +51,10 @@ std::vector<const Node*> Linears(const Graph& graph) {
 
 // Where the bytes of a Linear's weights lie.
 std::vector<const void*> Bytes(const Node& linear) {
+  const int count = Linear::NumWeights(linear.inputs().size());
   std::vector<const void*> bytes;
-  for (int i = 0; i < Linear::NumWeights(linear.inputs().size()); ++i) {
+  bytes.reserve(count);
+  for (int i = 0; i < count; ++i) {
     bytes.push_back(linear.input(Linear::WeightInput(i))->constant()->raw());
   }
   return bytes;
