@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/functional/function_ref.h"
 #include "core/interrupt.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_mask-inl.h"
@@ -27,11 +27,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 // all tiles in order: which rows share a block depends on the number of threads.
 class BlockAttention {
  public:
+  // `next` tells which block the thread will probably compute next, of no rows if none.
   BlockAttention(const AttentionProblem& problem, const TileFacts& facts,
-                 const AttentionBlock& block, float* scratch)
+                 const AttentionBlock& block, float* scratch,
+                 absl::FunctionRef<AttentionBlock()> next)
       : p_(problem),
         facts_(facts),
         block_(block),
+        next_(next),
         layout_(problem, block.rows),
         scratch_(scratch),
         mask_(problem, block, scratch + layout_.mask),
@@ -59,12 +62,15 @@ class BlockAttention {
     return RowsOpenTo(p_, block_, first);
   }
 
+  const float* Query(const AttentionBlock& block, int64_t row) const {
+    return p_.q + block.sample * p_.q_strides.batch + block.Query(row) * p_.q_strides.sequence +
+           block.Head(row) * p_.q_strides.head;
+  }
+
   void LoadQueries() {
     float* out = scratch_ + layout_.queries;
     for (int64_t row = 0; row < block_.rows; ++row) {
-      const float* q = p_.q + block_.sample * p_.q_strides.batch +
-                       block_.Query(row) * p_.q_strides.sequence +
-                       block_.Head(row) * p_.q_strides.head;
+      const float* q = Query(block_, row);
       // A stride known to be 1 becomes vector code.
       if (p_.q_strides.channel == 1) {
         for (int64_t h = 0; h < p_.head_size; ++h) out[h] = q[h] * p_.scale;
@@ -185,10 +191,11 @@ class BlockAttention {
     return greatest;
   }
 
-  const float* Keys(int64_t t) const {
-    return p_.k + block_.sample * p_.k_strides.batch + block_.kv_head * p_.k_strides.head +
+  const float* Key(const AttentionBlock& block, int64_t t) const {
+    return p_.k + block.sample * p_.k_strides.batch + block.kv_head * p_.k_strides.head +
            t * p_.k_strides.sequence;
   }
+  const float* Keys(int64_t t) const { return Key(block_, t); }
   const float* Values(int64_t t) const {
     return p_.v + block_.sample * p_.v_strides.batch + block_.kv_head * p_.v_strides.head +
            t * p_.v_strides.sequence;
@@ -200,22 +207,25 @@ class BlockAttention {
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
     float* keys = scratch_ + layout_.keys;
-    // While the scores are computed.
-    if (PacksValues(n)) {
-      Prefetch(Values(first), p_.v_strides.sequence, count, p_.value_size);
-    }
     PackTransposed(Keys(first), p_.k_strides.sequence, p_.k_strides.channel, count, p_.head_size,
                    kKeyTile, keys);
+    // Late, since until then other threads take blocks, too.
+    const bool last = first + kKeyTile >= valid_;
+    const AttentionBlock next = last ? next_() : AttentionBlock{};
+    Fetch values_and_queries;
+    if (next.group == 1) {
+      values_and_queries.Add(Query(next, 0), p_.q_strides.sequence, next.rows, p_.head_size);
+    }
+    if (PacksValues(n)) {
+      values_and_queries.Add(Values(first), p_.v_strides.sequence, count, p_.value_size);
+    }
     Multiply(scratch_ + layout_.queries + rows.begin * p_.head_size, p_.head_size, n, keys,
-             kKeyTile, kKeyTile, p_.head_size, false, scores, kKeyTile);
+             kKeyTile, kKeyTile, p_.head_size, false, scores, kKeyTile, values_and_queries);
     if (HasRules(first, rows, masked)) {
       for (int64_t row = rows.begin; row < rows.end; ++row) {
         const ScoreRules rules = RulesOf(p_, block_, mask_, row, first, count, masked);
-        ApplyRules(rules, scores + (row - rows.begin) * kKeyTile);
+        if (!rules.ChangeNothing()) ApplyRules(rules, scores + (row - rows.begin) * kKeyTile);
       }
-    }
-    if (const int64_t next = first + kKeyTile; next < valid_) {
-      Prefetch(Keys(next), p_.k_strides.sequence, KeysFrom(next), p_.head_size);
     }
     float* sums = scratch_ + layout_.sums + rows.begin * layout_.value_stride;
     TakeScores({n, scores, scratch_ + layout_.peaks + rows.begin,
@@ -227,16 +237,15 @@ class BlockAttention {
       values = CopyValues(first, count);
       values_stride = layout_.value_stride;
     }
-    Multiply(scores, kKeyTile, n, values, values_stride, p_.value_size, count, true, sums,
-             layout_.value_stride);
-  }
-
-  // Brings rows of `size` floats nearer, which lie too far apart for the hardware to foresee.
-  static void Prefetch(const float* rows, int64_t stride, int64_t count, int64_t size) {
-    constexpr int64_t kLine = 16;
-    for (int64_t row = 0; row < count; ++row) {
-      for (int64_t i = 0; i < size; i += kLine) hwy::Prefetch(rows + row * stride + i);
+    Fetch next_keys;
+    if (!last) {
+      next_keys.Add(Keys(first + kKeyTile), p_.k_strides.sequence, KeysFrom(first + kKeyTile),
+                    p_.head_size);
+    } else if (next.rows > 0) {
+      next_keys.Add(Key(next, 0), p_.k_strides.sequence, std::min(kKeyTile, p_.keys), p_.head_size);
     }
+    Multiply(scores, kKeyTile, n, values, values_stride, p_.value_size, count, true, sums,
+             layout_.value_stride, next_keys);
   }
 
   // Keys of the tile up to the last that counts for one of the rows.
@@ -301,6 +310,7 @@ class BlockAttention {
   const AttentionProblem& p_;
   const TileFacts& facts_;
   const AttentionBlock& block_;
+  const absl::FunctionRef<AttentionBlock()> next_;
   const BlockScratch layout_;
   float* const scratch_;
   const BlockMask mask_;

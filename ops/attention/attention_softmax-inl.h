@@ -22,6 +22,11 @@ inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // What stands between the scores of one row and one tile and their softmax.
 struct ScoreRules {
+  bool ChangeNothing() const {
+    return softcap == 0 && open == nullptr && bias == nullptr && begin <= 0 &&
+           end >= static_cast<int>(kKeyTile);
+  }
+
   float softcap = 0;
   float closed_score = kMinusInfinity;
   bool bias_on_closed = false;

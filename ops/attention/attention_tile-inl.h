@@ -24,6 +24,51 @@ inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
 inline constexpr size_t kTileRows = 6;
 inline constexpr size_t kTileVectors = kLanes == 16 ? 4 : 2;
 
+// Rows in memory that are soon needed, each on a page of its own, which the hardware does not
+// foresee: brought into the second-level cache some lines at a time between the tiles of a product,
+// since all at once they would keep everything else waiting.
+class Fetch {
+ public:
+  // `rows` rows of `size` floats, `stride` apart.
+  void Add(const float* at, int64_t stride, int64_t rows, int64_t size) {
+    if (rows > 0 && size > 0) pieces_[count_++] = {at, stride, rows, size};
+  }
+
+  void Some() { Lines(kAtOnce); }
+  void Rest() {
+    while (count_ > 0) Lines(kAtOnce);
+  }
+
+ private:
+  struct Piece {
+    const float* at;
+    int64_t stride;
+    int64_t rows;
+    int64_t size;
+  };
+
+  // About as many as a core can wait for.
+  static constexpr int64_t kAtOnce = 16;
+  static constexpr int64_t kLine = 16;
+  static constexpr int kSecondLevel = 2;
+
+  // Whole rows, of at least `lines` lines together if there are any.
+  void Lines(int64_t lines) {
+    while (count_ > 0 && lines > 0) {
+      Piece& piece = pieces_[count_ - 1];
+      for (int64_t i = 0; i < piece.size; i += kLine, --lines) {
+        __builtin_prefetch(piece.at + i, 0, kSecondLevel);
+      }
+      piece.at += piece.stride;
+      if (--piece.rows == 0) --count_;
+    }
+  }
+
+  // The last one first.
+  Piece pieces_[2];
+  int count_ = 0;
+};
+
 // c (+)= a b for kRows rows and kVectors vectors of columns: a[r * lda + i], b[i * ldb + column].
 // Each element of c is one chain of multiply-adds in the order of i, whatever the tile around it.
 // The last vector of a row of b has `last` elements, which are all that is read.
@@ -64,13 +109,16 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
 // The same for any number of rows.
 template <size_t kVectors>
 HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
-                                size_t depth, size_t last, bool accumulate, float* c, size_t ldc) {
+                                size_t depth, size_t last, bool accumulate, float* c, size_t ldc,
+                                Fetch& fetch) {
   // Narrow ones are taller, so that there are sums enough to hide the latency of each.
   constexpr size_t kTall = 2 * kVectors <= kTileVectors ? 2 * kTileRows : kTileRows;
   for (; rows >= kTall; rows -= kTall, a += kTall * lda, c += kTall * ldc) {
+    fetch.Some();
     MultiplyRegisterTile<kTall, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
   }
   for (; rows >= kTileRows; rows -= kTileRows, a += kTileRows * lda, c += kTileRows * ldc) {
+    fetch.Some();
     MultiplyRegisterTile<kTileRows, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
   }
   switch (rows) {
@@ -89,9 +137,11 @@ HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const f
   }
 }
 
-// c [rows, columns] (+)= a [rows, depth] b [depth, columns]. Rows of c have room for whole vectors.
+// c [rows, columns] (+)= a [rows, depth] b [depth, columns], and all of `fetch`. Rows of c have
+// room for whole vectors.
 HWY_INLINE void Multiply(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
-                         size_t columns, size_t depth, bool accumulate, float* c, size_t ldc) {
+                         size_t columns, size_t depth, bool accumulate, float* c, size_t ldc,
+                         Fetch& fetch) {
   for (size_t column = 0; column < columns;) {
     const size_t vectors = HWY_MIN((columns - column + kLanes - 1) / kLanes, kTileVectors);
     const size_t width = HWY_MIN(vectors * kLanes, columns - column);
@@ -100,9 +150,10 @@ HWY_INLINE void Multiply(const float* a, size_t lda, size_t rows, const float* b
                        : vectors == 3 ? &MultiplyPanel<3>
                        : vectors == 2 ? &MultiplyPanel<2>
                                       : &MultiplyPanel<1>;
-    panel(a, lda, rows, b + column, ldb, depth, last, accumulate, c + column, ldc);
+    panel(a, lda, rows, b + column, ldb, depth, last, accumulate, c + column, ldc, fetch);
     column += width;
   }
+  fetch.Rest();
 }
 
 // Four floats of each of the rows x, x + 4 * stride, x + 8 * stride, ..., one row a block of 4

@@ -10,8 +10,9 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 
 void AttendBlock(const AttentionProblem& problem, const TileFacts& facts,
-                 const AttentionBlock& block, float* scratch) {
-  BlockAttention(problem, facts, block, scratch).Run();
+                 const AttentionBlock& block, float* scratch,
+                 absl::FunctionRef<AttentionBlock()> next) {
+  BlockAttention(problem, facts, block, scratch, next).Run();
 }
 
 // The facts of the first `keys` keys of one query.
@@ -31,6 +32,7 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 #include <atomic>
 
+#include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
@@ -108,19 +110,24 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
   Tensor table;
   ATTNRUN_ASSIGN_OR_RETURN(const TileFacts facts, FindFacts(problem, allocator, table));
   const int64_t rows_per_block = RowsPerBlock(problem);
-  const int64_t blocks = (rows + rows_per_block - 1) / rows_per_block;
+  const int64_t blocks = DivCeil(rows, rows_per_block);
   const int64_t total = problem.batch * problem.kv_heads * blocks;
+  const auto block_of = [&](int64_t i) {
+    AttentionBlock block;
+    if (i >= total) return block;
+    block.group = problem.query_heads / problem.kv_heads;
+    block.first_row = i % blocks * rows_per_block;
+    block.rows = std::min(rows_per_block, rows - block.first_row);
+    block.kv_head = i / blocks % problem.kv_heads;
+    block.sample = i / blocks / problem.kv_heads;
+    return block;
+  };
   // Blocks are handed out one by one: masks make some cost more than others.
   std::atomic<int64_t> next = 0;
   auto run = [&](int64_t, int64_t, float* scratch) {
     for (int64_t i = next++; i < total && !Interrupted(); i = next++) {
-      AttentionBlock block;
-      block.group = problem.query_heads / problem.kv_heads;
-      block.first_row = i % blocks * rows_per_block;
-      block.rows = std::min(rows_per_block, rows - block.first_row);
-      block.kv_head = i / blocks % problem.kv_heads;
-      block.sample = i / blocks / problem.kv_heads;
-      HWY_DYNAMIC_DISPATCH(AttendBlock)(problem, facts, block, scratch);
+      HWY_DYNAMIC_DISPATCH(AttendBlock)
+      (problem, facts, block_of(i), scratch, [&] { return block_of(next); });
     }
   };
   return ParallelForWithScratch(std::min<int64_t>(total, NumThreads()), 1,
