@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "absl/functional/function_ref.h"
+#include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
@@ -219,8 +220,10 @@ class BlockAttention {
     if (PacksValues(n)) {
       values_and_queries.Add(Values(first), p_.v_strides.sequence, count, p_.value_size);
     }
+    // What is no key becomes -inf below, whatever it was.
+    const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(scratch_ + layout_.queries + rows.begin * p_.head_size, p_.head_size, n, keys,
-             kKeyTile, kKeyTile, p_.head_size, false, scores, kKeyTile, values_and_queries);
+             kKeyTile, columns, p_.head_size, false, scores, kKeyTile, values_and_queries);
     if (HasRules(first, rows, masked)) {
       for (int64_t row = rows.begin; row < rows.end; ++row) {
         const ScoreRules rules = RulesOf(p_, block_, mask_, row, first, count, masked);

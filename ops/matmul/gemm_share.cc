@@ -118,7 +118,10 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share, 
 
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share) {
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
-  const int64_t row_block = DivCeil(rows, DivCeil(rows, kRowBlock));
+  // About even, and whole tiles as far as possible.
+  constexpr int64_t kTileRows = 8;
+  const int64_t blocks = DivCeil(rows, kRowBlock);
+  const int64_t row_block = DivCeil(DivCeil(rows, blocks), kTileRows) * kTileRows;
   MultiplyBlocks(problem, b, share, row_block, DepthBlocksPerPass(row_block));
 }
 
