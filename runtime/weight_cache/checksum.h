@@ -7,13 +7,10 @@
 
 namespace attnrun {
 
-// Two independent sums of the same bytes, in one pass about as fast as memory. Part of what is
-// written to files: they must stay as they are.
+// XXH3 of some bytes, 128 bits: about as fast as memory. Part of what is written to files.
 struct Checksum {
-  // 32 bits, of CRC-32C.
-  uint64_t crc = 0;
-  // Multiplied and rotated.
-  uint64_t mix = 0;
+  uint64_t low = 0;
+  uint64_t high = 0;
 
   static Checksum Of(absl::string_view bytes);
 

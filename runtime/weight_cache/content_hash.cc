@@ -33,14 +33,14 @@ ContentHash ContentHash::Of(absl::Span<const absl::string_view> files) {
   });
   const Checksum all =
       Checksum::Of({reinterpret_cast<const char*>(sums.data()), sums.size() * sizeof(Checksum)});
-  hash.crc = all.crc;
-  hash.mix = all.mix;
+  hash.low = all.low;
+  hash.high = all.high;
   return hash;
 }
 
 std::string ContentHash::ToString() const {
-  return absl::StrCat(absl::Hex(size), "-", absl::Hex(crc, absl::kZeroPad8),
-                      absl::Hex(mix, absl::kZeroPad16));
+  return absl::StrCat(absl::Hex(size), "-", absl::Hex(high, absl::kZeroPad16),
+                      absl::Hex(low, absl::kZeroPad16));
 }
 
 }  // namespace attnrun

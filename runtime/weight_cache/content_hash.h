@@ -9,12 +9,11 @@
 
 namespace attnrun {
 
-// What files hold, all of it: two independent sums, since 32 bits alone are few for many models of
-// one architecture, whose files have one size. Against accidents, not against an adversary.
+// What files hold, all of it. Against accidents, not against an adversary.
 struct ContentHash {
   uint64_t size = 0;
-  uint64_t crc = 0;
-  uint64_t mix = 0;
+  uint64_t low = 0;
+  uint64_t high = 0;
 
   // Reads all bytes, on NumThreads() threads; pages of mapped files are given back.
   static ContentHash Of(absl::Span<const absl::string_view> files);

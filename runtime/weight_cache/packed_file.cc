@@ -33,7 +33,7 @@ Words HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   uint64_t words = 0;
   for (const auto& [key, matrix] : matrices) words += key.size() + kEntryWords;
   Words head = {kMagic,       kFormat,     static_cast<uint64_t>(PanelWidth()),
-                content.size, content.crc, content.mix,
+                content.size, content.low, content.high,
                 words};
   uint64_t begin = Aligned((kHeaderWords + words + 1) * sizeof(uint64_t));
   for (const auto& [key, matrix] : matrices) {
@@ -42,7 +42,7 @@ Words HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
     head.push_back(matrix->rows());
     head.push_back(matrix->columns());
     head.push_back(begin);
-    head.push_back(Checksum::Of(PanelsOf(*matrix)).mix);
+    head.push_back(Checksum::Of(PanelsOf(*matrix)).low);
     begin = Aligned(begin + PanelsOf(*matrix).size());
   }
   return head;
@@ -95,7 +95,7 @@ std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>&
     read += key.size() + kEntryWords;
     std::shared_ptr<const PackedMatrix> matrix = ViewPanels(file, rows, columns, begin);
     if (matrix == nullptr || !reader.ok()) return std::nullopt;
-    if (verify && Checksum::Of(PanelsOf(*matrix)).mix != checksum) return std::nullopt;
+    if (verify && Checksum::Of(PanelsOf(*matrix)).low != checksum) return std::nullopt;
     matrices.emplace(std::move(key), std::move(matrix));
   }
   return matrices;
@@ -110,7 +110,7 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
   const absl::string_view bytes = (*file)->bytes();
   WordReader reader(bytes);
   const Words expected = {kMagic,       kFormat,     static_cast<uint64_t>(PanelWidth()),
-                          content.size, content.crc, content.mix};
+                          content.size, content.low, content.high};
   for (const uint64_t word : expected) {
     if (reader.Next() != word) return std::nullopt;
   }
@@ -119,7 +119,7 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
   if (!reader.ok() || words > bytes.size() / sizeof(uint64_t) - kHeaderWords) return std::nullopt;
   const uint64_t head = (kHeaderWords + words) * sizeof(uint64_t);
   WordReader after(bytes.substr(head));
-  if (after.Next() != Checksum::Of(bytes.substr(0, head)).mix || !after.ok()) return std::nullopt;
+  if (after.Next() != Checksum::Of(bytes.substr(0, head)).low || !after.ok()) return std::nullopt;
   const FileIdentity& identity = (*file)->identity();
   auto matrices = ReadIndex(*file, words, /*verify=*/trusted != identity);
   if (!matrices.has_value()) return std::nullopt;
@@ -130,7 +130,7 @@ absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const Cont
                                              const PackedMatrices& matrices) {
   std::vector<absl::string_view> parts = PartsOf(matrices);
   Words head = HeadOf(content, matrices);
-  head.push_back(Checksum::Of(BytesOf(head)).mix);
+  head.push_back(Checksum::Of(BytesOf(head)).low);
   head.resize(Aligned(head.size() * sizeof(uint64_t)) / sizeof(uint64_t), 0);
   parts.insert(parts.begin(), BytesOf(head));
   return ReplaceFile(path, parts);

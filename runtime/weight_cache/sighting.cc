@@ -34,10 +34,10 @@ std::optional<Sighting> ReadSighting(const std::string& path) {
   const size_t end = std::max(bytes.size(), sizeof(uint64_t)) - sizeof(uint64_t);
   WordReader checksum(bytes.substr(std::min(end, bytes.size())));
   WordReader reader(bytes.substr(0, end));
-  const bool whole = checksum.Next() == Checksum::Of(bytes.substr(0, end)).mix && checksum.ok();
+  const bool whole = checksum.Next() == Checksum::Of(bytes.substr(0, end)).low && checksum.ok();
   if (!whole || reader.Next() != kMagic) return std::nullopt;
   Sighting sighting;
-  for (uint64_t* word : {&sighting.content.size, &sighting.content.crc, &sighting.content.mix}) {
+  for (uint64_t* word : {&sighting.content.size, &sighting.content.low, &sighting.content.high}) {
     *word = reader.Next();
   }
   sighting.packed = ReadIdentity(reader);
@@ -49,11 +49,11 @@ std::optional<Sighting> ReadSighting(const std::string& path) {
 }
 
 absl::Status WriteSighting(const std::string& path, const Sighting& sighting) {
-  Words words = {kMagic, sighting.content.size, sighting.content.crc, sighting.content.mix};
+  Words words = {kMagic, sighting.content.size, sighting.content.low, sighting.content.high};
   Append(sighting.packed, words);
   words.push_back(sighting.files.size());
   for (const FileIdentity& file : sighting.files) Append(file, words);
-  words.push_back(Checksum::Of(BytesOf(words)).mix);
+  words.push_back(Checksum::Of(BytesOf(words)).low);
   return ReplaceFile(path, {BytesOf(words)}).status();
 }
 

@@ -105,7 +105,7 @@ TEST_F(PackedFileTest, AnIndexThatLeadsOutOfTheFileIsRefused) {
     uint64_t words = 0;
     std::memcpy(&words, bytes.data() + 6 * 8, 8);
     const size_t head = (kIndex + words) * 8;
-    const uint64_t checksum = Checksum::Of(absl::string_view(bytes).substr(0, head)).mix;
+    const uint64_t checksum = Checksum::Of(absl::string_view(bytes).substr(0, head)).low;
     std::memcpy(bytes.data() + head, &checksum, 8);
     return bytes;
   };
