@@ -40,7 +40,8 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
     if (data == MAP_FAILED) return OpenError(errno);
     AddFileMap(data, size);
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const char*>(data), FileIdentity::Of(status)));
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(static_cast<const char*>(data), FileIdentity::Of(status)));
 }
 
 MappedFile::~MappedFile() {

@@ -214,6 +214,7 @@ class BlockAttention {
     const bool last = first + kKeyTile >= valid_;
     const AttentionBlock next = last ? next_() : AttentionBlock{};
     Fetch values_and_queries;
+    // Else heads take turns, and rows lie by no one stride.
     if (next.group == 1) {
       values_and_queries.Add(Query(next, 0), p_.q_strides.sequence, next.rows, p_.head_size);
     }

@@ -4,6 +4,7 @@
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
+#include "ops/matmul/even_parts.h"
 #include "ops/matmul/micro_kernel.h"
 
 namespace attnrun {
@@ -12,10 +13,10 @@ namespace {
 // Blocks of K as even as possible; at least one, as an empty sum is 0.
 int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1); }
 
-// The rows of B in some blocks of `count`, of which the first are one longer than the last.
+// The rows of B in some blocks of `count`.
 Range DepthOf(int64_t depth, Range blocks, int64_t count) {
-  const auto start = [&](int64_t i) { return i * (depth / count) + std::min(i, depth % count); };
-  return {start(blocks.begin), start(blocks.end)};
+  const EvenParts parts(depth, count);
+  return {parts.Begin(blocks.begin), parts.Begin(blocks.end)};
 }
 
 // What is added to the tile of C that begins there.
@@ -63,6 +64,7 @@ struct Next {
 
 void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
   product.next = nullptr;
+  product.next_bytes = 0;
   if (next.depth.size() == 0 || next.panel >= b.num_panels()) return;
   product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
   product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));

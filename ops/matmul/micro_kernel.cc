@@ -12,6 +12,7 @@
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
 #include "ops/matmul/activation-inl.h"
+#include "ops/matmul/even_parts.h"
 #include "ops/matmul/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -79,16 +80,6 @@ HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct&
   }
   for (; left > 0; --left) step(1);
 }
-
-// `total` in `count` parts, of which the first `longer` are one longer than `shortest`. Divided
-// once, since dividing takes as long as some steps.
-struct EvenParts {
-  EvenParts(int64_t total, int64_t count) : shortest(total / count), longer(total % count) {}
-  int64_t operator[](int64_t part) const { return shortest + (part < longer ? 1 : 0); }
-
-  int64_t shortest;
-  int64_t longer;
-};
 
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const EvenParts& depth,

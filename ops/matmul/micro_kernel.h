@@ -40,7 +40,7 @@ struct PanelProduct {
   // Whether the panels are in cache, since they were somebody's `next`.
   bool fetched;
   // What the thread reads after this product, so many bytes, brought into the second-level cache
-  // meanwhile; null: nothing.
+  // meanwhile; null and 0: nothing.
   const float* next;
   int64_t next_bytes;
 };

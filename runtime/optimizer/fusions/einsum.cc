@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "ops/einsum/contraction.h"
+#include "ops/linear/linear.h"
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/node_queries.h"
@@ -151,7 +152,7 @@ class EinsumRewrite {
     Value* weight = node_->input(side);
     const Labels& stored = operands_[side];
     const bool transposed = stored == Joined({columns, depth});
-    if (transposed) attributes["trans_w"] = std::vector<int64_t>{1};
+    if (transposed) attributes[Linear::kTransposed] = std::vector<int64_t>{1};
     const Tensor& data = *weight->constant();
     const auto size = [&](const Labels& labels) {
       int64_t product = 1;

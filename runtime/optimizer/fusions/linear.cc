@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/linear/linear.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
@@ -83,7 +84,7 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
   TakeBias(context, match);
   patch.Supersede(match.nodes);
   AttributeMap attributes;
-  if (match.transposed_weight) attributes["trans_w"] = std::vector<int64_t>{1};
+  if (match.transposed_weight) attributes[Linear::kTransposed] = std::vector<int64_t>{1};
   std::vector<Value*> inputs = {match.x, match.weight};
   if (match.bias != nullptr) inputs.push_back(FlatBias(patch, match.bias));
   patch.Replace(match.result, patch.Op("attnrun::Linear", inputs, attributes, node->name()));

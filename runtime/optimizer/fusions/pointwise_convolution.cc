@@ -1,6 +1,7 @@
 #include "optimizer/fusions/pointwise_convolution.h"
 
 #include "absl/algorithm/container.h"
+#include "ops/linear/linear.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
@@ -56,8 +57,8 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
       patch.Op("Transpose", {x}, swap),
       patch.Constant(weight->name(), kernel.Reshaped({kernel.dim(0), kernel.dim(1)}))};
   if (node->input(2) != nullptr) inputs.push_back(node->input(2));
-  Value* y =
-      patch.Op("attnrun::Linear", inputs, {{"trans_w", std::vector<int64_t>{1}}}, node->name());
+  Value* y = patch.Op("attnrun::Linear", inputs, {{Linear::kTransposed, std::vector<int64_t>{1}}},
+                      node->name());
   patch.Supersede({node});
   patch.Replace(node->output(0), patch.Op("Transpose", {y}, swap));
   return true;
