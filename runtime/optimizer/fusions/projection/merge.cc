@@ -1,14 +1,12 @@
 #include "optimizer/fusions/projection/merge.h"
 
 #include <cstring>
-#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/linear/linear.h"
-#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -22,14 +20,19 @@ struct Weight {
   int64_t Columns() const { return value->constant()->dim(transposed ? 0 : 1); }
 };
 
-std::vector<Weight> WeightsOf(const Node& linear) {
-  const auto transposed = AttributeOr<std::vector<int64_t>>(linear, Linear::kTransposed, {});
-  const int count = Linear::NumWeights(linear.inputs().size());
+// Precondition: an attnrun.Linear.
+Linear Read(const Node& node) {
+  AttributeReader attributes(node, node.opset());
+  return Linear(attributes);
+}
+
+std::vector<Weight> WeightsOf(const Node& node) {
+  const Linear linear = Read(node);
+  const int count = Linear::NumWeights(node.inputs().size());
   std::vector<Weight> weights;
   weights.reserve(count);
   for (int i = 0; i < count; ++i) {
-    weights.push_back(
-        {linear.input(Linear::WeightInput(i)), i < std::ssize(transposed) && transposed[i] != 0});
+    weights.push_back({node.input(Linear::WeightInput(i)), linear.is_transposed(i)});
   }
   return weights;
 }
@@ -120,8 +123,8 @@ bool LinearMerger::CanMerge(const Node& node, std::string& why) {
     why = absl::StrCat("the weight of ", node.description(), " is not constant");
     return false;
   }
-  const bool plain = node.input(Linear::kResidual) == nullptr &&
-                     AttributeOr<std::string>(node, "activation", "").empty();
+  const bool plain =
+      node.input(Linear::kResidual) == nullptr && Read(node).activation() == Activation::kNone;
   const Value* bias = node.input(Linear::kBias);
   const bool constant =
       (bias == nullptr || bias->is_constant()) &&
