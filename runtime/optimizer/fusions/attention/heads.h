@@ -5,21 +5,10 @@
 #include <vector>
 
 #include "ops/attention/head_layout.h"
+#include "optimizer/fusions/attention/head_axes.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
-
-// How the axes of the scores before the last two are sample and head.
-struct HeadAxes {
-  SymInt batch;
-  SymInt heads;
-  // The axes are heads, then samples.
-  bool heads_first = false;
-  // Of three axes the last two are heads (groups, and heads of a group), not the first two samples.
-  bool heads_split = false;
-  // The leading axes as they are in the graph.
-  std::vector<SymInt> leading;
-};
 
 // An operand of the attention: heads [b, s, n, h] in a value of the graph.
 struct HeadOperand {
@@ -34,9 +23,6 @@ struct HeadOperand {
 
 // Whether heads of K and V that several heads of Q share count once.
 enum class SharedHeads { kOnce, kRepeated };
-
-// Tells sample from head by how Q [leading..., S, H] came to be.
-HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leading, Facts& facts);
 
 // Which operand of attention it is.
 enum class HeadRole { kQuery, kKey, kValue };
@@ -58,13 +44,6 @@ std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole 
 // [batch, .., D] -> [b, s, D] instead of [b, s, n, h]. The same rows of Q, K and V are then
 // arranged once, before they are split. Other operands stay as they are.
 HeadOperand OfWholeRows(HeadOperand operand, Facts& facts);
-
-// The layout of a view [b, s, n, h] of a base of these extents; nullopt if no layout expresses it.
-std::optional<HeadLayout> LayoutOf(const View& view, absl::Span<const SymInt> base);
-
-// The view [b, s, n, h] that a layout is of a base; the inverse of LayoutOf. An absent axis has
-// extent 1. nullopt if the layout does not fit.
-std::optional<View> ViewOf(const HeadLayout& layout, const View& base);
 
 }  // namespace attnrun
 

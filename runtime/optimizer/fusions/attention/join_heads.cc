@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/attention/fused_attention.h"
 #include "optimizer/each_node.h"
-#include "optimizer/fusions/attention/heads.h"
+#include "optimizer/fusions/attention/head_views.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {

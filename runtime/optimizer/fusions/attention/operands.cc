@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ops/attention/fused_attention.h"
 #include "optimizer/each_node.h"
+#include "optimizer/fusions/attention/head_views.h"
 #include "optimizer/fusions/attention/heads.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"

@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "ops/attention/fused_attention.h"
-#include "optimizer/fusions/attention/heads.h"
+#include "optimizer/fusions/attention/head_views.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
