@@ -1,0 +1,126 @@
+// What is refused: with which status and message, and that nothing is left behind.
+#include "tools/command_line.h"
+
+namespace attnrun::cli {
+namespace {
+
+using ::testing::StartsWith;
+
+TEST_F(CommandLineTest, BadUsageIsStatus2) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", ""},
+      {"run", "MODEL is required"},
+      {"m.onnx extra", "extra"},
+      {"m.onnx --frobnicate", "--frobnicate"},
+      {"inspect m.onnx --runs 3", "--runs"},
+      {"m.onnx --input x", "--input: expected NAME=VALUE, but found 'x'"},
+      {"m.onnx --input x=a.npy --input x=b.npy", "given twice"},
+      {"m.onnx --dim batch=two", "--dim batch: expected a number from 0 to 2^40, but found two"},
+      {"m.onnx --dim batch=-1", "found -1"},
+      {"m.onnx --engine warp", "expected optimized, unoptimized or reference, but found 'warp'"},
+      {"m.onnx --threads 0", "--threads"},
+      {"m.onnx --seed x", "--seed"},
+      {"m.onnx --rtol 0.1", "--rtol and --atol need --expect"},
+      {"m.onnx --expect good.npz --atol nan", "--atol"},
+      {"m.onnx --disable no_such_pass", "no_such_pass"},
+      {"m.onnx --stop-after no_such_pass", "no_such_pass"},
+      {"m.onnx --max-rewrites -1", "--max-rewrites"},
+      {"compare m.onnx --engine reference", "compared with itself"},
+      {"bench m.onnx --runs 0", "--runs"},
+      {"bench m.onnx --sweep batch", "--sweep: expected NAME=VALUE, but found 'batch'"},
+      {"bench m.onnx --sweep batch=1,x", "--sweep batch: expected a number"},
+      {"bench m.onnx --stream batch=5", "--stream batch: expected LOW..HIGH, but found '5'"},
+      {"bench m.onnx --stream batch=5..2", "--stream batch: 5..2 is empty"},
+      {"bench m.onnx --callers 1 --stream batch=1..2", "excludes"},
+      {"bench m.onnx --callers 0", "--callers"},
+  };
+  for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 2, message);
+  EXPECT_EQ(Attnrun("--help").status, 0);
+  EXPECT_EQ(Attnrun("bench --help").status, 0);
+  EXPECT_THAT(Attnrun("--version").out, StartsWith("attnrun "));
+}
+
+TEST_F(CommandLineTest, BadModelsAreStatus3) {
+  const std::string bytes = MakeModel().SerializeAsString();
+  WriteAll(folder_ / "empty.onnx", "");
+  WriteAll(folder_ / "text.onnx", "This is no model.\n");
+  WriteAll(folder_ / "cut.onnx", bytes.substr(0, bytes.size() / 2));
+  onnx::ModelProto no_graph = MakeModel();
+  no_graph.clear_graph();
+  WriteAll(folder_ / "no_graph.onnx", no_graph.SerializeAsString());
+  onnx::ModelProto dangling = MakeModel();
+  dangling.mutable_graph()->mutable_node(0)->set_input(0, "nobody");
+  WriteAll(folder_ / "dangling.onnx", dangling.SerializeAsString());
+  onnx::ModelProto axis = MakeModel();
+  onnx::AttributeProto& attribute = *axis.mutable_graph()->mutable_node(0)->add_attribute();
+  attribute.set_name("axis");
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(7);
+  WriteAll(folder_ / "axis.onnx", axis.SerializeAsString());
+  const std::pair<const char*, const char*> cases[] = {
+      {"nowhere.onnx", "nowhere.onnx"},
+      {"empty.onnx", "empty.onnx"},
+      {"text.onnx", "text.onnx"},
+      {"cut.onnx", "cut.onnx"},
+      {"no_graph.onnx", "no_graph.onnx"},
+      {"dangling.onnx", "nobody"},
+      {".", "folder"},
+      {"axis.onnx", "the_node"},
+  };
+  for (const auto& [model, message] : cases) {
+    for (const char* command : {"run", "compare", "bench", "profile"}) {
+      const std::string trace = std::string(command) == "profile" ? " --trace t.json" : "";
+      ExpectRefused(std::string(command) + " " + model + trace, 3, message);
+    }
+    ExpectRefused(std::string(model) + " --output o.npz", 3, message);
+  }
+}
+
+TEST_F(CommandLineTest, BadInputsAreStatus3) {
+  const Tensor x = Tensor::Of<float>({1, 4}, {0, 0, 0, 0}).value();
+  const Tensor ids = Tensor::Of<int64_t>({1, 2}, {1, 2}).value();
+  const Tensor three = Tensor::Of<int64_t>({1, 3}, {1, 2, 3}).value();
+  const Tensor doubles = Tensor::Of<double>({1, 4}, {0, 0, 0, 0}).value();
+  WriteArchive("name.npz", {{"x", x}, {"idz", ids}, {"mask", ids}});
+  WriteArchive("missing.npz", {{"x", x}, {"ids", ids}});
+  WriteArchive("type.npz", {{"x", doubles}, {"ids", ids}, {"mask", ids}});
+  WriteArchive("rank.npz", {{"x", x.Reshaped({4}).value()}, {"ids", ids}, {"mask", ids}});
+  WriteArchive("fixed.npz", {{"x", x.Reshaped({2, 2}).value()}, {"ids", ids}, {"mask", ids}});
+  WriteArchive("symbol.npz", {{"x", x}, {"ids", ids}, {"mask", three}});
+  WriteAll(folder_ / "text.npz", "no archive");
+  WriteAll(folder_ / "text.npy", "no array");
+  WriteAll(folder_ / "text.pb", "no tensor");
+  const std::pair<const char*, const char*> cases[] = {
+      {"--inputs name.npz", "no input 'idz'; its inputs are 'x', 'ids', 'mask'"},
+      {"--inputs missing.npz", "input 'mask' is missing: expected int64[batch,seq]"},
+      {"--inputs type.npz", "input 'x' expects float[batch,4], but found double[1,4]"},
+      {"--inputs rank.npz", "input 'x' expects float[batch,4], but found float[4]"},
+      {"--inputs fixed.npz", "input 'x' expects float[batch,4], but found float[2,2]"},
+      {"--inputs symbol.npz", "'seq' is 2 in input 'ids' but 3 here"},
+      {"--inputs good.npz --dim seq=5", "input 'ids': expected 5 for dimension 'seq'"},
+      {"--inputs nowhere.npz", "nowhere.npz"},
+      {"--inputs text.npz", "text.npz: cannot be read as an .npz archive"},
+      {"--inputs data", "data: expected an ONNX test data set"},
+      {"--input ids=text.npy", "text.npy: is not an .npy file"},
+      {"--input ids=text.pb", "text.pb"},
+      {"--input ids=nowhere.npy", "nowhere.npy"},
+      {"--input nobody=text.npy", "no input 'nobody'"},
+      {"--dim nothing=3", "no input has a dimension named 'nothing'; there are batch, seq"},
+      {"--dim seq=1000000000000", "does not fit"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    ExpectRefused(std::string("m.onnx --output o.npz ") + arguments, 3, message);
+    ExpectRefused(std::string("bench m.onnx ") + arguments, 3, message);
+  }
+  ExpectRefused("m.onnx --expect missing.npz", 3, "the model has no output 'ids'");
+  ExpectRefused("m.onnx --expect nowhere.npz", 3, "nowhere.npz");
+}
+
+TEST_F(CommandLineTest, OutputsThatCannotBeWrittenAreStatus3) {
+  ExpectRefused("m.onnx --output nowhere/o.npz", 3, "nowhere/o.npz: cannot be written");
+  ExpectRefused("m.onnx --output data", 3, "data: cannot be written: it is not a regular file");
+  ExpectRefused("profile m.onnx --trace nowhere/t.json", 3, "nowhere/t.json: cannot be written");
+}
+
+}  // namespace
+}  // namespace attnrun::cli
