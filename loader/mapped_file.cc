@@ -41,7 +41,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
     AddFileMap(data, size);
   }
   return std::shared_ptr<const MappedFile>(
-      new MappedFile(static_cast<const char*>(data), FileIdentity::Of(status)));
+      new MappedFile(path, static_cast<const char*>(data), FileIdentity::Of(status)));
 }
 
 MappedFile::~MappedFile() {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,14 +23,17 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
+  // As it was asked for.
+  const std::string& path() const { return path_; }
   absl::string_view bytes() const { return {data_, size_}; }
   // As the file was when it was opened.
   const FileIdentity& identity() const { return identity_; }
 
  private:
-  MappedFile(const char* data, const FileIdentity& identity)
-      : data_(data), size_(identity.size), identity_(identity) {}
+  MappedFile(std::string path, const char* data, const FileIdentity& identity)
+      : path_(std::move(path)), data_(data), size_(identity.size), identity_(identity) {}
 
+  std::string path_;
   const char* data_;
   size_t size_;
   FileIdentity identity_;

@@ -12,6 +12,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "weight_cache/cache_files.h"
 
 namespace attnrun {
 namespace {
@@ -24,7 +25,7 @@ absl::Status Failed(absl::string_view path) {
 // where numbers of processes are the same.
 std::string NameMeanwhile(const std::string& path) {
   std::random_device random;
-  return absl::StrCat(path, ".", absl::Hex(random()), absl::Hex(random()), ".tmp");
+  return absl::StrCat(path, ".", absl::Hex(random()), absl::Hex(random()), kUnfinishedSuffix);
 }
 
 bool WriteAll(int file, absl::string_view bytes) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "loader/mapped_file.h"
+#include "weight_cache/cache_files.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/replace_file.h"
 #include "weight_cache/words.h"
@@ -26,7 +28,18 @@ FileIdentity ReadIdentity(WordReader& reader) {
 
 }  // namespace
 
-// Magic, content (3), packed file, number of files, files, checksum of all that.
+std::string Sighting::FileName() const {
+  const Checksum place = Checksum::Of(absl::StrCat(absl::Hex(files[0].device), path));
+  return absl::StrCat(kCacheFilePrefix, absl::Hex(place.high, absl::kZeroPad16),
+                      absl::Hex(place.low, absl::kZeroPad16), "-w", panel_width, kSightingSuffix);
+}
+
+std::string Sighting::PackedFileName() const {
+  return absl::StrCat(kCacheFilePrefix, content.ToString(), "-w", panel_width, kPackedSuffix);
+}
+
+// Magic, content (3), panel width, whether it is settled, packed file, path, number of files,
+// files, checksum of all that.
 std::optional<Sighting> ReadSighting(const std::string& path) {
   const auto file = MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;
@@ -40,17 +53,27 @@ std::optional<Sighting> ReadSighting(const std::string& path) {
   for (uint64_t* word : {&sighting.content.size, &sighting.content.low, &sighting.content.high}) {
     *word = reader.Next();
   }
+  sighting.panel_width = static_cast<int64_t>(reader.Next());
+  sighting.settled = reader.Next() != 0;
   sighting.packed = ReadIdentity(reader);
+  sighting.path = reader.NextText();
   const uint64_t count = reader.Next();
   while (reader.ok() && sighting.files.size() < count) {
     sighting.files.push_back(ReadIdentity(reader));
   }
-  return reader.ok() ? std::optional(std::move(sighting)) : std::nullopt;
+  if (!reader.ok() || sighting.files.empty()) return std::nullopt;
+  return sighting;
 }
 
 absl::Status WriteSighting(const std::string& path, const Sighting& sighting) {
-  Words words = {kMagic, sighting.content.size, sighting.content.low, sighting.content.high};
+  Words words = {kMagic,
+                 sighting.content.size,
+                 sighting.content.low,
+                 sighting.content.high,
+                 static_cast<uint64_t>(sighting.panel_width),
+                 uint64_t{sighting.settled}};
   Append(sighting.packed, words);
+  AppendText(sighting.path, words);
   words.push_back(sighting.files.size());
   for (const FileIdentity& file : sighting.files) Append(file, words);
   words.push_back(Checksum::Of(BytesOf(words)).low);

@@ -1,6 +1,7 @@
 #ifndef ATTNRUN_WEIGHT_CACHE_SIGHTING_H_
 #define ATTNRUN_WEIGHT_CACHE_SIGHTING_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +15,20 @@ namespace attnrun {
 // What was found when the files of a model, and the packed file made from them, were last read
 // whole: as long as they are the same files in the same state, that need not be done again.
 struct Sighting {
+  // Absolute, of the model's own file.
+  std::string path;
+  // As they were when they were read, the model's own first; at least one.
   std::vector<FileIdentity> files;
+  // Whether nobody can have written to them since without their times telling.
+  bool settled = false;
   ContentHash content;
+  int64_t panel_width = 0;
   FileIdentity packed;
+
+  // What a Sighting of this path and device, and the packed file of these contents, are called in
+  // the directory of a cache.
+  std::string FileName() const;
+  std::string PackedFileName() const;
 
   friend bool operator==(const Sighting&, const Sighting&) = default;
 };

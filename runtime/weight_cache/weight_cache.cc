@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "core/status.h"
 #include "ops/matmul/micro_kernel.h"
+#include "weight_cache/cache_files.h"
 
 namespace attnrun {
 namespace {
@@ -18,6 +19,20 @@ ContentHash HashOf(const WeightCache::Files& files) {
   bytes.reserve(files.size());
   for (const auto& file : files) bytes.push_back(file->bytes());
   return ContentHash::Of(bytes);
+}
+
+// Files that are so new may yet be written without their time moving on, by the clock's step or
+// that of the file system.
+bool AreSettled(const std::vector<FileIdentity>& files) {
+  const absl::Time latest = absl::Now() - absl::Seconds(2);
+  return absl::c_all_of(files, [&](const FileIdentity& file) {
+    return absl::FromUnixNanos(static_cast<int64_t>(file.modified)) < latest;
+  });
+}
+
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::absolute(path, error).lexically_normal().string();
 }
 
 // Floats from the first element to the last.
@@ -33,9 +48,12 @@ WeightCache::WeightCache(std::string directory, Files files)
 
 void WeightCache::Open() {
   opened_ = true;
+  sighting_.path = Absolute(files_[0]->path());
   for (const auto& file : files_) sighting_.files.push_back(file->identity());
+  sighting_.settled = AreSettled(sighting_.files);
+  sighting_.panel_width = PanelWidth();
   const std::optional<Sighting> last = ReadSighting(SightingPath());
-  const bool known = last.has_value() && last->files == sighting_.files;
+  const bool known = last.has_value() && last->settled && last->files == sighting_.files;
   sighting_.content = known ? last->content : HashOf(files_);
   auto packed = OpenPackedFile(PackedPath(), sighting_.content,
                                known ? std::optional(last->packed) : std::nullopt);
@@ -88,35 +106,25 @@ absl::Status WeightCache::Save() {
   if (!added_) return absl::OkStatus();
   std::error_code error;
   std::filesystem::create_directories(directory_, error);
-  // Where that failed, so does this, and says why.
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("'", directory_, "' cannot be made"));
+  }
   ATTNRUN_ASSIGN_OR_RETURN(sighting_.packed,
                            WritePackedFile(PackedPath(), sighting_.content, matrices_));
   Remember();
+  SweepCache(directory_);
   added_ = false;
   return absl::OkStatus();
 }
 
 std::string WeightCache::PackedPath() const {
-  return absl::StrCat(directory_, "/", sighting_.content.ToString(), "-w", PanelWidth(), ".packed");
+  return absl::StrCat(directory_, "/", sighting_.PackedFileName());
 }
 
 std::string WeightCache::SightingPath() const {
-  const FileIdentity& model = sighting_.files[0];
-  return absl::StrCat(directory_, "/", absl::Hex(model.device), "-", absl::Hex(model.inode), "-w",
-                      PanelWidth(), ".seen");
+  return absl::StrCat(directory_, "/", sighting_.FileName());
 }
 
-// Not of files so new that they may yet be written without their time moving on, by the clock's
-// step or that of the file system.
-bool WeightCache::CanRemember() const {
-  const absl::Time latest = absl::Now() - absl::Seconds(2);
-  return absl::c_all_of(sighting_.files, [&](const FileIdentity& file) {
-    return absl::FromUnixNanos(static_cast<int64_t>(file.modified)) < latest;
-  });
-}
-
-void WeightCache::Remember() {
-  if (CanRemember()) WriteSighting(SightingPath(), sighting_).IgnoreError();
-}
+void WeightCache::Remember() { WriteSighting(SightingPath(), sighting_).IgnoreError(); }
 
 }  // namespace attnrun

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "core/div_ceil.h"
 
 namespace attnrun {
 
@@ -14,6 +16,14 @@ using Words = std::vector<uint64_t>;
 
 inline absl::string_view BytesOf(const Words& words) {
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)};
+}
+
+// Appends text as its length and the words that it fills.
+inline void AppendText(absl::string_view text, Words& words) {
+  words.push_back(text.size());
+  const size_t begin = words.size();
+  words.resize(begin + DivCeil(text.size(), sizeof(uint64_t)), 0);
+  std::memcpy(words.data() + begin, text.data(), text.size());
 }
 
 // Reads numbers one after the other; zeros past the end.
@@ -28,6 +38,14 @@ class WordReader {
     std::memcpy(&word, bytes_.data(), sizeof(word));
     bytes_.remove_prefix(sizeof(word));
     return word;
+  }
+  std::string NextText() {
+    const uint64_t size = Next();
+    ok_ = ok_ && size <= bytes_.size() / sizeof(uint64_t) * sizeof(uint64_t);
+    if (!ok_) return "";
+    std::string text(bytes_.substr(0, size));
+    bytes_.remove_prefix(DivCeil(size, sizeof(uint64_t)) * sizeof(uint64_t));
+    return text;
   }
   // Whether there were as many as were asked for.
   bool ok() const { return ok_; }

@@ -13,7 +13,12 @@
 namespace attnrun::testing {
 namespace {
 
-const Sighting kSighting = {{{1, 2, 3, 4}, {5, 6, 7, 8}}, {9, 10, 11}, {12, 13, 14, 15}};
+const Sighting kSighting = {.path = "/models/of nine.onnx",
+                            .files = {{1, 2, 3, 4}, {5, 6, 7, 8}},
+                            .settled = true,
+                            .content = {9, 10, 11},
+                            .panel_width = 16,
+                            .packed = {12, 13, 14, 15}};
 
 TEST(SightingTest, IsReadAsItWasWritten) {
   const TemporaryFolder folder;
@@ -21,6 +26,23 @@ TEST(SightingTest, IsReadAsItWasWritten) {
   EXPECT_FALSE(ReadSighting(path).has_value());
   ASSERT_TRUE(WriteSighting(path, kSighting).ok());
   EXPECT_EQ(ReadSighting(path), kSighting);
+}
+
+TEST(SightingTest, FilesAreNamedByPathAndByContents) {
+  Sighting other = kSighting;
+  other.path = "/models/other.onnx";
+  EXPECT_NE(other.FileName(), kSighting.FileName());
+  EXPECT_EQ(other.PackedFileName(), kSighting.PackedFileName());
+  other = kSighting;
+  other.content.high = 12;
+  other.files[0].inode = 99;
+  EXPECT_EQ(other.FileName(), kSighting.FileName());
+  EXPECT_NE(other.PackedFileName(), kSighting.PackedFileName());
+  // For another machine that shares the directory.
+  other = kSighting;
+  other.panel_width = 48;
+  EXPECT_NE(other.FileName(), kSighting.FileName());
+  EXPECT_NE(other.PackedFileName(), kSighting.PackedFileName());
 }
 
 TEST(SightingTest, DamagedOnesAreNone) {

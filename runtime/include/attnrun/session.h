@@ -41,7 +41,7 @@ struct SessionOptions {
   // same contents: they are hashed, and not again as long as the files have the same inode, size
   // and time. Damaged files are replaced. If something is to be written and cannot be, Load fails;
   // from a directory that cannot be written, what it holds is used all the same. As a model, the
-  // files must not be changed in place; nobody removes those of models that are gone.
+  // files must not be changed in place; those of models deleted or changed are removed in time.
   std::string weight_cache;
 };
 

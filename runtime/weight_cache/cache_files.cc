@@ -1,0 +1,84 @@
+#include "weight_cache/cache_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/file_identity.h"
+#include "weight_cache/sighting.h"
+
+namespace attnrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<FileIdentity> Identify(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileIdentity::Of(status);
+}
+
+struct CacheFile {
+  std::string name;
+  // Old enough to go.
+  bool old;
+};
+
+// None if they cannot all be told.
+std::vector<CacheFile> FilesIn(const std::string& directory) {
+  const absl::Time latest = absl::Now() - absl::Hours(1);
+  std::vector<CacheFile> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    const auto file = Identify(entry->path().string());
+    if (!file.has_value() || !absl::StartsWith(name, kCacheFilePrefix)) continue;
+    const absl::Time written = absl::FromUnixNanos(static_cast<int64_t>(file->modified));
+    files.push_back({std::move(name), written < latest});
+  }
+  if (error) files.clear();
+  return files;
+}
+
+// Not only out of sight, as what is mounted elsewhere: its folder is there, on the same device.
+bool IsDeleted(const Sighting& sighting) {
+  if (Identify(sighting.path).has_value() || errno != ENOENT) return false;
+  const auto folder = Identify(fs::path(sighting.path).parent_path().string());
+  return folder.has_value() && folder->device == sighting.files[0].device;
+}
+
+}  // namespace
+
+void SweepCache(const std::string& directory) {
+  const auto path = [&](absl::string_view name) { return absl::StrCat(directory, "/", name); };
+  const std::vector<CacheFile> files = FilesIn(directory);
+  absl::flat_hash_set<std::string> kept;
+  for (const auto& [name, old] : files) {
+    if (old && absl::EndsWith(name, kUnfinishedSuffix)) unlink(path(name).c_str());
+    if (!absl::EndsWith(name, kSightingSuffix)) continue;
+    const std::optional<Sighting> sighting = ReadSighting(path(name));
+    if (!sighting.has_value()) continue;
+    if (old && IsDeleted(*sighting)) {
+      unlink(path(name).c_str());
+    } else {
+      kept.insert(sighting->PackedFileName());
+    }
+  }
+  for (const auto& [name, old] : files) {
+    const bool packed = absl::EndsWith(name, kPackedSuffix);
+    if (old && packed && !kept.contains(name)) unlink(path(name).c_str());
+  }
+}
+
+}  // namespace attnrun
