@@ -29,27 +29,34 @@ struct Scratch {
 
 }  // namespace
 
-int64_t DepthBlocksPerPass(int64_t rows) {
+int64_t DepthBlocksPerPass(int64_t rows, bool copied) {
   // 0 or -1 where the system does not know.
   static const int64_t cache_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  const auto block_bytes =
-      (rows + 2 * PanelWidth()) * kDepthBlock * static_cast<int64_t>(sizeof(float));
+  const int64_t lines = (copied ? 2 * rows : rows) + 2 * PanelWidth();
+  const auto block_bytes = lines * kDepthBlock * static_cast<int64_t>(sizeof(float));
   return std::max<int64_t>(cache_bytes / 4 * 3 / block_bytes, 1);
 }
 
-bool CopiesA(const MatrixView& a) { return a.column_stride != 1; }
+bool CopiesA(const MatrixView& a, int64_t panels) {
+  if (a.column_stride != 1) return true;
+  // From so many panels on.
+  constexpr int64_t kPanelsThatRepayCopying = 8;
+  constexpr int64_t kPageInFloats = 1024;
+  return a.row_stride % kPageInFloats == 0 && a.rows >= kRowsThatRepayPacking &&
+         panels >= kPanelsThatRepayCopying;
+}
 
 bool CopiesB(const GemmProblem& problem, int64_t rows) {
   return problem.b_source != nullptr || problem.b.column_stride != 1 ||
          rows >= kRowsThatRepayPacking;
 }
 
-void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth) {
+void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, int64_t panels) {
   product.rows = rows.size();
   product.k = depth.size();
   product.a = a.at(rows.begin, depth.begin);
   product.lda = a.row_stride;
-  if (!CopiesA(a)) return;
+  if (!CopiesA(a, panels)) return;
   // An odd number of lines, so that rows lie in different sets of the cache.
   constexpr int64_t kLine = 16;
   product.lda = (DivCeil(depth.size(), kLine) | 1) * kLine;

@@ -18,8 +18,9 @@ constexpr int64_t kDepthBlock = 256;
 
 // How many blocks of K follow each other, so that a tile of C is fetched once for all of them:
 // those of A, so many rows high, fill three quarters of this machine's second-level cache together
-// with those of the panel in use and of the one being fetched. At least one.
-int64_t DepthBlocksPerPass(int64_t rows);
+// with those of the panel in use and of the one being fetched, and with what they were copied from
+// if they are `copied`. At least one.
+int64_t DepthBlocksPerPass(int64_t rows, bool copied);
 
 struct Range {
   int64_t begin;
@@ -27,14 +28,16 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// Whether blocks of A are copied before they are used.
-bool CopiesA(const MatrixView& a);
+// Whether blocks of A are copied before so many panels of B meet them: those that are not contiguous,
+// and those whose rows all begin at the same place of a page, so that they fill some sets of the
+// caches and leave others empty.
+bool CopiesA(const MatrixView& a, int64_t panels);
 
 // Whether panels of B are.
 bool CopiesB(const GemmProblem& problem, int64_t rows);
 
-// Sets A of `product` to a block of `a`.
-void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth);
+// Sets A of `product` to a block of `a` that `panels` panels of B will meet.
+void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, int64_t panels);
 
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from
 // `index` on.

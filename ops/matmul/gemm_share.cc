@@ -44,7 +44,7 @@ PanelProduct Begin(const GemmProblem& problem, const Block& block) {
   product.accumulate = !block.first;
   product.scale = block.last ? problem.epilogue.scale : 1;
   product.activation = block.last ? problem.epilogue.activation : Activation::kNone;
-  SetA(product, problem.a, block.rows, block.depth);
+  SetA(product, problem.a, block.rows, block.depth, block.panels.size());
   return product;
 }
 
@@ -124,13 +124,15 @@ void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Shar
   constexpr int64_t kTileRows = 8;
   const int64_t blocks = DivCeil(rows, kRowBlock);
   const int64_t row_block = DivCeil(DivCeil(rows, blocks), kTileRows) * kTileRows;
-  MultiplyBlocks(problem, b, share, row_block, DepthBlocksPerPass(row_block));
+  const bool copied = CopiesA(problem.a, share.panels.size());
+  MultiplyBlocks(problem, b, share, row_block, DepthBlocksPerPass(row_block, copied));
 }
 
 void MultiplyShare(const GemmProblem& problem, const Share& share) {
   // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
-  const bool all_rows = !CopiesA(problem.a) && CopiesB(problem, rows);
+  const bool all_rows =
+      !CopiesA(problem.a, share.panels.size()) && CopiesB(problem, rows);
   MultiplyBlocks(problem, problem, share, all_rows ? rows : kRowBlock, 1);
 }
 

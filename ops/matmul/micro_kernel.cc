@@ -55,9 +55,25 @@ struct Ahead {
 
 // A block of K, of which `a` and `b` are the beginning, and are left at the end.
 // `first`: these are the first rows that meet the panel, which they fetch from memory.
+// A tile's rows of C, one at every kUnroll steps: well before they are written, since far rows are on
+// pages of their own, and not all at once, since loads from the second-level cache would wait.
+template <int V>
+struct RowsOfC {
+  HWY_INLINE void Prefetch() {
+    if (left == 0) return;
+    for (int v = 0; v < V; ++v) hwy::Prefetch(at + v * hn::Lanes(Floats()));
+    at += stride;
+    --left;
+  }
+
+  const float* at;
+  int64_t stride;
+  int64_t left;
+};
+
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct& p, Rows<R>& a,
-                                  const float*& b, int64_t k, bool first, Ahead& ahead) {
+                                  const float*& b, int64_t k, bool first, Ahead& ahead, RowsOfC<V>& c) {
   const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
   const auto width = static_cast<int64_t>(kNarrow * hn::Lanes(Floats()));
   const int64_t ldb = kLayout == Layout::kPanel ? width : p.ldb;
@@ -72,10 +88,12 @@ HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct&
   // follow the panel is in cache, and prefetches would only compete with loads.
   for (; first && left >= kUnroll; left -= kUnroll) {
     PrefetchB<V>(p, b);
+    c.Prefetch();
     step(kUnroll);
   }
   for (; left >= kUnroll; left -= kUnroll) {
     ahead.Prefetch();
+    c.Prefetch();
     step(kUnroll);
   }
   for (; left > 0; --left) step(1);
@@ -85,17 +103,14 @@ template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const EvenParts& depth,
                                         const float* HWY_RESTRICT a, float* HWY_RESTRICT c,
                                         bool first, Ahead ahead) {
-  // On its way from memory well before it is written: far rows are on pages of their own.
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) hwy::Prefetch(c + r * p.ldc + v * hn::Lanes(Floats()));
-  }
+  RowsOfC<V> rows_of_c = {c, p.ldc, R};
   Rows<R> rows(a, p.lda);
   const float* b = p.b;
   Tile<R, V, kLayout> tile;
   HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
   for (int64_t block = 0; block < p.blocks; ++block) {
     tile.Clear();
-    SumBlock(tile, p, rows, b, depth[block], first, ahead);
+    SumBlock(tile, p, rows, b, depth[block], first, ahead, rows_of_c);
     if (block == 0 && p.accumulate) tile.AddC(p, c);
     if (block > 0) tile.Add(sums);
     if (block + 1 < p.blocks) tile.Put(sums);
