@@ -54,6 +54,7 @@ void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& b
   const float* bias = problem.epilogue.bias;
   product.c = problem.c + block.rows.begin * problem.ldc + column;
   product.bias = block.last && bias != nullptr ? bias + column : nullptr;
+  if (block.last) product.residual = ResidualOf(problem, block.rows.begin, column);
 }
 
 // What a thread reads of B after a block; no depth: nothing.
@@ -88,7 +89,6 @@ void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, c
     product.fetched = product.b == fetched;
     MultiplyPanels(product);
     fetched = product.next;
-    if (block.last) AddResidual(product, ResidualOf(problem, block.rows.begin, column));
   }
 }
 
@@ -131,8 +131,7 @@ void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Shar
 void MultiplyShare(const GemmProblem& problem, const Share& share) {
   // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
-  const bool all_rows =
-      !CopiesA(problem.a, share.panels.size()) && CopiesB(problem, rows);
+  const bool all_rows = !CopiesA(problem.a, share.panels.size()) && CopiesB(problem, rows);
   MultiplyBlocks(problem, problem, share, all_rows ? rows : kRowBlock, 1);
 }
 

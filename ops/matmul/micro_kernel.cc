@@ -53,27 +53,36 @@ struct Ahead {
   int64_t lines;
 };
 
-// A block of K, of which `a` and `b` are the beginning, and are left at the end.
-// `first`: these are the first rows that meet the panel, which they fetch from memory.
-// A tile's rows of C, one at every kUnroll steps: well before they are written, since far rows are on
-// pages of their own, and not all at once, since loads from the second-level cache would wait.
+// What a tile ends with: its rows of C, and of the residual, if any.
+struct TileEnd {
+  float* HWY_RESTRICT c;
+  const float* HWY_RESTRICT residual;
+};
+
+// Fetches that, a row at every kUnroll steps: well before it is used, since far rows are on pages
+// of their own, and not all at once, since loads from the second-level cache would wait.
 template <int V>
-struct RowsOfC {
-  HWY_INLINE void Prefetch() {
+struct EndAhead {
+  HWY_INLINE void Prefetch(const PanelProduct& p) {
     if (left == 0) return;
-    for (int v = 0; v < V; ++v) hwy::Prefetch(at + v * hn::Lanes(Floats()));
-    at += stride;
+    for (int v = 0; v < V; ++v) hwy::Prefetch(at.c + v * hn::Lanes(Floats()));
+    at.c += p.ldc;
     --left;
+    if (at.residual == nullptr) return;
+    for (int v = 0; v < V; ++v) hwy::Prefetch(at.residual + v * hn::Lanes(Floats()));
+    at.residual += p.residual.row_stride;
   }
 
-  const float* at;
-  int64_t stride;
+  TileEnd at;
   int64_t left;
 };
 
+// A block of K, of which `a` and `b` are the beginning, and are left at the end.
+// `first`: these are the first rows that meet the panel, which they fetch from memory.
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct& p, Rows<R>& a,
-                                  const float*& b, int64_t k, bool first, Ahead& ahead, RowsOfC<V>& c) {
+                                  const float*& b, int64_t k, bool first, Ahead& ahead,
+                                  EndAhead<V>& end) {
   const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
   const auto width = static_cast<int64_t>(kNarrow * hn::Lanes(Floats()));
   const int64_t ldb = kLayout == Layout::kPanel ? width : p.ldb;
@@ -88,40 +97,65 @@ HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct&
   // follow the panel is in cache, and prefetches would only compete with loads.
   for (; first && left >= kUnroll; left -= kUnroll) {
     PrefetchB<V>(p, b);
-    c.Prefetch();
+    end.Prefetch(p);
     step(kUnroll);
   }
   for (; left >= kUnroll; left -= kUnroll) {
     ahead.Prefetch();
-    c.Prefetch();
+    end.Prefetch(p);
     step(kUnroll);
   }
   for (; left > 0; --left) step(1);
 }
 
+// The residual that a tile cannot add in registers: after an activation, or with other strides.
+HWY_NOINLINE void AddResidual(const PanelProduct& p, TileEnd at, int64_t rows) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Vector scale = hn::Set(d, p.residual.scale);
+  for (; rows > 0; --rows, at.residual += p.residual.row_stride, at.c += p.ldc) {
+    if (p.residual.column_stride > 1) {
+      for (int64_t j = 0; j < p.columns; ++j) {
+        at.c[j] = std::fma(p.residual.scale, at.residual[j * p.residual.column_stride], at.c[j]);
+      }
+      continue;
+    }
+    for (int64_t j = 0; j < p.columns; j += lanes) {
+      const auto keep = hn::FirstN(d, p.columns - j);
+      const Vector addend = p.residual.column_stride == 0
+                                ? hn::Set(d, *at.residual)
+                                : hn::MaskedLoad(keep, d, at.residual + j);
+      hn::BlendedStore(hn::MulAdd(addend, scale, hn::MaskedLoad(keep, d, at.c + j)), keep, d,
+                       at.c + j);
+    }
+  }
+}
+
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const EvenParts& depth,
-                                        const float* HWY_RESTRICT a, float* HWY_RESTRICT c,
-                                        bool first, Ahead ahead) {
-  RowsOfC<V> rows_of_c = {c, p.ldc, R};
+                                        const float* HWY_RESTRICT a, const TileEnd& end, bool first,
+                                        Ahead ahead) {
+  EndAhead<V> end_ahead = {end, R};
   Rows<R> rows(a, p.lda);
   const float* b = p.b;
   Tile<R, V, kLayout> tile;
   HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
   for (int64_t block = 0; block < p.blocks; ++block) {
     tile.Clear();
-    SumBlock(tile, p, rows, b, depth[block], first, ahead, rows_of_c);
-    if (block == 0 && p.accumulate) tile.AddC(p, c);
+    SumBlock(tile, p, rows, b, depth[block], first, ahead, end_ahead);
+    if (block == 0 && p.accumulate) tile.AddC(p, end.c);
     if (block > 0) tile.Add(sums);
     if (block + 1 < p.blocks) tile.Put(sums);
   }
-  tile.Finish(p, c);
+  const bool added = p.activation == Activation::kNone && p.residual.column_stride == 1;
+  tile.Finish(p, added ? end.residual : nullptr, end.c);
   // Not inlined: there are dozens of tiles.
-  if (p.activation != Activation::kNone) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
+  if (p.activation != Activation::kNone) ActivateTile(p.activation, {end.c, p.ldc, R, p.columns});
+  if (end.residual != nullptr && !added) AddResidual(p, end, R);
 }
 
 using TileFunction = void (*)(const PanelProduct&, const EvenParts&, const float* HWY_RESTRICT,
-                              float* HWY_RESTRICT, bool, Ahead);
+                              const TileEnd&, bool, Ahead);
 
 // MultiplyTile<1, V, kLayout> and so on to the tallest tile of that width.
 template <int V, Layout kLayout, int... kLess>
@@ -166,39 +200,16 @@ void MultiplyRows(const PanelProduct& p) {
   const int64_t bytes = p.next_bytes / count;
   Ahead ahead = AheadOf(p, count);
   const float* a = p.a;
-  float* c = p.c;
+  TileEnd end = {p.c, p.residual.data};
   // One tile alone fetches its panel itself.
   bool first = !p.fetched || count == 1;
   for (int64_t i = 0; i < count; ++i) {
-    tiles[rows[i] - 1](p, depth, a, c, first, ahead);
+    tiles[rows[i] - 1](p, depth, a, end, first, ahead);
     first = false;
     ahead.at += bytes;
     a += rows[i] * p.lda;
-    c += rows[i] * p.ldc;
-  }
-}
-
-void AddResidual(const PanelProduct& p, const TileResidual& residual) {
-  if (residual.data == nullptr) return;
-  const Floats d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Vector scale = hn::Set(d, residual.scale);
-  for (int64_t row = 0; row < p.rows; ++row) {
-    const float* from = residual.data + row * residual.row_stride;
-    float* out = p.c + row * p.ldc;
-    if (residual.column_stride > 1) {
-      for (int64_t j = 0; j < p.columns; ++j) {
-        out[j] = std::fma(residual.scale, from[j * residual.column_stride], out[j]);
-      }
-      continue;
-    }
-    for (int64_t j = 0; j < p.columns; j += lanes) {
-      const auto keep = hn::FirstN(d, p.columns - j);
-      const Vector addend =
-          residual.column_stride == 0 ? hn::Set(d, *from) : hn::MaskedLoad(keep, d, from + j);
-      hn::BlendedStore(hn::MulAdd(addend, scale, hn::MaskedLoad(keep, d, out + j)), keep, d,
-                       out + j);
-    }
+    end.c += rows[i] * p.ldc;
+    if (end.residual != nullptr) end.residual += rows[i] * p.residual.row_stride;
   }
 }
 
@@ -222,6 +233,7 @@ void MultiplyPanels(const PanelProduct& p) {
   half.b += p.panel_stride;
   half.c += width;
   if (p.bias != nullptr) half.bias += width;
+  if (p.residual.data != nullptr) half.residual.data += width * p.residual.column_stride;
   MultiplyRows(half);
 }
 
@@ -232,13 +244,9 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun {
 
 HWY_EXPORT(MultiplyPanels);
-HWY_EXPORT(AddResidual);
 HWY_EXPORT(PanelWidth);
 
 void MultiplyPanels(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(MultiplyPanels)(product); }
-void AddResidual(const PanelProduct& product, const TileResidual& residual) {
-  HWY_DYNAMIC_DISPATCH(AddResidual)(product, residual);
-}
 int64_t PanelWidth() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
 
 }  // namespace attnrun

@@ -7,6 +7,15 @@
 
 namespace attnrun {
 
+// A residual as rows of C meet it: `scale` times element [row, column] of [rows, columns], which
+// lies `row_stride` and `column_stride` floats from its neighbours. No data: there is none.
+struct TileResidual {
+  const float* data = nullptr;
+  int64_t row_stride = 0;
+  int64_t column_stride = 0;
+  float scale = 1;
+};
+
 // Some rows of A times some of K of up to two panels of B. Strides are run-time numbers, so there
 // is nothing to generate or to cache per shape.
 struct PanelProduct {
@@ -35,8 +44,10 @@ struct PanelProduct {
   float scale;
   // [columns], added to that; null but at the end of K.
   const float* bias;
-  // Applied last; kNone but at the end of K.
+  // Applied to that; kNone but at the end of K.
   Activation activation;
+  // Added last; no data but at the end of K.
+  TileResidual residual;
   // Whether the panels are in cache, since they were somebody's `next`.
   bool fetched;
   // What the thread reads after this product, so many bytes, brought into the second-level cache
@@ -45,22 +56,10 @@ struct PanelProduct {
   int64_t next_bytes;
 };
 
-// C = activation((A·B [+ C]) * scale [+ bias]). Every block's sum is a chain of fused multiply-adds
-// in the order of k that starts at zero, whatever the number of rows and columns and the strides:
-// the bits of an element of C depend only on its own row of A and column of B.
+// C = activation((A·B [+ C]) * scale [+ bias]) [+ residual]. Every block's sum is a chain of fused
+// multiply-adds in the order of k that starts at zero, whatever the number of rows and columns and
+// the strides: the bits of an element of C depend only on its own row of A and column of B.
 void MultiplyPanels(const PanelProduct& product);
-
-// A residual as a tile of C meets it: `scale` times element [row, column] of [rows, columns], which
-// lies `row_stride` and `column_stride` floats from its neighbours. No data: there is none.
-struct TileResidual {
-  const float* data = nullptr;
-  int64_t row_stride = 0;
-  int64_t column_stride = 0;
-  float scale = 1;
-};
-
-// C += residual, for a tile that is in cache.
-void AddResidual(const PanelProduct& product, const TileResidual& residual);
 
 // Columns of a panel of B that suits this machine's registers.
 int64_t PanelWidth();

@@ -101,10 +101,12 @@ struct Tile {
     }
   }
 
-  // C = sum * scale [+ bias].
-  HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, float* HWY_RESTRICT c) const {
+  // C = sum * scale [+ bias] [+ residual], of which rows follow each other as those of p.residual.
+  HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, const float* HWY_RESTRICT residual,
+                                  float* HWY_RESTRICT c) const {
     const Floats d;
     const Vector scale = hn::Set(d, p.scale);
+    const Vector residual_scale = hn::Set(d, p.residual.scale);
     HWY_UNROLL(6)
     for (int v = 0; v < V; ++v) {
       const size_t at = v * hn::Lanes(d);
@@ -112,7 +114,12 @@ struct Tile {
       const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
       HWY_UNROLL(8)
       for (int r = 0; r < R; ++r) {
-        hn::BlendedStore(hn::MulAdd(sum[r][v], scale, bias), keep, d, c + r * p.ldc + at);
+        Vector y = hn::MulAdd(sum[r][v], scale, bias);
+        if (residual != nullptr) {
+          const float* from = residual + r * p.residual.row_stride + at;
+          y = hn::MulAdd(hn::MaskedLoad(keep, d, from), residual_scale, y);
+        }
+        hn::BlendedStore(y, keep, d, c + r * p.ldc + at);
       }
     }
   }
