@@ -24,24 +24,17 @@ struct TileView {
   int64_t columns;
 };
 
-// Two vectors at a time, since a function is one long chain of dependent instructions.
+// One vector after the other: the processor works on some of them at once.
 template <typename Function>
 HWY_INLINE void MapTile(const TileView& tile, Function f) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = tile.columns / lanes;
+  const auto rest = static_cast<size_t>(tile.columns % lanes);
   for (int64_t row = 0; row < tile.rows; ++row) {
     float* at = tile.data + row * tile.stride;
-    int64_t left = tile.columns;
-    for (; left >= 2 * lanes; left -= 2 * lanes, at += 2 * lanes) {
-      const auto a = f(d, hn::LoadU(d, at));
-      const auto b = f(d, hn::LoadU(d, at + lanes));
-      hn::StoreU(a, d, at);
-      hn::StoreU(b, d, at + lanes);
-    }
-    for (; left > 0; left -= lanes, at += lanes) {
-      const auto keep = hn::FirstN(d, static_cast<size_t>(left));
-      hn::BlendedStore(f(d, hn::MaskedLoad(keep, d, at)), keep, d, at);
-    }
+    for (int64_t i = 0; i < whole; ++i, at += lanes) hn::StoreU(f(d, hn::LoadU(d, at)), d, at);
+    if (rest > 0) hn::StoreN(f(d, hn::LoadN(d, at, rest)), d, at, rest);
   }
 }
 
