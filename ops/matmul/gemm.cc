@@ -1,6 +1,7 @@
 #include "ops/matmul/gemm.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/div_ceil.h"
@@ -26,19 +27,27 @@ Share ShareOf(const Grid& grid, int64_t index, int64_t rows, int64_t panels) {
           Part(panels, index % grid.panel_parts, grid.panel_parts)};
 }
 
-// The cut into `parts` shares whose largest is least; of equals, the one that reads the fewest
-// panels in each.
+// Columns of A and B that are read for such a cut, in all shares together: B once per block of rows.
+int64_t Traffic(const Grid& grid, int64_t rows, int64_t panels) {
+  const int64_t blocks = DivCeil(DivCeil(rows, grid.row_parts), kRowBlock) * grid.row_parts;
+  return rows * grid.panel_parts + blocks * panels * PanelWidth();
+}
+
+// The cut into `parts` shares whose largest is least, in whole tiles; of equals, the one that reads
+// least.
 Grid BestGrid(int64_t rows, int64_t panels, int64_t parts) {
+  constexpr int64_t kTileRows = 8;
   Grid best;
-  int64_t least = rows * panels;
+  int64_t least = std::numeric_limits<int64_t>::max();
   for (int64_t row_parts = 1; row_parts <= parts; ++row_parts) {
     if (parts % row_parts != 0) continue;
-    const int64_t panel_parts = parts / row_parts;
-    const int64_t largest = DivCeil(rows, row_parts) * DivCeil(panels, panel_parts);
-    if (largest < least) {
-      least = largest;
-      best = {row_parts, panel_parts};
-    }
+    const Grid grid = {row_parts, parts / row_parts};
+    const int64_t tiles = DivCeil(DivCeil(rows, row_parts), kTileRows);
+    const int64_t largest = tiles * DivCeil(panels, grid.panel_parts);
+    if (largest > least) continue;
+    if (largest == least && Traffic(grid, rows, panels) >= Traffic(best, rows, panels)) continue;
+    least = largest;
+    best = grid;
   }
   return best;
 }
