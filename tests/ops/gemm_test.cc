@@ -110,10 +110,11 @@ TEST_P(GemmBitsTest, DoNotDependOnLayout) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmBitsTest,
-                         // Rows 3,072 and 1,024 floats apart collide in the cache: they are copied.
+                         // Rows 3,072 and 1,024 floats apart are copied if many panels meet them.
                          ::testing::Values(Extents{530, 1000, 100}, Extents{37, 3072, 384},
-                                           Extents{300, 1024, 40}, Extents{16, 384, 1},
-                                           Extents{7, 1, 50}, Extents{260, 2999, 150}));
+                                           Extents{300, 1024, 40}, Extents{140, 1024, 500},
+                                           Extents{16, 384, 1}, Extents{7, 1, 50},
+                                           Extents{260, 2999, 150}));
 
 // The sum that Gemm's comment and kDepthBlock promise, one element at a time.
 float SumOfBlocks(const float* a, const float* b, int64_t k, int64_t n) {
@@ -162,6 +163,34 @@ TEST(GemmTest, EpilogueAppliesInOrder) {
   epilogue.bias = low.data();
   epilogue.activation = Activation::kRelu;
   EXPECT_EQ(Product(2, 2, a, *packed, epilogue), (std::vector<float>{50, 74, 100, 128}));
+}
+
+// In registers or from memory: as if the product had been stored before.
+TEST(GemmTest, AddsResidualsWhateverTheirStrides) {
+  constexpr int64_t kRows = 131;
+  constexpr int64_t kDepth = 300;
+  constexpr int64_t kColumns = 100;
+  std::mt19937 generator(Seed());
+  const std::vector<float> a = Random(kRows * kDepth, generator);
+  const std::vector<float> b = Random(kDepth * kColumns, generator);
+  const std::vector<float> r = Random(kRows * kColumns, generator);
+  const auto packed = PackedMatrix::Pack({b.data(), kDepth, kColumns, kColumns}).value();
+  for (const Activation activation : {Activation::kNone, Activation::kRelu}) {
+    Epilogue epilogue;
+    epilogue.activation = activation;
+    const std::vector<float> alone = Product(kRows, kDepth, a, *packed, epilogue);
+    epilogue.residual_scale = 0.7F;
+    for (const MatrixView& residual : {MatrixView{r.data(), kRows, kColumns, kColumns, 1},
+                                       MatrixView{r.data(), kRows, kColumns, 1, kRows},
+                                       MatrixView{r.data(), kRows, kColumns, 1, 0}}) {
+      epilogue.residual = residual;
+      const std::vector<float> sums = Product(kRows, kDepth, a, *packed, epilogue);
+      for (int64_t i = 0; i < kRows * kColumns; ++i) {
+        const float addend = *residual.at(i / kColumns, i % kColumns);
+        ASSERT_EQ(sums[i], std::fma(0.7F, addend, alone[i])) << i;
+      }
+    }
+  }
 }
 
 TEST(PackedMatrixTest, EqualWeightsShareTheirBytes) {
