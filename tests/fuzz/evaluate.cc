@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "core/elements.h"
 #include "core/status.h"
@@ -26,50 +27,67 @@ double TypicalSize(const std::vector<double>& elements) {
   return *middle;
 }
 
-Tensor Blurred(const Tensor& tensor, double noise, std::mt19937& generator) {
-  if (noise == 0 || !IsFloatingPoint(tensor.type())) return tensor;
-  std::vector<double> elements = ToDoubles(tensor).value();
-  const auto exact = [](double x) { return x == std::floor(x) || !std::isfinite(x); };
-  if (std::ranges::all_of(elements, exact)) return tensor;
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  const double size = noise * Epsilon(tensor.type());
-  const double typical = TypicalSize(elements);
-  for (double& x : elements) {
-    if (x != 0 && std::fabs(x) < kLargest)
-      x += (std::fabs(x) + typical) * size * uniform(generator);
-  }
-  return FromDoubles(tensor.type(), tensor.shape(), elements).value();
-}
+class Blur {
+ public:
+  explicit Blur(const Noise& noise) : noise_(noise), generator_(noise.seed) {}
 
-absl::Status EvaluateNode(const Node& node, double noise, std::mt19937& generator,
-                          TensorMap& values) {
+  // `least` is the size that an element's noise is taken of if its own and the typical one add up
+  // to less.
+  Tensor operator()(const Tensor& tensor, double least = 0) {
+    if (noise_.epsilons == 0 || !IsFloatingPoint(tensor.type())) return tensor;
+    std::vector<double> elements = ToDoubles(tensor).value();
+    const auto exact = [](double x) { return x == std::floor(x) || !std::isfinite(x); };
+    if (std::ranges::all_of(elements, exact)) return tensor;
+    const double epsilons = noise_.epsilons * Epsilon(tensor.type());
+    const double typical = TypicalSize(elements);
+    for (double& x : elements) {
+      if (x != 0 && std::fabs(x) < kLargest)
+        x = Moved(x, std::max(std::fabs(x) + typical, least) * epsilons);
+    }
+    return FromDoubles(tensor.type(), tensor.shape(), elements).value();
+  }
+
+ private:
+  double Moved(double x, double most) {
+    if (noise_.takes_to_zero && std::fabs(x) <= most) return 0;
+    return x + most * uniform_(generator_);
+  }
+
+  Noise noise_;
+  std::mt19937 generator_;
+  std::uniform_real_distribution<double> uniform_{-1, 1};
+};
+
+absl::Status EvaluateNode(const Node& node, Blur& blur, TensorMap& values) {
   std::vector<Tensor> inputs;
   for (const Value* input : node.inputs()) {
     inputs.push_back(input == nullptr ? Tensor() : values.at(input->name()));
   }
   const auto results = RunReference(node, inputs, Allocator::Heap());
   if (!results.ok()) return Annotate(results.status(), node.description());
+  const double least = node.op_type() == "Gelu" ? 1 : 0;
   for (size_t i = 0; i < results->size(); ++i) {
     if (node.output(i) == nullptr) continue;
-    values[node.output(i)->name()] = Blurred((*results)[i], noise, generator);
+    values[node.output(i)->name()] = blur((*results)[i], least);
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<TensorMap> Evaluate(const Graph& graph, const TensorMap& inputs, double noise,
-                                   std::mt19937& generator) {
+absl::StatusOr<TensorMap> Evaluate(const Graph& graph, const TensorMap& inputs,
+                                   const Noise& noise) {
+  Blur blur(noise);
   TensorMap values;
   for (const Value* value : graph.values()) {
     if (value->is_constant()) values[value->name()] = *value->constant();
   }
   for (const Value* input : graph.inputs()) {
-    values[input->name()] = Blurred(inputs.at(input->name()), noise, generator);
+    values[input->name()] = blur(inputs.at(input->name()));
   }
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
   for (const Node* node : order) {
-    ATTNRUN_RETURN_IF_ERROR(EvaluateNode(*node, noise, generator, values));
+    ATTNRUN_RETURN_IF_ERROR(EvaluateNode(*node, blur, values));
   }
   return values;
 }
