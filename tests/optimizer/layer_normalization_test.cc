@@ -215,5 +215,19 @@ TEST(LayerNormalizationFusionTest, AProductThatIsNoScaleOfRowsStays) {
   test.ExpectSameResults(8 * kTolerance);
 }
 
+// Attention and feed-forward side by side, as GPT-NeoX and Falcon have them: two norms of one
+// value.
+TEST(LayerNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheirOwn) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* rows = Normalized(b, b.Input("x", DataType::kFloat, {"batch", 3, kLength}),
+                             {.scale = false, .bias = false});
+    for (const float first : {0.5F, -2.0F}) {
+      b.Output(b.Op("Add", {b.Op("Mul", {rows, Parameter(b, first)}), Parameter(b, -first)}));
+    }
+  });
+  EXPECT_EQ(test.Ops(), "LayerNormalization*2");
+  test.ExpectSameResults(kTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -124,5 +124,26 @@ TEST(RmsNormalizationFusionTest, RowsWithoutElementsStay) {
   test.ExpectSameResults(kTolerance);
 }
 
+TEST(RmsNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheirOwn) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* rows = Normalized(b, b.Input("x", DataType::kFloat, {"batch", kLength}), false);
+    Value* other = b.Constant("other", Make<float>({kLength}, {3, 1, 0.5, 2, -0.5, -1, 4, -2}));
+    b.Output(b.Op("Mul", {rows, Weight(b)}));
+    b.Output(b.Op("Mul", {other, rows}));
+  });
+  EXPECT_EQ(test.Ops(), "RMSNormalization*2");
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(RmsNormalizationFusionTest, RowsThatAreReadWithoutAScaleAreNormalizedOnce) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* rows = Normalized(b, b.Input("x", DataType::kFloat, {"batch", kLength}), false);
+    b.Output(b.Op("Mul", {rows, Weight(b)}));
+    b.Output(rows);
+  });
+  EXPECT_EQ(test.Ops(), "Mul RMSNormalization");
+  test.ExpectSameResults(kTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -114,6 +114,7 @@ bool AddBias(PassContext& context, Node* add, Patch& patch) {
 absl::StatusOr<int> FuseLayerNormalization(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     if (AddBias(context, node, patch)) return true;
+    if (IsOp(node, "LayerNormalization")) return ScaleByReader(context, patch, node);
     const auto rows = Find(context, node);
     return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
   });

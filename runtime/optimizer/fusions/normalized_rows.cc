@@ -1,5 +1,7 @@
 #include "optimizer/fusions/normalized_rows.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "optimizer/fusions/reduction.h"
@@ -52,6 +54,21 @@ Value* FlatParameter(Patch& patch, Value* value) {
   if (value == nullptr || !value->is_constant() || value->constant()->rank() == 1) return value;
   const Tensor& tensor = *value->constant();
   return patch.Constant(value->name(), tensor.Reshaped({tensor.num_elements()}));
+}
+
+bool IsOnes(const Value* value) {
+  const Tensor* tensor = value == nullptr ? nullptr : value->constant();
+  const auto elements = tensor == nullptr ? std::nullopt : std::optional(ToDoubles(*tensor));
+  return elements.has_value() && elements->ok() &&
+         std::ranges::all_of(**elements, [](double x) { return x == 1; });
+}
+
+// Whether the node multiplies `row` by a constant of this type and shape.
+bool IsScaled(const Node* mul, const Value* y, const Tensor& scale) {
+  if (!Is(mul, "Mul") || mul->output(0) == nullptr) return false;
+  const Value* other = OtherOperand(*mul, y);
+  return other != nullptr && other->is_constant() &&
+         TypeAndShape(*other->constant()) == TypeAndShape(scale);
 }
 
 Value* Ones(Patch& patch, DataType type, int64_t length) {
@@ -144,6 +161,24 @@ bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const c
                 patch.Op(op_type, inputs,
                          {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(rows.epsilon)}},
                          anchor.name()));
+  return true;
+}
+
+bool ScaleByReader(const PassContext& context, Patch& patch, Node* norm) {
+  if (norm->outputs().size() != 1 || norm->input(2) != nullptr || !IsOnes(norm->input(1)))
+    return false;
+  const Value* y = norm->output(0);
+  const Tensor& ones = *norm->input(1)->constant();
+  const std::vector<Node*> readers = y->consumers();
+  if (readers.empty() || context.graph.IsOutput(y)) return false;
+  if (!std::ranges::all_of(readers, [&](const Node* n) { return IsScaled(n, y, ones); }))
+    return false;
+  patch.Supersede({norm});
+  patch.Supersede(readers);
+  for (const Node* mul : readers) {
+    patch.Replace(mul->output(0), patch.Op(norm->op_type(), {norm->input(0), OtherOperand(*mul, y)},
+                                           norm->attributes(), mul->name()));
+  }
   return true;
 }
 

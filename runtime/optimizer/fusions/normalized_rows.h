@@ -37,6 +37,11 @@ void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, Normali
 bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const char* op_type,
                  const NormalizedRows& rows);
 
+// A norm whose scale is 1 and that only Muls by constant rows read, as where norms with scales of
+// their own share what they normalize: each of them becomes a norm of that scale. False if that is
+// not so.
+bool ScaleByReader(const PassContext& context, Patch& patch, Node* norm);
+
 // The mean over the last axis, which stays as an axis of extent 1.
 Pattern LastAxisMean(Pattern inner);
 // 1 / sqrt(mean(x^2) + epsilon), an intermediate Cast included.
