@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
@@ -156,8 +157,23 @@ std::optional<double> ScalarOf(const Value* value) {
   return elements.ok() ? std::optional<double>((*elements)[0]) : std::nullopt;
 }
 
+namespace {
+
+// The first element if all others have the same bytes.
+std::optional<double> RepeatedElement(const Tensor& tensor) {
+  const size_t count = tensor.num_elements();
+  const size_t width = count == 0 ? 0 : tensor.byte_size() / count;
+  if (width == 0 || !tensor.is_dense() || tensor.type() == DataType::kString) return std::nullopt;
+  const auto* bytes = static_cast<const char*>(tensor.raw());
+  if (std::memcmp(bytes, bytes + width, (count - 1) * width) != 0) return std::nullopt;
+  const auto element = ToDoubles(tensor.View({}, {}, 0));
+  return element.ok() ? std::optional<double>((*element)[0]) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<double> UniformOf(const Value* value) {
-  if (const auto scalar = ScalarOf(value)) return scalar;
+  if (value != nullptr && value->is_constant()) return RepeatedElement(*value->constant());
   const Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || !node->domain().empty()) return std::nullopt;
   if (node->op_type() == "Expand") return ScalarOf(node->input(0));

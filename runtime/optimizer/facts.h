@@ -57,8 +57,8 @@ class Facts {
 // The only element of a constant of one element, as a double.
 std::optional<double> ScalarOf(const Value* value);
 
-// The value that all elements have: of a constant of one element, a ConstantOfShape, or either one
-// expanded.
+// The value that all elements have: of a constant, a ConstantOfShape, or a constant of one element
+// that is expanded.
 std::optional<double> UniformOf(const Value* value);
 
 // The elements of a constant integer tensor of rank 0 or 1.

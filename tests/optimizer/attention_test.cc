@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/elements.h"
 #include "support/attention_graph.h"
 
 namespace attnrun::testing {
@@ -42,6 +43,41 @@ TEST(AttentionFusionTest, SpellingsOfScaleBiasMaskAndCapAreOneOperator) {
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax") + test.Count("Transpose"), 0);
     test.ExpectSameResults(kAttentionTolerance);
     test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(kAttentionTolerance);
+  }
+}
+
+// As the exporter folds it where the number of samples and positions is fixed.
+TEST(AttentionFusionTest, ATensorOfOneNumberMasks) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {2, 3, 8});
+    Value* k = Heads(b, b.Input("k", DataType::kFloat, {2, 3, 8}), true);
+    Value* mask = b.Input("mask", DataType::kBool, {2, 1, 1, 3});
+    Value* closed = b.Constant(
+        "closed",
+        FromDoubles(DataType::kFloat, {2, 2, 3, 3}, std::vector<double>(36, -1e9)).value());
+    Value* scores = b.Op("Where", {mask, b.Op("MatMul", {Heads(b, q), k}), closed});
+    Value* v = Heads(b, b.Input("v", DataType::kFloat, {2, 3, 8}));
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+// Learned queries: for a fixed number of samples, for all samples, not for all heads alike.
+TEST(AttentionFusionTest, QueriesMayBeConstant) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{2, 2, 3, 4}, {1, 2, 3, 4}, {2, 3, 4}, {3, 4}}) {
+    SCOPED_TRACE(shape.size());
+    OptimizerTester test([&](GraphBuilder& b) {
+      std::vector<double> elements(NumElements(shape).value());
+      for (size_t i = 0; i < elements.size(); ++i) elements[i] = std::sin(static_cast<double>(i));
+      Value* q = b.Constant("q", FromDoubles(DataType::kFloat, shape, elements).value());
+      Value* k = Heads(b, b.Input("k", DataType::kFloat, {2, "seq", 8}), true);
+      Value* v = Heads(b, b.Input("v", DataType::kFloat, {2, "seq", 8}));
+      b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), shape.size() > 2 ? 1 : 0);
+    test.ExpectSameResults(kAttentionTolerance);
   }
 }
 

@@ -86,7 +86,10 @@ class ScoreWalk {
   }
 
   Result Product(Node* node, const std::vector<SymInt>& dims) {
-    if (node->input(0)->is_constant() || node->input(1)->is_constant()) return Between(*node);
+    // Constant queries or keys: learned ones of a batch whose size the exporter fixed. A constant
+    // matrix on the right is a projection.
+    if (node->input(1)->is_constant() && node->input(1)->constant()->rank() < 3)
+      return Between(*node);
     const int rank = static_cast<int>(dims.size());
     if (facts_.RankOf(node->input(0)) < 2 || facts_.RankOf(node->input(1)) < 2 || rank > 5) {
       return No(absl::StrCat("the operands of ", node->description(), " are not heads"));
