@@ -176,6 +176,21 @@ TEST(EinsumTest, KeysOfAnotherNameInAnAttention) {
   test.Dim("keys", 5).Dim("values", 5).ExpectSameResults(256 * kEpsilon);
 }
 
+// Heads in groups that share a key, on an axis of their own that stands behind the queries.
+TEST(EinsumTest, AttentionOfGroupedHeads) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", "seq", 2, 3, 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "seq", 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 2, "seq", 4});
+    Value* scores = Einsum(b, "bqghd,bgkd->bghqk", {q, k});
+    b.Output(Einsum(b, "bghqk,bgkd->bqghd", {b.Op("Softmax", {scores}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul"), 0);
+  test.ExpectSameResults(256 * kEpsilon);
+  test.Dim("seq", 1).ExpectSameResults(256 * kEpsilon);
+}
+
 TEST(EinsumTest, WithoutColumns) {
   WithWeight("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
   Computed("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);

@@ -203,38 +203,42 @@ class EinsumRewrite {
   }
 
   // Whether this is one of the two products of an attention.
-  bool IsOfAttention() const {
+  bool IsOfAttention() const { return WeighsValues() || LeadsToProduct(node_->output(0)); }
+
+  // Whether this is the second one, whose left operand are the scores' Softmax.
+  bool WeighsValues() const {
     const Node* before = node_->input(labels_.left)->producer();
     while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();
-    return IsOp(before, "Softmax") || LeadsToProduct(node_->output(0));
+    return IsOp(before, "Softmax");
   }
 
-  // Whether heads that share keys and values come before the positions, as in "bhid,bjd->bhij".
-  bool HasSharingHeads() const {
-    const Labels& rows = labels_.rows;
-    if (rows.size() != 2 || !IsOfAttention()) return false;
-    const Labels& operand = operands_[labels_.left];
-    return IndexOf(operand, rows[0]) < IndexOf(operand, rows[1]) &&
-           IndexOf(output_, rows[0]) < IndexOf(output_, rows[1]);
+  // The rows as the scores have them. If they are two, the first are heads that share keys and
+  // values, as in "bhid,bjd->bhij" or "bqghd,bgkd->bghqk".
+  Labels RowsOfScores() const {
+    Labels rows = labels_.rows;
+    const Labels& scores = WeighsValues() ? operands_[labels_.left] : output_;
+    absl::c_sort(rows, [&](Label a, Label b) { return IndexOf(scores, a) < IndexOf(scores, b); });
+    return rows;
   }
 
   bool ProposeMatMul() {
     std::vector<Labels> left = OneByOne(labels_.batch);
     std::vector<Labels> right = left;
-    // They stay an axis of their own.
-    const bool share = HasSharingHeads();
+    // Heads that share stay an axis of their own.
+    const bool share = labels_.rows.size() == 2 && IsOfAttention();
+    const Labels rows = share ? RowsOfScores() : labels_.rows;
     if (share) {
-      left.push_back({labels_.rows[0]});
+      left.push_back({rows[0]});
       right.emplace_back();
     }
-    left.push_back(share ? Labels{labels_.rows[1]} : labels_.rows);
+    left.push_back(share ? Labels{rows[1]} : rows);
     left.push_back(labels_.depth);
     right.insert(right.end(), {labels_.depth, labels_.columns});
     const std::vector<Value*> inputs = {Arranged(labels_.left, left),
                                         Arranged(labels_.right, right)};
     if (absl::c_linear_search(inputs, nullptr)) return false;
     Value* y = patch_.Op("MatMul", inputs, {}, node_->name());
-    return Finish(y, Joined({labels_.batch, labels_.rows, labels_.columns}));
+    return Finish(y, Joined({labels_.batch, rows, labels_.columns}));
   }
 
   // The operand with one axis per group of labels, in this order.
