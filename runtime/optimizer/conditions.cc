@@ -174,6 +174,20 @@ std::optional<bool> IsNotZero(const Value* value) {
   return std::nullopt;
 }
 
+// Whether all elements are finite or NaN, whatever the inputs are.
+bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
+  if (const auto uniform = UniformOf(value)) return !std::isinf(*uniform);
+  const Node* node = value->producer();
+  if (depth == 0 || node == nullptr || !node->domain().empty()) return false;
+  const std::string& op = node->op_type();
+  if (op == "Softmax" || op == "Sigmoid" || op == "Tanh") return true;
+  const auto input = [&](int i) { return IsNeverInfinite(node->input(i), facts, depth - 1); };
+  if (op == "Where") return input(1) && input(2);
+  // What is finite may not be so in a narrower type.
+  if (op == "Cast") return facts.TypeOf(value) == DataType::kDouble && input(0);
+  return IsOp(node, "Identity") && input(0);
+}
+
 std::optional<bool> ConditionTo(Value* value, Facts& facts, int depth) {
   if (value == nullptr || facts.TypeOf(value) != DataType::kBool || depth == 0) return std::nullopt;
   if (value->is_constant()) return ElementsOf(*value->constant());
@@ -185,6 +199,7 @@ std::optional<bool> ConditionTo(Value* value, Facts& facts, int depth) {
   const auto a = [&] { return ConditionTo(node->input(0), facts, depth - 1); };
   const auto b = [&] { return ConditionTo(node->input(1), facts, depth - 1); };
   if (op == "Cast") return IsNotZero(node->input(0));
+  if (op == "IsInf" && IsNeverInfinite(node->input(0), facts, depth)) return false;
   if (op == "Not") {
     const auto inner = a();
     return inner.has_value() ? std::optional<bool>(!*inner) : std::nullopt;

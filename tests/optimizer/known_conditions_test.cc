@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,31 @@ TEST(KnownConditionsTest, AndWithTrueIsTheOther) {
   });
   EXPECT_EQ(test.Ops(), "Not");
   test.ExpectSameResults(0);
+}
+
+// nan_to_num as both exporters write it, of what may be infinite and of what may not.
+TEST(KnownConditionsTest, WeightsAreNeverInfinite) {
+  for (const bool wide : {false, true}) {
+    for (const char* op : {"Softmax", "Exp"}) {
+      SCOPED_TRACE(op);
+      OptimizerTester test([&](GraphBuilder& b) {
+        Value* y = b.Op(op, {b.Input("x", DataType::kFloat, {"batch", 4})});
+        Value* zero = b.Constant<float>("zero", {}, {0});
+        y = b.Op("Where", {b.Op("IsNaN", {y}), zero, y});
+        for (const char* compare : {"Greater", "Less"}) {
+          Value* wider = wide ? b.Op("Cast", {y}, {{"to", int64_t{11}}}) : y;
+          Value* infinite = b.Op("And", {b.Op("IsInf", {wider}), b.Op(compare, {y, zero})});
+          y = b.Op("Where", {infinite, b.Constant<float>("largest", {}, {3.4e38F}), y});
+        }
+        b.Output(y);
+      });
+      EXPECT_EQ(test.Count("Where"), std::string(op) == "Softmax" ? 1 : 3);
+      const float infinity = std::numeric_limits<float>::infinity();
+      const Tensor rows = Make<float>(
+          {3, 4}, {1, 2, 3, 4, 200, 1, -infinity, 0, -infinity, -infinity, -infinity, -infinity});
+      test.Dim("batch", 3).Feed("x", rows).ExpectSameResults(16 * kEpsilon);
+    }
+  }
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace attnrun {
 //   Where(false, x, y)          ->  y
 //
 // where x has the extents of the result, so that nothing is left to broadcast. A comparison of
-// positions with each other or with extents may be such a condition: Range(0, n) >= 0 or < n.
+// positions with each other or with extents may be such a condition: Range(0, n) >= 0 or < n. So is
+// whether a Softmax is infinite, as nan_to_num asks.
 absl::StatusOr<int> DecideConditions(PassContext& context);
 
 }  // namespace attnrun
