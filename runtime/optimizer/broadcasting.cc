@@ -1,8 +1,31 @@
 #include "optimizer/broadcasting.h"
 
+#include <algorithm>
+
+#include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
+namespace {
+
+// The extents without those in front that are 1.
+absl::Span<const SymInt> WithoutLeadingOnes(absl::Span<const SymInt> dims) {
+  while (!dims.empty() && dims.front().is_constant(1)) dims.remove_prefix(1);
+  return dims;
+}
+
+// What a Reshape only adds leading axes of extent 1 to, or takes them from; null for other nodes.
+Value* BeforeLeadingOnes(const Value* value, Facts& facts) {
+  const Node* node = value->producer();
+  if (!IsOp(node, "Reshape") && !IsOp(node, "Squeeze")) return nullptr;
+  const std::vector<SymInt>* from = facts.DimsOf(node->input(0));
+  const std::vector<SymInt>* to = facts.DimsOf(value);
+  const bool same =
+      from != nullptr && to != nullptr && WithoutLeadingOnes(*from) == WithoutLeadingOnes(*to);
+  return same ? node->input(0) : nullptr;
+}
+
+}  // namespace
 
 Value* BroadcastSource(Value* value, Facts& facts,
                        absl::FunctionRef<bool(const std::vector<SymInt>&)> fits) {
@@ -15,6 +38,8 @@ Value* BroadcastSource(Value* value, Facts& facts,
     const auto expanded = View::Dense(from).Expanded(target);
     if (expanded.has_value() && *expanded == chain[i].view && fits(from)) return chain[i].base;
   }
+  Value* before = BeforeLeadingOnes(value, facts);
+  if (before != nullptr && fits(*facts.DimsOf(before))) return before;
   return value;
 }
 

@@ -7,8 +7,8 @@
 namespace attnrun {
 
 // The value that `value` is only broadcast from (by Expand, Tile or leading axes of extent 1), as
-// far up as `fits` says of the extents that they will do in its place; `value` itself if there is
-// none.
+// far up as `fits` says of the extents that they will do in its place, or has fewer leading axes of
+// extent 1 than; `value` itself if there is none.
 Value* BroadcastSource(Value* value, Facts& facts,
                        absl::FunctionRef<bool(const std::vector<SymInt>&)> fits);
 

@@ -28,6 +28,29 @@ TEST(BroadcastsTest, LeadingAxesOfOne) {
   test.ExpectSameResults(kTolerance);
 }
 
+// A residual whose only sample lost its axis on the way, as in graphs that were simplified for it.
+TEST(BroadcastsTest, LeadingAxesOfOneThatAreTakenAway) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {1, 5, 4});
+    Value* y = b.Input("y", DataType::kFloat, {1, 5, 4});
+    Value* rows = b.Op("Reshape", {b.Op("Relu", {y}), b.Constant<int64_t>("rows", {2}, {5, 4})});
+    b.Output(b.Op("Add", {rows, x}));
+  });
+  EXPECT_EQ(test.Ops(), "Add Relu");
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(BroadcastsTest, NotLeadingAxesThatTheResultLacks) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {5, 4});
+    Value* y = b.Input("y", DataType::kFloat, {1, 5, 4});
+    Value* rows = b.Op("Reshape", {b.Op("Relu", {y}), b.Constant<int64_t>("rows", {2}, {5, 4})});
+    b.Output(b.Op("Add", {rows, x}));
+  });
+  EXPECT_EQ(test.Count("Reshape"), 1);
+  test.ExpectSameResults(kTolerance);
+}
+
 TEST(BroadcastsTest, OneNumberEverywhereIsThatNumber) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
