@@ -131,6 +131,27 @@ TEST(LayerNormalizationFusionTest, HalfPrecisionRowsCastToFloat) {
   test.ExpectSameResults(4 * Epsilon(DataType::kFloat16));
 }
 
+// As the older exporter has a model in half precision at opset 14: the difference is widened.
+TEST(LayerNormalizationFusionTest, HalfPrecisionDifferencesCastToWiderTypes) {
+  for (const DataType wide : {DataType::kFloat, DataType::kDouble}) {
+    SCOPED_TRACE(Name(wide));
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* half = b.Input("x", DataType::kFloat16, {"batch", kLength});
+      Value* difference = b.Op("Sub", {half, Mean(b, half)});
+      Value* d = b.Op("Cast", {difference}, {{"to", static_cast<int64_t>(wide)}});
+      Value* variance = Mean(b, b.Op("Pow", {d, Number(b, 2, wide)}));
+      Value* root = b.Op("Sqrt", {b.Op("Add", {variance, Number(b, 1e-5F, wide)})});
+      Value* y = b.Op("Cast", {b.Op("Div", {d, root})},
+                      {{"to", static_cast<int64_t>(DataType::kFloat16)}});
+      y = b.Op("Mul", {y, Parameter(b, 0.5, DataType::kFloat16)});
+      b.Output(b.Op("Add", {y, Parameter(b, -1, DataType::kFloat16)}));
+    });
+    EXPECT_EQ(test.Ops(), "LayerNormalization");
+    // Mean, difference, quotient, product and sum are rounded to half where one result is left.
+    test.ExpectSameResults(8 * Epsilon(DataType::kFloat16));
+  }
+}
+
 TEST(LayerNormalizationFusionTest, ABiasAddedToANormWithoutOne) {
   const auto with_bias = [](std::initializer_list<int64_t> shape, int64_t axis) {
     return OptimizerTester([&](GraphBuilder& b) {

@@ -94,7 +94,8 @@ Pattern InverseRoot(Value** x, double* epsilon) {
 
 Value* BeforeWidening(Value* value, Facts& facts) {
   const Node* cast = value->producer();
-  if (!Is(cast, "Cast") || facts.TypeOf(value) != DataType::kFloat) return value;
+  const DataType type = facts.TypeOf(value);
+  if (!Is(cast, "Cast") || (type != DataType::kFloat && type != DataType::kDouble)) return value;
   return IsHalf(facts.TypeOf(cast->input(0))) ? cast->input(0) : value;
 }
 

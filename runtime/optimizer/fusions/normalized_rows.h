@@ -14,7 +14,7 @@ namespace attnrun {
 // the root as Sqrt or Pow 0.5, its inverse as Div, Reciprocal or Pow -0.5, the square as Pow or
 // Mul.
 struct NormalizedRows {
-  // As the quotient has it, before any Cast from a 16-bit float to float.
+  // As the quotient has it, before any Cast from a 16-bit float to a wider one.
   Value* x = nullptr;
   double epsilon = 0;
   // Null: none.
@@ -46,7 +46,7 @@ bool ScaleByReader(const PassContext& context, Patch& patch, Node* norm);
 Pattern LastAxisMean(Pattern inner);
 // 1 / sqrt(mean(x^2) + epsilon), an intermediate Cast included.
 Pattern InverseRoot(Value** x, double* epsilon);
-// The value that a Cast from a 16-bit float to float has converted, else the value.
+// The value that a Cast from a 16-bit float to float or double has converted, else the value.
 Value* BeforeWidening(Value* value, Facts& facts);
 
 }  // namespace attnrun
