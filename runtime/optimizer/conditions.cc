@@ -220,6 +220,11 @@ std::optional<View> MarginOf(Value* condition, Facts& facts) {
   return MarginTo(condition, facts, kMaxDepth);
 }
 
+std::optional<double> TriangleOf(const Value* value, Facts& facts) {
+  double number = 0;
+  return TriangleMargin(value, facts, number).has_value() ? std::optional(number) : std::nullopt;
+}
+
 std::optional<bool> KnownCondition(Value* condition, Facts& facts) {
   return ConditionTo(condition, facts, kMaxDepth);
 }

@@ -13,6 +13,9 @@ namespace attnrun {
 // for all else.
 std::optional<View> MarginOf(Value* condition, Facts& facts);
 
+// The number that a triangle as above holds beside zeros; nullopt for all else.
+std::optional<double> TriangleOf(const Value* value, Facts& facts);
+
 // What all elements of a bool tensor are in every run, as far as it has any; nullopt where that is
 // not plain to see.
 std::optional<bool> KnownCondition(Value* condition, Facts& facts);

@@ -152,6 +152,21 @@ TEST(AttentionMaskTest, TablesOfATriangleAreCausal) {
   for (const OptimizerTester* test : {&lower, &upper, &other}) test->ExpectSameResults(kTolerance);
 }
 
+// What closes is added, as nn.Transformer's and Meta's Llama's masks are.
+TEST(AttentionMaskTest, TrianglesOfNumbersThatCloseAreCausal) {
+  for (const float closed : {-std::numeric_limits<float>::infinity(), kLeast, -100.0F}) {
+    SCOPED_TRACE(closed);
+    OptimizerTester test([&](GraphBuilder& b) {
+      MaskBuilder m{b};
+      Value* full = b.Op("Expand", {m.Float(closed), b.Op("Shape", {m.Ones<float>()})});
+      m.Attend(b.Op("Trilu", {full, m.Int(1)}));
+    });
+    EXPECT_EQ(Attribute(test, "causal"), closed < -1000 ? 1 : -1);
+    EXPECT_EQ(test.Count("Trilu"), closed < -1000 ? 0 : 1);
+    test.Dim("seq", 4).Dim("keys", 4).ExpectSameResults(kTolerance);
+  }
+}
+
 TEST(AttentionMaskTest, QueriesBehindAPastAreAtTheEnd) {
   OptimizerTester test = WithMask([](MaskBuilder& m) {
     Value* past = m.b.Op("Sub", {m.Extent(m.k, 1), m.Extent(m.q, 1)});

@@ -11,6 +11,7 @@
 #include "ops/attention/fused_attention.h"
 #include "ops/registry.h"
 #include "optimizer/broadcasting.h"
+#include "optimizer/conditions.h"
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/attention/open_keys.h"
 #include "optimizer/node_queries.h"
@@ -138,6 +139,15 @@ class MaskSimplification {
     });
   }
 
+  // A triangle of a number that closes, beside zeros, is a choice, too.
+  std::optional<ChosenBias> Chosen(Value* bias) {
+    const auto number = TriangleOf(bias, facts_);
+    if (!number.has_value()) return AsChosen(bias);
+    if (!(*number <= SwallowsAlone())) return std::nullopt;
+    Value* closed = patch_.Op("Cast", {bias}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    return ChosenBias{{closed, true}, Number(*bias, 0), *number};
+  }
+
   void CloseAs(const ChosenBias& chosen) {
     attributes_["mask_value"] = static_cast<float>(chosen.closed);
     masks_.push_back(chosen.condition);
@@ -148,7 +158,7 @@ class MaskSimplification {
     const Node* add = bias->producer();
     if (!IsOp(add, "Add")) return;
     for (const int side : {0, 1}) {
-      const auto chosen = AsChosen(Source(add->input(side)));
+      const auto chosen = Chosen(Source(add->input(side)));
       if (!chosen.has_value() || !chosen->IsZero() || !ClosesAsMasksDo(*chosen, kSwallows))
         continue;
       if (!IsOrdinary(add->input(1 - side))) continue;
@@ -159,7 +169,7 @@ class MaskSimplification {
   }
 
   void ReadBias(Value*& bias) {
-    const auto chosen = AsChosen(bias);
+    const auto chosen = Chosen(bias);
     if (!chosen.has_value()) return;
     if (masks_.empty() && ClosesAsMasksDo(*chosen, SwallowsAlone())) {
       CloseAs(*chosen);
