@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "absl/functional/function_ref.h"
@@ -43,7 +44,7 @@ class BlockAttention {
         by_position_(problem.causal || problem.left_window >= 0 || problem.right_window >= 0) {}
 
   void Run() {
-    LoadQueries();
+    FindQueries();
     Reset({0, block_.rows});
     auto* put_off = reinterpret_cast<PutOff*>(scratch_ + layout_.put_off);
     for (int64_t first = 0; first < valid_; first += kKeyTile) {
@@ -68,17 +69,24 @@ class BlockAttention {
            block.Head(row) * p_.q_strides.head;
   }
 
-  void LoadQueries() {
+  // Queries are used in place: copied, their loads would wait for stores of rows before them that
+  // look alike in the lower bits of the address. Not where heads take turns, so that rows lie by no
+  // one stride.
+  void FindQueries() {
+    queries_ = Query(block_, 0);
+    query_stride_ = p_.q_strides.sequence;
+    if (block_.group == 1 && p_.q_strides.channel == 1) return;
     float* out = scratch_ + layout_.queries;
-    for (int64_t row = 0; row < block_.rows; ++row) {
+    queries_ = out;
+    query_stride_ = p_.head_size;
+    for (int64_t row = 0; row < block_.rows; ++row, out += p_.head_size) {
       const float* q = Query(block_, row);
       // A stride known to be 1 becomes vector code.
       if (p_.q_strides.channel == 1) {
-        for (int64_t h = 0; h < p_.head_size; ++h) out[h] = q[h] * p_.scale;
-      } else {
-        for (int64_t h = 0; h < p_.head_size; ++h) out[h] = q[h * p_.q_strides.channel] * p_.scale;
+        std::copy_n(q, p_.head_size, out);
+        continue;
       }
-      out += p_.head_size;
+      for (int64_t h = 0; h < p_.head_size; ++h) out[h] = q[h * p_.q_strides.channel];
     }
   }
 
@@ -172,7 +180,7 @@ class BlockAttention {
     has_magnitudes_ = true;
     for (int64_t row = 0; row < block_.rows; ++row) {
       scratch_[layout_.magnitudes + row] =
-          SumOfMagnitudes(scratch_ + layout_.queries + row * p_.head_size, p_.head_size);
+          std::abs(p_.scale) * SumOfMagnitudes(queries_ + row * query_stride_, p_.head_size);
     }
   }
 
@@ -208,8 +216,8 @@ class BlockAttention {
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
     float* keys = scratch_ + layout_.keys;
-    PackTransposed(Keys(first), p_.k_strides.sequence, p_.k_strides.channel, count, p_.head_size,
-                   kKeyTile, keys);
+    PackTransposed({Keys(first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale, count,
+                   p_.head_size, kKeyTile, keys);
     // Late, since until then other threads take blocks, too.
     const bool last = first + kKeyTile >= valid_;
     const AttentionBlock next = last ? next_() : AttentionBlock{};
@@ -223,8 +231,8 @@ class BlockAttention {
     }
     // What is no key becomes -inf below, whatever it was.
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
-    Multiply(scratch_ + layout_.queries + rows.begin * p_.head_size, p_.head_size, n, keys,
-             kKeyTile, columns, p_.head_size, false, scores, kKeyTile, values_and_queries);
+    Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, keys, kKeyTile, columns,
+             p_.head_size, false, scores, kKeyTile, values_and_queries);
     if (HasRules(first, rows, masked)) {
       for (int64_t row = rows.begin; row < rows.end; ++row) {
         const ScoreRules rules = RulesOf(p_, block_, mask_, row, first, count, masked);
@@ -246,6 +254,9 @@ class BlockAttention {
       next_keys.Add(Keys(first + kKeyTile), p_.k_strides.sequence, KeysFrom(first + kKeyTile),
                     p_.head_size);
     } else if (next.rows > 0) {
+      if (block_.group == 1) {
+        next_keys.Add(Y(0), p_.y_strides.sequence, block_.rows, p_.value_size);
+      }
       next_keys.Add(Key(next, 0), p_.k_strides.sequence, std::min(kKeyTile, p_.keys), p_.head_size);
     }
     Multiply(scores, kKeyTile, n, values, values_stride, p_.value_size, count, true, sums,
@@ -291,6 +302,11 @@ class BlockAttention {
     return out;
   }
 
+  float* Y(int64_t row) const {
+    return p_.y + block_.sample * p_.y_strides.batch + block_.Query(row) * p_.y_strides.sequence +
+           block_.Head(row) * p_.y_strides.head;
+  }
+
   void StoreRows() const {
     const FloatTag d;
     for (int64_t row = 0; row < block_.rows; ++row) {
@@ -299,8 +315,7 @@ class BlockAttention {
           hn::ReduceSum(d, hn::LoadU(d, scratch_ + layout_.totals + row * kWidestVector));
       const bool closed = IsClosedRow(p_, scratch_[layout_.peaks + row], total);
       const float factor = 1.0F / total;
-      float* y = p_.y + block_.sample * p_.y_strides.batch +
-                 block_.Query(row) * p_.y_strides.sequence + block_.Head(row) * p_.y_strides.head;
+      float* y = Y(row);
       if (p_.y_strides.channel == 1 && !closed) {
         for (int64_t h = 0; h < p_.value_size; ++h) y[h] = sums[h] * factor;
         continue;
@@ -320,6 +335,9 @@ class BlockAttention {
   const BlockMask mask_;
   const int64_t valid_;
   const bool by_position_;
+  // Row r of the block begins at queries_ + r * query_stride_.
+  const float* queries_ = nullptr;
+  int64_t query_stride_ = 0;
   bool has_magnitudes_ = false;
 };
 

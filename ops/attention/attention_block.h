@@ -85,13 +85,13 @@ struct BlockScratch {
 
   // Floats of a row of sums or values.
   int64_t value_stride = 0;
-  // The rows of q times scale.
+  // The rows of q, if they are not used in place.
   int64_t queries = 0;
   // Sums of values, each weighted by exp(score - peak).
   int64_t sums = 0;
   // Scores of one tile, then their weights.
   int64_t scores = 0;
-  // Keys of one tile, transposed.
+  // Scale times the keys of one tile, transposed.
   int64_t keys = 0;
   // Values of one tile, side by side.
   int64_t values = 0;

@@ -25,18 +25,27 @@ inline constexpr size_t kTileRows = 6;
 inline constexpr size_t kTileVectors = kLanes == 16 ? 4 : 2;
 
 // Rows in memory that are soon needed, each on a page of its own, which the hardware does not
-// foresee: brought into the second-level cache some lines at a time between the tiles of a product,
-// since all at once they would keep everything else waiting.
+// foresee: brought into the second-level cache line by line between the steps of a product, since
+// all at once they would keep everything else waiting.
 class Fetch {
  public:
   // `rows` rows of `size` floats, `stride` apart.
   void Add(const float* at, int64_t stride, int64_t rows, int64_t size) {
-    if (rows > 0 && size > 0) pieces_[count_++] = {at, stride, rows, size};
+    if (rows <= 0 || size <= 0) return;
+    pieces_[count_++] = {at, stride, rows, size};
+    lines_ += rows * hwy::DivCeil(size, kLine);
   }
 
-  void Some() { Lines(kAtOnce); }
+  // Begins; all will be fetched after `times` times Some, and after Rest.
+  void SpreadOver(int64_t times) {
+    each_ = times == 0 ? 0 : hwy::DivCeil(lines_, times);
+    if (count_ > 0) BeginRow();
+  }
+  HWY_INLINE void Some() {
+    for (int64_t i = each_; i > 0 && count_ > 0; --i) Line();
+  }
   void Rest() {
-    while (count_ > 0) Lines(kAtOnce);
+    while (count_ > 0) Line();
   }
 
  private:
@@ -47,36 +56,45 @@ class Fetch {
     int64_t size;
   };
 
-  // About as many as a core can wait for.
-  static constexpr int64_t kAtOnce = 16;
   static constexpr int64_t kLine = 16;
   static constexpr int kSecondLevel = 2;
 
-  // Whole rows, of at least `lines` lines together if there are any.
-  void Lines(int64_t lines) {
-    while (count_ > 0 && lines > 0) {
-      Piece& piece = pieces_[count_ - 1];
-      for (int64_t i = 0; i < piece.size; i += kLine, --lines) {
-        __builtin_prefetch(piece.at + i, 0, kSecondLevel);
-      }
-      piece.at += piece.stride;
-      if (--piece.rows == 0) --count_;
-    }
+  HWY_INLINE void Line() {
+    __builtin_prefetch(line_, 0, kSecondLevel);
+    line_ += kLine;
+    if (line_ >= end_) EndRow();
+  }
+  void EndRow() {
+    Piece& piece = pieces_[count_ - 1];
+    piece.at += piece.stride;
+    if (--piece.rows == 0) --count_;
+    if (count_ > 0) BeginRow();
+  }
+  void BeginRow() {
+    line_ = pieces_[count_ - 1].at;
+    end_ = line_ + pieces_[count_ - 1].size;
   }
 
+  const float* line_ = nullptr;
+  const float* end_ = nullptr;
+  int64_t each_ = 0;
   // The last one first.
-  Piece pieces_[2];
   int count_ = 0;
+  Piece pieces_[2];
+  int64_t lines_ = 0;
 };
+
+// Steps between two times that lines are fetched.
+inline constexpr size_t kUnroll = 4;
 
 // c (+)= a b for kRows rows and kVectors vectors of columns: a[r * lda + i], b[i * ldb + column].
 // Each element of c is one chain of multiply-adds in the order of i, whatever the tile around it.
 // The last vector of a row of b has `last` elements, which are all that is read.
-template <size_t kRows, size_t kVectors>
+template <size_t kRows, size_t kVectors, bool kWhole>
 HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
                                      const float* HWY_RESTRICT b, size_t ldb, size_t depth,
                                      size_t last, bool accumulate, float* HWY_RESTRICT c,
-                                     size_t ldc) {
+                                     size_t ldc, Fetch& fetch) {
   const FloatTag d;
   FloatVec sums[kRows][kVectors];
   HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
@@ -84,21 +102,26 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
       sums[r][v] = accumulate ? hn::LoadU(d, c + r * ldc + v * kLanes) : hn::Zero(d);
     }
   }
-  const bool whole = last == kLanes;
-  for (size_t i = 0; i < depth; ++i) {
+  const auto step = [&](size_t i) HWY_ATTR {
     FloatVec row[kVectors];
     HWY_UNROLL(8) for (size_t v = 0; v + 1 < kVectors; ++v) {
       row[v] = hn::LoadU(d, b + i * ldb + v * kLanes);
     }
     const float* end = b + i * ldb + (kVectors - 1) * kLanes;
-    row[kVectors - 1] = whole ? hn::LoadU(d, end) : hn::LoadN(d, end, last);
+    row[kVectors - 1] = kWhole ? hn::LoadU(d, end) : hn::LoadN(d, end, last);
     HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
       const FloatVec factor = hn::Set(d, a[r * lda + i]);
       HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
         sums[r][v] = hn::MulAdd(factor, row[v], sums[r][v]);
       }
     }
+  };
+  size_t left = depth;
+  for (; left >= kUnroll; left -= kUnroll) {
+    fetch.Some();
+    for (size_t i = 0; i < kUnroll; ++i, ++a, b += ldb) step(0);
   }
+  for (; left > 0; --left, ++a, b += ldb) step(0);
   HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
       hn::StoreU(sums[r][v], d, c + r * ldc + v * kLanes);
@@ -107,34 +130,47 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
 }
 
 // The same for any number of rows.
-template <size_t kVectors>
+template <size_t kVectors, bool kWhole>
 HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
                                 size_t depth, size_t last, bool accumulate, float* c, size_t ldc,
                                 Fetch& fetch) {
   // Narrow ones are taller, so that there are sums enough to hide the latency of each.
   constexpr size_t kTall = 2 * kVectors <= kTileVectors ? 2 * kTileRows : kTileRows;
   for (; rows >= kTall; rows -= kTall, a += kTall * lda, c += kTall * ldc) {
-    fetch.Some();
-    MultiplyRegisterTile<kTall, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+    MultiplyRegisterTile<kTall, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c, ldc,
+                                                  fetch);
   }
   for (; rows >= kTileRows; rows -= kTileRows, a += kTileRows * lda, c += kTileRows * ldc) {
-    fetch.Some();
-    MultiplyRegisterTile<kTileRows, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+    MultiplyRegisterTile<kTileRows, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
+                                                      ldc, fetch);
   }
   switch (rows) {
     case 5:
-      return MultiplyRegisterTile<5, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+      return MultiplyRegisterTile<5, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
+                                                       ldc, fetch);
     case 4:
-      return MultiplyRegisterTile<4, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+      return MultiplyRegisterTile<4, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
+                                                       ldc, fetch);
     case 3:
-      return MultiplyRegisterTile<3, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+      return MultiplyRegisterTile<3, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
+                                                       ldc, fetch);
     case 2:
-      return MultiplyRegisterTile<2, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+      return MultiplyRegisterTile<2, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
+                                                       ldc, fetch);
     case 1:
-      return MultiplyRegisterTile<1, kVectors>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
+      return MultiplyRegisterTile<1, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
+                                                       ldc, fetch);
     default:
       return;
   }
+}
+
+template <bool kWhole>
+HWY_INLINE auto PanelOf(size_t vectors) {
+  return vectors == 4   ? &MultiplyPanel<4, kWhole>
+         : vectors == 3 ? &MultiplyPanel<3, kWhole>
+         : vectors == 2 ? &MultiplyPanel<2, kWhole>
+                        : &MultiplyPanel<1, kWhole>;
 }
 
 // c [rows, columns] (+)= a [rows, depth] b [depth, columns], and all of `fetch`. Rows of c have
@@ -142,14 +178,14 @@ HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const f
 HWY_INLINE void Multiply(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
                          size_t columns, size_t depth, bool accumulate, float* c, size_t ldc,
                          Fetch& fetch) {
+  constexpr size_t kWidth = kTileVectors * kLanes;
+  const size_t tile_rows = 2 * columns <= kWidth ? 2 * kTileRows : kTileRows;
+  fetch.SpreadOver(hwy::DivCeil(columns, kWidth) * (rows / tile_rows) * (depth / kUnroll));
   for (size_t column = 0; column < columns;) {
     const size_t vectors = HWY_MIN((columns - column + kLanes - 1) / kLanes, kTileVectors);
     const size_t width = HWY_MIN(vectors * kLanes, columns - column);
     const size_t last = width - (vectors - 1) * kLanes;
-    const auto panel = vectors == 4   ? &MultiplyPanel<4>
-                       : vectors == 3 ? &MultiplyPanel<3>
-                       : vectors == 2 ? &MultiplyPanel<2>
-                                      : &MultiplyPanel<1>;
+    const auto panel = last == kLanes ? PanelOf<true>(vectors) : PanelOf<false>(vectors);
     panel(a, lda, rows, b + column, ldb, depth, last, accumulate, c + column, ldc, fetch);
     column += width;
   }
@@ -171,17 +207,17 @@ HWY_INLINE FloatVec LoadBlocks(const float* HWY_RESTRICT x, int64_t stride) {
 #endif
 }
 
-// Stores four floats of each of kLanes rows, `stride` apart from x on, as four rows of kLanes, each
-// out_stride after the last.
-HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, float* HWY_RESTRICT out,
-                           size_t out_stride) {
+// Stores `factor` times four floats of each of kLanes rows, `stride` apart from x on, as four rows
+// of kLanes, each out_stride after the last.
+HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, FloatVec factor,
+                           float* HWY_RESTRICT out, size_t out_stride) {
   const FloatTag d;
   const hn::Repartition<double, FloatTag> dd;
   // Block i of part j is row 4 * i + j, so that transposing within blocks puts the rows in order.
-  const FloatVec part0 = LoadBlocks(x, stride);
-  const FloatVec part1 = LoadBlocks(x + stride, stride);
-  const FloatVec part2 = LoadBlocks(x + 2 * stride, stride);
-  const FloatVec part3 = LoadBlocks(x + 3 * stride, stride);
+  const FloatVec part0 = hn::Mul(LoadBlocks(x, stride), factor);
+  const FloatVec part1 = hn::Mul(LoadBlocks(x + stride, stride), factor);
+  const FloatVec part2 = hn::Mul(LoadBlocks(x + 2 * stride, stride), factor);
+  const FloatVec part3 = hn::Mul(LoadBlocks(x + 3 * stride, stride), factor);
   const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, part0, part1));
   const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, part2, part3));
   const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, part0, part1));
@@ -192,36 +228,40 @@ HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, float* H
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, out + 3 * out_stride);
 }
 
-// out[h * width + t] = x[t * stride + h * channel_stride] for t < count, 0 for count <= t < width,
-// h < size. `width` is a multiple of kLanes.
-HWY_INLINE void PackTransposed(const float* HWY_RESTRICT x, int64_t stride, int64_t channel_stride,
-                               size_t count, size_t size, size_t width, float* HWY_RESTRICT out) {
+// Element (t, h) of keys: data[t * stride + h * channel_stride].
+struct KeysView {
+  const float* data;
+  int64_t stride;
+  int64_t channel_stride;
+};
+
+// out[h * width + t] = factor * x(t, h) for t < count, 0 for count <= t < width, h < size. `width`
+// is a multiple of kLanes.
+HWY_INLINE void PackTransposed(const KeysView& x, float factor, size_t count, size_t size,
+                               size_t width, float* HWY_RESTRICT out) {
   size_t done = 0;
-  // Transposed already.
-  for (size_t h = 0; stride == 1 && h < size; ++h) {
-    const float* from = x + static_cast<int64_t>(h) * channel_stride;
-    std::fill(std::copy_n(from, count, out + h * width), out + (h + 1) * width, 0.0F);
-  }
-  if (stride == 1) return;
-  for (; channel_stride == 1 && done + kLanes <= count; done += kLanes) {
-    const float* rows = x + static_cast<int64_t>(done) * stride;
+  for (; x.channel_stride == 1 && x.stride != 1 && done + kLanes <= count; done += kLanes) {
+    const float* rows = x.data + static_cast<int64_t>(done) * x.stride;
     size_t h = 0;
     for (; h + 4 <= size; h += 4) {
-      Transpose4(rows + h, stride, out + h * width + done, width);
+      Transpose4(rows + h, x.stride, hn::Set(FloatTag(), factor), out + h * width + done, width);
     }
     for (; h < size; ++h) {
       for (size_t t = 0; t < kLanes; ++t) {
         out[h * width + done + t] =
-            rows[static_cast<int64_t>(t) * stride + static_cast<int64_t>(h)];
+            factor * rows[static_cast<int64_t>(t) * x.stride + static_cast<int64_t>(h)];
       }
     }
   }
   for (size_t h = 0; done < width && h < size; ++h) {
-    for (size_t t = done; t < width; ++t) {
-      out[h * width + t] =
-          t < count ? x[static_cast<int64_t>(t) * stride + static_cast<int64_t>(h) * channel_stride]
-                    : 0.0F;
+    const float* from = x.data + static_cast<int64_t>(h) * x.channel_stride;
+    float* const to = out + h * width;
+    // Transposed already: a stride known to be 1 becomes vector code.
+    for (size_t t = done; x.stride == 1 && t < count; ++t) to[t] = factor * from[t];
+    for (size_t t = done; x.stride != 1 && t < count; ++t) {
+      to[t] = factor * from[static_cast<int64_t>(t) * x.stride];
     }
+    std::fill(to + std::max(done, count), to + width, 0.0F);
   }
 }
 
