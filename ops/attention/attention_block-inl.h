@@ -46,12 +46,16 @@ class BlockAttention {
   void Run() {
     FindQueries();
     Reset({0, block_.rows});
-    auto* put_off = reinterpret_cast<PutOff*>(scratch_ + layout_.put_off);
-    for (int64_t first = 0; first < valid_; first += kKeyTile) {
+    auto* plans = reinterpret_cast<TilePlan*>(scratch_ + layout_.plans);
+    for (int64_t tile = 0; tile < TilesOf(valid_); ++tile) plans[tile] = PlanOf(tile * kKeyTile);
+    for (int64_t first = NextTile(plans, 0); first < valid_;) {
       if (Interrupted()) return;
-      put_off[first / kKeyTile] = ComputeOrPutOff(first);
+      const int64_t following = NextTile(plans, first + kKeyTile);
+      const TilePlan& plan = plans[first / kKeyTile];
+      ComputeTile(first, plan.rows, plan.masked, following);
+      first = following;
     }
-    ComputeAgain(RowsToCompute(put_off));
+    ComputeAgain(RowsToCompute(plans));
     StoreRows();
   }
 
@@ -99,42 +103,51 @@ class BlockAttention {
                 count * layout_.value_stride, 0.0F);
   }
 
-  // Computes a tile for the rows from the first to the last that it is open to. Tells what is left
-  // to do, if anything of that counts.
-  PutOff ComputeOrPutOff(int64_t first) {
+  // A tile is computed for the rows from the first to the last that it is open to.
+  TilePlan PlanOf(int64_t first) const {
     const IndexRange rows = RowsOf(first);
-    PutOff rest;
-    rest.done = {rows.begin, rows.begin};
-    if (rows.begin == rows.end) return rest;
+    TilePlan plan;
+    plan.rows = {rows.begin, rows.begin};
+    if (rows.begin == rows.end) return plan;
     if (p_.bias_on_closed) {
       // What bias makes of closed keys is not known before.
-      rest.done = rows;
-      ComputeTile(first, rows, true);
-      return rest;
+      plan.rows = rows;
+      plan.masked = true;
+      return plan;
     }
     if (by_position_ && p_.closed_score != kMinusInfinity) {
       const IndexRange open = RowsOpenTo(p_, block_, first);
-      rest.any = open.begin == open.end;
-      if (rest.any) return rest;
+      plan.puts_off = open.begin == open.end;
+      if (plan.puts_off) return plan;
     }
     const MaskFacts facts = FactsOf(facts_, block_, rows, first);
-    ComputeTile(first, facts.rows, !facts.trivial);
     const bool all = facts.rows.begin == rows.begin && facts.rows.end == rows.end;
-    rest.done = facts.rows;
-    rest.bound = facts.highest;
-    rest.any = !all && (facts.highest != kMinusInfinity || p_.closed_score != kMinusInfinity);
-    return rest;
+    plan.rows = facts.rows;
+    plan.masked = !facts.trivial;
+    plan.bound = facts.highest;
+    plan.puts_off = !all && (facts.highest != kMinusInfinity || p_.closed_score != kMinusInfinity);
+    return plan;
+  }
+
+  // The first of the tiles from `first` on of which something is computed, from valid_ on if none.
+  int64_t NextTile(const TilePlan* plans, int64_t first) const {
+    const auto is_empty = [&] {
+      const IndexRange rows = plans[first / kKeyTile].rows;
+      return rows.begin >= rows.end;
+    };
+    while (first < valid_ && is_empty()) first += kKeyTile;
+    return first;
   }
 
   // From the first to the last row of which something that was put off counts.
-  IndexRange RowsToCompute(const PutOff* put_off) {
+  IndexRange RowsToCompute(const TilePlan* plans) {
     IndexRange all{block_.rows, 0};
     for (int64_t first = 0; first < valid_; first += kKeyTile) {
-      const PutOff& rest = put_off[first / kKeyTile];
-      if (!rest.any) continue;
+      const TilePlan& plan = plans[first / kKeyTile];
+      if (!plan.puts_off) continue;
       const IndexRange rows = RowsOf(first);
       if (rows.begin >= all.begin && rows.end <= all.end) continue;
-      const IndexRange counting = RowsThatCount(first, rest);
+      const IndexRange counting = RowsThatCount(first, plan);
       all = {std::min(all.begin, counting.begin), std::max(all.end, counting.end)};
     }
     return all;
@@ -143,16 +156,16 @@ class BlockAttention {
   // From the first to the last row with a score that was put off and is not so far below the row's
   // peak that its weight is 0. |q k| is at most the sum of q's magnitudes times the greatest of
   // k's.
-  IndexRange RowsThatCount(int64_t first, const PutOff& rest) {
-    const float greatest_key = rest.bound == kMinusInfinity ? 0 : GreatestKey(first);
-    if (rest.bound != kMinusInfinity) SumMagnitudes();
+  IndexRange RowsThatCount(int64_t first, const TilePlan& plan) {
+    const float greatest_key = plan.bound == kMinusInfinity ? 0 : GreatestKey(first);
+    if (plan.bound != kMinusInfinity) SumMagnitudes();
     const auto counts = [&](int64_t row) {
-      if (row >= rest.done.begin && row < rest.done.end) return false;
+      if (row >= plan.rows.begin && row < plan.rows.end) return false;
       float highest = p_.closed_score;
-      if (rest.bound != kMinusInfinity) {
+      if (plan.bound != kMinusInfinity) {
         // Twice as much, for rounding.
         const float product = 2 * scratch_[layout_.magnitudes + row] * greatest_key;
-        highest = std::max(rest.bound + product, highest);
+        highest = std::max(plan.bound + product, highest);
       }
       // Below -88, ExpOfNonPositive gives 0. True for NaN, which std::max keeps as its first.
       return !(highest - scratch_[layout_.peaks + row] < -88);
@@ -170,7 +183,8 @@ class BlockAttention {
     for (int64_t first = 0; first < valid_; first += kKeyTile) {
       if (Interrupted()) return;
       const IndexRange open = RowsOf(first);
-      ComputeTile(first, {std::max(rows.begin, open.begin), std::min(rows.end, open.end)}, true);
+      ComputeTile(first, {std::max(rows.begin, open.begin), std::min(rows.end, open.end)}, true,
+                  first + kKeyTile);
     }
   }
 
@@ -210,7 +224,8 @@ class BlockAttention {
            t * p_.v_strides.sequence;
   }
 
-  void ComputeTile(int64_t first, IndexRange rows, bool masked) {
+  // `following`: the tile that is next, or valid_ or more if it is the next block's turn.
+  void ComputeTile(int64_t first, IndexRange rows, bool masked, int64_t following) {
     if (rows.begin >= rows.end) return;
     const int64_t count = KeysIn(first, rows);
     const auto n = static_cast<size_t>(rows.end - rows.begin);
@@ -219,7 +234,7 @@ class BlockAttention {
     PackTransposed({Keys(first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale, count,
                    p_.head_size, kKeyTile, keys);
     // Late, since until then other threads take blocks, too.
-    const bool last = first + kKeyTile >= valid_;
+    const bool last = following >= valid_;
     const AttentionBlock next = last ? next_() : AttentionBlock{};
     Fetch values_and_queries;
     // Else heads take turns, and rows lie by no one stride.
@@ -249,18 +264,20 @@ class BlockAttention {
       values = CopyValues(first, count);
       values_stride = layout_.value_stride;
     }
-    Fetch next_keys;
+    Fetch output_and_keys;
     if (!last) {
-      next_keys.Add(Keys(first + kKeyTile), p_.k_strides.sequence, KeysFrom(first + kKeyTile),
-                    p_.head_size);
-    } else if (next.rows > 0) {
-      if (block_.group == 1) {
-        next_keys.Add(Y(0), p_.y_strides.sequence, block_.rows, p_.value_size);
-      }
-      next_keys.Add(Key(next, 0), p_.k_strides.sequence, std::min(kKeyTile, p_.keys), p_.head_size);
+      output_and_keys.Add(Keys(following), p_.k_strides.sequence, KeysFrom(following),
+                          p_.head_size);
+    }
+    if (last && next.rows > 0) {
+      output_and_keys.Add(Key(next, 0), p_.k_strides.sequence, std::min(kKeyTile, p_.keys),
+                          p_.head_size);
+    }
+    if (last && block_.group == 1) {
+      output_and_keys.Add(Y(0), p_.y_strides.sequence, block_.rows, p_.value_size);
     }
     Multiply(scores, kKeyTile, n, values, values_stride, p_.value_size, count, true, sums,
-             layout_.value_stride, next_keys);
+             layout_.value_stride, output_and_keys);
   }
 
   // Keys of the tile up to the last that counts for one of the rows.

@@ -22,6 +22,10 @@ int64_t FirstThat(int64_t count, Holds holds) {
 
 }  // namespace
 
+Quotient Divide(int64_t dividend, int64_t divisor) {
+  return {dividend / divisor, dividend % divisor};
+}
+
 int64_t ValidKeys(const AttentionProblem& problem, int64_t b) {
   if (problem.valid_keys == nullptr) return problem.keys;
   return std::clamp<int64_t>(problem.valid_keys[b], 0, problem.keys);
@@ -73,7 +77,7 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   peaks = take(rows);
   totals = take(rows * kWidestVector);
   const int64_t tiles = TilesOf(problem.keys);
-  put_off = take(tiles * static_cast<int64_t>(sizeof(PutOff) / sizeof(float)));
+  plans = take(tiles * static_cast<int64_t>(sizeof(TilePlan) / sizeof(float)));
   magnitudes = take(rows);
 }
 

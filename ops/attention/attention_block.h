@@ -26,6 +26,14 @@ struct IndexRange {
   int64_t end = 0;
 };
 
+// dividend / divisor and what is left of it. Not inlined, since compilers divide first and ask then
+// whether it was needed, which takes as long as some vectors of scores.
+struct Quotient {
+  int64_t whole;
+  int64_t rest;
+};
+Quotient Divide(int64_t dividend, int64_t divisor);
+
 // One unit of work: rows [first_row, first_row + rows) of all queries that share a head of k and v.
 // Row r is query r / group of head kv_head * group + r % group.
 struct AttentionBlock {
@@ -35,12 +43,12 @@ struct AttentionBlock {
   int64_t first_row = 0;
   int64_t rows = 0;
 
-  // `row` counts from first_row. Divisions are slow enough to show.
+  // `row` counts from first_row.
   int64_t Query(int64_t row) const {
-    return group == 1 ? first_row + row : (first_row + row) / group;
+    return group == 1 ? first_row + row : Divide(first_row + row, group).whole;
   }
   int64_t Head(int64_t row) const {
-    return group == 1 ? kv_head : kv_head * group + (first_row + row) % group;
+    return group == 1 ? kv_head : kv_head * group + Divide(first_row + row, group).rest;
   }
 };
 
@@ -70,13 +78,16 @@ inline bool IsClosedRow(const AttentionProblem& problem, float peak, float total
          (problem.nan_row_is_zero && std::isnan(total));
 }
 
-// What was not computed of a tile.
-struct PutOff {
-  // Something is left: all rows that position leaves but `done`.
-  bool any = false;
+// What is computed of a tile, and what is put off.
+struct TilePlan {
+  // Computed now.
+  IndexRange rows;
+  // Bias or mask change some score of these.
+  bool masked = false;
+  // Something is put off: all other rows that position leaves.
+  bool puts_off = false;
   // No number of the bias there is greater.
   float bound = -std::numeric_limits<float>::infinity();
-  IndexRange done;
 };
 
 // Where the parts of a block's scratch begin, in floats.
@@ -101,8 +112,8 @@ struct BlockScratch {
   int64_t peaks = 0;
   // Sums of the weights of each row, a vector each.
   int64_t totals = 0;
-  // A PutOff per tile.
-  int64_t put_off = 0;
+  // A TilePlan per tile.
+  int64_t plans = 0;
   // The sum of the magnitudes of each row of queries.
   int64_t magnitudes = 0;
   int64_t total = 0;
