@@ -227,7 +227,7 @@ class BlockAttention {
   // `following`: the tile that is next, or valid_ or more if it is the next block's turn.
   void ComputeTile(int64_t first, IndexRange rows, bool masked, int64_t following) {
     if (rows.begin >= rows.end) return;
-    const int64_t count = KeysIn(first, rows);
+    const int64_t count = KeysIn(first, rows, masked);
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
     float* keys = scratch_ + layout_.keys;
@@ -248,12 +248,7 @@ class BlockAttention {
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, keys, kKeyTile, columns,
              p_.head_size, false, scores, kKeyTile, values_and_queries);
-    if (HasRules(first, rows, masked)) {
-      for (int64_t row = rows.begin; row < rows.end; ++row) {
-        const ScoreRules rules = RulesOf(p_, block_, mask_, row, first, count, masked);
-        if (!rules.ChangeNothing()) ApplyRules(rules, scores + (row - rows.begin) * kKeyTile);
-      }
-    }
+    if (HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, masked);
     float* sums = scratch_ + layout_.sums + rows.begin * layout_.value_stride;
     TakeScores({n, scores, scratch_ + layout_.peaks + rows.begin,
                 scratch_ + layout_.totals + rows.begin * kWidestVector, sums,
@@ -280,11 +275,30 @@ class BlockAttention {
              layout_.value_stride, output_and_keys);
   }
 
+  void ApplyRulesTo(IndexRange rows, int64_t first, int64_t count, bool masked) {
+    const bool same = !by_position_ && (!masked || mask_.SameForAllRows());
+    ScoreRules rules;
+    float* scores = scratch_ + layout_.scores;
+    for (int64_t row = rows.begin; row < rows.end; ++row, scores += kKeyTile) {
+      if (!same || row == rows.begin) rules = RulesOf(p_, block_, mask_, row, first, count, masked);
+      if (!rules.ChangeNothing()) ApplyRules(rules, scores);
+    }
+  }
+
   // Keys of the tile up to the last that counts for one of the rows.
-  int64_t KeysIn(int64_t first, IndexRange rows) const {
-    if (!by_position_ || p_.closed_score != kMinusInfinity) return KeysFrom(first);
-    const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).end;
-    return std::min(kKeyTile, end - first);
+  int64_t KeysIn(int64_t first, IndexRange rows, bool masked) const {
+    int64_t count = KeysFrom(first);
+    if (p_.closed_score != kMinusInfinity) return count;
+    if (by_position_) {
+      const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).end;
+      count = std::min(count, end - first);
+    }
+    // Padding: all rows have the same mask.
+    const ScoreOperand<bool>& mask = p_.mask;
+    if (!masked || mask.data == nullptr || mask.query != 0 || mask.head != 0) return count;
+    const bool* open = mask.data + block_.sample * mask.batch + first * mask.key;
+    while (count > 1 && !open[(count - 1) * mask.key]) --count;
+    return count;
   }
 
   // Whether anything stands between q k^T and the softmax of some row.

@@ -98,6 +98,16 @@ class BlockMask {
         bias_buffer_(buffer),
         mask_buffer_(reinterpret_cast<uint8_t*>(buffer + kKeyTile)) {}
 
+  // Whether they say the same of all rows of the block.
+  bool SameForAllRows() const {
+    const bool one_head = block_.group == 1;
+    const bool same_bias =
+        bias_.data == nullptr || (bias_.query == 0 && (one_head || bias_.head == 0));
+    const bool same_mask =
+        mask_.data == nullptr || (mask_.query == 0 && (one_head || mask_.head == 0));
+    return same_bias && same_mask;
+  }
+
   // One row's kKeyTile elements of each from key `first` on, of which there are `count`, as bias
   // and open of `rules`. Valid until the next call.
   void Load(int64_t row, int64_t first, int64_t count, ScoreRules& rules) const {

@@ -59,12 +59,18 @@ double SecondsOf(const AttentionProblem& problem) {
 // can be.
 void Compare(benchmark::State& state, const Attention& plain, const Attention& masked,
              double open) {
+  // The same data, as far in cache for one as for the other.
+  AttentionProblem same = masked.problem;
+  same.q = plain.problem.q;
+  same.k = plain.problem.k;
+  same.v = plain.problem.v;
+  same.y = plain.problem.y;
   double best[] = {1, 1};
   double peak = 0;
   for (auto unused : state) {
     peak = std::max(peak, cli::MeasureFmaRate());
     best[0] = std::min(best[0], SecondsOf(plain.problem));
-    best[1] = std::min(best[1], SecondsOf(masked.problem));
+    best[1] = std::min(best[1], SecondsOf(same));
     state.SetIterationTime(best[1]);
   }
   const auto operations = static_cast<double>(AttentionFlops(plain.problem));
