@@ -25,8 +25,8 @@ inline constexpr size_t kTileRows = 6;
 inline constexpr size_t kTileVectors = kLanes == 16 ? 4 : 2;
 
 // Rows in memory that are soon needed, each on a page of its own, which the hardware does not
-// foresee: brought into the second-level cache line by line between the steps of a product, since
-// all at once they would keep everything else waiting.
+// foresee: brought into the second-level cache some lines at a time between the tiles of a product,
+// since all at once they would keep everything else waiting.
 class Fetch {
  public:
   // `rows` rows of `size` floats, `stride` apart.
@@ -84,9 +84,6 @@ class Fetch {
   int64_t lines_ = 0;
 };
 
-// Steps between two times that lines are fetched.
-inline constexpr size_t kUnroll = 4;
-
 // c (+)= a b for kRows rows and kVectors vectors of columns: a[r * lda + i], b[i * ldb + column].
 // Each element of c is one chain of multiply-adds in the order of i, whatever the tile around it.
 // The last vector of a row of b has `last` elements, which are all that is read.
@@ -94,7 +91,7 @@ template <size_t kRows, size_t kVectors, bool kWhole>
 HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
                                      const float* HWY_RESTRICT b, size_t ldb, size_t depth,
                                      size_t last, bool accumulate, float* HWY_RESTRICT c,
-                                     size_t ldc, Fetch& fetch) {
+                                     size_t ldc) {
   const FloatTag d;
   FloatVec sums[kRows][kVectors];
   HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
@@ -102,7 +99,7 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
       sums[r][v] = accumulate ? hn::LoadU(d, c + r * ldc + v * kLanes) : hn::Zero(d);
     }
   }
-  const auto step = [&](size_t i) HWY_ATTR {
+  for (size_t i = 0; i < depth; ++i) {
     FloatVec row[kVectors];
     HWY_UNROLL(8) for (size_t v = 0; v + 1 < kVectors; ++v) {
       row[v] = hn::LoadU(d, b + i * ldb + v * kLanes);
@@ -115,13 +112,7 @@ HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
         sums[r][v] = hn::MulAdd(factor, row[v], sums[r][v]);
       }
     }
-  };
-  size_t left = depth;
-  for (; left >= kUnroll; left -= kUnroll) {
-    fetch.Some();
-    for (size_t i = 0; i < kUnroll; ++i, ++a, b += ldb) step(0);
   }
-  for (; left > 0; --left, ++a, b += ldb) step(0);
   HWY_UNROLL(12) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(8) for (size_t v = 0; v < kVectors; ++v) {
       hn::StoreU(sums[r][v], d, c + r * ldc + v * kLanes);
@@ -137,29 +128,30 @@ HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const f
   // Narrow ones are taller, so that there are sums enough to hide the latency of each.
   constexpr size_t kTall = 2 * kVectors <= kTileVectors ? 2 * kTileRows : kTileRows;
   for (; rows >= kTall; rows -= kTall, a += kTall * lda, c += kTall * ldc) {
-    MultiplyRegisterTile<kTall, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c, ldc,
-                                                  fetch);
+    fetch.Some();
+    MultiplyRegisterTile<kTall, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c, ldc);
   }
   for (; rows >= kTileRows; rows -= kTileRows, a += kTileRows * lda, c += kTileRows * ldc) {
+    fetch.Some();
     MultiplyRegisterTile<kTileRows, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
-                                                      ldc, fetch);
+                                                      ldc);
   }
   switch (rows) {
     case 5:
       return MultiplyRegisterTile<5, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
-                                                       ldc, fetch);
+                                                       ldc);
     case 4:
       return MultiplyRegisterTile<4, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
-                                                       ldc, fetch);
+                                                       ldc);
     case 3:
       return MultiplyRegisterTile<3, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
-                                                       ldc, fetch);
+                                                       ldc);
     case 2:
       return MultiplyRegisterTile<2, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
-                                                       ldc, fetch);
+                                                       ldc);
     case 1:
       return MultiplyRegisterTile<1, kVectors, kWhole>(a, lda, b, ldb, depth, last, accumulate, c,
-                                                       ldc, fetch);
+                                                       ldc);
     default:
       return;
   }
@@ -180,7 +172,7 @@ HWY_INLINE void Multiply(const float* a, size_t lda, size_t rows, const float* b
                          Fetch& fetch) {
   constexpr size_t kWidth = kTileVectors * kLanes;
   const size_t tile_rows = 2 * columns <= kWidth ? 2 * kTileRows : kTileRows;
-  fetch.SpreadOver(hwy::DivCeil(columns, kWidth) * (rows / tile_rows) * (depth / kUnroll));
+  fetch.SpreadOver(hwy::DivCeil(columns, kWidth) * (rows / tile_rows));
   for (size_t column = 0; column < columns;) {
     const size_t vectors = HWY_MIN((columns - column + kLanes - 1) / kLanes, kTileVectors);
     const size_t width = HWY_MIN(vectors * kLanes, columns - column);
