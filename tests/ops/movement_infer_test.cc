@@ -94,6 +94,9 @@ TEST(MovementInferTest, Split) {
       {{"Split", {packed, Facts(DataType::kInt64, Dims{2})}, last, 2},
        "[batch,seq,?] [batch,seq,?]"},
       {{"Split", {kUnknown}, three, 3}, "none none none"},
+      // These fail.
+      {{"Split", {packed}, three, 2}, "none none"},
+      {{"Split", {packed, Numbers({768, 768, 768})}, three, 3}, "none none none"},
       {{"Split", {Numbers({kBatch, kSeq, 768}), Numbers({2, 1})}, {}, 2}, "[2] [1]", "[batch,seq]"},
   });
 }

@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <thread>
 
 #include "loader/model_maker.h"
 #include "support/op_tester.h"
@@ -78,6 +80,27 @@ TEST_F(WeightCacheTest, TellsViewsOfTheSameBytesApart) {
   EXPECT_EQ(second.Find(SideBySide({Columns(0, 63)})), nullptr);
   EXPECT_EQ(second.Find(SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
   EXPECT_NE(second.Find(SideBySide({whole})), nullptr);
+}
+
+TEST_F(WeightCacheTest, WritersAtOnceLeaveOneWholeFile) {
+  constexpr int kWriters = 8;
+  const SideBySide whole({Columns(0, 64)});
+  std::vector<std::thread> writers;
+  writers.reserve(kWriters);
+  for (int i = 0; i < kWriters; ++i) {
+    writers.emplace_back([&] {
+      WeightCache cache = Cache();
+      Keep(cache, whole);
+      EXPECT_TRUE(cache.Save().ok());
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  std::map<std::string, int> count;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path("cache"))) {
+    ++count[file.path().extension()];
+  }
+  EXPECT_EQ(count, (std::map<std::string, int>{{".packed", 1}, {".seen", 1}}));
+  EXPECT_NE(Cache().Find(whole), nullptr);
 }
 
 TEST_F(WeightCacheTest, KeepsNothingThatIsNotInTheFiles) {
