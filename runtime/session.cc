@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <semaphore>
 
-#include "absl/time/clock.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "execution/cpus.h"
@@ -13,6 +11,7 @@
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
 #include "execution/support.h"
+#include "execution/turnstile.h"
 #include "graph/dump.h"
 #include "inputs.h"
 #include "loader/loader.h"
@@ -22,43 +21,6 @@
 
 namespace attnrun {
 namespace {
-
-// Keeps callers x threads within the CPUs: waiting callers sleep.
-class Turnstile {
- public:
-  explicit Turnstile(int places) : semaphore_(places) {}
-
-  absl::Status Enter(const RunOptions& options) {
-    while (!EnterUntil(WakeUp(options))) {
-      if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
-        return absl::CancelledError("the run was cancelled while it waited for others");
-      }
-      if (absl::Now() >= options.deadline) {
-        return absl::DeadlineExceededError(
-            "the run passed its deadline while it waited for others");
-      }
-    }
-    return absl::OkStatus();
-  }
-  void Leave() { semaphore_.release(); }
-
- private:
-  // Nobody wakes a caller whose flag was set: it looks now and then.
-  static absl::Time WakeUp(const RunOptions& options) {
-    constexpr absl::Duration kPatience = absl::Milliseconds(5);
-    if (options.cancel == nullptr) return options.deadline;
-    return std::min(options.deadline, absl::Now() + kPatience);
-  }
-
-  bool EnterUntil(absl::Time time) {
-    if (time < absl::InfiniteFuture())
-      return semaphore_.try_acquire_until(absl::ToChronoTime(time));
-    semaphore_.acquire();
-    return true;
-  }
-
-  std::counting_semaphore<> semaphore_;
-};
 
 OptimizerOptions OptimizerOptionsOf(const SessionOptions& options) {
   OptimizerOptions chosen;

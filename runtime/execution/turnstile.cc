@@ -1,0 +1,62 @@
+#include "execution/turnstile.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "absl/time/clock.h"
+
+namespace attnrun {
+namespace {
+
+// Nobody wakes a caller whose flag was set: it looks now and then.
+absl::Time WakeUp(const RunOptions& options) {
+  constexpr absl::Duration kPatience = absl::Milliseconds(5);
+  if (options.cancel == nullptr) return options.deadline;
+  return std::min(options.deadline, absl::Now() + kPatience);
+}
+
+// Whether and why to wait no longer.
+absl::Status GiveUp(const RunOptions& options) {
+  if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("the run was cancelled while it waited for others");
+  }
+  if (absl::Now() >= options.deadline) {
+    return absl::DeadlineExceededError("the run passed its deadline while it waited for others");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Turnstile::Enter(const RunOptions& options) {
+  const absl::MutexLock lock(&mutex_);
+  const int64_t number = ++last_number_;
+  waiting_.push_back(number);
+  absl::Status status;
+  bool entered = AwaitTurn(number, WakeUp(options));
+  while (!entered && (status = GiveUp(options)).ok()) {
+    entered = AwaitTurn(number, WakeUp(options));
+  }
+  waiting_.erase(std::lower_bound(waiting_.begin(), waiting_.end(), number));
+  if (entered) --free_;
+  return status;
+}
+
+void Turnstile::Leave() {
+  const absl::MutexLock lock(&mutex_);
+  ++free_;
+}
+
+int64_t Turnstile::num_waiting() const {
+  const absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(waiting_.size());
+}
+
+bool Turnstile::AwaitTurn(int64_t number, absl::Time time) {
+  const auto is_turn = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return free_ > 0 && waiting_.front() == number;
+  };
+  return mutex_.AwaitWithDeadline(absl::Condition(&is_turn), time);
+}
+
+}  // namespace attnrun
