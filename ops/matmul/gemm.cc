@@ -27,7 +27,8 @@ Share ShareOf(const Grid& grid, int64_t index, int64_t rows, int64_t panels) {
           Part(panels, index % grid.panel_parts, grid.panel_parts)};
 }
 
-// Columns of A and B that are read for such a cut, in all shares together: B once per block of rows.
+// Columns of A and B that are read for such a cut, in all shares together: B once per block of
+// rows.
 int64_t Traffic(const Grid& grid, int64_t rows, int64_t panels) {
   const int64_t blocks = DivCeil(DivCeil(rows, grid.row_parts), kRowBlock) * grid.row_parts;
   return rows * grid.panel_parts + blocks * panels * PanelWidth();

@@ -28,9 +28,9 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// Whether blocks of A are copied before so many panels of B meet them: those that are not contiguous,
-// and those whose rows all begin at the same place of a page, so that they fill some sets of the
-// caches and leave others empty.
+// Whether blocks of A are copied before so many panels of B meet them: those that are not
+// contiguous, and those whose rows all begin at the same place of a page, so that they fill some
+// sets of the caches and leave others empty.
 bool CopiesA(const MatrixView& a, int64_t panels);
 
 // Whether panels of B are.

@@ -76,8 +76,8 @@ void Split::Infer(InferContext& context) const {
   const ValueFacts& data = context.input(0);
   for (int i = 0; i < context.num_outputs(); ++i) SetDims(context, i, std::nullopt);
   // What fails when it runs must not be taken for a view.
-  const bool fails = num_outputs_.has_value() &&
-                     (context.has_input(1) || *num_outputs_ != context.num_outputs());
+  const bool fails =
+      num_outputs_.has_value() && (context.has_input(1) || *num_outputs_ != context.num_outputs());
   if (fails || !data.dims.has_value()) return;
   const std::optional<size_t> axis = KnownAxis(axis_, data.dims->size());
   if (!axis.has_value()) return;
