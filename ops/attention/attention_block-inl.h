@@ -202,7 +202,7 @@ class BlockAttention {
   float GreatestKey(int64_t first) const {
     float greatest = 0;
     for (int64_t t = first; t < first + KeysFrom(first); ++t) {
-      const float* key = Keys(t);
+      const float* key = Key(block_, t);
       if (p_.k_strides.channel == 1) {
         greatest = GreatestMagnitude(key, p_.head_size, greatest);
         continue;
@@ -218,7 +218,6 @@ class BlockAttention {
     return p_.k + block.sample * p_.k_strides.batch + block.kv_head * p_.k_strides.head +
            t * p_.k_strides.sequence;
   }
-  const float* Keys(int64_t t) const { return Key(block_, t); }
   const float* Values(int64_t t) const {
     return p_.v + block_.sample * p_.v_strides.batch + block_.kv_head * p_.v_strides.head +
            t * p_.v_strides.sequence;
@@ -231,8 +230,8 @@ class BlockAttention {
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
     float* keys = scratch_ + layout_.keys;
-    PackTransposed({Keys(first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale, count,
-                   p_.head_size, kKeyTile, keys);
+    PackTransposed({Key(block_, first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale,
+                   count, p_.head_size, kKeyTile, keys);
     // Late, since until then other threads take blocks, too.
     const bool last = following >= valid_;
     const AttentionBlock next = last ? next_() : AttentionBlock{};
@@ -261,7 +260,7 @@ class BlockAttention {
     }
     Fetch output_and_keys;
     if (!last) {
-      output_and_keys.Add(Keys(following), p_.k_strides.sequence, KeysFrom(following),
+      output_and_keys.Add(Key(block_, following), p_.k_strides.sequence, KeysFrom(following),
                           p_.head_size);
     }
     if (last && next.rows > 0) {
@@ -293,12 +292,7 @@ class BlockAttention {
       const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).end;
       count = std::min(count, end - first);
     }
-    // Padding: all rows have the same mask.
-    const ScoreOperand<bool>& mask = p_.mask;
-    if (!masked || mask.data == nullptr || mask.query != 0 || mask.head != 0) return count;
-    const bool* open = mask.data + block_.sample * mask.batch + first * mask.key;
-    while (count > 1 && !open[(count - 1) * mask.key]) --count;
-    return count;
+    return masked ? mask_.CountToLastOpen(first, count) : count;
   }
 
   // Whether anything stands between q k^T and the softmax of some row.

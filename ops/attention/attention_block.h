@@ -43,6 +43,10 @@ struct AttentionBlock {
   int64_t first_row = 0;
   int64_t rows = 0;
 
+  // Whether all rows read the same of what has these strides by query and by head.
+  bool RowsShare(int64_t query_stride, int64_t head_stride) const {
+    return query_stride == 0 && (head_stride == 0 || group == 1);
+  }
   // `row` counts from first_row.
   int64_t Query(int64_t row) const {
     return group == 1 ? first_row + row : Divide(first_row + row, group).whole;

@@ -52,7 +52,7 @@ inline MaskFacts FactsOf(const TileFacts& facts, const AttentionBlock& block, In
     return true;
   };
   // Rows that share their part say the same.
-  const bool same = facts.query == 0 && (facts.head == 0 || block.group == 1);
+  const bool same = block.RowsShare(facts.query, facts.head);
   if (same) rows.end = std::min(rows.end, rows.begin + 1);
   while (rows.begin < rows.end && is_closed(rows.begin)) ++rows.begin;
   while (rows.begin < rows.end && is_closed(rows.end - 1)) --rows.end;
@@ -99,13 +99,15 @@ class BlockMask {
         mask_buffer_(reinterpret_cast<uint8_t*>(buffer + kKeyTile)) {}
 
   // Whether they say the same of all rows of the block.
-  bool SameForAllRows() const {
-    const bool one_head = block_.group == 1;
-    const bool same_bias =
-        bias_.data == nullptr || (bias_.query == 0 && (one_head || bias_.head == 0));
-    const bool same_mask =
-        mask_.data == nullptr || (mask_.query == 0 && (one_head || mask_.head == 0));
-    return same_bias && same_mask;
+  bool SameForAllRows() const { return IsShared(bias_) && IsShared(mask_); }
+
+  // Of `count` keys from `first` on those up to the last that the mask opens, at least one; all if
+  // it is not the same for all rows.
+  int64_t CountToLastOpen(int64_t first, int64_t count) const {
+    if (mask_.data == nullptr || !IsShared(mask_)) return count;
+    const bool* open = At(mask_, mask_.data, 0, first);
+    while (count > 1 && !open[(count - 1) * mask_.key]) --count;
+    return count;
   }
 
   // One row's kKeyTile elements of each from key `first` on, of which there are `count`, as bias
@@ -128,6 +130,11 @@ class BlockMask {
   }
 
  private:
+  template <typename T>
+  bool IsShared(const ScoreOperand<T>& operand) const {
+    return operand.data == nullptr || block_.RowsShare(operand.query, operand.head);
+  }
+
   const float* LoadBias(int64_t row, int64_t first, int64_t count) const {
     if (bias_.data == nullptr) return nullptr;
     return Run(At(bias_, bias_.data, row, first), bias_.key, count, bias_buffer_, kMinusInfinity);

@@ -37,7 +37,6 @@ int64_t Traffic(const Grid& grid, int64_t rows, int64_t panels) {
 // The cut into `parts` shares whose largest is least, in whole tiles; of equals, the one that reads
 // least.
 Grid BestGrid(int64_t rows, int64_t panels, int64_t parts) {
-  constexpr int64_t kTileRows = 8;
   Grid best;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (int64_t row_parts = 1; row_parts <= parts; ++row_parts) {

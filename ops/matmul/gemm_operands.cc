@@ -51,12 +51,12 @@ bool CopiesB(const GemmProblem& problem, int64_t rows) {
          rows >= kRowsThatRepayPacking;
 }
 
-void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, int64_t panels) {
+void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, bool copied) {
   product.rows = rows.size();
   product.k = depth.size();
   product.a = a.at(rows.begin, depth.begin);
   product.lda = a.row_stride;
-  if (!CopiesA(a, panels)) return;
+  if (!copied) return;
   // An odd number of lines, so that rows lie in different sets of the cache.
   constexpr int64_t kLine = 16;
   product.lda = (DivCeil(depth.size(), kLine) | 1) * kLine;

@@ -10,6 +10,8 @@
 // thread.
 namespace attnrun {
 
+// Rows of the micro-kernel's tallest tile: blocks are cut to whole ones as far as possible.
+constexpr int64_t kTileRows = 8;
 // Rows of A that stay in the second-level cache while all panels pass by.
 constexpr int64_t kRowBlock = 128;
 // Longer chains of sums cost accuracy: with 1,024 the error of BERT's outputs is 1.7 times that
@@ -36,8 +38,8 @@ bool CopiesA(const MatrixView& a, int64_t panels);
 // Whether panels of B are.
 bool CopiesB(const GemmProblem& problem, int64_t rows);
 
-// Sets A of `product` to a block of `a` that `panels` panels of B will meet.
-void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, int64_t panels);
+// Sets A of `product` to a block of `a`, in place or `copied`.
+void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, bool copied);
 
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from
 // `index` on.

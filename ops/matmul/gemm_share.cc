@@ -27,6 +27,13 @@ TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column)
           problem.epilogue.residual_scale};
 }
 
+// How a share is taken: so many rows and blocks of K at once, those of A copied or in place.
+struct Blocking {
+  int64_t rows;
+  int64_t depth_blocks;
+  bool copies_a;
+};
+
 // A part of the sum over K, of so many blocks, for some rows and panels.
 struct Block {
   Range rows;
@@ -35,6 +42,7 @@ struct Block {
   int64_t count;
   bool first;
   bool last;
+  bool copies_a;
 };
 
 PanelProduct Begin(const GemmProblem& problem, const Block& block) {
@@ -44,7 +52,7 @@ PanelProduct Begin(const GemmProblem& problem, const Block& block) {
   product.accumulate = !block.first;
   product.scale = block.last ? problem.epilogue.scale : 1;
   product.activation = block.last ? problem.epilogue.activation : Activation::kNone;
-  SetA(product, problem.a, block.rows, block.depth, block.panels.size());
+  SetA(product, problem.a, block.rows, block.depth, block.copies_a);
   return product;
 }
 
@@ -92,22 +100,23 @@ void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, c
   }
 }
 
-// Multiplies a share: all panels by `row_block` rows and `per_pass` blocks of K, then the next.
+// Multiplies a share: all panels by some rows and blocks of K, then by the next.
 template <typename B>
-void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share, int64_t row_block,
-                    int64_t per_pass) {
+void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
+                    const Blocking& blocking) {
   const int64_t count = DepthBlocks(problem.a.columns);
-  const int64_t passes = DivCeil(count, per_pass);
+  const int64_t passes = DivCeil(count, blocking.depth_blocks);
   const auto depth_of = [&](int64_t pass) {
     return DepthOf(problem.a.columns, Part(count, pass % passes, passes), count);
   };
-  for (int64_t row = share.rows.begin; row < share.rows.end; row += row_block) {
-    const Range rows = {row, std::min(row + row_block, share.rows.end)};
+  for (int64_t row = share.rows.begin; row < share.rows.end; row += blocking.rows) {
+    const Range rows = {row, std::min(row + blocking.rows, share.rows.end)};
     for (int64_t pass = 0; pass < passes; ++pass) {
       if (Interrupted()) return;
       const bool last = pass + 1 == passes;
-      const Block block = {
-          rows, share.panels, depth_of(pass), Part(count, pass, passes).size(), pass == 0, last};
+      const int64_t blocks = Part(count, pass, passes).size();
+      const Block block = {rows,      share.panels, depth_of(pass),   blocks,
+                           pass == 0, last,         blocking.copies_a};
       // The thread's next share most often has the panels that follow.
       const bool ends = last && rows.end == share.rows.end;
       const int64_t next_panel = ends ? share.panels.end : share.panels.begin;
@@ -121,18 +130,18 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share, 
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share) {
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
   // About even, and whole tiles as far as possible.
-  constexpr int64_t kTileRows = 8;
   const int64_t blocks = DivCeil(rows, kRowBlock);
   const int64_t row_block = DivCeil(DivCeil(rows, blocks), kTileRows) * kTileRows;
   const bool copied = CopiesA(problem.a, share.panels.size());
-  MultiplyBlocks(problem, b, share, row_block, DepthBlocksPerPass(row_block, copied));
+  MultiplyBlocks(problem, b, share, {row_block, DepthBlocksPerPass(row_block, copied), copied});
 }
 
 void MultiplyShare(const GemmProblem& problem, const Share& share) {
   // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
-  const bool all_rows = !CopiesA(problem.a, share.panels.size()) && CopiesB(problem, rows);
-  MultiplyBlocks(problem, problem, share, all_rows ? rows : kRowBlock, 1);
+  const bool copied = CopiesA(problem.a, share.panels.size());
+  const bool all_rows = !copied && CopiesB(problem, rows);
+  MultiplyBlocks(problem, problem, share, {all_rows ? rows : kRowBlock, 1, copied});
 }
 
 }  // namespace attnrun

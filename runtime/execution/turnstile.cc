@@ -33,12 +33,9 @@ absl::Status Turnstile::Enter(const RunOptions& options) {
   const int64_t number = ++last_number_;
   waiting_.push_back(number);
   absl::Status status;
-  bool entered = AwaitTurn(number, WakeUp(options));
-  while (!entered && (status = GiveUp(options)).ok()) {
-    entered = AwaitTurn(number, WakeUp(options));
-  }
+  while (status.ok() && !AwaitTurn(number, WakeUp(options))) status = GiveUp(options);
   waiting_.erase(std::lower_bound(waiting_.begin(), waiting_.end(), number));
-  if (entered) --free_;
+  if (status.ok()) --free_;
   return status;
 }
 

@@ -15,8 +15,10 @@
 namespace attnrun {
 
 // The packed weights of one model in a directory, whose files are
-//   attnrun-<content of the model>-w<panel width>.packed         the packed matrices, see
-//   PackedFile attnrun-<device and path of the model>-w<panel width>.seen   a Sighting
+//   attnrun-<content of the model>-w<panel width>.packed
+//     the packed matrices, see PackedFile
+//   attnrun-<device and path of the model>-w<panel width>.seen
+//     a Sighting
 // Saving removes those of models that were deleted or have other contents now, see SweepCache.
 // Kept are weights that are floats in the model's files, alone or side by side; what the optimizer
 // computed from them, and half-precision weights, are packed at each start.

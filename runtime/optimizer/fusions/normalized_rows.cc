@@ -56,13 +56,6 @@ Value* FlatParameter(Patch& patch, Value* value) {
   return patch.Constant(value->name(), tensor.Reshaped({tensor.num_elements()}));
 }
 
-bool IsOnes(const Value* value) {
-  const Tensor* tensor = value == nullptr ? nullptr : value->constant();
-  const auto elements = tensor == nullptr ? std::nullopt : std::optional(ToDoubles(*tensor));
-  return elements.has_value() && elements->ok() &&
-         std::ranges::all_of(**elements, [](double x) { return x == 1; });
-}
-
 // Whether the node multiplies `row` by a constant of this type and shape.
 bool IsScaled(const Node* mul, const Value* y, const Tensor& scale) {
   if (!Is(mul, "Mul") || mul->output(0) == nullptr) return false;
@@ -166,13 +159,15 @@ bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const c
 }
 
 bool ScaleByReader(const PassContext& context, Patch& patch, Node* norm) {
-  if (norm->outputs().size() != 1 || norm->input(2) != nullptr || !IsOnes(norm->input(1)))
+  const Value* scale = norm->input(1);
+  if (norm->outputs().size() != 1 || norm->input(2) != nullptr || UniformOf(scale) != 1 ||
+      !scale->is_constant())
     return false;
   const Value* y = norm->output(0);
-  const Tensor& ones = *norm->input(1)->constant();
   const std::vector<Node*> readers = y->consumers();
   if (readers.empty() || context.graph.IsOutput(y)) return false;
-  if (!std::ranges::all_of(readers, [&](const Node* n) { return IsScaled(n, y, ones); }))
+  if (!std::ranges::all_of(readers,
+                           [&](const Node* n) { return IsScaled(n, y, *scale->constant()); }))
     return false;
   patch.Supersede({norm});
   patch.Supersede(readers);
