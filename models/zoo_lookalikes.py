@@ -80,19 +80,6 @@ class KeyGatedWeights(Attention):
         return self.o(merge(weights @ v))
 
 
-class Sinks(Attention):
-    """gpt-oss: one learned logit for each head takes part in the softmax, then is dropped."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sinks = nn.Parameter(torch.zeros(HEADS))
-
-    def weights(self, scores: Tensor) -> Tensor:
-        batch, _, length, _ = scores.shape
-        sinks = self.sinks.view(1, HEADS, 1, 1).expand(batch, HEADS, length, 1)
-        return torch.softmax(torch.cat([scores, sinks], -1), -1)[..., :-1]
-
-
 class SoftmaxPlusOne(Attention):
     """exp(s) / (1 + sum exp(s)): near a softmax, but its weights do not sum to 1."""
 
@@ -136,7 +123,6 @@ ENTRIES = (
         unfused("after the Softmax stands"),
         ("x", "mask"),
     ),
-    Entry("sinks", Sinks, unfused("between the scores and the Softmax")),
     Entry("softmax-plus-one", SoftmaxPlusOne, Expect(attention=0, softmax=0)),
     Entry(
         "differential",

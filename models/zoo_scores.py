@@ -137,6 +137,19 @@ class SoftmaxInFloat(Attention):
         return torch.softmax(scores, -1, dtype=torch.float32).to(scores.dtype)
 
 
+class Sinks(Attention):
+    """gpt-oss: one learned logit for each head takes part in the softmax, then is dropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sinks = nn.Parameter(torch.zeros(HEADS))
+
+    def weights(self, scores: Tensor) -> Tensor:
+        batch, _, length, _ = scores.shape
+        sinks = self.sinks.view(1, HEADS, 1, 1).expand(batch, HEADS, length, 1)
+        return torch.softmax(torch.cat([scores, sinks], -1), -1)[..., :-1]
+
+
 class Softcap(Attention):
     """Gemma 2: 5 tanh(s / 5) before the softmax."""
 
@@ -181,6 +194,7 @@ ENTRIES = (
     Entry("key-times-query", KeyTimesQuery),
     Entry("softmax-by-exp", SoftmaxByExp),
     Entry("softmax-in-float", SoftmaxInFloat, **_HALF),
+    Entry("sinks", Sinks),
     Entry("softcap", Softcap),
     Entry("cosine-scores", CosineScores),
     Entry("no-projections", NoProjections, Expect(merges=0, merged="", linears=1)),

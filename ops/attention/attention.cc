@@ -194,7 +194,7 @@ Attention::Range Attention::OpenKeys(const AttentionShape& shape, std::optional<
 
 void RegisterAttention(OpRegistry& registry) {
   registry.Register({"", "Attention", {23, 24, 25}, {3, 7}, {1, 4}, Make<Attention>});
-  registry.Register({"attnrun", "Attention", {1}, {3, 5}, {1, 2}, Make<FusedAttention>});
+  registry.Register({"attnrun", "Attention", {1}, {3, 6}, {1, 2}, Make<FusedAttention>});
   registry.Register({"", "RotaryEmbedding", {23}, {3, 4}, {1, 1}, Make<RotaryEmbedding>});
   registry.Register({"attnrun", "RotaryEmbedding", {1}, {3, 4}, {1, 1}, Make<RotaryEmbedding>});
   registry.Register(

@@ -101,6 +101,8 @@ class BlockAttention {
                 0.0F);
     std::fill_n(scratch_ + layout_.sums + rows.begin * layout_.value_stride,
                 count * layout_.value_stride, 0.0F);
+    if (p_.sinks.data == nullptr) return;
+    TakeSinks(p_, block_, rows, scratch_ + layout_.peaks, scratch_ + layout_.totals);
   }
 
   // A tile is computed for the rows from the first to the last that it is open to.

@@ -58,6 +58,21 @@ IndexRange RowsOpenTo(const AttentionProblem& problem, const AttentionBlock& blo
   return rows;
 }
 
+float SinkOf(const AttentionProblem& problem, const AttentionBlock& block, int64_t row) {
+  const ScoreOperand<float>& sinks = problem.sinks;
+  if (sinks.data == nullptr) return -std::numeric_limits<float>::infinity();
+  return sinks.data[block.sample * sinks.batch + block.Head(row) * sinks.head +
+                    block.Query(row) * sinks.query];
+}
+
+void TakeSinks(const AttentionProblem& problem, const AttentionBlock& block, IndexRange rows,
+               float* peaks, float* totals) {
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    peaks[row] = SinkOf(problem, block, row);
+    totals[row * kWidestVector] = WeightOfSink(peaks[row]);
+  }
+}
+
 BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   auto whole_vectors = [](int64_t floats) {
     return (floats + kWidestVector - 1) / kWidestVector * kWidestVector;

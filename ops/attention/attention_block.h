@@ -82,6 +82,19 @@ inline bool IsClosedRow(const AttentionProblem& problem, float peak, float total
          (problem.nan_row_is_zero && std::isnan(total));
 }
 
+// The score of the sink of a row; -inf where there is none.
+float SinkOf(const AttentionProblem& problem, const AttentionBlock& block, int64_t row);
+
+// The sum of a row's weights, exp(score - peak), so far: of its sink, which is its peak.
+inline float WeightOfSink(float sink) {
+  return sink == -std::numeric_limits<float>::infinity() ? 0.0F : std::exp(sink - sink);
+}
+
+// Lets rows of a block begin with their sinks: `peaks`, one each, and `totals`, kWidestVector each,
+// which are 0.
+void TakeSinks(const AttentionProblem& problem, const AttentionBlock& block, IndexRange rows,
+               float* peaks, float* totals);
+
 // What is computed of a tile, and what is put off.
 struct TilePlan {
   // Computed now.

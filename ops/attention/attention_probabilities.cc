@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/attention_probabilities.cc"
@@ -28,7 +29,10 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
       peaks = hn::Max(peaks, hn::LoadU(d, scratch + first + i));
     }
   }
-  const float peak = hn::ReduceMax(d, peaks);
+  const float sink = SinkOf(p, block, 0);
+  // If either is NaN, so is the total.
+  const float greatest = hn::ReduceMax(d, peaks);
+  const float peak = greatest < sink ? sink : greatest;
   const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0.0F : peak);
   FloatVec totals = hn::Zero(d);
   for (size_t i = 0; i < size; i += kLanes) {
@@ -36,7 +40,7 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
     totals = hn::Add(totals, weight);
     hn::StoreU(weight, d, scratch + i);
   }
-  const float total = hn::ReduceSum(d, totals);
+  const float total = hn::ReduceSum(d, totals) + std::exp(sink - hn::GetLane(shift));
   if (IsClosedRow(p, peak, total)) {
     std::fill_n(row, p.keys, p.closed_row);
     return;

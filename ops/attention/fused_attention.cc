@@ -19,8 +19,8 @@ absl::Status CheckTypes(const OpContext& context) {
     const DataType type = context.input(i).type();
     if (i == FusedAttention::kMask ? type == DataType::kBool : IsFloatingPoint(type)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("expected floats q, k, v and bias and a bool mask, but input ", i, " is ",
-                     TypeAndShape(context.input(i))));
+        absl::StrCat("expected floats q, k, v, bias and sinks and a bool mask, but input ", i,
+                     " is ", TypeAndShape(context.input(i))));
   }
   return absl::OkStatus();
 }
@@ -46,14 +46,14 @@ absl::StatusOr<int64_t> BroadcastBatch(std::initializer_list<int64_t> extents) {
     if (extent == HeadView::kAbsent || extent == 1 || extent == batch) continue;
     if (batch != 1) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "q, k, v, bias and mask do not fit together: b is ", batch, " and ", extent));
+          "q, k, v, bias, mask and sinks do not fit together: b is ", batch, " and ", extent));
     }
     batch = extent;
   }
   return batch;
 }
 
-// The samples of the bias or the mask; kAbsent where it is the same for all.
+// The samples of bias, mask or sinks; kAbsent where it is the same for all.
 int64_t BatchOf(const OpContext& context, int input) {
   const bool tells = context.has_input(input) && context.input(input).rank() == kScoresRank;
   return tells ? context.input(input).dim(0) : HeadView::kAbsent;
@@ -65,7 +65,8 @@ absl::Status ResolveSizes(const OpContext& context, FusedAttentionShape& shape) 
   HeadView& v = shape.v;
   ATTNRUN_ASSIGN_OR_RETURN(shape.batch, BroadcastBatch({q.batch, k.batch, v.batch,
                                                         BatchOf(context, FusedAttention::kBias),
-                                                        BatchOf(context, FusedAttention::kMask)}));
+                                                        BatchOf(context, FusedAttention::kMask),
+                                                        BatchOf(context, FusedAttention::kSinks)}));
   for (HeadView* view : {&q, &k, &v}) {
     if (view->batch == 1) view->strides.batch = 0;
   }
@@ -143,6 +144,7 @@ absl::StatusOr<FusedAttentionShape> FusedAttention::Resolve(const OpContext& con
   ATTNRUN_RETURN_IF_ERROR(ResolveSizes(context, shape));
   ATTNRUN_RETURN_IF_ERROR(CheckBroadcast(context, kBias, "bias", shape.ScoresShape()));
   ATTNRUN_RETURN_IF_ERROR(CheckBroadcast(context, kMask, "mask", shape.ScoresShape()));
+  ATTNRUN_RETURN_IF_ERROR(CheckBroadcast(context, kSinks, "sinks", shape.SinksShape()));
   return shape;
 }
 

@@ -30,25 +30,29 @@ struct FusedAttentionShape {
 
   Shape OutputShape() const { return {batch, queries, query_heads * value_size}; }
   Shape ScoresShape() const { return {batch, query_heads, queries, keys}; }
+  Shape SinksShape() const { return {batch, query_heads, queries, 1}; }
 };
 
-// attnrun.Attention-1, made by the optimizer, with inputs (q, k, v, bias?, mask?) and outputs
-// (y, probabilities?):
+// attnrun.Attention-1, made by the optimizer, with inputs (q, k, v, bias?, mask?, sinks?) and
+// outputs (y, probabilities?):
 //   scores = cap(scale * Q K^T) + bias, cap(x) = softcap * tanh(x / softcap), or x if softcap is 0
 //   scores = mask_value where mask is false or the key's position is closed to the query, plus bias
 //     if bias_on_closed is 1
-//   probabilities = softmax(scores), y = probabilities V, its heads merged: [B, S, Nq * Hv]
+//   probabilities = softmax(scores), y = probabilities V, its heads merged: [B, S, Nq * Hv]; with
+//     sinks, the first T columns of softmax(scores with the sink as one more column)
 // Q [B,S,Nq,H], K [B,T,Nkv,H] and V [B,T,Nkv,Hv] lie in q, k and v, floats of any rank, as
 // q_layout, k_layout and v_layout say (see HeadLayout; default "b n s h"). Head n of Q attends to
 // head n / (Nq / Nkv). Where a role is absent from a layout the operand is the same for all of it:
 // b and n are then as in the other operands (n of k and v as in each other), s of k as in v and the
 // reverse; what no operand tells is 1. An operand of one sample has it for all B. bias (floats) and
-// mask (bool) broadcast to [B, Nq, S, T]. Query s stands at position p = s among the keys, or s + T
+// mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to [B, Nq, S, 1]. Query s stands at
+// position p = s among the keys, or s + T
 // - S if causal is 2. Keys after p are closed to it if causal is 1 or 2, those outside [p -
-// left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores are all
-// -inf gives NaN, or 0 if masked_row is "zero" or "guarded"; one with a score that is NaN or
-// infinite gives NaN, or 0 if masked_row is "guarded"; without keys it gives 0. Attributes: scale
-// (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_closed (int, 0), masked_row
+// left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores, its sink
+// among them, are all -inf gives NaN, or 0 if masked_row is "zero" or "guarded"; one with a score
+// that is NaN or infinite gives NaN, or 0 if masked_row is "guarded"; without keys it gives 0.
+// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_closed (int,
+// 0), masked_row
 // ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1) and the
 // layouts. Keys and values must be finite, even where they are closed. y and probabilities have the
 // type of q.
@@ -69,6 +73,7 @@ class FusedAttention final : public Op {
   static constexpr int kValue = 2;
   static constexpr int kBias = 3;
   static constexpr int kMask = 4;
+  static constexpr int kSinks = 5;
 
   // kInvalidArgument for attributes out of range and inputs that do not fit together. Inputs may be
   // strided.

@@ -19,12 +19,12 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
 // The inputs, half-precision ones converted to floats: those that are one tensor (packed Q, K and
 // V) once.
 absl::StatusOr<std::vector<Tensor>> FloatInputs(const OpContext& context) {
-  std::vector<Tensor> inputs(FusedAttention::kMask + 1);
+  std::vector<Tensor> inputs(FusedAttention::kSinks + 1);
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     inputs[i] = context.input(i);
     if (i == FusedAttention::kMask || inputs[i].type() == DataType::kFloat) continue;
-    if (i > 0 && IsSameView(context.input(i), context.input(i - 1))) {
+    if (i > 0 && context.has_input(i - 1) && IsSameView(context.input(i), context.input(i - 1))) {
       inputs[i] = inputs[i - 1];
       continue;
     }
@@ -75,6 +75,8 @@ class FusedAttentionKernel final : public Kernel {
     const Shape scores = shape.ScoresShape();
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kBias], scores, problem.bias));
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kMask], scores, problem.mask));
+    ATTNRUN_RETURN_IF_ERROR(
+        SetScoreOperand(inputs[FusedAttention::kSinks], shape.SinksShape(), problem.sinks));
     const std::vector<int64_t> offsets(shape.batch, op_.FirstPosition(shape));
     problem.query_offsets = offsets.data();
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/elements.h"
@@ -10,6 +11,8 @@
 
 namespace attnrun {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Heads {
   std::vector<double> values;
@@ -27,7 +30,7 @@ absl::StatusOr<Heads> Read(const Tensor& tensor, const HeadView& view) {
   return heads;
 }
 
-// The bias or the mask; `otherwise` where left out.
+// Bias, mask or sinks; `otherwise` where left out.
 struct ScoreTerm {
   std::vector<double> values;
   // Over batch, heads, queries and keys.
@@ -55,6 +58,7 @@ struct Operands {
   Heads v = {};
   ScoreTerm bias = {};
   ScoreTerm mask = {};
+  ScoreTerm sinks = {};
 };
 
 absl::StatusOr<Operands> ReadOperands(const OpContext& context, const FusedAttentionShape& shape) {
@@ -65,6 +69,7 @@ absl::StatusOr<Operands> ReadOperands(const OpContext& context, const FusedAtten
   ATTNRUN_ASSIGN_OR_RETURN(in.v, Read(context.input(Op::kValue), shape.v));
   ATTNRUN_ASSIGN_OR_RETURN(in.bias, ReadTerm(context, Op::kBias, 0, shape.ScoresShape()));
   ATTNRUN_ASSIGN_OR_RETURN(in.mask, ReadTerm(context, Op::kMask, 1, shape.ScoresShape()));
+  ATTNRUN_ASSIGN_OR_RETURN(in.sinks, ReadTerm(context, Op::kSinks, -kInfinity, shape.SinksShape()));
   return in;
 }
 
@@ -124,7 +129,9 @@ absl::Status FusedAttention::Reference(OpContext& context) const {
     const int64_t b = row / shape.query_heads / shape.queries;
     std::vector<double> scores(shape.keys);
     for (int64_t t = 0; t < shape.keys; ++t) scores[t] = Score(*this, in, b, n, s, t);
+    scores.push_back(in.sinks.At(b, n, s, 0));
     std::vector<double> weights = Probabilities(scores, MaskedRow(shape));
+    weights.pop_back();
     const auto is_nan = [](double weight) { return std::isnan(weight); };
     if (nan_row_is_zero()) std::replace_if(weights.begin(), weights.end(), is_nan, 0.0);
     if (wanted) {

@@ -57,6 +57,8 @@ struct AttentionProblem {
   ScoreOperand<float> bias;
   // False closes the key to the query.
   ScoreOperand<bool> mask;
+  // One more score of each row, of a key whose value is 0; the same for all keys.
+  ScoreOperand<float> sinks;
 
   // Query s stands at position p = query_offsets[b] + s among the keys (null: 0 for every sample).
   // Keys after p are closed to it if causal, those outside [p - left_window, p + right_window],

@@ -75,16 +75,23 @@ class Step {
     for (size_t i = 0; i < axes->size() && result.has_value(); ++i) {
       const auto axis = Axis((*axes)[i], view.rank());
       const int64_t step = steps.has_value() ? (*steps)[i] : 1;
-      const int64_t start = (*starts)[i];
       if (!axis.has_value() || step < 1) return std::nullopt;
-      // Clamping needs numbers, or the start of an axis.
-      const auto extent = view.Extent(*axis).constant();
-      if (start != 0 && !extent.has_value()) return std::nullopt;
-      const int64_t from =
-          start == 0 ? 0 : std::clamp<int64_t>(start < 0 ? start + *extent : start, 0, *extent);
-      result = result->Sliced(*axis, from, (*dims)[*axis], step);
+      const auto from = Clamped((*starts)[i], view.Extent(*axis));
+      if (!from.has_value()) return std::nullopt;
+      result = result->Sliced(*axis, *from, (*dims)[*axis], step);
     }
     return result;
+  }
+
+  // Where a Slice begins that asks for `start`; nullopt if the axis may be too short for it.
+  std::optional<SymInt> Clamped(int64_t start, const SymInt& extent) const {
+    if (start == 0) return SymInt(0);
+    if (const auto number = extent.constant()) {
+      return SymInt(std::clamp<int64_t>(start < 0 ? start + *number : start, 0, *number));
+    }
+    const SymInt from = start < 0 ? extent + SymInt(start) : SymInt(start);
+    const SymInt rest = start < 0 ? from : extent - from;
+    return facts_.IsNeverNegative(rest) ? std::optional(from) : std::nullopt;
   }
 
   std::optional<std::vector<int64_t>> SliceAxes(size_t count) const {

@@ -84,6 +84,36 @@ TEST(FusedAttentionReferenceTest, RowsThatAreClosedEverywhere) {
   ExpectProbability(TwoKeys().NoInput().Input(none).Attribute("mask_value", -1e9F), 0.5);
 }
 
+// softmax([0, 1, sink]) without the last.
+TEST(FusedAttentionReferenceTest, ASinkTakesItsShare) {
+  for (const double sink : {-2.0, 0.5, 30.0}) {
+    OpTester op = TwoKeys().NoInput().NoInput().Input(Make<float>({1}, {static_cast<float>(sink)}));
+    const double total = 1 + std::exp(1) + std::exp(sink);
+    const auto first = static_cast<float>(1 / total);
+    const auto second = static_cast<float>(std::exp(1) / total);
+    for (const auto& outputs : {op.Reference().value(), op.Kernel().value()}) {
+      ExpectClose(outputs[0], Make<float>({1, 1, 1}, {2 * first + 4 * second}), 8 * kEpsilon);
+      ExpectClose(outputs[1], Make<float>({1, 1, 1, 2}, {first, second}), 8 * kEpsilon);
+    }
+  }
+}
+
+TEST(FusedAttentionTest, RowsOfASinkAlone) {
+  for (const float closed : {-kInf, std::numeric_limits<float>::lowest()}) {
+    for (const float sink : {-3.0F, -kInf, kInf, NAN}) {
+      for (const int outputs : {1, 2}) {
+        OpTester op = TwoKeys().NoInput().Input(MakeBool({1, 1}, {0})).Outputs(outputs);
+        op.Input(Make<float>({1}, {sink})).Attribute("mask_value", closed);
+        // With all of them -inf, or NaN, there is no softmax; where the others count, their mean.
+        const float alone = closed == -kInf ? NAN : 3.0F;
+        const float expected = std::isfinite(sink) ? 0.0F : sink == -kInf ? alone : NAN;
+        ExpectClose(op.Reference().value()[0], Make<float>({1, 1, 1}, {expected}), 2 * kEpsilon);
+        ExpectClose(op.Kernel().value()[0], Make<float>({1, 1, 1}, {expected}), 2 * kEpsilon);
+      }
+    }
+  }
+}
+
 TEST(FusedAttentionTest, RowsThatAreNoNumbers) {
   for (const float key : {NAN, kInf}) {
     OpTester op = WithLayouts("s h", "s h", "s h");
@@ -180,6 +210,8 @@ TEST(FusedAttentionReferenceTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(message(AttentionTester().Input(x).Input(x).Input(x).NoInput().Input(x)),
               HasSubstr("input 4 is float[1,2,3,4]"));
   EXPECT_THAT(message(AttentionTester().Input(x).Input(x).Input(x).Input(x)), HasSubstr("bias"));
+  OpTester sinks = AttentionTester().Input(x).Input(x).Input(x).NoInput().NoInput();
+  EXPECT_THAT(message(sinks.Input(Make<float>({2}, {0, 0}))), HasSubstr("sinks: "));
 }
 
 // One random attention: sizes, layouts, what closes keys.
@@ -253,6 +285,12 @@ OpTester RandomAttention(Random& random, int outputs) {
     std::vector<int> open(NumElements(shape).value());
     for (int& bit : open) bit = random.Below(high + 1) == 0 ? 1 : 0;
     op.Input(MakeBool(shape, open));
+  } else {
+    op.NoInput();
+  }
+  if (random.Below(3) == 0) {
+    const Tensor sinks = RandomFloats(RandomBroadcast(random, {b, nq, s, 1}), random.generator);
+    op.Input(Converted(sinks, type));
   }
   op.Attribute("scale", 1 / std::sqrt(static_cast<float>(h)));
   op.Attribute("softcap", random.OneOf<float>({0, 0, 0, 3}));
@@ -343,6 +381,31 @@ TEST(FusedAttentionTest, InputsMayBeViews) {
   EXPECT_EQ(expected.shape(), (Shape{2, 9, 3 * 24}));
 }
 
+// A key of its own with a value of 0, whose score is the sink.
+TEST(FusedAttentionTest, SinksAreScoresOfAKeyWithoutAValue) {
+  std::mt19937 generator(Seed());
+  const Tensor q = RandomFloats({2, 4, 70, 8}, generator);
+  Tensor k = RandomFloats({2, 2, 131, 8}, generator);
+  Tensor v = RandomFloats({2, 2, 131, 8}, generator);
+  const Tensor sinks = RandomFloats({4, 1, 1}, generator);
+  std::vector<float> bias(4 * 131, 0.0F);
+  for (int64_t n = 0; n < 4; ++n) bias[n * 131 + 130] = sinks.data<float>()[n];
+  for (int64_t row = 130; row < 4 * 131; row += 131) {
+    std::fill_n(k.mutable_data<float>() + row * 8, 8, 0.0F);
+    std::fill_n(v.mutable_data<float>() + row * 8, 8, 0.0F);
+  }
+  const auto without_last = [](const Tensor& x) {
+    return x.View({2, 2, 130, 8}, {2 * 131 * 8, 131 * 8, 8, 1}, 0);
+  };
+  OpTester whole = AttentionTester();
+  whole.Input(q).Input(k).Input(v).Input(Make<float>({4, 1, 131}, bias));
+  OpTester op = AttentionTester();
+  op.Input(q).Input(without_last(k)).Input(without_last(v)).NoInput().NoInput().Input(sinks);
+  const Tensor expected = whole.Reference().value()[0];
+  ExpectClose(op.Reference().value()[0], expected, Tolerance(expected));
+  ExpectClose(op.Kernel().value()[0], expected, Tolerance(expected));
+}
+
 TEST(FusedAttentionTest, NoSamplesQueriesKeysOrChannels) {
   const auto zeros = [](const std::vector<int64_t>& shape) {
     return Make<float>(shape, std::vector<float>(NumElements(shape).value(), 1));
@@ -360,6 +423,8 @@ TEST(FusedAttentionTest, NoSamplesQueriesKeysOrChannels) {
       const auto reference = op.Reference();
       ASSERT_TRUE(kernel.ok() && reference.ok()) << kernel.status() << reference.status();
       for (int i = 0; i < outputs; ++i) ExpectClose((*kernel)[i], (*reference)[i], 2 * kEpsilon);
+      op.NoInput().NoInput().Input(Make<float>({1}, {0.5F}));
+      ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 2 * kEpsilon);
     }
   }
 }

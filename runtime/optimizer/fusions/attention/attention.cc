@@ -41,7 +41,10 @@ class AttentionFusion {
     auto scores = FindScores(softmax_->input(0), facts_, why);
     probabilities_ =
         FollowProbabilities(*softmax_, scores.has_value() ? &*scores : nullptr, facts_);
-    if (probabilities_.product == nullptr) return NoProduct(why);
+    if (probabilities_.product == nullptr) {
+      if (scores.has_value() && scores->sinks.has_value()) why = NotCutOff(*scores->sinks);
+      return NoProduct(why);
+    }
     if (!CheckAxis()) return 0;
     if (!scores.has_value()) return Miss(why);
     scores_ = *std::move(scores);
@@ -65,6 +68,11 @@ class AttentionFusion {
     if (!why.empty()) return Miss(why);
     return Miss(absl::StrCat("after the Softmax stands ", value->consumers()[0]->description(),
                              LeadsToLinearMap(*value) ? ", a linear map over heads" : ""));
+  }
+
+  std::string NotCutOff(const Sinks& sinks) const {
+    return absl::StrCat("the column that ", sinks.nodes.back()->description(),
+                        " puts beside the scores is not cut off behind the Softmax");
   }
 
   // Over views alone.
@@ -245,14 +253,17 @@ class AttentionFusion {
     bool ok = true;
     Value* bias = SumOfBiases(patch, facts_, scores_, axes_, like, ok);
     Value* mask = AllMasks(patch, facts_, scores_, axes_, like, ok);
-    if (!ok) return Miss("the bias or mask cannot be laid out as samples, heads, queries and keys");
+    Value* sinks = SinksOf(patch, facts_, scores_, axes_, like, ok);
+    if (!ok) {
+      return Miss("bias, mask or sinks cannot be laid out as samples, heads, queries and keys");
+    }
     std::vector<Value*> inputs;
     for (const HeadOperand* operand : {&q_, &k_, &v_}) {
       inputs.push_back(Read(patch, *operand, like));
       if (inputs.back() == nullptr) return Miss("the extents of its operands are not known");
     }
-    if (bias != nullptr || mask != nullptr) inputs.push_back(bias);
-    if (mask != nullptr) inputs.push_back(mask);
+    inputs.insert(inputs.end(), {bias, mask, sinks});
+    while (inputs.back() == nullptr) inputs.pop_back();
     const std::vector<Value*> outputs = patch.Ops("attnrun::Attention", wanted.empty() ? 1 : 2,
                                                   inputs, Attributes(), softmax_->name());
     if (!patch.status().ok()) return patch.status();

@@ -182,4 +182,16 @@ Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes
   return all;
 }
 
+Value* SinksOf(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+               absl::Span<Value* const> like, bool& ok) {
+  if (!scores.sinks.has_value()) return nullptr;
+  const ScoreTerm& operand = scores.sinks->operand;
+  if (operand.value == nullptr) {
+    return patch.Constant("sinks", FromDoubles(DataType::kFloat, {1}, {scores.sinks->number}));
+  }
+  Value* value = ToBatchAndHeads(patch, facts, operand, axes, like);
+  ok = ok && value != nullptr;
+  return value;
+}
+
 }  // namespace attnrun

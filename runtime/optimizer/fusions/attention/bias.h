@@ -9,12 +9,14 @@ namespace attnrun {
 
 // Extents that are not numbers are read off `like`, values whose axes have them.
 
-// The sum of all biases, or null if there are none; the conjunction of all masks. `ok` becomes
-// false if one cannot be written.
+// The sum of all biases, or null if there are none; the conjunction of all masks; the sinks. `ok`
+// becomes false if one cannot be written.
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok);
 Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                 absl::Span<Value* const> like, bool& ok);
+Value* SinksOf(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+               absl::Span<Value* const> like, bool& ok);
 
 }  // namespace attnrun
 

@@ -83,7 +83,7 @@ class MaskSimplification {
         patch_(patch),
         inputs_(node->inputs()),
         attributes_(node->attributes()) {
-    inputs_.resize(FusedAttention::kMask + 1, nullptr);
+    inputs_.resize(FusedAttention::kSinks + 1, nullptr);
   }
 
   // Whether there is anything to simplify, which `patch` then holds.
@@ -96,6 +96,7 @@ class MaskSimplification {
       if (bias != nullptr && UniformOf(bias) == 0.0) bias = nullptr;
     }
     ReadMasks();
+    if (Value*& sinks = inputs_[FusedAttention::kSinks]) sinks = Source(sinks, 1);
     const bool masks = inputs_[FusedAttention::kMask] != nullptr || by_position_ || HasPositions();
     if (!masks) attributes_.erase("mask_value");
     while (inputs_.back() == nullptr) inputs_.pop_back();
@@ -133,10 +134,12 @@ class MaskSimplification {
     return !masks || AttributeOr(*node_, "mask_value", kMinusInfinity) == value;
   }
 
-  Value* Source(Value* value) {
-    return BroadcastSource(value, facts_, [&](const std::vector<SymInt>& dims) {
-      return BroadcastsTo(dims, scores_);
-    });
+  // What broadcasts to the scores, or to so many of their columns.
+  Value* Source(Value* value, std::optional<SymInt> columns = std::nullopt) {
+    std::vector<SymInt> scores = scores_;
+    if (columns.has_value()) scores.back() = *columns;
+    return BroadcastSource(
+        value, facts_, [&](const std::vector<SymInt>& dims) { return BroadcastsTo(dims, scores); });
   }
 
   // A triangle of a number that closes, beside zeros, is a choice, too.

@@ -66,6 +66,11 @@ Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Fac
   constexpr int kMaxSteps = 4;
   Probabilities result;
   Value* value = SkipGuard(softmax.output(0), result);
+  if (scores != nullptr && scores->sinks.has_value()) {
+    value = WithoutSinks(value, *scores->sinks, facts, result.nodes);
+    if (value == nullptr) return result;
+    if (!result.guarded) value = SkipGuard(value, result);
+  }
   value = SkipSecondMask(value, scores, result);
   result.values.push_back(value);
   for (int step = 0; step <= kMaxSteps; ++step) {

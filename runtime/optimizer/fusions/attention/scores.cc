@@ -68,7 +68,7 @@ class ScoreWalk {
     }
     const Node& node = IsLinearMap(*inner) || IsPutTogether(*inner) ? *inner : outer;
     absl::string_view what = IsLinearMap(node) ? ", a linear map over heads" : "";
-    if (IsPutTogether(node)) what = ", which puts them together: of blocks, of windows, of sinks";
+    if (IsPutTogether(node)) what = ", which puts them together: of blocks, of windows";
     return No(absl::StrCat("between the scores and the Softmax stands ", node.description(), what));
   }
   static bool IsPutTogether(const Node& node) {
@@ -384,10 +384,22 @@ class ScoreWalk {
 }  // namespace
 
 std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
-  auto scores = ScoreWalk(facts, why).Find(value, kMaxSteps);
-  if (!scores.has_value() || scores->picture.empty()) return scores;
-  why = "the keys lie on more than one axis";
-  return std::nullopt;
+  std::optional<Sinks> sinks = FindSinks(value, facts);
+  auto scores = ScoreWalk(facts, why).Find(sinks.has_value() ? sinks->scores : value, kMaxSteps);
+  if (!scores.has_value()) return scores;
+  if (!scores->picture.empty()) {
+    why = "the keys lie on more than one axis";
+    return std::nullopt;
+  }
+  if (!sinks.has_value()) return scores;
+  if (scores->shifted) {
+    why = absl::StrCat("the scores that ", sinks->nodes.back()->description(),
+                       " puts sinks beside are relative to the greatest of their row");
+    return std::nullopt;
+  }
+  scores->nodes.insert(scores->nodes.begin(), sinks->nodes.begin(), sinks->nodes.end());
+  scores->sinks = std::move(sinks);
+  return scores;
 }
 
 }  // namespace attnrun

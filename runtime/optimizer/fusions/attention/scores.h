@@ -7,18 +7,10 @@
 #include <vector>
 
 #include "optimizer/facts.h"
+#include "optimizer/fusions/attention/score_term.h"
+#include "optimizer/fusions/attention/sinks.h"
 
 namespace attnrun {
-
-// Something that broadcasts to the scores as they were where it came in: `dims`, whose last two
-// are queries and keys.
-struct ScoreTerm {
-  Value* value = nullptr;
-  std::vector<SymInt> dims;
-  // If not empty, what it broadcasts to: a view of scores of `dims` in which queries or keys lie on
-  // several axes, as rows and columns of a picture.
-  std::vector<SymInt> picture = {};
-};
 
 // Added to the scores, times `factor`; if `closed` is set, what is added is 0 where the operand,
 // bool, is open and `closed` elsewhere.
@@ -60,14 +52,16 @@ struct Scores {
   std::vector<Mask> masks;
   bool biases_last = false;
   double mask_value = -std::numeric_limits<double>::infinity();
+  // What the Softmax takes in beside all that.
+  std::optional<Sinks> sinks;
   Value* q() const { return matmul->input(swapped ? 1 : 0); }
   Value* k() const { return matmul->input(swapped ? 0 : 1); }
   // From the value asked for down to the product, that included.
   std::vector<Node*> nodes;
 };
 
-// The scores that `value` is made of. If there are none, `why` says, by node name, what stands in
-// their way.
+// The scores that `value`, what a Softmax reads, is made of. If there are none, `why` says, by node
+// name, what stands in their way.
 std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why);
 
 }  // namespace attnrun

@@ -63,7 +63,7 @@ std::optional<std::vector<RowOperand>> AttentionRowOperands(const Node& node, in
   // Of the scores [B, N, S, T] but the queries nothing counts here.
   std::vector<SymInt> scores(4, SymInt::Unknown());
   scores[2] = (*facts.DimsOf(node.output(0)))[kQueries];
-  for (const size_t i : {FusedAttention::kBias, FusedAttention::kMask}) {
+  for (const size_t i : {FusedAttention::kBias, FusedAttention::kMask, FusedAttention::kSinks}) {
     if (!AddBroadcastRows(node, i, scores, 2, facts, operands)) return std::nullopt;
   }
   return operands;
