@@ -9,10 +9,10 @@ namespace attnrun::testing {
 
 Runs ChooseRuns(const char* variable, uint32_t count) {
   const char* wanted = std::getenv(variable);
-  if (wanted == nullptr && std::getenv("ATTNRUN_TEST_SEED") == nullptr) return {1, count};
+  if (wanted == nullptr && std::getenv(kSeedVariable) == nullptr) return {1, count};
   uint32_t number = 0;
   const bool valid = wanted != nullptr && absl::SimpleAtoi(wanted, &number);
-  return {Seed(), valid ? number : count};
+  return {ChosenSeed(), valid ? number : count};
 }
 
 }  // namespace attnrun::testing

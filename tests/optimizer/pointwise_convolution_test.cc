@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "core/elements.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -91,11 +90,7 @@ TEST(PointwiseConvolutionTest, ProjectionsOfAttention) {
     b.Output(b.Op("Transpose", {Convolution(b, merged)}, Swap()));
   });
   EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.Linear*2");
-  // Small, as nothing scales the scores: their rounding errors are relative ones of the weights.
-  std::mt19937 generator(Seed());
-  std::vector<double> x = ToDoubles(RandomFloats({3, 3, 8}, generator)).value();
-  for (double& element : x) element /= 8;
-  test.Feed("x", FromDoubles(DataType::kFloat, {3, 3, 8}, x).value());
+  test.Scale("x", 0.125F);
   test.ExpectSameResults(256 * kEpsilon);
 }
 

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
@@ -148,12 +150,23 @@ Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& gener
 }
 
 uint32_t Seed() {
-  const char* fixed = std::getenv("ATTNRUN_TEST_SEED");
-  const auto seed = static_cast<uint32_t>(
-      fixed != nullptr ? std::strtoul(fixed, nullptr, 10)
-                       : std::chrono::steady_clock::now().time_since_epoch().count());
+  // Numbered within each test, so that neither the order of tests nor a filter changes what they
+  // draw.
+  static const ::testing::TestInfo* test = nullptr;
+  static uint32_t calls = 0;
+  const ::testing::TestInfo* current = ::testing::UnitTest::GetInstance()->current_test_info();
+  if (current != std::exchange(test, current)) calls = 0;
+  return std::getenv(kSeedVariable) == nullptr ? ++calls : ChosenSeed();
+}
+
+uint32_t ChosenSeed() {
+  const char* chosen = std::getenv(kSeedVariable);
+  uint32_t seed = 0;
+  if (chosen == nullptr || !absl::SimpleAtoi(chosen, &seed)) {
+    seed = static_cast<uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
   ::testing::Test::RecordProperty("seed", absl::StrCat(seed));
-  std::printf("ATTNRUN_TEST_SEED=%u\n", seed);
+  std::printf("%s=%u\n", kSeedVariable, seed);
   return seed;
 }
 

@@ -57,8 +57,14 @@ Tensor Converted(const Tensor& tensor, DataType type);
 Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& generator, int64_t low,
                   int64_t high);
 
-// A seed from the clock (or from ATTNRUN_TEST_SEED), printed so that a failure can be repeated.
+// The environment variable with the seed of all that tests draw; what is no number: the clock's.
+inline constexpr char kSeedVariable[] = "ATTNRUN_TEST_SEED";
+// The seed of what a test draws. Without kSeedVariable the first, second ... of a test are the same
+// in every run, so that a test that fails is the change's doing and not the day's; `tools/dev soak`
+// draws fresh ones.
 uint32_t Seed();
+// kSeedVariable's, or, without that, the clock's; printed so that a failure can be repeated.
+uint32_t ChosenSeed();
 
 // Expects equal types and shapes, and |a - b| <= tolerance * max(1, |b|) for every element; NaN
 // equals NaN, infinities equal themselves. Integers, bool and strings are compared exactly.

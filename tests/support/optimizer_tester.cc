@@ -84,6 +84,11 @@ OptimizerTester& OptimizerTester::Feed(const std::string& input, Tensor tensor) 
   return *this;
 }
 
+OptimizerTester& OptimizerTester::Scale(const std::string& input, float scale) {
+  scales_[input] = scale;
+  return *this;
+}
+
 std::vector<Tensor> OptimizerTester::Inputs() const {
   std::mt19937 generator(Seed());
   std::vector<Tensor> inputs;
@@ -98,8 +103,11 @@ std::vector<Tensor> OptimizerTester::Inputs() const {
       shape.push_back(dim.value >= 0 ? dim.value : extent == dims_.end() ? 3 : extent->second);
     }
     const DataType type = input->type().element;
-    inputs.push_back(IsFloatingPoint(type) ? Converted(RandomFloats(shape, generator), type)
-                                           : RandomInts(type, shape, generator, 0, 1));
+    const auto scale = scales_.find(input->name());
+    const float deviation = scale == scales_.end() ? 1 : scale->second;
+    inputs.push_back(IsFloatingPoint(type)
+                         ? Converted(RandomFloats(shape, generator, deviation), type)
+                         : RandomInts(type, shape, generator, 0, 1));
   }
   return inputs;
 }

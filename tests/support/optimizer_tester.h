@@ -49,6 +49,11 @@ class OptimizerTester {
   // integers 0 and 1, bool.
   OptimizerTester& Feed(const std::string& input, Tensor tensor);
 
+  // The standard deviation of a random input in the runs to come; 1 if not said. Attentions whose
+  // scores nothing scales get small inputs: a rounding error of a score is a relative one of its
+  // weight.
+  OptimizerTester& Scale(const std::string& input, float scale);
+
   // Runs both graphs, the optimized one with reference code and with kernels, and expects of all
   // outputs what ExpectClose does, in units of `tolerance`.
   void ExpectSameResults(double tolerance) const;
@@ -61,6 +66,7 @@ class OptimizerTester {
   std::vector<Rewrite> report_;
   std::map<std::string, int64_t> dims_;
   std::map<std::string, Tensor> fed_;
+  std::map<std::string, float> scales_;
 };
 
 }  // namespace attnrun::testing
