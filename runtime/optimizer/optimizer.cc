@@ -54,6 +54,7 @@
 #include "optimizer/fusions/rows/needed_rows.h"
 #include "optimizer/fusions/sink_views.h"
 #include "optimizer/fusions/softmax.h"
+#include "optimizer/fusions/softmax_with_sink.h"
 #include "optimizer/fusions/swish.h"
 #include "optimizer/pass.h"
 #include "optimizer/shared_constants.h"
@@ -94,6 +95,7 @@ constexpr std::array kPasses = {
     Pass{"gelu", FuseGelu},
     Pass{"swish", FuseSwish},
     Pass{"softmax", FuseSoftmax},
+    Pass{"softmax_with_sink", FuseSoftmaxWithSink},
     Pass{"rotary_embedding", FuseRotaryEmbedding},
     kDeadCode,
     Pass{"einsum", RewriteEinsums},

@@ -89,6 +89,68 @@ TEST(AttentionSinksTest, SpellingsAreOneOperator) {
   });
 }
 
+// Columns of a number or a head's sink, taken into the sum of exponentials by hand.
+Value* Quotient(GraphBuilder& b, Value* s, Value* shift, Value* sink) {
+  Value* e = b.Op("Exp", {b.Op("Sub", {s, shift})});
+  Value* own = sink == nullptr ? b.Op("Neg", {shift}) : b.Op("Sub", {sink, shift});
+  Value* sum = b.Op("ReduceSum", {e, b.Constant<int64_t>("last", {1}, {-1})});
+  return b.Op("Div", {e, b.Op("Add", {b.Op("Exp", {own}), sum})});
+}
+Value* Greatest(GraphBuilder& b, Value* s) {
+  return b.Op("ReduceMax", {s, b.Constant<int64_t>("last", {1}, {-1})});
+}
+
+TEST(AttentionSinksTest, SumsOfExponentialsAreSoftmaxes) {
+  ExpectFused({
+      [](GraphBuilder& b, Value* s) { return Quotient(b, s, Greatest(b, s), nullptr); },
+      [](GraphBuilder& b, Value* s) {
+        return Quotient(b, s, b.Op("Relu", {Greatest(b, s)}), nullptr);
+      },
+      [](GraphBuilder& b, Value* s) {
+        return Quotient(b, s, b.Op("Clip", {Greatest(b, s), Number(b, 0)}), nullptr);
+      },
+      [](GraphBuilder& b, Value* s) {
+        Value* sinks = b.Constant<float>("sinks", {2, 1, 1}, {0.5F, -1});
+        return Quotient(b, s, b.Op("Max", {Greatest(b, s), sinks}), sinks);
+      },
+  });
+}
+
+TEST(AttentionSinksTest, OtherQuotientsAreNoSoftmax) {
+  const auto closed = [](GraphBuilder& b, Value* s) {
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+    return b.Op("Where", {mask, s, Number(b, -kInf)});
+  };
+  const OptimizerTester nan = WithProbabilities([&](GraphBuilder& b, Value* s) {
+    s = closed(b, s);
+    return Quotient(b, s, Greatest(b, s), nullptr);
+  });
+  EXPECT_EQ(nan.Count("Softmax") + nan.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(nan.Misses("softmax_with_sink"), ElementsAre(HasSubstr("come to NaN")));
+  // 0 where all keys are closed, so that a row of these is none.
+  OptimizerTester zero = WithProbabilities([&](GraphBuilder& b, Value* s) {
+    s = closed(b, s);
+    return Quotient(b, s, b.Op("Relu", {Greatest(b, s)}), nullptr);
+  });
+  EXPECT_EQ(zero.Ops(), "attnrun.Attention");
+  zero.Dim("batch", 2).Dim("seq", 3).Feed("mask", MakeBool({2, 1, 1, 3}, {1, 0, 1, 0, 0, 0}));
+  zero.ExpectSameResults(kAttentionTolerance);
+
+  const auto plus_one = [](GraphBuilder& b, Value* e) {
+    Value* sum = b.Op("ReduceSum", {e, b.Constant<int64_t>("last", {1}, {-1})});
+    return b.Op("Div", {e, b.Op("Add", {Number(b, 1), sum})});
+  };
+  const OptimizerTester rises = WithProbabilities([&](GraphBuilder& b, Value* s) {
+    return plus_one(b, b.Op("Exp", {b.Op("Sub", {s, Greatest(b, s)})}));
+  });
+  EXPECT_EQ(rises.Count("Softmax") + rises.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(rises.Misses("softmax_with_sink"), ElementsAre(HasSubstr("rises with it")));
+  const OptimizerTester overflows =
+      WithProbabilities([&](GraphBuilder& b, Value* s) { return plus_one(b, b.Op("Exp", {s})); });
+  EXPECT_EQ(overflows.Count("Softmax") + overflows.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(overflows.Misses("softmax_with_sink"), ElementsAre(HasSubstr("may overflow")));
+}
+
 // The row with the sink alone gives 0, whatever closes the keys.
 TEST(AttentionSinksTest, RowsOfClosedKeys) {
   for (const float closed : {-kInf, std::numeric_limits<float>::lowest()}) {
