@@ -29,6 +29,7 @@
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
 #include "optimizer/fusions/attention/join_heads.h"
+#include "optimizer/fusions/attention/joined_products.h"
 #include "optimizer/fusions/attention/mask.h"
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/row_factors.h"
@@ -105,6 +106,7 @@ constexpr std::array kPasses = {
     kViews,
     Pass{"row_factors", MoveRowFactors},
     Pass{"transposed_probabilities", TurnTransposedProbabilities},
+    Pass{"joined_products", JoinProducts},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},
     Pass{"attention_mask", SimplifyMasks},

@@ -22,6 +22,18 @@ TEST(CommonSubexpressionsTest, EqualNodesBecomeOne) {
   EXPECT_EQ(TwoUpsamples(1.5F, 1.5F).Count("Upsample"), 1);
 }
 
+TEST(CommonSubexpressionsTest, SumsInEitherOrderAreEqual) {
+  for (const char* op : {"Add", "Sub"}) {
+    const OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {2, 3});
+      Value* y = b.Input("y", DataType::kFloat, {2, 3});
+      b.Output(b.Op(op, {x, y})).Output(b.Op(op, {y, x}));
+    });
+    EXPECT_EQ(test.Count(op), *op == 'A' ? 1 : 2);
+    test.ExpectSameResults(0);
+  }
+}
+
 TEST(CommonSubexpressionsTest, ListsOfNumbersDifferByTheirBits) {
   EXPECT_EQ(TwoUpsamples(1.5F, 1.5000001F).Count("Upsample"), 2);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
@@ -36,6 +37,13 @@ int MergeInitializers(PassContext& context) {
   return merged;
 }
 
+// Whether the order of two inputs makes no difference, not even in rounding.
+bool Commutes(const Node& node) {
+  static constexpr absl::string_view kOps[] = {"Add", "And", "Equal", "Mul", "Or", "Xor"};
+  return node.domain().empty() && node.inputs().size() == 2 &&
+         absl::c_linear_search(kOps, node.op_type());
+}
+
 // What a node computes; empty if that differs from run to run or is not followed.
 std::string NodeKey(const Node& node) {
   if (IsRandom(node)) return "";
@@ -45,7 +53,9 @@ std::string NodeKey(const Node& node) {
     absl::StrAppend(&key, "|", name, "=");
     if (!AppendKey(attribute, key)) return "";
   }
-  for (const Value* input : node.inputs()) {
+  std::vector<Value*> inputs = node.inputs();
+  if (Commutes(node)) std::sort(inputs.begin(), inputs.end());
+  for (const Value* input : inputs) {
     absl::StrAppend(&key, ",", reinterpret_cast<uintptr_t>(input));
   }
   return key;

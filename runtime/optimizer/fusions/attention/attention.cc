@@ -12,6 +12,7 @@
 #include "optimizer/fusions/attention/probabilities.h"
 #include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/fusions/attention/scores.h"
+#include "optimizer/fusions/attention/shared_scores.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 #include "optimizer/reshape.h"
@@ -37,27 +38,38 @@ class AttentionFusion {
       : context_(context), facts_(context.facts), softmax_(softmax) {}
 
   absl::StatusOr<int> Run() {
+    if (!Recognize()) return 0;
+    return Rewrite();
+  }
+
+ private:
+  // Whether all parts of an attention are there; what is not is reported.
+  bool Recognize() {
     std::string why;
     auto scores = FindScores(softmax_->input(0), facts_, why);
     probabilities_ =
         FollowProbabilities(*softmax_, scores.has_value() ? &*scores : nullptr, facts_);
     if (probabilities_.product == nullptr) {
       if (scores.has_value() && scores->sinks.has_value()) why = NotCutOff(*scores->sinks);
-      return NoProduct(why);
+      return NoProduct(why) != 0;
     }
-    if (!CheckAxis()) return 0;
-    if (!scores.has_value()) return Miss(why);
+    if (!CheckAxis()) return false;
+    if (!scores.has_value()) return Miss(why) != 0;
     scores_ = *std::move(scores);
     if (probabilities_.closes_masked) {
       scores_.mask_value = -std::numeric_limits<double>::infinity();
     }
-    if (!FindOperands()) return 0;
-    return Rewrite();
+    return FindOperands();
   }
 
- private:
+  // Whether this, too, is an attention, of the same product, whatever is in its way to be fused.
+  bool AlsoReads(const Node* product) {
+    quiet_ = true;
+    return Recognize() && scores_.matmul == product;
+  }
+
   int Miss(std::string why) {
-    context_.Miss(*softmax_, std::move(why));
+    if (!quiet_) context_.Miss(*softmax_, std::move(why));
     return 0;
   }
 
@@ -212,10 +224,13 @@ class AttentionFusion {
 
   absl::StatusOr<int> Rewrite() {
     Patch patch(context_);
-    std::vector<Node*> nodes = scores_.nodes;
-    nodes.push_back(softmax_);
-    nodes.insert(nodes.end(), probabilities_.nodes.begin(), probabilities_.nodes.end());
-    nodes.push_back(probabilities_.product);
+    std::vector<Node*> rest = {softmax_};
+    rest.insert(rest.end(), probabilities_.nodes.begin(), probabilities_.nodes.end());
+    rest.push_back(probabilities_.product);
+    std::vector<Node*> nodes = ScoresToRemove(context_.graph, scores_, rest, [&](Node* softmax) {
+      return AttentionFusion(context_, softmax).AlsoReads(scores_.matmul);
+    });
+    nodes.insert(nodes.end(), rest.begin(), rest.end());
     patch.Supersede(nodes);
     std::vector<Value*> replaced = probabilities_.values;
     replaced.push_back(probabilities_.product->output(0));
@@ -331,6 +346,7 @@ class AttentionFusion {
   PassContext& context_;
   Facts& facts_;
   Node* const softmax_;
+  bool quiet_ = false;
   Probabilities probabilities_;
   Scores scores_;
   HeadAxes axes_;

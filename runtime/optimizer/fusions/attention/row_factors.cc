@@ -7,22 +7,6 @@
 namespace attnrun {
 namespace {
 
-// Whether all that reads the value leads to a Softmax, over what attention knows to stand between.
-bool LeadsToSoftmax(const Value& scores) {
-  constexpr int kMaxSteps = 8;
-  const Value* value = &scores;
-  for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {
-    const Node* node = value->consumers()[0];
-    if (IsOp(node, "Softmax")) return true;
-    const bool passes = IsOp(node, "Add") || IsOp(node, "Sub") || IsOp(node, "Mul") ||
-                        IsOp(node, "Div") || IsOp(node, "Where") || IsOp(node, "Cast") ||
-                        IsViewNode(*node);
-    if (!passes || node->output(0) == nullptr) return false;
-    value = node->output(0);
-  }
-  return false;
-}
-
 // Of products of heads with heads.
 bool IsProduct(const Node* node) {
   return IsOp(node, "MatMul") && !node->input(0)->is_constant() && !node->input(1)->is_constant() &&
@@ -57,6 +41,21 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
 }
 
 }  // namespace
+
+bool LeadsToSoftmax(const Value& scores) {
+  constexpr int kMaxSteps = 8;
+  const Value* value = &scores;
+  for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {
+    const Node* node = value->consumers()[0];
+    if (IsOp(node, "Softmax")) return true;
+    const bool passes = IsOp(node, "Add") || IsOp(node, "Sub") || IsOp(node, "Mul") ||
+                        IsOp(node, "Div") || IsOp(node, "Where") || IsOp(node, "Cast") ||
+                        IsViewNode(*node);
+    if (!passes || node->output(0) == nullptr) return false;
+    value = node->output(0);
+  }
+  return false;
+}
 
 absl::StatusOr<int> MoveRowFactors(PassContext& context) {
   return RewriteEachNode(context,

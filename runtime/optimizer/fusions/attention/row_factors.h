@@ -18,6 +18,9 @@ namespace attnrun {
 
 absl::StatusOr<int> MoveRowFactors(PassContext& context);
 
+// Whether all that reads the value leads to a Softmax, over what attention knows to stand between.
+bool LeadsToSoftmax(const Value& scores);
+
 }  // namespace attnrun
 
 #endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_ROW_FACTORS_H_

@@ -36,11 +36,29 @@ bool Propose(PassContext& context, Node* matmul, Patch& patch) {
   return true;
 }
 
+// softmax(S, over rows)^T -> softmax(S^T, over columns).
+bool ProposeOverRows(PassContext& context, Node* turn, Patch& patch) {
+  if (!IsSwap(turn)) return false;
+  Node* softmax = turn->input(0)->producer();
+  if (!IsOp(softmax, "Softmax") || softmax->opset() < 13) return false;
+  const int rank = context.facts.RankOf(turn->input(0));
+  const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
+  if (axis != -2 && axis != rank - 2) return false;
+  if (turn->input(0)->consumers().size() != 1) return false;
+  patch.Supersede({softmax, turn});
+  if (!patch.Admits({turn->output(0)}, nullptr)) return false;
+  Value* scores = patch.Op("Transpose", {softmax->input(0)}, {{"perm", SwapOfLastTwo(rank)}});
+  patch.Replace(turn->output(0),
+                patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax->name()));
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<int> TurnTransposedProbabilities(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return Propose(context, node, patch) || ProposeOverRows(context, node, patch);
+  });
 }
 
 }  // namespace attnrun

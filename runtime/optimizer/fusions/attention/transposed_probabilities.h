@@ -16,6 +16,9 @@
 //              |                                         Transpose
 //              |                                             |
 //          y [...,H,S]                                   y [...,H,S]
+//
+// A Softmax over queries of which all that is read is its Transpose becomes one over the last axis
+// of transposed scores.
 namespace attnrun {
 
 absl::StatusOr<int> TurnTransposedProbabilities(PassContext& context);
