@@ -201,11 +201,6 @@ TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
     test.ExpectSameResults(kAttentionTolerance);
   }
-  const OptimizerTester by_key = WithScores([](GraphBuilder& b, Value* s) {
-    return b.Op("Mul", {s, b.Input("by_key", DataType::kFloat, {"batch", 1, 1, "seq"})});
-  });
-  EXPECT_EQ(by_key.Count("attnrun.Attention"), 0);
-  by_key.ExpectSameResults(kAttentionTolerance);
 }
 
 // Columns of a table of rows (AlphaFold, axial attention): samples are two axes that lie apart.
@@ -364,6 +359,39 @@ TEST(AttentionFusionTest, AGuardAgainstNaNHoldsWhereQueriesAreNoNumbers) {
     q[0] = NAN;
     q[12] = INFINITY;
     test.Dim("batch", 1).Dim("seq", 2).Feed("q", Make<float>({1, 2, 8}, q));
+    test.ExpectSameResults(kAttentionTolerance);
+  }
+}
+
+// For one query and cached keys, a copy of these would take longer than the scores.
+TEST(AttentionFusionTest, FactorsOfMoreKeysThanQueriesStay) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "seq", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, 4, "keys"});
+    Value* factor = b.Input("factor", DataType::kFloat, {"batch", 1, 1, "keys"});
+    Value* p = b.Op("Softmax", {b.Op("Mul", {b.Op("MatMul", {q, k}), factor})});
+    b.Output(b.Op("MatMul", {p, b.Input("v", DataType::kFloat, {"batch", 2, "keys", 4})}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  EXPECT_EQ(test.Applied("row_factors"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+// An integer mask, which need not be of 0 and 1.
+TEST(AttentionFusionTest, FactorsOfKeysAreTheKeys) {
+  for (const bool scaled : {false, true}) {
+    OptimizerTester test = WithScores([&](GraphBuilder& b, Value* s) {
+      Value* mask = b.Input("mask", DataType::kInt64, {"batch", 1, 1, "seq"});
+      Value* open = b.Op("Cast", {mask}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
+      Value* closed = b.Op("Mul", {b.Op("Sub", {Number(b, 1), open}), Number(b, -1e4F)});
+      if (scaled) s = b.Op("Div", {s, Number(b, 2)});
+      return b.Op("Add", {b.Op("Mul", {s, open}), closed});
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+    test.Dim("batch", 2)
+        .Dim("seq", 3)
+        .Feed("mask", Make<int64_t>({2, 1, 1, 3}, {1, 0, 1, 1, 2, 0}));
     test.ExpectSameResults(kAttentionTolerance);
   }
 }

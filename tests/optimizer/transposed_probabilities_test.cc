@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "support/optimizer_tester.h"
+#include "support/attention_graph.h"
 
 namespace attnrun::testing {
 namespace {
@@ -50,6 +50,21 @@ TEST(TransposedProbabilitiesTest, OtherProductsStay) {
   });
   EXPECT_EQ(test.Applied("transposed_probabilities"), 0);
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
+// ESM's MSA: scores of [heads, samples], results of [samples, heads].
+TEST(TransposedProbabilitiesTest, SamplesAndHeadsMayChangePlaces) {
+  const auto heads_first = [](GraphBuilder& b, Value* x) {
+    return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
+  };
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* q = heads_first(b, Heads(b, Input(b, "q")));
+    Value* k = heads_first(b, Heads(b, Input(b, "k"), true));
+    Value* p = heads_first(b, b.Op("Softmax", {b.Op("MatMul", {q, k})}));
+    b.Output(testing::Finish(b, p));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 }  // namespace

@@ -21,6 +21,57 @@ bool IsByRow(const Value* factor, int rank, Facts& facts) {
   return !UniformOf(factor).has_value() && (dims->empty() || dims->back().is_constant(1));
 }
 
+// Whether it is a bool as numbers, or constant: masks, that close keys, are such.
+bool MayBeMask(const Value* factor, Facts& facts) {
+  for (int i = 0; i < 8 && factor->producer() != nullptr && IsViewNode(*factor->producer()); ++i) {
+    factor = factor->producer()->input(0);
+  }
+  const Node* cast = factor->producer();
+  return factor->is_constant() ||
+         (IsOp(cast, "Cast") && facts.TypeOf(cast->input(0)) == DataType::kBool);
+}
+
+// Whether `factor` is the same for all rows of a product of as many rows as columns, [.., 1, T].
+bool IsByColumn(const Value* factor, const Value* product, Facts& facts) {
+  const std::vector<SymInt>* of = facts.DimsOf(product);
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (of == nullptr || of->size() < 2 || (*of)[of->size() - 1] != (*of)[of->size() - 2]) {
+    return false;
+  }
+  if (dims == nullptr || dims->empty() || dims->size() > of->size()) return false;
+  if (dims->size() > 1 && !(*dims)[dims->size() - 2].is_constant(1)) return false;
+  return dims->back() == of->back() && !MayBeMask(factor, facts);
+}
+
+// Scores times a factor for each key, perhaps over a scale, which then comes behind it.
+bool ProposeColumns(PassContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "Mul") || !LeadsToSoftmax(*node->output(0))) return false;
+  for (const int side : {0, 1}) {
+    Value* scores = node->input(side);
+    Node* scale = scores->producer();
+    double number = 1;
+    Value* inner = scale == nullptr ? nullptr : ScaledOperand(*scale, number);
+    Node* product = inner == nullptr ? scale : inner->producer();
+    Value* factor = node->input(1 - side);
+    if (!IsProduct(product) || !IsByColumn(factor, scores, context.facts)) continue;
+    const int rank = context.facts.RankOf(scores);
+    if (context.facts.RankOf(product->input(1)) != rank) continue;
+    patch.Supersede({product, node});
+    if (inner != nullptr) patch.Supersede({scale});
+    if (!patch.Admits({node->output(0)}, nullptr)) return false;
+    Value* keys = patch.Op("Mul", {product->input(1), factor}, {}, node->name());
+    Value* result = patch.Op("MatMul", {product->input(0), keys}, {}, product->name());
+    if (inner != nullptr) {
+      std::vector<Value*> operands = scale->inputs();
+      operands[operands[0] == inner ? 0 : 1] = result;
+      result = patch.Op(scale->op_type(), operands, {}, scale->name());
+    }
+    patch.Replace(node->output(0), result);
+    return true;
+  }
+  return false;
+}
+
 bool Propose(PassContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
   for (const int side : {0, 1}) {
@@ -58,8 +109,9 @@ bool LeadsToSoftmax(const Value& scores) {
 }
 
 absl::StatusOr<int> MoveRowFactors(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return Propose(context, node, patch) || ProposeColumns(context, node, patch);
+  });
 }
 
 }  // namespace attnrun

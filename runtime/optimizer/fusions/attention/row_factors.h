@@ -14,6 +14,9 @@
 //       Mul (or Div)             MatMul
 //        |                         |
 //     Softmax                   Softmax
+//
+// A factor that is the same for all queries, such as a mask of integers that nobody knows to be 0
+// and 1, goes to the keys; not where there may be many of these for each query.
 namespace attnrun {
 
 absl::StatusOr<int> MoveRowFactors(PassContext& context);

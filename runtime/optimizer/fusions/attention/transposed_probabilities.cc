@@ -36,6 +36,37 @@ bool Propose(PassContext& context, Node* matmul, Patch& patch) {
   return true;
 }
 
+// The permutation of a Transpose that only rearranges the matrices of a stack; empty for others.
+std::vector<int64_t> StackOrder(const Node* node) {
+  if (!IsOp(node, "Transpose")) return {};
+  auto order = AttributeOr<std::vector<int64_t>>(*node, "perm", {});
+  const auto rank = std::ssize(order);
+  if (rank < 4 || order[rank - 1] != rank - 1 || order[rank - 2] != rank - 2) return {};
+  return order;
+}
+
+std::vector<int64_t> Inverse(const std::vector<int64_t>& order) {
+  std::vector<int64_t> inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<int64_t>(i);
+  return inverse;
+}
+
+// P' V -> (P V')', where ' rearranges samples and heads.
+bool ProposeStacks(PassContext& context, Node* matmul, Patch& patch) {
+  if (!IsOp(matmul, "MatMul")) return false;
+  Node* turn = matmul->input(0)->producer();
+  Value* v = matmul->input(1);
+  const std::vector<int64_t> order = StackOrder(turn);
+  if (order.empty() || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
+  if (v->is_constant() || context.facts.RankOf(v) != std::ssize(order)) return false;
+  patch.Supersede({turn, matmul});
+  if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
+  Value* values = patch.Op("Transpose", {v}, {{"perm", Inverse(order)}});
+  Value* product = patch.Op("MatMul", {turn->input(0), values}, {}, matmul->name());
+  patch.Replace(matmul->output(0), patch.Op("Transpose", {product}, {{"perm", order}}));
+  return true;
+}
+
 // softmax(S, over rows)^T -> softmax(S^T, over columns).
 bool ProposeOverRows(PassContext& context, Node* turn, Patch& patch) {
   if (!IsSwap(turn)) return false;
@@ -57,7 +88,8 @@ bool ProposeOverRows(PassContext& context, Node* turn, Patch& patch) {
 
 absl::StatusOr<int> TurnTransposedProbabilities(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return Propose(context, node, patch) || ProposeOverRows(context, node, patch);
+    return Propose(context, node, patch) || ProposeStacks(context, node, patch) ||
+           ProposeOverRows(context, node, patch);
   });
 }
 

@@ -17,7 +17,8 @@
 //              |                                             |
 //          y [...,H,S]                                   y [...,H,S]
 //
-// A Softmax over queries of which all that is read is its Transpose becomes one over the last axis
+// So it does where samples and heads of the probabilities change places before the product. A
+// Softmax over queries of which all that is read is its Transpose becomes one over the last axis
 // of transposed scores.
 namespace attnrun {
 
