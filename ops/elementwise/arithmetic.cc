@@ -102,9 +102,11 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
       return SymInt::Opaque(plain ? "div" : "floordiv", a, b);
     }
     case BinaryFunction::kMin:
-      return a == b ? a : SymInt::Opaque("min", a, b);
+      if (context.IsNeverNegative(b - a)) return a;
+      return context.IsNeverNegative(a - b) ? b : SymInt::Opaque("min", a, b);
     case BinaryFunction::kMax:
-      return a == b ? a : SymInt::Opaque("max", a, b);
+      if (context.IsNeverNegative(a - b)) return a;
+      return context.IsNeverNegative(b - a) ? b : SymInt::Opaque("max", a, b);
     case BinaryFunction::kFloorMod:
       if (const auto missing = MissingToMultiple(context, a, b)) return *missing;
       return SymInt::Opaque("mod", a, b);

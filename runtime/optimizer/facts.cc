@@ -9,6 +9,7 @@
 #include "ops/registry.h"
 #include "optimizer/body_facts.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/positions.h"
 
 namespace attnrun {
 namespace {
@@ -40,6 +41,26 @@ bool IsRemainder(const Node& node) {
          AttributeOr<int64_t>(node, "fmod", 0) == 0;
 }
 
+// By how much the rows of a table are more than those of them that are looked up, from a number on
+// one after the other: positions that it lacks are refused. nullopt for other lists.
+std::optional<SymInt> RowsLeft(const Node& gather, Facts& facts) {
+  const Value* table = gather.input(0);
+  if (!table->is_constant() || table->constant()->rank() == 0) return std::nullopt;
+  if (AttributeOr<int64_t>(gather, "axis", 0) != 0) return std::nullopt;
+  const auto positions = PositionsOf(gather.input(1), facts);
+  if (!positions.has_value()) return std::nullopt;
+  const auto first = positions->offset().constant();
+  std::vector<ViewFactor> steps;
+  for (const ViewAxis& axis : positions->axes()) {
+    steps.insert(steps.end(), axis.begin(), axis.end());
+  }
+  if (steps.size() != 1 || !steps[0].stride.is_constant(1)) return std::nullopt;
+  const int64_t rows = table->constant()->dim(0);
+  // Where nothing is looked up nothing is refused.
+  if (!first.has_value() || *first < 0 || *first > rows) return std::nullopt;
+  return SymInt(rows - *first) - steps[0].size;
+}
+
 }  // namespace
 
 Facts::Facts(const Graph& graph) : graph_(graph) { FindExtents(); }
@@ -51,10 +72,14 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs)
 
 // Of windows, (samples - 8) / 4 + 1 say: exporters compute them again in the graph, for shapes and
 // positions, where nothing else tells that the room for them was not negative. And by how many rows
-// an extent falls short of whole blocks.
+// an extent falls short of whole blocks, or of a table that has a row for each position.
 void Facts::FindExtents() {
   static constexpr std::array<absl::string_view, 3> kOps = {"Conv", "MaxPool", "AveragePool"};
   constexpr size_t kMost = 64;
+  const auto add = [&](const SymInt& extent) {
+    if (extent.IsNeverNegative() || extents_.size() == kMost) return;
+    if (!absl::c_linear_search(extents_, extent)) extents_.push_back(extent);
+  };
   for (const Node* node : graph_.nodes()) {
     const bool remains = IsRemainder(*node);
     if (!node->domain().empty() || (!remains && !absl::c_linear_search(kOps, node->op_type()))) {
@@ -62,11 +87,11 @@ void Facts::FindExtents() {
     }
     const ValueFacts& known = Of(node->output(0));
     const auto& numbers = remains ? known.contents : known.dims;
-    if (!numbers.has_value()) continue;
-    for (const SymInt& extent : *numbers) {
-      if (extent.IsNeverNegative() || extents_.size() == kMost) continue;
-      if (!absl::c_linear_search(extents_, extent)) extents_.push_back(extent);
-    }
+    if (numbers.has_value()) absl::c_for_each(*numbers, add);
+  }
+  for (const Node* node : graph_.nodes()) {
+    if (!IsOp(node, "Gather")) continue;
+    if (const auto left = RowsLeft(*node, *this)) add(*left);
   }
 }
 

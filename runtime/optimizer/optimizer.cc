@@ -26,6 +26,7 @@
 #include "optimizer/canonicalize/shuffled_lists.h"
 #include "optimizer/canonicalize/slice_assignments.h"
 #include "optimizer/canonicalize/split_slices.h"
+#include "optimizer/canonicalize/squares.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
 #include "optimizer/fusions/attention/join_heads.h"
@@ -124,6 +125,7 @@ constexpr std::array kPasses = {
     // Q and K are rotated together where their angles are one value.
     kCommonSubexpressions,
     Pass{"packed_rotary", PackRotaryEmbeddings},
+    Pass{"squares", MultiplySquares},
     Pass{"narrow_sums", NarrowSums},
     Pass{"select_rows", SelectRows},
     Pass{"split_slices", SplitSlices},

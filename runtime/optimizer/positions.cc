@@ -11,31 +11,61 @@ namespace {
 constexpr int64_t kLongestTable = 1 << 16;
 constexpr int64_t kLargestNumber = int64_t{1} << 32;
 
+struct Steps {
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;
+};
+
+// Appends steps by which numbers that are `apart` from each other may count: the longest even run
+// that starts them is the fastest one, and the rest counts over what every such run begins with. As
+// 0 0 0 2 2 2: two steps of 2, of three steps of 0. Whether all of them do is for the caller to
+// see.
+void AppendSteps(absl::Span<const int64_t> numbers, int64_t apart, int64_t count, Steps& steps) {
+  Steps found;
+  while (count > 1) {
+    const int64_t stride = numbers[apart] - numbers[0];
+    int64_t run = 2;
+    while (run < count && numbers[run * apart] - numbers[0] == run * stride) ++run;
+    while (count % run != 0) --run;
+    if (run == 1) run = count;
+    found.sizes.push_back(run);
+    found.strides.push_back(stride);
+    apart *= run;
+    count /= run;
+  }
+  steps.sizes.insert(steps.sizes.end(), found.sizes.rbegin(), found.sizes.rend());
+  steps.strides.insert(steps.strides.end(), found.strides.rbegin(), found.strides.rend());
+}
+
+// What step number `i` of all comes to.
+int64_t Counted(const Steps& steps, int64_t i) {
+  int64_t sum = 0;
+  for (size_t k = steps.sizes.size(); k-- > 0;) {
+    sum += i % steps.sizes[k] * steps.strides[k];
+    i /= steps.sizes[k];
+  }
+  return sum;
+}
+
 // The numbers of a table, of which there is at least one, if they count evenly.
 std::optional<View> CountingTable(absl::Span<const int64_t> numbers, const Shape& shape) {
   if (numbers.empty()) return std::nullopt;
   for (const int64_t number : numbers) {
     if (number < -kLargestNumber || number > kLargestNumber) return std::nullopt;
   }
-  const int rank = static_cast<int>(shape.size());
-  std::vector<int64_t> strides(rank, 0);
-  const std::vector<SymInt> dims(shape.begin(), shape.end());
-  int64_t inner = 1;
-  for (int axis = rank; axis-- > 0;) {
-    if (shape[axis] > 1) strides[axis] = numbers[inner] - numbers[0];
-    inner *= shape[axis];
+  Steps steps;
+  int64_t apart = static_cast<int64_t>(numbers.size());
+  for (const int64_t extent : shape) {
+    apart /= extent;
+    AppendSteps(numbers, apart, extent, steps);
   }
-  for (int64_t i = 0; i < inner; ++i) {
-    int64_t expected = numbers[0];
-    int64_t rest = i;
-    for (int axis = rank; axis-- > 0;) {
-      expected += rest % shape[axis] * strides[axis];
-      rest /= shape[axis];
-    }
-    if (numbers[i] != expected) return std::nullopt;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] != numbers[0] + Counted(steps, static_cast<int64_t>(i))) return std::nullopt;
   }
-  const std::vector<SymInt> steps(strides.begin(), strides.end());
-  return View::Counting(numbers[0], dims, steps);
+  const std::vector<SymInt> sizes(steps.sizes.begin(), steps.sizes.end());
+  const std::vector<SymInt> strides(steps.strides.begin(), steps.strides.end());
+  return View::Counting(numbers[0], sizes, strides)
+      .Reshaped(std::vector<SymInt>(shape.begin(), shape.end()));
 }
 
 // Walks from a value towards the ranges and tables that it is made of.

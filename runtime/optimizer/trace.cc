@@ -148,18 +148,31 @@ class Step {
     return positions.has_value() ? Gathered(view, 0, *positions) : std::nullopt;
   }
 
-  // Indices that may be negative, and so count from the end, are not followed.
-  std::optional<View> Gathered(const View& view, int first,
-                               const std::vector<View>& positions) const {
-    for (const View& indices : positions) {
-      if (!facts_.IsNeverNegative(indices.offset())) return std::nullopt;
-      for (const ViewAxis& axis : indices.axes()) {
-        for (const ViewFactor& factor : axis) {
-          if (!facts_.IsNeverNegative(factor.stride)) return std::nullopt;
-        }
-      }
+  std::optional<View> Gathered(const View& view, int first, std::vector<View> positions) const {
+    for (int i = 0; i < static_cast<int>(positions.size()); ++i) {
+      if (first + i < view.rank())
+        positions[i] = FromTheStart(positions[i], view.Extent(first + i));
+      if (!AreNeverNegative(positions[i])) return std::nullopt;
     }
     return view.Gathered(first, positions);
+  }
+
+  // One negative index counts from the end.
+  static View FromTheStart(const View& index, const SymInt& extent) {
+    const auto at = index.offset().constant();
+    const bool single = absl::c_all_of(index.axes(), [](const ViewAxis& a) { return a.empty(); });
+    if (!single || !at.has_value() || *at >= 0) return index;
+    const std::vector<SymInt> steps(index.rank(), 0);
+    return View::Counting(extent + *at, index.Dims(), steps);
+  }
+
+  // Of several indices some may be negative and some not: those are not followed.
+  bool AreNeverNegative(const View& indices) const {
+    if (!facts_.IsNeverNegative(indices.offset())) return false;
+    return absl::c_all_of(indices.axes(), [&](const ViewAxis& axis) {
+      return absl::c_all_of(
+          axis, [&](const ViewFactor& factor) { return facts_.IsNeverNegative(factor.stride); });
+    });
   }
 
   std::optional<View> Expand(const View& view) const {

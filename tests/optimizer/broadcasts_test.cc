@@ -96,5 +96,55 @@ TEST(BroadcastsTest, NotWhatIsMovedAboutBesides) {
   test.ExpectSameResults(kTolerance);
 }
 
+// A mask that masks nothing, of more samples than its condition has.
+TEST(BroadcastsTest, AChoiceThatIsAlwaysTheSameNumber) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    Value* seq = b.Op("Squeeze", {b.Op("Shape", {x}, {{"start", int64_t{1}}})});
+    Value* positions = b.Op("Range", {number(0), seq, number(1)});
+    Value* open = b.Op("GreaterOrEqual", {positions, number(0)});
+    Value* mask = b.Op(
+        "Where", {b.Op("Expand", {open, b.Op("Shape", {x})}), b.Constant<float>("open", {}, {0}),
+                  b.Constant<float>("closed", {}, {-100})});
+    b.Output(b.Op("Neg", {b.Op("Add", {x, mask})}));
+  });
+  EXPECT_EQ(test.Ops(), "Neg");
+  test.ExpectSameResults(0);
+}
+
+TEST(BroadcastsTest, AnExpandedNumberFillsATensor) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kInt64, {"batch"});
+    Value* number = b.Constant<int64_t>("number", {1}, {int64_t{1} << 60 | 1});
+    b.Output(b.Op("Neg", {b.Op("Expand", {number, b.Op("Shape", {x})})}));
+  });
+  EXPECT_EQ(test.Ops(), "ConstantOfShape Neg Shape");
+  test.ExpectSameResults(0);
+}
+
+TEST(BroadcastsTest, ANumberOfMoreAxesThanTheShapeIsExpanded) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch"});
+    Value* number = b.Constant<float>("number", {1, 1}, {3});
+    b.Output(b.Op("Neg", {b.Op("Expand", {number, b.Op("Shape", {x})})}));
+  });
+  EXPECT_EQ(test.Count("Expand"), 1);
+  test.ExpectSameResults(0);
+}
+
+TEST(BroadcastsTest, TiledAxesOfExtentOneAreExpanded) {
+  const auto tiled = [](int64_t extent) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", extent, 4});
+      Value* repeats = b.Constant<int64_t>("repeats", {3}, {1, 2, 1});
+      b.Output(b.Op("Neg", {b.Op("Tile", {x, repeats})}));
+    });
+  };
+  EXPECT_EQ(tiled(1).Ops(), "Expand Neg");
+  tiled(1).ExpectSameResults(0);
+  EXPECT_EQ(tiled(2).Ops(), "Neg Tile");
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -124,5 +124,35 @@ TEST(FloorDivisionTest, NotWithTheRemainderOfTheDividendsSignNorOfOthers) {
   EXPECT_EQ(truncated.Count("attnrun.FloorDiv"), 0);
 }
 
+OptimizerTester DividedAsFloats(float divisor, DataType wide = DataType::kFloat) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    const auto cast = [&](Value* value, DataType to) {
+      return b.Op("Cast", {value}, {{"to", static_cast<int64_t>(to)}});
+    };
+    Value* by = b.Constant("by", Converted(Make<float>({}, {divisor}), wide));
+    Value* quotient = b.Op("Floor", {b.Op("Div", {cast(Ints(b), wide), by})});
+    b.Output(b.Op("Neg", {cast(quotient, DataType::kInt64)}));
+  });
+}
+
+TEST(FloorDivisionTest, OfFloats) {
+  for (const float divisor : {3.0F, 4.0F, 320.0F}) {
+    OptimizerTester test = DividedAsFloats(divisor);
+    EXPECT_EQ(test.Ops(), "Neg attnrun.FloorDiv") << divisor;
+    // The largest that floats have are those whose quotients are the closest to a whole number.
+    const int64_t most = (1 << 24) - 1;
+    const std::vector<int64_t> dividends = {0,  1,    2,        3,        -1,   -3,
+                                            -4, most, most - 1, most - 2, -most};
+    test.Dim("count", 11).Feed("x", Make<int64_t>({11}, dividends)).ExpectSameResults(0);
+  }
+}
+
+TEST(FloorDivisionTest, NotOfFloatsByFractionsNorInFewBits) {
+  for (const float divisor : {0.5F, 2.5F, 0.0F, -4.0F}) {
+    EXPECT_EQ(DividedAsFloats(divisor).Count("attnrun.FloorDiv"), 0) << divisor;
+  }
+  EXPECT_EQ(DividedAsFloats(4, DataType::kFloat16).Count("attnrun.FloorDiv"), 0);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

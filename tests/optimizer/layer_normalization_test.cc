@@ -250,5 +250,29 @@ TEST(LayerNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheir
   test.ExpectSameResults(kTolerance);
 }
 
+OptimizerTester CenteredRms(const std::vector<int64_t>& scale, bool centered_is_read = false) {
+  return OptimizerTester(
+      [=](GraphBuilder& b) {
+        Value* x = b.Input("x", DataType::kFloat, {"batch", 2, kLength});
+        Value* d = b.Op("Sub", {x, Mean(b, x)});
+        std::vector<float> elements;
+        const int count = static_cast<int>(kLength) * (scale.size() == 2 ? 2 : 1);
+        for (int i = 0; i < count; ++i) elements.push_back(0.5F + 0.25F * static_cast<float>(i));
+        Value* parameter = b.Constant("scale", Make<float>(scale, elements));
+        b.Output(b.Op("RMSNormalization", {d, parameter}, {{"axis", int64_t{-1}}}));
+        if (centered_is_read) b.Output(d);
+      },
+      {}, 23);
+}
+
+TEST(LayerNormalizationTest, ARootMeanSquareOfCenteredRows) {
+  EXPECT_EQ(CenteredRms({kLength}).Ops(), "LayerNormalization");
+  CenteredRms({kLength}).ExpectSameResults(kTolerance);
+  // One row of scale per head.
+  EXPECT_EQ(CenteredRms({2, kLength}).Ops(), "LayerNormalization Mul");
+  CenteredRms({2, kLength}).ExpectSameResults(kTolerance);
+  EXPECT_EQ(CenteredRms({kLength}, true).Count("RMSNormalization"), 1);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

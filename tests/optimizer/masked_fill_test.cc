@@ -30,6 +30,19 @@ TEST(MaskedFillTest, IsAChoice) {
   for (const int64_t rows : {0, 1, 4}) test.Dim("rows", rows).ExpectSameResults(0);
 }
 
+TEST(MaskedFillTest, ByAFilledTensor) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Data(b);
+    Value* mask = Mask(b);
+    Value* places = b.Op("Transpose", {b.Op("NonZero", {mask})});
+    Value* numbers =
+        b.Op("ConstantOfShape", {Counted(b, mask)}, {{"value", Make<float>({1}, {-7})}});
+    b.Output(b.Op("Relu", {b.Op("Neg", {b.Op("ScatterND", {x, places, numbers})})}));
+  });
+  EXPECT_EQ(test.Ops(), "Neg Relu Where");
+  test.Dim("rows", 4).ExpectSameResults(0);
+}
+
 TEST(MaskedFillTest, NotWhereAnotherMaskIsCountedOrSomethingIsAdded) {
   OptimizerTester other([](GraphBuilder& b) {
     Value* mask = Mask(b);

@@ -50,5 +50,63 @@ TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadOffTheInputs) {
   test.Dim("batch", 2).ExpectSameResults(0);
 }
 
+// The rows of windows, as one exporter asks their value and another computes them again.
+TEST(ShapeFoldingTest, ExtentsOfWindowsAreReadOffThem) {
+  const auto masks = [](bool asked) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 1, "samples"});
+      Value* w = b.Constant("w", Make<float>({2, 1, 4}, {1, 0, 1, 0, 0, 1, 0, 1}));
+      const AttributeMap strides = {{"strides", std::vector<int64_t>{4}}};
+      Value* y = b.Op("Relu", {b.Op("Conv", {x, w}, strides)});
+      Value* rows = asked ? b.Op("Gather", {b.Op("Shape", {y}), number(2)})
+                          : b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), number(4)});
+      // From 5 - rows on.
+      Value* start = b.Op("Sub", {number(5), rows});
+      Value* table = b.Constant("table", Make<float>({6}, {0, 1, 2, 3, 4, 5}));
+      b.Output(y).Output(b.Op("Slice", {table, start, number(6)}));
+    });
+  };
+  for (const bool asked : {true, false}) {
+    OptimizerTester test = masks(asked);
+    EXPECT_EQ(test.Ops(), "Add Conv Mul Relu Shape Slice") << asked;
+    test.Dim("samples", 13).ExpectSameResults(8 * kEpsilon);
+  }
+}
+
+// Nothing that windows depend on is read off them.
+TEST(ShapeFoldingTest, WhatWindowsDependOnIsNotReadOffThem) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 1, "samples"});
+    Value* rows = b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), number(4)});
+    Value* factor = b.Op("Cast", {rows}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
+    Value* w = b.Constant("w", Make<float>({1, 1, 4}, {1, 0, 1, 0}));
+    b.Output(b.Op("Conv", {b.Op("Mul", {x, factor}), w}, {{"strides", std::vector<int64_t>{4}}}));
+  });
+  EXPECT_EQ(test.Ops(), "Cast Conv Div Mul Shape");
+  test.Dim("samples", 13).ExpectSameResults(8 * kEpsilon);
+}
+
+// min(seq, 6), as PyTorch slices a table of 6 positions: of longer inputs the positions are
+// refused.
+TEST(ShapeFoldingTest, LengthsThatATableOfPositionsAllows) {
+  const auto cut = [](int64_t rows) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
+      Value* x = b.Input("x", DataType::kFloat, {"seq", 1});
+      Value* seq = b.Op("Squeeze", {b.Op("Shape", {x}, {{"end", int64_t{1}}})});
+      Value* table = b.Constant("table", Make<float>({6, 1}, {0, 1, 2, 3, 4, 5}));
+      Value* positions = b.Op("Range", {number(0), seq, number(1)});
+      b.Output(b.Op("Add", {x, b.Op("Gather", {table, positions})}));
+      b.Output(b.Op("Neg", {b.Op("Min", {seq, number(rows)})}));
+    });
+  };
+  EXPECT_EQ(cut(6).Count("Min"), 0);
+  EXPECT_EQ(cut(7).Count("Min"), 0);
+  EXPECT_EQ(cut(5).Count("Min"), 1);
+  cut(6).Dim("seq", 6).ExpectSameResults(kEpsilon);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "support/optimizer_tester.h"
@@ -18,6 +19,48 @@ TEST(TraceTest, WhatIsNoPermutationIsNotFollowed) {
     });
     EXPECT_EQ(test.Count("Transpose"), 2) << perm.back();
   }
+}
+
+// Keys of two heads, each for two heads of queries.
+OptimizerTester AttentionOfSelectedHeads(const std::vector<int64_t>& heads) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 4, "seq", 8});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "seq", 8});
+    Value* list = b.Constant("heads", Make<int64_t>({std::ssize(heads)}, heads));
+    Value* selected = b.Op("Gather", {k, list}, {{"axis", int64_t{1}}});
+    Value* turned = b.Op("Transpose", {selected}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    Value* scores = b.Op("MatMul", {q, turned});
+    Value* weights = b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}});
+    b.Output(b.Op("MatMul", {weights, selected}));
+  });
+}
+
+TEST(TraceTest, HeadsThatAListRepeatsAreThoseOfAGroup) {
+  OptimizerTester test = AttentionOfSelectedHeads({0, 0, 1, 1});
+  EXPECT_EQ(test.Count("Gather"), 0);
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  // Scores of 8 small terms (an error of theirs is one of the softmax), and sums over 3 keys.
+  test.Feed("q", Make<float>({3, 4, 3, 8}, std::vector<float>(288, 0.125F)));
+  test.ExpectSameResults(64 * kEpsilon);
+  // No group shares one head.
+  EXPECT_GT(AttentionOfSelectedHeads({0, 1, 1, 0}).Count("Gather"), 0);
+}
+
+// x[-2] and x[-1] of two rows, as an exporter writes indices that are lists.
+TEST(TraceTest, ANegativeIndexCountsFromTheEnd) {
+  const auto rows = [](int64_t first) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {2, "seq"});
+      const auto row = [&](int64_t index) {
+        return b.Op("GatherND", {x, b.Constant<int64_t>("list", {1, 1}, {index})});
+      };
+      b.Output(b.Op("Neg", {b.Op("Concat", {row(first), row(-1)}, {{"axis", int64_t{0}}})}));
+    });
+  };
+  EXPECT_EQ(rows(-2).Ops(), "Neg");
+  rows(-2).ExpectSameResults(0);
+  // Out of range: for the run to refuse.
+  EXPECT_EQ(rows(-3).Count("GatherND"), 2);
 }
 
 }  // namespace

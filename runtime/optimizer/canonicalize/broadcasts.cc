@@ -1,11 +1,14 @@
 #include "optimizer/canonicalize/broadcasts.h"
 
 #include <array>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "optimizer/broadcasting.h"
+#include "optimizer/conditions.h"
 #include "optimizer/each_node.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -29,11 +32,19 @@ std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs,
   return result;
 }
 
+// The number that all elements are in every run, perhaps by a choice that is always the same.
+std::optional<double> NumberOf(Value* value, Facts& facts) {
+  const Node* choice = value->producer();
+  if (!IsOp(choice, "Where")) return UniformOf(value);
+  const auto condition = KnownCondition(choice->input(0), facts);
+  return condition.has_value() ? UniformOf(choice->input(*condition ? 1 : 2)) : std::nullopt;
+}
+
 // A tensor of one number as that number, if the result has the same extents; else null.
 Value* AsNumber(Patch& patch, Facts& facts, const std::vector<Value*>& inputs, size_t i,
                 const std::vector<SymInt>& dims) {
-  const Value* input = inputs[i];
-  const auto number = UniformOf(input);
+  Value* input = inputs[i];
+  const auto number = NumberOf(input, facts);
   const DataType type = facts.TypeOf(input);
   if (!number.has_value() || input->is_constant() || type == DataType::kBool) return nullptr;
   if (ResultWith(inputs, i, {}, facts) != dims) return nullptr;
@@ -57,11 +68,42 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+// A number that is expanded fills a tensor.
+bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
+  if (!IsOp(expand, "Expand") || expand->input(1)->is_constant()) return false;
+  Value* number = expand->input(0);
+  const auto rank = facts.Extent(expand->input(1), 0);
+  if (!ScalarOf(number).has_value() || number->constant()->rank() > rank.value_or(-1)) return false;
+  auto value = number->constant()->Reshaped({1});
+  if (!value.ok()) return false;
+  patch.Supersede({expand});
+  patch.Replace(expand->output(0), patch.Op("ConstantOfShape", {expand->input(1)},
+                                            {{"value", *std::move(value)}}, expand->name()));
+  return true;
+}
+
+// Axes of extent 1 are tiled by an Expand.
+bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
+  if (!IsOp(tile, "Tile")) return false;
+  const auto repeats = KnownInts(tile->input(1), facts);
+  const std::vector<SymInt>* dims = facts.DimsOf(tile->input(0));
+  if (!repeats.has_value() || dims == nullptr || dims->size() != repeats->size()) return false;
+  for (size_t i = 0; i < repeats->size(); ++i) {
+    if ((*repeats)[i] != 1 && !(*dims)[i].is_constant(1)) return false;
+  }
+  patch.Supersede({tile});
+  patch.Replace(tile->output(0),
+                patch.Op("Expand", {tile->input(0), patch.Ints(*repeats)}, {}, tile->name()));
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<int> DropBroadcasts(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return Broadcasts(*node) && DropAt(context.facts, node, patch);
+    Facts& facts = context.facts;
+    return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
+           (Broadcasts(*node) && DropAt(facts, node, patch));
   });
 }
 

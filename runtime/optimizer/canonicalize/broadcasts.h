@@ -10,6 +10,11 @@ namespace attnrun {
 //
 //   Div(x, Expand(y, Shape(x)))             ->  Div(x, y)
 //   Min(x, ConstantOfShape(Shape(x)) {3})   ->  Min(x, 3)
+//
+// What is left of them is written in one way:
+//
+//   Expand(3, shape)                        ->  ConstantOfShape(shape) {3}
+//   Tile(x: [.., 1], [1, 4])                ->  Expand(x, [1, 4])
 absl::StatusOr<int> DropBroadcasts(PassContext& context);
 
 }  // namespace attnrun

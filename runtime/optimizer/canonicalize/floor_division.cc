@@ -1,7 +1,9 @@
 #include "optimizer/canonicalize/floor_division.h"
 
+#include <cmath>
 #include <vector>
 
+#include "core/elements.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/pattern.h"
@@ -53,6 +55,35 @@ Pattern Floored(Division& division, bool by_xor) {
   return OneOf({chosen, lowered});
 }
 
+// Integers that are divided as floats and rounded down. Of those that a float has exactly, below
+// 2^24, the quotient is a whole number or off it by at least 1 / b, which is more than it is
+// rounded by. Larger ones were rounded before.
+bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
+  if (!IsOp(node, "Cast")) return false;
+  Value* a = nullptr;
+  Value* quotient = nullptr;
+  double b = 0;
+  const Pattern division = Op("Div", {Op("Cast", {Is(&a)}), Scalar(&b)});
+  MatchedNodes nodes;
+  if (!Op("Cast", {Op("Floor", {Keep(&quotient, division)})})
+           .Match(node->output(0), facts, nodes)) {
+    return false;
+  }
+  const DataType type = facts.TypeOf(a);
+  const DataType wide = facts.TypeOf(quotient);
+  if (type != DataType::kInt64 && type != DataType::kInt32) return false;
+  if (facts.TypeOf(node->output(0)) != type) return false;
+  if (wide != DataType::kFloat && wide != DataType::kDouble) return false;
+  constexpr double kLargest = 1 << 24;
+  if (!(b >= 1 && b <= kLargest && b == std::floor(b))) return false;
+  // A constant of one element may have more axes than a.
+  if (facts.RankOf(a) < 0 || facts.RankOf(a) != facts.RankOf(quotient)) return false;
+  patch.Supersede({node});
+  Value* divisor = patch.Constant("divisor", FromDoubles(type, {}, {b}));
+  patch.Replace(node->output(0), patch.Op("attnrun::FloorDiv", {a, divisor}, {}, node->name()));
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<int> FuseFloorDivision(PassContext& context) {
@@ -61,6 +92,7 @@ absl::StatusOr<int> FuseFloorDivision(PassContext& context) {
   const Pattern by_xor = Floored(division, true);
   const Pattern by_equal = Floored(division, false);
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (FuseFloatDivision(facts, node, patch)) return true;
     if (!IsOp(node, "Where") && !IsOp(node, "Sub")) return false;
     MatchedNodes nodes;
     const bool negative = by_xor.Match(node->output(0), facts, nodes);

@@ -12,6 +12,10 @@ namespace attnrun {
 //   Where(And(Xor(Less(a, 0), Less(b, 0)), Not(Equal(Mod(a, b), 0))), Sub(q, 1), q)
 //   Sub(q, Cast(And(Equal(Less(a, 0), GreaterOrEqual(b, 0)), Cast(Mod(a, b), bool))))
 //     ->  attnrun.FloorDiv(a, b)
+//
+// and for a whole number b > 0 as dynamo's does, too:
+//
+//   Cast(Floor(Div(Cast(a, float), b)), int)  ->  attnrun.FloorDiv(a, b)
 absl::StatusOr<int> FuseFloorDivision(PassContext& context);
 
 }  // namespace attnrun

@@ -1,5 +1,6 @@
 #include "optimizer/canonicalize/masked_fill.h"
 
+#include "core/elements.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/pattern.h"
@@ -39,6 +40,13 @@ bool Counts(Value* value, const Value* mask, Facts& facts) {
   return all || (rank == 1 && axes.has_value() && axes->size() == 1);
 }
 
+// The one number of what an Expand or a ConstantOfShape makes, without axes.
+absl::StatusOr<Tensor> NumberOf(const Node& filled) {
+  if (IsOp(&filled, "Expand")) return filled.input(0)->constant()->Reshaped({});
+  if (filled.attribute("value") == nullptr) return FromDoubles(DataType::kFloat, {}, {0});
+  return AttributeOr<Tensor>(filled, "value", {}).Reshaped({});
+}
+
 }  // namespace
 
 absl::StatusOr<int> ChooseByMasks(PassContext& context) {
@@ -49,8 +57,10 @@ absl::StatusOr<int> ChooseByMasks(PassContext& context) {
   Value* count = nullptr;
   Node* turned = nullptr;
   const Pattern places = Op("Transpose", {Op("NonZero", {Is(&mask)})}, &turned);
-  const Pattern filled =
-      Op("ScatterND", {Is(&x), places, Op("Expand", {Constant(&number), Is(&count)})});
+  Node* updates = nullptr;
+  const Pattern numbers = OneOf({Op("Expand", {Constant(&number), Is(&count)}, &updates),
+                                 Op("ConstantOfShape", {Is(&count)}, &updates)});
+  const Pattern filled = Op("ScatterND", {Is(&x), places, numbers});
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     MatchedNodes nodes;
     if (!IsOp(node, "ScatterND") || !filled.Match(node->output(0), facts, nodes)) return false;
@@ -60,11 +70,13 @@ absl::StatusOr<int> ChooseByMasks(PassContext& context) {
     const std::vector<SymInt>* dims = facts.DimsOf(x);
     const std::vector<SymInt>* masked = facts.DimsOf(mask);
     if (dims == nullptr || masked == nullptr || *dims != *masked) return false;
-    if (number->constant()->num_elements() != 1 || number->constant()->rank() > 1) return false;
+    const bool expanded = IsOp(updates, "Expand");
+    if (expanded && (!ScalarOf(number).has_value() || number->constant()->rank() > 1)) return false;
     // Any other number of updates is an error.
     if (dims->empty() || !Counts(count, mask, facts)) return false;
     patch.Supersede({node});
-    patch.Replace(node->output(0), patch.Op("Where", {mask, number, x}, {}, node->name()));
+    Value* filling = patch.Constant("filling", NumberOf(*updates));
+    patch.Replace(node->output(0), patch.Op("Where", {mask, filling, x}, {}, node->name()));
     return true;
   });
 }

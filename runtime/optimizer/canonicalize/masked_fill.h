@@ -9,6 +9,8 @@ namespace attnrun {
 //
 //   ScatterND(x, Transpose(NonZero(mask)), Expand(c, [how many places mask has]))
 //     ->  Where(mask, c, x)
+//
+// or with a ConstantOfShape of c.
 absl::StatusOr<int> ChooseByMasks(PassContext& context);
 
 }  // namespace attnrun

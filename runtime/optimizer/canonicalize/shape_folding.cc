@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "optimizer/node_queries.h"
@@ -33,28 +34,30 @@ absl::StatusOr<int> FoldKnown(PassContext& context, Node* node) {
   return patch.Apply();
 }
 
-// Extents of the graph inputs, and of what a body captures, by their symbol.
-class InputExtents {
+// Where extents are read off, by their symbol: the graph inputs, what a body captures, and what
+// windows make of those.
+class ExtentSources {
  public:
-  explicit InputExtents(PassContext& context) {
+  ExtentSources(PassContext& context, absl::Span<Node* const> order) {
     std::vector<Value*> values = context.graph.inputs();
     const std::vector<Value*>& captures = context.graph.captures();
     values.insert(values.end(), captures.begin(), captures.end());
-    for (Value* input : values) {
-      const std::vector<SymInt>* dims = context.facts.DimsOf(input);
-      if (dims == nullptr) continue;
-      for (size_t i = 0; i < dims->size(); ++i) {
-        if ((*dims)[i].constant().has_value()) continue;
-        sources_.try_emplace((*dims)[i].ToString(), input, static_cast<int64_t>(i));
+    for (Value* value : values) Add(value, context.facts);
+    for (const Node* node : order) {
+      if (IsOp(node, "Conv") || IsOp(node, "MaxPool") || IsOp(node, "AveragePool")) {
+        Add(node->output(0), context.facts);
       }
     }
   }
 
-  // Whether the extent is a number, or a sum of multiples of extents of inputs and of numbers.
-  bool Has(const SymInt& extent) const {
+  // Whether `node` may compute the extent anew: if it is a number, or a sum of multiples of extents
+  // that are read off elsewhere, and of numbers. Nothing is read off what depends on the node.
+  bool Has(const SymInt& extent, const Node& node) const {
     if (extent.constant().has_value()) return true;
     return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
-      return term.constant().has_value() || sources_.contains(Single(term).ToString());
+      if (term.constant().has_value()) return true;
+      const auto found = sources_.find(Single(term).ToString());
+      return found != sources_.end() && !DependsOn(*found->second.value, node);
     });
   }
 
@@ -71,24 +74,69 @@ class InputExtents {
   // The extent as an int64 tensor [1]. Precondition: Has.
   Value* Read(Patch& patch, const SymInt& extent) const {
     if (const auto number = extent.constant()) return patch.Ints({*number});
-    Value* sum = nullptr;
+    int64_t rest = extent.constant_term();
     for (const SymInt& term : extent.Terms()) {
-      const auto number = term.constant();
-      Value* part = number.has_value() ? patch.Ints({*number}) : ReadInput(patch, term);
+      if (!term.constant().has_value()) rest -= term.coefficient() * SourceOf(term).more;
+    }
+    Value* sum = rest == 0 ? nullptr : patch.Ints({rest});
+    for (const SymInt& term : extent.Terms()) {
+      if (term.constant().has_value()) continue;
+      Value* part = ReadSource(patch, term);
       sum = sum == nullptr ? part : patch.Op("Add", {sum, part});
     }
     return sum;
   }
 
  private:
+  // The symbol and `more`, a number, are the extent of an axis.
+  struct Source {
+    Value* value = nullptr;
+    int64_t axis = 0;
+    int64_t more = 0;
+  };
+
+  void Add(Value* value, Facts& facts) {
+    const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts.DimsOf(value);
+    if (dims == nullptr) return;
+    for (size_t i = 0; i < dims->size(); ++i) {
+      const SymInt& extent = (*dims)[i];
+      const SymInt symbol = extent - extent.constant_term();
+      const std::vector<SymInt> terms = symbol.Terms();
+      if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
+      sources_.try_emplace(symbol.ToString(),
+                           Source{value, static_cast<int64_t>(i), extent.constant_term()});
+    }
+  }
+
+  // Whether a value is computed from the node's output.
+  static bool DependsOn(const Value& value, const Node& node) {
+    absl::flat_hash_set<const Value*> seen;
+    std::vector<const Value*> open = {&value};
+    while (!open.empty()) {
+      const Node* producer = open.back()->producer();
+      open.pop_back();
+      if (producer == &node) return true;
+      if (producer == nullptr) continue;
+      for (const auto* slots : {&producer->inputs(), &producer->implicit_inputs()}) {
+        for (const Value* input : *slots) {
+          if (input != nullptr && seen.insert(input).second) open.push_back(input);
+        }
+      }
+    }
+    return false;
+  }
+
   // A term without its coefficient.
   static SymInt Single(const SymInt& term) {
     return SymInt::DivideExactly(term, term.coefficient()).value_or(term);
   }
 
-  Value* ReadInput(Patch& patch, const SymInt& term) const {
-    const auto& [input, axis] = sources_.at(Single(term).ToString());
-    Value* extent = patch.Op("Shape", {input}, {{"start", axis}, {"end", axis + 1}});
+  const Source& SourceOf(const SymInt& term) const { return sources_.at(Single(term).ToString()); }
+
+  Value* ReadSource(Patch& patch, const SymInt& term) const {
+    const Source& source = SourceOf(term);
+    Value* extent =
+        patch.Op("Shape", {source.value}, {{"start", source.axis}, {"end", source.axis + 1}});
     if (term.coefficient() == 1) return extent;
     return patch.Op("Mul", {extent, patch.Ints({term.coefficient()})});
   }
@@ -106,27 +154,27 @@ class InputExtents {
     }
     return node->op_type() == "Shape" && IsSource(*node);
   }
-  // Whether a Shape reads one axis of the input that all read its extent off, or several axes, as
-  // ReadInput writes it: to the bit, so that equal ones are merged.
+  // Whether a Shape reads one axis of the value that all read its extent off, or several axes, as
+  // ReadSource writes it: to the bit, so that equal ones are merged.
   bool IsSource(const Node& shape) const {
     const int64_t start = AttributeOr<int64_t>(shape, "start", -1);
     const int64_t end = AttributeOr<int64_t>(shape, "end", -1);
     Value* input = shape.input(0);
+    if (start < 0 || end <= start) return false;
     const bool comes_in = input->is_input() || input->outer() != nullptr;
-    if (!comes_in || start < 0 || end <= start) return false;
-    if (shape.opset() != kPatchOpset) return end > start + 1;
-    const std::pair<Value*, int64_t> axis = {input, start};
-    return end > start + 1 ||
-           std::any_of(sources_.begin(), sources_.end(),
-                       [&](const auto& source) { return source.second == axis; });
+    if (end > start + 1) return comes_in;
+    return shape.opset() == kPatchOpset && absl::c_any_of(sources_, [&](const auto& source) {
+             return source.second.value == input && source.second.axis == start;
+           });
   }
 
-  absl::flat_hash_map<std::string, std::pair<Value*, int64_t>> sources_;
+  absl::flat_hash_map<std::string, Source> sources_;
 };
 
 // Extents that are those of graph inputs are read off these, whatever value the exporter asked: so
-// all that need one share it, and no inner value is kept for its shape.
-absl::StatusOr<int> ReadOffInputs(PassContext& context, const InputExtents& extents, Node* node) {
+// all that need one share it, and no inner value is kept for its shape. Those that windows make of
+// them are read off the first value that has them, not computed again.
+absl::StatusOr<int> ReadOffSources(PassContext& context, const ExtentSources& extents, Node* node) {
   constexpr size_t kMost = 8;
   Value* value = node->output(0);
   if (value == nullptr || node->outputs().size() != 1 || extents.IsReadBy(*node)) return 0;
@@ -136,7 +184,7 @@ absl::StatusOr<int> ReadOffInputs(PassContext& context, const InputExtents& exte
   const bool scalar = facts.dims.has_value() && facts.dims->empty();
   if (!facts.dims.has_value() || contents.empty() || contents.size() > kMost) return 0;
   for (const SymInt& element : contents) {
-    if (!extents.Has(element)) return 0;
+    if (!extents.Has(element, *node)) return 0;
   }
   Patch patch(context);
   patch.Supersede({node});
@@ -195,13 +243,14 @@ absl::StatusOr<int> ReadOffOperands(PassContext& context, Node* node) {
 }
 
 // A Reshape of a Reshape of a slice, which only both together tell in full.
-absl::StatusOr<int> FoldReshapes(PassContext& context, const InputExtents& extents, Node* node) {
+absl::StatusOr<int> FoldReshapes(PassContext& context, const ExtentSources& extents, Node* node) {
   const Node* inner = node->input(0)->producer();
   if (!IsOp(inner, "Reshape") || !IsOp(inner->input(0)->producer(), "Slice")) return 0;
   const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
   if (to == nullptr || to->empty()) return 0;
   const std::vector<SymInt> dims = *to;
-  if (!std::all_of(dims.begin(), dims.end(), [&](const SymInt& dim) { return extents.Has(dim); })) {
+  if (!std::all_of(dims.begin(), dims.end(),
+                   [&](const SymInt& dim) { return extents.Has(dim, *node); })) {
     return 0;
   }
   Patch patch(context);
@@ -215,7 +264,7 @@ absl::StatusOr<int> FoldReshapes(PassContext& context, const InputExtents& exten
   return patch.Apply();
 }
 
-absl::StatusOr<int> FoldReshape(PassContext& context, const InputExtents& extents, Node* node) {
+absl::StatusOr<int> FoldReshape(PassContext& context, const ExtentSources& extents, Node* node) {
   Value* shape = node->input(1);
   if (!IsOp(node, "Reshape") || shape == nullptr) return 0;
   if (shape->is_constant()) return FoldReshapes(context, extents, node);
@@ -238,12 +287,12 @@ absl::StatusOr<int> FoldReshape(PassContext& context, const InputExtents& extent
 
 absl::StatusOr<int> FoldShapes(PassContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  const InputExtents extents(context);
+  const ExtentSources extents(context, order);
   int folded = 0;
   for (Node* node : order) {
     ATTNRUN_ASSIGN_OR_RETURN(int applied, FoldKnown(context, node));
     if (applied == 0) {
-      ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffInputs(context, extents, node));
+      ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffSources(context, extents, node));
     }
     if (applied == 0) {
       ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffOperands(context, node));

@@ -1,5 +1,6 @@
 #include "optimizer/fusions/layer_normalization.h"
 
+#include "core/elements.h"
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/normalized_rows.h"
 #include "optimizer/node_queries.h"
@@ -33,6 +34,33 @@ std::optional<NormalizedRows> FindCentered(PassContext& context, Node* node) {
   AppendCasts(centered, rows->nodes);
   TakeRowParameters(context.graph, context.facts, true, *rows);
   return rows;
+}
+
+// RMSNormalization of x - mean(x), as an exporter writes it that looks no further. A scale that is
+// not one row for all stays a factor.
+bool FuseCenteredRms(PassContext& context, Node* rms, Patch& patch) {
+  Facts& facts = context.facts;
+  const int rank = facts.RankOf(rms->input(0));
+  const int64_t axis = AttributeOr<int64_t>(*rms, "axis", -1);
+  const auto length = facts.Extent(rms->input(0), -1);
+  if (rank < 1 || (axis != -1 && axis != rank - 1) || length.value_or(0) == 0) return false;
+  MatchedNodes nodes = {rms};
+  Value* x = CenteredSource(rms->input(0), facts, nodes);
+  Value* y = rms->output(0);
+  const DataType type = facts.TypeOf(y);
+  if (x == nullptr || facts.TypeOf(x) != type || facts.RankOf(x) != rank) return false;
+  patch.Supersede(nodes);
+  if (!patch.Admits({y}, rms)) return false;
+  Value* scale = rms->input(1);
+  const bool is_row = facts.RankOf(scale) == 1 && facts.Extent(scale, 0) == length;
+  const std::vector<double> ones(*length, 1);
+  Value* row = is_row ? scale : patch.Constant("ones", FromDoubles(type, {*length}, ones));
+  Value* norm =
+      patch.Op("LayerNormalization", {x, row},
+               {{"axis", int64_t{-1}}, {"epsilon", AttributeOr<float>(*rms, "epsilon", 1e-5F)}},
+               rms->name());
+  patch.Replace(y, is_row ? norm : patch.Op("Mul", {norm, scale}));
+  return true;
 }
 
 // x * m + (bias - mean(x) * m), where m = [scale *] inverse root.
@@ -115,6 +143,7 @@ absl::StatusOr<int> FuseLayerNormalization(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     if (AddBias(context, node, patch)) return true;
     if (IsOp(node, "LayerNormalization")) return ScaleByReader(context, patch, node);
+    if (IsOp(node, "RMSNormalization")) return FuseCenteredRms(context, node, patch);
     const auto rows = Find(context, node);
     return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
   });
