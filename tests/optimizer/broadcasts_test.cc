@@ -113,6 +113,19 @@ TEST(BroadcastsTest, AChoiceThatIsAlwaysTheSameNumber) {
   test.ExpectSameResults(0);
 }
 
+// A mask of places that are all open, added as it is.
+TEST(BroadcastsTest, AConditionThatAlwaysHoldsIsOne) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 3});
+    Value* open = b.Constant("open", MakeBool({1, 3}, {1, 1, 1}));
+    Value* mask = b.Op("Cast", {b.Op("Expand", {open, b.Op("Shape", {x})})},
+                       {{"to", static_cast<int64_t>(DataType::kFloat)}});
+    b.Output(b.Op("Neg", {b.Op("Mul", {x, mask})}));
+  });
+  EXPECT_EQ(test.Ops(), "Neg");
+  test.ExpectSameResults(0);
+}
+
 TEST(BroadcastsTest, AnExpandedNumberFillsATensor) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kInt64, {"batch"});

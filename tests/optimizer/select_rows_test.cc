@@ -59,5 +59,21 @@ TEST(SelectRowsTest, SamplesInAnotherOrderStay) {
   test.ExpectSameResults(0);
 }
 
+TEST(SelectRowsTest, RowsThatAListTells) {
+  const auto rows = [](int64_t axis) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {2, 2, 4});
+      Value* list = b.Input("list", DataType::kInt64, {"batch", 2});
+      Value* tuples = b.Op("Unsqueeze", {list, b.Constant<int64_t>("axis", {1}, {axis})});
+      b.Output(b.Op("Neg", {b.Op("GatherND", {x, tuples})}));
+    });
+  };
+  EXPECT_EQ(rows(-1).Ops(), "Gather Neg");
+  EXPECT_EQ(rows(2).Ops(), "Gather Neg");
+  rows(-1).Feed("list", Make<int64_t>({3, 2}, {0, 1, -1, -2, 1, 1})).ExpectSameResults(0);
+  // Each tuple is of two indices.
+  EXPECT_EQ(rows(1).Count("GatherND"), 1);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

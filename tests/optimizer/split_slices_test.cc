@@ -49,5 +49,21 @@ TEST(SplitSlicesTest, OtherSlicesStay) {
   EXPECT_EQ(alone.Count("Slice"), 1);
 }
 
+TEST(SplitSlicesTest, OnePieceThatIsReadIsASlice) {
+  const auto split = [](bool first, bool last) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const std::vector<Value*> pieces =
+          b.Ops("Split", 3, {Input(b)}, {{"axis", int64_t{-1}}, {"num_outputs", int64_t{3}}});
+      b.Output(b.Op("Exp", {pieces[1]}));
+      if (first) b.Output(b.Op("Neg", {pieces[0]}));
+      if (last) b.Output(pieces[2]);
+    });
+  };
+  EXPECT_EQ(split(false, false).Ops(), "Exp Slice");
+  split(false, false).ExpectSameResults(4 * kEpsilon);
+  EXPECT_EQ(split(true, false).Count("Split"), 1);
+  EXPECT_EQ(split(false, true).Count("Split"), 1);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

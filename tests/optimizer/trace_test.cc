@@ -60,7 +60,27 @@ TEST(TraceTest, ANegativeIndexCountsFromTheEnd) {
   EXPECT_EQ(rows(-2).Ops(), "Neg");
   rows(-2).ExpectSameResults(0);
   // Out of range: for the run to refuse.
-  EXPECT_EQ(rows(-3).Count("GatherND"), 2);
+  EXPECT_EQ(rows(-3).Count("GatherND"), 1);
+}
+
+// x[..., -2:-1, :] as dynamo's exporter writes it: the axis is turned to the front and back.
+TEST(ViewsTest, OnePositionOfAnAxisIsGathered) {
+  const auto picked = [](bool kept) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 6, 8});
+      const auto turned = [&](Value* y, std::vector<int64_t> perm) {
+        return b.Op("Transpose", {y}, {{"perm", std::move(perm)}});
+      };
+      Value* list = b.Constant<int64_t>("list", {1, 1}, {-2});
+      Value* one = b.Op("GatherND", {turned(x, {2, 0, 1, 3}), list});
+      if (kept) return void(b.Output(b.Op("Neg", {turned(one, {1, 2, 0, 3})})));
+      b.Output(b.Op("Neg", {b.Op("Squeeze", {one, b.Constant<int64_t>("axis", {1}, {0})})}));
+    });
+  };
+  for (const bool kept : {true, false}) {
+    EXPECT_EQ(picked(kept).Ops(), "Gather Neg");
+    picked(kept).ExpectSameResults(0);
+  }
 }
 
 }  // namespace

@@ -32,12 +32,19 @@ std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs,
   return result;
 }
 
-// The number that all elements are in every run, perhaps by a choice that is always the same.
+// The number that all elements are in every run: behind views, as a condition that is added up, or
+// by a choice that is always the same.
 std::optional<double> NumberOf(Value* value, Facts& facts) {
-  const Node* choice = value->producer();
-  if (!IsOp(choice, "Where")) return UniformOf(value);
-  const auto condition = KnownCondition(choice->input(0), facts);
-  return condition.has_value() ? UniformOf(choice->input(*condition ? 1 : 2)) : std::nullopt;
+  const Node* node = value->producer();
+  if (IsOp(node, "Where")) {
+    const auto condition = KnownCondition(node->input(0), facts);
+    return condition.has_value() ? UniformOf(node->input(*condition ? 1 : 2)) : std::nullopt;
+  }
+  if (IsOp(node, "Cast") && facts.TypeOf(node->input(0)) == DataType::kBool) {
+    const auto condition = KnownCondition(node->input(0), facts);
+    return condition.has_value() ? std::optional<double>(*condition ? 1 : 0) : std::nullopt;
+  }
+  return UniformOf(value);
 }
 
 // A tensor of one number as that number, if the result has the same extents; else null.

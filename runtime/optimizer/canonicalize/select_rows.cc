@@ -36,6 +36,20 @@ bool FromTuples(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+// Rows that a list of indices tells, each in a tuple of its own.
+bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
+  const Node* tuples = node->input(1)->producer();
+  const int rank = facts.RankOf(node->input(1));
+  if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0 || !IsOp(tuples, "Unsqueeze")) return false;
+  const auto axes = KnownInts(*tuples, "axes", 1, facts);
+  if (!axes.has_value() || axes->size() != 1 || rank < 1) return false;
+  if ((*axes)[0] != -1 && (*axes)[0] != rank - 1) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), patch.Op("Gather", {node->input(0), tuples->input(0)},
+                                          {{"axis", int64_t{0}}}, node->name()));
+  return true;
+}
+
 // Whether the numbers [B] are in [0, extent).
 bool IsPlaceIn(Value* value, const SymInt& extent, Facts& facts) {
   const Node* node = value->producer();
@@ -82,7 +96,9 @@ bool FromFlatRows(Facts& facts, Node* node, Patch& patch) {
 
 absl::StatusOr<int> SelectRows(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (IsOp(node, "GatherND")) return FromTuples(context.facts, node, patch);
+    if (IsOp(node, "GatherND")) {
+      return FromTuples(context.facts, node, patch) || FromSingleTuples(context.facts, node, patch);
+    }
     return IsOp(node, "Gather") && FromFlatRows(context.facts, node, patch);
   });
 }

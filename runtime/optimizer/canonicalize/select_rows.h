@@ -11,6 +11,10 @@ namespace attnrun {
 //   Gather(Flatten(x) [B*S, D], i + Range(0, B) * S)      where i is an ArgMax over S
 //   -->
 //   GatherND(x, i [B, 1]) {batch_dims=1}
+//
+// And of rows that a list tells, each in a tuple of its own:
+//
+//   GatherND(x, Unsqueeze(i, -1))  ->  Gather(x, i)
 absl::StatusOr<int> SelectRows(PassContext& context);
 
 }  // namespace attnrun

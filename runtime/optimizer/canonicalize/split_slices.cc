@@ -62,11 +62,43 @@ absl::StatusOr<int> SplitInto(PassContext& context, Value* value, int64_t axis,
   return patch.Apply();
 }
 
+// A Split of which one piece alone is read.
+absl::StatusOr<int> SliceInstead(PassContext& context, Node* split) {
+  Value* read = nullptr;
+  int64_t begin = 0;
+  int64_t at = 0;
+  const int64_t axis = AttributeOr<int64_t>(*split, "axis", 0);
+  for (Value* piece : split->outputs()) {
+    const auto size =
+        piece == nullptr ? std::nullopt : context.facts.Extent(piece, static_cast<int>(axis));
+    if (!size.has_value() || context.graph.IsOutput(piece)) return 0;
+    if (!piece->consumers().empty()) {
+      if (read != nullptr) return 0;
+      read = piece;
+      begin = at;
+    }
+    at += *size;
+  }
+  if (read == nullptr || split->outputs().size() < 2) return 0;
+  const int64_t end = begin + *context.facts.Extent(read, static_cast<int>(axis));
+  Patch patch(context);
+  patch.Supersede({split});
+  patch.Replace(read, patch.Op("Slice", {split->input(0), patch.Ints({begin}), patch.Ints({end}),
+                                         patch.Ints({axis})}));
+  return patch.Apply();
+}
+
 }  // namespace
 
 absl::StatusOr<int> SplitSlices(PassContext& context) {
   int splits = 0;
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<Node*> order, context.graph.TopologicalOrder());
+  for (Node* node : order) {
+    if (!IsOp(node, "Split")) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, SliceInstead(context, node));
+    splits += applied;
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(order, context.graph.TopologicalOrder());
   std::vector<Value*> values = context.graph.inputs();
   for (const Node* node : order) {
     for (Value* output : node->outputs()) {

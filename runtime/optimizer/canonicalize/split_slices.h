@@ -9,6 +9,8 @@ namespace attnrun {
 // exporters write it; pieces between them are left unread:
 //
 //   Slice(x, 0, 8), Slice(x, 8, 16), x [..., 24]  ->  Split(x, [8, 8, 8])
+//
+// And a Split of which one piece alone is read is a Slice.
 absl::StatusOr<int> SplitSlices(PassContext& context);
 
 }  // namespace attnrun

@@ -1,6 +1,7 @@
 #include "optimizer/canonicalize/views.h"
 
 #include "core/status.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 #include "optimizer/reshape.h"
 #include "optimizer/trace.h"
@@ -85,8 +86,41 @@ std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
   return added;
 }
 
+// One position of an axis and all of the others, as the Gather that keeps the axis or takes it
+// away; null if the view is something else.
+Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
+  const SymInt distance = traced.view.offset() - base.offset();
+  for (int axis = 0; axis < base.rank(); ++axis) {
+    const ViewAxis& steps = base.axes()[axis];
+    const auto extent = base.Extent(axis).constant();
+    if (steps.size() != 1 || !extent.has_value()) continue;
+    const auto quotient = SymInt::DivideExactly(distance, steps[0].stride);
+    const int64_t at = quotient.has_value() ? quotient->constant().value_or(-1) : -1;
+    if (at < 0 || at >= *extent) continue;
+    const auto kept = base.Sliced(axis, at, 1);
+    if (!kept.has_value()) continue;
+    const bool squeezed = kept->Squeezed(axis) == traced.view;
+    if (!squeezed && kept != traced.view) continue;
+    Value* index =
+        squeezed ? patch.Constant("index", Tensor::Of<int64_t>({}, {at})) : patch.Ints({at});
+    return patch.Op("Gather", {traced.base, index}, {{"axis", int64_t{axis}}});
+  }
+  return nullptr;
+}
+
+// Whether an index tensor picks what the value has of the base.
+bool IsPicked(const Value* value, const Value* base) {
+  while (value != base) {
+    const Node* node = value->producer();
+    if (IsOp(node, "GatherND") || IsOp(node, "Gather")) return true;
+    if (node == nullptr || !IsViewNode(*node)) return false;
+    value = node->input(0);
+  }
+  return false;
+}
+
 // The value as `traced` has it, by at most one node; null if it takes more.
-Value* Simplest(Patch& patch, Facts& facts, const Traced& traced) {
+Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& traced) {
   const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
   const View base = View::Dense(dims);
   if (base == traced.view) return traced.base;
@@ -102,7 +136,7 @@ Value* Simplest(Patch& patch, Facts& facts, const Traced& traced) {
       return patch.Op("Reshape", {traced.base, patch.Ints(*target)});
     }
   }
-  return nullptr;
+  return IsPicked(value, traced.base) ? OnePosition(patch, traced, base) : nullptr;
 }
 
 // Whether the node reads indices that are not needed where it comes to a mere Reshape.
@@ -118,7 +152,7 @@ absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
   for (size_t i = chain.size(); i-- > 1;) {
     Patch patch(context);
     const Node& node = *value->producer();
-    Value* simplest = Simplest(patch, context.facts, chain[i]);
+    Value* simplest = Simplest(patch, context.facts, value, chain[i]);
     if (simplest == nullptr && ReadsIndices(node)) {
       simplest = FirstElements(patch, context.facts, chain[i], node);
     }
