@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_mask-inl.h"
+#include "ops/attention/attention_reduce-inl.h"
 #include "ops/attention/attention_softmax-inl.h"
 #include "ops/attention/attention_tile-inl.h"
 
@@ -249,9 +250,9 @@ class BlockAttention {
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, keys, kKeyTile, columns,
              p_.head_size, false, scores, kKeyTile, values_and_queries);
-    if (HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, masked);
+    if (HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, columns, masked);
     float* sums = scratch_ + layout_.sums + rows.begin * layout_.value_stride;
-    TakeScores({n, scores, scratch_ + layout_.peaks + rows.begin,
+    TakeScores({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
                 scratch_ + layout_.totals + rows.begin * kWidestVector, sums,
                 static_cast<size_t>(layout_.value_stride)});
     const float* values = Values(first);
@@ -276,13 +277,13 @@ class BlockAttention {
              layout_.value_stride, output_and_keys);
   }
 
-  void ApplyRulesTo(IndexRange rows, int64_t first, int64_t count, bool masked) {
+  void ApplyRulesTo(IndexRange rows, int64_t first, int64_t count, int64_t columns, bool masked) {
     const bool same = !by_position_ && (!masked || mask_.SameForAllRows());
     ScoreRules rules;
     float* scores = scratch_ + layout_.scores;
     for (int64_t row = rows.begin; row < rows.end; ++row, scores += kKeyTile) {
       if (!same || row == rows.begin) rules = RulesOf(p_, block_, mask_, row, first, count, masked);
-      if (!rules.ChangeNothing()) ApplyRules(rules, scores);
+      if (!rules.ChangeNothing()) ApplyRules(rules, columns, scores);
     }
   }
 
@@ -321,7 +322,7 @@ class BlockAttention {
       float* to = out + t * layout_.value_stride;
       // A stride known to be 1 becomes vector code.
       if (p_.v_strides.channel == 1) {
-        std::copy_n(from, p_.value_size, to);
+        CopyFloats(from, p_.value_size, to);
         continue;
       }
       for (int64_t h = 0; h < p_.value_size; ++h) to[h] = from[h * p_.v_strides.channel];
@@ -335,21 +336,35 @@ class BlockAttention {
   }
 
   void StoreRows() const {
+    for (int64_t row = 0; row < block_.rows; row += kLanes) StoreSomeRows(row);
+  }
+
+  // Rows from `first` on, as many as a vector has lanes: their totals are summed up at once.
+  void StoreSomeRows(int64_t first) const {
     const FloatTag d;
-    for (int64_t row = 0; row < block_.rows; ++row) {
-      const float* sums = scratch_ + layout_.sums + row * layout_.value_stride;
-      const float total =
-          hn::ReduceSum(d, hn::LoadU(d, scratch_ + layout_.totals + row * kWidestVector));
-      const bool closed = IsClosedRow(p_, scratch_[layout_.peaks + row], total);
-      const float factor = 1.0F / total;
-      float* y = Y(row);
-      if (p_.y_strides.channel == 1 && !closed) {
-        for (int64_t h = 0; h < p_.value_size; ++h) y[h] = sums[h] * factor;
-        continue;
-      }
-      for (int64_t h = 0; h < p_.value_size; ++h) {
-        y[h * p_.y_strides.channel] = closed ? p_.closed_row : sums[h] * factor;
-      }
+    HWY_ALIGN float totals[kLanes];
+    HWY_ALIGN float factors[kLanes];
+    const FloatVec sum = ReduceRows(
+        [&](size_t r) HWY_ATTR {
+          const int64_t row = std::min(first + static_cast<int64_t>(r), block_.rows - 1);
+          return hn::LoadU(d, scratch_ + layout_.totals + row * kWidestVector);
+        },
+        [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); });
+    hn::Store(sum, d, totals);
+    hn::Store(hn::Div(hn::Set(d, 1.0F), sum), d, factors);
+    const int64_t count = std::min<int64_t>(block_.rows - first, kLanes);
+    for (int64_t r = 0; r < count; ++r) {
+      const bool closed = IsClosedRow(p_, scratch_[layout_.peaks + first + r], totals[r]);
+      StoreRow(first + r, closed, factors[r]);
+    }
+  }
+
+  void StoreRow(int64_t row, bool closed, float factor) const {
+    const float* sums = scratch_ + layout_.sums + row * layout_.value_stride;
+    float* y = Y(row);
+    if (p_.y_strides.channel == 1 && !closed) return CopyFloats(sums, p_.value_size, y, factor);
+    for (int64_t h = 0; h < p_.value_size; ++h) {
+      y[h * p_.y_strides.channel] = closed ? p_.closed_row : sums[h] * factor;
     }
   }
 

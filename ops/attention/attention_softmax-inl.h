@@ -11,6 +11,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
+#include "ops/attention/attention_reduce-inl.h"
 #include "ops/attention/attention_tile-inl.h"
 #include "ops/softmax/exp-inl.h"
 
@@ -42,8 +43,9 @@ struct ScoreRules {
 // The running softmax of the rows of a tile, one after the other.
 struct SoftmaxRows {
   size_t rows;
-  // kKeyTile each.
+  // kKeyTile each, of which so many count: whole vectors.
   float* scores;
+  size_t columns;
   // The greatest score.
   float* peaks;
   // kWidestVector each: sums of exp(score - peak).
@@ -83,9 +85,10 @@ HWY_INLINE FloatVec RuledScore(const ScoreRules& rules, FloatVec score, size_t i
 }
 
 // Applies the rules to one row of scores.
-inline HWY_NOINLINE void ApplyRules(const ScoreRules& rules, float* HWY_RESTRICT scores) {
+inline HWY_NOINLINE void ApplyRules(const ScoreRules& rules, size_t columns,
+                                    float* HWY_RESTRICT scores) {
   const FloatTag d;
-  for (size_t i = 0; i < kKeyTile; i += kLanes) {
+  for (size_t i = 0; i < columns; i += kLanes) {
     hn::StoreU(RuledScore(rules, hn::LoadU(d, scores + i), i), d, scores + i);
   }
 }
@@ -102,21 +105,32 @@ HWY_INLINE void Rescale(const SoftmaxRows& all, size_t row, float by) {
   }
 }
 
-HWY_INLINE float GreatestScore(const float* HWY_RESTRICT scores) {
+// The greatest of each lane over a row of scores.
+HWY_INLINE FloatVec GreatestLanes(const float* HWY_RESTRICT scores, size_t columns) {
   const FloatTag d;
   FloatVec greatest = hn::LoadU(d, scores);
-  for (size_t i = kLanes; i < kKeyTile; i += kLanes) {
+  for (size_t i = kLanes; i < columns; i += kLanes) {
     greatest = hn::Max(greatest, hn::LoadU(d, scores + i));
   }
-  return hn::ReduceMax(d, greatest);
+  return greatest;
+}
+
+// The greatest score of each of the rows first ... first + kLanes - 1, or of the last row.
+HWY_INLINE FloatVec GreatestOfRows(const SoftmaxRows& all, size_t first) {
+  return ReduceRows(
+      [&](size_t r) HWY_ATTR {
+        return GreatestLanes(all.scores + HWY_MIN(first + r, all.rows - 1) * kKeyTile, all.columns);
+      },
+      [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); });
 }
 
 // The scores of a row become weights, exp(score - shift), which `totals` takes in.
-HWY_INLINE void TakeRow(float shift, float* HWY_RESTRICT scores, float* HWY_RESTRICT totals) {
+HWY_INLINE void TakeRow(float shift, size_t columns, float* HWY_RESTRICT scores,
+                        float* HWY_RESTRICT totals) {
   const FloatTag d;
   const FloatVec least = hn::Set(d, shift);
   FloatVec total = hn::LoadU(d, totals);
-  HWY_UNROLL(8) for (size_t i = 0; i < kKeyTile; i += kLanes) {
+  for (size_t i = 0; i < columns; i += kLanes) {
     const FloatVec weight = ExpOfNonPositive(d, hn::Sub(hn::LoadU(d, scores + i), least));
     total = hn::Add(total, weight);
     hn::StoreU(weight, d, scores + i);
@@ -129,10 +143,7 @@ HWY_INLINE void TakeRow(float shift, float* HWY_RESTRICT scores, float* HWY_REST
 HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t count) {
   const FloatTag d;
   HWY_ALIGN float numbers[kLanes] = {};
-  for (size_t r = 0; r < count; ++r) {
-    numbers[r] = GreatestScore(all.scores + (first + r) * kKeyTile);
-  }
-  const FloatVec greatest = hn::Load(d, numbers);
+  const FloatVec greatest = GreatestOfRows(all, first);
   const FloatVec before = hn::LoadN(d, all.peaks + first, count);
   const FloatVec lowest = hn::Set(d, kMinusInfinity);
   const auto rises = hn::Gt(greatest, before);
@@ -151,7 +162,7 @@ HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t coun
   // Without an open key so far, every weight is exp(-inf) = 0.
   hn::Store(hn::IfThenZeroElse(hn::Eq(peaks, lowest), peaks), d, numbers);
   for (size_t r = 0; r < count; ++r) {
-    TakeRow(numbers[r], all.scores + (first + r) * kKeyTile,
+    TakeRow(numbers[r], all.columns, all.scores + (first + r) * kKeyTile,
             all.totals + (first + r) * kWidestVector);
   }
 }

@@ -24,28 +24,38 @@ inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
 inline constexpr size_t kTileRows = 6;
 inline constexpr size_t kTileVectors = kLanes == 16 ? 4 : 2;
 
+// `factor` times so many floats. Rows are short: memmove and loops that compilers make vector code
+// of spend more on getting started.
+HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, int64_t count, float* HWY_RESTRICT to,
+                           float factor = 1) {
+  const FloatTag d;
+  constexpr auto kStep = static_cast<int64_t>(kLanes);
+  const FloatVec by = hn::Set(d, factor);
+  for (; count >= kStep; count -= kStep, from += kStep, to += kStep) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, from), by), d, to);
+  }
+  if (count > 0) hn::StoreN(hn::Mul(hn::LoadN(d, from, count), by), d, to, count);
+}
+
 // Rows in memory that are soon needed, each on a page of its own, which the hardware does not
-// foresee: brought into the second-level cache some lines at a time between the tiles of a product,
-// since all at once they would keep everything else waiting.
+// foresee: brought into the second-level cache some at a time between the tiles of a product, since
+// all at once they would keep everything else waiting.
 class Fetch {
  public:
   // `rows` rows of `size` floats, `stride` apart.
   void Add(const float* at, int64_t stride, int64_t rows, int64_t size) {
     if (rows <= 0 || size <= 0) return;
     pieces_[count_++] = {at, stride, rows, size};
-    lines_ += rows * hwy::DivCeil(size, kLine);
+    rows_ += rows;
   }
 
   // Begins; all will be fetched after `times` times Some, and after Rest.
-  void SpreadOver(int64_t times) {
-    each_ = times == 0 ? 0 : hwy::DivCeil(lines_, times);
-    if (count_ > 0) BeginRow();
-  }
+  void SpreadOver(int64_t times) { each_ = times == 0 ? 0 : hwy::DivCeil(rows_, times); }
   HWY_INLINE void Some() {
-    for (int64_t i = each_; i > 0 && count_ > 0; --i) Line();
+    for (int64_t left = each_; left > 0 && count_ > 0;) left -= Rows(pieces_[count_ - 1], left);
   }
   void Rest() {
-    while (count_ > 0) Line();
+    while (count_ > 0) Rows(pieces_[count_ - 1], rows_);
   }
 
  private:
@@ -59,29 +69,27 @@ class Fetch {
   static constexpr int64_t kLine = 16;
   static constexpr int kSecondLevel = 2;
 
-  HWY_INLINE void Line() {
-    __builtin_prefetch(line_, 0, kSecondLevel);
-    line_ += kLine;
-    if (line_ >= end_) EndRow();
-  }
-  void EndRow() {
-    Piece& piece = pieces_[count_ - 1];
-    piece.at += piece.stride;
-    if (--piece.rows == 0) --count_;
-    if (count_ > 0) BeginRow();
-  }
-  void BeginRow() {
-    line_ = pieces_[count_ - 1].at;
-    end_ = line_ + pieces_[count_ - 1].size;
+  // At most so many rows; how many there were.
+  HWY_INLINE int64_t Rows(Piece& piece, int64_t most) {
+    const int64_t rows = HWY_MIN(piece.rows, most);
+    // Copies: a counter in memory would take longer than what it counts.
+    const float* at = piece.at;
+    const int64_t stride = piece.stride;
+    const int64_t size = piece.size;
+    for (int64_t row = 0; row < rows; ++row, at += stride) {
+      for (int64_t i = 0; i < size; i += kLine) __builtin_prefetch(at + i, 0, kSecondLevel);
+    }
+    piece.at = at;
+    piece.rows -= rows;
+    if (piece.rows == 0) --count_;
+    return rows;
   }
 
-  const float* line_ = nullptr;
-  const float* end_ = nullptr;
   int64_t each_ = 0;
   // The last one first.
   int count_ = 0;
   Piece pieces_[2];
-  int64_t lines_ = 0;
+  int64_t rows_ = 0;
 };
 
 // c (+)= a b for kRows rows and kVectors vectors of columns: a[r * lda + i], b[i * ldb + column].
