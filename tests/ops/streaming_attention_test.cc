@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "hwy/targets.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -85,7 +86,23 @@ Laid Lay(const std::string& order, int64_t b, int64_t s, int64_t n, int64_t h,
   return laid;
 }
 
-// The default tolerance as for the operator.
+void ExpectRows(const AttentionProblem& p, double tolerance) {
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t n = 0; n < p.query_heads; ++n) {
+      for (int64_t s = 0; s < p.queries; ++s) {
+        const std::vector<double> expected = ExpectedRow(p, b, n, s);
+        for (int64_t h = 0; h < p.value_size; ++h) {
+          const float actual = p.y[At(p.y_strides, b, s, n, h)];
+          if (std::isnan(expected[h]) && std::isnan(actual)) continue;
+          ASSERT_NEAR(actual, expected[h], tolerance * std::max(1.0, std::fabs(expected[h])))
+              << "b " << b << " n " << n << " s " << s << " h " << h;
+        }
+      }
+    }
+  }
+}
+
+// On every instruction set of this machine. The default tolerance as for the operator.
 void Check(AttentionProblem problem, const std::string& order, std::mt19937& generator,
            double tolerance = 100 * kEpsilon) {
   AttentionProblem& p = problem;
@@ -102,20 +119,13 @@ void Check(AttentionProblem problem, const std::string& order, std::mt19937& gen
   p.v_strides = v.strides;
   p.y_strides = y.strides;
   p.scale = 1 / std::sqrt(static_cast<float>(p.head_size));
-  ASSERT_TRUE(StreamingAttention(p, Allocator::Heap()).ok());
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t n = 0; n < p.query_heads; ++n) {
-      for (int64_t s = 0; s < p.queries; ++s) {
-        const std::vector<double> expected = ExpectedRow(p, b, n, s);
-        for (int64_t h = 0; h < p.value_size; ++h) {
-          const float actual = p.y[At(p.y_strides, b, s, n, h)];
-          if (std::isnan(expected[h]) && std::isnan(actual)) continue;
-          ASSERT_NEAR(actual, expected[h], tolerance * std::max(1.0, std::fabs(expected[h])))
-              << "b " << b << " n " << n << " s " << s << " h " << h;
-        }
-      }
-    }
+  for (const int64_t disabled : {int64_t{0}, int64_t{HWY_AVX3}}) {
+    SCOPED_TRACE(disabled == 0 ? "all instructions" : "AVX2");
+    hwy::DisableTargets(disabled);
+    EXPECT_TRUE(StreamingAttention(p, Allocator::Heap()).ok());
+    ExpectRows(p, tolerance);
   }
+  hwy::DisableTargets(0);
 }
 
 AttentionProblem Sizes(int64_t queries, int64_t keys) {

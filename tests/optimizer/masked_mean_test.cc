@@ -52,6 +52,8 @@ TEST(MaskedMeanFusionTest, OtherMeansStay) {
     b.Output(p.Mean(p.Float(b.Op("Unsqueeze", {p.mask, p.Axis(-1)})), other));
   });
   EXPECT_EQ(other_mask.Count("attnrun.MaskedMean"), 0);
+  // Their sum divides: numbers of one sign, which cannot cancel each other.
+  other_mask.Feed("other", Make<float>({3, 3, 1}, {1, 2, 1, 0, 3, 1, 2, 2, 0}));
   other_mask.ExpectSameResults(kTolerance);
   // The sum has another reader.
   OptimizerTester read([](GraphBuilder& b) {
