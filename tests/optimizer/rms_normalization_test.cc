@@ -45,6 +45,25 @@ TEST(RmsNormalizationFusionTest, EverySpelling) {
   }
 }
 
+// An exporter drops small terms: what is left of an epsilon of 1e-8.
+TEST(RmsNormalizationFusionTest, WithoutAnEpsilon) {
+  const auto normalized = [](bool centered) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const auto mean = [&](Value* y) {
+        return b.Op("ReduceMean", {y, b.Constant<int64_t>("axes", {1}, {-1})});
+      };
+      Value* x = b.Input("x", DataType::kFloat, {"batch", kLength});
+      if (centered) x = b.Op("Sub", {x, mean(x)});
+      Value* root = b.Op("Sqrt", {mean(b.Op("Pow", {x, Number(b, 2)}))});
+      b.Output(b.Op("Mul", {Weight(b), b.Op("Mul", {x, b.Op("Reciprocal", {root})})}));
+    });
+  };
+  EXPECT_EQ(normalized(false).Ops(), "RMSNormalization");
+  normalized(false).ExpectSameResults(kTolerance);
+  EXPECT_EQ(normalized(true).Ops(), "RMSNormalization ReduceMean Sub");
+  normalized(true).ExpectSameResults(kTolerance);
+}
+
 TEST(RmsNormalizationFusionTest, ScaleOfOnePlusWeight) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* y = Normalized(b, b.Input("x", DataType::kFloat, {"batch", kLength}), true);

@@ -27,7 +27,8 @@ void AppendCasts(const Value* value, MatchedNodes& nodes) {
 
 std::optional<NormalizedRows> FindCentered(PassContext& context, Node* node) {
   auto rows = FindNormalizedRows(node, context.facts);
-  if (!rows.has_value()) return std::nullopt;
+  // Rows of equal elements are 0/0 without an epsilon, but for a rounding of their mean.
+  if (!rows.has_value() || rows->epsilon == 0) return std::nullopt;
   const Value* centered = rows->x;
   rows->x = CenteredSource(rows->x, context.facts, rows->nodes);
   if (rows->x == nullptr) return std::nullopt;
@@ -45,6 +46,8 @@ bool FuseCenteredRms(PassContext& context, Node* rms, Patch& patch) {
   const auto length = facts.Extent(rms->input(0), -1);
   if (rank < 1 || (axis != -1 && axis != rank - 1) || length.value_or(0) == 0) return false;
   MatchedNodes nodes = {rms};
+  const float epsilon = AttributeOr<float>(*rms, "epsilon", 1e-5F);
+  if (epsilon == 0) return false;
   Value* x = CenteredSource(rms->input(0), facts, nodes);
   Value* y = rms->output(0);
   const DataType type = facts.TypeOf(y);
@@ -55,10 +58,8 @@ bool FuseCenteredRms(PassContext& context, Node* rms, Patch& patch) {
   const bool is_row = facts.RankOf(scale) == 1 && facts.Extent(scale, 0) == length;
   const std::vector<double> ones(*length, 1);
   Value* row = is_row ? scale : patch.Constant("ones", FromDoubles(type, {*length}, ones));
-  Value* norm =
-      patch.Op("LayerNormalization", {x, row},
-               {{"axis", int64_t{-1}}, {"epsilon", AttributeOr<float>(*rms, "epsilon", 1e-5F)}},
-               rms->name());
+  Value* norm = patch.Op("LayerNormalization", {x, row},
+                         {{"axis", int64_t{-1}}, {"epsilon", epsilon}}, rms->name());
   patch.Replace(y, is_row ? norm : patch.Op("Mul", {norm, scale}));
   return true;
 }
@@ -79,6 +80,7 @@ std::optional<NormalizedRows> FindShifted(PassContext& context, Node* node, bool
            .Match(node->output(0), facts, rows.nodes)) {
     return std::nullopt;
   }
+  if (rows.epsilon == 0) return std::nullopt;
   if (CenteredSource(centered, facts, rows.nodes) != rows.x) return std::nullopt;
   rows.y = node->output(0);
   return rows;

@@ -19,8 +19,14 @@ Pattern Square(Value** x) {
   return OneOf({Op("Pow", {Is(x), Number(2, 0)}), Op("Mul", {Is(x), Same(x)})});
 }
 
+// Small ones exporters leave out, as if they made no difference.
 Pattern MeanSquarePlus(Value** x, double* epsilon) {
-  return Op("Add", {LastAxisMean(Square(x)), Scalar(epsilon)});
+  const Pattern mean = LastAxisMean(Square(x));
+  const Pattern alone([=](Value* value, Facts& facts, MatchedNodes& nodes) {
+    *epsilon = 0;
+    return mean.Match(value, facts, nodes);
+  });
+  return OneOf({Op("Add", {mean, Scalar(epsilon)}), alone});
 }
 
 Pattern Root(Value** x, double* epsilon) {
