@@ -38,15 +38,24 @@ Value* Heads(GraphBuilder& b, Value* x) {
   return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
 }
 
-// Attention with its residual over x [B,S,D]; `bias` is added to the scores.
-Value* AttentionLayer(GraphBuilder& b, Value* x, Value* bias, int seed) {
+// The softmax of scores beside one more column, without it.
+Value* SoftmaxWithSinks(GraphBuilder& b, Value* scores, Value* sinks) {
+  const auto one = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+  Value* all = b.Op("Concat", {scores, sinks}, {{"axis", int64_t{-1}}});
+  return b.Op("Slice", {b.Op("Softmax", {all}), one(0), one(-1), one(-1)});
+}
+
+// Attention with its residual over x [B,S,D]; `bias` is added to the scores, of which `sinks` are
+// one more column.
+Value* AttentionLayer(GraphBuilder& b, Value* x, Value* bias, int seed, Value* sinks = nullptr) {
   Value* n = Norm(b, x);
   Value* q = Heads(b, Product(b, n, seed + 1));
   Value* k = b.Op("Transpose", {Heads(b, Product(b, n, seed + 2))},
                   {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
   Value* scores = b.Op("MatMul", {q, k});
   if (bias != nullptr) scores = b.Op("Add", {scores, bias});
-  Value* p = b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}});
+  Value* p = sinks == nullptr ? b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}})
+                              : SoftmaxWithSinks(b, scores, sinks);
   Value* y = b.Op("Transpose", {b.Op("MatMul", {p, Heads(b, Product(b, n, seed + 3))})},
                   {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   y = b.Op("Reshape", {y, b.Constant<int64_t>("s", {3}, {0, 0, kWidth})});
@@ -168,6 +177,15 @@ TEST(NeededRowsTest, ABiasOfEachQueryIsSelectedAlong) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* bias = b.Input("bias", DataType::kFloat, {1, 2, "seq", "seq"});
     b.Output(Position(b, Layer(b, Hidden(b), bias), 1));
+  });
+  EXPECT_EQ(LinearRows(test), kOneRowButKeys);
+  test.Dim("seq", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(NeededRowsTest, SinksOfEachQueryAreSelectedAlong) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* sinks = b.Input("sinks", DataType::kFloat, {"batch", 2, "seq", 1});
+    b.Output(Position(b, FeedForward(b, AttentionLayer(b, Hidden(b), nullptr, 0, sinks)), 1));
   });
   EXPECT_EQ(LinearRows(test), kOneRowButKeys);
   test.Dim("seq", 5).ExpectSameResults(kTolerance);
