@@ -34,6 +34,7 @@
 #include "optimizer/fusions/attention/mask.h"
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/row_factors.h"
+#include "optimizer/fusions/attention/scores_by_query.h"
 #include "optimizer/fusions/attention/standard_attention.h"
 #include "optimizer/fusions/attention/transposed_probabilities.h"
 #include "optimizer/fusions/einsum.h"
@@ -107,6 +108,8 @@ constexpr std::array kPasses = {
     kViews,
     Pass{"row_factors", MoveRowFactors},
     Pass{"transposed_probabilities", TurnTransposedProbabilities},
+    Pass{"scores_by_query", TurnScoresByQuery},
+    kViews,
     Pass{"joined_products", JoinProducts},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},

@@ -22,10 +22,16 @@ bool AreSquare(const std::vector<SymInt>* dims) {
   return dims != nullptr && dims->size() == kRank && (*dims)[2] == (*dims)[3];
 }
 
-// Heads [B, N, S, h], or [B, N, h, S] if `transposed`, side by side in one tensor of the same axes.
-// `leading`: B and N, to which they broadcast. Null if that cannot be written.
-Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, bool transposed,
-                  const std::vector<SymInt>& leading) {
+// Heads [B, N, S, h], or [B, N, h, S] if `transposed`, side by side in one tensor of the same axes,
+// samples and heads of which broadcast. Null if that cannot be written.
+Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, bool transposed) {
+  std::vector<SymInt> leading(2, SymInt(1));
+  for (const Value* part : heads) {
+    for (int i = 0; i < 2; ++i) {
+      const SymInt& extent = facts.DimsOf(part)->at(i);
+      if (!extent.is_constant(1)) leading[i] = extent;
+    }
+  }
   // As projections give them, [B, S, N, h], so that most Transposes cancel.
   using Order = std::vector<int64_t>;
   const Order there = transposed ? Order{0, 3, 1, 2} : Order{0, 2, 1, 3};
@@ -93,15 +99,14 @@ bool JoinScores(PassContext& context, Node* add, Patch& patch) {
   std::vector<Value*> queries = {first->matmul->input(0), second->matmul->input(0)};
   const std::vector<Value*> keys = {first->matmul->input(1), second->matmul->input(1)};
   if (!HaveFixedChannels(queries, 3, facts)) return false;
-  const std::vector<SymInt> leading = {(*dims)[0], (*dims)[1]};
   const DataType type = facts.TypeOf(add->output(0));
   const auto times = [&](Value* value, double factor) {
     if (factor == 1) return value;
     return patch.Op("Mul", {value, patch.Constant("factor", FromDoubles(type, {}, {factor}))});
   };
   queries[1] = times(queries[1], second->factor / first->factor);
-  Value* q = SideBySide(patch, facts, queries, false, leading);
-  Value* k = SideBySide(patch, facts, keys, true, leading);
+  Value* q = SideBySide(patch, facts, queries, false);
+  Value* k = SideBySide(patch, facts, keys, true);
   if (q == nullptr || k == nullptr) return false;
   patch.Supersede(first->nodes);
   patch.Supersede(second->nodes);
@@ -123,13 +128,12 @@ bool JoinValues(PassContext& context, Node* softmax, Patch& patch) {
     values.push_back(node->input(1));
   }
   const std::vector<SymInt>& dims = *facts.DimsOf(probabilities);
-  const std::vector<SymInt> leading = {dims[0], dims[1]};
   if (products.size() < 2 || !HaveFixedChannels(values, 3, facts)) return false;
   for (const Node* product : products) {
     const std::vector<SymInt>* result = facts.DimsOf(product->output(0));
     if (result == nullptr || (*result)[0] != dims[0] || (*result)[1] != dims[1]) return false;
   }
-  Value* all = SideBySide(patch, facts, values, false, leading);
+  Value* all = SideBySide(patch, facts, values, false);
   if (all == nullptr) return false;
   patch.Supersede(products);
   Value* result = patch.Op("MatMul", {probabilities, all}, {}, products[0]->name());

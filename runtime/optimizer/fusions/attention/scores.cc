@@ -77,7 +77,9 @@ class ScoreWalk {
   }
   static bool IsLinearMap(const Node& node) {
     return node.op_type() == "Linear" || node.op_type() == "Conv" || node.op_type() == "Gemm" ||
-           node.op_type() == "MatMul" || node.op_type() == "Einsum";
+           node.op_type() == "Einsum" ||
+           (node.op_type() == "MatMul" &&
+            (node.input(0)->is_constant() || node.input(1)->is_constant()));
   }
 
   static Result Pass(Node* node, Result scores) {
