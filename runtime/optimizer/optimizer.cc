@@ -109,7 +109,6 @@ constexpr std::array kPasses = {
     Pass{"row_factors", MoveRowFactors},
     Pass{"transposed_probabilities", TurnTransposedProbabilities},
     Pass{"scores_by_query", TurnScoresByQuery},
-    kViews,
     Pass{"joined_products", JoinProducts},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},

@@ -96,6 +96,12 @@ bool TurnSoftmax(PassContext& context, Node* softmax, Patch& patch) {
   if (scores == nullptr) return false;
   patch.Supersede({softmax});
   Value* y = patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax->name());
+  // Before a product with values of heads they are turned back.
+  for (Node* reader : softmax->output(0)->consumers()) {
+    if (!IsTurn(reader)) continue;
+    patch.Supersede({reader});
+    patch.Replace(reader->output(0), y);
+  }
   patch.Replace(softmax->output(0), patch.Op("Transpose", {y}, {{"perm", Turn()}}));
   return true;
 }
