@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_mask-inl.h"
+#include "ops/attention/attention_planner-inl.h"
 #include "ops/attention/attention_reduce-inl.h"
 #include "ops/attention/attention_softmax-inl.h"
 #include "ops/attention/attention_tile-inl.h"
@@ -35,23 +36,23 @@ class BlockAttention {
                  const AttentionBlock& block, float* scratch,
                  absl::FunctionRef<AttentionBlock()> next)
       : p_(problem),
-        facts_(facts),
         block_(block),
         next_(next),
         layout_(problem, block.rows),
         scratch_(scratch),
         mask_(problem, block, scratch + layout_.mask),
-        valid_(ValidKeys(problem, block.sample)),
-        by_position_(problem.causal || problem.left_window >= 0 || problem.right_window >= 0) {}
+        planner_(problem, facts, block, mask_) {}
 
   void Run() {
     FindQueries();
     Reset({0, block_.rows});
     auto* plans = reinterpret_cast<TilePlan*>(scratch_ + layout_.plans);
-    for (int64_t tile = 0; tile < TilesOf(valid_); ++tile) plans[tile] = PlanOf(tile * kKeyTile);
-    for (int64_t first = NextTile(plans, 0); first < valid_;) {
+    for (int64_t tile = 0; tile < TilesOf(planner_.valid()); ++tile) {
+      plans[tile] = planner_.PlanOf(tile * kKeyTile);
+    }
+    for (int64_t first = planner_.Next(plans, 0); first < planner_.valid();) {
       if (Interrupted()) return;
-      const int64_t following = NextTile(plans, first + kKeyTile);
+      const int64_t following = planner_.Next(plans, first + kKeyTile);
       const TilePlan& plan = plans[first / kKeyTile];
       ComputeTile(first, plan.rows, plan.masked, following);
       first = following;
@@ -61,14 +62,6 @@ class BlockAttention {
   }
 
  private:
-  int64_t KeysFrom(int64_t first) const { return std::min(kKeyTile, valid_ - first); }
-
-  // A finite score counts even where it is closed.
-  IndexRange RowsOf(int64_t first) const {
-    if (!by_position_ || p_.closed_score != kMinusInfinity) return {0, block_.rows};
-    return RowsOpenTo(p_, block_, first);
-  }
-
   const float* Query(const AttentionBlock& block, int64_t row) const {
     return p_.q + block.sample * p_.q_strides.batch + block.Query(row) * p_.q_strides.sequence +
            block.Head(row) * p_.q_strides.head;
@@ -106,49 +99,13 @@ class BlockAttention {
     TakeSinks(p_, block_, rows, scratch_ + layout_.peaks, scratch_ + layout_.totals);
   }
 
-  // A tile is computed for the rows from the first to the last that it is open to.
-  TilePlan PlanOf(int64_t first) const {
-    const IndexRange rows = RowsOf(first);
-    TilePlan plan;
-    plan.rows = {rows.begin, rows.begin};
-    if (rows.begin == rows.end) return plan;
-    if (p_.bias_on_closed) {
-      // What bias makes of closed keys is not known before.
-      plan.rows = rows;
-      plan.masked = true;
-      return plan;
-    }
-    if (by_position_ && p_.closed_score != kMinusInfinity) {
-      const IndexRange open = RowsOpenTo(p_, block_, first);
-      plan.puts_off = open.begin == open.end;
-      if (plan.puts_off) return plan;
-    }
-    const MaskFacts facts = FactsOf(facts_, block_, rows, first);
-    const bool all = facts.rows.begin == rows.begin && facts.rows.end == rows.end;
-    plan.rows = facts.rows;
-    plan.masked = !facts.trivial;
-    plan.bound = facts.highest;
-    plan.puts_off = !all && (facts.highest != kMinusInfinity || p_.closed_score != kMinusInfinity);
-    return plan;
-  }
-
-  // The first of the tiles from `first` on of which something is computed, from valid_ on if none.
-  int64_t NextTile(const TilePlan* plans, int64_t first) const {
-    const auto is_empty = [&] {
-      const IndexRange rows = plans[first / kKeyTile].rows;
-      return rows.begin >= rows.end;
-    };
-    while (first < valid_ && is_empty()) first += kKeyTile;
-    return first;
-  }
-
   // From the first to the last row of which something that was put off counts.
   IndexRange RowsToCompute(const TilePlan* plans) {
     IndexRange all{block_.rows, 0};
-    for (int64_t first = 0; first < valid_; first += kKeyTile) {
+    for (int64_t first = 0; first < planner_.valid(); first += kKeyTile) {
       const TilePlan& plan = plans[first / kKeyTile];
       if (!plan.puts_off) continue;
-      const IndexRange rows = RowsOf(first);
+      const IndexRange rows = planner_.RowsOf(first);
       if (rows.begin >= all.begin && rows.end <= all.end) continue;
       const IndexRange counting = RowsThatCount(first, plan);
       all = {std::min(all.begin, counting.begin), std::max(all.end, counting.end)};
@@ -173,7 +130,7 @@ class BlockAttention {
       // Below -88, ExpOfNonPositive gives 0. True for NaN, which std::max keeps as its first.
       return !(highest - scratch_[layout_.peaks + row] < -88);
     };
-    IndexRange rows = RowsOf(first);
+    IndexRange rows = planner_.RowsOf(first);
     while (rows.begin < rows.end && !counts(rows.begin)) ++rows.begin;
     while (rows.begin < rows.end && !counts(rows.end - 1)) --rows.end;
     if (rows.begin == rows.end) return {block_.rows, 0};
@@ -183,9 +140,9 @@ class BlockAttention {
   void ComputeAgain(IndexRange rows) {
     if (rows.begin >= rows.end) return;
     Reset(rows);
-    for (int64_t first = 0; first < valid_; first += kKeyTile) {
+    for (int64_t first = 0; first < planner_.valid(); first += kKeyTile) {
       if (Interrupted()) return;
-      const IndexRange open = RowsOf(first);
+      const IndexRange open = planner_.RowsOf(first);
       ComputeTile(first, {std::max(rows.begin, open.begin), std::min(rows.end, open.end)}, true,
                   first + kKeyTile);
     }
@@ -204,7 +161,7 @@ class BlockAttention {
   // NaN if there is one.
   float GreatestKey(int64_t first) const {
     float greatest = 0;
-    for (int64_t t = first; t < first + KeysFrom(first); ++t) {
+    for (int64_t t = first; t < first + planner_.KeysFrom(first); ++t) {
       const float* key = Key(block_, t);
       if (p_.k_strides.channel == 1) {
         greatest = GreatestMagnitude(key, p_.head_size, greatest);
@@ -226,17 +183,17 @@ class BlockAttention {
            t * p_.v_strides.sequence;
   }
 
-  // `following`: the tile that is next, or valid_ or more if it is the next block's turn.
+  // `following`: the tile that is next; where no key is left, it is the next block's turn.
   void ComputeTile(int64_t first, IndexRange rows, bool masked, int64_t following) {
     if (rows.begin >= rows.end) return;
-    const int64_t count = KeysIn(first, rows, masked);
+    const int64_t count = planner_.KeysIn(first, rows, masked);
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
     float* keys = scratch_ + layout_.keys;
     PackTransposed({Key(block_, first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale,
                    count, p_.head_size, kKeyTile, keys);
     // Late, since until then other threads take blocks, too.
-    const bool last = following >= valid_;
+    const bool last = following >= planner_.valid();
     const AttentionBlock next = last ? next_() : AttentionBlock{};
     Fetch values_and_queries;
     // Else heads take turns, and rows lie by no one stride.
@@ -250,7 +207,7 @@ class BlockAttention {
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, keys, kKeyTile, columns,
              p_.head_size, false, scores, kKeyTile, values_and_queries);
-    if (HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, columns, masked);
+    if (planner_.HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, columns, masked);
     float* sums = scratch_ + layout_.sums + rows.begin * layout_.value_stride;
     TakeScores({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
                 scratch_ + layout_.totals + rows.begin * kWidestVector, sums,
@@ -263,8 +220,8 @@ class BlockAttention {
     }
     Fetch output_and_keys;
     if (!last) {
-      output_and_keys.Add(Key(block_, following), p_.k_strides.sequence, KeysFrom(following),
-                          p_.head_size);
+      output_and_keys.Add(Key(block_, following), p_.k_strides.sequence,
+                          planner_.KeysFrom(following), p_.head_size);
     }
     if (last && next.rows > 0) {
       output_and_keys.Add(Key(next, 0), p_.k_strides.sequence, std::min(kKeyTile, p_.keys),
@@ -278,33 +235,13 @@ class BlockAttention {
   }
 
   void ApplyRulesTo(IndexRange rows, int64_t first, int64_t count, int64_t columns, bool masked) {
-    const bool same = !by_position_ && (!masked || mask_.SameForAllRows());
+    const bool same = planner_.SameRules(masked);
     ScoreRules rules;
     float* scores = scratch_ + layout_.scores;
     for (int64_t row = rows.begin; row < rows.end; ++row, scores += kKeyTile) {
       if (!same || row == rows.begin) rules = RulesOf(p_, block_, mask_, row, first, count, masked);
       if (!rules.ChangeNothing()) ApplyRules(rules, columns, scores);
     }
-  }
-
-  // Keys of the tile up to the last that counts for one of the rows.
-  int64_t KeysIn(int64_t first, IndexRange rows, bool masked) const {
-    int64_t count = KeysFrom(first);
-    if (p_.closed_score != kMinusInfinity) return count;
-    if (by_position_) {
-      const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).end;
-      count = std::min(count, end - first);
-    }
-    return masked ? mask_.CountToLastOpen(first, count) : count;
-  }
-
-  // Whether anything stands between q k^T and the softmax of some row.
-  bool HasRules(int64_t first, IndexRange rows, bool masked) const {
-    if (masked || p_.softcap > 0 || KeysFrom(first) < kKeyTile) return true;
-    if (!by_position_) return false;
-    const int64_t begin = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).begin;
-    const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.begin)).end;
-    return begin > first || end < first + kKeyTile;
   }
 
   // Rows that lie a multiple of a cache's size apart would evict each other while every few rows
@@ -369,14 +306,12 @@ class BlockAttention {
   }
 
   const AttentionProblem& p_;
-  const TileFacts& facts_;
   const AttentionBlock& block_;
   const absl::FunctionRef<AttentionBlock()> next_;
   const BlockScratch layout_;
   float* const scratch_;
   const BlockMask mask_;
-  const int64_t valid_;
-  const bool by_position_;
+  const TilePlanner planner_;
   // Row r of the block begins at queries_ + r * query_stride_.
   const float* queries_ = nullptr;
   int64_t query_stride_ = 0;

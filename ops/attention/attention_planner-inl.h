@@ -1,0 +1,113 @@
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_ATTENTION_ATTENTION_PLANNER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_ATTENTION_ATTENTION_PLANNER_INL_H_
+#undef ATTNRUN_OPS_ATTENTION_ATTENTION_PLANNER_INL_H_
+#else
+#define ATTNRUN_OPS_ATTENTION_ATTENTION_PLANNER_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "hwy/highway.h"
+#include "ops/attention/attention_block.h"
+#include "ops/attention/attention_mask-inl.h"
+#include "ops/attention/attention_softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::HWY_NAMESPACE {
+
+// What position, bias and mask leave of each tile of keys for the rows of a block. A tile is named
+// by its first key.
+class TilePlanner {
+ public:
+  TilePlanner(const AttentionProblem& problem, const TileFacts& facts, const AttentionBlock& block,
+              const BlockMask& mask)
+      : p_(problem),
+        facts_(facts),
+        block_(block),
+        mask_(mask),
+        valid_(ValidKeys(problem, block.sample)),
+        by_position_(problem.causal || problem.left_window >= 0 || problem.right_window >= 0) {}
+
+  // Keys that are there at all.
+  int64_t valid() const { return valid_; }
+  int64_t KeysFrom(int64_t first) const { return std::min(kKeyTile, valid_ - first); }
+
+  // The rows that position leaves. A finite score counts even where it is closed.
+  IndexRange RowsOf(int64_t first) const {
+    if (!by_position_ || p_.closed_score != kMinusInfinity) return {0, block_.rows};
+    return RowsOpenTo(p_, block_, first);
+  }
+
+  // A tile is computed for the rows from the first to the last that it is open to.
+  TilePlan PlanOf(int64_t first) const {
+    const IndexRange rows = RowsOf(first);
+    TilePlan plan;
+    plan.rows = {rows.begin, rows.begin};
+    if (rows.begin == rows.end) return plan;
+    if (p_.bias_on_closed) {
+      // What bias makes of closed keys is not known before.
+      plan.rows = rows;
+      plan.masked = true;
+      return plan;
+    }
+    if (by_position_ && p_.closed_score != kMinusInfinity) {
+      const IndexRange open = RowsOpenTo(p_, block_, first);
+      plan.puts_off = open.begin == open.end;
+      if (plan.puts_off) return plan;
+    }
+    const MaskFacts facts = FactsOf(facts_, block_, rows, first);
+    const bool all = facts.rows.begin == rows.begin && facts.rows.end == rows.end;
+    plan.rows = facts.rows;
+    plan.masked = !facts.trivial;
+    plan.bound = facts.highest;
+    plan.puts_off = !all && (facts.highest != kMinusInfinity || p_.closed_score != kMinusInfinity);
+    return plan;
+  }
+
+  // The first of the tiles from `first` on of which something is computed, from valid() on if none.
+  int64_t Next(const TilePlan* plans, int64_t first) const {
+    const auto is_empty = [&] {
+      const IndexRange rows = plans[first / kKeyTile].rows;
+      return rows.begin >= rows.end;
+    };
+    while (first < valid_ && is_empty()) first += kKeyTile;
+    return first;
+  }
+
+  // Keys of the tile up to the last that counts for one of the rows.
+  int64_t KeysIn(int64_t first, IndexRange rows, bool masked) const {
+    int64_t count = KeysFrom(first);
+    if (p_.closed_score != kMinusInfinity) return count;
+    if (by_position_) {
+      const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).end;
+      count = std::min(count, end - first);
+    }
+    return masked ? mask_.CountToLastOpen(first, count) : count;
+  }
+
+  // Whether anything stands between q k^T and the softmax of some row.
+  bool HasRules(int64_t first, IndexRange rows, bool masked) const {
+    if (masked || p_.softcap > 0 || KeysFrom(first) < kKeyTile) return true;
+    if (!by_position_) return false;
+    const int64_t begin = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).begin;
+    const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.begin)).end;
+    return begin > first || end < first + kKeyTile;
+  }
+
+  // Whether that is the same for all rows.
+  bool SameRules(bool masked) const { return !by_position_ && (!masked || mask_.SameForAllRows()); }
+
+ private:
+  const AttentionProblem& p_;
+  const TileFacts& facts_;
+  const AttentionBlock& block_;
+  const BlockMask& mask_;
+  const int64_t valid_;
+  const bool by_position_;
+};
+
+}  // namespace attnrun::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
