@@ -33,7 +33,7 @@ std::optional<Sinks> OfConcat(Node* concat, Facts& facts) {
 
 // How many elements a Pad puts before and behind each of `rank` axes; nullopt if that is not known.
 std::optional<std::vector<int64_t>> PadsOf(const Node& pad, int rank, Facts& facts) {
-  const auto given = KnownInts(pad, "pads", 1, facts);
+  auto given = KnownInts(pad, "pads", 1, facts);
   if (!given.has_value()) return std::nullopt;
   if (pad.input(3) == nullptr) return given;
   const auto axes = KnownInts(pad.input(3), facts);
