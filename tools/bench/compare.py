@@ -1,8 +1,8 @@
 """Whole models against the peers from PyPI: tools/dev bench models [OPTIONS].
 
 float32, the same threads, the same inputs; the engines take turns, each turn a process of its own
-that loads, warms up and runs; the best of all turns counts. Prints Markdown. Exit status 1: outputs
-differ by more than 1e-4 x max(1, largest output).
+that loads, warms up and runs; the best of all turns counts, and beside it the median of the turns'
+ratios. Prints Markdown. Exit status 1: outputs differ by more than 1e-4 x max(1, largest output).
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     add = parser.add_argument
     add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="all by default")
-    add("--turns", type=int, default=4, help="of each engine; 4 by default")
-    add("--seconds", type=float, default=3, help="a turn, about; 3 by default")
+    add("--turns", type=int, default=7, help="of each engine; 7 by default")
+    add("--seconds", type=float, default=1.5, help="a turn, about; 1.5 by default")
     add("--only", nargs="*", type=_case, metavar="CASE", help="such as minilm-l6-b1-l128; several may be given")
     add("--engines", nargs="*", choices=engines.PEERS, help="peers; all installed by default")
     add("--models", type=Path, default=_ROOT / "build/large", help="made there if missing")

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,15 @@ class Figures:
     """The best of all turns of one engine on one job: milliseconds, and MiB."""
 
     latency: float = float("inf")
+    # The best of each turn.
+    latencies: list[float] = field(default_factory=list)
     median: float = float("inf")
     load: float = float("inf")
     memory: float = float("inf")
 
     def add(self, turn: dict[str, Any]) -> None:
-        self.latency = min(self.latency, turn["latency_ms"]["min"])
+        self.latencies.append(turn["latency_ms"]["min"])
+        self.latency = min(self.latencies)
         self.median = min(self.median, turn["latency_ms"]["p50"])
         self.load = min(self.load, turn["load_ms"])
         self.memory = min(self.memory, turn["peak_rss_mb"])

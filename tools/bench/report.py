@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tools.bench.engines import ATTNRUN, PEERS
@@ -36,22 +37,36 @@ def _ratio(result: Result) -> float:
     return best / result.engines[ATTNRUN].latency
 
 
+def _ratio_of_turns(result: Result) -> float:
+    """The same for each turn, the median: a machine that slows down for a minute hits all alike."""
+    turns = zip(*(f.latencies for name, f in result.engines.items() if name != ATTNRUN))
+    return median(
+        min(peers) / ours for peers, ours in zip(turns, result.engines[ATTNRUN].latencies)
+    )
+
+
+def _mean(numbers: Iterable[float]) -> float:
+    logarithms = [math.log(number) for number in numbers]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
 def _speed(results: Sequence[Result], names: Sequence[str]) -> str:
-    peers = len(names) > 1
-    head = ["model", "limit at FMA peak", *map(_title, names), "share of peak"]
+    ratios = {"best peer / attnrun": _ratio, "median of turns": _ratio_of_turns}
+    if len(names) == 1:
+        ratios = {}
     rows = []
     for result in results:
         limit = result.gflop / result.peak * 1e3
         times = [result.engines[name].latency for name in names]
         cells = [result.job.title, *(f"{ms:.1f} ms" for ms in (limit, *times))]
         cells.append(f"{100 * limit / times[0]:.0f} %")
-        rows.append([*cells, f"{_ratio(result):.2f}"] if peers else cells)
-    if peers:
-        head.append("best peer / attnrun")
-        mean = math.exp(sum(math.log(_ratio(result)) for result in results) / len(results))
-        blank = [""] * (len(head) - 2)
-        rows.append(["geometric mean", *blank, f"{mean:.2f}"])
-    return _table(head, rows)
+        rows.append([*cells, *(f"{ratio(result):.2f}" for ratio in ratios.values())])
+    if ratios:
+        means = [f"{_mean(map(ratio, results)):.2f}" for ratio in ratios.values()]
+        rows.append(["geometric mean", *[""] * (len(names) + 2), *means])
+    return _table(
+        ["model", "limit at FMA peak", *map(_title, names), "share of peak", *ratios], rows
+    )
 
 
 def _costs(results: Sequence[Result], names: Sequence[str]) -> str:
