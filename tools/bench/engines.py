@@ -31,14 +31,12 @@ class Figures:
     latency: float = float("inf")
     # The best of each turn.
     latencies: list[float] = field(default_factory=list)
-    median: float = float("inf")
     load: float = float("inf")
     memory: float = float("inf")
 
     def add(self, turn: dict[str, Any]) -> None:
         self.latencies.append(turn["latency_ms"]["min"])
         self.latency = min(self.latencies)
-        self.median = min(self.median, turn["latency_ms"]["p50"])
         self.load = min(self.load, turn["load_ms"])
         self.memory = min(self.memory, turn["peak_rss_mb"])
 
