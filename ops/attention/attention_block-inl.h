@@ -78,13 +78,7 @@ class BlockAttention {
     queries_ = out;
     query_stride_ = p_.head_size;
     for (int64_t row = 0; row < block_.rows; ++row, out += p_.head_size) {
-      const float* q = Query(block_, row);
-      // A stride known to be 1 becomes vector code.
-      if (p_.q_strides.channel == 1) {
-        std::copy_n(q, p_.head_size, out);
-        continue;
-      }
-      for (int64_t h = 0; h < p_.head_size; ++h) out[h] = q[h * p_.q_strides.channel];
+      CopyChannels(Query(block_, row), p_.q_strides.channel, p_.head_size, out);
     }
   }
 
@@ -255,14 +249,8 @@ class BlockAttention {
   const float* CopyValues(int64_t first, int64_t count) {
     float* out = scratch_ + layout_.values;
     for (int64_t t = 0; t < count; ++t) {
-      const float* from = Values(first + t);
-      float* to = out + t * layout_.value_stride;
-      // A stride known to be 1 becomes vector code.
-      if (p_.v_strides.channel == 1) {
-        CopyFloats(from, p_.value_size, to);
-        continue;
-      }
-      for (int64_t h = 0; h < p_.value_size; ++h) to[h] = from[h * p_.v_strides.channel];
+      CopyChannels(Values(first + t), p_.v_strides.channel, p_.value_size,
+                   out + t * layout_.value_stride);
     }
     return out;
   }

@@ -37,6 +37,13 @@ HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, int64_t count, float*
   if (count > 0) hn::StoreN(hn::Mul(hn::LoadN(d, from, count), by), d, to, count);
 }
 
+// Channels `stride` apart, side by side.
+HWY_INLINE void CopyChannels(const float* HWY_RESTRICT from, int64_t stride, int64_t count,
+                             float* HWY_RESTRICT to) {
+  if (stride == 1) return CopyFloats(from, count, to);
+  for (int64_t h = 0; h < count; ++h) to[h] = from[h * stride];
+}
+
 // Rows in memory that are soon needed, each on a page of its own, which the hardware does not
 // foresee: brought into the second-level cache some at a time between the tiles of a product, since
 // all at once they would keep everything else waiting.
