@@ -14,6 +14,7 @@
 #include "ops/attention/attention_reduce-inl.h"
 #include "ops/attention/attention_tile-inl.h"
 #include "ops/softmax/exp-inl.h"
+#include "ops/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -148,7 +149,7 @@ HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t coun
   const FloatVec lowest = hn::Set(d, kMinusInfinity);
   const auto rises = hn::Gt(greatest, before);
   const FloatVec peaks = hn::IfThenElse(rises, greatest, before);
-  hn::StoreN(peaks, d, all.peaks + first, count);
+  StoreUpTo(peaks, d, all.peaks + first, count);
   // Without a peak nothing was summed up yet.
   const auto rescales = hn::And(rises, hn::Gt(before, lowest));
   if (!hn::AllFalse(d, rescales)) {

@@ -3,6 +3,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
+#include "ops/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -18,8 +19,8 @@ void RotateHalves(const float* x, const float* HWY_RESTRICT cos, const float* HW
     const auto b = hn::LoadN(d, x + i + pairs, n);
     const auto c = hn::LoadN(d, cos + i, n);
     const auto s = hn::LoadN(d, sin + i, n);
-    hn::StoreN(hn::NegMulAdd(s, b, hn::Mul(c, a)), d, y + i, n);
-    hn::StoreN(hn::MulAdd(s, a, hn::Mul(c, b)), d, y + i + pairs, n);
+    StoreUpTo(hn::NegMulAdd(s, b, hn::Mul(c, a)), d, y + i, n);
+    StoreUpTo(hn::MulAdd(s, a, hn::Mul(c, b)), d, y + i + pairs, n);
   }
 }
 

@@ -111,6 +111,8 @@ struct Tile {
     for (int v = 0; v < V; ++v) {
       const size_t at = v * hn::Lanes(d);
       const auto keep = hn::FirstN(d, p.columns - at);
+      // Why, says StoreUpTo, for which every store would make a mask of its own.
+      const bool whole = HWY_TARGET > HWY_AVX3 && p.columns - at >= hn::Lanes(d);
       const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
       HWY_UNROLL(8)
       for (int r = 0; r < R; ++r) {
@@ -119,7 +121,11 @@ struct Tile {
           const float* from = residual + r * p.residual.row_stride + at;
           y = hn::MulAdd(hn::MaskedLoad(keep, d, from), residual_scale, y);
         }
-        hn::BlendedStore(y, keep, d, c + r * p.ldc + at);
+        if (whole) {
+          hn::StoreU(y, d, c + r * p.ldc + at);
+        } else {
+          hn::BlendedStore(y, keep, d, c + r * p.ldc + at);
+        }
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/reduce_walk.h"
 #include "ops/softmax/exp-inl.h"
+#include "ops/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -166,7 +167,7 @@ void ReduceFloatColumns(Reduction reduction, const FloatRuns& runs, float* HWY_R
     const FloatVec result =
         Reduced(reduction, static_cast<float>(runs.num_offsets),
                 [&](auto step) HWY_ATTR { return TotalOfColumns(runs, column, count, step); });
-    hn::StoreN(result, d, out + column, count);
+    StoreUpTo(result, d, out + column, count);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "ops/softmax/exp-inl.h"
+#include "ops/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -73,7 +74,7 @@ void SoftmaxColumns(const float* x, size_t n, size_t stride, size_t count, bool 
     const FloatVec v = hn::Sub(hn::LoadN(d, x + i * stride, count), peak);
     const FloatVec result =
         logarithm ? hn::Sub(v, log_sum) : hn::Mul(ExpOfNonPositive(d, v), scale);
-    hn::StoreN(result, d, y + i * stride, count);
+    StoreUpTo(result, d, y + i * stride, count);
   }
 }
 
