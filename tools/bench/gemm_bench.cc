@@ -28,10 +28,21 @@ std::vector<float> RandomFloats(int64_t count) {
   return values;
 }
 
-double SecondsOf(const Product& product) {
+// Of one of `times` runs.
+double SecondsOf(const Product& product, int times = 1) {
   const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) product();
+  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
+  return all.count() / times;
+}
+
+// A turn: as many runs as take about a millisecond, since in the first tens of microseconds threads
+// wake up, and caches hold what others left there.
+double SecondsOfTurn(const Product& product) {
+  constexpr double kTurn = 1e-3;
   product();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double once = SecondsOf(product);
+  return SecondsOf(product, std::max(1, static_cast<int>(kTurn / once)));
 }
 
 Product Attnrun(int64_t m, int64_t k, int64_t n, const float* a, const float* b, float* c) {
@@ -58,11 +69,11 @@ void GemmBenchmark(benchmark::State& state) {
   double best[] = {1, 1, 1};
   double peak = 0;
   for (auto unused : state) {
-    peak = std::max(peak, cli::MeasureFmaRate());
+    // The first one wakes the threads.
+    for (int i = 0; i < 3; ++i) peak = std::max(peak, cli::MeasureFmaRate());
     for (int i = 0; i < 3; ++i) {
       if (products[i] == nullptr) continue;
-      products[i]();
-      best[i] = std::min(best[i], SecondsOf(products[i]));
+      best[i] = std::min(best[i], SecondsOfTurn(products[i]));
       if (i == kOneDnnMatmul) LetThemSleep();
     }
     state.SetIterationTime(best[0]);
