@@ -102,8 +102,10 @@ struct Tile {
   }
 
   // C = sum * scale [+ bias] [+ residual], of which rows follow each other as those of p.residual.
-  HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, const float* HWY_RESTRICT residual,
-                                  float* HWY_RESTRICT c) const {
+  // kWhole: C has whole vectors; why that matters, says StoreUpTo.
+  template <bool kWhole>
+  HWY_ATTR HWY_INLINE void FinishAs(const PanelProduct& p, const float* HWY_RESTRICT residual,
+                                    float* HWY_RESTRICT c) const {
     const Floats d;
     const Vector scale = hn::Set(d, p.scale);
     const Vector residual_scale = hn::Set(d, p.residual.scale);
@@ -111,23 +113,31 @@ struct Tile {
     for (int v = 0; v < V; ++v) {
       const size_t at = v * hn::Lanes(d);
       const auto keep = hn::FirstN(d, p.columns - at);
-      // Why, says StoreUpTo, for which every store would make a mask of its own.
-      const bool whole = HWY_TARGET > HWY_AVX3 && p.columns - at >= hn::Lanes(d);
-      const Vector bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
+      const auto load = [&](const float* from) HWY_ATTR {
+        return kWhole ? hn::LoadU(d, from) : hn::MaskedLoad(keep, d, from);
+      };
+      const Vector bias = p.bias == nullptr ? hn::Zero(d) : load(p.bias + at);
       HWY_UNROLL(8)
       for (int r = 0; r < R; ++r) {
         Vector y = hn::MulAdd(sum[r][v], scale, bias);
         if (residual != nullptr) {
-          const float* from = residual + r * p.residual.row_stride + at;
-          y = hn::MulAdd(hn::MaskedLoad(keep, d, from), residual_scale, y);
+          y = hn::MulAdd(load(residual + r * p.residual.row_stride + at), residual_scale, y);
         }
-        if (whole) {
+        if (kWhole) {
           hn::StoreU(y, d, c + r * p.ldc + at);
         } else {
           hn::BlendedStore(y, keep, d, c + r * p.ldc + at);
         }
       }
     }
+  }
+  HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, const float* HWY_RESTRICT residual,
+                                  float* HWY_RESTRICT c) const {
+    if (HWY_TARGET <= HWY_AVX3 || p.columns < V * static_cast<int64_t>(hn::Lanes(Floats()))) {
+      return FinishAs<false>(p, residual, c);
+    }
+    if (residual != nullptr) return FinishAs<true>(p, residual, c);
+    FinishAs<true>(p, nullptr, c);
   }
 
   // The sums of the blocks of K so far, while the next one needs the registers.
