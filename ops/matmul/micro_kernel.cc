@@ -16,12 +16,6 @@
 #include "ops/matmul/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-// A tile takes all of AVX2's registers. GCC's usual way of dealing them out finds none for two of
-// the sums and keeps them in memory, which the loop then waits for: 15 % of its time.
-#if HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
-#pragma GCC push_options
-#pragma GCC optimize("ira-algorithm=priority")
-#endif
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -138,36 +132,59 @@ HWY_NOINLINE void AddResidual(const PanelProduct& p, TileEnd at, int64_t rows) {
   }
 }
 
-template <int R, int V, Layout kLayout>
-HWY_ATTR HWY_NOINLINE void MultiplyTile(const PanelProduct& p, const EvenParts& depth,
-                                        const float* HWY_RESTRICT a, const TileEnd& end, bool first,
-                                        Ahead ahead) {
-  EndAhead<V> end_ahead = {end, R};
-  Rows<R> rows(a, p.lda);
-  const float* b = p.b;
-  Tile<R, V, kLayout> tile;
-  HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
-  for (int64_t block = 0; block < p.blocks; ++block) {
-    tile.Clear();
-    SumBlock(tile, p, rows, b, depth[block], first, ahead, end_ahead);
-    if (block == 0 && p.accumulate) tile.AddC(p, end.c);
-    if (block > 0) tile.Add(sums);
-    if (block + 1 < p.blocks) tile.Put(sums);
+// What some tiles of as many rows begin with, one below the other.
+struct TileBegin {
+  const float* HWY_RESTRICT a;
+  TileEnd end;
+  // Whether the first one is the first that meets the panel.
+  bool first;
+  Ahead ahead;
+  // What each tile has ahead of it.
+  int64_t bytes_ahead;
+
+  HWY_INLINE void Advance(const PanelProduct& p, int64_t rows) {
+    a += rows * p.lda;
+    end.c += rows * p.ldc;
+    if (end.residual != nullptr) end.residual += rows * p.residual.row_stride;
+    first = false;
+    ahead.at += bytes_ahead;
   }
+};
+
+// `tiles` tiles of R rows and V vectors, after which `at` is where the next one begins.
+template <int R, int V, Layout kLayout>
+HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts& depth,
+                                         int64_t tiles, TileBegin& at) {
   const bool added = p.activation == Activation::kNone && p.residual.column_stride == 1;
-  tile.Finish(p, added ? end.residual : nullptr, end.c);
-  // Not inlined: there are dozens of tiles.
-  if (p.activation != Activation::kNone) ActivateTile(p.activation, {end.c, p.ldc, R, p.columns});
-  if (end.residual != nullptr && !added) AddResidual(p, end, R);
+  HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
+  for (; tiles > 0; --tiles, at.Advance(p, R)) {
+    EndAhead<V> end_ahead = {at.end, R};
+    Rows<R> rows(at.a, p.lda);
+    Ahead ahead = at.ahead;
+    const float* b = p.b;
+    Tile<R, V, kLayout> tile;
+    for (int64_t block = 0; block < p.blocks; ++block) {
+      tile.Clear();
+      SumBlock(tile, p, rows, b, depth[block], at.first, ahead, end_ahead);
+      if (block == 0 && p.accumulate) tile.AddC(p, at.end.c);
+      if (block > 0) tile.Add(sums);
+      if (block + 1 < p.blocks) tile.Put(sums);
+    }
+    tile.Finish(p, added ? at.end.residual : nullptr, at.end.c);
+    // Not inlined: there are dozens of tiles.
+    if (p.activation != Activation::kNone) {
+      ActivateTile(p.activation, {at.end.c, p.ldc, R, p.columns});
+    }
+    if (at.end.residual != nullptr && !added) AddResidual(p, at.end, R);
+  }
 }
 
-using TileFunction = void (*)(const PanelProduct&, const EvenParts&, const float* HWY_RESTRICT,
-                              const TileEnd&, bool, Ahead);
+using TileFunction = void (*)(const PanelProduct&, const EvenParts&, int64_t, TileBegin&);
 
-// MultiplyTile<1, V, kLayout> and so on to the tallest tile of that width.
+// MultiplyTiles<1, V, kLayout> and so on to the tallest tile of that width.
 template <int V, Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
-  return std::array<TileFunction, kNarrowRows>{MultiplyTile<kLess + 1, V, kLayout>...};
+  return std::array<TileFunction, kNarrowRows>{MultiplyTiles<kLess + 1, V, kLayout>...};
 }
 template <Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
@@ -204,20 +221,14 @@ void MultiplyRows(const PanelProduct& p) {
   if (count == 0) return;
   const EvenParts rows(p.rows, count);
   const EvenParts depth(p.k, p.blocks);
-  const int64_t bytes = p.next_bytes / count;
-  Ahead ahead = AheadOf(p, count);
-  const float* a = p.a;
-  TileEnd end = {p.c, p.residual.data};
   // One tile alone fetches its panel itself.
-  bool first = !p.fetched || count == 1;
-  for (int64_t i = 0; i < count; ++i) {
-    tiles[rows[i] - 1](p, depth, a, end, first, ahead);
-    first = false;
-    ahead.at += bytes;
-    a += rows[i] * p.lda;
-    end.c += rows[i] * p.ldc;
-    if (end.residual != nullptr) end.residual += rows[i] * p.residual.row_stride;
-  }
+  TileBegin at = {p.a,
+                  {p.c, p.residual.data},
+                  !p.fetched || count == 1,
+                  AheadOf(p, count),
+                  p.next_bytes / count};
+  if (rows.longer > 0) tiles[rows.shortest](p, depth, rows.longer, at);
+  tiles[rows.shortest - 1](p, depth, count - rows.longer, at);
 }
 
 int64_t PanelWidth() { return kNarrow * static_cast<int64_t>(hn::Lanes(Floats())); }
@@ -245,9 +256,6 @@ void MultiplyPanels(const PanelProduct& p) {
 }
 
 }  // namespace attnrun::HWY_NAMESPACE
-#if HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
-#pragma GCC pop_options
-#endif
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
