@@ -6,8 +6,10 @@
 #include <cstring>
 #include <vector>
 
+#include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "hwy/targets.h"
+#include "ops/matmul/gemm_operands.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -118,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmBitsTest,
 
 // The sum that Gemm's comment and kDepthBlock promise, one element at a time.
 float SumOfBlocks(const float* a, const float* b, int64_t k, int64_t n) {
-  const int64_t blocks = (k + 255) / 256;
+  const int64_t blocks = DivCeil(k, kDepthBlock);
   float total = 0;
   int64_t i = 0;
   for (int64_t block = 0; block < blocks; ++block) {
