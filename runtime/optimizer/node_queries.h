@@ -1,11 +1,14 @@
 #ifndef ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
 #define ATTNRUN_OPTIMIZER_NODE_QUERIES_H_
 
+#include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
 
@@ -30,6 +33,16 @@ inline std::vector<int64_t> SwapOfLastTwo(int rank) {
   std::vector<int64_t> permutation(rank);
   std::iota(permutation.begin(), permutation.end(), 0);
   std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return permutation;
+}
+
+// Which axis each axis of a Transpose's result is, of a value of `rank` axes; nullopt if the node's
+// attribute, in a model that nobody checked, is no permutation of them.
+inline std::optional<std::vector<int64_t>> PermutationOf(const Node& transpose, int rank) {
+  std::vector<int64_t> axes(std::max(rank, 0));
+  std::iota(axes.rbegin(), axes.rend(), 0);
+  auto permutation = AttributeOr(transpose, "perm", axes);
+  if (!absl::c_is_permutation(permutation, axes)) return std::nullopt;
   return permutation;
 }
 

@@ -46,15 +46,8 @@ class Step {
 
  private:
   std::optional<View> Transpose(const View& view) const {
-    std::vector<int64_t> permutation = AttributeOr<std::vector<int64_t>>(node_, "perm", {});
-    if (permutation.empty()) {
-      for (int i = view.rank(); i-- > 0;) permutation.push_back(i);
-    }
-    // The run refuses what is no permutation; an index of it must not be used before.
-    std::vector<int64_t> identity(view.rank());
-    absl::c_iota(identity, 0);
-    if (!absl::c_is_permutation(permutation, identity)) return std::nullopt;
-    return view.Transposed(permutation);
+    const auto permutation = PermutationOf(node_, view.rank());
+    return permutation.has_value() ? std::optional(view.Transposed(*permutation)) : std::nullopt;
   }
 
   // Reshape, Flatten, Squeeze, Unsqueeze: the elements' order stays.

@@ -232,6 +232,29 @@ TEST(NeededRowsTest, RotaryAnglesAreSelectedAlong) {
   test.Dim("seq", 5).ExpectSameResults(kTolerance);
 }
 
+// Rows are followed through a Transpose by its permutation: left out, it reverses the axes; the run
+// takes axes counted from the end, but nobody looks for rows along one.
+TEST(NeededRowsTest, RowsThatAreTransposed) {
+  const auto with = [](const AttributeMap& permutation, int64_t axis) {
+    return OptimizerTester([&](GraphBuilder& b) {
+      Value* rows = b.Op("Gelu", {Product(b, Hidden(b), 3)});
+      b.Output(Position(b, b.Op("Transpose", {rows}, permutation), 0, axis));
+    });
+  };
+  const auto listed = [](std::vector<int64_t> axes) {
+    return AttributeMap{{"perm", std::move(axes)}};
+  };
+  const OptimizerTester written_out = with(listed({0, 2, 1}), 2);
+  const OptimizerTester left_out = with({}, 1);
+  const OptimizerTester from_the_end = with(listed({0, 2, -2}), 2);
+  EXPECT_EQ(written_out.Applied("needed_rows"), 1);
+  EXPECT_EQ(left_out.Applied("needed_rows"), 1);
+  EXPECT_EQ(from_the_end.Applied("needed_rows"), 0);
+  for (const OptimizerTester* test : {&written_out, &left_out, &from_the_end}) {
+    test->ExpectSameResults(kTolerance);
+  }
+}
+
 TEST(NeededRowsTest, AGraphOutputKeepsAllItsRows) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* y = Norm(b, Layer(b, Hidden(b)));

@@ -75,6 +75,31 @@ TEST(SliceAssignmentsTest, InAnyOrderAndTransposed) {
   for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(0);
 }
 
+// A Transpose that does not say how reverses the axes.
+TEST(SliceAssignmentsTest, SlicesThatAreTransposedInOneWayOrEachInItsOwn) {
+  for (const bool alike : {true, false}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Assigned assigned{b};
+      const auto rows = [&](Value* y, int64_t start, Value* updates) {
+        return b.Op("ScatterND", {y, assigned.Ints(Assigned::From(start, 4), {4, 1}), updates});
+      };
+      // [4, batch, batch] either way.
+      Value* first = b.Input("first", DataType::kFloat, {"batch", "batch", 4});
+      Value* second = b.Input("second", DataType::kFloat, {"batch", "batch", 4});
+      const AttributeMap other = {{"perm", std::vector<int64_t>{2, 0, 1}}};
+      Value* extent = assigned.Extent(0);
+      Value* y =
+          b.Op("ConstantOfShape", {assigned.Joined({assigned.Ints({8}, {1}), extent, extent}, 0)});
+      y = rows(y, 0, b.Op("Transpose", {first}));
+      y = rows(y, 4, b.Op("Transpose", {second}, alike ? AttributeMap() : other));
+      b.Output(b.Op("Relu", {y}));
+    });
+    EXPECT_EQ(test.Count("Concat"), 1);
+    EXPECT_EQ(test.Count("Transpose"), alike ? 1 : 2);
+    test.ExpectSameResults(0);
+  }
+}
+
 TEST(SliceAssignmentsTest, NotWhereSomethingIsLeftOrSlicesOverlapOrAreAdded) {
   for (const int64_t second : {2, 7}) {
     OptimizerTester test = InTuples(second);

@@ -52,6 +52,27 @@ TEST(TransposedProbabilitiesTest, OtherProductsStay) {
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
 }
 
+TEST(TransposedProbabilitiesTest, ASoftmaxOverRowsOfUnknownRank) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* extents = b.Input("extents", DataType::kInt64, {"rank"});
+    Value* x = b.Op("Reshape", {b.Input("x", DataType::kFloat, {"n"}), extents});
+    b.Output(Swapped(b, b.Op("Softmax", {x}, {{"axis", int64_t{-2}}})));
+  });
+  EXPECT_EQ(test.Ops(), "Reshape Softmax Transpose");
+  test.Dim("n", 24).Feed("extents", Make<int64_t>({4}, {1, 2, 3, 4})).ExpectSameResults(kTolerance);
+}
+
+// As a file may have it: the run will refuse it.
+TEST(TransposedProbabilitiesTest, WhatIsNoPermutationStays) {
+  for (const int64_t axis : {0, 4, 1 << 20, -1}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* p = b.Op("Transpose", {Softmax(b)}, {{"perm", std::vector<int64_t>{0, axis, 2, 3}}});
+      b.Output(b.Op("MatMul", {p, Swapped(b, Values(b))}));
+    });
+    EXPECT_EQ(test.Applied("transposed_probabilities"), 0) << axis;
+  }
+}
+
 // ESM's MSA: scores of [heads, samples], results of [samples, heads].
 TEST(TransposedProbabilitiesTest, SamplesAndHeadsMayChangePlaces) {
   const auto heads_first = [](GraphBuilder& b, Value* x) {

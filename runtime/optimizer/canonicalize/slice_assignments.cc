@@ -80,14 +80,14 @@ std::vector<Assignment> SlicesOf(const Node* node, Facts& facts) {
 }
 
 // The permutation by which all slices are transposed; empty if they are not, or each by another.
-std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices) {
+std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices, Facts& facts) {
   std::vector<int64_t> common;
   for (const Assignment& slice : slices) {
     const Node* node = slice.updates->producer();
     if (!IsOp(node, "Transpose")) return {};
-    const auto permutation = AttributeOr<std::vector<int64_t>>(*node, "perm", {});
-    if (!common.empty() && permutation != common) return {};
-    common = permutation;
+    const auto permutation = PermutationOf(*node, facts.RankOf(slice.updates));
+    if (!permutation.has_value() || (!common.empty() && *permutation != common)) return {};
+    common = *permutation;
   }
   return common;
 }
@@ -98,7 +98,7 @@ absl::StatusOr<int> JoinAssignedSlices(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     const std::vector<Assignment> slices = SlicesOf(node, context.facts);
     if (slices.empty()) return false;
-    const std::vector<int64_t> permutation = CommonPermutation(slices);
+    const std::vector<int64_t> permutation = CommonPermutation(slices, context.facts);
     std::vector<Value*> parts;
     parts.reserve(slices.size());
     for (const Assignment& slice : slices) {

@@ -36,13 +36,14 @@ bool Propose(PassContext& context, Node* matmul, Patch& patch) {
   return true;
 }
 
-// The permutation of a Transpose that only rearranges the matrices of a stack; empty for others.
-std::vector<int64_t> StackOrder(const Node* node) {
-  if (!IsOp(node, "Transpose")) return {};
-  auto order = AttributeOr<std::vector<int64_t>>(*node, "perm", {});
-  const auto rank = std::ssize(order);
-  if (rank < 4 || order[rank - 1] != rank - 1 || order[rank - 2] != rank - 2) return {};
-  return order;
+// The permutation of a Transpose that only rearranges the matrices of a stack of `rank` axes; empty
+// for others.
+std::vector<int64_t> StackOrder(const Node* node, int rank) {
+  if (rank < 4 || !IsOp(node, "Transpose")) return {};
+  const auto order = PermutationOf(*node, rank);
+  if (!order.has_value()) return {};
+  const bool keeps_matrices = order->at(rank - 2) == rank - 2 && order->at(rank - 1) == rank - 1;
+  return keeps_matrices ? *order : std::vector<int64_t>();
 }
 
 std::vector<int64_t> Inverse(const std::vector<int64_t>& order) {
@@ -56,9 +57,9 @@ bool ProposeStacks(PassContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul")) return false;
   Node* turn = matmul->input(0)->producer();
   Value* v = matmul->input(1);
-  const std::vector<int64_t> order = StackOrder(turn);
+  const std::vector<int64_t> order = StackOrder(turn, context.facts.RankOf(v));
   if (order.empty() || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
-  if (v->is_constant() || context.facts.RankOf(v) != std::ssize(order)) return false;
+  if (v->is_constant()) return false;
   patch.Supersede({turn, matmul});
   if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
   Value* values = patch.Op("Transpose", {v}, {{"perm", Inverse(order)}});
@@ -74,7 +75,7 @@ bool ProposeOverRows(PassContext& context, Node* turn, Patch& patch) {
   if (!IsOp(softmax, "Softmax") || softmax->opset() < 13) return false;
   const int rank = context.facts.RankOf(turn->input(0));
   const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
-  if (axis != -2 && axis != rank - 2) return false;
+  if (rank < 2 || (axis != -2 && axis != rank - 2)) return false;
   if (turn->input(0)->consumers().size() != 1) return false;
   patch.Supersede({softmax, turn});
   if (!patch.Admits({turn->output(0)}, nullptr)) return false;

@@ -77,9 +77,9 @@ Operands OfReshape(const Node& node, const std::vector<SymInt>& to, int axis, Fa
 }
 
 Operands OfTranspose(const Node& node, const std::vector<SymInt>& to, int axis) {
-  const auto permutation = AttributeOr<std::vector<int64_t>>(node, "perm", {});
-  if (permutation.size() != to.size()) return std::nullopt;
-  return std::vector<RowOperand>{{0, static_cast<int>(permutation[axis])}};
+  const auto permutation = PermutationOf(node, static_cast<int>(to.size()));
+  if (!permutation.has_value()) return std::nullopt;
+  return std::vector<RowOperand>{{0, static_cast<int>((*permutation)[axis])}};
 }
 
 // A [..., S, K] times a B that is the same for all rows.
