@@ -36,6 +36,12 @@ inline std::vector<int64_t> SwapOfLastTwo(int rank) {
   return permutation;
 }
 
+// Whether the node is a Transpose with this permutation as its attribute.
+inline bool IsTranspose(const Node* node, const std::vector<int64_t>& permutation) {
+  return IsOp(node, "Transpose") &&
+         AttributeOr<std::vector<int64_t>>(*node, "perm", {}) == permutation;
+}
+
 // Which axis each axis of a Transpose's result is, of a value of `rank` axes; nullopt if the node's
 // attribute, in a model that nobody checked, is no permutation of them.
 inline std::optional<std::vector<int64_t>> PermutationOf(const Node& transpose, int rank) {

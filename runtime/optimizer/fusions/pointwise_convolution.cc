@@ -37,10 +37,8 @@ bool HasChannelsSideBySide(Value* value, Facts& facts) {
 }
 
 bool IsMadeChannelsLast(const Value* value) {
-  return absl::c_any_of(value->consumers(), [](const Node* node) {
-    return IsOp(node, "Transpose") &&
-           AttributeOr<std::vector<int64_t>>(*node, "perm", {}) == SwapOfLastTwo(3);
-  });
+  return absl::c_any_of(value->consumers(),
+                        [](const Node* node) { return IsTranspose(node, SwapOfLastTwo(3)); });
 }
 
 bool Propose(PassContext& context, Node* node, Patch& patch) {

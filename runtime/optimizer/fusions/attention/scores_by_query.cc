@@ -17,9 +17,7 @@ const std::vector<int64_t>& Turn() {
   return *order;
 }
 
-bool IsTurn(const Node* node) {
-  return IsOp(node, "Transpose") && AttributeOr<std::vector<int64_t>>(*node, "perm", {}) == Turn();
-}
+bool IsTurn(const Node* node) { return IsTranspose(node, Turn()); }
 
 bool IsElementwise(const Node* node) {
   static constexpr std::array<absl::string_view, 6> kOps = {"Add", "Sub",  "Mul",
