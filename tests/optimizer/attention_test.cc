@@ -203,9 +203,6 @@ TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
   }
 }
 
-// Columns of a table of rows (AlphaFold, axial attention): samples are two axes that lie apart.
-// fairseq and nn.MultiheadAttention: [seq, batch, 8] as [seq, batch * 2, 4], and nothing that tells
-// the two apart; WavLM adds a bias for each.
 // A view cannot change the number of keys where that of all else stays.
 TEST(AttentionFusionTest, KeysThatAViewCallsByAnotherName) {
   OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
@@ -220,6 +217,22 @@ TEST(AttentionFusionTest, KeysThatAViewCallsByAnotherName) {
   EXPECT_THAT(test.Misses("attention"), IsEmpty());
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   test.Dim("seq", 4).Dim("source", 4).ExpectSameResults(kAttentionTolerance);
+}
+
+// K Q^T of samples and heads on one axis, which become two before keys and queries change places.
+TEST(AttentionFusionTest, ScoresThatAreViewedAsHeadsThenTurned) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* k = b.Input("k", DataType::kFloat, {6, 5, 4});
+    Value* q = b.Input("q", DataType::kFloat, {6, 4, "queries"});
+    Value* v = b.Input("v", DataType::kFloat, {3, 2, 5, 4});
+    Value* scores = Shaped(b, b.Op("MatMul", {k, q}), {3, 2, 5, -1});
+    scores = b.Op("Transpose", {scores}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  for (const int64_t queries : {1, 4, 7}) {
+    test.Dim("queries", queries).ExpectSameResults(kAttentionTolerance);
+  }
 }
 
 TEST(AttentionFusionTest, ScoresOfSlidingWindowsAreNoSingleProduct) {

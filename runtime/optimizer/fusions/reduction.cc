@@ -3,6 +3,17 @@
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
+namespace {
+
+// Whether the only axis that an Unsqueeze adds or a reduction takes is the last one of the rows.
+bool IsLastAxis(const Node& node, Facts& facts) {
+  const auto axes = KnownInts(node, "axes", 1, facts);
+  if (!axes.has_value() || axes->size() != 1) return false;
+  const Value* widest = IsOp(&node, "Unsqueeze") ? node.output(0) : node.input(0);
+  return (*axes)[0] == -1 || (*axes)[0] == facts.RankOf(widest) - 1;
+}
+
+}  // namespace
 
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts) {
   if (!node.domain().empty() || node.op_type() != op_type) return std::nullopt;
@@ -14,6 +25,17 @@ std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, 
   if (axis == -1 || axis == rank - 1) return -1;
   if (axis < 0 && rank < 0) return std::nullopt;
   return axis < 0 ? axis + rank : axis;
+}
+
+std::vector<Node*> MaximumOfRows(const Value* value, const Value* rows, Facts& facts) {
+  Node* last = value->producer();
+  if (last == nullptr) return {};
+  if (last->input(0) == rows && ReducedAxis(*last, "ReduceMax", facts) == -1) return {last};
+  Node* reduction = IsOp(last, "Unsqueeze") ? last->input(0)->producer() : nullptr;
+  if (!IsOp(reduction, "ReduceMax") || reduction->input(0) != rows) return {};
+  const bool goes = AttributeOr<int64_t>(*reduction, "keepdims", 1) == 0;
+  if (!goes || !IsLastAxis(*last, facts) || !IsLastAxis(*reduction, facts)) return {};
+  return {last, reduction};
 }
 
 }  // namespace attnrun

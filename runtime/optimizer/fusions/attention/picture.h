@@ -19,11 +19,9 @@ namespace attnrun {
 std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
                                   absl::Span<const SymInt> scores);
 
-// Whether a view of scores `from` with extents `to` leaves queries and keys on the last two axes.
-bool KeepsLastTwo(absl::Span<const SymInt> to, absl::Span<const SymInt> from);
-
-// The scores, a picture so far, are viewed as queries and keys again, with extents `dims`.
-void LeavePicture(Scores& scores, const std::vector<SymInt>& dims);
+// By a view of extents `from`, which they have, the scores get extents `to`: other axes before
+// queries and keys, a picture, or queries and keys again. false for other views.
+bool RegroupScores(Scores& scores, absl::Span<const SymInt> from, const std::vector<SymInt>& to);
 
 }  // namespace attnrun
 

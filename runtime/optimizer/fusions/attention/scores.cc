@@ -1,14 +1,12 @@
 #include "optimizer/fusions/attention/scores.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
-#include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "core/elements.h"
 #include "optimizer/fusions/attention/picture.h"
+#include "optimizer/fusions/attention/score_masks.h"
+#include "optimizer/fusions/attention/score_scale.h"
 #include "optimizer/fusions/reduction.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
@@ -18,9 +16,6 @@ namespace {
 
 // More steps than any exporter writes between the product and its Softmax.
 constexpr int kMaxSteps = 24;
-
-// Next to numbers of the size of float's least one, scores vanish.
-constexpr double kSwallows = -1e30;
 
 // Walks from the Softmax towards the product, one node a step.
 class ScoreWalk {
@@ -87,6 +82,14 @@ class ScoreWalk {
     return scores;
   }
 
+  // What `node` makes of the scores of its operand: `tell` tells them, false if it cannot be told.
+  Result Through(Node* node, Value* operand, int steps, absl::FunctionRef<bool(Scores&)> tell) {
+    Result scores = Find(operand, steps - 1);
+    if (!scores.has_value()) return scores;
+    if (!tell(*scores)) return Between(*node);
+    return Pass(node, std::move(scores));
+  }
+
   Result Product(Node* node, const std::vector<SymInt>& dims) {
     // Constant queries or keys: learned ones of a batch whose size the exporter fixed. A constant
     // matrix on the right is a projection.
@@ -110,69 +113,23 @@ class ScoreWalk {
       if (!Fills(node->input(side), dims)) continue;
       Result scores = Find(node->input(side), steps - 1);
       if (!scores.has_value()) continue;
-      if (Closes(*scores, bias, 1)) return Pass(node, std::move(scores));
-      if (!TakesBias(*node, *scores)) return std::nullopt;
+      if (IsClosing(*scores, bias, 1)) return Pass(node, std::move(scores));
+      if (!TakesBias(*scores, *node, why_)) return std::nullopt;
       scores->biases.push_back({Term(bias, node->input(side), *scores), 1, {}});
       return Pass(node, std::move(scores));
     }
     return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
   }
 
-  // Whether something may be added, whatever the scores are masked with.
-  bool TakesBias(const Node& node, Scores& scores) {
-    if (MasksBecomeBiases(scores)) return true;
-    if (scores.biases_last || (scores.biases.empty() && scores.floored == 0)) {
-      scores.biases_last = true;
-      return true;
-    }
-    why_ = absl::StrCat(node.description(), " adds to scores that are already masked by ",
-                        scores.mask_value);
-    return false;
-  }
-
-  // What GPT and GPT-2 had before Where: scores · b + closed · (1 - b), where b is 1 or 0. Whether
-  // `term` is the latter, times sign, which `scores` then hold.
-  static bool Closes(Scores& scores, Value* term, double sign) {
-    double closed = 0;
-    Node* product = term->producer();
-    if (scores.masks.size() != 1 || !scores.masks[0].is_number || !scores.biases.empty() ||
-        product == nullptr || !(IsOp(product, "Mul") || IsOp(product, "Div"))) {
-      return false;
-    }
-    const Value* inverse = ScaledOperand(*product, closed);
-    const Node* difference = inverse == nullptr ? nullptr : inverse->producer();
-    if (!IsOp(difference, "Sub") || UniformOf(difference->input(0)) != 1.0 ||
-        difference->input(1) != scores.masks[0].operand.value) {
-      return false;
-    }
-    scores.mask_value += sign * closed;
-    return std::isfinite(scores.mask_value);
-  }
-
-  // Whether all elements are 1 or 0.
-  bool IsOneOrZero(const Value* value) {
-    constexpr int64_t kMaxElements = 1 << 24;
-    for (int i = 0; i < 8 && value->producer() != nullptr && IsViewNode(*value->producer()); ++i) {
-      value = value->producer()->input(0);
-    }
-    const Node* cast = value->producer();
-    if (IsOp(cast, "Cast")) return facts_.TypeOf(cast->input(0)) == DataType::kBool;
-    if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
-    const auto elements = ToDoubles(*value->constant());
-    return elements.ok() && absl::c_all_of(*elements, [](double x) { return x == 0 || x == 1; });
-  }
-
   // Finite scores times 1 or 0.
   Result Kept(Node* node, const std::vector<SymInt>& dims, int steps) {
     for (const int side : {0, 1}) {
+      Value* operand = node->input(side);
       Value* kept = node->input(1 - side);
-      if (!Fills(node->input(side), dims) || !IsOneOrZero(kept)) continue;
-      Result scores = Find(node->input(side), steps - 1);
-      if (!scores.has_value()) return scores;
-      if (!scores->masks.empty() || scores->shifted || !scores->biases.empty()) break;
-      scores->mask_value = 0;
-      scores->masks.push_back({Term(kept, node->input(side), *scores), false, true});
-      return Pass(node, std::move(scores));
+      if (!Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
+      return Through(node, operand, steps, [&](Scores& scores) {
+        return KeepScores(scores, Term(kept, operand, scores));
+      });
     }
     return Between(*node);
   }
@@ -182,98 +139,46 @@ class ScoreWalk {
     return {operand, *facts_.DimsOf(to), scores.picture};
   }
 
-  // Scores that are closed before something is added. To -inf any number may be added later; where
-  // scores vanish, closing is as good as adding.
-  static bool MasksBecomeBiases(Scores& scores) {
-    if (scores.masks.empty() || !std::isfinite(scores.mask_value)) return true;
-    if (scores.mask_value > kSwallows) return false;
-    for (const Scores::Mask& mask : scores.masks) {
-      scores.biases.push_back({mask.operand, 1, scores.mask_value, mask.negated});
-    }
-    scores.masks.clear();
-    return true;
-  }
-
   Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
-    const std::vector<Node*> maximum = MaximumOfRows(node->input(1), node->input(0));
+    const std::vector<Node*> maximum = MaximumOfRows(node->input(1), node->input(0), facts_);
     if (!maximum.empty()) return Shifted(node, maximum, steps);
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value() || !Fills(node->input(0), dims)) return Between(*node);
-    if (Closes(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
-    if (!TakesBias(*node, *scores)) return std::nullopt;
+    if (IsClosing(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
+    if (!TakesBias(*scores, *node, why_)) return std::nullopt;
     scores->biases.push_back({Term(node->input(1), node->input(0), *scores), -1, {}});
     return Pass(node, std::move(scores));
   }
 
-  // What makes `value` of `rows`: ReduceMax over the last axis, which stays or is put back.
-  std::vector<Node*> MaximumOfRows(const Value* value, const Value* rows) {
-    Node* last = value->producer();
-    if (last == nullptr) return {};
-    if (last->input(0) == rows && ReducedAxis(*last, "ReduceMax", facts_) == -1) return {last};
-    Node* reduction = IsOp(last, "Unsqueeze") ? last->input(0)->producer() : nullptr;
-    if (!IsOp(reduction, "ReduceMax") || reduction->input(0) != rows) return {};
-    const bool goes = AttributeOr<int64_t>(*reduction, "keepdims", 1) == 0;
-    return goes && IsLastAxis(*last) && IsLastAxis(*reduction) ? std::vector<Node*>{last, reduction}
-                                                               : std::vector<Node*>{};
-  }
-
-  // Whether the only axis that an Unsqueeze adds or a reduction takes is the last one of the
-  // scores.
-  bool IsLastAxis(const Node& node) {
-    const auto axes = KnownInts(node, "axes", 1, facts_);
-    if (!axes.has_value() || axes->size() != 1) return false;
-    const Value* widest = IsOp(&node, "Unsqueeze") ? node.output(0) : node.input(0);
-    return (*axes)[0] == -1 || (*axes)[0] == facts_.RankOf(widest) - 1;
-  }
-
   // A row's maximum taken off by hand.
   Result Shifted(Node* node, const std::vector<Node*>& maximum, int steps) {
-    Result scores = Find(node->input(0), steps - 1);
-    if (!scores.has_value()) return scores;
-    if (!scores->picture.empty()) return Between(*node);
-    scores->shifted = true;
-    for (Node* reduction : maximum) scores = Pass(reduction, std::move(scores));
-    return Pass(node, std::move(scores));
+    return Through(node, node->input(0), steps, [&](Scores& scores) {
+      scores.shifted = true;
+      scores.nodes.insert(scores.nodes.begin(), maximum.rbegin(), maximum.rend());
+      return scores.picture.empty();
+    });
   }
 
-  // max(scores + biases, least float), as XGLM has it: only what closes can be that low.
   Result Floored(Node* node, const std::vector<SymInt>& dims, int steps) {
     if (node->inputs().size() != 2) return Between(*node);
     for (const int side : {0, 1}) {
       const auto floor = UniformOf(node->input(1 - side));
-      if (!floor.has_value() || !(*floor <= kSwallows) || !Fills(node->input(side), dims)) continue;
-      Result scores = Find(node->input(side), steps - 1);
-      if (!scores.has_value()) return scores;
-      if (scores->shifted || scores->floored > 0 || scores->biases_last) return Between(*node);
-      scores->mask_value = std::max(scores->mask_value, *floor);
-      scores->floored = scores->biases.size();
-      scores->floor = *floor;
-      return Pass(node, std::move(scores));
+      if (!Swallows(floor.value_or(0)) || !Fills(node->input(side), dims)) continue;
+      return Through(node, node->input(side), steps,
+                     [&](Scores& scores) { return FloorScores(scores, *floor); });
     }
     return Between(*node);
   }
 
-  // Rows that hold NaN or infinity come to NaN, which is no row masked everywhere.
-  static bool IsMaskValue(double number) {
-    return number < std::numeric_limits<double>::infinity();
-  }
-
   Result Choice(Node* node, const std::vector<SymInt>& dims, int steps) {
     for (const int side : {1, 2}) {
+      Value* operand = node->input(side);
       const auto number = UniformOf(node->input(3 - side));
-      if (!number.has_value() || !IsMaskValue(*number) || !Fills(node->input(side), dims)) continue;
-      Result scores = Find(node->input(side), steps - 1);
-      if (!scores.has_value()) return scores;
-      if (!scores->masks.empty() && scores->mask_value != *number) {
-        why_ = absl::StrCat(node->description(), " masks with ", *number,
-                            " scores that are already masked with ", scores->mask_value);
-        return std::nullopt;
-      }
-      if (scores->biases_last) return Between(*node);
-      if (scores->shifted && *number > kSwallows) return Between(*node);
-      scores->mask_value = *number;
-      scores->masks.push_back({Term(node->input(0), node->input(side), *scores), side == 2});
-      return Pass(node, std::move(scores));
+      if (!number.has_value() || !IsMaskValue(*number) || !Fills(operand, dims)) continue;
+      return Through(node, operand, steps, [&](Scores& scores) {
+        Scores::Mask mask = {Term(node->input(0), operand, scores), side == 2};
+        return MaskScores(scores, std::move(mask), *number, *node, why_);
+      });
     }
     return Between(*node);
   }
@@ -283,7 +188,7 @@ class ScoreWalk {
     double factor = 1;
     Value* inner = ScaledOperand(*node, factor);
     if (inner == nullptr && IsOp(node, "Mul") &&
-        (IsOneOrZero(node->input(0)) || IsOneOrZero(node->input(1)))) {
+        (IsOneOrZero(node->input(0), facts_) || IsOneOrZero(node->input(1), facts_))) {
       return Kept(node, *facts_.DimsOf(node->output(0)), steps);
     }
     if (inner == nullptr && ScaledByConstants(*node)) {
@@ -294,16 +199,7 @@ class ScoreWalk {
     if (before != nullptr && before->op_type() == "Tanh" && before->domain().empty()) {
       return Capped(node, before, factor, steps);
     }
-    Result scores = Find(inner, steps - 1);
-    if (!scores.has_value()) return scores;
-    if (scores->softcap != 0) return Between(*node);
-    if (!scores->masks.empty()) scores->mask_value *= factor;
-    if (!IsMaskValue(scores->mask_value)) return Between(*node);
-    if (scores->floored > 0 && factor <= 0) return Between(*node);
-    for (ScoreBias& bias : scores->biases) bias.factor *= factor;
-    scores->floor *= factor;
-    scores->scale *= factor;
-    return Pass(node, std::move(scores));
+    return Through(node, inner, steps, [&](Scores& scores) { return ScaleScores(scores, factor); });
   }
 
   static bool ScaledByConstants(const Node& node) {
@@ -312,16 +208,8 @@ class ScoreWalk {
 
   // cap * tanh(x / cap).
   Result Capped(Node* product, Node* tanh, double cap, int steps) {
-    Result scores = Find(tanh->input(0), steps - 1);
-    if (!scores.has_value()) return scores;
-    if (scores->softcap != 0 || !scores->biases.empty() || !scores->masks.empty() || cap <= 0 ||
-        scores->shifted) {
-      return Between(*tanh);
-    }
-    // The quotient is a part of the scale by now.
-    scores->softcap = cap;
-    scores->scale *= cap;
-    return Pass(product, Pass(tanh, std::move(scores)));
+    return Pass(product, Through(tanh, tanh->input(0), steps,
+                                 [&](Scores& scores) { return CapScores(scores, cap); }));
   }
 
   // A view that leaves queries and keys alone and only regroups the axes before.
@@ -332,22 +220,11 @@ class ScoreWalk {
     const bool regroups =
         op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
     if (!regroups || inner == nullptr || inner->size() < 2) return Between(*node);
-    Result scores = Find(node->input(0), steps - 1);
-    if (!scores.has_value()) return scores;
-    const bool is_picture = !scores->picture.empty();
-    if (!is_picture && KeepsLastTwo(dims, *inner)) return Pass(node, std::move(scores));
-    // Whatever the view, elements keep their order: one that leads back to queries and keys undoes
-    // it.
-    const std::vector<SymInt>& product = scores->matmul_dims;
-    if (is_picture && std::equal(dims.end() - 2, dims.end(), product.end() - 2)) {
-      LeavePicture(*scores, dims);
-      return Pass(node, std::move(scores));
-    }
-    if (!LeadingAxes(dims, product).has_value()) {
-      return No(absl::StrCat(node->description(), " gives the scores other queries or keys"));
-    }
-    scores->picture = dims;
-    return Pass(node, std::move(scores));
+    return Through(node, node->input(0), steps, [&](Scores& scores) {
+      if (RegroupScores(scores, *inner, dims)) return true;
+      No(absl::StrCat(node->description(), " gives the scores other queries or keys"));
+      return false;
+    });
   }
 
   // Scores computed as K Q^T.
@@ -357,14 +234,14 @@ class ScoreWalk {
     const std::vector<int64_t> order = SwapOfLastTwo(static_cast<int>(dims.size()));
     const View inner = View::Dense(*facts_.DimsOf(node->input(0)));
     if (!(inner.Transposed(order) == chain[1].view)) return Between(*node);
-    Result scores = Find(node->input(0), steps - 1);
-    if (!scores.has_value()) return scores;
-    // What was added or masked before lies the other way round.
-    const bool changed = !scores->biases.empty() || !scores->masks.empty() || scores->shifted;
-    if (changed || !scores->picture.empty()) return Between(*node);
-    scores->swapped = !scores->swapped;
-    std::swap(scores->matmul_dims[dims.size() - 1], scores->matmul_dims[dims.size() - 2]);
-    return Pass(node, std::move(scores));
+    return Through(node, node->input(0), steps, [](Scores& scores) {
+      // What was added or masked before lies the other way round.
+      const bool changed = !scores.biases.empty() || !scores.masks.empty() || scores.shifted;
+      if (changed || !scores.picture.empty()) return false;
+      scores.swapped = !scores.swapped;
+      std::swap(scores.matmul_dims.back(), *(scores.matmul_dims.end() - 2));
+      return true;
+    });
   }
 
   // Whether an operand has all the extents of the result, so that the other one broadcasts to it.
