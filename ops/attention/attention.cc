@@ -13,11 +13,6 @@
 namespace attnrun {
 namespace {
 
-constexpr int kMask = 3;
-constexpr int kPastKey = 4;
-constexpr int kPastValue = 5;
-constexpr int kValidKeys = 6;
-
 absl::Status CheckRanks(const OpContext& context) {
   const int rank = context.input(0).rank();
   for (int i = 0; i < 3; ++i) {

@@ -46,6 +46,9 @@ struct AttentionShape {
 // that input is given, else 0. A row whose bias is -inf everywhere gives 0.
 class Attention final : public Op {
  public:
+  enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kValidKeys };
+  enum Output { kY, kPresentKey, kPresentValue, kScores };
+
   explicit Attention(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;

@@ -9,10 +9,8 @@
 namespace attnrun {
 namespace {
 
-constexpr int kMask = 3;
-constexpr int kPastKey = 4;
-constexpr int kPastValue = 5;
-constexpr int kValidKeys = 6;
+using enum Attention::Input;
+using enum Attention::Output;
 
 // Of a dense tensor with `heads` heads of `size`: [batch, heads, sequence, size], or merged
 // [batch, sequence, heads * size].
@@ -82,7 +80,7 @@ class AttentionKernel final : public Kernel {
       const DataType type = context.input(kMask).type();
       if (!IsFloatOrHalf(type) && type != DataType::kBool) return false;
     }
-    return op_.softmax_precision() != DataType::kDouble && !context.wants_output(3);
+    return op_.softmax_precision() != DataType::kDouble && !context.wants_output(kScores);
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -90,9 +88,9 @@ class AttentionKernel final : public Kernel {
     Allocator& allocator = context.allocator();
     AttentionProblem problem = Problem(shape);
     ATTNRUN_ASSIGN_OR_RETURN(const Joined keys,
-                             JoinPast(context, 1, kPastKey, 1, shape, shape.head_size));
-    ATTNRUN_ASSIGN_OR_RETURN(const Joined values,
-                             JoinPast(context, 2, kPastValue, 2, shape, shape.value_size));
+                             JoinPast(context, kK, kPastKey, kPresentKey, shape, shape.head_size));
+    ATTNRUN_ASSIGN_OR_RETURN(const Joined values, JoinPast(context, kV, kPastValue, kPresentValue,
+                                                           shape, shape.value_size));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor q, AsFloat(context.input(0), allocator));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor k, AsFloat(keys.tensor, allocator));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor v, AsFloat(values.tensor, allocator));

@@ -8,9 +8,6 @@
 namespace attnrun {
 namespace {
 
-constexpr int kPastKey = 4;
-constexpr int kPastValue = 5;
-
 // Extents [batch, heads, sequence, size] of Q, K or V, whatever its layout; all unknown where the
 // shape is.
 Dims SplitHeads(const std::optional<Dims>& dims, int64_t heads) {

@@ -4,15 +4,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "ops/attention/head_layout.h"
+#include "ops/attention/attention.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
 
-enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kValidKeys };
-enum Output { kY, kPresentKey, kPresentValue, kScores };
+using enum Attention::Input;
+using enum Attention::Output;
 
 class StandardAttention {
  public:
@@ -35,7 +35,7 @@ class StandardAttention {
   }
 
  private:
-  bool IsRead(Output output) const {
+  bool IsRead(Attention::Output output) const {
     const Value* value = node_->output(output);
     return value != nullptr && (!value->consumers().empty() || context_.graph.IsOutput(value));
   }
@@ -95,7 +95,7 @@ class StandardAttention {
     return "its mask may have fewer keys than K";
   }
 
-  Value* WithPast(Patch& patch, Input current, Input past) {
+  Value* WithPast(Patch& patch, Attention::Input current, Attention::Input past) {
     if (!HasPast()) return node_->input(current);
     return patch.Op("Concat", {node_->input(past), node_->input(current)}, {{"axis", int64_t{2}}});
   }
