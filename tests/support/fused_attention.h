@@ -1,0 +1,36 @@
+#ifndef ATTNRUN_TESTS_SUPPORT_FUSED_ATTENTION_H_
+#define ATTNRUN_TESTS_SUPPORT_FUSED_ATTENTION_H_
+
+#include <string>
+
+#include "support/op_tester.h"
+
+// attnrun.Attention as an operator.
+namespace attnrun::testing {
+
+inline OpTester AttentionTester() { return OpTester("Attention", 1, "attnrun"); }
+
+inline OpTester WithLayouts(const std::string& q, const std::string& k, const std::string& v) {
+  OpTester op = AttentionTester();
+  op.Attribute("q_layout", q).Attribute("k_layout", k).Attribute("v_layout", v);
+  return op;
+}
+
+// One query of 1, keys 0 and 1, values 2 and 4: the scores are the keys.
+inline OpTester TwoKeys() {
+  OpTester op = WithLayouts("s h", "s h", "s h");
+  op.Input(Make<float>({1, 1}, {1})).Input(Make<float>({2, 1}, {0, 1}));
+  op.Input(Make<float>({2, 1}, {2, 4})).Outputs(2);
+  return op;
+}
+
+// As for the standard's Attention: scores of up to a few dozen are off by sqrt(head size) roundings
+// or so, which their weights take over as relative errors; a half result is rounded, perhaps to the
+// other side.
+inline double AttentionTolerance(const Tensor& tensor) {
+  return tensor.type() == DataType::kFloat ? 100 * kEpsilon : Epsilon(tensor.type());
+}
+
+}  // namespace attnrun::testing
+
+#endif  // ATTNRUN_TESTS_SUPPORT_FUSED_ATTENTION_H_
