@@ -83,6 +83,23 @@ TEST(ElementwiseInferTest, ComparisonsOfExtents) {
   });
 }
 
+TEST(ElementwiseInferTest, TheLeastAndTheGreatestOfExtents) {
+  const ValueFacts a = Numbers({kSeq, kSeq, 3, kSeq + kPast});
+  const ValueFacts b = Numbers({kSeq + 1, -2, 5, kPast});
+  EXPECT_EQ(Infer("Min", {a, b}).contents, Known({kSeq, -2, 3, kPast}));
+  EXPECT_EQ(Infer("Min", {b, a}).contents, Known({kSeq, -2, 3, kPast}));
+  EXPECT_EQ(Infer("Max", {a, b}).contents, Known({kSeq + 1, kSeq, 5, kSeq + kPast}));
+  EXPECT_EQ(Infer("Max", {b, a}).contents, Known({kSeq + 1, kSeq, 5, kSeq + kPast}));
+  EXPECT_EQ(Infer("Max", {Number(0), Number(kSeq), Number(kSeq + kPast)}).contents,
+            Known({kSeq + kPast}));
+  // Either may be less; what is known of it is that it is the same number wherever it is asked for.
+  EXPECT_EQ(Infer("Min", {Number(kSeq), Number(kPast)}).contents,
+            Known({SymInt::Opaque("min", kSeq, kPast)}));
+  EXPECT_EQ(Infer("Max", {Number(kSeq - 1), Number(0)}).contents,
+            Known({SymInt::Opaque("max", kSeq - 1, 0)}));
+  EXPECT_EQ(Infer("Max", {Floats({}), Floats({})}).contents, std::nullopt);
+}
+
 // TorchScript's Expand: -1 keeps the extent.
 TEST(ElementwiseInferTest, TheShapeOfAnExpandIsFollowed) {
   const ValueFacts shape = Numbers({kBatch, 1, kSeq, -1});
