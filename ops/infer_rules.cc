@@ -45,7 +45,16 @@ Dims UnknownDims(size_t rank) {
   return dims;
 }
 
-SymInt Same(const SymInt& a, const SymInt& b) { return b.constant().has_value() ? b : a; }
+SymInt Same(const SymInt& a, const SymInt& b) {
+  if (a == b || a.constant().has_value()) return a;
+  if (b.constant().has_value()) return b;
+  // What is not known says nothing, and what is said in fewer words is more likely to meet itself
+  // elsewhere: seq, rather than 1+slice(seq,...) of tokens that were shifted and padded.
+  const auto vagueness = [](const SymInt& extent) {
+    return std::pair(!extent.IsNeverNegative(), extent.ToString().size());
+  };
+  return vagueness(b) < vagueness(a) ? b : a;
+}
 
 SymInt Quotient(const SymInt& a, const SymInt& b) {
   const std::optional<int64_t> x = a.constant();

@@ -30,7 +30,7 @@ std::optional<size_t> KnownAxis(int64_t axis, size_t rank);
 // `rank` different unknown extents.
 Dims UnknownDims(size_t rank);
 
-// An extent that is both `a` and `b`.
+// An extent that is both `a` and `b`, the plainer of them.
 SymInt Same(const SymInt& a, const SymInt& b);
 
 // a / b, truncated.

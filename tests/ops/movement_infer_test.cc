@@ -109,6 +109,11 @@ TEST(MovementInferTest, Concat) {
        "[batch,12,past+seq,64]"},
       // A number says more than a symbol, and an axis may be known from any input.
       {{"Concat", {Floats({kBatch, kPast, 64}), Floats({2, 1, kSeq})}, second}, "[2,1+past,64]"},
+      // Tokens beside their neighbours, which a Slice and a Pad have shifted.
+      {{"Concat",
+        {Floats({kBatch, 1 + SymInt::Opaque("slice", kSeq, 1), 16}), Floats({kBatch, kSeq, 16})},
+        {{"axis", int64_t{2}}}},
+       "[batch,seq,32]"},
       {{"Concat", {kUnknown, Floats({kBatch, kSeq, 64})}, second}, "[batch,?+seq,64]"},
       {{"Concat", {kUnknown, kUnknown}, second}, "none"},
       {{"Concat", {Numbers({kBatch}), Numbers({-1, 64})}, first}, "[3]", "[batch,-1,64]"},
