@@ -49,6 +49,39 @@ TEST(SplitSlicesTest, OtherSlicesStay) {
   EXPECT_EQ(alone.Count("Slice"), 1);
 }
 
+TEST(SplitSlicesTest, OnePositionIsAPieceIfItsAxisStays) {
+  const auto pieces = [](bool keeps_axis) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = Input(b);
+      Slice(b, x, 0, 6);
+      Value* at =
+          keeps_axis ? b.Constant<int64_t>("at", {1}, {-3}) : b.Constant<int64_t>("at", {}, {-3});
+      b.Output(b.Op("Exp", {b.Op("Gather", {x, at}, {{"axis", int64_t{1}}})}));
+    });
+  };
+  EXPECT_EQ(pieces(true).Ops(), "Exp*2 Split");
+  pieces(true).ExpectSameResults(4 * kEpsilon);
+  EXPECT_EQ(pieces(false).Ops(), "Exp*2 Gather Slice");
+  pieces(false).ExpectSameResults(4 * kEpsilon);
+}
+
+// A packed projection of grouped heads, of which queries are sliced, key and value selected.
+TEST(SplitSlicesTest, OnePositionOfATransposeIsTurnedOnce) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 6, 8});
+    const auto turned = [&](Value* value, std::vector<int64_t> order) {
+      return b.Op("Transpose", {value}, {{"perm", std::move(order)}});
+    };
+    Value* heads_first = turned(x, {2, 0, 1, 3});
+    for (const int64_t head : {4, 5}) {
+      Value* at = b.Constant<int64_t>("at", {1}, {head});
+      b.Output(b.Op("Exp", {turned(b.Op("Gather", {heads_first, at}), {1, 0, 2, 3})}));
+    }
+  });
+  EXPECT_EQ(test.Ops(), "Exp*2 Split Transpose*2");
+  test.ExpectSameResults(4 * kEpsilon);
+}
+
 TEST(SplitSlicesTest, OnePieceThatIsReadIsASlice) {
   const auto split = [](bool first, bool last) {
     return OptimizerTester([=](GraphBuilder& b) {

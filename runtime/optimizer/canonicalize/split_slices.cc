@@ -13,6 +13,7 @@ namespace attnrun {
 namespace {
 
 struct Piece {
+  // A Slice, or a Gather of one position that keeps the axis.
   Node* slice = nullptr;
   int64_t begin = 0;
   int64_t end = 0;
@@ -35,6 +36,21 @@ std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
   if (piece.begin >= piece.end || piece.end - piece.begin == *extent) return std::nullopt;
   axis = *along < 0 ? *along + facts.RankOf(node->input(0)) : *along;
   return piece;
+}
+
+// A Gather of one position of an axis of known extent, which it keeps.
+std::optional<Piece> AsPosition(Node* node, int64_t& axis, Facts& facts) {
+  if (!IsOp(node, "Gather") || facts.RankOf(node->input(1)) != 1) return std::nullopt;
+  const int rank = facts.RankOf(node->input(0));
+  const auto index = KnownInt(node->input(1), facts);
+  axis = AttributeOr<int64_t>(*node, "axis", 0);
+  if (axis < 0) axis += rank;
+  if (!index.has_value() || axis < 0 || axis >= rank) return std::nullopt;
+  const auto extent = facts.Extent(node->input(0), static_cast<int>(axis));
+  if (!extent.has_value() || *extent < 2) return std::nullopt;
+  const int64_t at = *index < 0 ? *index + *extent : *index;
+  if (at < 0 || at >= *extent) return std::nullopt;
+  return Piece{node, at, at + 1};
 }
 
 absl::StatusOr<int> SplitInto(PassContext& context, Value* value, int64_t axis,
@@ -112,7 +128,9 @@ absl::StatusOr<int> SplitSlices(PassContext& context) {
     for (Node* reader : value->consumers()) {
       int64_t axis = 0;
       if (reader->input(0) != value || context.graph.IsOutput(reader->output(0))) continue;
-      if (const auto piece = AsPiece(reader, axis, context.facts)) by_axis[axis].push_back(*piece);
+      auto piece = AsPiece(reader, axis, context.facts);
+      if (!piece.has_value()) piece = AsPosition(reader, axis, context.facts);
+      if (piece.has_value()) by_axis[axis].push_back(*piece);
     }
     for (const auto& [axis, pieces] : by_axis) {
       if (pieces.size() < 2) continue;

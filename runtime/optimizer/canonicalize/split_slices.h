@@ -10,7 +10,8 @@ namespace attnrun {
 //
 //   Slice(x, 0, 8), Slice(x, 8, 16), x [..., 24]  ->  Split(x, [8, 8, 8])
 //
-// And a Split of which one piece alone is read is a Slice.
+// A Gather of one position that keeps the axis is such a Slice. And a Split of which one piece
+// alone is read is a Slice.
 absl::StatusOr<int> SplitSlices(PassContext& context);
 
 }  // namespace attnrun

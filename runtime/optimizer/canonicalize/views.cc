@@ -86,26 +86,59 @@ std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
   return added;
 }
 
+// The position on an axis of the base at which the view begins, if it begins at one.
+std::optional<int64_t> BeginOnAxis(const View& base, int axis, const View& view) {
+  const ViewAxis& steps = base.axes()[axis];
+  const auto extent = base.Extent(axis).constant();
+  if (steps.size() != 1 || !extent.has_value()) return std::nullopt;
+  const auto quotient = SymInt::DivideExactly(view.offset() - base.offset(), steps[0].stride);
+  const int64_t at = quotient.has_value() ? quotient->constant().value_or(-1) : -1;
+  if (at < 0 || at >= *extent) return std::nullopt;
+  return at;
+}
+
 // One position of an axis and all of the others, as the Gather that keeps the axis or takes it
 // away; null if the view is something else.
 Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
-  const SymInt distance = traced.view.offset() - base.offset();
   for (int axis = 0; axis < base.rank(); ++axis) {
-    const ViewAxis& steps = base.axes()[axis];
-    const auto extent = base.Extent(axis).constant();
-    if (steps.size() != 1 || !extent.has_value()) continue;
-    const auto quotient = SymInt::DivideExactly(distance, steps[0].stride);
-    const int64_t at = quotient.has_value() ? quotient->constant().value_or(-1) : -1;
-    if (at < 0 || at >= *extent) continue;
-    const auto kept = base.Sliced(axis, at, 1);
+    const auto at = BeginOnAxis(base, axis, traced.view);
+    const auto kept = at.has_value() ? base.Sliced(axis, *at, 1) : std::nullopt;
     if (!kept.has_value()) continue;
     const bool squeezed = kept->Squeezed(axis) == traced.view;
     if (!squeezed && kept != traced.view) continue;
     Value* index =
-        squeezed ? patch.Constant("index", Tensor::Of<int64_t>({}, {at})) : patch.Ints({at});
+        squeezed ? patch.Constant("index", Tensor::Of<int64_t>({}, {*at})) : patch.Ints({*at});
     return patch.Op("Gather", {traced.base, index}, {{"axis", int64_t{axis}}});
   }
   return nullptr;
+}
+
+// The same with its axes in another order, as the Gather and a Transpose.
+Value* OnePositionTurned(Patch& patch, const Traced& traced, const View& base) {
+  for (int axis = 0; axis < base.rank(); ++axis) {
+    const auto at = BeginOnAxis(base, axis, traced.view);
+    const auto kept = at.has_value() ? base.Sliced(axis, *at, 1) : std::nullopt;
+    if (!kept.has_value()) continue;
+    const auto permutation = AsPermutation(*kept, traced.view);
+    if (!permutation.has_value()) continue;
+    Value* picked = patch.Op("Gather", {traced.base, patch.Ints({*at})}, {{"axis", int64_t{axis}}});
+    return patch.Op("Transpose", {picked}, {{"perm", *permutation}});
+  }
+  return nullptr;
+}
+
+// Transpose -> Gather -> Transpose, of which several may share the first: two nodes instead of
+// the three, which are the Gather and the Transpose that other exporters write.
+Value* TurnedOnce(Patch& patch, Facts& facts, const Node& node, const std::vector<Traced>& chain) {
+  const Value* picked = node.input(0);
+  if (chain.size() < 4 || !IsOp(&node, "Transpose") || picked->consumers().size() != 1) {
+    return nullptr;
+  }
+  if (!IsOp(picked->producer(), "Gather") ||
+      !IsOp(picked->producer()->input(0)->producer(), "Transpose")) {
+    return nullptr;
+  }
+  return OnePositionTurned(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
 }
 
 // Whether an index tensor picks what the value has of the base.
@@ -163,7 +196,11 @@ absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
     patch.Replace(value, simplest);
     return patch.Apply();
   }
-  return 0;
+  Patch patch(context);
+  Value* turned = TurnedOnce(patch, context.facts, *value->producer(), chain);
+  if (turned == nullptr) return 0;
+  patch.Replace(value, turned);
+  return patch.Apply();
 }
 
 }  // namespace
