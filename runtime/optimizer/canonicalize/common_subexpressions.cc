@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "graph/attribute_key.h"
+#include "ops/registry.h"
 #include "optimizer/canonicalize/constant_folding.h"
 #include "optimizer/patch.h"
 #include "optimizer/shared_constants.h"
@@ -44,11 +45,26 @@ bool Commutes(const Node& node) {
          absl::c_linear_search(kOps, node.op_type());
 }
 
+// The version of the operator that the node's opset selects: what a pass wrote and what the file
+// holds may name other opsets and mean the same.
+int VersionOf(const Node& node) {
+  // Their newer versions add element types, and attributes that change nothing where left out.
+  static constexpr absl::string_view kUnchanged[] = {"Cast",     "ConstantOfShape", "Flatten",
+                                                     "Identity", "Reshape",         "Shape",
+                                                     "Squeeze",  "Transpose",       "Unsqueeze"};
+  constexpr int kSince = 13;
+  if (node.domain().empty() && node.opset() >= kSince &&
+      absl::c_linear_search(kUnchanged, node.op_type())) {
+    return kSince;
+  }
+  return OpRegistry::Get().Version(node).value_or(node.opset());
+}
+
 // What a node computes; empty if that differs from run to run or is not followed.
 std::string NodeKey(const Node& node) {
   if (IsRandom(node)) return "";
   std::string key =
-      absl::StrCat(node.qualified_op_type(), "@", node.opset(), "/", node.outputs().size());
+      absl::StrCat(node.qualified_op_type(), "@", VersionOf(node), "/", node.outputs().size());
   for (const auto& [name, attribute] : node.attributes()) {
     absl::StrAppend(&key, "|", name, "=");
     if (!AppendKey(attribute, key)) return "";

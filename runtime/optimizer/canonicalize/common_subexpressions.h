@@ -6,9 +6,9 @@
 
 namespace attnrun {
 
-// Makes one node of several that apply the same operator with the same attributes to the same
-// values, and one initializer of several with the same elements. Random operators and those with
-// subgraphs stay.
+// Makes one node of several that apply the same version of an operator with the same attributes to
+// the same values, and one initializer of several with the same elements. Random operators and
+// those with subgraphs stay.
 absl::StatusOr<int> MergeCommonSubexpressions(PassContext& context);
 
 }  // namespace attnrun
