@@ -191,6 +191,32 @@ TEST(EinsumTest, AttentionOfGroupedHeads) {
   test.Dim("seq", 1).ExpectSameResults(256 * kEpsilon);
 }
 
+// A bias by the query's place in its window: an axis for windows and one for rows, as they lie,
+// whether the attention that reads it is written out or the standard's operator.
+TEST(EinsumTest, BiasOfAnAttention) {
+  for (const bool standard : {false, true}) {
+    OptimizerTester test(
+        [=](GraphBuilder& b) {
+          Value* q = b.Input("q", DataType::kFloat, {"batch", 3, 5, 4});
+          Value* k = b.Input("k", DataType::kFloat, {"batch", 3, 5, 4});
+          Value* v = b.Input("v", DataType::kFloat, {"batch", 3, 5, 4});
+          Value* bias = Einsum(b, "bnsh,sth->bnst", {q, Weight(b, {5, 5, 4})});
+          if (standard) {
+            b.Output(b.Op("Attention", {q, k, v, bias}, {{"scale", 0.5F}}));
+            return;
+          }
+          Value* turned = b.Op("Transpose", {k}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+          Value* half = b.Constant<float>("half", {}, {0.5F});
+          Value* scores = b.Op("Mul", {b.Op("MatMul", {q, turned}), half});
+          b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("Add", {scores, bias})}), v}));
+        },
+        {}, /*opset=*/23);
+    EXPECT_EQ(test.Count("MatMul"), 1);
+    EXPECT_EQ(test.Ops(), "MatMul Reshape Transpose*3 attnrun.Attention");
+    test.Scale("q", 0.25F).ExpectSameResults(256 * kEpsilon);
+  }
+}
+
 TEST(EinsumTest, WithoutColumns) {
   WithWeight("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
   Computed("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);

@@ -19,7 +19,8 @@ class ProductSearch {
     if (depth > kMaxForward || !visited_.insert(value).second) return false;
     return absl::c_any_of(value->consumers(), [&](const Node* node) {
       if (!node->domain().empty()) return false;
-      if (IsProductOfComputed(*node)) return true;
+      // The standard's Attention holds two.
+      if (IsProductOfComputed(*node) || node->op_type() == "Attention") return true;
       if (!IsPassedThrough(*node) && node->op_type() != "Softmax") return false;
       return absl::c_any_of(node->outputs(), [&](const Value* output) {
         return output != nullptr && Leads(output, depth + 1);

@@ -10,7 +10,7 @@ namespace attnrun {
 bool IsPassedThrough(const Node& node);
 
 // Whether the value leads, over such operators and a Softmax, to a product of two values that are
-// computed: scores, or what is weighted by them.
+// computed: scores, or what is weighted by them; or to the standard's Attention.
 bool LeadsToProduct(const Value* value);
 
 // Whether the value comes from such a product, over elementwise operators and views but no Softmax.
