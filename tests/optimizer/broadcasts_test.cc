@@ -146,6 +146,29 @@ TEST(BroadcastsTest, ANumberOfMoreAxesThanTheShapeIsExpanded) {
   test.ExpectSameResults(0);
 }
 
+// As a mask that lets everything through is written, on top of a bias for each head.
+TEST(BroadcastsTest, WhatIsComputedOfAnExpandedConstantIsExpanded) {
+  for (const char* op : {"Add", "Where"}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 2, 3});
+      Value* open = b.Constant<bool>("open", {1, 1, 3}, {true, true, false});
+      Value* shape = b.Op(
+          "Concat",
+          {b.Op("Shape", {x}, {{"end", int64_t{1}}}), b.Constant<int64_t>("rest", {2}, {1, 3})},
+          {{"axis", int64_t{0}}});
+      Value* mask = b.Op("Expand", {open, shape});
+      Value* bias = b.Constant<float>("bias", {1, 2, 1}, {0.5F, -2});
+      Value* other = b.Constant<float>("other", {}, {3});
+      b.Output(*op == 'A' ? b.Op("Add", {bias, b.Op("Cast", {mask}, {{"to", int64_t{1}}})})
+                          : b.Op("Where", {mask, bias, other}));
+    });
+    EXPECT_EQ(test.Ops(), "Concat Expand Shape");
+    test.ExpectSameResults(0);
+    test.Dim("batch", 1).ExpectSameResults(0);
+    test.Dim("batch", 0).ExpectSameResults(0);
+  }
+}
+
 TEST(BroadcastsTest, TiledAxesOfExtentOneAreExpanded) {
   const auto tiled = [](int64_t extent) {
     return OptimizerTester([=](GraphBuilder& b) {

@@ -75,6 +75,27 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+// What is computed of constants alone, one of which is expanded, is a constant that is expanded:
+// Expand broadcasts both ways, as the operator does.
+bool ExpandLater(Node* node, Patch& patch) {
+  if (!Broadcasts(*node) && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;
+  std::vector<Value*> inputs = node->inputs();
+  const Node* expand = nullptr;
+  for (Value*& input : inputs) {
+    if (input == nullptr) return false;
+    if (input->is_constant()) continue;
+    if (expand != nullptr || !IsOp(input->producer(), "Expand")) return false;
+    expand = input->producer();
+    input = expand->input(0);
+    if (!input->is_constant()) return false;
+  }
+  if (expand == nullptr) return false;
+  patch.Supersede({node});
+  Value* small = patch.Op(node->op_type(), inputs, node->attributes(), node->name());
+  patch.Replace(node->output(0), patch.Op("Expand", {small, expand->input(1)}));
+  return true;
+}
+
 // A number that is expanded fills a tensor.
 bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
   if (!IsOp(expand, "Expand") || expand->input(1)->is_constant()) return false;
@@ -110,7 +131,7 @@ absl::StatusOr<int> DropBroadcasts(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     Facts& facts = context.facts;
     return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
-           (Broadcasts(*node) && DropAt(facts, node, patch));
+           (Broadcasts(*node) && DropAt(facts, node, patch)) || ExpandLater(node, patch);
   });
 }
 

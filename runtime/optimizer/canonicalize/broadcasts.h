@@ -15,6 +15,7 @@ namespace attnrun {
 //
 //   Expand(3, shape)                        ->  ConstantOfShape(shape) {3}
 //   Tile(x: [.., 1], [1, 4])                ->  Expand(x, [1, 4])
+//   Add(constant, Expand(constant, shape))  ->  Expand(constant, shape)
 absl::StatusOr<int> DropBroadcasts(PassContext& context);
 
 }  // namespace attnrun
