@@ -20,6 +20,7 @@
 #include "optimizer/canonicalize/masked_fill.h"
 #include "optimizer/canonicalize/narrow_sums.h"
 #include "optimizer/canonicalize/no_ops.h"
+#include "optimizer/canonicalize/padded_convolution.h"
 #include "optimizer/canonicalize/reduced_views.h"
 #include "optimizer/canonicalize/select_rows.h"
 #include "optimizer/canonicalize/shape_folding.h"
@@ -90,6 +91,7 @@ constexpr std::array kPasses = {
     Pass{"masked_fill", ChooseByMasks},
     Pass{"shuffled_lists", GatherShuffledLists},
     Pass{"slice_assignments", JoinAssignedSlices},
+    Pass{"padded_convolution", PadInConvolutions},
     kCommonSubexpressions,
     kViews,
     Pass{"layer_normalization", FuseLayerNormalization},

@@ -1,0 +1,76 @@
+#include "optimizer/canonicalize/padded_convolution.h"
+
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimizer/each_node.h"
+#include "optimizer/node_queries.h"
+
+namespace attnrun {
+namespace {
+
+// The axes that a Pad names, or all of them.
+std::optional<std::vector<int64_t>> PaddedAxes(const Node& pad, int rank, Facts& facts) {
+  if (pad.input(3) != nullptr) return KnownInts(pad.input(3), facts);
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+bool PadsWithZeros(const Node& pad) {
+  if (AttributeOr<std::string>(pad, "mode", "constant") != "constant") return false;
+  if (AttributeOr<float>(pad, "value", 0) != 0) return false;
+  return pad.input(2) == nullptr || ScalarOf(pad.input(2)) == 0.0;
+}
+
+// How many zeros stand before and after each axis but samples and channels, in a Conv's order;
+// nullopt where the node is anything but a Pad by such zeros.
+std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
+  if (!IsOp(pad, "Pad") || !PadsWithZeros(*pad)) return std::nullopt;
+  const int rank = facts.RankOf(pad->input(0));
+  const auto counts = KnownInts(*pad, "pads", 1, facts);
+  if (rank < 3 || !counts.has_value()) return std::nullopt;
+  const auto axes = PaddedAxes(*pad, rank, facts);
+  if (!axes.has_value() || counts->size() != 2 * axes->size()) return std::nullopt;
+  const size_t spatial = rank - 2;
+  std::vector<int64_t> zeros(2 * spatial, 0);
+  for (size_t i = 0; i < counts->size(); ++i) {
+    const bool after = i >= axes->size();
+    const int64_t count = (*counts)[i];
+    int64_t axis = (*axes)[after ? i - axes->size() : i];
+    if (axis < 0) axis += rank;
+    if (count < 0 || axis < 0 || axis >= rank || (axis < 2 && count != 0)) return std::nullopt;
+    if (axis >= 2) zeros[axis - 2 + (after ? spatial : 0)] += count;
+  }
+  return zeros;
+}
+
+bool Propose(Facts& facts, Node* node, Patch& patch) {
+  if (!IsOp(node, "Conv")) return false;
+  const Node* pad = node->input(0)->producer();
+  auto zeros = ZerosAround(pad, facts);
+  const auto kind = AttributeOr<std::string>(*node, "auto_pad", "NOTSET");
+  if (!zeros.has_value() || (kind != "NOTSET" && kind != "VALID")) return false;
+  const auto own = AttributeOr<std::vector<int64_t>>(*node, "pads", {});
+  if (!own.empty() && own.size() != zeros->size()) return false;
+  for (size_t i = 0; i < own.size(); ++i) (*zeros)[i] += own[i];
+  AttributeMap attributes = node->attributes();
+  attributes.erase("auto_pad");
+  attributes["pads"] = *zeros;
+  std::vector<Value*> inputs = node->inputs();
+  inputs[0] = pad->input(0);
+  patch.Rewrite(node, inputs, attributes);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> PadInConvolutions(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return Propose(context.facts, node, patch); });
+}
+
+}  // namespace attnrun
