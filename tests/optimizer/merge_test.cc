@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "execution/executor.h"
 #include "execution/plan.h"
 #include "ops/linear/linear.h"
@@ -123,6 +125,18 @@ TEST(MergeTest, AWeightThatServesOthersStaysApart) {
   EXPECT_THAT(test.Misses("qkv_projection")[0], HasSubstr("would have to be packed twice"));
 }
 
+// What an optimized graph of one input [1, 3, 8] fails with when it runs.
+std::string Failure(GraphBuilder& b) {
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  EXPECT_TRUE(Optimize(*graph, {}).ok());
+  const auto plan = Plan::Make(*graph, true).value();
+  std::vector<Tensor> outputs;
+  std::mt19937 generator(1);
+  return std::string(
+      Execute(*plan, {RandomFloats({1, 3, 8}, generator)}, {}, Allocator::Heap(), outputs)
+          .message());
+}
+
 TEST(MergeTest, WeightsOfDifferentHeightsFailWhenTheyRun) {
   GraphBuilder b;
   Value* x = b.Input("x", DataType::kFloat);
@@ -130,14 +144,21 @@ TEST(MergeTest, WeightsOfDifferentHeightsFailWhenTheyRun) {
     return b.Op("MatMul", {x, b.Constant("w", Weight(seed, {rows, 8}))});
   };
   b.Output(Attend(b, project(1, 8), project(2, 7), project(3, 8)));
-  const std::unique_ptr<Graph> graph = b.Build().value();
-  ASSERT_TRUE(Optimize(*graph, {}).ok());
-  const auto plan = Plan::Make(*graph, true).value();
-  std::vector<Tensor> outputs;
-  std::mt19937 generator(1);
-  const absl::Status status =
-      Execute(*plan, {RandomFloats({1, 3, 8}, generator)}, {}, Allocator::Heap(), outputs);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("K is 8 in X[1,3,8], but 7 in W0[7,8]"));
+  EXPECT_THAT(Failure(b), HasSubstr("K is 8 in X[1,3,8], but 7 in W0[7,8]"));
+}
+
+// Side by side they would not lie below their columns, nor in the room that these have.
+TEST(MergeTest, BiasesOfOtherLengthsFailWhenTheyRun) {
+  for (const int64_t length : {7, 4096}) {
+    GraphBuilder b;
+    Value* x = b.Input("x", DataType::kFloat);
+    const auto project = [&](int seed, int64_t columns) {
+      return b.Op("attnrun::Linear",
+                  {x, b.Constant("w", Weight(seed)), b.Constant("b", Weight(seed + 3, {columns}))});
+    };
+    b.Output(Attend(b, project(1, 8), project(2, length), project(3, 8)));
+    EXPECT_THAT(Failure(b), HasSubstr(absl::StrCat(length)));
+  }
 }
 
 }  // namespace

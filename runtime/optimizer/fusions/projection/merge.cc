@@ -52,12 +52,18 @@ int64_t Columns(const Node& linear) {
   return columns;
 }
 
-// Whether the weights can stand beside each other; where not, the model fails when it runs.
-bool FitTogether(const std::vector<Weight>& weights) {
-  return absl::c_all_of(weights, [&](const Weight& weight) {
-    return weight.Rows() == weights[0].Rows() &&
-           weight.value->constant()->type() == weights[0].value->constant()->type();
+// Whether weights and biases can stand beside each other; where not, the model fails when it runs.
+bool FitTogether(const std::vector<Node*>& linears) {
+  const std::vector<Weight> weights = WeightsOf(linears);
+  const DataType type = weights[0].value->constant()->type();
+  const bool biases_fit = absl::c_all_of(linears, [&](const Node* linear) {
+    const Value* bias = linear->input(Linear::kBias);
+    return bias == nullptr || (bias->constant()->type() == type &&
+                               bias->constant()->shape() == Shape{Columns(*linear)});
   });
+  return biases_fit && absl::c_all_of(weights, [&](const Weight& weight) {
+           return weight.Rows() == weights[0].Rows() && weight.value->constant()->type() == type;
+         });
 }
 
 // Tensors one after the other.
@@ -173,7 +179,7 @@ absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const
     context_.Miss(anchor, why);
     return 0;
   }
-  if (!FitTogether(weights)) return 0;
+  if (!FitTogether(linears)) return 0;
   Patch patch(context_);
   patch.Supersede(linears);
   Value* product =
