@@ -1,6 +1,7 @@
 #include "fuzz/mutate.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
@@ -13,18 +14,22 @@ DraftNode& SomeNode(Draft& draft, Dice& dice) {
   return draft.nodes[dice.Int(0, std::ssize(draft.nodes) - 1)];
 }
 
+// A number near by or, seldom, one that no axis, extent or position is.
+int64_t Changed(int64_t number, Dice& dice) {
+  constexpr int64_t kFar = int64_t{1} << 40;
+  if (std::clamp(number, -kFar, kFar) == number && !dice.Chance(0.05)) {
+    return dice.Of({number + 1, number - 1, -number, int64_t{0}});
+  }
+  return dice.Of({std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), kFar});
+}
+
 void ChangeInts(std::vector<int64_t>& ints, Dice& dice) {
   if (ints.empty()) return;
-  int64_t& one = ints[dice.Int(0, std::ssize(ints) - 1)];
-  switch (dice.Int(0, 3)) {
-    case 0:
-      std::ranges::shuffle(ints, dice.generator());
-      break;
-    case 1:
-      one = -one;
-      break;
-    default:
-      one += dice.Of<int64_t>({-1, 1});
+  if (dice.Chance(0.25)) {
+    std::ranges::shuffle(ints, dice.generator());
+  } else {
+    int64_t& one = ints[dice.Int(0, std::ssize(ints) - 1)];
+    one = Changed(one, dice);
   }
 }
 
@@ -39,7 +44,7 @@ std::string ChangeAttribute(Draft& draft, Dice& dice) {
     return absl::StrCat("no ", name, " at ", node.name);
   }
   if (auto* number = std::get_if<int64_t>(&entry->second)) {
-    *number = dice.Of({*number + 1, *number - 1, -*number, int64_t{0}});
+    *number = Changed(*number, dice);
   } else if (auto* real = std::get_if<float>(&entry->second)) {
     *real = dice.Of({*real * 2, -*real, 0.0F, *real + 1});
   } else if (auto* ints = std::get_if<std::vector<int64_t>>(&entry->second)) {
@@ -127,6 +132,21 @@ std::string AddReader(Draft& draft, Dice& dice) {
   return absl::StrCat("a reader of ", node.outputs[0]);
 }
 
+// An input of any rank, or of any extent along one of its axes.
+std::string ForgetShape(Draft& draft, Dice& dice) {
+  if (draft.inputs.empty()) return "";
+  auto input = draft.inputs.begin();
+  std::advance(input, dice.Int(0, std::ssize(draft.inputs) - 1));
+  auto& shape = input->second.shape;
+  if (!shape.has_value() || shape->empty()) return "";
+  if (dice.Chance(0.5)) {
+    shape.reset();
+  } else {
+    (*shape)[dice.Int(0, std::ssize(*shape) - 1)] = {};
+  }
+  return absl::StrCat("input ", input->first, " without its shape");
+}
+
 // A node reads what another one of the same operator reads.
 std::string BorrowInput(Draft& draft, Dice& dice) {
   const int64_t at = dice.Int(0, std::ssize(draft.nodes) - 1);
@@ -143,8 +163,8 @@ std::string BorrowInput(Draft& draft, Dice& dice) {
 
 std::string Mutate(Draft& draft, std::mt19937& generator) {
   static constexpr std::string (*kMutations[])(Draft&, Dice&) = {
-      ChangeAttribute, ChangeConstant, ChangeConstant, SwapInputs,
-      Insert,          AddOutput,      AddReader,      BorrowInput};
+      ChangeAttribute, ChangeConstant, ChangeConstant, SwapInputs, Insert,
+      AddOutput,       AddReader,      BorrowInput,    ForgetShape};
   Dice dice(static_cast<uint32_t>(generator()));
   return kMutations[dice.Int(0, std::ssize(kMutations) - 1)](draft, dice);
 }
