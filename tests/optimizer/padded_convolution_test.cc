@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <string>
 
 #include "support/optimizer_tester.h"
@@ -60,6 +62,15 @@ TEST(PaddedConvolutionTest, OtherPadsStay) {
     EXPECT_EQ(test.Ops(), "Conv Pad");
     test.ExpectSameResults(kTolerance);
   }
+}
+
+// Their sum would not fit an integer; the run refuses them.
+TEST(PaddedConvolutionTest, FarNumbersStay) {
+  constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
+  const AttributeMap none;
+  EXPECT_EQ(Padded({0, 0, kFar, 0, 0, kFar}, none).Ops(), "Conv Pad");
+  EXPECT_EQ(Padded({0, 0, 1, 0, 0, 1}, {{"pads", std::vector<int64_t>{kFar, kFar}}}).Ops(),
+            "Conv Pad");
 }
 
 }  // namespace

@@ -6,11 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
+
+// More zeros than any convolution has: such numbers are left to the run, and their sums fit.
+constexpr int64_t kMost = int64_t{1} << 31;
+
+bool IsCount(int64_t zeros) { return zeros >= 0 && zeros <= kMost; }
 
 // The axes that a Pad names, or all of them.
 std::optional<std::vector<int64_t>> PaddedAxes(const Node& pad, int rank, Facts& facts) {
@@ -42,7 +48,9 @@ std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
     const int64_t count = (*counts)[i];
     int64_t axis = (*axes)[after ? i - axes->size() : i];
     if (axis < 0) axis += rank;
-    if (count < 0 || axis < 0 || axis >= rank || (axis < 2 && count != 0)) return std::nullopt;
+    if (!IsCount(count) || axis < 0 || axis >= rank || (axis < 2 && count != 0)) {
+      return std::nullopt;
+    }
     if (axis >= 2) zeros[axis - 2 + (after ? spatial : 0)] += count;
   }
   return zeros;
@@ -56,6 +64,7 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   if (!zeros.has_value() || (kind != "NOTSET" && kind != "VALID")) return false;
   const auto own = AttributeOr<std::vector<int64_t>>(*node, "pads", {});
   if (!own.empty() && own.size() != zeros->size()) return false;
+  if (!absl::c_all_of(own, IsCount)) return false;
   for (size_t i = 0; i < own.size(); ++i) (*zeros)[i] += own[i];
   AttributeMap attributes = node->attributes();
   attributes.erase("auto_pad");
