@@ -16,6 +16,12 @@
 #include "ops/matmul/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
+// A tile fills the registers. GCC's usual way of dealing them out leaves some of its sums in
+// memory, which the loop then waits for: 15 % of the time with AVX2.
+#if HWY_COMPILER_GCC_ACTUAL
+#pragma GCC push_options
+#pragma GCC optimize("ira-algorithm=priority")
+#endif
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -256,6 +262,9 @@ void MultiplyPanels(const PanelProduct& p) {
 }
 
 }  // namespace attnrun::HWY_NAMESPACE
+#if HWY_COMPILER_GCC_ACTUAL
+#pragma GCC pop_options
+#endif
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
