@@ -2,12 +2,22 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/mask_graph.h"
 
 namespace attnrun::testing {
 namespace {
+
+// The mask is these attributes of the attention, and nothing beside it.
+void ExpectRules(OptimizerTester& test,
+                 const std::vector<std::pair<std::string, int64_t>>& attributes) {
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  for (const auto& [name, number] : attributes) EXPECT_EQ(Attribute(test, name), number) << name;
+  ExpectSameAtManySizes(test);
+}
 
 TEST(AttentionPositionsTest, ComparisonsOfPositionsAreCausal) {
   const std::vector<Mask> spellings = {
@@ -40,9 +50,7 @@ TEST(AttentionPositionsTest, ComparisonsOfPositionsAreCausal) {
   for (size_t i = 0; i < spellings.size(); ++i) {
     SCOPED_TRACE(i);
     OptimizerTester test = WithMask(spellings[i]);
-    EXPECT_EQ(test.Ops(), "attnrun.Attention");
-    EXPECT_EQ(Attribute(test, "causal"), 1);
-    ExpectSameAtManySizes(test);
+    ExpectRules(test, {{"causal", 1}});
   }
 }
 
@@ -94,10 +102,7 @@ TEST(AttentionPositionsTest, QueriesBehindAPastAreAtTheEnd) {
     Value* least = m.b.Op("Add", {m.Queries(), m.b.Op("Sub", {past, m.Int(4)})});
     return m.b.Op("And", {causal, m.b.Op("Greater", {m.Keys(), least})});
   });
-  EXPECT_EQ(test.Ops(), "attnrun.Attention");
-  EXPECT_EQ(Attribute(test, "causal"), 2);
-  EXPECT_EQ(Attribute(test, "left_window"), 3);
-  ExpectSameAtManySizes(test);
+  ExpectRules(test, {{"causal", 2}, {"left_window", 3}});
 }
 
 TEST(AttentionPositionsTest, WindowsOnBothSides) {
@@ -106,10 +111,7 @@ TEST(AttentionPositionsTest, WindowsOnBothSides) {
     Value* left = m.b.Op("Less", {m.b.Op("Sub", {m.Queries(), m.Keys()}), m.Int(2)});
     return m.b.Op("And", {left, right});
   });
-  EXPECT_EQ(test.Ops(), "attnrun.Attention");
-  EXPECT_EQ(Attribute(test, "left_window"), 1);
-  EXPECT_EQ(Attribute(test, "right_window"), 2);
-  ExpectSameAtManySizes(test);
+  ExpectRules(test, {{"left_window", 1}, {"right_window", 2}});
 }
 
 TEST(AttentionPositionsTest, AWindowByDistance) {
@@ -117,10 +119,7 @@ TEST(AttentionPositionsTest, AWindowByDistance) {
     Value* distance = m.b.Op("Abs", {m.b.Op("Sub", {m.Queries(), m.Keys()})});
     return m.b.Op("LessOrEqual", {distance, m.Int(2)});
   });
-  EXPECT_EQ(test.Ops(), "attnrun.Attention");
-  EXPECT_EQ(Attribute(test, "left_window"), 2);
-  EXPECT_EQ(Attribute(test, "right_window"), 2);
-  ExpectSameAtManySizes(test);
+  ExpectRules(test, {{"left_window", 2}, {"right_window", 2}});
 }
 
 // What must stay as it is: more than one node beside the attention, and no attribute.

@@ -52,6 +52,17 @@ TEST(PaddedConvolutionTest, AxesThatArePaddedAreNamed) {
   test.ExpectSameResults(kTolerance);
 }
 
+// As the run refuses an axis that is named twice.
+TEST(PaddedConvolutionTest, AnAxisThatIsNamedTwiceStays) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "length"});
+    Value* counts = b.Constant<int64_t>("pads", {4}, {2, 1, 2, 1});
+    Value* padded = b.Op("Pad", {x, counts, nullptr, b.Constant<int64_t>("axes", {2}, {2, -1})});
+    b.Output(b.Op("Conv", {padded, Weight(b)}));
+  });
+  EXPECT_EQ(test.Ops(), "Conv Pad");
+}
+
 TEST(PaddedConvolutionTest, OtherPadsStay) {
   const AttributeMap none;
   for (const OptimizerTester& test :

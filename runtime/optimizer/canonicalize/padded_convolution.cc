@@ -1,7 +1,6 @@
 #include "optimizer/canonicalize/padded_convolution.h"
 
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/pads.h"
 
 namespace attnrun {
 namespace {
@@ -17,14 +17,6 @@ namespace {
 constexpr int64_t kMost = int64_t{1} << 31;
 
 bool IsCount(int64_t zeros) { return zeros >= 0 && zeros <= kMost; }
-
-// The axes that a Pad names, or all of them.
-std::optional<std::vector<int64_t>> PaddedAxes(const Node& pad, int rank, Facts& facts) {
-  if (pad.input(3) != nullptr) return KnownInts(pad.input(3), facts);
-  std::vector<int64_t> axes(rank);
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
 
 bool PadsWithZeros(const Node& pad) {
   if (AttributeOr<std::string>(pad, "mode", "constant") != "constant") return false;
@@ -37,21 +29,15 @@ bool PadsWithZeros(const Node& pad) {
 std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
   if (!IsOp(pad, "Pad") || !PadsWithZeros(*pad)) return std::nullopt;
   const int rank = facts.RankOf(pad->input(0));
-  const auto counts = KnownInts(*pad, "pads", 1, facts);
-  if (rank < 3 || !counts.has_value()) return std::nullopt;
-  const auto axes = PaddedAxes(*pad, rank, facts);
-  if (!axes.has_value() || counts->size() != 2 * axes->size()) return std::nullopt;
-  const size_t spatial = rank - 2;
-  std::vector<int64_t> zeros(2 * spatial, 0);
-  for (size_t i = 0; i < counts->size(); ++i) {
-    const bool after = i >= axes->size();
-    const int64_t count = (*counts)[i];
-    int64_t axis = (*axes)[after ? i - axes->size() : i];
-    if (axis < 0) axis += rank;
-    if (!IsCount(count) || axis < 0 || axis >= rank || (axis < 2 && count != 0)) {
+  const auto pads = PadsOf(*pad, rank, facts);
+  if (rank < 3 || !pads.has_value() || !absl::c_all_of(*pads, IsCount)) return std::nullopt;
+  std::vector<int64_t> zeros;
+  for (int i = 0; i < 2 * rank; ++i) {
+    if (i % rank >= 2) {
+      zeros.push_back((*pads)[i]);
+    } else if ((*pads)[i] != 0) {
       return std::nullopt;
     }
-    if (axis >= 2) zeros[axis - 2 + (after ? spatial : 0)] += count;
   }
   return zeros;
 }

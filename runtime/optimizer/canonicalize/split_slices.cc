@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
+#include "ops/infer_rules.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 
@@ -41,15 +42,15 @@ std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
 // A Gather of one position of an axis of known extent, which it keeps.
 std::optional<Piece> AsPosition(Node* node, int64_t& axis, Facts& facts) {
   if (!IsOp(node, "Gather") || facts.RankOf(node->input(1)) != 1) return std::nullopt;
-  const int rank = facts.RankOf(node->input(0));
+  const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
   const auto index = KnownInt(node->input(1), facts);
-  axis = AttributeOr<int64_t>(*node, "axis", 0);
-  if (axis < 0) axis += rank;
-  if (!index.has_value() || axis < 0 || axis >= rank) return std::nullopt;
-  const auto extent = facts.Extent(node->input(0), static_cast<int>(axis));
+  if (dims == nullptr || !index.has_value()) return std::nullopt;
+  const auto along = KnownAxis(AttributeOr<int64_t>(*node, "axis", 0), dims->size());
+  const auto extent = along.has_value() ? (*dims)[*along].constant() : std::nullopt;
   if (!extent.has_value() || *extent < 2) return std::nullopt;
   const int64_t at = *index < 0 ? *index + *extent : *index;
   if (at < 0 || at >= *extent) return std::nullopt;
+  axis = static_cast<int64_t>(*along);
   return Piece{node, at, at + 1};
 }
 

@@ -86,43 +86,51 @@ std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
   return added;
 }
 
-// The position on an axis of the base at which the view begins, if it begins at one.
-std::optional<int64_t> BeginOnAxis(const View& base, int axis, const View& view) {
-  const ViewAxis& steps = base.axes()[axis];
-  const auto extent = base.Extent(axis).constant();
-  if (steps.size() != 1 || !extent.has_value()) return std::nullopt;
-  const auto quotient = SymInt::DivideExactly(view.offset() - base.offset(), steps[0].stride);
-  const int64_t at = quotient.has_value() ? quotient->constant().value_or(-1) : -1;
-  if (at < 0 || at >= *extent) return std::nullopt;
-  return at;
+// One position of an axis and all of the others; the axis stays, as one of extent 1.
+struct Position {
+  int axis;
+  int64_t at;
+  View view;
+
+  Value* Picked(Patch& patch, Value* base) const {
+    return patch.Op("Gather", {base, patch.Ints({at})}, {{"axis", int64_t{axis}}});
+  }
+};
+
+// Those of the base that begin where the view does.
+std::vector<Position> PositionsWhere(const View& base, const View& begins) {
+  std::vector<Position> positions;
+  for (int axis = 0; axis < base.rank(); ++axis) {
+    const ViewAxis& steps = base.axes()[axis];
+    const auto extent = base.Extent(axis).constant();
+    if (steps.size() != 1 || !extent.has_value()) continue;
+    const auto quotient = SymInt::DivideExactly(begins.offset() - base.offset(), steps[0].stride);
+    const int64_t at = quotient.has_value() ? quotient->constant().value_or(-1) : -1;
+    if (at < 0 || at >= *extent) continue;
+    if (auto kept = base.Sliced(axis, at, 1)) positions.push_back({axis, at, *std::move(kept)});
+  }
+  return positions;
 }
 
 // One position of an axis and all of the others, as the Gather that keeps the axis or takes it
 // away; null if the view is something else.
 Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
-  for (int axis = 0; axis < base.rank(); ++axis) {
-    const auto at = BeginOnAxis(base, axis, traced.view);
-    const auto kept = at.has_value() ? base.Sliced(axis, *at, 1) : std::nullopt;
-    if (!kept.has_value()) continue;
-    const bool squeezed = kept->Squeezed(axis) == traced.view;
-    if (!squeezed && kept != traced.view) continue;
-    Value* index =
-        squeezed ? patch.Constant("index", Tensor::Of<int64_t>({}, {*at})) : patch.Ints({*at});
-    return patch.Op("Gather", {traced.base, index}, {{"axis", int64_t{axis}}});
+  for (const Position& position : PositionsWhere(base, traced.view)) {
+    if (position.view.Squeezed(position.axis) == traced.view) {
+      Value* index = patch.Constant("index", Tensor::Of<int64_t>({}, {position.at}));
+      return patch.Op("Gather", {traced.base, index}, {{"axis", int64_t{position.axis}}});
+    }
+    if (position.view == traced.view) return position.Picked(patch, traced.base);
   }
   return nullptr;
 }
 
 // The same with its axes in another order, as the Gather and a Transpose.
 Value* OnePositionTurned(Patch& patch, const Traced& traced, const View& base) {
-  for (int axis = 0; axis < base.rank(); ++axis) {
-    const auto at = BeginOnAxis(base, axis, traced.view);
-    const auto kept = at.has_value() ? base.Sliced(axis, *at, 1) : std::nullopt;
-    if (!kept.has_value()) continue;
-    const auto permutation = AsPermutation(*kept, traced.view);
+  for (const Position& position : PositionsWhere(base, traced.view)) {
+    const auto permutation = AsPermutation(position.view, traced.view);
     if (!permutation.has_value()) continue;
-    Value* picked = patch.Op("Gather", {traced.base, patch.Ints({*at})}, {{"axis", int64_t{axis}}});
-    return patch.Op("Transpose", {picked}, {{"perm", *permutation}});
+    return patch.Op("Transpose", {position.Picked(patch, traced.base)}, {{"perm", *permutation}});
   }
   return nullptr;
 }

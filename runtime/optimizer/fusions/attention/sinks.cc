@@ -2,6 +2,7 @@
 
 #include "absl/algorithm/container.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/pads.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
@@ -31,23 +32,6 @@ std::optional<Sinks> OfConcat(Node* concat, Facts& facts) {
   return std::nullopt;
 }
 
-// How many elements a Pad puts before and behind each of `rank` axes; nullopt if that is not known.
-std::optional<std::vector<int64_t>> PadsOf(const Node& pad, int rank, Facts& facts) {
-  auto given = KnownInts(pad, "pads", 1, facts);
-  if (!given.has_value()) return std::nullopt;
-  if (pad.input(3) == nullptr) return given;
-  const auto axes = KnownInts(pad.input(3), facts);
-  if (!axes.has_value() || given->size() != 2 * axes->size()) return std::nullopt;
-  std::vector<int64_t> pads(2 * rank, 0);
-  for (size_t i = 0; i < axes->size(); ++i) {
-    const int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
-    if (axis < 0 || axis >= rank) return std::nullopt;
-    pads[axis] = (*given)[i];
-    pads[axis + rank] = (*given)[i + axes->size()];
-  }
-  return pads;
-}
-
 // One column of one number.
 std::optional<Sinks> OfPad(Node* pad, Facts& facts) {
   const int rank = facts.RankOf(pad->input(0));
@@ -55,7 +39,7 @@ std::optional<Sinks> OfPad(Node* pad, Facts& facts) {
     return std::nullopt;
   }
   const auto pads = PadsOf(*pad, rank, facts);
-  if (!pads.has_value() || std::ssize(*pads) != 2 * rank) return std::nullopt;
+  if (!pads.has_value()) return std::nullopt;
   const bool first = (*pads)[rank - 1] == 1;
   if ((*pads)[first ? rank - 1 : 2 * rank - 1] != 1) return std::nullopt;
   if (absl::c_count(*pads, 0) != 2 * rank - 1) return std::nullopt;
