@@ -67,8 +67,9 @@ absl::StatusOr<int> SplitInto(PassContext& context, Value* value, int64_t axis,
     sizes.push_back(piece.end - piece.begin);
     at = piece.end;
   }
-  const int64_t extent = *context.facts.Extent(value, static_cast<int>(axis));
-  if (at < extent) sizes.push_back(extent - at);
+  const auto extent = context.facts.Extent(value, static_cast<int>(axis));
+  if (!extent.has_value()) return 0;
+  if (at < *extent) sizes.push_back(*extent - at);
   Patch patch(context);
   const std::vector<Value*> parts = patch.Ops("Split", static_cast<int>(sizes.size()),
                                               {value, patch.Ints(sizes)}, {{"axis", axis}});
@@ -83,6 +84,7 @@ absl::StatusOr<int> SplitInto(PassContext& context, Value* value, int64_t axis,
 absl::StatusOr<int> SliceInstead(PassContext& context, Node* split) {
   Value* read = nullptr;
   int64_t begin = 0;
+  int64_t end = 0;
   int64_t at = 0;
   const int64_t axis = AttributeOr<int64_t>(*split, "axis", 0);
   for (Value* piece : split->outputs()) {
@@ -93,11 +95,11 @@ absl::StatusOr<int> SliceInstead(PassContext& context, Node* split) {
       if (read != nullptr) return 0;
       read = piece;
       begin = at;
+      end = at + *size;
     }
     at += *size;
   }
   if (read == nullptr || split->outputs().size() < 2) return 0;
-  const int64_t end = begin + *context.facts.Extent(read, static_cast<int>(axis));
   Patch patch(context);
   patch.Supersede({split});
   patch.Replace(read, patch.Op("Slice", {split->input(0), patch.Ints({begin}), patch.Ints({end}),
