@@ -95,7 +95,7 @@ class Fetch {
   int64_t each_ = 0;
   // The last one first.
   int count_ = 0;
-  Piece pieces_[2];
+  Piece pieces_[3];
   int64_t rows_ = 0;
 };
 

@@ -112,6 +112,13 @@ class GatherElementsKernel final : public Kernel {
       T* to = y->mutable_data<T>();
       WithIndices(indices, [&](const auto* index) {
         rows.ForEach([&](int64_t first, int64_t base) {
+          // As DeBERTa picks positions relative to a query's, with no product per element.
+          if (rows.step() == 0 && rows.axis_stride() == 1) {
+            for (int64_t j = 0; j < rows.length(); ++j) {
+              to[first + j] = from[base + WrapIndex(index[first + j], extent)];
+            }
+            return;
+          }
           for (int64_t j = 0; j < rows.length(); ++j) {
             to[first + j] = from[base + j * rows.step() +
                                  WrapIndex(index[first + j], extent) * rows.axis_stride()];
