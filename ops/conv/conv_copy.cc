@@ -23,8 +23,8 @@ struct Line {
 
 class Copier {
  public:
-  Copier(const ConvTiling& tiling, const ConvShape& shape, const float* x, float* copy)
-      : t_(tiling), shape_(shape), source_(tiling.source), x_(x), copy_(copy) {
+  Copier(const ImageLayout& layout, const ConvShape& shape, const float* x, float* copy)
+      : t_(layout), shape_(shape), source_(layout.source), x_(x), copy_(copy) {
     last_ = source_.output.size() - 1;
     per_line_ = (source_.output[last_] + kRun - 1) / kRun;
     lines_ = t_.source_positions / source_.output[last_];
@@ -138,7 +138,7 @@ class Copier {
     for (int64_t i = inside.end; i < line.count; ++i) clip(i);
   }
 
-  const ConvTiling& t_;
+  const ImageLayout& t_;
   const ConvShape& shape_;
   const SlidingWindow& source_;
   const float* const x_;
@@ -150,10 +150,10 @@ class Copier {
 
 }  // namespace
 
-void CopyImages(const ConvTiling& tiling, const ConvShape& shape, const float* x, float* copy) {
+void CopyImages(const ImageLayout& layout, const ConvShape& shape, const float* x, float* copy) {
   constexpr int64_t kElementsPerPiece = 1 << 15;
-  const Copier copier(tiling, shape, x, copy);
-  const int64_t elements = shape.n * tiling.image_size() / copier.size() + 1;
+  const Copier copier(layout, shape, x, copy);
+  const int64_t elements = shape.n * layout.image_size() / copier.size() + 1;
   ParallelFor(copier.size(), kElementsPerPiece / elements + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (i % 16 == 0 && Interrupted()) return;

@@ -5,6 +5,7 @@
 #include "ops/conv/conv.h"
 #include "ops/conv/patch_matrix.h"
 #include "ops/conv/tiled_conv.h"
+#include "ops/conv/window_product.h"
 #include "ops/float_rows.h"
 #include "ops/matmul/float_operands.h"
 #include "ops/matmul/gemm.h"
@@ -36,9 +37,9 @@ absl::StatusOr<ConvShape> TypicalConv(const ConvAttributes& attributes, const Te
   return ResolveConv(attributes, tensor, w, nullptr);
 }
 
-// On oneDNN's primitives, see ConvTiling; where they do not help y[n, g] = W[g] · patches(x[n, g])
-// for every image n and group g: one GEMM each, on weights where they are and patches that are made
-// a panel at a time.
+// As a WindowProduct where weights are constant and it can be one, else on oneDNN's primitives, see
+// ConvTiling; where they do not help y[n, g] = W[g] · patches(x[n, g]) for every image n and group
+// g: one GEMM each, on weights where they are and patches that are made a panel at a time.
 class ConvKernel final : public Kernel {
  public:
   // `weight`: W as floats if it is constant, else undefined.
@@ -46,7 +47,9 @@ class ConvKernel final : public Kernel {
       : attributes_(attributes), weight_(std::move(weight)), tiled_(weight_.defined()) {}
 
   // 1x1 and short sums go to the other.
-  absl::string_view name() const override { return "onednn or gemm"; }
+  absl::string_view name() const override {
+    return product_ == nullptr ? "onednn or gemm" : "gemm packed";
+  }
 
   bool Accepts(const OpContext& context) const override {
     const DataType type = context.input(0).type();
@@ -70,20 +73,20 @@ class ConvKernel final : public Kernel {
         FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
     if (y.num_elements() == 0) return absl::OkStatus();
     const auto* const b = bias.defined() ? bias.data<float>() : nullptr;
-    ATTNRUN_ASSIGN_OR_RETURN(
-        const bool done,
-        tiled_.Run(shape, {x.data<float>(), weight.data<float>(), b, y.data()}, allocator));
-    if (!done) Convolve(shape, x.data<float>(), weight.data<float>(), b, y.data());
+    ATTNRUN_RETURN_IF_ERROR(
+        Convolve(shape, {x.data<float>(), weight.data<float>(), b, y.data()}, allocator));
     y.Store();
     return absl::OkStatus();
   }
 
   // Packs constant weights.
-  absl::Status Prepare(bool bias) const {
+  absl::Status Prepare(bool bias) {
     if (!weight_.defined() || weight_.num_elements() == 0) return absl::OkStatus();
     const absl::StatusOr<ConvShape> shape = TypicalConv(attributes_, weight_);
     // Whether the node is right is for its calls to tell.
     if (!shape.ok()) return absl::OkStatus();
+    ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(*shape, weight_.data<float>()));
+    if (product_ != nullptr) return absl::OkStatus();
     return tiled_.Prepare(*shape, weight_.data<float>(), bias);
   }
 
@@ -99,8 +102,22 @@ class ConvKernel final : public Kernel {
     return ResolveConv(attributes_, context.input(0), context.input(1), Bias(context));
   }
 
-  static void Convolve(const ConvShape& shape, const float* x, const float* w, const float* bias,
-                       float* y) {
+  absl::Status Convolve(const ConvShape& shape, const TiledConv::Operands& operands,
+                        Allocator& allocator) const {
+    bool done = false;
+    if (product_ != nullptr) {
+      ATTNRUN_ASSIGN_OR_RETURN(
+          done, product_->Run(shape, {operands.x, operands.bias, operands.y}, allocator));
+    }
+    if (!done) {
+      ATTNRUN_ASSIGN_OR_RETURN(done, tiled_.Run(shape, operands, allocator));
+    }
+    if (!done) MultiplyPatches(shape, operands);
+    return absl::OkStatus();
+  }
+
+  static void MultiplyPatches(const ConvShape& shape, const TiledConv::Operands& operands) {
+    const auto [x, w, bias, y] = operands;
     const int64_t channels = shape.c / shape.group;
     const int64_t features = shape.m / shape.group;
     const int64_t depth = channels * shape.kernel_size;
@@ -130,6 +147,8 @@ class ConvKernel final : public Kernel {
 
   const ConvAttributes attributes_;
   const Tensor weight_;
+  // Null where the convolution is none, or weights are not constant.
+  std::unique_ptr<const WindowProduct> product_;
   const TiledConv tiled_;
 };
 

@@ -10,19 +10,6 @@
 namespace attnrun {
 namespace {
 
-// to[column][row] = from[row][column], a cache line of columns at a time: more rows of the target
-// than that would be too many to write at once.
-void Transpose(const float* from, int64_t rows, int64_t columns, int64_t from_stride, float* to,
-               int64_t to_stride) {
-  constexpr int64_t kSize = sizeof(float);
-  constexpr int64_t kLine = 16;
-  for (int64_t column = 0; column < columns; column += kLine) {
-    TransposeMatrix(kSize, rows, std::min(kLine, columns - column),
-                    reinterpret_cast<const char*>(from + column), from_stride * kSize,
-                    reinterpret_cast<char*>(to + column * to_stride), to_stride * kSize);
-  }
-}
-
 // Computes tiles of y.
 class TileMultiplier {
  public:
@@ -75,7 +62,7 @@ class TileMultiplier {
              int64_t tile) const {
     const int64_t end = std::min((group + 1) * t_.group_features, t_.features);
     const int64_t size = t_.output[0] * t_.row_positions;
-    Transpose(
+    TransposeTile(
         tile_of_y, t_.RowsOf(tile) * t_.row_positions, std::min(t_.block_features, end - begin),
         t_.block_features,
         operands_.y + (image * t_.features + begin) * size + tile * t_.tile_rows * t_.row_positions,
@@ -90,6 +77,19 @@ class TileMultiplier {
 };
 
 }  // namespace
+
+// A cache line of columns at a time: more rows of the target than that would be too many to write
+// at once.
+void TransposeTile(const float* from, int64_t rows, int64_t columns, int64_t from_stride, float* to,
+                   int64_t to_stride) {
+  constexpr int64_t kSize = sizeof(float);
+  constexpr int64_t kLine = 16;
+  for (int64_t column = 0; column < columns; column += kLine) {
+    TransposeMatrix(kSize, rows, std::min(kLine, columns - column),
+                    reinterpret_cast<const char*>(from + column), from_stride * kSize,
+                    reinterpret_cast<char*>(to + column * to_stride), to_stride * kSize);
+  }
+}
 
 void GatherWeights(const ConvTiling& t, const float* w, int64_t block, int64_t call, float* to) {
   const int64_t group = block / t.blocks;

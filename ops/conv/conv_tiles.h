@@ -8,18 +8,22 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/conv_tiling.h"
 
-// The three steps of a convolution on primitives. Scratch space comes from `allocator`; a run that
+// The steps of a convolution on primitives. Scratch space comes from `allocator`; a run that
 // was interrupted leaves work out.
 namespace attnrun {
 
-// Copies the images of x as the tiling tells: n x image_size() floats.
-void CopyImages(const ConvTiling& tiling, const ConvShape& shape, const float* x, float* copy);
+// Copies the images of x as the layout tells: n x image_size() floats.
+void CopyImages(const ImageLayout& layout, const ConvShape& shape, const float* x, float* copy);
 
 // What one call of the tiles of one block of features, counted over the groups, multiplies with:
 // [block_features, channels, part_taps, ..] from w [M, channels of a group, kernel..]; zeros for
 // features and channels beyond the last.
 void GatherWeights(const ConvTiling& tiling, const float* w, int64_t block, int64_t call,
                    float* to);
+
+// to[column][row] = from[row][column], on the calling thread.
+void TransposeTile(const float* from, int64_t rows, int64_t columns, int64_t from_stride, float* to,
+                   int64_t to_stride);
 
 // For a tile's first call and for those that add to it, null if there are none.
 using TilePrimitives = std::array<std::shared_ptr<const ConvPrimitive>, 2>;

@@ -13,41 +13,6 @@ int64_t Product(const Shape& shape, size_t begin) {
   return std::accumulate(shape.begin() + begin, shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Whether no two windows share an element, and each holds some that lie side by side.
-bool AreApart(const SlidingWindow& window) {
-  if (window.kernel.back() == 1) return false;
-  for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
-    if (window.kernel[axis] > 1 && window.dilations[axis] != 1) return false;
-    if (window.strides[axis] < window.kernel[axis]) return false;
-  }
-  return true;
-}
-
-bool IsDepthwise(const ConvShape& shape) {
-  return shape.group > 1 && shape.c == shape.group && shape.m == shape.group;
-}
-
-// Every window is a position.
-void TakeWindows(const ConvShape& shape, ConvTiling& tiling) {
-  tiling.source = shape.window;
-  tiling.source_taps = shape.kernel_size;
-  tiling.source_positions = shape.output_size;
-  tiling.kernel = tiling.strides = tiling.dilations = {1};
-  tiling.output = {shape.output_size};
-}
-
-// Every element of the padded input is a position.
-void TakeElements(const ConvShape& shape, ConvTiling& tiling) {
-  const Shape ones(shape.window.kernel.size(), 1);
-  tiling.source = shape.window;
-  tiling.source.kernel = tiling.source.strides = tiling.source.dilations = ones;
-  tiling.source_taps = 1;
-  tiling.kernel = shape.window.kernel;
-  tiling.strides = shape.window.strides;
-  tiling.dilations = shape.window.dilations;
-  tiling.output = shape.window.output;
-}
-
 // About as many positions as keep a tile, and what it reads, in the second-level cache. Tiles are
 // even, so that all are computed by one primitive, and along a single axis, which tends to vary in
 // length, multiples of kGranule, so that few primitives do for all lengths.
@@ -103,7 +68,6 @@ void CutChannels(const ConvShape& shape, ConvTiling& tiling) {
 
 // Extents of the copy; false if it is absurdly larger than x.
 bool SetExtents(const ConvShape& shape, ConvTiling& tiling) {
-  constexpr double kAllowance = 65536;
   double size = static_cast<double>(tiling.groups * tiling.pieces * tiling.piece_channels);
   for (size_t axis = 0; axis < tiling.output.size(); ++axis) {
     const int64_t count = axis == 0 ? tiling.tiles() * tiling.tile_rows : tiling.output[axis];
@@ -111,12 +75,59 @@ bool SetExtents(const ConvShape& shape, ConvTiling& tiling) {
     tiling.extents.push_back((count - 1) * tiling.strides[axis] + reach);
     size *= static_cast<double>(tiling.extents.back());
   }
-  if (size > 4.0 * static_cast<double>(shape.c * shape.input_size) + kAllowance) return false;
+  if (!IsWorthCopying(shape, size)) return false;
   tiling.positions = Product(tiling.extents, 0);
   return true;
 }
 
+// What is left to convolve once x is copied.
+void TakeWindow(const ConvShape& shape, bool apart, ConvTiling& tiling) {
+  if (apart) {
+    TakeWindows(shape, tiling);
+    tiling.kernel = tiling.strides = tiling.dilations = {1};
+    tiling.output = {shape.output_size};
+  } else {
+    TakeElements(shape, tiling);
+    tiling.kernel = shape.window.kernel;
+    tiling.strides = shape.window.strides;
+    tiling.dilations = shape.window.dilations;
+    tiling.output = shape.window.output;
+  }
+}
+
 }  // namespace
+
+void TakeWindows(const ConvShape& shape, ImageLayout& layout) {
+  layout.source = shape.window;
+  layout.source_taps = shape.kernel_size;
+  layout.source_positions = shape.output_size;
+  layout.positions = shape.output_size;
+}
+
+void TakeElements(const ConvShape& shape, ImageLayout& layout) {
+  const Shape ones(shape.window.kernel.size(), 1);
+  layout.source = shape.window;
+  layout.source.kernel = layout.source.strides = layout.source.dilations = ones;
+  layout.source_taps = 1;
+}
+
+bool AreApart(const SlidingWindow& window) {
+  if (window.kernel.back() == 1) return false;
+  for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
+    if (window.kernel[axis] > 1 && window.dilations[axis] != 1) return false;
+    if (window.strides[axis] < window.kernel[axis]) return false;
+  }
+  return true;
+}
+
+bool IsDepthwise(const ConvShape& shape) {
+  return shape.group > 1 && shape.c == shape.group && shape.m == shape.group;
+}
+
+bool IsWorthCopying(const ConvShape& shape, double size) {
+  constexpr double kAllowance = 65536;
+  return size <= 4.0 * static_cast<double>(shape.c * shape.input_size) + kAllowance;
+}
 
 int64_t ConvTiling::RowsOf(int64_t tile) const {
   return std::min(tile_rows, output[0] - tile * tile_rows);
@@ -182,11 +193,7 @@ std::optional<ConvTiling> TileConv(const ConvShape& shape) {
   tiling.depthwise = IsDepthwise(shape);
   const bool apart = AreApart(shape.window) && !tiling.depthwise;
   if (!apart && shape.window.kernel.size() > 3) return std::nullopt;
-  if (apart) {
-    TakeWindows(shape, tiling);
-  } else {
-    TakeElements(shape, tiling);
-  }
+  TakeWindow(shape, apart, tiling);
   CutChannels(shape, tiling);
   CutRows(tiling);
   CutSum(tiling);

@@ -79,6 +79,16 @@ INSTANTIATE_TEST_SUITE_P(
         // Windows apart, some cut by the padding; along four axes.
         Case{{2, 5, 30, 31}, {66, 5, 8, 4}, true, 1, {9, 4}, {3, 2, 4, 1}},
         Case{{1, 3, 4, 4, 4, 6}, {8, 3, 2, 2, 2, 3}, true, 1, {2, 2, 2, 3}},
+        // Windows that slide along one axis, over more positions than are computed at once; in
+        // groups; apart and not from element to element; a single one, mostly in the padding.
+        Case{{2, 24, 1300}, {50, 24, 3}, true, 1, {2}, {1, 0}},
+        Case{{2, 96, 60}, {96, 24, 16}, true, 4, {1}, {8, 7}},
+        Case{{1, 32, 50}, {40, 32, 2}, true, 1, {3}, {1, 1}},
+        Case{{1, 32, 50}, {40, 32, 1}, true, 1, {3}, {0, 2}},
+        Case{{1, 512, 40}, {64, 512, 3}, true, 1, {2}, {}},
+        Case{{1, 32, 2}, {40, 32, 9}, true, 1, {1}, {5, 2}},
+        // A copy with its padding would be absurdly large.
+        Case{{1, 16, 2}, {16, 16, 3}, true, 1, {1}, {30000, 0}},
         // Depthwise, channels beyond a block; a kernel longer than a sum may be.
         Case{{2, 100, 15, 14}, {100, 1, 7, 7}, true, 100, {1, 1}, {3, 3, 3, 3}},
         Case{{1, 67, 300}, {67, 1, 31}, true, 67, {1}, {15, 15}},
@@ -94,6 +104,7 @@ const Case kKinds[] = {{{3, 20, 700}, {130, 20, 3}, true, 1, {2}, {1, 1}},
                        {{3, 3, 64, 64}, {200, 3, 16, 16}, true, 1, {16, 16}},
                        {{3, 64, 30, 30}, {64, 64, 3, 3}, true, 1, {1, 1}, {1, 1, 1, 1}},
                        {{3, 48, 100}, {48, 12, 20}, true, 4, {1}, {10, 9}},
+                       {{3, 96, 600}, {96, 24, 16}, true, 4, {1}, {8, 7}},
                        {{3, 96, 28, 28}, {96, 1, 7, 7}, true, 96, {1, 1}, {3, 3, 3, 3}},
                        {{3, 16, 30, 30}, {80, 16, 1, 1}, true},
                        {{3, 1, 4000}, {64, 1, 10}, true, 1, {5}}};

@@ -1,0 +1,158 @@
+#include "ops/conv/window_product.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/interrupt.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "ops/conv/conv_tiles.h"
+#include "ops/matmul/gemm.h"
+
+namespace attnrun {
+namespace {
+
+// Terms of the sum.
+int64_t DepthOf(const ConvShape& shape) { return shape.c / shape.group * shape.kernel_size; }
+
+// Whether windows slide along a single axis over elements that are neighbours.
+bool Slides(const SlidingWindow& window) {
+  return window.kernel.size() == 1 && (window.kernel[0] == 1 || window.dilations[0] == 1);
+}
+
+bool IsProduct(const ConvShape& shape) {
+  // See ConvTiling: shorter sums are bound by writing y, and of fewer features most of a panel is
+  // zeros.
+  constexpr int64_t kShortSum = 16;
+  constexpr int64_t kFewFeatures = 16;
+  return !IsDepthwise(shape) && !IsPointwise(shape) && DepthOf(shape) >= kShortSum &&
+         shape.m / shape.group >= kFewFeatures && (Slides(shape.window) || AreApart(shape.window));
+}
+
+// w[g]^T, whose rows are in the order in which the copy of x has a window's elements: channels
+// first where every window is a position, else last.
+MatrixView WeightsOf(const ConvShape& shape, const float* w, int64_t group,
+                     std::vector<float>& reordered) {
+  const int64_t features = shape.m / shape.group;
+  const int64_t depth = DepthOf(shape);
+  const float* const from = w + group * features * depth;
+  if (AreApart(shape.window)) return {from, depth, features, 1, depth};
+  const int64_t taps = shape.kernel_size;
+  const int64_t channels = depth / taps;
+  reordered.resize(features * depth);
+  for (int64_t i = 0; i < features * depth; ++i) {
+    const int64_t tap = i % taps;
+    const int64_t channel = i / taps % channels;
+    reordered[i / depth * depth + tap * channels + channel] = from[i];
+  }
+  return {reordered.data(), depth, features, 1, depth};
+}
+
+// Null if the copy would be absurdly larger than x.
+std::optional<ImageLayout> LayoutOf(const ConvShape& shape) {
+  ImageLayout layout;
+  int64_t row_channels = shape.c;
+  if (AreApart(shape.window)) {
+    TakeWindows(shape, layout);
+    row_channels *= shape.kernel_size;
+  } else {
+    TakeElements(shape, layout);
+    const int64_t extent =
+        (shape.output_size - 1) * shape.window.strides[0] + shape.window.reach(0);
+    layout.source.output = {extent};
+    layout.source_positions = layout.positions = extent;
+  }
+  layout.rows = row_channels;
+  layout.groups = shape.group;
+  layout.group_channels = row_channels / shape.group;
+  layout.pieces = 1;
+  layout.piece_channels = layout.group_channels;
+  const double size = static_cast<double>(layout.positions) * static_cast<double>(row_channels);
+  return IsWorthCopying(shape, size) ? std::optional(std::move(layout)) : std::nullopt;
+}
+
+// Computes some positions of one image's group at a time.
+class GroupProduct {
+ public:
+  GroupProduct(const MatrixView& windows, const PackedMatrix& weights, const float* bias, float* y)
+      : windows_(windows), weights_(weights), bias_(bias), y_(y) {}
+
+  // Positions that are computed at once: what they give waits in cache to be transposed.
+  static constexpr int64_t kPositions = 512;
+
+  // `product`: [kPositions, features].
+  void Run(float* product) const {
+    for (int64_t begin = 0; begin < windows_.rows; begin += kPositions) {
+      if (Interrupted()) return;
+      const int64_t count = std::min(kPositions, windows_.rows - begin);
+      MatrixView rows = windows_;
+      rows.data = windows_.at(begin, 0);
+      rows.rows = count;
+      Epilogue epilogue;
+      epilogue.bias = bias_;
+      Gemm(rows, weights_, product, weights_.columns(), epilogue);
+      StoreFeatures(product, begin, count);
+    }
+  }
+
+ private:
+  // y[feature][begin + i] = product[i][feature].
+  void StoreFeatures(const float* product, int64_t begin, int64_t count) const {
+    constexpr int64_t kAtOnce = 64;
+    const int64_t features = weights_.columns();
+    ParallelFor((count + kAtOnce - 1) / kAtOnce, 1, [&](int64_t first, int64_t end) {
+      const int64_t last = std::min(end * kAtOnce, count);
+      TransposeTile(product + first * kAtOnce * features, last - first * kAtOnce, features,
+                    features, y_ + begin + first * kAtOnce, windows_.rows);
+    });
+  }
+
+  const MatrixView windows_;
+  const PackedMatrix& weights_;
+  const float* const bias_;
+  float* const y_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const WindowProduct>> WindowProduct::Make(const ConvShape& shape,
+                                                                         const float* w) {
+  if (!IsProduct(shape)) return nullptr;
+  // No make_unique: it cannot call the private constructor.
+  std::unique_ptr<WindowProduct> product(new WindowProduct);
+  std::vector<float> reordered;
+  for (int64_t group = 0; group < shape.group; ++group) {
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedMatrix> packed,
+                             PackedMatrix::Pack(WeightsOf(shape, w, group, reordered)));
+    product->weights_.push_back(std::move(packed));
+  }
+  return product;
+}
+
+absl::StatusOr<bool> WindowProduct::Run(const ConvShape& shape, const Operands& operands,
+                                        Allocator& allocator) const {
+  const std::optional<ImageLayout> layout = LayoutOf(shape);
+  if (!layout.has_value()) return false;
+  const int64_t depth = DepthOf(shape);
+  const int64_t features = shape.m / shape.group;
+  ATTNRUN_ASSIGN_OR_RETURN(
+      Tensor copy, Tensor::Allocate(DataType::kFloat, {shape.n, layout->image_size()}, allocator));
+  auto* const images = copy.mutable_data<float>();
+  CopyImages(*layout, shape, operands.x, images);
+  const int64_t positions = std::min(GroupProduct::kPositions, shape.output_size);
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor product,
+                           Tensor::Allocate(DataType::kFloat, {positions, features}, allocator));
+  const int64_t step =
+      AreApart(shape.window) ? depth : shape.window.strides[0] * depth / shape.kernel_size;
+  for (int64_t i = 0; i < shape.n * shape.group; ++i) {
+    const int64_t group = i % shape.group;
+    const MatrixView windows = {images + i * layout->piece_size(), shape.output_size, depth, step};
+    const float* const bias = operands.bias == nullptr ? nullptr : operands.bias + group * features;
+    GroupProduct(windows, *weights_[group], bias, operands.y + i * features * shape.output_size)
+        .Run(product.mutable_data<float>());
+  }
+  return true;
+}
+
+}  // namespace attnrun
