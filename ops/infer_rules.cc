@@ -61,8 +61,7 @@ SymInt Quotient(const SymInt& a, const SymInt& b) {
   const std::optional<int64_t> y = b.constant();
   if (y == 0 || (y == -1 && x == std::numeric_limits<int64_t>::min())) return SymInt::Unknown();
   if (x.has_value() && y.has_value()) return *x / *y;
-  const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
-  return exact.has_value() ? *exact : SymInt::Opaque("div", a, b);
+  return SymInt::Quotient(a, b);
 }
 
 ValueFacts VectorOf(DataType type, std::vector<SymInt> contents) {

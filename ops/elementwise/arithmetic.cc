@@ -90,16 +90,14 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
       return a - b;
     case BinaryFunction::kMul:
       return a * b;
-    case BinaryFunction::kDiv: {
-      const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
-      return exact.has_value() ? *exact : SymInt::Opaque("div", a, b);
-    }
+    case BinaryFunction::kDiv:
+      return SymInt::Quotient(a, b);
     case BinaryFunction::kFloorDiv: {
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       if (exact.has_value()) return *exact;
       // Truncated, where that is the same.
       const bool plain = context.IsNeverNegative(a) && context.IsNeverNegative(b);
-      return SymInt::Opaque(plain ? "div" : "floordiv", a, b);
+      return plain ? SymInt::Quotient(a, b) : SymInt::Opaque("floordiv", a, b);
     }
     case BinaryFunction::kMin:
       if (context.IsNeverNegative(b - a)) return a;

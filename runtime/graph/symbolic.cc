@@ -9,8 +9,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 
 namespace attnrun {
 namespace {
@@ -143,6 +145,25 @@ std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
     rest = next;
   }
   return quotient;
+}
+
+SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
+  const std::optional<SymInt> exact = DivideExactly(a, b);
+  if (exact.has_value()) return *exact;
+  const std::optional<int64_t> by = b.constant();
+  const bool is_symbol =
+      a.terms_.size() == 1 && a.coefficient() == 1 && a.terms_.begin()->first.size() == 1;
+  if (!is_symbol || by.value_or(0) <= 0) return Opaque("div", a, b);
+  // "div(x,5)", or the same that may be negative.
+  const std::string& name = a.terms_.begin()->first[0];
+  const size_t comma = name.rfind(',');
+  int64_t divisor;
+  if (!absl::StartsWith(absl::StripPrefix(name, kMaybeNegative), "div(") ||
+      !absl::SimpleAtoi(absl::StripSuffix(name.substr(comma + 1), ")"), &divisor) || divisor <= 0 ||
+      __builtin_mul_overflow(divisor, *by, &divisor)) {
+    return Opaque("div", a, b);
+  }
+  return Named(absl::StrCat(name.substr(0, comma + 1), divisor, ")"));
 }
 
 SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {

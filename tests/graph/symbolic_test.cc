@@ -58,6 +58,25 @@ TEST(SymIntTest, NamesThatReadLikeFormulasAreNone) {
   EXPECT_NE(SymInt::Symbol("min(2,past)"), SymInt::Opaque("min", 2, past));
 }
 
+TEST(SymIntTest, QuotientsOfQuotientsAreOne) {
+  const SymInt samples = SymInt::Symbol("samples");
+  const auto halved = [](const SymInt& x) { return SymInt::Quotient(x, 2); };
+  EXPECT_EQ(halved(halved(SymInt::Quotient(samples, 5))), SymInt::Quotient(samples, 20));
+  // What may be negative, too, is divided towards zero.
+  EXPECT_EQ(halved(SymInt::Quotient(samples - 3, 5)), SymInt::Quotient(samples - 3, 10));
+  EXPECT_FALSE(halved(SymInt::Quotient(samples - 3, 5)).IsNeverNegative());
+  EXPECT_EQ(SymInt::Quotient(samples * 6, 3), samples * 2);
+  // (x/5 + 1)/2 is no x/10, nor is x/(5*y), nor what a file calls so.
+  EXPECT_NE(halved(SymInt::Quotient(samples, 5) + 1), SymInt::Quotient(samples, 10) + 1);
+  EXPECT_NE(halved(SymInt::Quotient(samples, 5) * 3), SymInt::Quotient(samples, 10) * 3);
+  const SymInt by_symbol = SymInt::Quotient(samples, SymInt::Symbol("y"));
+  EXPECT_EQ(halved(by_symbol), SymInt::Opaque("div", by_symbol, 2));
+  EXPECT_EQ(SymInt::Quotient(SymInt::Quotient(samples, -5), 2).ToString(),
+            "?div(?div(samples,-5),2)");
+  const SymInt named = SymInt::Symbol("div(samples,5)");
+  EXPECT_EQ(halved(named), SymInt::Opaque("div", named, 2));
+}
+
 TEST(SymIntTest, TellsTermsAndSign) {
   const SymInt batch = SymInt::Symbol("batch");
   const SymInt seq = SymInt::Symbol("seq");
