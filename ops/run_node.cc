@@ -1,4 +1,4 @@
-#include "ops/run_reference.h"
+#include "ops/run_node.h"
 
 #include <exception>
 #include <memory>
@@ -8,13 +8,22 @@
 
 namespace attnrun {
 
-absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, absl::Span<const Tensor> inputs,
-                                                 Allocator& allocator) {
+namespace {
+
+absl::StatusOr<std::vector<Tensor>> RunNode(const Node& node, absl::Span<const Tensor> inputs,
+                                            Allocator& allocator, bool by_kernel) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(node));
   std::vector<Tensor> outputs(node.outputs().size());
   OpContext context(inputs, absl::MakeSpan(outputs), allocator);
   try {
-    ATTNRUN_RETURN_IF_ERROR(op->Reference(context));
+    std::unique_ptr<Kernel> kernel;
+    // Nothing is the same in every run: there is but one.
+    const std::vector<Tensor> constants(inputs.size());
+    if (by_kernel) {
+      ATTNRUN_ASSIGN_OR_RETURN(kernel, op->MakeKernel(constants));
+    }
+    const bool accepts = kernel != nullptr && kernel->Accepts(context);
+    ATTNRUN_RETURN_IF_ERROR(accepts ? kernel->Run(context) : op->Reference(context));
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }
@@ -24,6 +33,18 @@ absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, absl::Span<co
     }
   }
   return outputs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, absl::Span<const Tensor> inputs,
+                                                 Allocator& allocator) {
+  return RunNode(node, inputs, allocator, false);
+}
+
+absl::StatusOr<std::vector<Tensor>> RunKernel(const Node& node, absl::Span<const Tensor> inputs,
+                                              Allocator& allocator) {
+  return RunNode(node, inputs, allocator, true);
 }
 
 }  // namespace attnrun

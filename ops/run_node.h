@@ -1,5 +1,5 @@
-#ifndef ATTNRUN_OPS_RUN_REFERENCE_H_
-#define ATTNRUN_OPS_RUN_REFERENCE_H_
+#ifndef ATTNRUN_OPS_RUN_NODE_H_
+#define ATTNRUN_OPS_RUN_NODE_H_
 
 #include <vector>
 
@@ -16,6 +16,10 @@ namespace attnrun {
 absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, absl::Span<const Tensor> inputs,
                                                  Allocator& allocator);
 
+// The same, as its kernel computes them where it has one that accepts them.
+absl::StatusOr<std::vector<Tensor>> RunKernel(const Node& node, absl::Span<const Tensor> inputs,
+                                              Allocator& allocator);
+
 }  // namespace attnrun
 
-#endif  // ATTNRUN_OPS_RUN_REFERENCE_H_
+#endif  // ATTNRUN_OPS_RUN_NODE_H_

@@ -6,7 +6,7 @@
 
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/run_reference.h"
+#include "ops/run_node.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
-#include "ops/run_reference.h"
+#include "ops/run_node.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/status.h"
-#include "ops/run_reference.h"
+#include "ops/run_node.h"
 #include "optimizer/patch.h"
 
 namespace attnrun {
@@ -48,7 +48,10 @@ absl::StatusOr<std::vector<Tensor>> Compute(const Node& node) {
     limit += inputs.back().byte_size();
   }
   BoundedAllocator allocator(limit);
-  return RunReference(node, inputs, allocator);
+  // What is made of weights, as a norm times a direction, takes the reference code long, and more
+  // memory than it may have.
+  return limit > 2 * kMaxResultBytes ? RunKernel(node, inputs, allocator)
+                                     : RunReference(node, inputs, allocator);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
-#include "ops/run_reference.h"
+#include "ops/run_node.h"
 #include "optimizer/each_node.h"
 #include "optimizer/trace.h"
 

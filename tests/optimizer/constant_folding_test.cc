@@ -1,0 +1,43 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+Value* Weight(GraphBuilder& b, const std::string& name, const std::vector<int64_t>& shape) {
+  std::mt19937 generator(1);
+  return b.Constant(name, RandomFloats(shape, generator));
+}
+
+TEST(ConstantFoldingTest, AWeightOfMegabytesThatIsMadeOfOthers) {
+  // As weight normalization leaves it: a direction times its length.
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* direction = Weight(b, "direction", {600, 1000});
+    Value* norm = b.Op("ReduceL2", {direction, b.Constant<int64_t>("axes", {1}, {0})},
+                       {{"keepdims", int64_t{1}}});
+    Value* scale = b.Op("Div", {Weight(b, "length", {1, 1000}), norm});
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 600});
+    b.Output(b.Op("MatMul", {x, b.Op("Mul", {direction, scale})}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Linear");
+  test.ExpectSameResults(600 * kEpsilon);
+}
+
+TEST(ConstantFoldingTest, NoConstantThatOutgrowsItsInputs) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* shape = b.Constant<int64_t>("shape", {2}, {600, 1000});
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 600});
+    b.Output(b.Op("MatMul", {x, b.Op("Expand", {Weight(b, "row", {1, 1000}), shape})}));
+  });
+  EXPECT_EQ(test.Applied("constant_folding"), 0);
+  EXPECT_EQ(test.Count("Expand"), 1);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
