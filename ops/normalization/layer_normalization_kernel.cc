@@ -10,13 +10,27 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 
+HWY_INLINE bool AllEqual(const float* HWY_RESTRICT x, size_t n) {
+  for (size_t i = 1; i < n; ++i) {
+    if (x[i] != x[0]) return false;
+  }
+  return true;
+}
+
+// Without an epsilon a row of equal elements is 0/0, which a mean that is rounded would hide.
+HWY_INLINE Moments MomentsOf(const float* x, size_t n, float epsilon, bool centered) {
+  if (!centered) return RawMoments(x, n);
+  if (epsilon == 0 && AllEqual(x, n)) return {.mean = x[0]};
+  return CenteredMoments(x, n);
+}
+
 // One row of LayerNormalizationSpec's formula; y may be x, bias may be null. Stores the mean and
 // 1 / sqrt(variance + epsilon).
 void LayerNormalizationRow(const float* x, size_t n, const float* HWY_RESTRICT scale,
                            const float* HWY_RESTRICT bias, float epsilon, bool centered, float* y,
                            float* mean, float* inverse) {
   const FloatTag d;
-  const Moments moments = centered ? CenteredMoments(x, n) : RawMoments(x, n);
+  const Moments moments = MomentsOf(x, n, epsilon, centered);
   *mean = moments.mean + moments.correction;
   *inverse = 1.0F / std::sqrt(moments.variance + epsilon);
   const FloatVec middle = hn::Set(d, moments.mean);

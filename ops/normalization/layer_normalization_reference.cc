@@ -35,7 +35,9 @@ absl::Status LayerNormalization::Reference(OpContext& context) const {
   for (int64_t row = 0; row < shape.rows; ++row) {
     const int64_t first = row * length;
     if (spec_.centered) {
-      for (int64_t i = first; i < first + length; ++i) means[row] += y[i] / length;
+      // Divided once, so that the mean of equal elements is what they are.
+      for (int64_t i = first; i < first + length; ++i) means[row] += y[i];
+      means[row] /= static_cast<double>(length);
     }
     double variance = 0;
     for (int64_t i = first; i < first + length; ++i) {

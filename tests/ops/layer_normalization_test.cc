@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "core/elements.h"
@@ -56,6 +57,17 @@ TEST(LayerNormalizationTest, KernelAgreesWithReference) {
       const double tolerance = c.type == DataType::kFloat ? 250 * kEpsilon : Epsilon(c.type);
       ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], tolerance);
     }
+  }
+}
+
+// 0/0, though a sum of so many thirds divided by their number is no third.
+TEST(LayerNormalizationTest, RowsOfEqualElementsWithoutAnEpsilon) {
+  OpTester op("LayerNormalization", 17);
+  op.Attribute("epsilon", 0.0F);
+  op.Input(Make<float>({1, 100}, std::vector<float>(100, 1.0F / 3)));
+  op.Constant(Make<float>({100}, std::vector<float>(100, 1)));
+  for (const Tensor& y : {op.Kernel().value()[0], op.Reference().value()[0]}) {
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(std::isnan(y.data<float>()[i])) << i;
   }
 }
 

@@ -250,6 +250,25 @@ TEST(LayerNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheir
   test.ExpectSameResults(kTolerance);
 }
 
+// An exporter drops an epsilon of 1e-12. Rows of equal elements are 0/0 before and after.
+TEST(LayerNormalizationFusionTest, WithoutAnEpsilon) {
+  for (const bool bias : {false, true}) {
+    OptimizerTester test([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", kLength});
+      Value* d = b.Op("Sub", {x, Mean(b, x)});
+      Value* y = b.Op("Div", {d, b.Op("Sqrt", {Mean(b, b.Op("Pow", {d, Number(b, 2)}))})});
+      y = b.Op("Mul", {y, Parameter(b, 0.5)});
+      b.Output(bias ? b.Op("Add", {y, Parameter(b, -1)}) : y);
+    });
+    EXPECT_EQ(test.Ops(), "LayerNormalization");
+    test.ExpectSameResults(kTolerance);
+    std::vector<float> elements(2 * kLength, 1.0F / 3);
+    elements[3] = 2;
+    test.Dim("batch", 2).Feed("x", Make<float>({2, kLength}, elements));
+    test.ExpectSameResults(kTolerance);
+  }
+}
+
 OptimizerTester CenteredRms(const std::vector<int64_t>& scale, bool centered_is_read = false) {
   return OptimizerTester(
       [=](GraphBuilder& b) {

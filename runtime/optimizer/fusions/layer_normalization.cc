@@ -27,8 +27,7 @@ void AppendCasts(const Value* value, MatchedNodes& nodes) {
 
 std::optional<NormalizedRows> FindCentered(PassContext& context, Node* node) {
   auto rows = FindNormalizedRows(node, context.facts);
-  // Rows of equal elements are 0/0 without an epsilon, but for a rounding of their mean.
-  if (!rows.has_value() || rows->epsilon == 0) return std::nullopt;
+  if (!rows.has_value()) return std::nullopt;
   const Value* centered = rows->x;
   rows->x = CenteredSource(rows->x, context.facts, rows->nodes);
   if (rows->x == nullptr) return std::nullopt;
@@ -47,7 +46,6 @@ bool FuseCenteredRms(PassContext& context, Node* rms, Patch& patch) {
   if (rank < 1 || (axis != -1 && axis != rank - 1) || length.value_or(0) == 0) return false;
   MatchedNodes nodes = {rms};
   const float epsilon = AttributeOr<float>(*rms, "epsilon", 1e-5F);
-  if (epsilon == 0) return false;
   Value* x = CenteredSource(rms->input(0), facts, nodes);
   Value* y = rms->output(0);
   const DataType type = facts.TypeOf(y);
@@ -80,7 +78,6 @@ std::optional<NormalizedRows> FindShifted(PassContext& context, Node* node, bool
            .Match(node->output(0), facts, rows.nodes)) {
     return std::nullopt;
   }
-  if (rows.epsilon == 0) return std::nullopt;
   if (CenteredSource(centered, facts, rows.nodes) != rows.x) return std::nullopt;
   rows.y = node->output(0);
   return rows;
