@@ -217,6 +217,22 @@ TEST(EinsumTest, BiasOfAnAttention) {
   }
 }
 
+// The same bias, of an attention that was fused before the extents were known.
+TEST(EinsumTest, BiasOfAFusedAttention) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 3, 5, 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 3, 5, 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 3, 5, 4});
+    Value* bias = Einsum(b, "bnsh,sth->bnst", {q, Weight(b, {5, 5, 4})});
+    const std::string layout = "b n s h";
+    b.Output(
+        b.Op("attnrun::Attention", {q, k, v, bias},
+             {{"scale", 0.5F}, {"q_layout", layout}, {"k_layout", layout}, {"v_layout", layout}}));
+  });
+  EXPECT_EQ(test.Ops(), "MatMul Transpose*2 attnrun.Attention");
+  test.Scale("q", 0.25F).ExpectSameResults(256 * kEpsilon);
+}
+
 TEST(EinsumTest, WithoutColumns) {
   WithWeight("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
   Computed("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);

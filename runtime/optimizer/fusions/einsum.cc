@@ -202,8 +202,8 @@ class EinsumRewrite {
     return true;
   }
 
-  // Whether this is one of the two products of an attention.
-  bool IsOfAttention() const { return WeighsValues() || LeadsToProduct(node_->output(0)); }
+  // Whether this is one of the two products of an attention, or adds to its scores.
+  bool IsOfAttention() const { return WeighsValues() || LeadsToAttention(node_->output(0)); }
 
   // Whether this is the second one, whose left operand are the scores' Softmax.
   bool WeighsValues() const {

@@ -14,10 +14,13 @@ bool IsProductOfComputed(const Node& node) {
 
 class ProductSearch {
  public:
+  explicit ProductSearch(bool fused_counts) : fused_counts_(fused_counts) {}
+
   bool Leads(const Value* value, int depth = 0) {
     constexpr int kMaxForward = 12;
     if (depth > kMaxForward || !visited_.insert(value).second) return false;
     return absl::c_any_of(value->consumers(), [&](const Node* node) {
+      if (node->qualified_op_type() == "attnrun.Attention") return fused_counts_;
       if (!node->domain().empty()) return false;
       // The standard's Attention holds two.
       if (IsProductOfComputed(*node) || node->op_type() == "Attention") return true;
@@ -29,6 +32,7 @@ class ProductSearch {
   }
 
  private:
+  const bool fused_counts_;
   absl::flat_hash_set<const Value*> visited_;
 };
 
@@ -67,7 +71,13 @@ bool IsPassedThrough(const Node& node) {
   return node.domain().empty() && (IsViewNode(node) || absl::c_linear_search(kOps, node.op_type()));
 }
 
-bool LeadsToProduct(const Value* value) { return ProductSearch().Leads(value); }
+bool LeadsToProduct(const Value* value) {
+  return ProductSearch(/*fused_counts=*/false).Leads(value);
+}
+
+bool LeadsToAttention(const Value* value) {
+  return ProductSearch(/*fused_counts=*/true).Leads(value);
+}
 
 bool ComesFromProduct(const Value* value) {
   constexpr int kMaxBack = 8;

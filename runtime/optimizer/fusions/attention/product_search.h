@@ -13,6 +13,9 @@ bool IsPassedThrough(const Node& node);
 // computed: scores, or what is weighted by them; or to the standard's Attention.
 bool LeadsToProduct(const Value* value);
 
+// The same, or to an attention that is fused, where no product is left to be found.
+bool LeadsToAttention(const Value* value);
+
 // Whether the value comes from such a product, over elementwise operators and views but no Softmax.
 bool ComesFromProduct(const Value* value);
 
