@@ -47,7 +47,10 @@ bool BroadcastsTo(const std::vector<SymInt>& dims, const std::vector<SymInt>& ta
   if (dims.size() > target.size()) return false;
   const size_t missing = target.size() - dims.size();
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (!dims[i].is_constant(1) && dims[i] != target[missing + i]) return false;
+    const SymInt& wanted = target[missing + i];
+    if (dims[i].is_constant(1) || dims[i] == wanted) continue;
+    // Of the first position alone there is one, or none where the target has none.
+    if (dims[i] != SymInt::Opaque("min", wanted, 1)) return false;
   }
   return true;
 }

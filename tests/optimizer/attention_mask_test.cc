@@ -87,6 +87,39 @@ TEST(AttentionMaskTest, WhatIsOnlyBroadcastIsReadAsItIs) {
   ExpectSameAtManySizes(test);
 }
 
+// Positions of the first queries, as where a mask is made for a slice of the rows. That of one
+// serves all of them.
+Value* FirstQueries(MaskBuilder& m, int64_t count) {
+  const auto number = [&](int64_t n) { return m.b.Constant<int64_t>("n", {1}, {n}); };
+  Value* rows = m.b.Op("Slice", {m.q, number(0), number(count), number(1)});
+  return m.Shaped(m.Count(m.Extent(rows, 1)), {1, 1, -1, 1});
+}
+
+TEST(AttentionMaskTest, ThePositionOfTheFirstQueryAlone) {
+  const auto with_first = [](int64_t count) {
+    return WithMask([=](MaskBuilder& m) {
+      Value* always = m.b.Op("GreaterOrEqual", {FirstQueries(m, count), m.Int(0)});
+      return m.b.Op("And", {always, m.Padding()});
+    });
+  };
+  OptimizerTester one = with_first(1);
+  EXPECT_EQ(one.Ops(), "attnrun.Attention");
+  ExpectSameAtManySizes(one);
+  // Two broadcast to two at most.
+  OptimizerTester two = with_first(2);
+  EXPECT_EQ(two.Count("GreaterOrEqual"), 1);
+  two.Dim("seq", 2).ExpectSameResults(kMaskTolerance);
+}
+
+// Which is no causal mask: each query is given the first one's keys.
+TEST(AttentionMaskTest, KeysUpToTheFirstQuery) {
+  OptimizerTester test = WithMask(
+      [](MaskBuilder& m) { return m.b.Op("LessOrEqual", {m.Keys(), FirstQueries(m, 1)}); });
+  EXPECT_EQ(Attribute(test, "causal"), -1);
+  EXPECT_EQ(test.Count("LessOrEqual"), 1);
+  ExpectSameAtManySizes(test);
+}
+
 TEST(AttentionMaskTest, GatheredPaddingIsAReshape) {
   for (const bool flat : {false, true}) {
     OptimizerTester test = WithMask([&](MaskBuilder& m) {
