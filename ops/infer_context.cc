@@ -46,12 +46,20 @@ SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   return SymInt::Opaque("broadcast", a, b);
 }
 
+// Whether the number is n - min(limit, n), by which a tensor falls short of what it is cut to.
+bool IsShortfall(const SymInt& number) {
+  if (number.constant().has_value()) return false;
+  return absl::c_any_of(number.Terms(), [&](const SymInt& term) {
+    return term.coefficient() == -1 && IsCutTo(SymInt(0) - term, number - term);
+  });
+}
+
 }  // namespace
 
 bool InferContext::IsNeverNegative(const SymInt& number) const {
-  return number.IsNeverNegative() || absl::c_any_of(extents_, [&](const SymInt& extent) {
-           return (number - extent).IsNeverNegative();
-         });
+  return number.IsNeverNegative() || IsShortfall(number) ||
+         absl::c_any_of(extents_,
+                        [&](const SymInt& extent) { return (number - extent).IsNeverNegative(); });
 }
 
 std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector<SymInt>>& a,

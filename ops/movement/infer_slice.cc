@@ -20,6 +20,8 @@ bool IsAtMost(const InferContext& context, const SymInt& a, const SymInt& b) {
 std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
                               const SymInt& extent) {
   if (bound.is_constant(kEnd) || IsAtMost(context, extent, bound)) return extent;
+  // That many from the end are all there are, or more: if there are none, too.
+  if (IsAtMost(context, bound, SymInt(0) - extent)) return 0;
   SymInt from_front = bound;
   if (const std::optional<int64_t> number = bound.constant(); number.has_value() && *number < 0) {
     from_front = extent + bound;

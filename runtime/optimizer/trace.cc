@@ -58,7 +58,7 @@ class Step {
   }
 
   std::optional<View> Slice(const View& view) const {
-    const auto starts = KnownInts(node_, "starts", 1, facts_);
+    const auto starts = SliceStarts();
     const auto axes = SliceAxes(starts.has_value() ? starts->size() : 0);
     const auto steps = KnownInts(node_, "steps", 4, facts_);
     const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
@@ -76,8 +76,20 @@ class Step {
     return result;
   }
 
-  // Where a Slice begins that asks for `start`; nullopt if the axis may be too short for it.
-  std::optional<SymInt> Clamped(int64_t start, const SymInt& extent) const {
+  std::optional<std::vector<SymInt>> SliceStarts() const {
+    if (const auto known = KnownInts(node_, "starts", 1, facts_)) {
+      return std::vector<SymInt>(known->begin(), known->end());
+    }
+    const Value* starts = node_.input(1);
+    return starts == nullptr ? std::nullopt : facts_.Of(starts).contents;
+  }
+
+  // Where a Slice begins that asks for `wanted`; nullopt if the axis may be too short for it.
+  std::optional<SymInt> Clamped(const SymInt& wanted, const SymInt& extent) const {
+    // x[-n:] of n elements.
+    if (facts_.IsNeverNegative(SymInt(0) - extent - wanted)) return SymInt(0);
+    if (!wanted.constant().has_value()) return std::nullopt;
+    const int64_t start = *wanted.constant();
     if (start == 0) return SymInt(0);
     if (const auto number = extent.constant()) {
       return SymInt(std::clamp<int64_t>(start < 0 ? start + *number : start, 0, *number));

@@ -49,6 +49,11 @@ TEST(MovementInferTest, Slice) {
       {slice(2 * kSeq, kSeq, 2 * kSeq), "[batch,seq]"},
       {slice(kSeq + 4, 4, kEnd), "[batch,seq]"},
       {slice(kSeq + 4, 0, -4), "[batch,seq]"},
+      // As many from the end as there are, or more.
+      {slice(kSeq, SymInt(0) - kSeq, kEnd), "[batch,seq]"},
+      {slice(kSeq, SymInt(-2) - kSeq, kEnd), "[batch,seq]"},
+      {slice(kSeq, 0, SymInt(0) - kSeq), "[batch,0]"},
+      {slice(SymInt::Opaque("min", 512, kSeq), SymInt(0) - kSeq, kEnd), "[batch,min(512,seq)]"},
       // Beyond the end.
       {slice(kSeq, 0, kSeq + 1), "[batch,seq]"},
       // One of two: which is not known, but it is the same every time.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <vector>
@@ -61,6 +62,32 @@ TEST(TraceTest, ANegativeIndexCountsFromTheEnd) {
   rows(-2).ExpectSameResults(0);
   // Out of range: for the run to refuse.
   EXPECT_EQ(rows(-3).Count("GatherND"), 1);
+}
+
+// x[:, -n:], n being the extent of `of`, and `more` positions besides.
+OptimizerTester LastOf(const std::string& of, int64_t more) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    Value* other = b.Input("other", DataType::kFloat, {"batch", "past"});
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* extent = b.Op("Shape", {of == "seq" ? x : other}, {{"start", int64_t{1}}});
+    Value* start = b.Op("Sub", {b.Op("Neg", {extent}), number(more)});
+    b.Output(b.Op("Neg", {b.Op("Slice", {x, start, number(INT64_MAX), number(1)})}));
+    b.Output(b.Op("Neg", {other}));
+  });
+}
+
+TEST(ViewsTest, AsManyFromTheEndAsThereAreAreAll) {
+  for (const int64_t more : {0, 1}) {
+    OptimizerTester all = LastOf("seq", more);
+    EXPECT_EQ(all.Ops(), "Neg*2");
+    for (const int64_t seq : {0, 1, 4}) all.Dim("seq", seq).ExpectSameResults(0);
+  }
+  // All but the first one, and as many as something else has.
+  for (OptimizerTester& some : std::array{LastOf("seq", -1), LastOf("past", 0)}) {
+    EXPECT_EQ(some.Count("Slice"), 1);
+    for (const int64_t seq : {0, 1, 4}) some.Dim("seq", seq).ExpectSameResults(0);
+  }
 }
 
 // x[..., -2:-1, :] as dynamo's exporter writes it: the axis is turned to the front and back.
