@@ -291,6 +291,34 @@ TEST(NeededRowsTest, ASelectionOfChannelsIsNoneOfRows) {
   test.ExpectSameResults(kTolerance);
 }
 
+// Half of a packed projection is needed of one row: the other half's rows stay, and its Slice is
+// beside the first one's for a Split to be made of both. If one row of both is needed, so is one of
+// the projection.
+TEST(NeededRowsTest, OneSliceOfManyStaysBesideTheOthers) {
+  for (const bool whole : {true, false}) {
+    OptimizerTester test([=](GraphBuilder& b) {
+      Value* y = b.Op("MatMul", {Hidden(b), Weight(b, 1, {kWidth, 2 * kWidth})});
+      const auto half = [&](int64_t i) {
+        const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+        return Norm(b, b.Op("Slice", {y, number(i * kWidth), number((i + 1) * kWidth), number(2)}));
+      };
+      Value* first = half(0);
+      Value* second = half(1);
+      if (whole) b.Output(second);
+      b.Output(Position(b, whole ? first : b.Op("Mul", {first, second}), 0));
+    });
+    EXPECT_EQ(test.Count("Split"), 1);
+    EXPECT_EQ(test.Count("Slice"), 0);
+    const Node* gather = nullptr;
+    for (const Node* node : test.graph().nodes()) {
+      if (node->op_type() == "Gather") gather = node;
+    }
+    ASSERT_NE(gather, nullptr);
+    EXPECT_EQ(gather->input(0)->is_input(), !whole);
+    test.ExpectSameResults(kTolerance);
+  }
+}
+
 TEST(NeededRowsTest, ASoftmaxOverTheRowsNeedsThemAll) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* y = b.Op("Softmax", {Product(b, Hidden(b), 1)}, {{"axis", int64_t{1}}});

@@ -32,6 +32,7 @@ class NeededRows {
       open_.pop_back();
       Visit(node);
     }
+    std::erase_if(nodes_, [&](const Node* node) { return IsOneSliceOfMany(*node); });
     const auto worth_it = [](const Node* node) { return IsWorthIt(*node); };
     if (absl::c_none_of(nodes_, worth_it)) {
       ReportOtherReaders();
@@ -96,6 +97,14 @@ class NeededRows {
     nodes_.push_back(node);
     for (const RowOperand& operand : *operands) Need(node->input(operand.input), operand.axis);
     rows_[node] = {*axis, *std::move(operands)};
+  }
+
+  // Whether others read what is sliced, in full. The Slice then saves nothing, and stays beside
+  // theirs, of which one Split can be made.
+  bool IsOneSliceOfMany(const Node& node) const {
+    if (!IsOp(&node, "Slice")) return false;
+    const Value* sliced = node.input(0);
+    return needed_.at(sliced).reads == 1 && sliced->consumers().size() > 1;
   }
 
   void ReportOtherReaders() {
