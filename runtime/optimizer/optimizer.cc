@@ -36,6 +36,7 @@
 #include "optimizer/fusions/attention/operands.h"
 #include "optimizer/fusions/attention/row_factors.h"
 #include "optimizer/fusions/attention/scores_by_query.h"
+#include "optimizer/fusions/attention/stacked_scores.h"
 #include "optimizer/fusions/attention/standard_attention.h"
 #include "optimizer/fusions/attention/transposed_probabilities.h"
 #include "optimizer/fusions/einsum.h"
@@ -111,6 +112,7 @@ constexpr std::array kPasses = {
     Pass{"row_factors", MoveRowFactors},
     Pass{"transposed_probabilities", TurnTransposedProbabilities},
     Pass{"scores_by_query", TurnScoresByQuery},
+    Pass{"stacked_scores", KeepOrderOfScores},
     Pass{"joined_products", JoinProducts},
     Pass{"attention", FuseAttention},
     Pass{"standard_attention", ConvertStandardAttention},

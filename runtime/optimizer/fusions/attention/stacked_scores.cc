@@ -1,0 +1,123 @@
+#include "optimizer/fusions/attention/stacked_scores.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
+#include "optimizer/each_node.h"
+#include "optimizer/node_queries.h"
+
+namespace attnrun {
+namespace {
+
+using Order = std::vector<int64_t>;
+
+Order Inverse(const Order& order) {
+  Order inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<int64_t>(i);
+  return inverse;
+}
+
+// How a Transpose rearranges the matrices of a stack; empty where it does something else.
+Order StackOrder(const Node* node, Facts& facts) {
+  if (!IsOp(node, "Transpose")) return {};
+  const int rank = facts.RankOf(node->input(0));
+  const auto order = rank < 4 ? std::nullopt : PermutationOf(*node, rank);
+  if (!order.has_value()) return {};
+  const bool keeps_matrices = order->at(rank - 2) == rank - 2 && order->at(rank - 1) == rank - 1;
+  return keeps_matrices ? *order : Order();
+}
+
+bool IsElementwise(const Node* node) {
+  static constexpr std::array<absl::string_view, 7> kOps = {"Add",  "Sub",   "Mul", "Div",
+                                                            "Cast", "Where", "Tanh"};
+  return node != nullptr && node->domain().empty() && absl::c_linear_search(kOps, node->op_type());
+}
+
+// The values from a Softmax down to the Transpose of a product.
+class ProductOrder {
+ public:
+  ProductOrder(PassContext& context, Patch& patch) : context_(context), patch_(patch) {}
+
+  // Whether such a Transpose is there, each node up to it having one reader.
+  bool Find(const Value* value, int steps = 12) {
+    const Node* node = value->producer();
+    if (steps == 0 || node == nullptr || !IsReadOnce(value)) return false;
+    order_ = StackOrder(node, context_.facts);
+    if (!order_.empty()) return IsOp(node->input(0)->producer(), "MatMul");
+    return IsElementwise(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
+             return Find(input, steps - 1);
+           });
+  }
+
+  // The value as the product has its matrices; null if its rank is not known.
+  Value* Of(Value* value) {
+    const int rank = context_.facts.RankOf(value);
+    const int full = static_cast<int>(order_.size());
+    Node* node = value->producer();
+    if (rank < 0 || rank > full) return nullptr;
+    // One matrix for the whole stack, or less.
+    if (rank <= 2) return value;
+    if (rank < full) {
+      Order added(full - rank);
+      absl::c_iota(added, 0);
+      value = patch_.Op("Unsqueeze", {value, patch_.Ints(added)});
+    } else if (StackOrder(node, context_.facts) == order_) {
+      return node->input(0);
+    } else if (IsElementwise(node) && IsReadOnce(value)) {
+      return Rebuilt(node);
+    }
+    return patch_.Op("Transpose", {value}, {{"perm", Inverse(order_)}});
+  }
+
+  const Order& order() const { return order_; }
+
+ private:
+  bool IsReadOnce(const Value* value) const {
+    return value->consumers().size() == 1 && !context_.graph.IsOutput(value);
+  }
+
+  Value* Rebuilt(Node* node) {
+    std::vector<Value*> inputs;
+    for (Value* input : node->inputs()) inputs.push_back(Of(input));
+    if (absl::c_linear_search(inputs, nullptr)) return nullptr;
+    patch_.Supersede({node});
+    return patch_.Op(node->op_type(), inputs, node->attributes(), node->name());
+  }
+
+  PassContext& context_;
+  Patch& patch_;
+  Order order_;
+};
+
+bool KeepOrder(PassContext& context, Node* softmax, Patch& patch) {
+  ProductOrder product(context, patch);
+  if (!product.Find(softmax->input(0))) return false;
+  const int64_t rank = static_cast<int64_t>(product.order().size());
+  const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
+  if (softmax->opset() < 13 || (axis != -1 && axis != rank - 1)) return false;
+  Value* scores = product.Of(softmax->input(0));
+  if (scores == nullptr) return false;
+  patch.Supersede({softmax});
+  Value* y = patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax->name());
+  // What turns the probabilities back reads them as they are.
+  for (Node* reader : softmax->output(0)->consumers()) {
+    if (StackOrder(reader, context.facts) != Inverse(product.order())) continue;
+    patch.Supersede({reader});
+    patch.Replace(reader->output(0), y);
+  }
+  patch.Replace(softmax->output(0), patch.Op("Transpose", {y}, {{"perm", product.order()}}));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> KeepOrderOfScores(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return IsOp(node, "Softmax") && KeepOrder(context, node, patch);
+  });
+}
+
+}  // namespace attnrun
