@@ -12,6 +12,7 @@
 namespace attnrun::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -95,6 +96,19 @@ TEST(AttentionFusionTest, WhatStandsInTheWayIsNamed) {
   read.ExpectSameResults(kAttentionTolerance);
 }
 
+// Not the view before it.
+TEST(AttentionFusionTest, WhatStandsBehindTheSoftmaxIsNamed) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* p = b.Op("Transpose", {b.Op("Softmax", {Scores(b)})},
+                    {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
+    Value* back =
+        b.Op("Transpose", {b.Op("Relu", {p})}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
+    b.Output(Finish(b, back));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(test.Misses("attention"), Contains(HasSubstr("(Relu)")));
+}
+
 TEST(AttentionFusionTest, ASoftmaxOverQueriesIsNone) {
   const OptimizerTester test([](GraphBuilder& b) {
     b.Output(Finish(b, b.Op("Softmax", {Scores(b)}, {{"axis", int64_t{-2}}})));
@@ -151,6 +165,21 @@ TEST(AttentionFusionTest, AFloorUnderTheMaskedScores) {
   });
   EXPECT_EQ(chosen.Ops(), "attnrun.Attention");
   chosen.ExpectSameResults(kAttentionTolerance);
+  // Bloom: the same as a clamp.
+  OptimizerTester clamped = WithScores([&](GraphBuilder& b, Value* s) {
+    Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, 1, "seq"});
+    return b.Op("Clip", {b.Op("Add", {s, bias}), Number(b, kLeast)});
+  });
+  EXPECT_EQ(clamped.Count("attnrun.Attention"), 1);
+  clamped.Dim("seq", 2).Feed("bias", Make<float>({3, 1, 1, 2}, {0, -kInf, -kInf, -kInf, 2, 1}));
+  clamped.ExpectSameResults(kAttentionTolerance);
+  for (const float least : {-0.1F, kLeast}) {
+    const OptimizerTester both = WithScores([&](GraphBuilder& b, Value* s) {
+      return b.Op("Clip", {s, Number(b, least), Number(b, 0.1F)});
+    });
+    EXPECT_EQ(both.Count("attnrun.Attention"), 0);
+    EXPECT_THAT(both.Misses("attention"), ElementsAre(HasSubstr("(Clip)")));
+  }
   const OptimizerTester high =
       WithScores([&](GraphBuilder& b, Value* s) { return b.Op("Max", {s, Number(b, -0.1F)}); });
   EXPECT_EQ(high.Count("attnrun.Attention"), 0);
@@ -192,6 +221,11 @@ TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
       },
       [](GraphBuilder& b, Value* s) {
         return b.Op("Mul", {b.Input("by_query", DataType::kFloat, {"batch", 1, "seq", 1}), s});
+      },
+      // Over the usual scale.
+      [](GraphBuilder& b, Value* s) {
+        Value* scaled = b.Op("Div", {s, Number(b, 2)});
+        return b.Op("Mul", {scaled, b.Input("temperature", DataType::kFloat, {})});
       }};
   for (size_t i = 0; i < spellings.size(); ++i) {
     SCOPED_TRACE(i);
@@ -201,6 +235,62 @@ TEST(AttentionFusionTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
     test.ExpectSameResults(kAttentionTolerance);
   }
+}
+
+// A mask of heads, or what is left of a dropout.
+TEST(AttentionFusionTest, AFactorOfTheProbabilitiesIsOneOfTheResult) {
+  const std::vector<Between> spellings = {
+      [](GraphBuilder& b, Value* p) { return b.Op("Mul", {p, Number(b, 0.5F)}); },
+      [](GraphBuilder& b, Value* p) {
+        return b.Op("Div", {p, b.Constant<float>("factor", {2, 1, 1}, {0.5F, 2})});
+      },
+      [](GraphBuilder& b, Value* p) {
+        return b.Op("Mul", {b.Input("kept", DataType::kFloat, {1, 2, 1, 1}), p});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test([&](GraphBuilder& b) {
+      b.Output(Finish(b, spellings[i](b, b.Op("Softmax", {Scores(b)}))));
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+    test.ExpectSameResults(kAttentionTolerance);
+  }
+  const OptimizerTester by_key([](GraphBuilder& b) {
+    Value* factor = b.Input("factor", DataType::kFloat, {"batch", 1, 1, "seq"});
+    b.Output(Finish(b, b.Op("Mul", {b.Op("Softmax", {Scores(b)}), factor})));
+  });
+  EXPECT_EQ(by_key.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(by_key.Misses("attention"), ElementsAre(HasSubstr("(Mul)")));
+  by_key.ExpectSameResults(kAttentionTolerance);
+}
+
+// softmax(-|q - k|^2), of which |q|^2 - 2qk + |k|^2 is written out.
+TEST(AttentionFusionTest, ScoresMayBeTakenOffABias) {
+  const std::vector<Between> spellings = {
+      [](GraphBuilder& b, Value* s) { return b.Op("Neg", {s}); },
+      [](GraphBuilder& b, Value* s) {
+        Value* squares = b.Input("squares", DataType::kFloat, {"batch", 2, "seq", "seq"});
+        return b.Op("Neg", {b.Op("Sub", {squares, b.Op("Mul", {s, Number(b, 2)})})});
+      },
+      [](GraphBuilder& b, Value* s) {
+        Value* squares = b.Input("squares", DataType::kFloat, {1, 1, 1, "seq"});
+        return b.Op("Sub", {squares, s});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = WithScores(spellings[i]);
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+    test.ExpectSameResults(kAttentionTolerance);
+  }
+  // What was closed is all that is open when its sign is changed.
+  const OptimizerTester masked = WithScores([](GraphBuilder& b, Value* s) {
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    return b.Op("Neg", {b.Op("Where", {mask, s, Number(b, -kInf)})});
+  });
+  EXPECT_EQ(masked.Count("attnrun.Attention"), 0);
 }
 
 // A view cannot change the number of keys where that of all else stays.

@@ -63,6 +63,24 @@ TEST(StackedScoresTest, GroupsMayComeBeforeHeads) {
   }
 }
 
+// Heads "(g h)": those of a group lie side by side, each with keys of its own.
+TEST(StackedScoresTest, GroupsThatShareKeysMayLieOutside) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 24}), {0, 0, 3, 2, 4});
+    Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
+    Value* v = Shaped(b, b.Input("v", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
+    Value* s = b.Op("MatMul", {Turned(b, q, {0, 2, 3, 1, 4}), Turned(b, k, {0, 2, 3, 4, 1})});
+    Value* mask = b.Input("mask", DataType::kFloat, {"batch", 1, 1, 1, "seq"});
+    Value* p = Softmax(b, b.Op("Add", {b.Op("Mul", {s, Number(b, 0.5F)}), mask}));
+    Value* y = b.Op("MatMul", {p, Turned(b, v, {0, 2, 3, 1, 4})});
+    b.Output(Shaped(b, Turned(b, y, {0, 3, 1, 2, 4}), {0, 0, 24}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(2 * kAttentionTolerance);
+  test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(2 * kAttentionTolerance);
+}
+
 TEST(StackedScoresTest, ScoresThatOthersReadStayInTheirOrder) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* scores = Turned(b, Products(b));

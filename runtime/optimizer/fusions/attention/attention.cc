@@ -76,10 +76,25 @@ class AttentionFusion {
   // A Softmax that leads to no product is a classifier's.
   int NoProduct(const std::string& why) {
     const Value* value = softmax_->output(0);
-    if (!LeadsToProduct(value) && !LeadsToLinearMap(*value)) return 0;
+    const Node* map = LinearMapBehind(*value);
+    if (map == nullptr && !LeadsToProduct(value)) return 0;
     if (!why.empty()) return Miss(why);
-    return Miss(absl::StrCat("after the Softmax stands ", value->consumers()[0]->description(),
-                             LeadsToLinearMap(*value) ? ", a linear map over heads" : ""));
+    if (map != nullptr) {
+      return Miss(absl::StrCat("after the Softmax stands ", map->description(),
+                               ", a linear map over heads"));
+    }
+    return Miss(absl::StrCat("after the Softmax stands ", Behind(*value)->description()));
+  }
+
+  // What reads the probabilities: a view is not what is in the way, but what reads it.
+  static const Node* Behind(const Value& probabilities) {
+    const Node* node = probabilities.consumers()[0];
+    for (int step = 0; step < 4 && IsViewNode(*node) && node->output(0) != nullptr; ++step) {
+      const std::vector<Node*>& readers = node->output(0)->consumers();
+      if (readers.empty() || IsOp(readers[0], "MatMul")) break;
+      node = readers[0];
+    }
+    return node;
   }
 
   std::string NotCutOff(const Sinks& sinks) const {
@@ -87,16 +102,16 @@ class AttentionFusion {
                         " puts beside the scores is not cut off behind the Softmax");
   }
 
-  // Over views alone.
-  static bool LeadsToLinearMap(const Value& start) {
+  // Over views alone; null if there is none.
+  static const Node* LinearMapBehind(const Value& start) {
     const Value* value = &start;
     for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
       const Node* node = value->consumers()[0];
-      if (node->qualified_op_type() == "attnrun.Linear" || node->op_type() == "Conv") return true;
-      if (!IsViewNode(*node) || node->output(0) == nullptr) return false;
+      if (node->qualified_op_type() == "attnrun.Linear" || node->op_type() == "Conv") return node;
+      if (!IsViewNode(*node) || node->output(0) == nullptr) return nullptr;
       value = node->output(0);
     }
-    return false;
+    return nullptr;
   }
 
   bool CheckAxis() {

@@ -1,5 +1,8 @@
 #include "optimizer/fusions/attention/row_factors.h"
 
+#include <optional>
+#include <vector>
+
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
@@ -43,49 +46,91 @@ bool IsByColumn(const Value* factor, const Value* product, Facts& facts) {
   return dims->back() == of->back() && !MayBeMask(factor, facts);
 }
 
-// Scores times a factor for each key, perhaps over a scale, which then comes behind it.
+// A product and the number it may be scaled by before it is multiplied once more.
+struct ScaledProduct {
+  Node* product = nullptr;
+  Node* scale = nullptr;
+  Value* scaled = nullptr;
+};
+
+std::optional<ScaledProduct> FindProduct(const Value* scores) {
+  Node* scale = scores->producer();
+  double number = 1;
+  Value* inner = scale == nullptr ? nullptr : ScaledOperand(*scale, number);
+  if (inner == nullptr)
+    return IsProduct(scale) ? std::optional(ScaledProduct{scale}) : std::nullopt;
+  if (!IsProduct(inner->producer())) return std::nullopt;
+  return ScaledProduct{inner->producer(), scale, inner};
+}
+
+// The product of these operands in place of `found` and of the factor at `node`; a scale then comes
+// last.
+bool Rebuild(const ScaledProduct& found, Node* node, Value* left, Value* right, Patch& patch) {
+  patch.Supersede({found.product, node});
+  if (found.scale != nullptr) patch.Supersede({found.scale});
+  if (!patch.Admits({node->output(0)}, nullptr)) return false;
+  Value* result = patch.Op("MatMul", {left, right}, {}, found.product->name());
+  if (found.scale != nullptr) {
+    std::vector<Value*> operands = found.scale->inputs();
+    operands[operands[0] == found.scaled ? 0 : 1] = result;
+    result = patch.Op(found.scale->op_type(), operands, {}, found.scale->name());
+  }
+  patch.Replace(node->output(0), result);
+  return true;
+}
+
+// Scores times a factor for each key.
 bool ProposeColumns(PassContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "Mul") || !LeadsToSoftmax(*node->output(0))) return false;
   for (const int side : {0, 1}) {
-    Value* scores = node->input(side);
-    Node* scale = scores->producer();
-    double number = 1;
-    Value* inner = scale == nullptr ? nullptr : ScaledOperand(*scale, number);
-    Node* product = inner == nullptr ? scale : inner->producer();
+    const Value* scores = node->input(side);
+    const auto found = FindProduct(scores);
     Value* factor = node->input(1 - side);
-    if (!IsProduct(product) || !IsByColumn(factor, scores, context.facts)) continue;
-    const int rank = context.facts.RankOf(scores);
-    if (context.facts.RankOf(product->input(1)) != rank) continue;
-    patch.Supersede({product, node});
-    if (inner != nullptr) patch.Supersede({scale});
-    if (!patch.Admits({node->output(0)}, nullptr)) return false;
+    if (!found.has_value() || !IsByColumn(factor, scores, context.facts)) continue;
+    Node* product = found->product;
+    if (context.facts.RankOf(product->input(1)) != context.facts.RankOf(scores)) continue;
     Value* keys = patch.Op("Mul", {product->input(1), factor}, {}, node->name());
-    Value* result = patch.Op("MatMul", {product->input(0), keys}, {}, product->name());
-    if (inner != nullptr) {
-      std::vector<Value*> operands = scale->inputs();
-      operands[operands[0] == inner ? 0 : 1] = result;
-      result = patch.Op(scale->op_type(), operands, {}, scale->name());
-    }
-    patch.Replace(node->output(0), result);
-    return true;
+    return Rebuild(*found, node, product->input(0), keys, patch);
   }
   return false;
 }
 
+// Scores times a factor for each query.
 bool Propose(PassContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
   for (const int side : {0, 1}) {
-    Node* product = node->input(side)->producer();
+    const auto found = FindProduct(node->input(side));
     Value* factor = node->input(1 - side);
-    if (!IsProduct(product) || (side == 1 && IsOp(node, "Div"))) continue;
+    if (!found.has_value() || (side == 1 && IsOp(node, "Div"))) continue;
+    Node* product = found->product;
     const int rank = context.facts.RankOf(product->output(0));
     if (rank < 2 || context.facts.RankOf(product->input(0)) != rank) continue;
     if (!IsByRow(factor, rank, context.facts) || !LeadsToSoftmax(*node->output(0))) continue;
-    if (context.graph.IsOutput(product->output(0))) continue;
-    patch.Supersede({product, node});
     Value* rows = patch.Op(node->op_type(), {product->input(0), factor}, {}, node->name());
-    Value* scores = patch.Op("MatMul", {rows, product->input(1)}, {}, product->name());
-    patch.Replace(node->output(0), scores);
+    return Rebuild(*found, node, rows, product->input(1), patch);
+  }
+  return false;
+}
+
+// Probabilities times one factor for all keys: the product with V times it.
+bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
+  if (!IsOp(matmul, "MatMul") || matmul->input(1)->is_constant()) return false;
+  Node* node = matmul->input(0)->producer();
+  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
+  const int rank = context.facts.RankOf(matmul->output(0));
+  for (const int side : {0, 1}) {
+    Value* probabilities = node->input(side);
+    Value* factor = node->input(1 - side);
+    if (!IsOp(probabilities->producer(), "Softmax") || (side == 1 && IsOp(node, "Div"))) continue;
+    if (rank < 2 || context.facts.RankOf(probabilities) != rank) continue;
+    const std::vector<SymInt>* dims = context.facts.DimsOf(factor);
+    if (dims == nullptr || static_cast<int>(dims->size()) > rank) continue;
+    if (!dims->empty() && !dims->back().is_constant(1)) continue;
+    patch.Supersede({node, matmul});
+    if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
+    Value* product = patch.Op("MatMul", {probabilities, matmul->input(1)}, {}, matmul->name());
+    patch.Replace(matmul->output(0),
+                  patch.Op(node->op_type(), {product, factor}, {}, node->name()));
     return true;
   }
   return false;
@@ -110,7 +155,8 @@ bool LeadsToSoftmax(const Value& scores) {
 
 absl::StatusOr<int> MoveRowFactors(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return Propose(context, node, patch) || ProposeColumns(context, node, patch);
+    return Propose(context, node, patch) || ProposeColumns(context, node, patch) ||
+           ProposeBehind(context, node, patch);
   });
 }
 

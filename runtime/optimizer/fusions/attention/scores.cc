@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "optimizer/fusions/attention/picture.h"
+#include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/fusions/attention/score_masks.h"
 #include "optimizer/fusions/attention/score_scale.h"
 #include "optimizer/fusions/reduction.h"
@@ -41,9 +42,11 @@ class ScoreWalk {
     if (op == "Add") return Sum(node, *dims, steps);
     if (op == "Sub") return Difference(node, *dims, steps);
     if (op == "Max") return Floored(node, *dims, steps);
+    if (op == "Clip") return Clipped(node, *dims, steps);
     if (op == "Where") return Choice(node, *dims, steps);
     if (IsViewNode(*node)) return Rearranged(node, *dims, steps);
     if (op == "Mul" || op == "Div") return Scaled(node, steps);
+    if (op == "Neg") return Negated(node, node->input(0), steps);
     return Between(*node);
   }
 
@@ -142,12 +145,28 @@ class ScoreWalk {
   Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
     const std::vector<Node*> maximum = MaximumOfRows(node->input(1), node->input(0), facts_);
     if (!maximum.empty()) return Shifted(node, maximum, steps);
+    if (Fills(node->input(1), dims) && ComesFromProduct(node->input(1)) &&
+        !ComesFromProduct(node->input(0))) {
+      return TakenOff(node, steps);
+    }
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value() || !Fills(node->input(0), dims)) return Between(*node);
     if (IsClosing(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
     if (!TakesBias(*scores, *node, why_)) return std::nullopt;
     scores->biases.push_back({Term(node->input(1), node->input(0), *scores), -1, {}});
     return Pass(node, std::move(scores));
+  }
+
+  // Scores that are taken off something, as twice q·k is off the squares of a distance.
+  Result TakenOff(Node* node, int steps) {
+    Result scores = Negated(node, node->input(1), steps);
+    if (!scores.has_value() || !TakesBias(*scores, *node, why_)) return std::nullopt;
+    scores->biases.push_back({Term(node->input(0), node->input(1), *scores), 1, {}});
+    return scores;
+  }
+
+  Result Negated(Node* node, Value* operand, int steps) {
+    return Through(node, operand, steps, [](Scores& scores) { return ScaleScores(scores, -1); });
   }
 
   // A row's maximum taken off by hand.
@@ -168,6 +187,17 @@ class ScoreWalk {
                      [&](Scores& scores) { return FloorScores(scores, *floor); });
     }
     return Between(*node);
+  }
+
+  // From below alone.
+  Result Clipped(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const Value* least = node->input(1);
+    const auto floor = least == nullptr ? std::nullopt : UniformOf(least);
+    if (node->input(2) != nullptr || !Swallows(floor.value_or(0)) || !Fills(node->input(0), dims)) {
+      return Between(*node);
+    }
+    return Through(node, node->input(0), steps,
+                   [&](Scores& scores) { return FloorScores(scores, *floor); });
   }
 
   Result Choice(Node* node, const std::vector<SymInt>& dims, int steps) {

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
 #include "optimizer/each_node.h"
+#include "optimizer/fusions/attention/row_factors.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -112,11 +113,32 @@ bool KeepOrder(PassContext& context, Node* softmax, Patch& patch) {
   return true;
 }
 
+// Queries [B,G,H,S,D] by keys [B,1,H,D,T] that groups share, each group's heads side by side: the
+// product is made with the heads before the groups, as heads that share keys are laid out.
+bool PutGroupsLast(PassContext& context, Node* matmul, Patch& patch) {
+  constexpr int kRank = 5;
+  const std::vector<SymInt>* q = context.facts.DimsOf(matmul->input(0));
+  const std::vector<SymInt>* k = context.facts.DimsOf(matmul->input(1));
+  if (q == nullptr || k == nullptr || q->size() != kRank || k->size() != kRank) return false;
+  const bool shared = (*k)[1].is_constant(1) && !(*q)[1].is_constant(1) && (*q)[2] == (*k)[2];
+  const int64_t heads = (*k)[2].constant().value_or(1);
+  if (!shared || heads == 1 || !LeadsToSoftmax(*matmul->output(0))) return false;
+  const AttributeMap exchange = {{"perm", Order{0, 2, 1, 3, 4}}};
+  patch.Supersede({matmul});
+  Value* product = patch.Op("MatMul",
+                            {patch.Op("Transpose", {matmul->input(0)}, exchange),
+                             patch.Op("Transpose", {matmul->input(1)}, exchange)},
+                            {}, matmul->name());
+  patch.Replace(matmul->output(0), patch.Op("Transpose", {product}, exchange));
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<int> KeepOrderOfScores(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return IsOp(node, "Softmax") && KeepOrder(context, node, patch);
+    return (IsOp(node, "MatMul") && PutGroupsLast(context, node, patch)) ||
+           (IsOp(node, "Softmax") && KeepOrder(context, node, patch));
   });
 }
 
