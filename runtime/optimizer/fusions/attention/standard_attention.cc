@@ -28,7 +28,7 @@ class StandardAttention {
     Value* k = WithPast(patch, kK, kPastKey);
     Value* v = WithPast(patch, kV, kPastValue);
     Value* y = patch.Op("attnrun::Attention", Operands(k, v), Attributes(), node_->name());
-    patch.Replace(node_->output(kY), merged_ ? y : SplitHeads(patch, y));
+    patch.Replace(node_->output(kY), merged_ ? y : SplitHeads(patch, y, heads_, value_size_));
     if (IsRead(kPresentKey)) patch.Replace(node_->output(kPresentKey), k);
     if (IsRead(kPresentValue)) patch.Replace(node_->output(kPresentValue), v);
     return true;
@@ -58,11 +58,9 @@ class StandardAttention {
     value_size_ = *value_width;
     if (node_->input(kValidKeys) != nullptr) return "it has nonpad_kv_seqlen";
     if (IsRead(kScores)) return "its scores are read";
-    if (merged_ && (HasPast() || IsRead(kPresentKey) || IsRead(kPresentValue))) {
-      return "it has a past, but no axis of heads";
-    }
-    if (HasPast() && Positional() &&
-        facts_.Of(node_->input(kQ)).dims->at(2) != KeyExtent(node_->input(kK))) {
+    splits_keys_ = merged_ && (HasPast() || IsRead(kPresentKey) || IsRead(kPresentValue));
+    if (splits_keys_ && kv_heads_ <= 0) return "the number of heads of K is not known";
+    if (HasPast() && Positional() && Positions(kQ) != Positions(kK)) {
       return "there are other queries than new keys";
     }
     return MaskProblem();
@@ -74,9 +72,10 @@ class StandardAttention {
            AttributeOr<int64_t>(*node_, "left_window_size", -1) >= 0 ||
            AttributeOr<int64_t>(*node_, "right_window_size", -1) >= 0;
   }
-  SymInt KeyExtent(Value* k) {
-    const std::vector<SymInt>* dims = facts_.DimsOf(k);
-    return dims != nullptr && dims->size() == 4 ? (*dims)[2] : SymInt::Unknown();
+  SymInt Positions(Attention::Input operand) {
+    const std::vector<SymInt>* dims = facts_.DimsOf(node_->input(operand));
+    const size_t axis = merged_ ? 1 : 2;
+    return dims != nullptr && dims->size() == axis + 2 ? (*dims)[axis] : SymInt::Unknown();
   }
 
   // From version 24 on a mask of fewer keys closes the others.
@@ -95,9 +94,15 @@ class StandardAttention {
     return "its mask may have fewer keys than K";
   }
 
+  // Past and present have an axis of heads, whether or not K and V have one.
   Value* WithPast(Patch& patch, Attention::Input current, Attention::Input past) {
-    if (!HasPast()) return node_->input(current);
-    return patch.Op("Concat", {node_->input(past), node_->input(current)}, {{"axis", int64_t{2}}});
+    Value* heads = node_->input(current);
+    if (splits_keys_) {
+      const int64_t size = current == kK ? head_size_ : value_size_ / kv_heads_;
+      heads = SplitHeads(patch, heads, kv_heads_, size);
+    }
+    if (!HasPast()) return heads;
+    return patch.Op("Concat", {node_->input(past), heads}, {{"axis", int64_t{2}}});
   }
 
   std::vector<Value*> Operands(Value* k, Value* v) {
@@ -109,15 +114,15 @@ class StandardAttention {
     return operands;
   }
 
-  std::string Layout(int64_t heads) const {
-    return merged_ ? absl::StrCat("b s (n:", heads, " h)") : "b n s h";
+  static std::string Layout(bool merged, int64_t heads) {
+    return merged ? absl::StrCat("b s (n:", heads, " h)") : "b n s h";
   }
 
   AttributeMap Attributes() const {
     AttributeMap attributes;
-    attributes["q_layout"] = Layout(heads_);
-    attributes["k_layout"] = Layout(kv_heads_);
-    attributes["v_layout"] = Layout(kv_heads_);
+    attributes["q_layout"] = Layout(merged_, heads_);
+    attributes["k_layout"] = Layout(merged_ && !splits_keys_, kv_heads_);
+    attributes["v_layout"] = Layout(merged_ && !splits_keys_, kv_heads_);
     const double scale = 1 / std::sqrt(static_cast<double>(head_size_));
     attributes["scale"] = AttributeOr(*node_, "scale", static_cast<float>(scale));
     if (const AttributeValue* softcap = node_->attribute("softcap")) {
@@ -134,8 +139,8 @@ class StandardAttention {
     return attributes;
   }
 
-  Value* SplitHeads(Patch& patch, Value* y) const {
-    Value* heads = patch.Op("Reshape", {y, patch.Ints({0, 0, heads_, value_size_})});
+  static Value* SplitHeads(Patch& patch, Value* merged, int64_t count, int64_t size) {
+    Value* heads = patch.Op("Reshape", {merged, patch.Ints({0, 0, count, size})});
     return patch.Op("Transpose", {heads}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   }
 
@@ -143,6 +148,7 @@ class StandardAttention {
   Facts& facts_;
   Node* const node_;
   bool merged_ = false;
+  bool splits_keys_ = false;
   int64_t heads_ = 0;
   int64_t kv_heads_ = 0;
   int64_t head_size_ = 0;
