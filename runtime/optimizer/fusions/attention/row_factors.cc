@@ -112,7 +112,17 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
   return false;
 }
 
-// Probabilities times one factor for all keys: the product with V times it.
+// Whether there is one factor for all queries and keys of a head.
+bool IsByHead(const Value* factor, int rank, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
+  for (size_t axis = dims->size(); axis-- > 0 && axis + 2 >= dims->size();) {
+    if (!(*dims)[axis].is_constant(1)) return false;
+  }
+  return true;
+}
+
+// Probabilities times a factor for each head: the product with V times it.
 bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul") || matmul->input(1)->is_constant()) return false;
   Node* node = matmul->input(0)->producer();
@@ -123,9 +133,7 @@ bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
     Value* factor = node->input(1 - side);
     if (!IsOp(probabilities->producer(), "Softmax") || (side == 1 && IsOp(node, "Div"))) continue;
     if (rank < 2 || context.facts.RankOf(probabilities) != rank) continue;
-    const std::vector<SymInt>* dims = context.facts.DimsOf(factor);
-    if (dims == nullptr || static_cast<int>(dims->size()) > rank) continue;
-    if (!dims->empty() && !dims->back().is_constant(1)) continue;
+    if (!IsByHead(factor, rank, context.facts)) continue;
     patch.Supersede({node, matmul});
     if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
     Value* product = patch.Op("MatMul", {probabilities, matmul->input(1)}, {}, matmul->name());

@@ -17,8 +17,7 @@
 //
 // A factor that is the same for all queries, such as a mask of integers that nobody knows to be 0
 // and 1, goes to the keys; not where there may be many of these for each query. A factor of the
-// probabilities that is the same for all keys, such as a mask of heads, goes behind the product with
-// the values.
+// probabilities for each head, such as a mask of heads, goes behind the product with the values.
 namespace attnrun {
 
 absl::StatusOr<int> MoveRowFactors(PassContext& context);
