@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
@@ -41,10 +42,12 @@ MatrixView WeightsOf(const ConvShape& shape, const float* w, int64_t group,
   const int64_t taps = shape.kernel_size;
   const int64_t channels = depth / taps;
   reordered.resize(features * depth);
-  for (int64_t i = 0; i < features * depth; ++i) {
-    const int64_t tap = i % taps;
-    const int64_t channel = i / taps % channels;
-    reordered[i / depth * depth + tap * channels + channel] = from[i];
+  const float* next = from;
+  for (int64_t feature = 0; feature < features; ++feature) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      float* const to = reordered.data() + feature * depth + channel;
+      for (int64_t tap = 0; tap < taps; ++tap) to[tap * channels] = *next++;
+    }
   }
   return {reordered.data(), depth, features, 1, depth};
 }
@@ -101,7 +104,7 @@ class GroupProduct {
   void StoreFeatures(const float* product, int64_t begin, int64_t count) const {
     constexpr int64_t kAtOnce = 64;
     const int64_t features = weights_.columns();
-    ParallelFor((count + kAtOnce - 1) / kAtOnce, 1, [&](int64_t first, int64_t end) {
+    ParallelFor(DivCeil(count, kAtOnce), 1, [&](int64_t first, int64_t end) {
       const int64_t last = std::min(end * kAtOnce, count);
       TransposeTile(product + first * kAtOnce * features, last - first * kAtOnce, features,
                     features, y_ + begin + first * kAtOnce, windows_.rows);

@@ -150,17 +150,17 @@ std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
 SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
   const std::optional<SymInt> exact = DivideExactly(a, b);
   if (exact.has_value()) return *exact;
-  const std::optional<int64_t> by = b.constant();
+  const int64_t by = b.constant().value_or(0);
   const bool is_symbol =
       a.terms_.size() == 1 && a.coefficient() == 1 && a.terms_.begin()->first.size() == 1;
-  if (!is_symbol || by.value_or(0) <= 0) return Opaque("div", a, b);
+  if (!is_symbol || by <= 0) return Opaque("div", a, b);
   // "div(x,5)", or the same that may be negative.
   const std::string& name = a.terms_.begin()->first[0];
   const size_t comma = name.rfind(',');
   int64_t divisor;
   if (!absl::StartsWith(absl::StripPrefix(name, kMaybeNegative), "div(") ||
       !absl::SimpleAtoi(absl::StripSuffix(name.substr(comma + 1), ")"), &divisor) || divisor <= 0 ||
-      __builtin_mul_overflow(divisor, *by, &divisor)) {
+      __builtin_mul_overflow(divisor, by, &divisor)) {
     return Opaque("div", a, b);
   }
   return Named(absl::StrCat(name.substr(0, comma + 1), divisor, ")"));

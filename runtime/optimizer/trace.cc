@@ -88,8 +88,9 @@ class Step {
   std::optional<SymInt> Clamped(const SymInt& wanted, const SymInt& extent) const {
     // x[-n:] of n elements.
     if (facts_.IsNeverNegative(SymInt(0) - extent - wanted)) return SymInt(0);
-    if (!wanted.constant().has_value()) return std::nullopt;
-    const int64_t start = *wanted.constant();
+    const std::optional<int64_t> known = wanted.constant();
+    if (!known.has_value()) return std::nullopt;
+    const int64_t start = *known;
     if (start == 0) return SymInt(0);
     if (const auto number = extent.constant()) {
       return SymInt(std::clamp<int64_t>(start < 0 ? start + *number : start, 0, *number));

@@ -1,5 +1,6 @@
 #include "optimizer/fusions/attention/row_factors.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -116,10 +117,9 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
 bool IsByHead(const Value* factor, int rank, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
   if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
-  for (size_t axis = dims->size(); axis-- > 0 && axis + 2 >= dims->size();) {
-    if (!(*dims)[axis].is_constant(1)) return false;
-  }
-  return true;
+  const size_t matrix = std::min<size_t>(dims->size(), 2);
+  return std::all_of(dims->end() - matrix, dims->end(),
+                     [](const SymInt& extent) { return extent.is_constant(1); });
 }
 
 // Probabilities times a factor for each head: the product with V times it.
