@@ -45,6 +45,14 @@ TEST(SplitSlicesTest, OtherSlicesStay) {
   });
   EXPECT_EQ(of_unknown_extent.Count("Slice"), 2);
   of_unknown_extent.ExpectSameResults(4 * kEpsilon);
+  // Axis 1 but for its upper half, which the run refuses.
+  OptimizerTester far([](GraphBuilder& b) {
+    constexpr int64_t kFar = (int64_t{1} << 32) + 1;
+    Value* x = Input(b);
+    Slice(b, x, 0, 6, kFar);
+    Slice(b, x, 6, 12, kFar);
+  });
+  EXPECT_EQ(far.Count("Slice"), 2);
   OptimizerTester alone([](GraphBuilder& b) { Slice(b, Input(b), 0, 6); });
   EXPECT_EQ(alone.Count("Slice"), 1);
 }

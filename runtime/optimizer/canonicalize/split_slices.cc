@@ -28,14 +28,16 @@ std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
   const auto along = KnownInt(node->input(3), facts);
   if (!start.has_value() || !end.has_value() || !along.has_value()) return std::nullopt;
   if (node->input(4) != nullptr && KnownInt(node->input(4), facts) != 1) return std::nullopt;
-  const auto extent = facts.Extent(node->input(0), static_cast<int>(*along));
+  const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
+  const auto known = dims == nullptr ? std::nullopt : KnownAxis(*along, dims->size());
+  const auto extent = known.has_value() ? (*dims)[*known].constant() : std::nullopt;
   if (!extent.has_value()) return std::nullopt;
   const auto clamped = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + *extent : at, 0, *extent);
   };
   const Piece piece = {node, clamped(*start), clamped(*end)};
   if (piece.begin >= piece.end || piece.end - piece.begin == *extent) return std::nullopt;
-  axis = *along < 0 ? *along + facts.RankOf(node->input(0)) : *along;
+  axis = static_cast<int64_t>(*known);
   return piece;
 }
 
