@@ -62,5 +62,24 @@ TEST(StandardAttentionTest, PositionsAreCountedOverAsManyNewKeysAsQueries) {
   EXPECT_THAT(test.Misses("standard_attention"), ElementsAre(HasSubstr("other queries")));
 }
 
+TEST(StandardAttentionTest, HalfOfAPastIsLeftToTheRunToRefuse) {
+  for (const size_t left_out : {4, 5}) {
+    const OptimizerTester test(
+        [&](GraphBuilder& b) {
+          const auto heads = [&](const char* name, const char* extent) {
+            return b.Input(name, DataType::kFloat, {"batch", 2, extent, 4});
+          };
+          std::vector<Value*> inputs = {heads("q", "seq"),       heads("k", "seq"),
+                                        heads("v", "seq"),       nullptr,
+                                        heads("past_k", "past"), heads("past_v", "past")};
+          inputs[left_out] = nullptr;
+          b.Output(b.Op("Attention", inputs));
+        },
+        {}, 23);
+    EXPECT_EQ(test.Count("Attention"), 1);
+    EXPECT_THAT(test.Misses("standard_attention"), ElementsAre(HasSubstr("half of a past")));
+  }
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -58,6 +58,7 @@ class StandardAttention {
     value_size_ = *value_width;
     if (node_->input(kValidKeys) != nullptr) return "it has nonpad_kv_seqlen";
     if (IsRead(kScores)) return "its scores are read";
+    if (HasPast() != (node_->input(kPastValue) != nullptr)) return "it has half of a past";
     splits_keys_ = merged_ && (HasPast() || IsRead(kPresentKey) || IsRead(kPresentValue));
     if (splits_keys_ && kv_heads_ <= 0) return "the number of heads of K is not known";
     if (HasPast() && Positional() && Positions(kQ) != Positions(kK)) {
