@@ -56,14 +56,6 @@ SymInt Same(const SymInt& a, const SymInt& b) {
   return vagueness(b) < vagueness(a) ? b : a;
 }
 
-SymInt Quotient(const SymInt& a, const SymInt& b) {
-  const std::optional<int64_t> x = a.constant();
-  const std::optional<int64_t> y = b.constant();
-  if (y == 0 || (y == -1 && x == std::numeric_limits<int64_t>::min())) return SymInt::Unknown();
-  if (x.has_value() && y.has_value()) return *x / *y;
-  return SymInt::Quotient(a, b);
-}
-
 ValueFacts VectorOf(DataType type, std::vector<SymInt> contents) {
   ValueFacts facts{type, Dims{static_cast<int64_t>(contents.size())}, std::nullopt};
   if (contents.size() <= kMaxContents) facts.contents = std::move(contents);

@@ -33,9 +33,6 @@ Dims UnknownDims(size_t rank);
 // An extent that is both `a` and `b`, the plainer of them.
 SymInt Same(const SymInt& a, const SymInt& b);
 
-// a / b, truncated.
-SymInt Quotient(const SymInt& a, const SymInt& b);
-
 // A vector of these elements.
 ValueFacts VectorOf(DataType type, std::vector<SymInt> contents);
 

@@ -7,7 +7,6 @@
 #include "ops/registry.h"
 
 namespace attnrun {
-
 namespace {
 
 absl::StatusOr<std::vector<Tensor>> RunNode(const Node& node, absl::Span<const Tensor> inputs,
@@ -17,10 +16,9 @@ absl::StatusOr<std::vector<Tensor>> RunNode(const Node& node, absl::Span<const T
   OpContext context(inputs, absl::MakeSpan(outputs), allocator);
   try {
     std::unique_ptr<Kernel> kernel;
-    // Nothing is the same in every run: there is but one.
-    const std::vector<Tensor> constants(inputs.size());
     if (by_kernel) {
-      ATTNRUN_ASSIGN_OR_RETURN(kernel, op->MakeKernel(constants));
+      // Nothing is the same in every run: there is but one.
+      ATTNRUN_ASSIGN_OR_RETURN(kernel, op->MakeKernel(std::vector<Tensor>(inputs.size())));
     }
     const bool accepts = kernel != nullptr && kernel->Accepts(context);
     ATTNRUN_RETURN_IF_ERROR(accepts ? kernel->Run(context) : op->Reference(context));

@@ -177,15 +177,6 @@ class BlockAttention {
            t * p_.v_strides.sequence;
   }
 
-  // Whether every row has a bias, which lies side by side.
-  bool HasOwnBias() const {
-    return p_.bias.data != nullptr && block_.group == 1 && p_.bias.query != 0 && p_.bias.key == 1;
-  }
-  const float* Bias(int64_t row, int64_t first) const {
-    return p_.bias.data + block_.sample * p_.bias.batch + block_.Head(row) * p_.bias.head +
-           block_.Query(row) * p_.bias.query + first;
-  }
-
   // `following`: the tile that is next; where no key is left, it is the next block's turn.
   void ComputeTile(int64_t first, IndexRange rows, bool masked, int64_t following) {
     if (rows.begin >= rows.end) return;
@@ -207,9 +198,8 @@ class BlockAttention {
       beside_keys.Add(Values(first), p_.v_strides.sequence, count, p_.value_size);
     }
     // Hardware does not foresee rows of one tile, which are short and far from each other.
-    if (masked && HasOwnBias()) {
-      beside_keys.Add(Bias(rows.begin, first), p_.bias.query, rows.end - rows.begin, count);
-    }
+    const float* bias = masked ? mask_.OwnBias(rows.begin, first) : nullptr;
+    if (bias != nullptr) beside_keys.Add(bias, p_.bias.query, rows.end - rows.begin, count);
     // What is no key becomes -inf below, whatever it was.
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, keys, kKeyTile, columns,

@@ -101,6 +101,13 @@ class BlockMask {
   // Whether they say the same of all rows of the block.
   bool SameForAllRows() const { return IsShared(bias_) && IsShared(mask_); }
 
+  // The row's bias from key `first` on, where each row has one of its own in one run, bias.query
+  // apart; else null.
+  const float* OwnBias(int64_t row, int64_t first) const {
+    const bool own = bias_.data != nullptr && block_.group == 1 && bias_.query != 0;
+    return own && bias_.key == 1 ? At(bias_, bias_.data, row, first) : nullptr;
+  }
+
   // Of `count` keys from `first` on those up to the last that the mask opens, at least one; all if
   // it is not the same for all rows.
   int64_t CountToLastOpen(int64_t first, int64_t count) const {

@@ -14,7 +14,7 @@ Dims SplitHeads(const std::optional<Dims>& dims, int64_t heads) {
   if (!dims.has_value()) return UnknownDims(4);
   if (dims->size() == 4) return *dims;
   if (dims->size() != 3 || heads < 1) return UnknownDims(4);
-  return {(*dims)[0], heads, (*dims)[1], Quotient((*dims)[2], heads)};
+  return {(*dims)[0], heads, (*dims)[1], SymInt::Quotient((*dims)[2], heads)};
 }
 
 // Makes what all of Q, K, V and the past share known of K and V, and adds the past to their

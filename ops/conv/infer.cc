@@ -36,7 +36,7 @@ SymInt CountWindows(const SymInt& input, int64_t before, int64_t after, const Sy
     // The room is not negative in a run that succeeds, so whole strides may be taken out, which is
     // how exporters write such extents.
     const int64_t whole = room.constant_term() % stride == 0 ? room.constant_term() / stride : 0;
-    return Quotient(room - SymInt(whole * stride), stride) + SymInt(whole + 1);
+    return SymInt::Quotient(room - SymInt(whole * stride), stride) + SymInt(whole + 1);
   }
   if (!room.constant().has_value() || !input.constant().has_value()) return SymInt::Unknown();
   const int64_t count = (*room.constant() + stride - 1) / stride + 1;
@@ -77,7 +77,7 @@ Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Di
   for (size_t i = 0; i < axes; ++i) {
     const int64_t stride = steps->strides[i];
     if (IsSame(attributes)) {
-      result[i] = Quotient(input[2 + i] + (stride - 1), stride);
+      result[i] = SymInt::Quotient(input[2 + i] + (stride - 1), stride);
       continue;
     }
     const SymInt reach = (kernel[i] - 1) * steps->dilations[i] + 1;

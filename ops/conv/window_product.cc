@@ -23,11 +23,9 @@ bool Slides(const SlidingWindow& window) {
 }
 
 bool IsProduct(const ConvShape& shape) {
-  // See ConvTiling: shorter sums are bound by writing y, and of fewer features most of a panel is
-  // zeros.
-  constexpr int64_t kShortSum = 16;
+  // Of fewer features most of a panel is zeros.
   constexpr int64_t kFewFeatures = 16;
-  return !IsDepthwise(shape) && !IsPointwise(shape) && DepthOf(shape) >= kShortSum &&
+  return !IsDepthwise(shape) && !IsPointwise(shape) && !HasShortSum(shape) &&
          shape.m / shape.group >= kFewFeatures && (Slides(shape.window) || AreApart(shape.window));
 }
 

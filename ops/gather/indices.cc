@@ -26,17 +26,15 @@ absl::Status CheckIndices(const Tensor& indices, int axis, const Tensor& data) {
   ATTNRUN_RETURN_IF_ERROR(CheckIndexType(indices));
   const int64_t extent = data.dim(axis);
   return WithIndices(indices, [&](const auto* values) -> absl::Status {
+    const auto outside = [&](int64_t index) { return index < -extent || index >= extent; };
     const auto* const end = values + indices.num_elements();
     // Many at a time without a branch, which vectors do; then the first wrong one is looked for.
     constexpr int64_t kAtOnce = 1024;
     for (const auto* begin = values; begin < end; begin += std::min(kAtOnce, end - begin)) {
       const int64_t count = std::min(kAtOnce, end - begin);
       bool wrong = false;
-      for (int64_t i = 0; i < count; ++i) wrong |= begin[i] < -extent || begin[i] >= extent;
-      for (int64_t i = 0; wrong && i < count; ++i) {
-        const int64_t index = begin[i];
-        if (index < -extent || index >= extent) return IndexOutside(index, axis, data);
-      }
+      for (int64_t i = 0; i < count; ++i) wrong |= outside(begin[i]);
+      if (wrong) return IndexOutside(*std::find_if(begin, end, outside), axis, data);
     }
     return absl::OkStatus();
   });

@@ -106,14 +106,15 @@ void DepthToSpace::Infer(InferContext& context) const {
   const Dims x = context.input(0).dims.value_or(UnknownDims(4));
   if (x.size() != 4 || block_ < 1) return;
   const SymInt area = SymInt(block_) * block_;
-  SetDims(context, 0, Dims{x[0], Quotient(x[1], area), x[2] * block_, x[3] * block_});
+  SetDims(context, 0, Dims{x[0], SymInt::Quotient(x[1], area), x[2] * block_, x[3] * block_});
 }
 
 void SpaceToDepth::Infer(InferContext& context) const {
   const Dims x = context.input(0).dims.value_or(UnknownDims(4));
   if (x.size() != 4 || block_ < 1) return;
   const SymInt area = SymInt(block_) * block_;
-  SetDims(context, 0, Dims{x[0], x[1] * area, Quotient(x[2], block_), Quotient(x[3], block_)});
+  SetDims(context, 0,
+          Dims{x[0], x[1] * area, SymInt::Quotient(x[2], block_), SymInt::Quotient(x[3], block_)});
 }
 
 }  // namespace attnrun

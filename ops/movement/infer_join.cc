@@ -69,7 +69,8 @@ std::vector<SymInt> Split::InferExtents(const InferContext& context, const SymIn
   const std::optional<SymInt> equal = SymInt::DivideExactly(extent, pieces);
   if (equal.has_value()) return std::vector<SymInt>(pieces, *equal);
   // Without a remainder where the last piece must not be smaller.
-  return uneven_ ? UnknownDims(pieces) : std::vector<SymInt>(pieces, Quotient(extent, pieces));
+  return uneven_ ? UnknownDims(pieces)
+                 : std::vector<SymInt>(pieces, SymInt::Quotient(extent, pieces));
 }
 
 void Split::Infer(InferContext& context) const {

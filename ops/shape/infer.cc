@@ -29,7 +29,7 @@ SymInt Remaining(Dims available, const Dims& given) {
       available.erase(same);
     }
   }
-  return Quotient(Product(available), Product(divisors));
+  return SymInt::Quotient(Product(available), Product(divisors));
 }
 
 // A symbolic entry is taken for the extent it names. (Where it is 0 and not `allow_zero`, ONNX

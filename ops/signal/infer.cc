@@ -10,7 +10,7 @@ namespace {
 
 // Of a spectrum of `length` frequencies those that `one_sided` keeps.
 SymInt Frequencies(const SymInt& length, bool one_sided) {
-  return one_sided ? Quotient(length, 2) + 1 : length;
+  return one_sided ? SymInt::Quotient(length, 2) + 1 : length;
 }
 
 }  // namespace
@@ -46,7 +46,8 @@ void Stft::Infer(InferContext& context) const {
     length = window.has_value() ? Product(*window) : SymInt::Unknown();
   }
   const std::optional<SymInt> step = OnlyElement(context, 1);
-  const SymInt frames = step.has_value() ? Quotient(x[1] - length, *step) + 1 : SymInt::Unknown();
+  const SymInt frames =
+      step.has_value() ? SymInt::Quotient(x[1] - length, *step) + 1 : SymInt::Unknown();
   SetDims(context, 0, Dims{x[0], frames, Frequencies(length, one_sided_), 2});
 }
 

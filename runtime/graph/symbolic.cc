@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -148,9 +149,13 @@ std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
 }
 
 SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
+  const std::optional<int64_t> x = a.constant();
+  const std::optional<int64_t> y = b.constant();
+  if (y == 0 || (y == -1 && x == std::numeric_limits<int64_t>::min())) return Unknown();
+  if (x.has_value() && y.has_value()) return *x / *y;
   const std::optional<SymInt> exact = DivideExactly(a, b);
   if (exact.has_value()) return *exact;
-  const int64_t by = b.constant().value_or(0);
+  const int64_t by = y.value_or(0);
   const bool is_symbol =
       a.terms_.size() == 1 && a.coefficient() == 1 && a.terms_.begin()->first.size() == 1;
   if (!is_symbol || by <= 0) return Opaque("div", a, b);

@@ -47,8 +47,8 @@ class SymInt {
   // b zero); nullopt where that is not plain to see.
   static std::optional<SymInt> DivideExactly(const SymInt& a, const SymInt& b);
 
-  // a / b as integers are divided, towards zero; b is not 0. Quotients of quotients by positive
-  // numbers are one: (x/5)/2 is x/10.
+  // a / b as integers are divided, towards zero; unknown where b is 0. Quotients of quotients by
+  // positive numbers are one: (x/5)/2 is x/10.
   static SymInt Quotient(const SymInt& a, const SymInt& b);
 
   // The result of `name`(a, b) as a symbol of its own: equal operands give equal results. A

@@ -1,5 +1,7 @@
 #include "support/attention_graph.h"
 
+#include <gtest/gtest.h>
+
 #include <vector>
 
 namespace attnrun::testing {
@@ -35,6 +37,14 @@ Value* Shaped(GraphBuilder& b, Value* x, std::initializer_list<int64_t> shape) {
 OptimizerTester WithScores(const Between& between) {
   return OptimizerTester(
       [&](GraphBuilder& b) { b.Output(Finish(b, b.Op("Softmax", {between(b, Scores(b))}))); });
+}
+
+void ExpectOneAttention(OptimizerTester test, double tolerance) {
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(tolerance);
+  test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(tolerance);
+  test.Dim("batch", 1).Dim("seq", 70).ExpectSameResults(tolerance);
 }
 
 }  // namespace attnrun::testing

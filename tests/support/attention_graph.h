@@ -34,6 +34,10 @@ using Between = std::function<Value*(GraphBuilder&, Value*)>;
 // Attention with something done to the scores.
 OptimizerTester WithScores(const Between& between);
 
+// Expects one attention, nothing left of what it was made of, and the same results: for the lengths
+// as they are, for single positions, and for more keys than a tile has.
+void ExpectOneAttention(OptimizerTester test, double tolerance);
+
 }  // namespace attnrun::testing
 
 #endif  // ATTNRUN_TESTS_SUPPORT_ATTENTION_GRAPH_H_

@@ -83,35 +83,13 @@ class AttentionFusion {
       return Miss(absl::StrCat("after the Softmax stands ", map->description(),
                                ", a linear map over heads"));
     }
-    return Miss(absl::StrCat("after the Softmax stands ", Behind(*value)->description()));
-  }
-
-  // What reads the probabilities: a view is not what is in the way, but what reads it.
-  static const Node* Behind(const Value& probabilities) {
-    const Node* node = probabilities.consumers()[0];
-    for (int step = 0; step < 4 && IsViewNode(*node) && node->output(0) != nullptr; ++step) {
-      const std::vector<Node*>& readers = node->output(0)->consumers();
-      if (readers.empty() || IsOp(readers[0], "MatMul")) break;
-      node = readers[0];
-    }
-    return node;
+    return Miss(
+        absl::StrCat("after the Softmax stands ", ReaderBehindViews(*value)->description()));
   }
 
   std::string NotCutOff(const Sinks& sinks) const {
     return absl::StrCat("the column that ", sinks.nodes.back()->description(),
                         " puts beside the scores is not cut off behind the Softmax");
-  }
-
-  // Over views alone; null if there is none.
-  static const Node* LinearMapBehind(const Value& start) {
-    const Value* value = &start;
-    for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
-      const Node* node = value->consumers()[0];
-      if (node->qualified_op_type() == "attnrun.Linear" || node->op_type() == "Conv") return node;
-      if (!IsViewNode(*node) || node->output(0) == nullptr) return nullptr;
-      value = node->output(0);
-    }
-    return nullptr;
   }
 
   bool CheckAxis() {

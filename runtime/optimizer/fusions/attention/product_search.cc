@@ -2,6 +2,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
@@ -77,6 +78,27 @@ bool LeadsToProduct(const Value* value) {
 
 bool LeadsToAttention(const Value* value) {
   return ProductSearch(/*fused_counts=*/true).Leads(value);
+}
+
+const Node* LinearMapBehind(const Value& probabilities) {
+  const Value* value = &probabilities;
+  for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
+    const Node* node = value->consumers()[0];
+    if (node->qualified_op_type() == "attnrun.Linear" || node->op_type() == "Conv") return node;
+    if (!IsViewNode(*node) || node->output(0) == nullptr) return nullptr;
+    value = node->output(0);
+  }
+  return nullptr;
+}
+
+const Node* ReaderBehindViews(const Value& probabilities) {
+  const Node* node = probabilities.consumers()[0];
+  for (int step = 0; step < 4 && IsViewNode(*node) && node->output(0) != nullptr; ++step) {
+    const std::vector<Node*>& readers = node->output(0)->consumers();
+    if (readers.empty() || IsOp(readers[0], "MatMul")) break;
+    node = readers[0];
+  }
+  return node;
 }
 
 bool ComesFromProduct(const Value* value) {

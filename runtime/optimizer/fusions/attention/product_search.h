@@ -16,6 +16,13 @@ bool LeadsToProduct(const Value* value);
 // The same, or to an attention that is fused, where no product is left to be found.
 bool LeadsToAttention(const Value* value);
 
+// The Linear or Conv that probabilities lead to, over views alone; null if there is none.
+const Node* LinearMapBehind(const Value& probabilities);
+
+// What reads probabilities, which have a reader: a view is not what is in the way, but what reads
+// it.
+const Node* ReaderBehindViews(const Value& probabilities);
+
 // Whether the value comes from such a product, over elementwise operators and views but no Softmax.
 bool ComesFromProduct(const Value* value);
 

@@ -1,11 +1,11 @@
 #include "optimizer/fusions/attention/scores_by_query.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "optimizer/each_node.h"
+#include "optimizer/fusions/attention/score_order.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -18,12 +18,6 @@ const std::vector<int64_t>& Turn() {
 }
 
 bool IsTurn(const Node* node) { return IsTranspose(node, Turn()); }
-
-bool IsElementwise(const Node* node) {
-  static constexpr std::array<absl::string_view, 6> kOps = {"Add", "Sub",  "Mul",
-                                                            "Div", "Cast", "Where"};
-  return node != nullptr && node->domain().empty() && absl::c_linear_search(kOps, node->op_type());
-}
 
 // Whether a product's right operand is one for all of axis 1, so that rows and this axis may change
 // places.
@@ -49,7 +43,7 @@ class TurnedScores {
       const std::vector<SymInt>& dims = *context_.facts.DimsOf(value);
       return !dims[1].constant().has_value() && dims[2].constant().has_value();
     }
-    return IsElementwise(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
+    return IsScoreArithmetic(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
              return HaveProduct(input, steps - 1);
            });
   }
@@ -68,7 +62,7 @@ class TurnedScores {
     if (alone && IsShared(node, context_.facts)) {
       return Rebuilt(node, {Turned(node->input(0)), node->input(1)});
     }
-    if (!alone || !IsElementwise(node)) return Turned(value);
+    if (!alone || !IsScoreArithmetic(node)) return Turned(value);
     std::vector<Value*> inputs;
     for (Value* input : node->inputs()) inputs.push_back(Of(input));
     return absl::c_linear_search(inputs, nullptr) ? nullptr : Rebuilt(node, inputs);
@@ -86,21 +80,12 @@ class TurnedScores {
 };
 
 bool TurnSoftmax(PassContext& context, Node* softmax, Patch& patch) {
-  const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
-  if (softmax->opset() < 13 || (axis != -1 && axis != kRank - 1)) return false;
+  if (!IsOverKeys(*softmax, kRank)) return false;
   TurnedScores turned(context, patch);
   if (!turned.HaveProduct(softmax->input(0))) return false;
   Value* scores = turned.Of(softmax->input(0));
   if (scores == nullptr) return false;
-  patch.Supersede({softmax});
-  Value* y = patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax->name());
-  // Before a product with values of heads they are turned back.
-  for (Node* reader : softmax->output(0)->consumers()) {
-    if (!IsTurn(reader)) continue;
-    patch.Supersede({reader});
-    patch.Replace(reader->output(0), y);
-  }
-  patch.Replace(softmax->output(0), patch.Op("Transpose", {y}, {{"perm", Turn()}}));
+  TransposeBehind(softmax, scores, Turn(), patch);
   return true;
 }
 

@@ -1,13 +1,12 @@
 #include "optimizer/fusions/attention/stacked_scores.h"
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/string_view.h"
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/attention/row_factors.h"
+#include "optimizer/fusions/attention/score_order.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -15,27 +14,7 @@ namespace {
 
 using Order = std::vector<int64_t>;
 
-Order Inverse(const Order& order) {
-  Order inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<int64_t>(i);
-  return inverse;
-}
-
-// How a Transpose rearranges the matrices of a stack; empty where it does something else.
-Order StackOrder(const Node* node, Facts& facts) {
-  if (!IsOp(node, "Transpose")) return {};
-  const int rank = facts.RankOf(node->input(0));
-  const auto order = rank < 4 ? std::nullopt : PermutationOf(*node, rank);
-  if (!order.has_value()) return {};
-  const bool keeps_matrices = order->at(rank - 2) == rank - 2 && order->at(rank - 1) == rank - 1;
-  return keeps_matrices ? *order : Order();
-}
-
-bool IsElementwise(const Node* node) {
-  static constexpr std::array<absl::string_view, 7> kOps = {"Add",  "Sub",   "Mul", "Div",
-                                                            "Cast", "Where", "Tanh"};
-  return node != nullptr && node->domain().empty() && absl::c_linear_search(kOps, node->op_type());
-}
+bool IsElementwise(const Node* node) { return IsScoreArithmetic(node) || IsOp(node, "Tanh"); }
 
 // The values from a Softmax down to the Transpose of a product.
 class ProductOrder {
@@ -46,7 +25,7 @@ class ProductOrder {
   bool Find(const Value* value, int steps = 12) {
     const Node* node = value->producer();
     if (steps == 0 || node == nullptr || !IsReadOnce(value)) return false;
-    order_ = StackOrder(node, context_.facts);
+    order_ = StackOrder(node, context_.facts.RankOf(value));
     if (!order_.empty()) return IsOp(node->input(0)->producer(), "MatMul");
     return IsElementwise(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
              return Find(input, steps - 1);
@@ -65,7 +44,7 @@ class ProductOrder {
       Order added(full - rank);
       absl::c_iota(added, 0);
       value = patch_.Op("Unsqueeze", {value, patch_.Ints(added)});
-    } else if (StackOrder(node, context_.facts) == order_) {
+    } else if (IsTranspose(node, order_)) {
       return node->input(0);
     } else if (IsElementwise(node) && IsReadOnce(value)) {
       return Rebuilt(node);
@@ -96,20 +75,10 @@ class ProductOrder {
 bool KeepOrder(PassContext& context, Node* softmax, Patch& patch) {
   ProductOrder product(context, patch);
   if (!product.Find(softmax->input(0))) return false;
-  const int64_t rank = static_cast<int64_t>(product.order().size());
-  const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
-  if (softmax->opset() < 13 || (axis != -1 && axis != rank - 1)) return false;
+  if (!IsOverKeys(*softmax, static_cast<int>(product.order().size()))) return false;
   Value* scores = product.Of(softmax->input(0));
   if (scores == nullptr) return false;
-  patch.Supersede({softmax});
-  Value* y = patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax->name());
-  // What turns the probabilities back reads them as they are.
-  for (Node* reader : softmax->output(0)->consumers()) {
-    if (StackOrder(reader, context.facts) != Inverse(product.order())) continue;
-    patch.Supersede({reader});
-    patch.Replace(reader->output(0), y);
-  }
-  patch.Replace(softmax->output(0), patch.Op("Transpose", {y}, {{"perm", product.order()}}));
+  TransposeBehind(softmax, scores, product.order(), patch);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "optimizer/fusions/attention/transposed_probabilities.h"
 
 #include "optimizer/each_node.h"
+#include "optimizer/fusions/attention/score_order.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -34,22 +35,6 @@ bool Propose(PassContext& context, Node* matmul, Patch& patch) {
   patch.Replace(matmul->output(0),
                 patch.Op("Transpose", {product}, {{"perm", SwapOfLastTwo(rank)}}));
   return true;
-}
-
-// The permutation of a Transpose that only rearranges the matrices of a stack of `rank` axes; empty
-// for others.
-std::vector<int64_t> StackOrder(const Node* node, int rank) {
-  if (rank < 4 || !IsOp(node, "Transpose")) return {};
-  const auto order = PermutationOf(*node, rank);
-  if (!order.has_value()) return {};
-  const bool keeps_matrices = order->at(rank - 2) == rank - 2 && order->at(rank - 1) == rank - 1;
-  return keeps_matrices ? *order : std::vector<int64_t>();
-}
-
-std::vector<int64_t> Inverse(const std::vector<int64_t>& order) {
-  std::vector<int64_t> inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<int64_t>(i);
-  return inverse;
 }
 
 // P' V -> (P V')', where ' rearranges samples and heads.
