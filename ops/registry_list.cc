@@ -16,6 +16,7 @@
 #include "ops/recurrent/recurrent.h"
 #include "ops/reduce/reduce.h"
 #include "ops/registry.h"
+#include "ops/relative/relative.h"
 #include "ops/resize/resize.h"
 #include "ops/search/search.h"
 #include "ops/shape/shape.h"
@@ -45,6 +46,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterQuantize(*all);
     RegisterRecurrent(*all);
     RegisterReduce(*all);
+    RegisterRelative(*all);
     RegisterResize(*all);
     RegisterSearch(*all);
     RegisterShape(*all);

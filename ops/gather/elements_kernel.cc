@@ -5,14 +5,12 @@
 #include "core/strided.h"
 #include "ops/gather/elements.h"
 #include "ops/gather/indices.h"
+#include "ops/gather/machine_word.h"
 #include "ops/movement/strided_copy.h"
 #include "ops/movement/window.h"
 
 namespace attnrun {
 namespace {
-
-// Elements of these widths are copied as unsigned integers.
-bool IsMachineWord(DataType type) { return MovesAsBytes(type) && BitWidth(type) <= 64; }
 
 // Indices seen as rows along their last axis, and where each row lies in the data.
 class Rows {
@@ -72,21 +70,6 @@ class Rows {
   int64_t slabs_ = 1;
   int64_t rows_per_slab_ = 1;
 };
-
-// Calls visit(T()) with the unsigned integer of that width.
-template <typename Visit>
-void WithWord(DataType type, Visit visit) {
-  switch (BitWidth(type)) {
-    case 8:
-      return visit(uint8_t());
-    case 16:
-      return visit(uint16_t());
-    case 32:
-      return visit(uint32_t());
-    default:
-      return visit(uint64_t());
-  }
-}
 
 class GatherElementsKernel final : public Kernel {
  public:

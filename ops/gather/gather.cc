@@ -1,5 +1,6 @@
 #include "ops/gather/gather.h"
 
+#include "ops/gather/along_axis.h"
 #include "ops/gather/compress.h"
 #include "ops/gather/elements.h"
 #include "ops/gather/gather_op.h"
@@ -17,6 +18,7 @@ void RegisterGather(OpRegistry& registry) {
   registry.Register(
       {"", "ScatterElements", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterElements>});
   registry.Register({"", "ScatterND", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterND>});
+  registry.Register({"attnrun", "TakeAlongAxis", {1}, {2, 2}, {1, 1}, Make<TakeAlongAxis>});
   registry.Register({"", "TensorScatter", {24}, {2, 3}, {1, 1}, Make<TensorScatter>});
 }
 

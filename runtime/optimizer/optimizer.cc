@@ -28,6 +28,7 @@
 #include "optimizer/canonicalize/slice_assignments.h"
 #include "optimizer/canonicalize/split_slices.h"
 #include "optimizer/canonicalize/squares.h"
+#include "optimizer/canonicalize/take_along_axis.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
 #include "optimizer/fusions/attention/join_heads.h"
@@ -54,6 +55,7 @@
 #include "optimizer/fusions/pointwise_convolution.h"
 #include "optimizer/fusions/position_rows.h"
 #include "optimizer/fusions/projection/qkv.h"
+#include "optimizer/fusions/relative_positions.h"
 #include "optimizer/fusions/rms_normalization.h"
 #include "optimizer/fusions/rotary_embedding.h"
 #include "optimizer/fusions/rows/needed_rows.h"
@@ -137,6 +139,8 @@ constexpr std::array kPasses = {
     Pass{"split_slices", SplitSlices},
     Pass{"position_rows", SlicePositionTables},
     Pass{"broadcasts", DropBroadcasts},
+    Pass{"take_along_axis", TakeAlongAxes},
+    Pass{"relative_positions", ComputePerDistance},
     Pass{"embedding_sum", FuseEmbeddingSum},
     Pass{"masked_mean", FuseMaskedMean},
     Pass{"reduced_views", ReduceBehindViews},

@@ -1,0 +1,29 @@
+#ifndef ATTNRUN_OPS_GATHER_ALONG_AXIS_H_
+#define ATTNRUN_OPS_GATHER_ALONG_AXIS_H_
+
+#include <memory>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// attnrun.TakeAlongAxis-1, made by the optimizer, with inputs data [..., P], of any type, and
+// indices [..., T], int32 or int64, negative ones counting from the back, whose leading axes
+// broadcast to those of the data: y[..., t] = data[..., indices[..., t]]. GatherElements along the
+// last axis with the indices not repeated, as numpy.take_along_axis.
+class TakeAlongAxis final : public Op {
+ public:
+  explicit TakeAlongAxis(AttributeReader& /*attributes*/) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // The shape of y; kInvalidArgument for inputs that do not fit together and indices out of range.
+  static absl::StatusOr<Shape> Resolve(const OpContext& context);
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_ALONG_AXIS_H_

@@ -1,0 +1,31 @@
+#ifndef ATTNRUN_OPS_GATHER_MACHINE_WORD_H_
+#define ATTNRUN_OPS_GATHER_MACHINE_WORD_H_
+
+#include <cstdint>
+
+#include "attnrun/data_type.h"
+#include "ops/movement/strided_copy.h"
+
+// Elements that kernels copy one by one as unsigned integers of their width.
+namespace attnrun {
+
+inline bool IsMachineWord(DataType type) { return MovesAsBytes(type) && BitWidth(type) <= 64; }
+
+// Calls visit(T()) with the unsigned integer of the type's width. Precondition: IsMachineWord.
+template <typename Visit>
+void WithWord(DataType type, Visit visit) {
+  switch (BitWidth(type)) {
+    case 8:
+      return visit(uint8_t());
+    case 16:
+      return visit(uint16_t());
+    case 32:
+      return visit(uint32_t());
+    default:
+      return visit(uint64_t());
+  }
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_MACHINE_WORD_H_

@@ -1,0 +1,155 @@
+#include "ops/relative/relative_positions.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "core/strided.h"
+#include "ops/infer_rules.h"
+
+namespace attnrun {
+namespace {
+
+// [..., S, T].
+absl::StatusOr<Shape> Resolve(const OpContext& context) {
+  const Tensor& a = context.input(0);
+  const Tensor& b = context.input(1);
+  const bool integers = a.type() == DataType::kInt64 || a.type() == DataType::kInt32;
+  ATTNRUN_ASSIGN_OR_RETURN(Shape pairs, BroadcastShapes(a.shape(), b.shape()));
+  if (integers && a.type() == b.type() && pairs.size() >= 2) return pairs;
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected int32 or int64 of one type that broadcast to rank 2 or more, but "
+                   "found ",
+                   TypeAndShape(a), " and ", TypeAndShape(b)));
+}
+
+// The elements that [..., S, T] broadcasts from.
+struct Operand {
+  std::vector<int64_t> values;
+  Shape strides;
+};
+
+absl::StatusOr<Operand> Read(const Tensor& tensor, const Shape& pairs) {
+  Operand operand;
+  ATTNRUN_ASSIGN_OR_RETURN(operand.values, ToInts(tensor));
+  ATTNRUN_ASSIGN_OR_RETURN(operand.strides, BroadcastStrides(tensor.shape(), pairs));
+  return operand;
+}
+
+// Of which pair (s, t) each difference t - s is taken.
+std::vector<int64_t> Places(const Operand& operand, int64_t queries, int64_t keys) {
+  const size_t rank = operand.strides.size();
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < queries + keys; ++i) {
+    const int64_t s = std::clamp<int64_t>(queries - i, 0, queries - 1);
+    const int64_t t = std::max<int64_t>(i - queries, 0);
+    places.push_back(s * operand.strides[rank - 2] + t * operand.strides[rank - 1]);
+  }
+  return places;
+}
+
+// One list of positions less another, as arange makes them.
+class RelativePositionsKernel final : public Kernel {
+ public:
+  absl::string_view name() const override { return "fill"; }
+  bool Accepts(const OpContext& context) const override {
+    const absl::StatusOr<Shape> pairs = Resolve(context);
+    if (!pairs.ok()) return false;
+    const size_t rank = pairs->size();
+    const int64_t count = (*pairs)[rank - 2] * (*pairs)[rank - 1];
+    return count > 0 && NumElements(*pairs).value_or(0) == count;
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    ATTNRUN_ASSIGN_OR_RETURN(const Shape pairs, Resolve(context));
+    return context.input(0).type() == DataType::kInt64 ? Fill<int64_t>(context, pairs)
+                                                       : Fill<int32_t>(context, pairs);
+  }
+
+ private:
+  template <typename T>
+  static absl::Status Fill(OpContext& context, const Shape& pairs) {
+    using Unsigned = std::make_unsigned_t<T>;
+    const size_t rank = pairs.size();
+    const int64_t queries = pairs[rank - 2];
+    const int64_t keys = pairs[rank - 1];
+    Shape shape = pairs;
+    shape[rank - 2] = 1;
+    shape[rank - 1] = queries + keys;
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, context.input(0).type(), shape));
+    ATTNRUN_ASSIGN_OR_RETURN(const Shape a, BroadcastStrides(context.input(0).shape(), pairs));
+    ATTNRUN_ASSIGN_OR_RETURN(const Shape b, BroadcastStrides(context.input(1).shape(), pairs));
+    const auto set = [&](int64_t i, int64_t s, int64_t t) {
+      // Modulo 2^bits, as Sub.
+      const Unsigned of_a = context.input(0).data<T>()[s * a[rank - 2] + t * a[rank - 1]];
+      const Unsigned of_b = context.input(1).data<T>()[s * b[rank - 2] + t * b[rank - 1]];
+      y->mutable_data<T>()[i] = static_cast<T>(of_a - of_b);
+    };
+    set(0, queries - 1, 0);
+    for (int64_t i = 1; i < queries; ++i) set(i, queries - i, 0);
+    for (int64_t t = 0; t < keys; ++t) set(queries + t, 0, t);
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+absl::Status RelativePositions::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const Shape pairs, Resolve(context));
+  const size_t rank = pairs.size();
+  const int64_t queries = pairs[rank - 2];
+  const int64_t keys = pairs[rank - 1];
+  Shape shape = pairs;
+  shape[rank - 2] = 1;
+  shape[rank - 1] = queries + keys;
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t size, NumElements(shape));
+  std::vector<int64_t> y;
+  if (queries == 0 || keys == 0) {
+    y.assign(size, 0);
+  } else {
+    ATTNRUN_ASSIGN_OR_RETURN(const Operand a, Read(context.input(0), pairs));
+    ATTNRUN_ASSIGN_OR_RETURN(const Operand b, Read(context.input(1), pairs));
+    const std::vector<int64_t> of_a = Places(a, queries, keys);
+    const std::vector<int64_t> of_b = Places(b, queries, keys);
+    const absl::Span<const int64_t> samples(pairs.data(), rank - 2);
+    std::vector<int64_t> first_of_b;
+    ForEachOffset(samples, absl::MakeSpan(b.strides).first(rank - 2),
+                  [&](int64_t offset) { first_of_b.push_back(offset); });
+    size_t sample = 0;
+    ForEachOffset(samples, absl::MakeSpan(a.strides).first(rank - 2), [&](int64_t offset) {
+      for (size_t i = 0; i < of_a.size(); ++i) {
+        // Modulo 2^64, as Sub.
+        y.push_back(
+            static_cast<int64_t>(static_cast<uint64_t>(a.values[offset + of_a[i]]) -
+                                 static_cast<uint64_t>(b.values[first_of_b[sample] + of_b[i]])));
+      }
+      ++sample;
+    });
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor out,
+                           FromInts(context.input(0).type(), shape, y, context.allocator()));
+  context.SetOutput(0, std::move(out));
+  return absl::OkStatus();
+}
+
+void RelativePositions::Infer(InferContext& context) const {
+  auto dims = BroadcastDims(context.input(0).dims, context.input(1).dims);
+  if (dims.has_value() && dims->size() >= 2) {
+    const size_t rank = dims->size();
+    (*dims)[rank - 1] = (*dims)[rank - 2] + (*dims)[rank - 1];
+    (*dims)[rank - 2] = 1;
+  } else {
+    dims.reset();
+  }
+  SetDims(context, 0, std::move(dims));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> RelativePositions::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  return std::make_unique<RelativePositionsKernel>();
+}
+
+}  // namespace attnrun

@@ -1,0 +1,283 @@
+#include "optimizer/fusions/relative_positions.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "ops/attention/fused_attention.h"
+#include "optimizer/each_node.h"
+#include "optimizer/node_queries.h"
+#include "optimizer/positions.h"
+
+namespace attnrun {
+namespace {
+
+// Each element of the result is computed of those that broadcast to its place.
+bool IsElementwise(const Node& node) {
+  static constexpr std::array<absl::string_view, 31> kOps = {
+      "Abs",   "Add",         "And",  "Cast",  "Ceil",       "Clip",
+      "Div",   "Equal",       "Exp",  "Floor", "Greater",    "GreaterOrEqual",
+      "Less",  "LessOrEqual", "Log",  "Max",   "Min",        "Mul",
+      "Neg",   "Not",         "Or",   "Pow",   "Reciprocal", "Relu",
+      "Round", "Sigmoid",     "Sign", "Sqrt",  "Sub",        "Tanh",
+      "Where"};
+  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
+}
+
+// A value that depends on t - s alone along two of its axes.
+struct PairAxes {
+  int queries = 0;
+  int keys = 0;
+  friend bool operator==(const PairAxes& a, const PairAxes& b) {
+    return a.queries == b.queries && a.keys == b.keys;
+  }
+};
+
+// Finds values that depend on distances alone, and what they are per distance.
+class Distances {
+ public:
+  explicit Distances(Facts& facts) : facts_(facts) {}
+
+  // The axes of queries and keys; nullopt if it does not depend on distances alone, or if that is
+  // not plain to see.
+  std::optional<PairAxes> AxesOf(Value* value) {
+    const auto known = axes_.find(value);
+    if (known != axes_.end()) return known->second;
+    const Node* node = value->producer();
+    std::optional<PairAxes> axes;
+    if (node != nullptr && node->domain().empty() && facts_.DimsOf(value) != nullptr &&
+        depth_ < kDeepest) {
+      ++depth_;
+      axes = IsDifference(*node) ? LastTwo(value) : OfNode(*node);
+      --depth_;
+    }
+    axes_.emplace(value, axes);
+    return axes;
+  }
+
+  // The value with its axis of queries of extent 1, and one of distances in place of keys.
+  // Precondition: AxesOf tells that there is one.
+  Value* PerDistance(Patch& patch, Value* value) {
+    Value*& made = made_[value];
+    if (made != nullptr) return made;
+    const Node* node = value->producer();
+    if (IsDifference(*node)) {
+      made = patch.Op("attnrun::RelativePositions", node->inputs(), {}, node->name());
+      return made;
+    }
+    std::vector<Value*> inputs = node->inputs();
+    for (Value*& input : inputs) {
+      if (input != nullptr && AxesOf(input).has_value()) input = PerDistance(patch, input);
+    }
+    Value* result = patch.Op(node->op_type(), inputs, node->attributes(), node->name());
+    // Calls in between may have moved what `made` refers to.
+    return made_[value] = result;
+  }
+
+  // What tells the number of queries: the operand of some difference that has one for each.
+  Value* QueriesOf(Value* value) {
+    const Node* node = value->producer();
+    for (Value* input : node->inputs()) {
+      if (IsDifference(*node)) {
+        if (IsOnePerQuery(input, value)) return input;
+      } else if (input != nullptr && AxesOf(input).has_value()) {
+        return QueriesOf(input);
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  PairAxes LastTwo(Value* value) {
+    const int rank = facts_.RankOf(value);
+    return {rank - 2, rank - 1};
+  }
+
+  // Whether the operand of a difference [..., S, T] is [..., S, 1].
+  bool IsOnePerQuery(const Value* operand, const Value* difference) {
+    const std::vector<SymInt>* dims = facts_.DimsOf(operand);
+    const std::vector<SymInt>* pairs = facts_.DimsOf(difference);
+    if (dims == nullptr || pairs == nullptr || dims->size() < 2 || pairs->size() < 2) return false;
+    return dims->back().is_constant(1) && (*dims)[dims->size() - 2] == (*pairs)[pairs->size() - 2];
+  }
+
+  // Positions of keys less those of queries, or the reverse: [1, ..., S, T].
+  bool IsDifference(const Node& node) {
+    if (!IsOp(&node, "Sub")) return false;
+    const auto known = differences_.find(&node);
+    if (known != differences_.end()) return known->second;
+    const bool is = FindDifference(node);
+    differences_.emplace(&node, is);
+    return is;
+  }
+
+  bool FindDifference(const Node& node) {
+    Value* value = node.output(0);
+    if (!IsOnePerQuery(node.input(0), value) && !IsOnePerQuery(node.input(1), value)) return false;
+    const auto view = PositionsOf(value, facts_);
+    if (!view.has_value() || view->rank() < 2) return false;
+    const int rank = view->rank();
+    for (int axis = 0; axis + 2 < rank; ++axis) {
+      if (!view->axes()[axis].empty()) return false;
+    }
+    const ViewAxis& queries = view->axes()[rank - 2];
+    const ViewAxis& keys = view->axes()[rank - 1];
+    if (queries.size() != 1 || keys.size() != 1) return false;
+    return queries[0].stride + keys[0].stride == SymInt(0);
+  }
+
+  std::optional<PairAxes> OfNode(const Node& node) {
+    if (IsElementwise(node)) return OfElementwise(node);
+    if (IsOp(&node, "Gather")) return OfGather(node);
+    if (IsOp(&node, "Transpose")) return OfTranspose(node);
+    if (IsOp(&node, "Unsqueeze")) return OfUnsqueeze(node);
+    if (IsOp(&node, "Squeeze")) return OfSqueeze(node);
+    return std::nullopt;
+  }
+
+  // The same two axes, counted from the end, of all operands that depend on distances; others
+  // repeat along them.
+  std::optional<PairAxes> OfElementwise(const Node& node) {
+    // Attributes of old versions would be others in the one that patches write.
+    if (!node.attributes().empty() && !IsOp(&node, "Cast")) return std::nullopt;
+    const std::vector<SymInt> to = *facts_.DimsOf(node.output(0));
+    const int rank = static_cast<int>(to.size());
+    std::optional<PairAxes> found;
+    for (Value* input : node.inputs()) {
+      if (input == nullptr) continue;
+      const std::optional<PairAxes> axes = AxesOf(input);
+      if (!axes.has_value()) continue;
+      const int missing = rank - facts_.RankOf(input);
+      const PairAxes aligned = {axes->queries + missing, axes->keys + missing};
+      const std::vector<SymInt>& dims = *facts_.DimsOf(input);
+      if (found.has_value() && !(*found == aligned)) return std::nullopt;
+      if (dims[axes->queries] != to[aligned.queries] || dims[axes->keys] != to[aligned.keys]) {
+        return std::nullopt;
+      }
+      found = aligned;
+    }
+    if (!found.has_value()) return std::nullopt;
+    for (Value* input : node.inputs()) {
+      if (input == nullptr || AxesOf(input).has_value()) continue;
+      if (!RepeatsAlong(input, rank, *found)) return std::nullopt;
+    }
+    return found;
+  }
+
+  bool RepeatsAlong(const Value* input, int rank, const PairAxes& axes) {
+    const std::vector<SymInt>* dims = facts_.DimsOf(input);
+    if (dims == nullptr) return false;
+    const int missing = rank - static_cast<int>(dims->size());
+    const auto repeats = [&](int axis) {
+      return axis < missing || (*dims)[axis - missing].is_constant(1);
+    };
+    return repeats(axes.queries) && repeats(axes.keys);
+  }
+
+  // Rows of a table, one per distance.
+  std::optional<PairAxes> OfGather(const Node& node) {
+    const std::optional<PairAxes> axes = AxesOf(node.input(1));
+    const int rank = facts_.RankOf(node.input(0));
+    if (!axes.has_value() || rank < 1 || AxesOf(node.input(0)).has_value()) return std::nullopt;
+    const auto axis = AttributeOr<int64_t>(node, "axis", 0);
+    const int before = static_cast<int>(axis < 0 ? axis + rank : axis);
+    return PairAxes{axes->queries + before, axes->keys + before};
+  }
+
+  std::optional<PairAxes> OfTranspose(const Node& node) {
+    const std::optional<PairAxes> axes = AxesOf(node.input(0));
+    const auto permutation = PermutationOf(node, facts_.RankOf(node.input(0)));
+    if (!axes.has_value() || !permutation.has_value()) return std::nullopt;
+    const auto place = [&](int axis) {
+      return static_cast<int>(absl::c_find(*permutation, axis) - permutation->begin());
+    };
+    return PairAxes{place(axes->queries), place(axes->keys)};
+  }
+
+  // Which axes of the larger of the two tensors are those of extent 1 that the node names; nullopt
+  // if that is not known.
+  std::optional<std::vector<int64_t>> NamedAxes(const Node& node, int rank) {
+    if (node.inputs().size() < 2 || node.input(1) == nullptr) return std::nullopt;
+    auto axes = KnownInts(node.input(1), facts_);
+    if (!axes.has_value()) return std::nullopt;
+    for (int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
+    return axes;
+  }
+
+  std::optional<PairAxes> OfUnsqueeze(const Node& node) {
+    const std::optional<PairAxes> axes = AxesOf(node.input(0));
+    const int rank = facts_.RankOf(node.output(0));
+    const auto added = NamedAxes(node, rank);
+    if (!axes.has_value() || !added.has_value()) return std::nullopt;
+    std::vector<int> places;
+    for (int axis = 0; axis < rank; ++axis) {
+      if (!absl::c_linear_search(*added, axis)) places.push_back(axis);
+    }
+    return PairAxes{places[axes->queries], places[axes->keys]};
+  }
+
+  std::optional<PairAxes> OfSqueeze(const Node& node) {
+    const std::optional<PairAxes> axes = AxesOf(node.input(0));
+    const auto dropped = NamedAxes(node, facts_.RankOf(node.input(0)));
+    if (!axes.has_value() || !dropped.has_value()) return std::nullopt;
+    if (absl::c_linear_search(*dropped, axes->queries)) return std::nullopt;
+    if (absl::c_linear_search(*dropped, axes->keys)) return std::nullopt;
+    const auto before = [&](int axis) {
+      return static_cast<int>(absl::c_count_if(*dropped, [&](int64_t at) { return at < axis; }));
+    };
+    return PairAxes{axes->queries - before(axes->queries), axes->keys - before(axes->keys)};
+  }
+
+  // Exporters write some 20 nodes, one behind the other.
+  static constexpr int kDeepest = 64;
+
+  Facts& facts_;
+  int depth_ = 0;
+  absl::flat_hash_map<const Value*, std::optional<PairAxes>> axes_;
+  absl::flat_hash_map<const Node*, bool> differences_;
+  absl::flat_hash_map<const Value*, Value*> made_;
+};
+
+// Whether the node reads a view with rows that overlap as it is, in this place.
+bool ReadsInPlace(const Node& node, const Value* value) {
+  const std::string op = node.qualified_op_type();
+  const bool attends = op == "attnrun.Attention";
+  if (!attends && op != "attnrun.TakeAlongAxis") return false;
+  const size_t place = attends ? FusedAttention::kBias : 1;
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    if ((node.input(i) == value) != (i == place)) return false;
+  }
+  return true;
+}
+
+bool Propose(Facts& facts, Node* node, Patch& patch) {
+  Value* value = node->output(0);
+  if (value->consumers().empty()) return false;
+  for (const Node* reader : value->consumers()) {
+    if (!ReadsInPlace(*reader, value)) return false;
+  }
+  Distances distances(facts);
+  const std::optional<PairAxes> axes = distances.AxesOf(value);
+  const int rank = facts.RankOf(value);
+  if (!axes.has_value() || !(*axes == PairAxes{rank - 2, rank - 1})) return false;
+  Value* queries = distances.QueriesOf(value);
+  if (queries == nullptr) return false;
+  patch.Supersede({node});
+  if (!patch.Admits({value}, nullptr)) return false;
+  patch.Replace(value, patch.Op("attnrun::RelativeToAbsolute",
+                                {distances.PerDistance(patch, value), queries}));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> ComputePerDistance(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return Propose(context.facts, node, patch); });
+}
+
+}  // namespace attnrun
