@@ -72,26 +72,6 @@ class TakeAlongAxisKernel final : public Kernel {
   }
 };
 
-// CheckIndices for indices that may be strided: each that is repeated is looked at once.
-absl::Status CheckStridedIndices(const Tensor& indices, int axis, const Tensor& data) {
-  ATTNRUN_RETURN_IF_ERROR(CheckIndexType(indices));
-  if (indices.is_dense()) return CheckIndices(indices, axis, data);
-  Shape shape = indices.shape();
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (indices.strides()[i] == 0) shape[i] = std::min<int64_t>(shape[i], 1);
-  }
-  const int64_t extent = data.dim(axis);
-  return WithIndices(indices, [&](const auto* first) {
-    absl::Status status;
-    ForEachOffset(shape, indices.strides(), [&](int64_t offset) {
-      const int64_t index = first[offset];
-      if (index >= -extent && index < extent) return;
-      if (status.ok()) status = IndexOutside(index, axis, data);
-    });
-    return status;
-  });
-}
-
 }  // namespace
 
 absl::StatusOr<Shape> TakeAlongAxis::Resolve(const OpContext& context) {

@@ -21,6 +21,9 @@ absl::Status CheckIndexType(const Tensor& indices);
 // CheckIndexType.
 absl::Status CheckIndices(const Tensor& indices, int axis, const Tensor& data);
 
+// The same for indices that may be strided.
+absl::Status CheckStridedIndices(const Tensor& indices, int axis, const Tensor& data);
+
 // An index counted from the front. Precondition: it is within [-extent, extent).
 inline int64_t WrapIndex(int64_t index, int64_t extent) {
   return index < 0 ? index + extent : index;

@@ -6,7 +6,7 @@
 namespace attnrun {
 
 // What depends on how far a key stands from a query, once per distance instead of once per pair:
-// RelativePositions, RelativeToAbsolute.
+// RelativePositions, RelativeToAbsolute, RelativeScores.
 void RegisterRelative(OpRegistry& registry);
 
 }  // namespace attnrun

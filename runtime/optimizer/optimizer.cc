@@ -56,6 +56,7 @@
 #include "optimizer/fusions/position_rows.h"
 #include "optimizer/fusions/projection/qkv.h"
 #include "optimizer/fusions/relative_positions.h"
+#include "optimizer/fusions/relative_scores.h"
 #include "optimizer/fusions/rms_normalization.h"
 #include "optimizer/fusions/rotary_embedding.h"
 #include "optimizer/fusions/rows/needed_rows.h"
@@ -140,6 +141,7 @@ constexpr std::array kPasses = {
     Pass{"position_rows", SlicePositionTables},
     Pass{"broadcasts", DropBroadcasts},
     Pass{"take_along_axis", TakeAlongAxes},
+    Pass{"relative_scores", FuseRelativeScores},
     Pass{"relative_positions", ComputePerDistance},
     Pass{"embedding_sum", FuseEmbeddingSum},
     Pass{"masked_mean", FuseMaskedMean},

@@ -167,6 +167,34 @@ TEST(ScatterTest, ReductionsCombineInOrder) {
               "attribute 'reduction' must be one of none, add, mul (found 'max')");
 }
 
+TEST(TakeAlongAxisTest, KernelAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  for (const DataType type : TypesOfEachWidth()) {
+    if (BitWidth(type) > 64) continue;
+    for (const IntList& indices : {IntList{4, 3, 6}, IntList{1, 3, 6}, IntList{6}, IntList{3, 0}}) {
+      OpTester op("TakeAlongAxis", 1, "attnrun");
+      op.Input(RandomBits(type, {4, 3, 5}, generator));
+      op.Input(RandomInts(DataType::kInt64, indices, generator, -5, 4));
+      ExpectKernelSame(op);
+    }
+  }
+  OpTester overlapping("TakeAlongAxis", 1, "attnrun");
+  overlapping.Input(RandomFloats({4, 3, 5}, generator));
+  ExpectKernelSame(overlapping.Input(Ints({0, 4, 1, 3, 2}).View({4, 3, 2}, {0, -1, 1}, 2)));
+}
+
+TEST(TakeAlongAxisTest, ErrorsSayWhatIsWrong) {
+  OpTester outside("TakeAlongAxis", 1, "attnrun");
+  outside.Input(Make<float>({1, 2}, {1, 2}));
+  ExpectError(outside.Input(Ints({1, 2})),
+              "index 2 is outside [-2,1] along axis 1 of data float[1,2]");
+  OpTester leading("TakeAlongAxis", 1, "attnrun");
+  leading.Input(Make<float>({1, 2}, {1, 2}));
+  ExpectError(leading.Input(Make<int64_t>({2, 1}, {0, 0})),
+              "expected indices [...,T] whose leading axes broadcast to those of the data "
+              "float[1,2], but found int64[2,1]");
+}
+
 TEST(TensorScatterTest, KernelAgreesWithReference) {
   std::mt19937 generator(Seed());
   for (const DataType type : TypesOfEachWidth()) {

@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "ops/attention/fused_attention.h"
+#include "ops/relative/relative_scores.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/positions.h"
@@ -245,11 +246,13 @@ class Distances {
 // Whether the node reads a view with rows that overlap as it is, in this place.
 bool ReadsInPlace(const Node& node, const Value* value) {
   const std::string op = node.qualified_op_type();
-  const bool attends = op == "attnrun.Attention";
-  if (!attends && op != "attnrun.TakeAlongAxis") return false;
-  const size_t place = attends ? FusedAttention::kBias : 1;
+  const auto reads = [&](size_t place) {
+    if (op == "attnrun.Attention") return place == FusedAttention::kBias;
+    if (op == "attnrun.TakeAlongAxis") return place == 1;
+    return op == "attnrun.RelativeScores" && place % RelativeScores::kInputsPerTerm == 2;
+  };
   for (size_t i = 0; i < node.inputs().size(); ++i) {
-    if ((node.input(i) == value) != (i == place)) return false;
+    if (node.input(i) == value && !reads(i)) return false;
   }
   return true;
 }

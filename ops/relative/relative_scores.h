@@ -1,0 +1,65 @@
+#ifndef ATTNRUN_OPS_RELATIVE_RELATIVE_SCORES_H_
+#define ATTNRUN_OPS_RELATIVE_RELATIVE_SCORES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/shape.h"
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// The sizes of one term of RelativeScores.
+struct RelativeTerm {
+  // Matrices of x, and of positions, which take turns.
+  int64_t matrices = 1;
+  int64_t position_matrices = 1;
+  int64_t rows = 0;
+  int64_t positions = 0;
+  int64_t size = 0;
+  // Scores of a row.
+  int64_t columns = 0;
+};
+
+// attnrun.RelativeScores-1, made by the optimizer, with inputs (x_1, positions_1, indices_1, x_2,
+// positions_2, indices_2, ...): sums of scores of queries or keys x [..., S, H] with embeddings of
+// positions [..., P, H], of which each pair has one, named by the indices [..., T], int32 or int64,
+// which broadcast to [..., S, T]; negative ones count from the back (He et al. 2021, "DeBERTa",
+// section 3.1):
+//   y[..., s, t] = sum_i scales[i] * x_i[..., s, :] . positions_i[..., indices_i[..., s, t], :]
+// where transposed[i] is 1, with s and t exchanged, so that x_i [..., T, H]. Matrix m of x, all
+// leading axes counted as one, meets matrix m mod n of n of the positions, of which there must be a
+// whole number of rounds. y has the type of x_1. Attributes: scales (floats), transposed (ints).
+class RelativeScores final : public Op {
+ public:
+  explicit RelativeScores(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // Inputs of term i are 3 * i, ...: x, positions, indices.
+  static constexpr int kInputsPerTerm = 3;
+
+  // The shape of y and, if wanted, the sizes of each term; kInvalidArgument for inputs that do not
+  // fit together and indices out of range. Indices may be strided.
+  absl::StatusOr<Shape> Resolve(const OpContext& context,
+                                std::vector<RelativeTerm>* terms = nullptr) const;
+
+  int terms() const { return static_cast<int>(scales_.size()); }
+  float scale(int term) const { return scales_[term]; }
+  bool transposed(int term) const { return transposed_[term] != 0; }
+
+ private:
+  std::vector<float> scales_;
+  std::vector<int64_t> transposed_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_RELATIVE_RELATIVE_SCORES_H_
