@@ -233,10 +233,11 @@ class BlockAttention {
 
   void ApplyRulesTo(IndexRange rows, int64_t first, int64_t count, int64_t columns, bool masked) {
     const bool same = planner_.SameRules(masked);
+    const MaskParts parts = {masked, masked && !mask_.OpensAll(first, count)};
     ScoreRules rules;
     float* scores = scratch_ + layout_.scores;
     for (int64_t row = rows.begin; row < rows.end; ++row, scores += kKeyTile) {
-      if (!same || row == rows.begin) rules = RulesOf(p_, block_, mask_, row, first, count, masked);
+      if (!same || row == rows.begin) rules = RulesOf(p_, block_, mask_, row, first, count, parts);
       if (!rules.ChangeNothing()) ApplyRules(rules, columns, scores);
     }
   }

@@ -117,23 +117,33 @@ class BlockMask {
     return count;
   }
 
+  // Whether the mask opens the kKeyTile keys from `first` on, of which there are `count`, to all
+  // rows. False also where it is not the same for all of them.
+  bool OpensAll(int64_t first, int64_t count) const {
+    if (mask_.data == nullptr) return true;
+    return IsShared(mask_) && CountOpen(LoadMask(0, first, count)) == kKeyTile;
+  }
+
   // One row's kKeyTile elements of each from key `first` on, of which there are `count`, as bias
-  // and open of `rules`. Valid until the next call.
-  void Load(int64_t row, int64_t first, int64_t count, ScoreRules& rules) const {
+  // and open of `rules`; the mask only if `closes`, as where it does not OpensAll. Valid until the
+  // next call.
+  void Load(int64_t row, int64_t first, int64_t count, bool closes, ScoreRules& rules) const {
     rules.bias = LoadBias(row, first, count);
-    rules.open = LoadMask(row, first, count);
+    rules.open = closes ? LoadMask(row, first, count) : nullptr;
   }
 
   // What they say of one row and of one tile of it: a TileFact.
   float Fact(int64_t row, int64_t first, int64_t count) const {
-    if (mask_.data != nullptr && CountOpen(LoadMask(row, first, count)) == 0) {
-      return kMinusInfinity;
-    }
+    const uint8_t* open = LoadMask(row, first, count);
+    if (open != nullptr && open[0] == 0 && CountOpen(open) == 0) return kMinusInfinity;
+    // Mostly the first numbers tell already that there is something to add.
     if (bias_.data != nullptr) {
-      const float highest = HighestIfClosed(LoadBias(row, first, count));
+      const float* bias = LoadBias(row, first, count);
+      const float highest = HighestIfClosed(bias);
       if (highest != kOpen) return highest;
+      if (!IsZero(bias)) return kOpen;
     }
-    return IsTrivial(row, first, count) ? kTrivial : kOpen;
+    return open == nullptr || CountOpen(open) == kKeyTile ? kTrivial : kOpen;
   }
 
  private:
@@ -150,11 +160,6 @@ class BlockMask {
     if (mask_.data == nullptr) return nullptr;
     return Run(At(mask_, reinterpret_cast<const uint8_t*>(mask_.data), row, first), mask_.key,
                count, mask_buffer_, uint8_t{0});
-  }
-
-  bool IsTrivial(int64_t row, int64_t first, int64_t count) const {
-    if (mask_.data != nullptr && CountOpen(LoadMask(row, first, count)) < kKeyTile) return false;
-    return bias_.data == nullptr || IsZero(LoadBias(row, first, count));
   }
 
   template <typename T, typename U>
@@ -207,11 +212,17 @@ class BlockMask {
   uint8_t* const mask_buffer_;
 };
 
-// What position, bias and mask do to one row's scores of the `count` keys from `first` on. Bias and
-// mask are left out unless `masked`.
+// What of bias and mask changes scores of a tile.
+struct MaskParts {
+  bool any = false;
+  // The mask among them.
+  bool closes = false;
+};
+
+// What position, bias and mask do to one row's scores of the `count` keys from `first` on.
 inline ScoreRules RulesOf(const AttentionProblem& p, const AttentionBlock& block,
                           const BlockMask& mask, int64_t row, int64_t first, int64_t count,
-                          bool masked) {
+                          MaskParts parts) {
   ScoreRules rules;
   rules.softcap = p.softcap;
   rules.closed_score = p.closed_score;
@@ -220,7 +231,7 @@ inline ScoreRules RulesOf(const AttentionProblem& p, const AttentionBlock& block
   const IndexRange open = OpenKeys(p, block.sample, block.Query(row));
   rules.begin = static_cast<int>(std::clamp<int64_t>(open.begin - first, 0, kKeyTile));
   rules.end = static_cast<int>(std::clamp<int64_t>(open.end - first, 0, kKeyTile));
-  if (masked) mask.Load(row, first, count, rules);
+  if (parts.any) mask.Load(row, first, count, parts.closes, rules);
   return rules;
 }
 

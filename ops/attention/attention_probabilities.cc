@@ -24,7 +24,7 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
   FloatVec peaks = hn::Set(d, kMinusInfinity);
   for (int64_t first = 0; first < p.keys; first += kKeyTile) {
     const int64_t count = std::min(kKeyTile, p.keys - first);
-    ApplyRules(RulesOf(p, block, mask, 0, first, count, true), kKeyTile, scratch + first);
+    ApplyRules(RulesOf(p, block, mask, 0, first, count, {true, true}), kKeyTile, scratch + first);
     for (size_t i = 0; i < kKeyTile; i += kLanes) {
       peaks = hn::Max(peaks, hn::LoadU(d, scratch + first + i));
     }
