@@ -53,22 +53,15 @@ class TakeAlongAxisKernel final : public Kernel {
     const int64_t count = shape.back();
     const int64_t step = strides.back();
     const int64_t rows = *NumElements(shape) / count;
+    const auto leading = absl::MakeSpan(shape).first(shape.size() - 1);
     ParallelFor(rows, GrainOf(8 * count), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const Index* index = indices + RowOffset(row, shape, strides);
+        const Index* index = indices + OffsetOf(row, leading, strides);
         const T* from = data + row * extent;
         T* to = y + row * count;
         for (int64_t t = 0; t < count; ++t) to[t] = from[WrapIndex(index[t * step], extent)];
       }
     });
-  }
-
-  static int64_t RowOffset(int64_t row, const Shape& shape, const Shape& strides) {
-    int64_t offset = 0;
-    for (size_t i = shape.size() - 1; i-- > 0; row /= shape[i]) {
-      offset += row % shape[i] * strides[i];
-    }
-    return offset;
   }
 };
 

@@ -35,7 +35,7 @@ class Rows {
     ParallelFor(slabs_, GrainOf(8 * rows_per_slab_ * length_), [&](int64_t begin, int64_t end) {
       for (int64_t slab = begin; slab < end; ++slab) {
         int64_t row = slab * rows_per_slab_;
-        const int64_t start = SlabOffset(slab);
+        const int64_t start = OffsetOf(slab, shape.first(axis_), strides);
         if (axis_ == last) {
           visit(row * length_, start);
           continue;
@@ -52,15 +52,6 @@ class Rows {
   int64_t axis_stride() const { return axis_stride_; }
 
  private:
-  int64_t SlabOffset(int64_t slab) const {
-    int64_t offset = 0;
-    for (int i = axis_; i-- > 0;) {
-      offset += slab % shape_[i] * strides_[i];
-      slab /= shape_[i];
-    }
-    return offset;
-  }
-
   const Shape shape_;
   Shape strides_;
   const int axis_;

@@ -8,6 +8,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/elementwise/broadcast_reference.h"
 #include "ops/infer_rules.h"
 
 namespace attnrun {
@@ -26,29 +27,13 @@ absl::StatusOr<Shape> Resolve(const OpContext& context) {
                    TypeAndShape(a), " and ", TypeAndShape(b)));
 }
 
-// The elements that [..., S, T] broadcasts from.
-struct Operand {
-  std::vector<int64_t> values;
-  Shape strides;
-};
-
-absl::StatusOr<Operand> Read(const Tensor& tensor, const Shape& pairs) {
-  Operand operand;
-  ATTNRUN_ASSIGN_OR_RETURN(operand.values, ToInts(tensor));
-  ATTNRUN_ASSIGN_OR_RETURN(operand.strides, BroadcastStrides(tensor.shape(), pairs));
-  return operand;
-}
-
-// Of which pair (s, t) each difference t - s is taken.
-std::vector<int64_t> Places(const Operand& operand, int64_t queries, int64_t keys) {
-  const size_t rank = operand.strides.size();
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < queries + keys; ++i) {
-    const int64_t s = std::clamp<int64_t>(queries - i, 0, queries - 1);
-    const int64_t t = std::max<int64_t>(i - queries, 0);
-    places.push_back(s * operand.strides[rank - 2] + t * operand.strides[rank - 1]);
-  }
-  return places;
+// [..., 1, S + T].
+Shape PerDistance(const Shape& pairs) {
+  Shape shape = pairs;
+  const size_t rank = shape.size();
+  shape[rank - 1] += shape[rank - 2];
+  shape[rank - 2] = 1;
+  return shape;
 }
 
 // One list of positions less another, as arange makes them.
@@ -99,35 +84,24 @@ class RelativePositionsKernel final : public Kernel {
 
 absl::Status RelativePositions::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const Shape pairs, Resolve(context));
-  const size_t rank = pairs.size();
-  const int64_t queries = pairs[rank - 2];
-  const int64_t keys = pairs[rank - 1];
-  Shape shape = pairs;
-  shape[rank - 2] = 1;
-  shape[rank - 1] = queries + keys;
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> a, ToInts(context.input(0)));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> b, ToInts(context.input(1)));
+  const std::vector<int64_t> of_a = Broadcast(a, context.input(0).shape(), pairs);
+  const std::vector<int64_t> of_b = Broadcast(b, context.input(1).shape(), pairs);
+  const int64_t queries = pairs[pairs.size() - 2];
+  const int64_t keys = pairs[pairs.size() - 1];
+  const Shape shape = PerDistance(pairs);
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t size, NumElements(shape));
-  std::vector<int64_t> y;
-  if (queries == 0 || keys == 0) {
-    y.assign(size, 0);
-  } else {
-    ATTNRUN_ASSIGN_OR_RETURN(const Operand a, Read(context.input(0), pairs));
-    ATTNRUN_ASSIGN_OR_RETURN(const Operand b, Read(context.input(1), pairs));
-    const std::vector<int64_t> of_a = Places(a, queries, keys);
-    const std::vector<int64_t> of_b = Places(b, queries, keys);
-    const absl::Span<const int64_t> samples(pairs.data(), rank - 2);
-    std::vector<int64_t> first_of_b;
-    ForEachOffset(samples, absl::MakeSpan(b.strides).first(rank - 2),
-                  [&](int64_t offset) { first_of_b.push_back(offset); });
-    size_t sample = 0;
-    ForEachOffset(samples, absl::MakeSpan(a.strides).first(rank - 2), [&](int64_t offset) {
-      for (size_t i = 0; i < of_a.size(); ++i) {
-        // Modulo 2^64, as Sub.
-        y.push_back(
-            static_cast<int64_t>(static_cast<uint64_t>(a.values[offset + of_a[i]]) -
-                                 static_cast<uint64_t>(b.values[first_of_b[sample] + of_b[i]])));
-      }
-      ++sample;
-    });
+  std::vector<int64_t> y(size, 0);
+  for (int64_t i = 0; i < size && !of_a.empty(); ++i) {
+    const int64_t sample = i / (queries + keys);
+    const int64_t distance = i % (queries + keys) - queries;
+    const int64_t s = std::clamp<int64_t>(-distance, 0, queries - 1);
+    const int64_t t = std::max<int64_t>(distance, 0);
+    const int64_t pair = (sample * queries + s) * keys + t;
+    // Modulo 2^64, as Sub.
+    y[i] =
+        static_cast<int64_t>(static_cast<uint64_t>(of_a[pair]) - static_cast<uint64_t>(of_b[pair]));
   }
   ATTNRUN_ASSIGN_OR_RETURN(Tensor out,
                            FromInts(context.input(0).type(), shape, y, context.allocator()));

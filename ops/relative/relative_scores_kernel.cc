@@ -30,6 +30,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "core/status.h"
+#include "core/strided.h"
 #include "ops/broadcast_tensor.h"
 #include "ops/float_rows.h"
 #include "ops/gather/indices.h"
@@ -92,7 +93,7 @@ class RelativeScoresKernel final : public Kernel {
  public:
   explicit RelativeScoresKernel(const RelativeScores& op) : op_(op) {}
 
-  absl::string_view name() const override { return "rows"; }
+  absl::string_view name() const override { return "highway"; }
   bool accepts_strided() const override { return true; }
   bool Accepts(const OpContext& context) const override {
     return context.input(0).type() == DataType::kFloat;
@@ -160,15 +161,6 @@ class RelativeScoresKernel final : public Kernel {
     return term;
   }
 
-  // Where the indices of matrix m begin.
-  static int64_t IndexOffset(const Term& term, int64_t m) {
-    int64_t offset = 0;
-    for (size_t axis = term.pairs.size() - 2; axis-- > 0; m /= term.pairs[axis]) {
-      offset += m % term.pairs[axis] * term.strides[axis];
-    }
-    return offset;
-  }
-
   // To matrix m of y.
   static void AddTerm(const Term& term, int64_t m, bool add, float* scratch, float* y) {
     const RelativeTerm& sizes = term.sizes;
@@ -180,13 +172,15 @@ class RelativeScoresKernel final : public Kernel {
     HWY_DYNAMIC_DISPATCH(PackPositions)
     (positions, term.scale, sizes.positions, sizes.size, width, packed);
     const int64_t row_stride = term.strides[term.strides.size() - 2];
+    const auto leading = absl::MakeSpan(term.pairs).first(term.pairs.size() - 2);
+    const int64_t matrix = OffsetOf(m, leading, term.strides);
     for (int64_t s = 0; s < sizes.rows; s += kRows) {
       const int64_t rows = std::min(kRows, sizes.rows - s);
       const float* x = term.x.data<float>() + (m * sizes.rows + s) * sizes.size;
       HWY_DYNAMIC_DISPATCH(ScorePositions)(x, rows, sizes.size, packed, width, scores);
       WithIndices(term.indices, [&](const auto* index) {
-        const Picked picked = {index + IndexOffset(term, m) + s * row_stride, row_stride,
-                               term.strides.back(), sizes.positions};
+        const Picked picked = {index + matrix + s * row_stride, row_stride, term.strides.back(),
+                               sizes.positions};
         if (term.transposed) {
           PickColumns(scores, width, rows, sizes.columns, picked, add, y + s, sizes.rows);
         } else {

@@ -37,6 +37,17 @@ void ForEachOffset(absl::Span<const int64_t> shape, absl::Span<const int64_t> st
   }
 }
 
+// The offset of element number `index`, in row-major order, of a box of these extents.
+// Precondition: it has so many.
+inline int64_t OffsetOf(int64_t index, absl::Span<const int64_t> shape,
+                        absl::Span<const int64_t> strides) {
+  int64_t offset = 0;
+  for (size_t axis = shape.size(); axis-- > 0; index /= shape[axis]) {
+    offset += index % shape[axis] * strides[axis];
+  }
+  return offset;
+}
+
 }  // namespace attnrun
 
 #endif  // ATTNRUN_CORE_STRIDED_H_

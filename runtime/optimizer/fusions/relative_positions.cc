@@ -1,6 +1,5 @@
 #include "optimizer/fusions/relative_positions.h"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,23 +10,12 @@
 #include "ops/attention/fused_attention.h"
 #include "ops/relative/relative_scores.h"
 #include "optimizer/each_node.h"
+#include "optimizer/elementwise.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/positions.h"
 
 namespace attnrun {
 namespace {
-
-// Each element of the result is computed of those that broadcast to its place.
-bool IsElementwise(const Node& node) {
-  static constexpr std::array<absl::string_view, 31> kOps = {
-      "Abs",   "Add",         "And",  "Cast",  "Ceil",       "Clip",
-      "Div",   "Equal",       "Exp",  "Floor", "Greater",    "GreaterOrEqual",
-      "Less",  "LessOrEqual", "Log",  "Max",   "Min",        "Mul",
-      "Neg",   "Not",         "Or",   "Pow",   "Reciprocal", "Relu",
-      "Round", "Sigmoid",     "Sign", "Sqrt",  "Sub",        "Tanh",
-      "Where"};
-  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
-}
 
 // A value that depends on t - s alone along two of its axes.
 struct PairAxes {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
+#include "optimizer/elementwise.h"
 #include "optimizer/fusions/rows/attention_rows.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
@@ -16,16 +17,6 @@ using Operands = std::optional<std::vector<RowOperand>>;
 template <size_t N>
 bool IsOneOf(const Node& node, const std::array<absl::string_view, N>& ops) {
   return node.domain().empty() && absl::c_linear_search(ops, node.op_type());
-}
-
-bool IsElementwise(const Node& node) {
-  static constexpr std::array<absl::string_view, 29> kOps = {
-      "Add",      "Sub",         "Mul",       "Div",      "Pow",       "Min",
-      "Max",      "Sum",         "Where",     "Clip",     "Relu",      "Gelu",
-      "Tanh",     "Sigmoid",     "Erf",       "Softplus", "Cast",      "Swish",
-      "Neg",      "Sqrt",        "Exp",       "Abs",      "Elu",       "LeakyRelu",
-      "Softsign", "HardSigmoid", "HardSwish", "Identity", "Reciprocal"};
-  return IsOneOf(node, kOps);
 }
 
 bool OnlyReordersNothing(const Node& node) {

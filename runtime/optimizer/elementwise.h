@@ -1,0 +1,14 @@
+#ifndef ATTNRUN_OPTIMIZER_ELEMENTWISE_H_
+#define ATTNRUN_OPTIMIZER_ELEMENTWISE_H_
+
+#include "graph/graph.h"
+
+namespace attnrun {
+
+// Whether the node computes each element of its only output of the elements of its inputs that
+// broadcast to its place, and of nothing else.
+bool IsElementwise(const Node& node);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_ELEMENTWISE_H_
