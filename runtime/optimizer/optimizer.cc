@@ -31,6 +31,7 @@
 #include "optimizer/canonicalize/take_along_axis.h"
 #include "optimizer/canonicalize/views.h"
 #include "optimizer/fusions/attention/attention.h"
+#include "optimizer/fusions/attention/flattened_scores.h"
 #include "optimizer/fusions/attention/join_heads.h"
 #include "optimizer/fusions/attention/joined_products.h"
 #include "optimizer/fusions/attention/mask.h"
@@ -111,6 +112,7 @@ constexpr std::array kPasses = {
     Pass{"pointwise_convolution", RewritePointwiseConvolutions},
     Pass{"linear", FuseLinear},
     Pass{"sink_views", SinkViews},
+    Pass{"flattened_scores", KeepAxesOfScores},
     kViews,
     Pass{"row_factors", MoveRowFactors},
     Pass{"transposed_probabilities", TurnTransposedProbabilities},

@@ -88,6 +88,67 @@ TEST(StackedScoresTest, ScoresThatOthersReadStayInTheirOrder) {
   test.ExpectSameResults(2 * kAttentionTolerance);
 }
 
+// Scores as einsum("bhqd,bhkd->bqkh") and its like have them, the Softmax over what are the keys.
+TEST(StackedScoresTest, KeysMayBeAnyAxis) {
+  struct Layout {
+    Order order;
+    int64_t keys;
+  };
+  for (const Layout& layout :
+       {Layout{{0, 2, 3, 1}, 2}, Layout{{3, 0, 1, 2}, 0}, Layout{{0, 3, 1, 2}, -3}}) {
+    for (const bool by_key : {false, true}) {
+      SCOPED_TRACE(layout.keys);
+      SCOPED_TRACE(by_key);
+      OptimizerTester test([&](GraphBuilder& b) {
+        Value* q = Heads(b, Input(b, "q"), by_key);
+        Value* k = Heads(b, Input(b, "k"), !by_key);
+        Order order = layout.order;
+        Order back(4);
+        for (int i = 0; i < 4; ++i) back[order[i]] = i;
+        for (int64_t& from : order) from = by_key && from >= 2 ? 5 - from : from;
+        Value* s = b.Op("MatMul", {by_key ? k : q, by_key ? q : k});
+        s = Turned(b, b.Op("Mul", {s, Number(b, 0.5F)}), order);
+        s = b.Op("Add", {s, b.Constant<float>("c", {1}, {0.5F})});
+        b.Output(Finish(b, Turned(b, Softmax(b, s, layout.keys), back)));
+      });
+      ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+    }
+  }
+}
+
+TEST(StackedScoresTest, AMaskIsTurnedWithThem) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* s = Turned(b, Scores(b), {0, 2, 3, 1});
+    s = b.Op("Add", {s, b.Input("mask", DataType::kFloat, {"seq", 2})});
+    b.Output(Finish(b, Turned(b, Softmax(b, s, 2), {0, 3, 1, 2})));
+  });
+  ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+}
+
+// As transformers of old and speech models write it, for a Softmax of two axes.
+TEST(StackedScoresTest, TheyMayBeOneMatrix) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* s = b.Op("Mul", {Scores(b), Number(b, 0.5F)});
+    Value* keys = b.Op("Shape", {s}, {{"start", int64_t{3}}});
+    Value* rows = b.Constant<int64_t>("rows", {1}, {-1});
+    Value* flat = b.Op("Reshape", {s, b.Op("Concat", {rows, keys}, {{"axis", int64_t{0}}})});
+    b.Output(Finish(b, b.Op("Reshape", {Softmax(b, flat), b.Op("Shape", {s})})));
+  });
+  ExpectOneAttention(std::move(test), kAttentionTolerance);
+}
+
+TEST(StackedScoresTest, OtherRowsAreOtherSoftmaxes) {
+  for (const int64_t width : {8, 2}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 4});
+      Value* flat = Softmax(b, Shaped(b, x, {-1, width}));
+      b.Output(Shaped(b, flat, {-1, 4, 4}));
+    });
+    EXPECT_EQ(test.Applied("flattened_scores"), 0);
+    test.ExpectSameResults(kAttentionTolerance);
+  }
+}
+
 TEST(StackedScoresTest, OnlySoftmaxOverKeys) {
   for (const int64_t axis : {1, 3}) {
     OptimizerTester test(

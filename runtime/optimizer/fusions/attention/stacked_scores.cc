@@ -8,6 +8,7 @@
 #include "optimizer/fusions/attention/row_factors.h"
 #include "optimizer/fusions/attention/score_order.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/trace.h"
 
 namespace attnrun {
 namespace {
@@ -21,14 +22,17 @@ class ProductOrder {
  public:
   ProductOrder(PassContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
-  // Whether such a Transpose is there, each node up to it having one reader.
-  bool Find(const Value* value, int steps = 12) {
+  // Whether such a Transpose is there, each node up to it having one reader, that puts the keys
+  // where `axis` is.
+  bool Find(const Value* value, int axis, int steps = 12) {
     const Node* node = value->producer();
     if (steps == 0 || node == nullptr || !IsReadOnce(value)) return false;
-    order_ = StackOrder(node, context_.facts.RankOf(value));
-    if (!order_.empty()) return IsOp(node->input(0)->producer(), "MatMul");
+    if (IsOp(node, "Transpose")) {
+      transpose_ = node;
+      return FindIn(*node, axis);
+    }
     return IsElementwise(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
-             return Find(input, steps - 1);
+             return Find(input, axis, steps - 1);
            });
   }
 
@@ -39,13 +43,14 @@ class ProductOrder {
     Node* node = value->producer();
     if (rank < 0 || rank > full) return nullptr;
     // One matrix for the whole stack, or less.
-    if (rank <= 2) return value;
+    if (rank == 0 || (keeps_matrices_ && rank <= 2)) return value;
     if (rank < full) {
       Order added(full - rank);
       absl::c_iota(added, 0);
       value = patch_.Op("Unsqueeze", {value, patch_.Ints(added)});
-    } else if (IsTranspose(node, order_)) {
-      return node->input(0);
+    } else if (node == transpose_) {
+      if (!turned_) return node->input(0);
+      return patch_.Op("Transpose", {node->input(0)}, {{"perm", SwapOfLastTwo(rank)}});
     } else if (IsElementwise(node) && IsReadOnce(value)) {
       return Rebuilt(node);
     }
@@ -55,6 +60,27 @@ class ProductOrder {
   const Order& order() const { return order_; }
 
  private:
+  // Whether the Transpose of a product is one of scores over the keys.
+  bool FindIn(const Node& transpose, int axis) {
+    const int rank = context_.facts.RankOf(transpose.input(0));
+    const auto order = PermutationOf(transpose, rank);
+    double scale = 1;
+    Node* product = transpose.input(0)->producer();
+    const Value* scaled = product == nullptr ? nullptr : ScaledOperand(*product, scale);
+    if (!IsOp(scaled == nullptr ? product : scaled->producer(), "MatMul")) return false;
+    if (rank < 3 || axis >= rank || !order.has_value()) return false;
+    order_ = *order;
+    turned_ = order_[axis] == rank - 2;
+    if (turned_) {
+      const Order swap = SwapOfLastTwo(rank);
+      absl::c_transform(order_, order_.begin(), [&](int64_t from) { return swap[from]; });
+    }
+    keeps_matrices_ = order_[rank - 2] == rank - 2 && order_[rank - 1] == rank - 1;
+    // Where the keys are last, other products may have the queries in their place.
+    if (axis == rank - 1 && (turned_ || !keeps_matrices_)) return false;
+    return order_[axis] == rank - 1 && !absl::c_is_sorted(order_);
+  }
+
   bool IsReadOnce(const Value* value) const {
     return value->consumers().size() == 1 && !context_.graph.IsOutput(value);
   }
@@ -70,12 +96,18 @@ class ProductOrder {
   PassContext& context_;
   Patch& patch_;
   Order order_;
+  bool keeps_matrices_ = false;
+  // Whether the product has the queries of a key in a row.
+  bool turned_ = false;
+  const Node* transpose_ = nullptr;
 };
 
 bool KeepOrder(PassContext& context, Node* softmax, Patch& patch) {
+  const int rank = context.facts.RankOf(softmax->input(0));
+  const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
+  if (softmax->opset() < 13 || rank < 3 || axis < -rank || axis >= rank) return false;
   ProductOrder product(context, patch);
-  if (!product.Find(softmax->input(0))) return false;
-  if (!IsOverKeys(*softmax, static_cast<int>(product.order().size()))) return false;
+  if (!product.Find(softmax->input(0), axis < 0 ? axis + rank : axis)) return false;
   Value* scores = product.Of(softmax->input(0));
   if (scores == nullptr) return false;
   TransposeBehind(softmax, scores, product.order(), patch);

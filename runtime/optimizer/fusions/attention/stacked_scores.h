@@ -16,6 +16,8 @@
 //              Softmax                            Softmax
 //                 |                                  |
 //           [B,G,H,S,T]                     Transpose(0,2,1,3,4)
+//
+// So do scores whose keys are not the last axis, where the Softmax is over the axis that they are.
 namespace attnrun {
 
 absl::StatusOr<int> KeepOrderOfScores(PassContext& context);
