@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/conv/conv.h"
+#include "ops/floor_quotient.h"
 
 namespace attnrun {
 namespace {
@@ -27,21 +28,35 @@ bool IsSame(const WindowAttributes& attributes) {
   return attributes.auto_pad == "SAME_UPPER" || attributes.auto_pad == "SAME_LOWER";
 }
 
-// The number of windows along one axis, from the extents of the input, of both pads and of the
-// dilated kernel.
-SymInt CountWindows(const SymInt& input, int64_t before, int64_t after, const SymInt& reach,
-                    int64_t stride, bool ceil_mode) {
-  const SymInt room = input + (before + after) - reach;
-  if (!ceil_mode) {
-    // The room is not negative in a run that succeeds, so whole strides may be taken out, which is
-    // how exporters write such extents.
-    const int64_t whole = room.constant_term() % stride == 0 ? room.constant_term() / stride : 0;
-    return SymInt::Quotient(room - SymInt(whole * stride), stride) + SymInt(whole + 1);
-  }
+// The number of windows along one axis, from the extent of the input with the pad before it and the
+// room for more windows than one.
+SymInt CountWindows(const SymInt& input, int64_t before, const SymInt& room, int64_t stride,
+                    bool ceil_mode) {
+  // The room is not negative in a run that succeeds.
+  if (!ceil_mode) return FloorQuotient(room, stride) + SymInt(1);
   if (!room.constant().has_value() || !input.constant().has_value()) return SymInt::Unknown();
   const int64_t count = (*room.constant() + stride - 1) / stride + 1;
   // Windows that would start in the padding at the end are left out.
   return (count - 1) * stride >= *input.constant() + before ? count - 1 : count;
+}
+
+// What the padded input has beside one window, along each spatial axis.
+Dims RoomsOf(const Steps& steps, bool padded, const Dims& input, const Dims& kernel) {
+  const size_t axes = kernel.size();
+  Dims rooms;
+  for (size_t i = 0; i < axes; ++i) {
+    const int64_t pads = padded ? steps.pads[i] + steps.pads[axes + i] : 0;
+    rooms.push_back(input[2 + i] + pads - ((kernel[i] - 1) * steps.dilations[i] + 1));
+  }
+  return rooms;
+}
+
+// The spatial extents of a kernel: the attribute, or else those of the weight.
+Dims KernelOf(const WindowAttributes& attributes, const Dims& weight) {
+  Dims kernel(weight.begin() + 2, weight.end());
+  const std::vector<int64_t>& given = attributes.kernel_shape;
+  if (given.size() == kernel.size()) kernel.assign(given.begin(), given.end());
+  return kernel;
 }
 
 // [N, channels, spatial...]
@@ -60,9 +75,7 @@ std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferConte
   if (rank < 3 || (w.has_value() && w->size() != rank)) return std::nullopt;
   const Dims input = x.value_or(UnknownDims(rank));
   const Dims weight = w.value_or(UnknownDims(rank));
-  Dims kernel(weight.begin() + 2, weight.end());
-  const std::vector<int64_t>& given = attributes.window.kernel_shape;
-  if (given.size() == kernel.size()) kernel.assign(given.begin(), given.end());
+  const Dims kernel = KernelOf(attributes.window, weight);
   return Joined(input[0], weight[0], InferWindow(attributes.window, input, kernel));
 }
 
@@ -74,18 +87,28 @@ Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Di
   const std::optional<Steps> steps = ReadSteps(attributes, axes);
   if (!steps.has_value() || kernel.size() != axes) return result;
   const bool padded = attributes.auto_pad == "NOTSET";
+  const Dims rooms = RoomsOf(*steps, padded, input, kernel);
   for (size_t i = 0; i < axes; ++i) {
     const int64_t stride = steps->strides[i];
     if (IsSame(attributes)) {
       result[i] = SymInt::Quotient(input[2 + i] + (stride - 1), stride);
       continue;
     }
-    const SymInt reach = (kernel[i] - 1) * steps->dilations[i] + 1;
-    result[i] =
-        CountWindows(input[2 + i], padded ? steps->pads[i] : 0, padded ? steps->pads[axes + i] : 0,
-                     reach, stride, padded && attributes.ceil_mode);
+    result[i] = CountWindows(input[2 + i], padded ? steps->pads[i] : 0, rooms[i], stride,
+                             padded && attributes.ceil_mode);
   }
   return result;
+}
+
+Dims RoomsForWindows(const Node& node, const Dims& input, const std::optional<Dims>& weight) {
+  AttributeReader reader(node, node.opset());
+  const auto attributes =
+      WindowAttributes::Read(reader, /*has_dilations=*/true, /*has_ceil_mode=*/true);
+  if (input.size() < 3 || (weight.has_value() && weight->size() != input.size())) return {};
+  const Dims kernel = KernelOf(attributes, weight.value_or(UnknownDims(input.size())));
+  const auto steps = ReadSteps(attributes, input.size() - 2);
+  if (!steps.has_value() || IsSame(attributes)) return {};
+  return RoomsOf(*steps, attributes.auto_pad == "NOTSET", input, kernel);
 }
 
 void Conv::Infer(InferContext& context) const {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/strided.h"
 #include "ops/elementwise/infer.h"
+#include "ops/floor_quotient.h"
 
 namespace attnrun {
 namespace {
@@ -91,8 +92,10 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     case BinaryFunction::kMul:
       return a * b;
     case BinaryFunction::kDiv:
+      if (y.value_or(0) > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, *y);
       return SymInt::Quotient(a, b);
     case BinaryFunction::kFloorDiv: {
+      if (y.value_or(0) > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, *y);
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       if (exact.has_value()) return *exact;
       // Truncated, where that is the same.

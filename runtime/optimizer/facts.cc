@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
+#include "ops/conv/infer.h"
 #include "ops/registry.h"
 #include "optimizer/body_facts.h"
 #include "optimizer/node_queries.h"
@@ -61,6 +62,15 @@ std::optional<SymInt> RowsLeft(const Node& gather, Facts& facts) {
   return SymInt(rows - *first) - steps[0].size;
 }
 
+// What a Conv or a pooling leaves of its input beside one window.
+std::vector<SymInt> RoomsIn(const Node& node, Facts& facts) {
+  const bool weighted = node.op_type() == "Conv";
+  if (node.input(0) == nullptr || (weighted && node.input(1) == nullptr)) return {};
+  const auto& input = facts.Of(node.input(0)).dims;
+  if (!input.has_value()) return {};
+  return RoomsForWindows(node, *input, weighted ? facts.Of(node.input(1)).dims : std::nullopt);
+}
+
 }  // namespace
 
 Facts::Facts(const Graph& graph) : graph_(graph) { FindExtents(); }
@@ -71,8 +81,9 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs)
 }
 
 // Of windows, (samples - 8) / 4 + 1 say: exporters compute them again in the graph, for shapes and
-// positions, where nothing else tells that the room for them was not negative. And by how many rows
-// an extent falls short of whole blocks, or of a table that has a row for each position.
+// positions, where nothing else tells that the room for them was not negative. So that room. And by
+// how many rows an extent falls short of whole blocks, or of a table that has a row for each
+// position.
 void Facts::FindExtents() {
   static constexpr std::array<absl::string_view, 3> kOps = {"Conv", "MaxPool", "AveragePool"};
   constexpr size_t kMost = 64;
@@ -87,6 +98,7 @@ void Facts::FindExtents() {
     }
     const ValueFacts& known = Of(node->output(0));
     const auto& numbers = remains ? known.contents : known.dims;
+    if (!remains) absl::c_for_each(RoomsIn(*node, *this), add);
     if (numbers.has_value()) absl::c_for_each(*numbers, add);
   }
   for (const Node* node : graph_.nodes()) {
