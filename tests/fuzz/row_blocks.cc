@@ -126,7 +126,9 @@ Value* AddSoftmax(GraphMaker& m, Value* x) {
   if (m.failed() || m.Rank(x) == 0) return m.Fail();
   const int64_t axis = m.Axis(-1, m.Rank(x));
   if (m.dice().Chance(0.7)) return m.Op("Softmax", {x}, {{"axis", axis}});
-  Value* shifted = m.dice().Chance(0.8) ? m.Op("Sub", {x, m.Reduce("ReduceMax", x, {axis})}) : x;
+  // Without the maximum what overflows, or comes to 0 in all of a row, is NaN.
+  Value* shifted = m.dice().Chance(0.8) ? m.Op("Sub", {x, m.Reduce("ReduceMax", x, {axis})})
+                                        : m.Op("Clip", {x, m.Number(-40), m.Number(40)});
   Value* exponential = m.Op("Exp", {shifted});
   return m.Op("Div", {exponential, m.Reduce("ReduceSum", exponential, {axis})});
 }

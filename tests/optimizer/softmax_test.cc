@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "support/optimizer_tester.h"
 
@@ -57,21 +59,112 @@ TEST(SoftmaxFusionTest, MaximumBeforeTheOperator) {
   }
 }
 
-TEST(SoftmaxFusionTest, NotWithoutTheMaximum) {
-  OptimizerTester test([](GraphBuilder& b) {
-    Value* e = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 4})});
-    b.Output(b.Op("Div", {e, Reduced(b, "ReduceSum", e, -1)}));
-  });
-  EXPECT_EQ(test.Count("Softmax"), 0);
-  EXPECT_THAT(test.Misses("softmax"), ElementsAre(HasSubstr("may overflow")));
+// Which neither overflows nor comes to 0 here, nor where a row is -inf but for one element.
+TEST(SoftmaxFusionTest, WithoutTheMaximum) {
+  for (const int64_t axis : {-1, 1}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* e = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 2, 3})});
+      b.Output(b.Op("Div", {e, Reduced(b, "ReduceSum", e, axis)}));
+    });
+    EXPECT_EQ(test.Ops(), "Softmax");
+    test.ExpectSameResults(kTolerance);
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    test.Dim("batch", 1).Feed("x", *Tensor::Of<float>({1, 2, 3}, {-kInf, 80, -kInf, 1, -70, 3}));
+    test.ExpectSameResults(kTolerance);
+  }
 }
 
-TEST(SoftmaxFusionTest, NotOverTwoAxes) {
+TEST(SoftmaxFusionTest, ByWayOfLogarithms) {
+  using LogSumExp = std::function<Value*(GraphBuilder&, Value*, int64_t)>;
+  const std::vector<LogSumExp> spellings = {
+      [](GraphBuilder& b, Value* x, int64_t axis) {
+        return Reduced(b, "ReduceLogSumExp", x, axis);
+      },
+      [](GraphBuilder& b, Value* x, int64_t axis) {
+        return Reduced(b, "ReduceLogSum", b.Op("Exp", {x}), axis);
+      },
+      [](GraphBuilder& b, Value* x, int64_t axis) {
+        return b.Op("Log", {Reduced(b, "ReduceSum", b.Op("Exp", {x}), axis)});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    for (const int64_t axis : {-1, 1}) {
+      SCOPED_TRACE(i);
+      OptimizerTester test([&](GraphBuilder& b) {
+        Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 6});
+        b.Output(b.Op("Exp", {b.Op("Sub", {x, spellings[i](b, x, axis)})}));
+      });
+      EXPECT_EQ(test.Ops(), "Softmax");
+      test.ExpectSameResults(kTolerance);
+    }
+  }
+}
+
+TEST(SoftmaxFusionTest, ExponentialOfLogSoftmax) {
+  for (const int opset : {11, 13}) {
+    for (const int64_t axis : {1, 2}) {
+      OptimizerTester test(
+          [&](GraphBuilder& b) {
+            Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 6});
+            b.Output(b.Op("Exp", {b.Op("LogSoftmax", {x}, {{"axis", axis}})}));
+          },
+          {}, opset);
+      // Before opset 13 axis 1 takes all that follow along.
+      EXPECT_EQ(test.Ops(), opset < 13 && axis == 1 ? "Exp LogSoftmax" : "Softmax");
+      test.ExpectSameResults(kTolerance);
+    }
+  }
+}
+
+TEST(SoftmaxFusionTest, TheDifferenceOfAnotherLogarithmStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
+    Value* other = b.Op("Neg", {x});
+    b.Output(b.Op("Exp", {b.Op("Sub", {x, Reduced(b, "ReduceLogSumExp", other, -1)})}));
+  });
+  EXPECT_EQ(test.Count("Softmax"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
+// Divided by the sum only behind the product with values.
+TEST(SoftmaxFusionTest, BehindValues) {
+  for (const int64_t axis : {-1, 1}) {
+    for (const bool shifted : {false, true}) {
+      OptimizerTester test([&](GraphBuilder& b) {
+        Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 4});
+        Value* v = b.Input("v", DataType::kFloat, {"batch", 4, 4});
+        Value* e = shifted ? Exponential(b, x, axis) : b.Op("Exp", {x});
+        b.Output(b.Op("Div", {b.Op("MatMul", {e, v}), Reduced(b, "ReduceSum", e, axis)}));
+      });
+      // The sum over rows is none of the weights of a product.
+      EXPECT_EQ(test.Count("Softmax"), axis == -1 ? 1 : 0);
+      test.ExpectSameResults(8 * kTolerance);
+    }
+  }
+}
+
+TEST(SoftmaxFusionTest, OtherSumsAreNamed) {
+  OptimizerTester bounded([](GraphBuilder& b) {
+    Value* e = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 4})});
+    Value* least = b.Constant<float>("least", {}, {1e-3F});
+    b.Output(b.Op("Div", {e, b.Op("Clip", {Reduced(b, "ReduceSum", e, -1), least})}));
+  });
+  EXPECT_EQ(bounded.Count("Softmax"), 0);
+  EXPECT_THAT(bounded.Misses("softmax"), ElementsAre(HasSubstr("(Clip)")));
+  OptimizerTester masked([](GraphBuilder& b) {
+    Value* e = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 4})});
+    Value* open = b.Op("Mul", {e, b.Input("mask", DataType::kFloat, {"batch", 4})});
+    b.Output(b.Op("Div", {open, Reduced(b, "ReduceSum", open, -1)}));
+  });
+  EXPECT_EQ(masked.Count("Softmax"), 0);
+  EXPECT_THAT(masked.Misses("softmax"), ElementsAre(HasSubstr("(Mul)")));
+}
+
+TEST(SoftmaxFusionTest, TheMaximumOfAnotherAxisStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* e = Exponential(b, b.Input("x", DataType::kFloat, {"batch", 4, 6}), 1);
     b.Output(b.Op("Div", {e, Reduced(b, "ReduceSum", e, 2)}));
   });
-  EXPECT_EQ(test.Count("Softmax"), 0);
+  EXPECT_EQ(test.Ops(), "ReduceMax Softmax Sub");
   test.ExpectSameResults(kTolerance);
 }
 

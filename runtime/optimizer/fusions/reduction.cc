@@ -27,15 +27,17 @@ std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, 
   return axis < 0 ? axis + rank : axis;
 }
 
-std::vector<Node*> MaximumOfRows(const Value* value, const Value* rows, Facts& facts) {
+std::optional<AxisReduction> FindReduction(const Value* value, absl::string_view op_type,
+                                           Facts& facts) {
   Node* last = value->producer();
-  if (last == nullptr) return {};
-  if (last->input(0) == rows && ReducedAxis(*last, "ReduceMax", facts) == -1) return {last};
+  if (last == nullptr) return std::nullopt;
+  const auto axis = ReducedAxis(*last, op_type, facts);
+  if (axis.has_value()) return AxisReduction{{last}, *axis};
   Node* reduction = IsOp(last, "Unsqueeze") ? last->input(0)->producer() : nullptr;
-  if (!IsOp(reduction, "ReduceMax") || reduction->input(0) != rows) return {};
+  if (!IsOp(reduction, op_type)) return std::nullopt;
   const bool goes = AttributeOr<int64_t>(*reduction, "keepdims", 1) == 0;
-  if (!goes || !IsLastAxis(*last, facts) || !IsLastAxis(*reduction, facts)) return {};
-  return {last, reduction};
+  if (!goes || !IsLastAxis(*last, facts) || !IsLastAxis(*reduction, facts)) return std::nullopt;
+  return AxisReduction{{last, reduction}, -1};
 }
 
 }  // namespace attnrun

@@ -13,9 +13,17 @@ namespace attnrun {
 // several axes or all, and where the axis goes. Axes may be an attribute or an input.
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts);
 
-// What computes the maximum of each row of `rows`, along its last axis, which stays or is put back,
-// if `value` is that: a ReduceMax, or an Unsqueeze and one. Else nothing.
-std::vector<Node*> MaximumOfRows(const Value* value, const Value* rows, Facts& facts);
+// A reduction over one axis, as ReducedAxis has it, which stays or, if it is the last, is put back.
+struct AxisReduction {
+  const Value* reduced() const { return nodes.back()->input(0); }
+  // The reduction, behind an Unsqueeze perhaps.
+  std::vector<Node*> nodes;
+  int64_t axis = -1;
+};
+
+// The reduction by this operator that computes `value`; nullopt if there is none.
+std::optional<AxisReduction> FindReduction(const Value* value, absl::string_view op_type,
+                                           Facts& facts);
 
 }  // namespace attnrun
 

@@ -14,6 +14,10 @@
 //       |             |
 //   ReduceSum ------ Div -> y
 //
+// with or without the maximum, or divided only behind a product with values; by way of logarithms:
+//
+//   Exp(LogSoftmax(x))    Exp(x - ReduceLogSumExp(x))    Exp(x - Log(ReduceSum(Exp(x))))
+//
 // A maximum that is subtracted before a Softmax goes, too:
 //
 //   x -------.                            x
@@ -22,8 +26,8 @@
 //    \      /                             |
 //      Sub, Softmax -> y                  y
 //
-// A quotient without the maximum is left as it is: where an exponential overflows, the results
-// differ.
+// Where an exponential without the maximum overflows, or all of a row's come to 0, what is written
+// out gives NaN and Softmax does not; elsewhere they are equal.
 namespace attnrun {
 
 absl::StatusOr<int> FuseSoftmax(PassContext& context);

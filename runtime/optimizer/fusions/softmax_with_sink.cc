@@ -40,11 +40,8 @@ class SoftmaxWithSink {
     const Pattern quotient = OneOf({Op("Div", {Is(&exponential_), sum}),
                                     Op("Mul", {Is(&exponential_), Op("Reciprocal", {sum})})});
     if (!quotient.Match(node_->output(0), facts_, nodes_)) return false;
-    if (!Op("Exp", {Op("Sub", {Is(&x_), Is(&shift_)})}).Match(exponential_, facts_, nodes_)) {
-      return IsOp(exponential_->producer(), "Exp") && UniformOf(own) == 1.0 &&
-             Miss("the maximum is not subtracted before the exponential, which may overflow");
-    }
-    if (!MatchOwn(own) || !MatchShift() || facts_.RankOf(x_) < 1) return false;
+    if (!MatchUnshifted(own) && !MatchShifted(own)) return false;
+    if (facts_.RankOf(x_) < 1) return false;
     patch.Supersede(nodes_);
     if (!patch.Admits({node_->output(0)}, node_)) return false;
     Value* all = WithSink(patch);
@@ -61,6 +58,22 @@ class SoftmaxWithSink {
     return false;
   }
 
+  // A positive number beside exponentials of x itself, which is one of its logarithm.
+  bool MatchUnshifted(const Value* own) {
+    const auto number = UniformOf(own);
+    const Node* exp = exponential_->producer();
+    if (!number.has_value() || !(*number > 0) || !IsOp(exp, "Exp")) return false;
+    const Node* inner = exp->input(0)->producer();
+    if (IsOp(inner, "Sub") && FindReduction(inner->input(1), "ReduceMax", facts_)) return false;
+    number_ = std::log(*number);
+    return std::isfinite(number_) && Op("Exp", {Is(&x_)}).Match(exponential_, facts_, nodes_);
+  }
+
+  bool MatchShifted(Value* own) {
+    const Pattern shifted = Op("Exp", {Op("Sub", {Is(&x_), Is(&shift_)})});
+    return shifted.Match(exponential_, facts_, nodes_) && MatchOwn(own) && MatchShift();
+  }
+
   // Exp(k - m), or Exp(-m).
   bool MatchOwn(Value* own) {
     const Pattern difference =
@@ -72,9 +85,10 @@ class SoftmaxWithSink {
       number_ = *number;
       return std::isfinite(number_);
     }
-    return UniformOf(own) == 1.0 && OfRow("ReduceMax", Same(&x_)).Match(shift_, facts_, nodes_) &&
+    return UniformOf(own).value_or(0) > 0 &&
+           OfRow("ReduceMax", Same(&x_)).Match(shift_, facts_, nodes_) &&
            Miss(
-               "beside exponentials relative to the greatest of their row stands 1, which is a "
+               "beside exponentials relative to the greatest of their row stands a number, a "
                "sink that rises with it");
   }
 

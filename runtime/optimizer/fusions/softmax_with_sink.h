@@ -15,7 +15,8 @@
 //                                                   Slice -> y
 //
 // k is 0 in "softmax plus one", where Relu or Clip may take the maximum. m may be ReduceMax(x)
-// alone where the scores are such that no row is -inf everywhere: that would come to NaN.
+// alone where the scores are such that no row is -inf everywhere: that would come to NaN. Without
+// any maximum, Exp(x) / (ReduceSum(Exp(x)) + c) has log(c) for k.
 namespace attnrun {
 
 absl::StatusOr<int> FuseSoftmaxWithSink(PassContext& context);

@@ -143,8 +143,10 @@ class ScoreWalk {
   }
 
   Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
-    const std::vector<Node*> maximum = MaximumOfRows(node->input(1), node->input(0), facts_);
-    if (!maximum.empty()) return Shifted(node, maximum, steps);
+    const auto maximum = FindReduction(node->input(1), "ReduceMax", facts_);
+    if (maximum.has_value() && maximum->axis == -1 && maximum->reduced() == node->input(0)) {
+      return Shifted(node, maximum->nodes, steps);
+    }
     if (Fills(node->input(1), dims) && ComesFromProduct(node->input(1)) &&
         !ComesFromProduct(node->input(0))) {
       return TakenOff(node, steps);
