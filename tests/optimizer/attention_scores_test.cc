@@ -120,7 +120,7 @@ TEST(AttentionScoresTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
   }
 }
 
-// A mask of heads, or what is left of a dropout.
+// A mask of heads or queries, or what is left of a dropout; one of keys is one of the values.
 TEST(AttentionScoresTest, AFactorOfTheProbabilitiesIsOneOfTheResult) {
   const std::vector<Between> spellings = {
       [](GraphBuilder& b, Value* p) { return b.Op("Mul", {p, Number(b, 0.5F)}); },
@@ -129,6 +129,15 @@ TEST(AttentionScoresTest, AFactorOfTheProbabilitiesIsOneOfTheResult) {
       },
       [](GraphBuilder& b, Value* p) {
         return b.Op("Mul", {b.Input("kept", DataType::kFloat, {1, 2, 1, 1}), p});
+      },
+      [](GraphBuilder& b, Value* p) {
+        return b.Op("Mul", {b.Input("gate", DataType::kFloat, {"batch", 2, "seq", 1}), p});
+      },
+      [](GraphBuilder& b, Value* p) {
+        return b.Op("Mul", {p, b.Input("keys", DataType::kFloat, {"batch", 1, 1, "seq"})});
+      },
+      [](GraphBuilder& b, Value* p) {
+        return b.Op("Mul", {p, b.Input("keys", DataType::kFloat, {"seq"})});
       }};
   for (size_t i = 0; i < spellings.size(); ++i) {
     SCOPED_TRACE(i);
@@ -139,13 +148,26 @@ TEST(AttentionScoresTest, AFactorOfTheProbabilitiesIsOneOfTheResult) {
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
     test.ExpectSameResults(kAttentionTolerance);
   }
-  const OptimizerTester by_key([](GraphBuilder& b) {
-    Value* factor = b.Input("factor", DataType::kFloat, {"batch", 1, 1, "seq"});
+  const OptimizerTester by_both([](GraphBuilder& b) {
+    Value* factor = b.Input("factor", DataType::kFloat, {"batch", 1, "seq", "seq"});
     b.Output(Finish(b, b.Op("Mul", {b.Op("Softmax", {Scores(b)}), factor})));
   });
-  EXPECT_EQ(by_key.Count("attnrun.Attention"), 0);
-  EXPECT_THAT(by_key.Misses("attention"), ElementsAre(HasSubstr("(Mul)")));
-  by_key.ExpectSameResults(kAttentionTolerance);
+  EXPECT_EQ(by_both.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(by_both.Misses("attention"), ElementsAre(HasSubstr("(Mul)")));
+  by_both.ExpectSameResults(kAttentionTolerance);
+}
+
+// A factor for each of several keys, where the scores have but one.
+TEST(AttentionScoresTest, AFactorThatMakesMoreKeysStays) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "seq", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, 4, 1});
+    Value* p = b.Op("Softmax", {b.Op("MatMul", {q, k})});
+    p = b.Op("Mul", {p, b.Input("factor", DataType::kFloat, {"batch", 1, 1, 5})});
+    b.Output(b.Op("MatMul", {p, b.Input("v", DataType::kFloat, {"batch", 2, 5, 4})}));
+  });
+  EXPECT_EQ(test.Applied("row_factors"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
 }
 
 // softmax(-|q - k|^2), of which |q|^2 - 2qk + |k|^2 is written out.

@@ -1,6 +1,5 @@
 #include "optimizer/fusions/attention/row_factors.h"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -113,16 +112,30 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
   return false;
 }
 
-// Whether there is one factor for all queries and keys of a head.
-bool IsByHead(const Value* factor, int rank, Facts& facts) {
+// Whether there is one factor for all keys of a query.
+bool IsByQuery(const Value* factor, int rank, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
   if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
-  const size_t matrix = std::min<size_t>(dims->size(), 2);
-  return std::all_of(dims->end() - matrix, dims->end(),
-                     [](const SymInt& extent) { return extent.is_constant(1); });
+  return dims->empty() || dims->back().is_constant(1);
 }
 
-// Probabilities times a factor for each head: the product with V times it.
+// Whether there is one factor for all queries of each key.
+bool IsByKey(const Value* factor, const Value* probabilities, Facts& facts) {
+  const std::vector<SymInt>* of = facts.DimsOf(probabilities);
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (of == nullptr || dims == nullptr || dims->empty() || dims->size() > of->size()) return false;
+  if (dims->size() > 1 && !(*dims)[dims->size() - 2].is_constant(1)) return false;
+  return dims->back() == of->back();
+}
+
+// [.., 1, T], or [T], as rows of V.
+Value* AsColumn(Value* factor, int rank, Patch& patch) {
+  if (rank == 1) return patch.Op("Unsqueeze", {factor, patch.Ints({1})});
+  return patch.Op("Transpose", {factor}, {{"perm", SwapOfLastTwo(rank)}});
+}
+
+// Probabilities times a factor for each query: the product with V times it; or for each key: V
+// times it.
 bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul") || matmul->input(1)->is_constant()) return false;
   Node* node = matmul->input(0)->producer();
@@ -133,12 +146,17 @@ bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
     Value* factor = node->input(1 - side);
     if (!IsOp(probabilities->producer(), "Softmax") || (side == 1 && IsOp(node, "Div"))) continue;
     if (rank < 2 || context.facts.RankOf(probabilities) != rank) continue;
-    if (!IsByHead(factor, rank, context.facts)) continue;
+    const bool behind = IsByQuery(factor, rank, context.facts);
+    if (!behind && !IsByKey(factor, probabilities, context.facts)) continue;
     patch.Supersede({node, matmul});
     if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
-    Value* product = patch.Op("MatMul", {probabilities, matmul->input(1)}, {}, matmul->name());
-    patch.Replace(matmul->output(0),
-                  patch.Op(node->op_type(), {product, factor}, {}, node->name()));
+    const auto by_factor = [&](Value* x, Value* by) {
+      return patch.Op(node->op_type(), {x, by}, {}, node->name());
+    };
+    Value* v = matmul->input(1);
+    if (!behind) v = by_factor(v, AsColumn(factor, context.facts.RankOf(factor), patch));
+    Value* product = patch.Op("MatMul", {probabilities, v}, {}, matmul->name());
+    patch.Replace(matmul->output(0), behind ? by_factor(product, factor) : product);
     return true;
   }
   return false;

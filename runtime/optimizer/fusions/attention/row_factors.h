@@ -17,7 +17,15 @@
 //
 // A factor that is the same for all queries, such as a mask of integers that nobody knows to be 0
 // and 1, goes to the keys; not where there may be many of these for each query. A factor of the
-// probabilities for each head, such as a mask of heads, goes behind the product with the values.
+// probabilities for each head or query, such as a mask of heads or a gate, goes behind the product
+// with the values, one for each key to the values:
+//
+//   softmax(s)   f [.., S, 1]                            f [.., 1, T]
+//           \   /                  P   v                       |
+//            Mul    v      ->       \ /           P    v   Transpose
+//              \   /              MatMul   f       \    \   /
+//              MatMul                 \   /         \    Mul
+//                                      Mul           MatMul
 namespace attnrun {
 
 absl::StatusOr<int> MoveRowFactors(PassContext& context);
