@@ -101,6 +101,55 @@ TEST(MergeTest, AResidualDoesNotDisplaceAWeight) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
+// LoRA of rank 2 beside q and v: what reads x is one product, what reads the narrow rows is not.
+TEST(MergeTest, TheFirstOfALowRankPairJoins) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Input(b, "x");
+    const auto project = [&](int seed, bool adapted) {
+      Value* y = b.Op("MatMul", {x, b.Constant("w", Weight(seed))});
+      if (!adapted) return y;
+      Value* narrow = b.Op("MatMul", {x, b.Constant("down", Weight(seed + 1, {8, 2}))});
+      narrow = b.Op("Mul", {narrow, Number(b, 2)});
+      return b.Op("Add", {y, b.Op("MatMul", {narrow, b.Constant("up", Weight(seed + 2, {2, 8}))})});
+    };
+    b.Output(Attend(b, project(1, true), project(4, false), project(5, true)));
+  });
+  EXPECT_EQ(test.Applied("qkv_projection"), 1);
+  EXPECT_EQ(test.Count("attnrun.Linear"), 3);
+  EXPECT_EQ(Bytes(*Linears(test.graph())[0]).size(), 5U);
+  test.ExpectSameResults(4 * kAttentionTolerance);
+}
+
+// Keys and values out of latents, as DeepSeek has them.
+TEST(MergeTest, LatentsJoinTheQueries) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Input(b, "x");
+    Value* latents = b.Op("MatMul", {x, b.Constant("down", Weight(1, {8, 4}))});
+    latents = b.Op("LayerNormalization", {latents, b.Constant("scale", Weight(2, {4}))});
+    const auto up = [&](int seed) {
+      return b.Op("MatMul", {latents, b.Constant("up", Weight(seed, {4, 8}))});
+    };
+    b.Output(Attend(b, b.Op("MatMul", {x, b.Constant("q", Weight(3))}), up(4), up(5)));
+  });
+  EXPECT_EQ(test.Applied("qkv_projection"), 2);
+  EXPECT_EQ(test.Count("attnrun.Linear"), 2);
+  test.ExpectSameResults(4 * kAttentionTolerance);
+}
+
+TEST(MergeTest, WhatIsAddedUpBeforeTheProjectionsStaysApart) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Input(b, "x");
+    const auto by = [&](Value* value, int seed) {
+      return b.Op("MatMul", {value, b.Constant("w", Weight(seed))});
+    };
+    Value* sum = b.Op("Add", {by(x, 1), b.Op("Relu", {by(x, 2)})});
+    b.Output(Layer(b, sum, Constants(b, {Weight(3), Weight(4), Weight(5)})));
+  });
+  EXPECT_EQ(test.Applied("qkv_projection"), 1);
+  EXPECT_EQ(test.Count("attnrun.Linear"), 3);
+  test.ExpectSameResults(16 * kAttentionTolerance);
+}
+
 TEST(MergeTest, LayersWithTheSameWeightsMergeAlike) {
   const OptimizerTester test([](GraphBuilder& b) {
     const std::vector<Value*> weights = Constants(b, {Weight(1), Weight(2), Weight(3)});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
@@ -10,6 +12,7 @@
 #include "core/status.h"
 #include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/fusions/projection/merge.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
 namespace attnrun {
@@ -98,57 +101,93 @@ class AttentionGroups {
   absl::flat_hash_map<const Node*, std::vector<Node*>> groups_;
 };
 
+// The Linear whose result a projection reads through no more than norms, numbers and views, as the
+// second of a LoRA pair does, or keys made of latents.
+Node* LinearBefore(const Node& projection) {
+  constexpr int kMaxSteps = 8;
+  Node* node = projection.input(0)->producer();
+  for (int step = 0; step < kMaxSteps && node != nullptr; ++step) {
+    if (node->qualified_op_type() == "attnrun.Linear") return node;
+    double factor = 1;
+    Value* scaled = ScaledOperand(*node, factor);
+    const bool passes =
+        IsViewNode(*node) || IsOp(node, "LayerNormalization") || IsOp(node, "RMSNormalization");
+    if (scaled == nullptr && !passes) return nullptr;
+    node = (scaled == nullptr ? node->input(0) : scaled)->producer();
+  }
+  return nullptr;
+}
+
 // The projections of a group by their input, Q's before K's before V's, each once.
 struct Projections {
   std::vector<Value*> inputs;
+  // Those of projections' projections alone.
+  std::vector<Value*> farther_inputs;
   absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
   std::string not_merged;
 
-  void Add(Node* node) {
-    std::string why;
-    if (!LinearMerger::CanMerge(*node, why)) {
-      if (not_merged.empty()) not_merged = why;
-      return;
-    }
+  void Add(Node* node, std::vector<Value*>& to) {
     Value* x = node->input(0);
     std::vector<Node*>& nodes = by_input[x];
-    if (nodes.empty()) inputs.push_back(x);
+    if (nodes.empty()) to.push_back(x);
     if (!absl::c_linear_search(nodes, node)) nodes.push_back(node);
   }
 };
 
 Projections FindProjections(const std::vector<Node*>& attentions) {
   Projections projections;
+  std::vector<Node*> found;
   for (const int operand : {0, 1, 2}) {
     for (const Node* attention : attentions) {
-      for (Node* node : ProjectionSearch().Find(attention->input(operand))) projections.Add(node);
+      absl::c_copy(ProjectionSearch().Find(attention->input(operand)), std::back_inserter(found));
     }
+  }
+  for (Node* node : found) {
+    std::string why;
+    if (LinearMerger::CanMerge(*node, why)) {
+      projections.Add(node, projections.inputs);
+    } else if (projections.not_merged.empty()) {
+      projections.not_merged = why;
+    }
+  }
+  for (const Node* node : found) {
+    std::string why;
+    Node* before = LinearBefore(*node);
+    if (before == nullptr || !LinearMerger::CanMerge(*before, why)) continue;
+    projections.Add(before, projections.farther_inputs);
   }
   return projections;
 }
 
-// Without products that lead to an attention through another: the second of a LoRA pair, say, which
-// has an input of its own.
+// What keeps the projections of a group apart; empty if nothing does.
+std::string WhyApart(const Projections& projections) {
+  if (!projections.not_merged.empty() || projections.inputs.size() < 2) {
+    return projections.not_merged;
+  }
+  const auto name = [](std::string* out, const Value* x) {
+    absl::StrAppend(out, "'", x->name(), "'");
+  };
+  return absl::StrCat("its projections have different inputs: ",
+                      absl::StrJoin(projections.inputs, ", ", name));
+}
+
 absl::StatusOr<int> MergeGroup(PassContext& context, LinearMerger& merger,
                                const std::vector<Node*>& attentions) {
   const Node& anchor = *attentions[0];
   const Projections projections = FindProjections(attentions);
+  // Values that merged Linears compute do not outlive the merge.
+  std::string why = WhyApart(projections);
+  std::vector<std::vector<Node*>> groups;
+  for (const std::vector<Value*>& inputs : {projections.inputs, projections.farther_inputs}) {
+    for (const Value* x : inputs) groups.push_back(projections.by_input.at(x));
+  }
   int merged = 0;
-  for (const Value* x : projections.inputs) {
-    const std::vector<Node*>& linears = projections.by_input.at(x);
+  for (const std::vector<Node*>& linears : groups) {
     if (linears.size() < 2) continue;
     ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge(linears, anchor));
     merged += applied;
   }
-  if (!projections.not_merged.empty()) {
-    context.Miss(anchor, projections.not_merged);
-  } else if (projections.inputs.size() > 1) {
-    const auto name = [](std::string* out, const Value* x) {
-      absl::StrAppend(out, "'", x->name(), "'");
-    };
-    context.Miss(anchor, absl::StrCat("its projections have different inputs: ",
-                                      absl::StrJoin(projections.inputs, ", ", name)));
-  }
+  if (!why.empty()) context.Miss(anchor, std::move(why));
   return merged;
 }
 

@@ -14,10 +14,11 @@
 //        \   |   /                             / | \  .
 //        Attention                          Attention
 //
-// Whatever stands between a projection and the attention stays. Where heads have projections of
-// their own, all 3·h become one, heads in order. Of cross-attention K and V merge.
-// Where the attention itself is not fused, those merge that lead to a product of two computed
-// values.
+// Whatever stands between a projection and the attention stays. Of a LoRA pair, or of latents that
+// keys and values are made of, the first Linear merges with those that share its input. Where heads
+// have projections of their own, all 3·h become one, heads in order. Of cross-attention K and V
+// merge. Where the attention itself is not fused, those merge that lead to a product of two
+// computed values.
 namespace attnrun {
 
 absl::StatusOr<int> MergeQkvProjections(PassContext& context);
