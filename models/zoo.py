@@ -24,7 +24,9 @@ from models import (
     zoo_packed,
     zoo_positions,
     zoo_projections,
+    zoo_repositories,
     zoo_scores,
+    zoo_softmax,
     zoo_traps,
 )
 from models.cases import CASES
@@ -50,6 +52,8 @@ ENTRIES: tuple[Entry, ...] = (
     *zoo_blocks.ENTRIES,
     *zoo_lookalikes.ENTRIES,
     *zoo_traps.ENTRIES,
+    *zoo_softmax.ENTRIES,
+    *zoo_repositories.ENTRIES,
 )
 
 _LOG = logging.getLogger("models")

@@ -164,7 +164,7 @@ ENTRIES = (
     ),
     # Whether up joins q, k and v is open: its activation is its own.
     Entry("block-parallel", ParallelBlock, Expect(linears=None)),
-    Entry("lora", Adapted, Expect(linears=6)),
+    Entry("lora", Adapted, Expect(merged="q, k, v, q_down, v_down", linears=4)),
     Entry("layers", partial(Layers, _BLOCK, shared=False), _TWICE, _MASKED),
     Entry("layers-shared", partial(Layers, _BLOCK, shared=True), _TWICE, _MASKED),
     Entry("first-row", partial(FirstRow, _BLOCK), Expect(merges=None, linears=None), _MASKED),

@@ -1,4 +1,5 @@
-"""What looks like attention and must not be fused: no softmax, another one, or work beside it."""
+"""What looks like attention and is none: no softmax, another one, or work beside it; and what is
+attention after all: gates that commute, a sum that is a sink's."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class KeyGatedWeights(Attention):
 
 
 class SoftmaxPlusOne(Attention):
-    """exp(s) / (1 + sum exp(s)): near a softmax, but its weights do not sum to 1."""
+    """exp(s) / (1 + sum exp(s)): a softmax beside a sink of 0."""
 
     def weights(self, scores: Tensor) -> Tensor:
         powers = torch.exp(scores)
@@ -112,18 +113,9 @@ ENTRIES = (
     Entry("talking-heads-before", lambda: TalkingHeads(True, False), _HEAD_MAP),
     Entry("talking-heads-after", lambda: TalkingHeads(False, True), _HEAD_MAP),
     Entry("talking-heads-both", lambda: TalkingHeads(True, True), _HEAD_MAP),
-    Entry(
-        "gated-weights",
-        GatedWeights,
-        unfused("after the Softmax stands", merged="q, k, v, gate"),
-    ),
-    Entry(
-        "gated-weights-by-key",
-        KeyGatedWeights,
-        unfused("after the Softmax stands"),
-        ("x", "mask"),
-    ),
-    Entry("softmax-plus-one", SoftmaxPlusOne, Expect(attention=0, softmax=0)),
+    Entry("gated-weights", GatedWeights, Expect(linears=3)),
+    Entry("gated-weights-by-key", KeyGatedWeights, inputs=("x", "mask")),
+    Entry("softmax-plus-one", SoftmaxPlusOne),
     Entry(
         "differential",
         TwoSoftmaxes,
