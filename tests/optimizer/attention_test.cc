@@ -125,6 +125,18 @@ TEST(AttentionFusionTest, ProbabilitiesThatAreReadAreASecondOutput) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
+// As in Nystromformer's inverse of its probabilities: these come before the values.
+TEST(AttentionFusionTest, ValuesMadeOfTheProbabilitiesStay) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* p = b.Op("Softmax", {Scores(b)});
+    Value* v = b.Op("Div", {Heads(b, Input(b, "v")), b.Op("ReduceMax", {p})});
+    b.Output(b.Op("MatMul", {p, v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(test.Misses("attention"), Contains(HasSubstr("computed from the probabilities")));
+  test.ExpectSameResults(4 * kAttentionTolerance);
+}
+
 TEST(AttentionFusionTest, AClassifiersSoftmaxIsNoNearMiss) {
   const OptimizerTester test([](GraphBuilder& b) { b.Output(b.Op("Softmax", {Input(b, "x")})); });
   EXPECT_EQ(test.Ops(), "Softmax");

@@ -235,6 +235,10 @@ class AttentionFusion {
     if (!absl::c_all_of(wanted, [&](const Value* value) { return HasAllSamples(value); })) {
       return Miss("the probabilities may have other samples than the result");
     }
+    // As Nystromformer's inverse is, step by step.
+    if (!wanted.empty() && ComesFromNode(*probabilities_.product->input(1), *softmax_)) {
+      return Miss("the values are computed from the probabilities");
+    }
     return Build(patch, wanted);
   }
 
