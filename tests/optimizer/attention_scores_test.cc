@@ -138,6 +138,10 @@ TEST(AttentionScoresTest, AFactorOfTheProbabilitiesIsOneOfTheResult) {
       },
       [](GraphBuilder& b, Value* p) {
         return b.Op("Mul", {p, b.Input("keys", DataType::kFloat, {"seq"})});
+      },
+      [](GraphBuilder& b, Value* p) {
+        p = b.Op("Mul", {p, b.Input("gate", DataType::kFloat, {"batch", 2, "seq", 1})});
+        return b.Op("Mul", {b.Input("keys", DataType::kFloat, {"batch", 2, 1, "seq"}), p});
       }};
   for (size_t i = 0; i < spellings.size(); ++i) {
     SCOPED_TRACE(i);

@@ -134,6 +134,15 @@ Value* AsColumn(Value* factor, int rank, Patch& patch) {
   return patch.Op("Transpose", {factor}, {{"perm", SwapOfLastTwo(rank)}});
 }
 
+// Whether the value is a Softmax's, perhaps times factors that are still to be moved.
+bool AreProbabilities(const Value* value, int steps = 3) {
+  const Node* node = value->producer();
+  if (IsOp(node, "Softmax")) return true;
+  if (steps == 0 || (!IsOp(node, "Mul") && !IsOp(node, "Div"))) return false;
+  return AreProbabilities(node->input(0), steps - 1) ||
+         (IsOp(node, "Mul") && AreProbabilities(node->input(1), steps - 1));
+}
+
 // Probabilities times a factor for each query: the product with V times it; or for each key: V
 // times it.
 bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
@@ -144,7 +153,7 @@ bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
   for (const int side : {0, 1}) {
     Value* probabilities = node->input(side);
     Value* factor = node->input(1 - side);
-    if (!IsOp(probabilities->producer(), "Softmax") || (side == 1 && IsOp(node, "Div"))) continue;
+    if (!AreProbabilities(probabilities) || (side == 1 && IsOp(node, "Div"))) continue;
     if (rank < 2 || context.facts.RankOf(probabilities) != rank) continue;
     const bool behind = IsByQuery(factor, rank, context.facts);
     if (!behind && !IsByKey(factor, probabilities, context.facts)) continue;
