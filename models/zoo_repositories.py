@@ -64,7 +64,7 @@ class SummedHeads(nn.Module):
         return torch.stack([head(x) for head in self.heads]).sum(0)
 
 
-class SlopesAndSegments(Attention):
+class PackedTexts(Attention):
     """Packed texts: a query sees the keys of its own, up to itself."""
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
@@ -199,7 +199,7 @@ ENTRIES = (
     Entry("groups-before-heads", GroupsBeforeHeads),
     Entry("alibi-bloom", BloomAlibi, inputs=("x", "mask")),
     Entry("heads-summed", SummedHeads, Expect(2, merges=2, merged="q, k, v; q, k, v", linears=4)),
-    Entry("mask-packed-texts", SlopesAndSegments, inputs=("x", "mask")),
+    Entry("mask-packed-texts", PackedTexts, inputs=("x", "mask")),
     Entry("latents", Latents, Expect(merged="k, v", linears=3)),
     Entry("memory-keys", MemoryKeys),
     Entry("axial", Axial, PACKED, inputs=("image",)),
