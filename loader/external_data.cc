@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -28,12 +29,12 @@ absl::Status CheckLocation(const fs::path& location) {
   }
   if (location.is_absolute()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected a location relative to the model's folder, but found the absolute '",
-                     location.native(), "'"));
+        absl::StrCat("expected a location relative to the model's folder, but found the absolute ",
+                     Quoted(location.native())));
   }
   if (*location.lexically_normal().begin() == "..") {
     return absl::InvalidArgumentError(
-        absl::StrCat("the location '", location.native(), "' is outside the model's folder"));
+        absl::StrCat("the location ", Quoted(location.native()), " is outside the model's folder"));
   }
   return absl::OkStatus();
 }
@@ -52,12 +53,12 @@ absl::StatusOr<fs::path> Resolve(const fs::path& model, const fs::path& location
     if (error) continue;
     // A hub's cache is a folder of links into a store of files named by their contents.
     if (IsBelow(path, folders[0]) || IsBelow(path, folders[1])) return path;
-    return absl::InvalidArgumentError(absl::StrCat("the location '", location.native(),
-                                                   "' leads to '", path.native(),
-                                                   "', outside the model's folder"));
+    return absl::InvalidArgumentError(absl::StrCat("the location ", Quoted(location.native()),
+                                                   " leads to ", Quoted(path.native()),
+                                                   ", outside the model's folder"));
   }
-  return absl::NotFoundError(absl::StrCat("there is no file '", location.native(),
-                                          "' in the model's folder '", folders[0].native(), "'"));
+  return absl::NotFoundError(absl::StrCat("there is no file ", Quoted(location.native()),
+                                          " in the model's folder ", Quoted(folders[0].native())));
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> ExternalData::Open(const std::
   if (const auto it = files_.find(location); it != files_.end()) return it->second;
   ATTNRUN_ASSIGN_OR_RETURN(const fs::path path, Resolve(model_path_, location));
   absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
-  if (!file.ok()) return Annotate(file.status(), absl::StrCat("data file '", location, "'"));
+  if (!file.ok()) return Annotate(file.status(), absl::StrCat("data file ", Quoted(location)));
   files_[location] = *file;
   return file;
 }

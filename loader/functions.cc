@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -45,7 +46,7 @@ absl::Status BindAttributes(const FunctionProto& function, const NodeProto& call
   for (const AttributeProto& proto : call.attribute()) {
     if (!Declares(function, proto.name())) {
       return absl::InvalidArgumentError(
-          absl::StrCat(Describe(function), " has no attribute '", proto.name(), "'"));
+          absl::StrCat(Describe(function), " has no attribute ", Quoted(proto.name())));
     }
     if (proto.ref_attr_name().empty()) {
       frame.attributes[proto.name()] = {&proto, &caller};
@@ -72,8 +73,8 @@ absl::StatusOr<std::map<std::string, int>> ReadOpsets(
   for (const auto& import : imports) {
     if (import.version() < 1 || import.version() > std::numeric_limits<int>::max()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("expected a version of 1 or more for the opset of domain '", import.domain(),
-                       "', but found ", import.version()));
+          absl::StrCat("expected a version of 1 or more for the opset of domain ",
+                       Quoted(import.domain()), ", but found ", import.version()));
     }
     int& version = opsets[NormalizeDomain(import.domain())];
     version = std::max(version, static_cast<int>(import.version()));
@@ -88,14 +89,16 @@ absl::StatusOr<int> FindOpset(const Frame& frame, const std::string& domain) {
     if (const auto it = f->opsets.find(domain); it != f->opsets.end()) return it->second;
   }
   if (domain == "com.microsoft") return 1;
-  return absl::InvalidArgumentError(absl::StrCat("the model imports no opset of its domain '",
-                                                 domain.empty() ? "ai.onnx" : domain, "'"));
+  return absl::InvalidArgumentError(absl::StrCat("the model imports no opset of its domain ",
+                                                 Quoted(domain.empty() ? "ai.onnx" : domain)));
 }
 
 std::string Describe(const FunctionProto& function) {
   const std::string& domain = function.domain();
-  return absl::StrCat("function '", domain, domain.empty() ? "" : ".", function.name(),
-                      function.overload().empty() ? "" : ":", function.overload(), "'");
+  return absl::StrCat(
+      "function ",
+      Quoted(absl::StrCat(domain, domain.empty() ? "" : ".", function.name(),
+                          function.overload().empty() ? "" : ":", function.overload())));
 }
 
 absl::Status FunctionTable::Add(
@@ -137,7 +140,7 @@ absl::StatusOr<absl::flat_hash_map<std::string, std::string>> BindInputs(
     const std::string actual = i < call.input_size() ? call.input(i) : "";
     if (inputs.try_emplace(function.input(i), actual).second) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(Describe(function), " has two inputs named '", function.input(i), "'"));
+        absl::StrCat(Describe(function), " has two inputs named ", Quoted(function.input(i))));
   }
   return inputs;
 }

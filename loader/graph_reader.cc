@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "loader/skeleton.h"
 #include "loader/type_reader.h"
@@ -54,8 +55,9 @@ absl::Status GraphReader::CheckUndefined(const std::string& name,
                                          absl::string_view definition) const {
   const Value* value = graph_->FindValue(name);
   if (value == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the name '", name, "' is defined twice: by ",
-                                                 DefinitionOf(*value), " and by ", definition));
+  return absl::InvalidArgumentError(absl::StrCat("the name ", Quoted(name),
+                                                 " is defined twice: by ", DefinitionOf(*value),
+                                                 " and by ", definition));
 }
 
 void GraphReader::ReserveNames() {
@@ -85,7 +87,7 @@ absl::Status GraphReader::DefineInputs() {
     ATTNRUN_RETURN_IF_ERROR(CheckUndefined(input.name(), "another graph input"));
     absl::StatusOr<Type> type = ReadType(input.type());
     if (!type.ok()) {
-      return Annotate(type.status(), absl::StrCat("graph input '", input.name(), "'"));
+      return Annotate(type.status(), absl::StrCat("graph input ", Quoted(input.name())));
     }
     ATTNRUN_ASSIGN_OR_RETURN(scope_.values[input.name()],
                              graph_->AddInput(input.name(), *std::move(type)));
@@ -97,13 +99,13 @@ absl::Status GraphReader::DefineInitializers() {
   for (const auto& initializer : proto_.initializer()) {
     ATTNRUN_RETURN_IF_ERROR(
         Annotate(DefineInitializer(initializer.name(), ReadTensor(initializer, context_.source)),
-                 absl::StrCat("initializer '", initializer.name(), "'")));
+                 absl::StrCat("initializer ", Quoted(initializer.name()))));
   }
   for (const auto& initializer : proto_.sparse_initializer()) {
     const std::string& name = initializer.values().name();
     ATTNRUN_RETURN_IF_ERROR(
         Annotate(DefineInitializer(name, ReadSparseTensor(initializer, context_.source)),
-                 absl::StrCat("sparse initializer '", name, "'")));
+                 absl::StrCat("sparse initializer ", Quoted(name))));
   }
   if (context_.ir_version < 4 && scope_.enclosing == nullptr) return DeclareTypes(proto_.input());
   return absl::OkStatus();
@@ -130,7 +132,7 @@ absl::Status GraphReader::DeclareTypes(
     if (value == nullptr) continue;
     absl::StatusOr<Type> type = ReadType(declaration.type());
     if (!type.ok()) {
-      return Annotate(type.status(), absl::StrCat("the type of '", declaration.name(), "'"));
+      return Annotate(type.status(), absl::StrCat("the type of ", Quoted(declaration.name())));
     }
     ATTNRUN_RETURN_IF_ERROR(Declare(value, *type));
   }
@@ -142,14 +144,14 @@ absl::Status GraphReader::DefineOutputs() {
   for (const auto& output : proto_.output()) {
     const std::optional<Value*> value = scope_.Find(output.name());
     if (!value.has_value() || *value == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("nothing defines the graph output '",
-                                                     output.name(),
-                                                     "' (no node, input or initializer)"));
+      return absl::InvalidArgumentError(absl::StrCat("nothing defines the graph output ",
+                                                     Quoted(output.name()),
+                                                     " (no node, input or initializer)"));
     }
     // A subgraph's outputs go by position, but a caller knows the main graph's by name.
     if (!names.insert(output.name()).second && scope_.enclosing == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the graph output '", output.name(), "' is listed twice"));
+          absl::StrCat("the graph output ", Quoted(output.name()), " is listed twice"));
     }
     graph_->AddOutput(*value);
   }

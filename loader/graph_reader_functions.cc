@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "loader/graph_reader.h"
 #include "loader/skeleton.h"
@@ -73,7 +74,7 @@ absl::Status GraphReader::BindOutputs(const onnx::FunctionProto& function,
     const bool computed = body.values.contains(formal);
     if (!computed && !body.formal_inputs.contains(formal)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(attnrun::Describe(function), " never computes its output '", formal, "'"));
+          absl::StrCat(attnrun::Describe(function), " never computes its output ", Quoted(formal)));
     }
     // An output that is an input, or another output once more, needs a value of its own.
     if (!computed || body.values[formal]->name() != names[i]) {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "loader/attributes.h"
 #include "loader/graph_reader.h"
@@ -14,7 +15,7 @@ using onnx::NodeProto;
 
 // "node 'a' (Add)"; what Node::description says before there is a Node.
 std::string Describe(const NodeProto& proto) {
-  return absl::StrCat("node '", proto.name(), "' (", proto.op_type(), ")");
+  return absl::StrCat("node ", Quoted(proto.name()), " (", Shortened(proto.op_type()), ")");
 }
 
 // The inputs or outputs of a node without the empty names at the end, which mean nothing.
@@ -46,9 +47,9 @@ absl::StatusOr<std::vector<std::string>> GraphReader::OutputNames(const NodeProt
     std::string name = proto.output(i);
     if (in_body && !name.empty()) {
       if (scope.formal_inputs.contains(name) || scope.values.contains(name)) {
-        return absl::InvalidArgumentError(absl::StrCat("the name '", name, "' is defined twice in ",
-                                                       attnrun::Describe(*scope.frame->function),
-                                                       ", by ", description));
+        return absl::InvalidArgumentError(
+            absl::StrCat("the name ", Quoted(name), " is defined twice in ",
+                         attnrun::Describe(*scope.frame->function), ", by ", description));
       }
       const auto it = scope.output_names.find(name);
       name = it != scope.output_names.end() ? it->second
@@ -70,7 +71,8 @@ absl::Status GraphReader::DeclareNode(const NodeProto& proto, Scope& scope) {
       absl::StrCat(scope.frame->prefix, proto.op_type()));
   spec.op_type = proto.op_type();
   spec.domain = NormalizeDomain(proto.domain());
-  const std::string description = absl::StrCat("node '", spec.name, "' (", spec.op_type, ")");
+  const std::string description =
+      absl::StrCat("node ", Quoted(spec.name), " (", Shortened(spec.op_type), ")");
   const absl::StatusOr<int> opset = FindOpset(*scope.frame, spec.domain);
   if (!opset.ok()) return Annotate(opset.status(), description);
   spec.opset = *opset;
@@ -92,7 +94,7 @@ absl::Status GraphReader::Connect(const Pending& pending) {
   ATTNRUN_RETURN_IF_ERROR(ConnectInputs(pending));
   for (const auto& attribute : pending.proto->attribute()) {
     ATTNRUN_RETURN_IF_ERROR(Annotate(SetAttribute(pending, attribute),
-                                     absl::StrCat("attribute '", attribute.name(), "'")));
+                                     absl::StrCat("attribute ", Quoted(attribute.name()))));
   }
   return absl::OkStatus();
 }
@@ -103,8 +105,9 @@ absl::Status GraphReader::ConnectInputs(const Pending& pending) {
     if (name.empty()) continue;
     const std::optional<Value*> value = pending.scope->Find(name);
     if (!value.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("nothing defines its input ", i, " '", name,
-                                                     "' (no node, graph input or initializer)"));
+      return absl::InvalidArgumentError(absl::StrCat("nothing defines its input ", i, " ",
+                                                     Quoted(name),
+                                                     " (no node, graph input or initializer)"));
     }
     if (*value != nullptr) graph_->SetInput(pending.node, i, *value);
   }
@@ -116,8 +119,8 @@ absl::Status GraphReader::SetAttribute(const Pending& pending, const onnx::Attri
   Scope* scope = pending.scope;
   if (!proto.ref_attr_name().empty()) {
     if (scope->frame->function == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("it refers to '", proto.ref_attr_name(),
-                                                     "' of a function, but stands in none"));
+      return absl::InvalidArgumentError(absl::StrCat("it refers to ", Quoted(proto.ref_attr_name()),
+                                                     " of a function, but stands in none"));
     }
     const auto binding = scope->frame->attributes.find(proto.ref_attr_name());
     if (binding == scope->frame->attributes.end()) return absl::OkStatus();

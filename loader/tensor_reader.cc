@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "loader/skeleton.h"
 
@@ -63,7 +64,7 @@ absl::StatusOr<std::optional<uint64_t>> ReadNumber(const TensorProto& proto,
     uint64_t value = 0;
     if (absl::SimpleAtoi(entry.value(), &value)) return value;
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected the ", key, " of its data as a number, but found '", entry.value(), "'"));
+        "expected the ", key, " of its data as a number, but found ", Quoted(entry.value())));
   }
   return std::nullopt;
 }
@@ -90,8 +91,8 @@ absl::StatusOr<Tensor> ReadExternal(const TensorProto& proto, const Header& head
                                     const TensorSource& source) {
   const std::string location = ReadLocation(proto);
   if (source.external == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("its data is in the file '", location,
-                                                   "', but a model given as bytes has no folder"));
+    return absl::InvalidArgumentError(absl::StrCat("its data is in the file ", Quoted(location),
+                                                   ", but a model given as bytes has no folder"));
   }
   ATTNRUN_ASSIGN_OR_RETURN(const uint64_t needed, ByteSize(header));
   ATTNRUN_ASSIGN_OR_RETURN(const std::optional<uint64_t> offset, ReadNumber(proto, "offset"));
@@ -105,8 +106,8 @@ absl::StatusOr<Tensor> ReadExternal(const TensorProto& proto, const Header& head
   const uint64_t begin = offset.value_or(0);
   if (begin > bytes.size() || needed > bytes.size() - begin) {
     return absl::InvalidArgumentError(absl::StrCat("expected ", needed, " bytes at offset ", begin,
-                                                   " of data file '", location, "', but it has ",
-                                                   bytes.size(), " bytes"));
+                                                   " of data file ", Quoted(location),
+                                                   ", but it has ", bytes.size(), " bytes"));
   }
   return View(header, bytes.substr(begin, needed), file);
 }

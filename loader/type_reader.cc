@@ -1,6 +1,7 @@
 #include "loader/type_reader.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -92,7 +93,7 @@ absl::Status CheckDeclaration(absl::string_view name, const Tensor& data, const 
       declared.element == DataType::kUndefined || declared.element == data.type();
   const bool same_shape = !declared.shape.has_value() || Matches(data.shape(), *declared.shape);
   if (same_type && same_shape && declared.other.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("'", name, "' is declared ", ToString(declared),
+  return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is declared ", ToString(declared),
                                                  ", but its data is ", TypeAndShape(data)));
 }
 
@@ -103,7 +104,7 @@ absl::Status Declare(Value* value, const Type& declared) {
   Type type = value->type();
   if (type.element != DataType::kUndefined && declared.element != DataType::kUndefined &&
       type.element != declared.element) {
-    return absl::InvalidArgumentError(absl::StrCat("'", value->name(), "' is declared twice, as ",
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(value->name()), " is declared twice, as ",
                                                    ToString(type), " and as ", ToString(declared)));
   }
   if (type.element == DataType::kUndefined) type.element = declared.element;

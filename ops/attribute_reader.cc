@@ -3,6 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/quote.h"
 
 namespace attnrun {
 
@@ -20,8 +21,7 @@ std::string AttributeReader::OneOf(absl::string_view name, std::string otherwise
                                    absl::Span<const absl::string_view> allowed) {
   std::string value = String(name, std::move(otherwise));
   if (!absl::c_linear_search(allowed, value)) {
-    Fail(name, absl::StrCat("must be one of ", absl::StrJoin(allowed, ", ")),
-         absl::StrCat("'", value, "'"));
+    Fail(name, absl::StrCat("must be one of ", absl::StrJoin(allowed, ", ")), Quoted(value));
   }
   return value;
 }
@@ -49,7 +49,7 @@ absl::Status AttributeReader::Finish() const {
   std::vector<std::string> errors = errors_;
   for (const auto& [name, value] : node_.attributes()) {
     if (read_.contains(name)) continue;
-    errors.push_back(absl::StrCat("attribute '", name, "' is unknown to version ", version_));
+    errors.push_back(absl::StrCat("attribute ", Quoted(name), " is unknown to version ", version_));
   }
   if (errors.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(errors, "; "));

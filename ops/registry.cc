@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -45,8 +46,8 @@ const OpDef* OpRegistry::Find(absl::string_view domain, absl::string_view name) 
 absl::StatusOr<int> OpRegistry::Version(const Node& node) const {
   const OpDef* def = Find(node.domain(), node.op_type());
   if (def == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("operator ", node.qualified_op_type(), " (opset ",
-                                                 node.opset(), ") is unknown"));
+    return absl::UnimplementedError(absl::StrCat("operator ", Shortened(node.qualified_op_type()),
+                                                 " (opset ", node.opset(), ") is unknown"));
   }
   if (node.domain().empty() && (node.opset() < kOldestOpset || node.opset() > kNewestOpset)) {
     return absl::UnimplementedError(absl::StrCat("opset ", node.opset(), " is not covered (",
@@ -54,7 +55,7 @@ absl::StatusOr<int> OpRegistry::Version(const Node& node) const {
   }
   const auto after = std::upper_bound(def->since.begin(), def->since.end(), node.opset());
   if (after == def->since.begin()) {
-    return absl::UnimplementedError(absl::StrCat("operator ", node.qualified_op_type(),
+    return absl::UnimplementedError(absl::StrCat("operator ", Shortened(node.qualified_op_type()),
                                                  " exists from opset ", def->since.front(),
                                                  " on, but the model imports ", node.opset()));
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "graph/type.h"
 
@@ -23,7 +24,7 @@ struct Binding {
 using Bindings = std::map<std::string, Binding>;
 
 absl::Status Mismatch(const ValueInfo& declared, const Tensor& tensor, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("input '", declared.name, "' expects ",
+  return absl::InvalidArgumentError(absl::StrCat("input ", Quoted(declared.name), " expects ",
                                                  TypeAndShape(declared), ", but found ",
                                                  TypeAndShape(tensor), why));
 }
@@ -45,8 +46,8 @@ absl::Status CheckTensor(const ValueInfo& declared, const Tensor& tensor, Bindin
         bindings.try_emplace(dim.symbol, Binding{tensor.dim(axis), declared.name});
     if (first || it->second.extent == tensor.dim(axis)) continue;
     return Mismatch(declared, tensor,
-                    absl::StrCat(": '", dim.symbol, "' is ", it->second.extent, " in input '",
-                                 it->second.input, "' but ", tensor.dim(axis), " here"));
+                    absl::StrCat(": ", Quoted(dim.symbol), " is ", it->second.extent, " in input ",
+                                 Quoted(it->second.input), " but ", tensor.dim(axis), " here"));
   }
   return absl::OkStatus();
 }
@@ -71,13 +72,13 @@ std::vector<ValueInfo> DescribeOutputs(const Graph& graph) {
 absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& declared,
                         const TensorMap& given) {
   const auto append = [](std::string* out, const ValueInfo& info) {
-    absl::StrAppend(out, "'", info.name, "'");
+    absl::StrAppend(out, Quoted(info.name));
   };
   for (const auto& [name, tensor] : given) {
     const auto named = [&name = name](const ValueInfo& info) { return info.name == name; };
     if (std::any_of(declared.begin(), declared.end(), named)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("there is no ", kind, " '", name,
-                                                   "'; the model's ", kind, "s are ",
+    return absl::InvalidArgumentError(absl::StrCat("there is no ", kind, " ", Quoted(name),
+                                                   "; the model's ", kind, "s are ",
                                                    absl::StrJoin(declared, ", ", append)));
   }
   return absl::OkStatus();
@@ -88,7 +89,7 @@ absl::Status CheckTensorsOnly(const Graph& graph) {
     for (const Value* value : *values) {
       if (value->type().other.empty()) continue;
       return absl::UnimplementedError(absl::StrCat(
-          "'", value->name(), "' is a ", value->type().other, "; only tensors are supported"));
+          Quoted(value->name()), " is a ", value->type().other, "; only tensors are supported"));
     }
   }
   return absl::OkStatus();
@@ -104,7 +105,7 @@ absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& dec
     if (it == given.end() || !it->second.defined()) {
       if (!info.has_default) {
         return absl::InvalidArgumentError(
-            absl::StrCat("input '", info.name, "' (", TypeAndShape(info), ") is missing"));
+            absl::StrCat("input ", Quoted(info.name), " (", TypeAndShape(info), ") is missing"));
       }
       ordered.emplace_back();
       continue;

@@ -1,4 +1,5 @@
 #include "attnrun/session.h"
+#include "core/exceptions.h"
 #include "core/status.h"
 #include "execution/support.h"
 #include "inputs.h"
@@ -27,9 +28,7 @@ void CountParameters(const Graph& graph, ModelInfo& info) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<ModelInfo> InspectModel(const std::string& path) {
+absl::StatusOr<ModelInfo> Inspect(const std::string& path) {
   ATTNRUN_ASSIGN_OR_RETURN(const Model model, LoadModel(path));
   ModelInfo info;
   info.ir_version = model.ir_version;
@@ -41,6 +40,12 @@ absl::StatusOr<ModelInfo> InspectModel(const std::string& path) {
   CountParameters(*model.graph, info);
   info.unsupported = FindUnsupported(*model.graph);
   return info;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelInfo> InspectModel(const std::string& path) {
+  return WithoutExceptions([&] { return Inspect(path); });
 }
 
 }  // namespace attnrun

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "inputs.h"
@@ -35,7 +36,7 @@ void CopyInto(const Tensor& from, Tensor& to) {
 absl::Status CheckFits(const ValueInfo& declared, const Tensor& result, const Tensor& buffer) {
   if (buffer.type() == result.type() && buffer.shape() == result.shape()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("output '", declared.name, "' is ", TypeAndShape(result),
+      absl::StrCat("output ", Quoted(declared.name), " is ", TypeAndShape(result),
                    ", but the buffer given for it is ", TypeAndShape(buffer)));
 }
 
@@ -46,7 +47,7 @@ absl::Status CheckWanted(const std::vector<ValueInfo>& declared, const TensorMap
   for (const auto& [name, buffer] : wanted) {
     if (buffer.defined() && !buffer.is_mutable()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the buffer given for output '", name, "' may not be written"));
+          absl::StrCat("the buffer given for output ", Quoted(name), " may not be written"));
     }
   }
   return absl::OkStatus();

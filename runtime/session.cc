@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/exceptions.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "execution/cpus.h"
@@ -105,16 +106,20 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOptions& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(Model model, LoadModel(path));
-  absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
-  if (!impl.ok()) return Annotate(impl.status(), path);
-  return Session(*std::move(impl));
+  return WithoutExceptions([&]() -> absl::StatusOr<Session> {
+    ATTNRUN_ASSIGN_OR_RETURN(Model model, LoadModel(path));
+    absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
+    if (!impl.ok()) return Annotate(impl.status(), path);
+    return Session(*std::move(impl));
+  });
 }
 
 absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const SessionOptions& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(Model model, ParseModel(bytes));
-  ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
-  return Session(std::move(impl));
+  return WithoutExceptions([&]() -> absl::StatusOr<Session> {
+    ATTNRUN_ASSIGN_OR_RETURN(Model model, ParseModel(bytes));
+    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
+    return Session(std::move(impl));
+  });
 }
 
 const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs(); }
@@ -147,12 +152,14 @@ const std::vector<Rewrite>& Session::Rewrites() const { return impl_->rewrites()
 std::string Session::GraphText() const { return DumpText(impl_->graph()); }
 
 absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOptions& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Model before, LoadModel(path));
-  ATTNRUN_ASSIGN_OR_RETURN(const Model after, LoadModel(path));
-  const absl::StatusOr<std::vector<Rewrite>> rewrites =
-      Optimize(*after.graph, OptimizerOptionsOf(options));
-  if (!rewrites.ok()) return Annotate(rewrites.status(), path);
-  return DumpDot(*before.graph, *after.graph);
+  return WithoutExceptions([&]() -> absl::StatusOr<std::string> {
+    ATTNRUN_ASSIGN_OR_RETURN(const Model before, LoadModel(path));
+    ATTNRUN_ASSIGN_OR_RETURN(const Model after, LoadModel(path));
+    const absl::StatusOr<std::vector<Rewrite>> rewrites =
+        Optimize(*after.graph, OptimizerOptionsOf(options));
+    if (!rewrites.ok()) return Annotate(rewrites.status(), path);
+    return DumpDot(*before.graph, *after.graph);
+  });
 }
 
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) { return ReadTensorProto(path); }

@@ -8,13 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
 namespace {
 
 absl::Status Malformed(absl::string_view equation, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("equation '", equation, "': ", why));
+  return absl::InvalidArgumentError(absl::StrCat("equation ", Quoted(equation), ": ", why));
 }
 
 // The labels of a term; `ellipsis` is the number of axes of its "...".
@@ -30,8 +31,8 @@ absl::StatusOr<Labels> ParseTerm(absl::string_view equation, absl::string_view t
       continue;
     }
     if (!absl::ascii_isalpha(static_cast<unsigned char>(term[0]))) {
-      return Malformed(equation, absl::StrCat("expected a letter or '...', but found '",
-                                              term.substr(0, 1), "'"));
+      return Malformed(equation, absl::StrCat("expected a letter or '...', but found ",
+                                              Quoted(term.substr(0, 1))));
     }
     labels.push_back(static_cast<Label>(term[0]));
     term.remove_prefix(1);
@@ -46,8 +47,9 @@ absl::StatusOr<Labels> ParseOperand(absl::string_view equation, absl::string_vie
   const auto rank = static_cast<int64_t>(shape.size());
   const bool has_ellipsis = absl::StrContains(term, "...");
   if (has_ellipsis ? letters > rank : letters != rank) {
-    return Malformed(equation, absl::StrCat("term '", term, "' does not name the axes of operand ",
-                                            index, ", ", ToString(shape)));
+    return Malformed(
+        equation, absl::StrCat("term ", Quoted(term), " does not name the axes of operand ", index,
+                               ", ", ToString(shape)));
   }
   return ParseTerm(equation, term, rank - letters);
 }
@@ -82,8 +84,8 @@ absl::Status AddExtents(absl::string_view equation, const Labels& labels, const 
       const std::string name = labels[axis] < kEllipsis
                                    ? std::string(1, static_cast<char>(labels[axis]))
                                    : std::string("...");
-      return Malformed(equation,
-                       absl::StrCat("'", name, "' is both ", known->second, " and ", shape[axis]));
+      return Malformed(
+          equation, absl::StrCat(Quoted(name), " is both ", known->second, " and ", shape[axis]));
     }
   }
   return absl::OkStatus();

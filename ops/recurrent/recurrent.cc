@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 
 namespace attnrun {
 namespace {
@@ -53,7 +54,7 @@ void Recurrent::ReadDirection(AttributeReader& attributes) {
   attributes_.reverse = direction != "forward";
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     status_ = absl::InvalidArgumentError(absl::StrCat(
-        "direction must be forward, reverse or bidirectional, but is '", direction, "'"));
+        "direction must be forward, reverse or bidirectional, but is ", Quoted(direction)));
   }
 }
 
@@ -79,7 +80,8 @@ void Recurrent::ReadFunctions(AttributeReader& attributes) {
     const KnownFunction* known = nullptr;
     for (const KnownFunction& one : kFunctions) known = one.name == name ? &one : known;
     if (known == nullptr) {
-      status_ = absl::UnimplementedError(absl::StrCat("activation '", (*names)[i], "' is unknown"));
+      status_ =
+          absl::UnimplementedError(absl::StrCat("activation ", Quoted((*names)[i]), " is unknown"));
       return;
     }
     const bool has_alpha = alphas.has_value() && i < alphas->size();

@@ -1,12 +1,11 @@
 #include "execution/executor.h"
 
-#include <exception>
-#include <new>
-
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/exceptions.h"
 #include "core/interrupt.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -77,19 +76,6 @@ class StepSubgraphs final : public SubgraphRunner {
   const Frame& frame_;
   const RunState& state_;
 };
-
-// Libraries underneath, and the standard's containers when memory is out, report by exceptions;
-// none may leave attnrun.
-template <typename Call>
-absl::Status WithoutExceptions(Call call) {
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  }
-}
 
 class StepRun {
  public:
@@ -192,7 +178,8 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value* value = plan.graph().inputs()[i];
     if (!inputs[i].defined() && value->constant() == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", value->name(), "' is left out"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", Quoted(value->name()), " is left out"));
     }
     frame.Set(plan.inputs()[i], inputs[i].defined() ? inputs[i] : *value->constant());
   }

@@ -1,9 +1,14 @@
 #include "execution/support.h"
 
+#include <algorithm>
 #include <memory>
+#include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "core/quote.h"
 #include "ops/registry.h"
 
 namespace attnrun {
@@ -24,18 +29,18 @@ void ForEachNode(const Graph& graph, absl::FunctionRef<void(const Node&)> visit)
 
 std::vector<UnsupportedOp> FindUnsupported(const Graph& graph) {
   std::vector<UnsupportedOp> found;
+  absl::flat_hash_map<std::tuple<std::string, std::string, std::string>, size_t> places;
   ForEachNode(graph, [&](const Node& node) {
     const absl::Status status = OpRegistry::Get().Create(node).status();
     if (status.ok()) return;
-    for (UnsupportedOp& earlier : found) {
-      if (earlier.op_type == node.op_type() && earlier.domain == node.domain() &&
-          earlier.reason == status.message()) {
-        ++earlier.count;
-        return;
-      }
+    const std::string reason(status.message());
+    const auto [place, added] =
+        places.try_emplace({node.domain(), node.op_type(), reason}, found.size());
+    if (added) {
+      found.push_back({node.domain(), node.op_type(), node.opset(), node.name(), 1, reason});
+    } else {
+      ++found[place->second].count;
     }
-    found.push_back({node.domain(), node.op_type(), node.opset(), node.name(), 1,
-                     std::string(status.message())});
   });
   return found;
 }
@@ -43,13 +48,15 @@ std::vector<UnsupportedOp> FindUnsupported(const Graph& graph) {
 absl::Status CheckSupported(const Graph& graph) {
   const std::vector<UnsupportedOp> found = FindUnsupported(graph);
   if (found.empty()) return absl::OkStatus();
+  constexpr size_t kShown = 20;
   std::string message = "the model cannot run:";
-  for (const UnsupportedOp& op : found) {
+  for (const UnsupportedOp& op : absl::MakeSpan(found).first(std::min(found.size(), kShown))) {
     const std::string name =
-        op.domain.empty() ? op.op_type : absl::StrCat(op.domain, ".", op.op_type);
+        Shortened(op.domain.empty() ? op.op_type : absl::StrCat(op.domain, ".", op.op_type));
     absl::StrAppend(&message, "\n  ", name, " (", op.count, op.count == 1 ? " node" : " nodes",
-                    ", the first '", op.first_node, "'): ", op.reason);
+                    ", the first ", Quoted(op.first_node), "): ", op.reason);
   }
+  if (found.size() > kShown) absl::StrAppend(&message, "\n  and ", found.size() - kShown, " more");
   return absl::UnimplementedError(message);
 }
 

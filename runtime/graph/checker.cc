@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -18,7 +19,7 @@ absl::Status Broken(const Parts&... parts) {
   return absl::InternalError(absl::StrCat("graph check: ", parts...));
 }
 
-std::string Quote(const Value* value) { return absl::StrCat("value '", value->name(), "'"); }
+std::string Quote(const Value* value) { return absl::StrCat("value ", Quoted(value->name())); }
 
 // Checks one graph, and those within it by checkers of their own.
 class Checker {
@@ -105,7 +106,7 @@ absl::Status Checker::CheckConsumers(const Value& value) const {
 absl::Status Checker::CheckNode(const Node& node) {
   if (node.name().empty()) return Broken("a node has no name");
   if (!node_names_.insert(node.name()).second) {
-    return Broken("two nodes are named '", node.name(), "'");
+    return Broken("two nodes are named ", Quoted(node.name()));
   }
   for (const auto* slots : {&node.inputs(), &node.implicit_inputs()}) {
     for (const Value* value : *slots) {

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -52,7 +53,7 @@ std::string Node::qualified_op_type() const {
 }
 
 std::string Node::description() const {
-  return absl::StrCat("node '", name_, "' (", qualified_op_type(), ")");
+  return absl::StrCat("node ", Quoted(name_), " (", Shortened(qualified_op_type()), ")");
 }
 
 const AttributeValue* Node::attribute(absl::string_view name) const {
@@ -85,7 +86,7 @@ Value* Graph::FindValue(absl::string_view name) const {
 absl::StatusOr<Value*> Graph::NewValue(std::string name) {
   auto [it, inserted] = values_.try_emplace(name, nullptr);
   if (!inserted) {
-    return absl::AlreadyExistsError(absl::StrCat("the name '", name, "' is defined twice"));
+    return absl::AlreadyExistsError(absl::StrCat("the name ", Quoted(name), " is defined twice"));
   }
   it->second = std::make_unique<Value>();
   it->second->name_ = std::move(name);
@@ -121,7 +122,7 @@ absl::Status Graph::CheckFree(absl::Span<const std::string> names) const {
   absl::flat_hash_set<absl::string_view> seen;
   for (const std::string& name : names) {
     if (name.empty() || (!values_.contains(name) && seen.insert(name).second)) continue;
-    return absl::AlreadyExistsError(absl::StrCat("the name '", name, "' is defined twice"));
+    return absl::AlreadyExistsError(absl::StrCat("the name ", Quoted(name), " is defined twice"));
   }
   return absl::OkStatus();
 }

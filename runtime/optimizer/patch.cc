@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/elements.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun {
@@ -67,12 +68,12 @@ bool Patch::Admits(absl::Span<Value* const> replaced, const Node* anchor) {
     for (const Value* output : node->outputs()) {
       if (output == nullptr || absl::c_linear_search(replaced, output)) continue;
       if (context_.graph.IsOutput(output)) {
-        return miss(absl::StrCat("'", output->name(), "' is a graph output"));
+        return miss(absl::StrCat(Quoted(output->name()), " is a graph output"));
       }
       for (const Node* consumer : output->consumers()) {
         if (absl::c_linear_search(superseded_, consumer)) continue;
-        return miss(
-            absl::StrCat("'", output->name(), "' has another consumer, ", consumer->description()));
+        return miss(absl::StrCat(Quoted(output->name()), " has another consumer, ",
+                                 consumer->description()));
       }
     }
   }

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
+
 namespace attnrun {
 namespace {
 
@@ -63,6 +65,20 @@ TEST(StatusTest, ReturnIfErrorIsOneStatement) {
 TEST(StatusTest, AnnotateKeepsTheCode) {
   EXPECT_EQ(Annotate(absl::OkStatus(), "file"), absl::OkStatus());
   EXPECT_EQ(Annotate(absl::NotFoundError("gone"), "file"), absl::NotFoundError("file: gone"));
+}
+
+TEST(StatusTest, AnnotateLeavesTheMiddleOfLongMessagesOut) {
+  const std::string list(100'000, '7');
+  absl::Status status = Annotate(absl::NotFoundError("begin " + list + " end"), "file");
+  EXPECT_EQ(status.message().substr(0, 13), "file: begin 7");
+  EXPECT_EQ(status.message().substr(status.message().size() - 5), "7 end");
+  EXPECT_LT(status.message().size(), 4200U);
+  // However many contexts there are, the outermost and what went wrong stay.
+  status = absl::NotFoundError("gone");
+  for (int i = 0; i < 1000; ++i) status = Annotate(status, absl::StrCat("graph ", i));
+  EXPECT_EQ(status.message().substr(0, 10), "graph 999:");
+  EXPECT_EQ(status.message().substr(status.message().size() - 14), " graph 0: gone");
+  EXPECT_LT(status.message().size(), 4200U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/quote.h"
 #include "tools/attnrun/utf.h"
 
 namespace attnrun::cli {
@@ -16,7 +17,9 @@ size_t Width(const std::string& text) {
 
 void Table::Add(const std::vector<std::string>& cells) {
   std::vector<std::string>& row = rows_.emplace_back();
-  for (const std::string& cell : cells) row.push_back(Printable(cell));
+  // All rows are as wide as the widest.
+  constexpr size_t kWidest = 1000;
+  for (const std::string& cell : cells) row.push_back(Printable(Shortened(cell, kWidest)));
 }
 
 std::string Table::Text() const {

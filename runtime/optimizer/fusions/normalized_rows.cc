@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/quote.h"
 #include "optimizer/fusions/reduction.h"
 
 namespace attnrun {
@@ -145,8 +146,8 @@ bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const c
   const DataType type = context.facts.TypeOf(rows.y);
   const std::optional<int64_t> length = context.facts.Extent(rows.x, -1);
   if (rows.scale == nullptr && (type == DataType::kUndefined || !length.has_value())) {
-    context.Miss(anchor, absl::StrCat("the length of the rows of '", rows.x->name(),
-                                      "' is not known, nor is there a scale of that length"));
+    context.Miss(anchor, absl::StrCat("the length of the rows of ", Quoted(rows.x->name()),
+                                      " is not known, nor is there a scale of that length"));
     return false;
   }
   // The operators refuse rows without elements.

@@ -1,6 +1,7 @@
 #include "optimizer/fusions/rotary_embedding.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/rotary_match.h"
 #include "optimizer/trace.h"
@@ -25,7 +26,7 @@ bool ProposeRotation(PassContext& context, Node* node, Patch& patch) {
   for (Value* table : {rotation.cos, rotation.sin}) {
     if (rotation.one_per_pair || RepeatsAngles(table, rotation.layout, context.facts)) continue;
     context.Miss(*node,
-                 absl::StrCat("'", table->name(), "' is not known to hold each angle twice"));
+                 absl::StrCat(Quoted(table->name()), " is not known to hold each angle twice"));
     return false;
   }
   patch.Supersede(match->nodes);

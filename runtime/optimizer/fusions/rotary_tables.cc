@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/quote.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/reshape.h"
 #include "optimizer/trace.h"
@@ -183,15 +184,16 @@ Value* EmitRotaryEmbedding(Patch& patch, Facts& facts, const Rotation& rotation,
                            absl::string_view name, std::string& why) {
   const std::optional<int64_t> rotated = facts.Extent(rotation.x, -1);
   if (!rotated.has_value() || *rotated % 2 != 0) {
-    why = absl::StrCat("the head size of '", rotation.x->name(), "' is not known to be even");
+    why = absl::StrCat("the head size of ", Quoted(rotation.x->name()), " is not known to be even");
     return nullptr;
   }
   const int64_t width = rotation.one_per_pair ? *rotated / 2 : *rotated;
   const auto placement = Place(facts, rotation.x, rotation.cos, width);
   const auto other = Place(facts, rotation.x, rotation.sin, width);
   if (!placement.has_value() || !other.has_value() || placement->table != other->table) {
-    why = absl::StrCat("the tables '", rotation.cos->name(), "' and '", rotation.sin->name(),
-                       "' are not the same for all heads of '", rotation.x->name(), "'");
+    why = absl::StrCat("the tables ", Quoted(rotation.cos->name()), " and ",
+                       Quoted(rotation.sin->name()), " are not the same for all heads of ",
+                       Quoted(rotation.x->name()));
     return nullptr;
   }
   const int rank = static_cast<int>(placement->x.size());
@@ -210,7 +212,7 @@ Value* EmitRotaryEmbedding(Patch& patch, Facts& facts, const Rotation& rotation,
   const std::vector<SymInt>& x = placement->x;
   const std::optional<int64_t> heads = heads_axis == 2 ? x[2].constant() : 1;
   if (!heads.has_value()) {
-    why = absl::StrCat("the number of heads of '", rotation.x->name(), "' is not known");
+    why = absl::StrCat("the number of heads of ", Quoted(rotation.x->name()), " is not known");
     return nullptr;
   }
   attributes["num_heads"] = *heads;

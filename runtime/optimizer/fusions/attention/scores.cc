@@ -4,6 +4,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "optimizer/fusions/attention/picture.h"
 #include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/fusions/attention/score_masks.h"
@@ -27,10 +28,10 @@ class ScoreWalk {
     Node* node = value == nullptr ? nullptr : value->producer();
     const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts_.DimsOf(value);
     if (node == nullptr)
-      return No(absl::StrCat("'", value == nullptr ? "" : value->name(),
-                             "' is no product of two matrices"));
+      return No(absl::StrCat(Quoted(value == nullptr ? "" : value->name()),
+                             " is no product of two matrices"));
     if (dims == nullptr || dims->size() < 2) {
-      return No(absl::StrCat("the extents of '", value->name(), "' are not known"));
+      return No(absl::StrCat("the extents of ", Quoted(value->name()), " are not known"));
     }
     // Both sides of every sum may have to be tried.
     if (steps == 0 || --visits_left_ < 0)

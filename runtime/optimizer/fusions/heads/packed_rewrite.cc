@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "ops/attention/fused_attention.h"
 #include "optimizer/fusions/attention/head_views.h"
 #include "optimizer/node_queries.h"
@@ -124,7 +125,7 @@ bool PackedRewrite::LeadTo(absl::Span<Value* const> operands) const {
 
 bool PackedRewrite::IsAlone(absl::Span<Value* const> operands) {
   const auto read_elsewhere = [&](absl::string_view by) {
-    context_.Miss(*nodes_[0], absl::StrCat("'", base_->name(), "' is also ", by));
+    context_.Miss(*nodes_[0], absl::StrCat(Quoted(base_->name()), " is also ", by));
     return false;
   };
   if (context_.graph.IsOutput(base_)) return read_elsewhere("a graph output");

@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "ops/linear/linear.h"
 
@@ -154,7 +155,7 @@ bool LinearMerger::SharedElsewhere(const std::vector<Node*>& linears, std::strin
     };
   };
   for (const Weight& weight : weights) {
-    const std::string name = absl::StrCat("the weight '", weight.value->name(), "'");
+    const std::string name = absl::StrCat("the weight ", Quoted(weight.value->name()));
     if (unmerged_.contains(weight.value)) {
       why = absl::StrCat(name, " is shared with projections that are not merged");
       return true;

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "optimizer/fusions/attention/product_search.h"
 #include "optimizer/fusions/projection/merge.h"
@@ -165,7 +166,7 @@ std::string WhyApart(const Projections& projections) {
     return projections.not_merged;
   }
   const auto name = [](std::string* out, const Value* x) {
-    absl::StrAppend(out, "'", x->name(), "'");
+    absl::StrAppend(out, Quoted(x->name()));
   };
   return absl::StrCat("its projections have different inputs: ",
                       absl::StrJoin(projections.inputs, ", ", name));

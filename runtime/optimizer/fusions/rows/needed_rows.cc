@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/rows/row_operands.h"
 #include "optimizer/node_queries.h"
@@ -113,7 +114,7 @@ class NeededRows {
     if (producer == nullptr || !IsWorthIt(*producer) || IsAllThatIsNeeded(source)) return;
     const bool is_output = context_.graph.IsOutput(source);
     context_.Miss(*selection_.node(),
-                  absl::StrCat("all rows of '", source->name(), "' are computed: it is ",
+                  absl::StrCat("all rows of ", Quoted(source->name()), " are computed: it is ",
                                is_output ? "a graph output" : "read elsewhere, too"));
   }
 

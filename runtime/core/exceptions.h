@@ -1,0 +1,26 @@
+#ifndef ATTNRUN_CORE_EXCEPTIONS_H_
+#define ATTNRUN_CORE_EXCEPTIONS_H_
+
+#include <exception>
+#include <new>
+
+#include "absl/status/status.h"
+
+namespace attnrun {
+
+// What `call` returns, an absl::Status or StatusOr. Libraries underneath, and the standard's
+// containers when memory is out, report by exceptions; none may leave attnrun.
+template <typename Call>
+auto WithoutExceptions(Call call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_EXCEPTIONS_H_

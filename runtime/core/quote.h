@@ -1,0 +1,20 @@
+#ifndef ATTNRUN_CORE_QUOTE_H_
+#define ATTNRUN_CORE_QUOTE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace attnrun {
+
+// What messages show of a text out of a file: all of it or, if it is longer than `limit` bytes, its
+// beginning and how many there are.
+std::string Shortened(absl::string_view text, size_t limit = 200);
+
+// A name in quotes, shortened: 'encoder/MatMul'.
+std::string Quoted(absl::string_view name);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_QUOTE_H_
