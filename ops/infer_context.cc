@@ -34,6 +34,13 @@ bool IsRestOf(const SymInt& value, const SymInt& limit) {
   return false;
 }
 
+// Whether no tensors of these extents go together: the node that has them fails.
+bool AreAtOdds(const SymInt& a, const SymInt& b) {
+  if (!a.constant().has_value() || !b.constant().has_value()) return false;
+  if (*a.constant() < 0 || *b.constant() < 0) return true;
+  return a != b && !a.is_constant(1) && !b.is_constant(1);
+}
+
 SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   if (a == b || b.is_constant(1)) return a;
   if (a.is_constant(1)) return b;
@@ -71,6 +78,7 @@ std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector
     const SymInt one(1);
     const SymInt& dim_a = i < rank - a->size() ? one : (*a)[i - (rank - a->size())];
     const SymInt& dim_b = i < rank - b->size() ? one : (*b)[i - (rank - b->size())];
+    if (AreAtOdds(dim_a, dim_b)) return std::nullopt;
     dims[i] = BroadcastDim(dim_a, dim_b);
   }
   return dims;

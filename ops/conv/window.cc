@@ -44,6 +44,11 @@ absl::Status FitOutput(SlidingWindow& window, size_t axis, bool ceil_mode) {
   // Windows that would start in the padding at the end are left out.
   const int64_t end = window.input[axis] + window.pads_begin[axis];
   if (ceil_mode && (window.output[axis] - 1) * stride >= end) --window.output[axis];
+  if (window.output[axis] > kLargest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spatial axis ", axis, " of ", window.input[axis], " elements and padding of ",
+                     padded - window.input[axis], " makes an output extent beyond ", kLargest));
+  }
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/interrupt.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/einsum/einsum.h"
@@ -39,8 +40,11 @@ template <typename T, typename Visit>
 void ForEachTerm(const Shape& shape, const std::vector<Operand<T>>& operands,
                  std::vector<int64_t>& offsets, Visit visit) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
+  // Fifty operands of two elements each have 2^50 terms.
+  constexpr int64_t kBetweenChecks = 1 << 16;
   Shape index(shape.size(), 0);
-  while (true) {
+  for (int64_t terms = 1;; ++terms) {
+    if (terms % kBetweenChecks == 0 && Interrupted()) return;
     visit();
     int axis = static_cast<int>(shape.size()) - 1;
     for (; axis >= 0; --axis) {

@@ -25,6 +25,7 @@ void Einsum::Infer(InferContext& context) const {
         if (labels->operands[i][axis] == label) extent = BroadcastDims(extent, Dims{operand[axis]});
       }
     }
+    if (!extent.has_value()) return;
     dims.push_back(extent->front());
   }
   SetDims(context, 0, std::move(dims));

@@ -13,6 +13,7 @@ std::optional<Dims> InferMatMul(const std::optional<Dims>& a, const std::optiona
     return Dims(stack.begin(), stack.begin() + (axes > 2 ? axes - 2 : 0));
   };
   std::optional<Dims> dims = BroadcastDims(batch(*a), batch(*b));
+  if (!dims.has_value()) return std::nullopt;
   if (a->size() > 1) dims->push_back((*a)[a->size() - 2]);
   if (b->size() > 1) dims->push_back(b->back());
   return dims;

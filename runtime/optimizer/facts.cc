@@ -36,6 +36,14 @@ ValueFacts Declared(const Value& value) {
   return facts;
 }
 
+// Facts to be kept. The values of a chain of n Unsqueezes have n squared extents in all, and no
+// model has use for that many axes.
+std::unique_ptr<const ValueFacts> Kept(ValueFacts facts) {
+  constexpr size_t kMaxRank = 64;
+  if (facts.dims.has_value() && facts.dims->size() > kMaxRank) facts.dims.reset();
+  return std::make_unique<const ValueFacts>(std::move(facts));
+}
+
 // Whether the node's integers are remainders of a division by a number above 0, rounded down.
 bool IsRemainder(const Node& node) {
   return IsOp(&node, "Mod") && ScalarOf(node.input(1)).value_or(0) > 0 &&
@@ -131,7 +139,7 @@ const ValueFacts& Facts::Of(const Value* value) {
 
 void Facts::Compute(const Value* value) {
   if (value->producer() != nullptr) return ComputeNode(*value->producer());
-  facts_[value] = std::make_unique<const ValueFacts>(OfOrigin(*value));
+  facts_[value] = Kept(OfOrigin(*value));
 }
 
 // Of what no node computes.
@@ -159,7 +167,7 @@ void Facts::ComputeNode(const Node& node) {
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (node.output(i) == nullptr) continue;
-    facts_[node.output(i)] = std::make_unique<const ValueFacts>(std::move(outputs[i]));
+    facts_[node.output(i)] = Kept(std::move(outputs[i]));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "optimizer/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -186,6 +187,30 @@ std::vector<Pass> ChosenPasses(const OptimizerOptions& options) {
   return passes;
 }
 
+// Initializers, those of bodies included.
+int64_t ConstantBytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Value* value : graph.values()) {
+    if (value->constant() != nullptr) bytes += static_cast<int64_t>(value->constant()->byte_size());
+  }
+  for (const Node* node : graph.nodes()) {
+    for (const auto& [name, attribute] : node->attributes()) {
+      const auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute);
+      if (body != nullptr) bytes += ConstantBytes(**body);
+    }
+  }
+  return bytes;
+}
+
+// In proportion to the file: a tensor that is joined with itself sixty times has a small one.
+int64_t FoldableBytes(const Graph& graph) {
+  constexpr int64_t kAlways = int64_t{256} << 20;
+  constexpr int64_t kTimes = 16;
+  // Many initializers may lie in the same place of a file.
+  constexpr int64_t kMost = int64_t{1} << 50;
+  return kAlways + kTimes * std::min(ConstantBytes(graph), kMost);
+}
+
 // The passes over one model.
 class Optimizer {
  public:
@@ -194,7 +219,8 @@ class Optimizer {
         passes_(ChosenPasses(options)),
         check_graph_(options.check_graph || kDebug),
         rewrites_left_(options.max_rewrites < 0 ? std::numeric_limits<int64_t>::max()
-                                                : options.max_rewrites) {}
+                                                : options.max_rewrites),
+        foldable_bytes_(FoldableBytes(graph)) {}
 
   // Round after round: one pass's rewrite may be what another one waited for.
   absl::Status Run() {
@@ -216,7 +242,8 @@ class Optimizer {
   absl::StatusOr<int> RunRound(Graph& graph, Facts& facts, const std::string& body) {
     int applied = 0;
     for (const Pass& pass : passes_) {
-      PassContext context = {graph, facts, pass.name, body, report_, rewrites_left_};
+      PassContext context = {graph,   facts,          pass.name,      body,
+                             report_, rewrites_left_, foldable_bytes_};
       const absl::StatusOr<int> rewrites = pass.run(context);
       if (!rewrites.ok()) return Annotate(rewrites.status(), pass.name);
       applied += *rewrites;
@@ -260,6 +287,7 @@ class Optimizer {
   const std::vector<Pass> passes_;
   const bool check_graph_;
   int64_t rewrites_left_;
+  int64_t foldable_bytes_;
   std::vector<Rewrite> report_;
   // What the bodies were given each on its own, such as weights side by side.
   SharedConstants shared_;

@@ -22,6 +22,8 @@ struct PassContext {
   std::vector<Rewrite>& report;
   // How many more may be applied.
   int64_t& rewrites_left;
+  // How many bytes may still be computed ahead of the runs.
+  int64_t& foldable_bytes;
 
   // To be called before each rewrite is applied, which it counts: kCancelled if no more are wanted.
   absl::Status BeginRewrite();

@@ -240,6 +240,9 @@ TEST(ConvReferenceTest, ErrorsSayWhatIsWrong) {
             "padding of 0");
   EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {}, {-1, 2}}),
             "expected pads to hold numbers from 0 to 1073741824, but found [-1,2]");
+  EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {}, {1 << 30, 1 << 30}}),
+            "spatial axis 0 of 5 elements and padding of 2147483648 makes an output extent beyond "
+            "1073741824");
   EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {0}}),
             "expected strides to hold numbers from 1 to 1073741824, but found [0]");
   EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {1, 1}}),

@@ -133,6 +133,9 @@ TEST(MovementInferTest, ExpandTilePad) {
   ExpectRows({
       {{"Expand", {kv, Numbers({kBatch, 2, 6, kSeq, 64})}}, "[batch,2,6,seq,64]"},
       {{"Expand", {kv, Numbers({6, 1, 1})}}, "[batch,2,6,seq,64]"},
+      // Of what a run refuses nothing is known: else no rewrite would leave it to be refused.
+      {{"Expand", {Floats({2, 3}), Numbers({5, 3})}}, "none"},
+      {{"Expand", {Floats({1, 3}), Numbers({-1, 3})}}, "none"},
       {{"Expand", {Floats({1, 1}), Numbers({kBatch, 1, kSeq, kSeq})}}, "[batch,1,seq,seq]"},
       {{"Expand", {Floats({2, 1}), Facts(DataType::kInt64, Dims{3})}}, "[?,2,?]"},
       {{"Expand", {kv, Facts(DataType::kInt64, std::nullopt)}}, "none"},

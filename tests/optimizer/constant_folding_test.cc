@@ -39,5 +39,32 @@ TEST(ConstantFoldingTest, NoConstantThatOutgrowsItsInputs) {
   EXPECT_EQ(test.Count("Expand"), 1);
 }
 
+// What is 2^60 elements at the end is left to the run, which refuses it.
+TEST(ConstantFoldingTest, NotWithoutEnd) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* doubled = b.Constant<float>("two", {2}, {1, 2});
+    for (int i = 0; i < 60; ++i) {
+      doubled = b.Op("Concat", {doubled, doubled}, {{"axis", int64_t{0}}});
+    }
+    b.Output(b.Op("Add", {b.Input("x", DataType::kFloat, {1}), doubled}));
+  });
+  EXPECT_GT(test.Count("Concat"), 30);
+  for (const Value* value : test.graph().values()) {
+    if (value->constant() == nullptr) continue;
+    EXPECT_LE(value->constant()->byte_size(), 256U << 20);
+  }
+}
+
+TEST(ConstantFoldingTest, NoSumThatTakesLong) {
+  for (const auto& [side, folded] : {std::pair(200, 1), std::pair(100'000, 0)}) {
+    const OptimizerTester test([&](GraphBuilder& b) {
+      Value* sum = b.Op("Einsum", {Weight(b, "a", {side}), Weight(b, "b", {side})},
+                        {{"equation", std::string("i,j->")}});
+      b.Output(b.Op("Add", {b.Input("x", DataType::kFloat, {1}), sum}));
+    });
+    EXPECT_EQ(test.Applied("constant_folding"), folded);
+  }
+}
+
 }  // namespace
 }  // namespace attnrun::testing

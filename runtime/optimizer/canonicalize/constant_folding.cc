@@ -40,13 +40,28 @@ bool MayFold(const Graph& graph, const Node& node) {
   });
 }
 
-absl::StatusOr<std::vector<Tensor>> Compute(const Node& node) {
+// How much of PassContext::foldable_bytes the node takes besides its results: as many as terms may
+// have to be added up where inputs and results do not tell how long it takes.
+double ExtraCost(const Node& node) {
+  static constexpr std::array<absl::string_view, 5> kOps = {"Conv", "ConvInteger", "ConvTranspose",
+                                                            "Einsum", "QLinearConv"};
+  if (std::find(kOps.begin(), kOps.end(), node.op_type()) == kOps.end()) return 0;
+  double terms = 1;
+  for (const Value* value : node.inputs()) {
+    if (value != nullptr)
+      terms *= std::max<double>(1, static_cast<double>(value->constant()->num_elements()));
+  }
+  return terms;
+}
+
+absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_bytes) {
   std::vector<Tensor> inputs;
   size_t limit = kMaxResultBytes;
   for (const Value* value : node.inputs()) {
     inputs.push_back(value == nullptr ? Tensor() : *value->constant());
     limit += inputs.back().byte_size();
   }
+  limit = std::min(limit, static_cast<size_t>(foldable_bytes));
   BoundedAllocator allocator(limit);
   // What is made of weights, as a norm times a direction, takes the reference code long, and more
   // memory than it may have.
@@ -66,10 +81,17 @@ bool IsRandom(const Node& node) {
 absl::StatusOr<int> FoldConstants(PassContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int folded = 0;
+  int64_t& left = context.foldable_bytes;
   for (Node* node : order) {
     if (!MayFold(context.graph, *node)) continue;
-    absl::StatusOr<std::vector<Tensor>> results = Compute(*node);
+    const double extra = ExtraCost(*node);
+    if (extra > static_cast<double>(left)) continue;
+    absl::StatusOr<std::vector<Tensor>> results = Compute(*node, left);
+    left -= static_cast<int64_t>(extra);
     if (!results.ok()) continue;
+    for (const Tensor& result : *results) {
+      left = std::max<int64_t>(left - static_cast<int64_t>(result.byte_size()), 0);
+    }
     Patch patch(context);
     patch.Supersede({node});
     for (size_t i = 0; i < results->size(); ++i) {
