@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "core/elements.h"
@@ -99,6 +100,43 @@ TEST(DifferenceTest, OtherTypesAndShapesAreNotCompared) {
       Compare(Make(DataType::kFloat, {1, 2}), Make(DataType::kDouble, {1}), {}).value();
   EXPECT_FALSE(difference.ok);
   EXPECT_EQ(Describe(difference), "expected float[2], but found double[1]");
+}
+
+// Large tensors are compared a piece at a time.
+TEST(DifferenceTest, TheWorstElementOfALargeTensorIsFound) {
+  constexpr int64_t kElements = (3 << 20) + 5;
+  constexpr int64_t kPlace = (2 << 20) + 3;
+  for (const DataType type : {DataType::kFloat, DataType::kInt32, DataType::kUint4}) {
+    std::vector<double> values(kElements, 1);
+    values[kElements - 1] = 15;
+    const Tensor expected = Make(type, values);
+    values[7] = 3;
+    values[kPlace] = 5;
+    const Difference difference = Compare(expected, Make(type, values), {.atol = 1}).value();
+    EXPECT_EQ(difference.beyond, 2) << Name(type);
+    EXPECT_EQ(difference.largest, 4) << Name(type);
+    EXPECT_THAT(difference.index, ElementsAre(kPlace)) << Name(type);
+    EXPECT_EQ(difference.expected, "1") << Name(type);
+    EXPECT_EQ(difference.found, "5") << Name(type);
+  }
+}
+
+TEST(DifferenceTest, WhatIsAllowedDependsOnAllOfALargeTensor) {
+  std::vector<double> values(3 << 20, 1);
+  values.back() = 1000;
+  const Tensor expected = Make(DataType::kFloat, values);
+  values[0] = 1.09;
+  EXPECT_TRUE(Compare(expected, Make(DataType::kFloat, values), {}).value().ok);
+  values[0] = 1.11;
+  EXPECT_FALSE(Compare(expected, Make(DataType::kFloat, values), {}).value().ok);
+}
+
+TEST(DifferenceTest, PartsOfComplexNumbersOfALargeTensor) {
+  std::vector<std::complex<float>> values(2 << 20);
+  const Tensor expected = Tensor::Of<std::complex<float>>({2 << 20}, values).value();
+  values[(1 << 20) + 9] = {0, 1};
+  const Tensor found = Tensor::Of<std::complex<float>>({2 << 20}, values).value();
+  EXPECT_THAT(Compare(expected, found, {}).value().index, ElementsAre((1 << 20) + 9));
 }
 
 }  // namespace

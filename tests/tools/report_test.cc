@@ -83,6 +83,21 @@ TEST(SummaryTest, FiguresAreOfFiniteElements) {
   EXPECT_EQ(SummaryJson("x", ids)->at("max").dump(), "32000");
 }
 
+TEST(SummaryTest, FiguresAreOfAllPieces) {
+  std::vector<double> values(3 << 20, 0.0);
+  values.front() = -2;
+  values.back() = 2;
+  const Tensor tensor = FromDoubles(DataType::kFloat, {3 << 20}, values).value();
+  EXPECT_THAT(SummaryText(tensor).value(), ::testing::StartsWith("min -2  max 2  mean "));
+}
+
+TEST(TableTest, NoCellMakesAllRowsLong) {
+  Table table("ll");
+  table.Add({std::string(1 << 20, 'n'), "1"});
+  table.Add({"a", "10"});
+  EXPECT_LT(table.Text().size(), 2200U);
+}
+
 TEST(TableTest, ColumnsAlignAndControlCharactersAreEscaped) {
   Table table("lr");
   table.Add({"gr\xC3\xBC\xC3\x9F", "1"});

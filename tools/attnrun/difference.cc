@@ -4,42 +4,15 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "tools/attnrun/numbers.h"
+#include "tools/attnrun/worst.h"
 
 namespace attnrun::cli {
 namespace {
-
-// A function of the number of an element, or of a part of a complex element.
-using ByElement = absl::FunctionRef<double(size_t i)>;
-
-struct Worst {
-  double largest = 0;
-  double allowed = 0;
-  size_t place = 0;
-  int64_t beyond = 0;
-};
-
-Worst FindWorst(size_t count, ByElement difference, ByElement allowed) {
-  Worst worst;
-  double furthest = -std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < count; ++i) {
-    const double distance = difference(i);
-    const double limit = allowed(i);
-    worst.largest = std::max(worst.largest, distance);
-    if (distance > limit) ++worst.beyond;
-    if (distance - limit > furthest) {
-      furthest = distance - limit;
-      worst.place = i;
-      worst.allowed = limit;
-    }
-  }
-  return worst;
-}
 
 double Distance(double expected, double found) {
   if (expected == found || (std::isnan(expected) && std::isnan(found))) return 0;
@@ -72,20 +45,31 @@ double DefaultTolerance(DataType type) {
 // |expected| of an infinity or NaN allows nothing: those must be met exactly.
 double FiniteMagnitude(double value) { return std::isfinite(value) ? std::abs(value) : 0; }
 
-double LargestMagnitude(const std::vector<double>& values) {
+absl::StatusOr<double> LargestMagnitude(const std::vector<Tensor>& pieces) {
   double largest = 0;
-  for (const double value : values) largest = std::max(largest, FiniteMagnitude(value));
+  for (const Tensor& piece : pieces) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> values, Numbers(piece));
+    for (const double value : values) largest = std::max(largest, FiniteMagnitude(value));
+  }
   return largest;
+}
+
+// What is allowed where nothing is given depends on all elements, so it is put in numbers first.
+absl::StatusOr<Tolerance> Resolve(const Tolerance& tolerance, DataType type,
+                                  const std::vector<Tensor>& expected) {
+  const bool given = tolerance.atol.has_value() || tolerance.rtol.has_value();
+  if (given || IsInteger(type) || type == DataType::kString) return tolerance;
+  ATTNRUN_ASSIGN_OR_RETURN(const double largest, LargestMagnitude(expected));
+  Tolerance resolved = tolerance;
+  resolved.atol = DefaultTolerance(type) * std::max(1.0, largest);
+  return resolved;
 }
 
 absl::StatusOr<Worst> CompareNumbers(const Tensor& expected, const Tensor& found,
                                      const Tolerance& tolerance) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> a, Numbers(expected));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> b, Numbers(found));
-  const bool given = tolerance.atol.has_value() || tolerance.rtol.has_value();
-  const double atol = given
-                          ? tolerance.atol.value_or(0)
-                          : DefaultTolerance(expected.type()) * std::max(1.0, LargestMagnitude(a));
+  const double atol = tolerance.atol.value_or(0);
   const double rtol = tolerance.rtol.value_or(0);
   const auto difference = [&](size_t i) { return Distance(a[i], b[i]); };
   const auto allowed = [&](size_t i) { return atol + rtol * FiniteMagnitude(a[i]); };
@@ -117,6 +101,19 @@ absl::StatusOr<Worst> CompareElements(const Tensor& expected, const Tensor& foun
                                     : CompareNumbers(expected, found, tolerance);
 }
 
+absl::StatusOr<Worst> CompareElements(const std::vector<Tensor>& expected,
+                                      const std::vector<Tensor>& found, const Tolerance& tolerance,
+                                      int parts) {
+  Worst worst;
+  size_t before = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(const Worst piece, CompareElements(expected[i], found[i], tolerance));
+    Join(worst, piece, before);
+    before += expected[i].num_elements() * parts;
+  }
+  return worst;
+}
+
 Shape IndexOf(int64_t element, absl::Span<const int64_t> shape) {
   Shape index(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {
@@ -126,12 +123,16 @@ Shape IndexOf(int64_t element, absl::Span<const int64_t> shape) {
   return index;
 }
 
-// One element in words. Packed types cannot be viewed in part.
-absl::StatusOr<std::string> TextAt(const Tensor& tensor, int64_t element) {
-  const bool packed = BitWidth(tensor.type()) < 8;
+// One element in words.
+absl::StatusOr<std::string> TextAt(const std::vector<Tensor>& pieces, int64_t element) {
+  const int64_t each = pieces[0].num_elements();
+  const Tensor& piece = pieces[element / each];
+  const int64_t place = element % each;
+  // Packed types cannot be viewed in part.
+  const bool packed = BitWidth(piece.type()) < 8;
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                           ElementTexts(packed ? tensor : tensor.View({1}, {1}, element)));
-  return texts[packed ? element : 0];
+                           ElementTexts(packed ? piece : piece.View({1}, {1}, place)));
+  return texts[packed ? place : 0];
 }
 
 }  // namespace
@@ -147,17 +148,21 @@ absl::StatusOr<Difference> Compare(const Tensor& expected, const Tensor& found,
   }
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor a, expected.Dense());
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor b, found.Dense());
-  ATTNRUN_ASSIGN_OR_RETURN(const Worst worst, CompareElements(a, b, tolerance));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> as, Pieces(a));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> bs, Pieces(b));
+  ATTNRUN_ASSIGN_OR_RETURN(const Tolerance resolved, Resolve(tolerance, a.type(), as));
+  const bool complex = a.type() == DataType::kComplex64 || a.type() == DataType::kComplex128;
+  const int parts = complex ? 2 : 1;
+  ATTNRUN_ASSIGN_OR_RETURN(const Worst worst, CompareElements(as, bs, resolved, parts));
   result.ok = worst.beyond == 0;
   result.largest = worst.largest;
   result.allowed = worst.allowed;
   result.beyond = worst.beyond;
   if (result.elements == 0) return result;
-  const bool complex = a.type() == DataType::kComplex64 || a.type() == DataType::kComplex128;
-  const auto element = static_cast<int64_t>(worst.place) / (complex ? 2 : 1);
+  const auto element = static_cast<int64_t>(worst.place) / parts;
   result.index = IndexOf(element, a.shape());
-  ATTNRUN_ASSIGN_OR_RETURN(result.expected, TextAt(a, element));
-  ATTNRUN_ASSIGN_OR_RETURN(result.found, TextAt(b, element));
+  ATTNRUN_ASSIGN_OR_RETURN(result.expected, TextAt(as, element));
+  ATTNRUN_ASSIGN_OR_RETURN(result.found, TextAt(bs, element));
   return result;
 }
 

@@ -1,9 +1,11 @@
 #include "tools/attnrun/numbers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/div_ceil.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "tools/attnrun/utf.h"
@@ -31,6 +33,25 @@ absl::StatusOr<std::vector<double>> Parts(const Tensor& tensor) {
 absl::StatusOr<std::vector<double>> Numbers(const Tensor& tensor) {
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense());
   return IsComplex(dense.type()) ? Parts(dense) : ToDoubles(dense);
+}
+
+absl::StatusOr<std::vector<Tensor>> Pieces(const Tensor& dense) {
+  constexpr int64_t kAtMost = 1 << 20;
+  const int64_t bits = BitWidth(dense.type());
+  std::vector<Tensor> pieces;
+  for (int64_t begin = 0; begin < dense.num_elements(); begin += kAtMost) {
+    const int64_t count = std::min(kAtMost, dense.num_elements() - begin);
+    if (bits >= 8) {
+      pieces.push_back(dense.View({count}, {1}, begin));
+      continue;
+    }
+    // Packed types have no view in part, but every piece begins with a whole byte.
+    const auto* const data = static_cast<const char*>(dense.raw()) + begin * bits / 8;
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor piece, Tensor::Borrow(dense.type(), {count}, data,
+                                                          DivCeil(count * bits, int64_t{8})));
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
 }
 
 std::string Figure(double value) {

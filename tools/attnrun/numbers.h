@@ -13,6 +13,10 @@ namespace attnrun::cli {
 // complex number as its real and its imaginary part.
 absl::StatusOr<std::vector<double>> Numbers(const Tensor& tensor);
 
+// Views of a dense tensor's elements in their order, shape [n] each with at most 2^20 of them: what
+// is computed from a large tensor must not need several times its memory.
+absl::StatusOr<std::vector<Tensor>> Pieces(const Tensor& dense);
+
 // Every element in words: "0.1", "1+2j", "'text'".
 absl::StatusOr<std::vector<std::string>> ElementTexts(const Tensor& tensor);
 

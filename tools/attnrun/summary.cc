@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,22 +22,29 @@ Json ToJson(double element, DataType type) {
   return whole ? Json(static_cast<int64_t>(element)) : Json(element);
 }
 
+void Add(Summary& summary, double number) {
+  if (std::isnan(number)) {
+    ++summary.nan;
+  } else if (std::isinf(number)) {
+    ++summary.inf;
+  } else {
+    summary.min = summary.finite == 0 ? number : std::min(summary.min, number);
+    summary.max = summary.finite == 0 ? number : std::max(summary.max, number);
+    ++summary.finite;
+    // A running mean: a sum of large elements would overflow.
+    summary.mean += (number - summary.mean) / static_cast<double>(summary.finite);
+  }
+}
+
 }  // namespace
 
-Summary Summarize(const std::vector<double>& numbers) {
+absl::StatusOr<Summary> Summarize(const Tensor& tensor) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense());
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> pieces, Pieces(dense));
   Summary summary;
-  for (const double number : numbers) {
-    if (std::isnan(number)) {
-      ++summary.nan;
-    } else if (std::isinf(number)) {
-      ++summary.inf;
-    } else {
-      summary.min = summary.finite == 0 ? number : std::min(summary.min, number);
-      summary.max = summary.finite == 0 ? number : std::max(summary.max, number);
-      ++summary.finite;
-      // A running mean: a sum of large elements would overflow.
-      summary.mean += (number - summary.mean) / static_cast<double>(summary.finite);
-    }
+  for (const Tensor& piece : pieces) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(piece));
+    for (const double number : numbers) Add(summary, number);
   }
   return summary;
 }
@@ -48,8 +56,7 @@ absl::StatusOr<std::string> SummaryText(const Tensor& tensor) {
     return absl::StrJoin(texts, " ");
   }
   if (tensor.type() == DataType::kString) return absl::StrCat(tensor.num_elements(), " strings");
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(tensor));
-  const Summary summary = Summarize(numbers);
+  ATTNRUN_ASSIGN_OR_RETURN(const Summary summary, Summarize(tensor));
   std::string text;
   if (summary.finite > 0) {
     text = absl::StrCat("min ", Figure(summary.min), "  max ", Figure(summary.max), "  mean ",
@@ -65,8 +72,7 @@ absl::StatusOr<Json> SummaryJson(const std::string& name, const Tensor& tensor) 
                {"type", std::string(Name(tensor.type()))},
                {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
   if (tensor.type() == DataType::kString) return json;
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, Numbers(tensor));
-  const Summary summary = Summarize(numbers);
+  ATTNRUN_ASSIGN_OR_RETURN(const Summary summary, Summarize(tensor));
   const bool any = summary.finite > 0;
   json["min"] = any ? ToJson(summary.min, tensor.type()) : Json();
   json["max"] = any ? ToJson(summary.max, tensor.type()) : Json();

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
@@ -22,7 +21,8 @@ struct Summary {
   int64_t inf = 0;
 };
 
-Summary Summarize(const std::vector<double>& numbers);
+// Of a tensor of any type but string.
+absl::StatusOr<Summary> Summarize(const Tensor& tensor);
 
 // "min -1  max 2  mean 0.5  3 nan", or the elements themselves where there are few.
 absl::StatusOr<std::string> SummaryText(const Tensor& tensor);
