@@ -1,0 +1,121 @@
+// Models that ask for much with little: work without end, tensors that double, long chains.
+#include <limits>
+
+#include "hostile/hostile_model.h"
+
+namespace attnrun::testing {
+namespace {
+
+using onnx::AttributeProto;
+using onnx::GraphProto;
+using onnx::ModelProto;
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+constexpr auto kTooLate = absl::StatusCode::kDeadlineExceeded;
+
+class HostileWorkTest : public ::testing::TestWithParam<HostileModel> {};
+
+TEST_P(HostileWorkTest, IsRefused) { ExpectRefused(GetParam()); }
+
+// first -> op -> ... -> y, every node reading the one before it twice if it is a Concat.
+void MakeChain(GraphProto& graph, const std::string& op, int64_t length, const std::string& first) {
+  std::string last = first;
+  for (int64_t i = 0; i < length; ++i) {
+    const std::string next = i + 1 == length ? "y" : absl::StrCat("c", i);
+    const bool doubles = op == "Concat";
+    onnx::NodeProto* node =
+        AddNode(&graph, op, doubles ? Names{last, last} : Names{last}, {next}, next);
+    if (doubles) AddIntAttribute(node, "axis", 0);
+    last = next;
+  }
+}
+
+// A Loop of 2^62 iterations, whose body passes on what `op` makes of two of what it carries.
+void MakeLoop(GraphProto& graph, const std::string& op) {
+  *graph.add_initializer() = Ints("trips", {std::numeric_limits<int64_t>::max() / 2});
+  onnx::NodeProto* loop = AddNode(&graph, "Loop", {"trips", "", "x"}, {"y"}, "bad");
+  GraphProto* body = AddSubgraph(loop, "body");
+  SetType(body->add_input(), "i", onnx::TensorProto::INT64, {});
+  SetType(body->add_input(), "go", onnx::TensorProto::BOOL, {});
+  body->add_input()->set_name("carried");
+  AddNode(body, "Identity", {"go"}, {"on"});
+  onnx::NodeProto* node = AddNode(body, op, {"carried", "carried"}, {"next"}, "inner");
+  if (op == "Concat") AddIntAttribute(node, "axis", 0);
+  body->add_output()->set_name("on");
+  body->add_output()->set_name("next");
+}
+
+// y = the sum over all combinations of elements of forty operands.
+void MakeEinsum(GraphProto& graph, const std::string& operand) {
+  std::string equation;
+  Names inputs;
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&equation, i == 0 ? "" : ",", std::string(1, i < 26 ? 'a' + i : 'A' + i - 26));
+    inputs.push_back(operand);
+  }
+  onnx::NodeProto* node = AddNode(&graph, "Einsum", inputs, {"y"}, "bad");
+  AddAttribute(node, "equation", AttributeProto::STRING)->set_s(equation + "->");
+}
+
+const HostileModel kWork[] = {
+    {"LoopWithoutEnd", [](ModelProto&, GraphProto& g) { MakeLoop(g, "Add"); }, {}, kTooLate},
+    {"LoopThatDoubles",
+     [](ModelProto&, GraphProto& g) { MakeLoop(g, "Concat"); },
+     {"node 'bad' (Loop)", "node 'inner' (Concat)", "of the run's limit"},
+     kExhausted},
+    {"SixtyDoublings",
+     [](ModelProto&, GraphProto& g) { MakeChain(g, "Concat", 60, "x"); },
+     {"(Concat)", "of the run's limit"},
+     kExhausted},
+    {"SixtyDoublingsOfAConstant",
+     [](ModelProto&, GraphProto& g) {
+       *g.add_initializer() = Floats("w", {2}, {1, 2});
+       MakeChain(g, "Concat", 60, "w");
+     },
+     {"(Concat)", "of the run's limit"},
+     kExhausted},
+    {"ManyTerms",
+     [](ModelProto&, GraphProto& g) {
+       Declare(g, {2});
+       MakeEinsum(g, "x");
+     },
+     {},
+     kTooLate},
+    {"ManyTermsOfConstants",
+     [](ModelProto&, GraphProto& g) {
+       *g.add_initializer() = Floats("w", {2}, {1, 2});
+       MakeEinsum(g, "w");
+     },
+     {},
+     kTooLate},
+    // What they cost to optimize must not grow with the square of their length.
+    {"LongChainOfAxes",
+     [](ModelProto&, GraphProto& g) {
+       *g.add_initializer() = Ints("a", {0});
+       std::string last = "x";
+       for (int i = 0; i < 2000; ++i) {
+         const std::string next = absl::StrCat("c", i);
+         AddNode(&g, "Unsqueeze", {last, "a"}, {next});
+         last = next;
+       }
+       AddNode(&g, "MatMul", {"x", last}, {"y"}, "bad");
+     },
+     {"node 'bad' (MatMul)"}},
+    {"ManyPieces",
+     [](ModelProto&, GraphProto& g) {
+       constexpr int kPieces = 20'000;
+       Declare(g, {kPieces});
+       onnx::NodeProto* split = AddNode(&g, "Split", {"x"}, {}, "split");
+       AddIntAttribute(split, "num_outputs", kPieces);
+       for (int i = 0; i < kPieces; ++i) split->add_output(absl::StrCat("p", i));
+       *g.add_initializer() = Ints("s", {7});
+       AddNode(&g, "Reshape", {absl::StrCat("p", kPieces - 1), "s"}, {"y"}, "bad");
+     },
+     {"node 'bad' (Reshape)"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, HostileWorkTest, ::testing::ValuesIn(kWork),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace attnrun::testing
