@@ -14,16 +14,11 @@ inline bool IsMachineWord(DataType type) { return MovesAsBytes(type) && BitWidth
 // Calls visit(T()) with the unsigned integer of the type's width. Precondition: IsMachineWord.
 template <typename Visit>
 void WithWord(DataType type, Visit visit) {
-  switch (BitWidth(type)) {
-    case 8:
-      return visit(uint8_t());
-    case 16:
-      return visit(uint16_t());
-    case 32:
-      return visit(uint32_t());
-    default:
-      return visit(uint64_t());
-  }
+  const int bits = BitWidth(type);
+  if (bits == 8) return visit(uint8_t());
+  if (bits == 16) return visit(uint16_t());
+  if (bits == 32) return visit(uint32_t());
+  return visit(uint64_t());
 }
 
 }  // namespace attnrun
