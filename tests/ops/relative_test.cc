@@ -18,7 +18,7 @@ OpTester Scores(std::vector<float> scales, std::vector<int64_t> transposed) {
   return op;
 }
 
-Tensor Arange(std::vector<int64_t> shape, int64_t first) {
+Tensor Arange(const std::vector<int64_t>& shape, int64_t first) {
   Tensor tensor = Tensor::Allocate(DataType::kInt64, shape).value();
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     tensor.mutable_data<int64_t>()[i] = first + i;

@@ -48,8 +48,8 @@ double ExtraCost(const Node& node) {
   if (std::find(kOps.begin(), kOps.end(), node.op_type()) == kOps.end()) return 0;
   double terms = 1;
   for (const Value* value : node.inputs()) {
-    if (value != nullptr)
-      terms *= std::max<double>(1, static_cast<double>(value->constant()->num_elements()));
+    if (value == nullptr) continue;
+    terms *= std::max<double>(1, static_cast<double>(value->constant()->num_elements()));
   }
   return terms;
 }
