@@ -49,7 +49,7 @@ absl::StatusOr<fs::path> Resolve(const fs::path& model, const fs::path& location
   const std::array<fs::path, 2> folders = {fs::canonical(FolderOf(model), error),
                                            FolderOf(fs::canonical(model, error))};
   for (const fs::path& folder : folders) {
-    const fs::path path = fs::canonical(folder / location, error);
+    fs::path path = fs::canonical(folder / location, error);
     if (error) continue;
     // A hub's cache is a folder of links into a store of files named by their contents.
     if (IsBelow(path, folders[0]) || IsBelow(path, folders[1])) return path;
