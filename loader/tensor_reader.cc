@@ -97,7 +97,7 @@ absl::StatusOr<Tensor> ReadExternal(const TensorProto& proto, const Header& head
   ATTNRUN_ASSIGN_OR_RETURN(const uint64_t needed, ByteSize(header));
   ATTNRUN_ASSIGN_OR_RETURN(const std::optional<uint64_t> offset, ReadNumber(proto, "offset"));
   ATTNRUN_ASSIGN_OR_RETURN(const std::optional<uint64_t> length, ReadNumber(proto, "length"));
-  if (length.value_or(needed) != needed) {
+  if (length.has_value() && *length != needed) {
     return absl::InvalidArgumentError(absl::StrCat(
         ToString(header), " needs ", needed, " bytes, but the length of its data is ", *length));
   }
