@@ -34,10 +34,12 @@ SymInt CountWindows(const SymInt& input, int64_t before, const SymInt& room, int
                     bool ceil_mode) {
   // The room is not negative in a run that succeeds.
   if (!ceil_mode) return FloorQuotient(room, stride) + SymInt(1);
-  if (!room.constant().has_value() || !input.constant().has_value()) return SymInt::Unknown();
-  const int64_t count = (*room.constant() + stride - 1) / stride + 1;
+  const std::optional<int64_t> known_room = room.constant();
+  const std::optional<int64_t> known_input = input.constant();
+  if (!known_room.has_value() || !known_input.has_value()) return SymInt::Unknown();
+  const int64_t count = (*known_room + stride - 1) / stride + 1;
   // Windows that would start in the padding at the end are left out.
-  return (count - 1) * stride >= *input.constant() + before ? count - 1 : count;
+  return (count - 1) * stride >= *known_input + before ? count - 1 : count;
 }
 
 // What the padded input has beside one window, along each spatial axis.
