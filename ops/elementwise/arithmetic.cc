@@ -77,6 +77,7 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
              DataType type) {
   const std::optional<int64_t> x = a.constant();
   const std::optional<int64_t> y = b.constant();
+  const int64_t divisor = y.value_or(0);
   if (type != DataType::kInt64 && type != DataType::kInt32) return SymInt::Unknown();
   if (Divides(function) && b.is_constant(0)) return SymInt::Unknown();
   if (x.has_value() && y.has_value()) {
@@ -92,10 +93,10 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     case BinaryFunction::kMul:
       return a * b;
     case BinaryFunction::kDiv:
-      if (y.value_or(0) > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, *y);
+      if (divisor > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, divisor);
       return SymInt::Quotient(a, b);
     case BinaryFunction::kFloorDiv: {
-      if (y.value_or(0) > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, *y);
+      if (divisor > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, divisor);
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       if (exact.has_value()) return *exact;
       // Truncated, where that is the same.
