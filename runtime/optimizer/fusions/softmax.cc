@@ -11,7 +11,7 @@ namespace attnrun {
 namespace {
 
 // A reduction over one axis that stays; keeps the axis.
-Pattern Reduction(const char* op_type, int64_t* axis, Pattern inner) {
+Pattern Reduction(const char* op_type, int64_t* axis, const Pattern& inner) {
   return Pattern([=](Value* value, Facts& facts, MatchedNodes& nodes) {
     const auto reduction = FindReduction(value, op_type, facts);
     if (!reduction.has_value()) return false;
