@@ -81,6 +81,27 @@ TEST(RelativeScoresFusionTest, ProductsThatOthersReadStay) {
   test.ExpectSameResults(kTolerance);
 }
 
+TEST(RelativeScoresFusionTest, ScoresThatAreGivenStay) {
+  // What would fall into the scores stands behind them: they are an output as they are.
+  for (const std::string behind : {"factor", "transpose", "sum"}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Disentangled d{b};
+      Value* q = d.Tokens("q");
+      Value* positions = d.Positions();
+      Value* given = d.Pick(d.Product(q, positions), q);
+      b.Output(given);
+      if (behind == "factor") b.Output(d.Divided(given));
+      if (behind == "transpose") b.Output(b.Op("Relu", {d.Last(given)}));
+      if (behind == "sum") {
+        Value* k = d.Tokens("k");
+        b.Output(b.Op("Add", {given, d.Pick(d.Product(k, positions), k)}));
+      }
+    });
+    EXPECT_EQ(test.Count("attnrun.RelativeScores"), behind == "sum" ? 2 : 1) << behind;
+    test.ExpectSameResults(kTolerance);
+  }
+}
+
 TEST(TakeAlongAxisTest, FewerIndicesThanRowsStay) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {4, 6});

@@ -44,6 +44,15 @@ struct Terms {
   }
 };
 
+// Scores of these terms in place of `scores`, which `node` alone may read, and of the node.
+bool ReplaceBy(const Terms& terms, Node* node, absl::Span<Node* const> scores, Patch& patch) {
+  patch.Supersede(scores);
+  patch.Supersede({node});
+  if (!patch.Admits({node->output(0)}, node)) return false;
+  patch.Replace(node->output(0), terms.Make(patch, *scores[0]));
+  return true;
+}
+
 // What a Tile along the first axis repeats, which matrices in turn do by themselves; else the
 // value.
 Value* WithoutRounds(Value* value, Facts& facts) {
@@ -104,9 +113,7 @@ bool FuseFactor(Node* node, Patch& patch) {
   Terms terms;
   terms.Append(*scores);
   for (float& scale : terms.scales) scale = static_cast<float>(scale * factor);
-  patch.Supersede({node, scores});
-  patch.Replace(node->output(0), terms.Make(patch, *scores));
-  return true;
+  return ReplaceBy(terms, node, {scores}, patch);
 }
 
 bool FuseTranspose(Facts& facts, Node* node, Patch& patch) {
@@ -116,9 +123,7 @@ bool FuseTranspose(Facts& facts, Node* node, Patch& patch) {
   Terms terms;
   terms.Append(*scores);
   for (int64_t& turned : terms.transposed) turned = turned == 0 ? 1 : 0;
-  patch.Supersede({node, scores});
-  patch.Replace(node->output(0), terms.Make(patch, *scores));
-  return true;
+  return ReplaceBy(terms, node, {scores}, patch);
 }
 
 bool FuseSum(Facts& facts, Node* node, Patch& patch) {
@@ -132,10 +137,7 @@ bool FuseSum(Facts& facts, Node* node, Patch& patch) {
   terms.Append(*a);
   terms.Append(*b);
   constexpr size_t kMost = 8;
-  if (terms.scales.size() > kMost) return false;
-  patch.Supersede({node, a, b});
-  patch.Replace(node->output(0), terms.Make(patch, *a));
-  return true;
+  return terms.scales.size() <= kMost && ReplaceBy(terms, node, {a, b}, patch);
 }
 
 }  // namespace
