@@ -77,7 +77,6 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
              DataType type) {
   const std::optional<int64_t> x = a.constant();
   const std::optional<int64_t> y = b.constant();
-  const int64_t divisor = y.value_or(0);
   if (type != DataType::kInt64 && type != DataType::kInt32) return SymInt::Unknown();
   if (Divides(function) && b.is_constant(0)) return SymInt::Unknown();
   if (x.has_value() && y.has_value()) {
@@ -85,6 +84,9 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     const bool wraps = type == DataType::kInt32 && result != static_cast<int32_t>(result);
     return wraps ? SymInt::Unknown() : SymInt(result);
   }
+  const bool divides = function == BinaryFunction::kDiv || function == BinaryFunction::kFloorDiv;
+  const int64_t divisor = y.value_or(0);
+  if (divides && divisor > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, divisor);
   switch (function) {
     case BinaryFunction::kAdd:
       return a + b;
@@ -93,10 +95,8 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     case BinaryFunction::kMul:
       return a * b;
     case BinaryFunction::kDiv:
-      if (divisor > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, divisor);
       return SymInt::Quotient(a, b);
     case BinaryFunction::kFloorDiv: {
-      if (divisor > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, divisor);
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       if (exact.has_value()) return *exact;
       // Truncated, where that is the same.

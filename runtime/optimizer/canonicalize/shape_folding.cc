@@ -6,9 +6,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "optimizer/depends_on.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 #include "optimizer/reshape.h"
@@ -106,24 +106,6 @@ class ExtentSources {
       sources_.try_emplace(symbol.ToString(),
                            Source{value, static_cast<int64_t>(i), extent.constant_term()});
     }
-  }
-
-  // Whether a value is computed from the node's output.
-  static bool DependsOn(const Value& value, const Node& node) {
-    absl::flat_hash_set<const Value*> seen;
-    std::vector<const Value*> open = {&value};
-    while (!open.empty()) {
-      const Node* producer = open.back()->producer();
-      open.pop_back();
-      if (producer == &node) return true;
-      if (producer == nullptr) continue;
-      for (const auto* slots : {&producer->inputs(), &producer->implicit_inputs()}) {
-        for (const Value* input : *slots) {
-          if (input != nullptr && seen.insert(input).second) open.push_back(input);
-        }
-      }
-    }
-    return false;
   }
 
   // A term without its coefficient.

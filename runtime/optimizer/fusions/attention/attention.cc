@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "optimizer/depends_on.h"
 #include "optimizer/fusions/attention/bias.h"
 #include "optimizer/fusions/attention/heads.h"
 #include "optimizer/fusions/attention/probabilities.h"
@@ -236,7 +237,7 @@ class AttentionFusion {
       return Miss("the probabilities may have other samples than the result");
     }
     // As Nystromformer's inverse is, step by step.
-    if (!wanted.empty() && ComesFromNode(*probabilities_.product->input(1), *softmax_)) {
+    if (!wanted.empty() && DependsOn(*probabilities_.product->input(1), *softmax_)) {
       return Miss("the values are computed from the probabilities");
     }
     return Build(patch, wanted);

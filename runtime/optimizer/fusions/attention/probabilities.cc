@@ -1,9 +1,6 @@
 #include "optimizer/fusions/attention/probabilities.h"
 
-#include <iterator>
-
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -88,22 +85,6 @@ Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Fac
     result.values.push_back(value);
   }
   return result;
-}
-
-bool ComesFromNode(const Value& value, const Node& node) {
-  std::vector<const Value*> open = {&value};
-  absl::flat_hash_set<const Node*> visited;
-  while (!open.empty()) {
-    const Node* producer = open.back()->producer();
-    open.pop_back();
-    if (producer == &node) return true;
-    if (producer == nullptr || !visited.insert(producer).second) continue;
-    for (const auto* inputs : {&producer->inputs(), &producer->implicit_inputs()}) {
-      absl::c_copy_if(*inputs, std::back_inserter(open),
-                      [](const Value* input) { return input != nullptr; });
-    }
-  }
-  return false;
 }
 
 }  // namespace attnrun

@@ -28,9 +28,6 @@ struct Probabilities {
 // `scores`: what the Softmax reads, or null if that is no product.
 Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Facts& facts);
 
-// Whether the value is computed from what the node gives.
-bool ComesFromNode(const Value& value, const Node& node);
-
 }  // namespace attnrun
 
 #endif  // ATTNRUN_OPTIMIZER_FUSIONS_ATTENTION_PROBABILITIES_H_
