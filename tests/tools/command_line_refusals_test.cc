@@ -120,6 +120,7 @@ TEST_F(CommandLineTest, OutputsThatCannotBeWrittenAreStatus3) {
   ExpectRefused("m.onnx --output nowhere/o.npz", 3, "nowhere/o.npz: cannot be written");
   ExpectRefused("m.onnx --output data", 3, "data: cannot be written: it is not a regular file");
   ExpectRefused("profile m.onnx --trace nowhere/t.json", 3, "nowhere/t.json: cannot be written");
+  ExpectRefused("profile m.onnx --svg nowhere/t.svg", 3, "nowhere/t.svg: cannot be written");
 }
 
 }  // namespace

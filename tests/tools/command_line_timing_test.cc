@@ -57,7 +57,8 @@ TEST_F(CommandLineTest, ProfileNamesNodesAndKernels) {
   const nlohmann::json slow = Json("profile m.onnx --runs 2 --json --engine reference");
   EXPECT_EQ(slow["ops"][0]["kernel"], "reference");
   EXPECT_GT(slow["reference_share"], 0);
-  EXPECT_THAT(Attnrun("profile m.onnx --runs 1").out, HasSubstr("Softmax  the_node"));
+  EXPECT_THAT(Attnrun("profile m.onnx --runs 1 --svg t.svg").out, HasSubstr("Softmax  the_node"));
+  EXPECT_THAT(ReadAll(folder_ / "t.svg"), HasSubstr("<title>Softmax  the_node"));
 }
 
 }  // namespace

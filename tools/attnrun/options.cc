@@ -216,6 +216,8 @@ void AddCommands(CLI::App& app, Options& options) {
   AddRepeatOptions(profile, options, "10 by default");
   profile.add_option("--trace", options.trace, "Write the last run as a Chrome trace")
       ->type_name("FILE");
+  profile.add_option("--svg", options.svg, "Draw a bar per node, a line per layer")
+      ->type_name("FILE");
   AddCommand(app, options, "ops", "List the operators that attnrun runs, and their versions");
 }
 

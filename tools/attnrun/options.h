@@ -53,6 +53,8 @@ struct Options {
   std::vector<int> callers;
   // A Chrome trace; empty for none.
   std::string trace;
+  // A drawing of the profile (SVG); empty for none.
+  std::string svg;
   // A drawing in the language of Graphviz; empty for none.
   std::string dot;
   // Print the optimized graph.

@@ -11,6 +11,7 @@
 #include "tools/attnrun/profile_table.h"
 #include "tools/attnrun/progress.h"
 #include "tools/attnrun/table.h"
+#include "tools/attnrun/timeline.h"
 
 namespace attnrun::cli {
 namespace {
@@ -148,13 +149,25 @@ void PrintReportJson(const Report& report) {
              {"nodes", RowsJson(report.table.ByNode(), report)}});
 }
 
+std::string Drawn(const Report& report, const std::string& model) {
+  const std::string title = absl::StrFormat(
+      "%s: %s a run (mean of %d, threads: %d), peak %.0f GFLOP/s (%s)", model,
+      TimeText(report.time), report.runs, report.threads, report.peak.gflops, report.peak.isa);
+  return TimelineSvg(report.table.InOrder(), report.peak.gflops, title);
+}
+
 }  // namespace
 
 absl::StatusOr<int> Profile(const Options& options) {
-  if (!options.trace.empty()) ATTNRUN_RETURN_IF_ERROR(CheckWritable(options.trace));
+  for (const std::string& file : {options.trace, options.svg}) {
+    if (!file.empty()) ATTNRUN_RETURN_IF_ERROR(CheckWritable(file));
+  }
   ATTNRUN_ASSIGN_OR_RETURN(const Report report, Measure(options));
   if (!options.trace.empty()) {
     ATTNRUN_RETURN_IF_ERROR(WriteText(options.trace, JsonText(ChromeTrace(report.last_run))));
+  }
+  if (!options.svg.empty()) {
+    ATTNRUN_RETURN_IF_ERROR(WriteText(options.svg, Drawn(report, options.model)));
   }
   if (options.json) {
     PrintReportJson(report);

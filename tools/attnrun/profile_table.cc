@@ -6,6 +6,15 @@
 #include <tuple>
 
 namespace attnrun::cli {
+namespace {
+
+std::vector<ProfileRow> SlowestFirst(std::vector<ProfileRow> rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ProfileRow& a, const ProfileRow& b) { return a.time > b.time; });
+  return rows;
+}
+
+}  // namespace
 
 std::vector<absl::Duration> SelfTimes(const std::vector<ProfileEvent>& events) {
   // Outer events before those inside them.
@@ -64,13 +73,12 @@ std::vector<ProfileRow> ProfileTable::Average(bool by_node) const {
     place->flops += row.flops / runs_;
     place->calls += row.calls / runs_;
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const ProfileRow& a, const ProfileRow& b) { return a.time > b.time; });
   return result;
 }
 
-std::vector<ProfileRow> ProfileTable::ByNode() const { return Average(true); }
-std::vector<ProfileRow> ProfileTable::ByOp() const { return Average(false); }
+std::vector<ProfileRow> ProfileTable::InOrder() const { return Average(true); }
+std::vector<ProfileRow> ProfileTable::ByNode() const { return SlowestFirst(Average(true)); }
+std::vector<ProfileRow> ProfileTable::ByOp() const { return SlowestFirst(Average(false)); }
 
 absl::Duration ProfileTable::Total() const {
   absl::Duration total;

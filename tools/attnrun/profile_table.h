@@ -33,6 +33,8 @@ class ProfileTable {
  public:
   void Add(const std::vector<ProfileEvent>& events);
 
+  // In the order of first execution.
+  std::vector<ProfileRow> InOrder() const;
   // Slowest first.
   std::vector<ProfileRow> ByNode() const;
   std::vector<ProfileRow> ByOp() const;
