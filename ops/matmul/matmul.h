@@ -103,6 +103,7 @@ class MatMulInteger final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
 void RegisterMatMul(OpRegistry& registry);
