@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "ops/linear/activate.h"
 #include "ops/linear/gated_activation.h"
+#include "ops/linear/quantized_linear.h"
 
 namespace attnrun {
 namespace {
@@ -108,6 +109,12 @@ void RegisterLinear(OpRegistry& registry) {
                      .inputs = {2, kVariadic},
                      .outputs = {1, 1},
                      .make = Make<Linear>});
+  registry.Register({.domain = "attnrun",
+                     .name = "QuantizedLinear",
+                     .since = {1},
+                     .inputs = {2, kVariadic},
+                     .outputs = {1, 1},
+                     .make = Make<QuantizedLinear>});
   registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});
 }
 

@@ -72,7 +72,7 @@ class Linear final : public Op {
   Activation activation_;
 };
 
-// attnrun.Linear and attnrun.GatedActivation.
+// attnrun.Linear, attnrun.QuantizedLinear and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
 }  // namespace attnrun

@@ -19,6 +19,12 @@ inline bool IsOp(const Node* node, absl::string_view op_type) {
   return node != nullptr && node->domain().empty() && node->op_type() == op_type;
 }
 
+// Whether the node multiplies by weights of its own: their first inputs are the same.
+inline bool IsLinear(const Node& node) {
+  return node.qualified_op_type() == "attnrun.Linear" ||
+         node.qualified_op_type() == "attnrun.QuantizedLinear";
+}
+
 // A node's attribute; `otherwise` if it is left out or, in a model that nobody checked, of another
 // kind.
 template <typename T>

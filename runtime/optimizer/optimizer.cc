@@ -57,6 +57,7 @@
 #include "optimizer/fusions/pointwise_convolution.h"
 #include "optimizer/fusions/position_rows.h"
 #include "optimizer/fusions/projection/qkv.h"
+#include "optimizer/fusions/quantized_linear.h"
 #include "optimizer/fusions/relative_positions.h"
 #include "optimizer/fusions/relative_scores.h"
 #include "optimizer/fusions/rms_normalization.h"
@@ -112,6 +113,7 @@ constexpr std::array kPasses = {
     Pass{"einsum", RewriteEinsums},
     Pass{"pointwise_convolution", RewritePointwiseConvolutions},
     Pass{"linear", FuseLinear},
+    Pass{"quantized_linear", FuseQuantizedLinear},
     Pass{"sink_views", SinkViews},
     Pass{"flattened_scores", KeepAxesOfScores},
     kViews,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "ops/linear/linear.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
@@ -15,10 +16,13 @@ namespace {
 // The Linear that computes the value, if the value has one reader and nothing is added yet.
 Node* PlainLinear(const PassContext& context, const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || node->qualified_op_type() != "attnrun.Linear") return nullptr;
+  if (node == nullptr || !IsLinear(*node)) return nullptr;
   if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
   return node->input(Linear::kResidual) == nullptr ? node : nullptr;
 }
+
+// As Patch::Op wants it.
+std::string NameOf(const Node& linear) { return absl::StrCat("attnrun::", linear.op_type()); }
 
 // Whether `value` broadcasts to `dims` without enlarging them.
 bool BroadcastsTo(const std::vector<SymInt>* value, const std::vector<SymInt>* dims) {
@@ -40,7 +44,7 @@ bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
   AttributeMap attributes = linear->attributes();
   attributes.insert_or_assign("activation", activation);
   patch.Replace(node->output(0),
-                patch.Op("attnrun::Linear", linear->inputs(), attributes, linear->name()));
+                patch.Op(NameOf(*linear), linear->inputs(), attributes, linear->name()));
   return true;
 }
 
@@ -58,7 +62,7 @@ bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
     inputs.resize(std::max<size_t>(inputs.size(), Linear::kResidual + 1), nullptr);
     inputs[Linear::kResidual] = residual;
     patch.Replace(node->output(0),
-                  patch.Op("attnrun::Linear", inputs, linear->attributes(), linear->name()));
+                  patch.Op(NameOf(*linear), inputs, linear->attributes(), linear->name()));
     return true;
   }
   return false;

@@ -4,6 +4,7 @@
 
 #include "ops/linear/linear.h"
 #include "optimizer/each_node.h"
+#include "optimizer/fusions/linear_bias.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
@@ -29,14 +30,6 @@ bool IsMatrix(const Value* value) {
          IsFloating(value->constant()->type());
 }
 
-// A constant of `columns` elements along its last axis that has no more axes than the product.
-bool IsBias(const Value* value, int64_t columns, int rank) {
-  if (value == nullptr || !value->is_constant()) return false;
-  const Tensor& tensor = *value->constant();
-  if (tensor.rank() == 0 || tensor.num_elements() != columns) return false;
-  return tensor.dim(tensor.rank() - 1) == columns && (tensor.rank() == 1 || tensor.rank() <= rank);
-}
-
 // Whether a Gemm is X·W + b, X of two axes.
 bool ReadGemm(const Node& node, Match& match) {
   const bool plain = AttributeOr<int64_t>(node, "transA", 0) == 0;
@@ -51,23 +44,13 @@ bool ReadGemm(const Node& node, Match& match) {
 
 // The Add of a bias that alone reads the product.
 void TakeBias(PassContext& context, Match& match) {
-  if (match.bias != nullptr || context.graph.IsOutput(match.result)) return;
-  if (match.result->consumers().size() != 1) return;
-  Node* add = match.result->consumers()[0];
-  if (add->op_type() != "Add" || !add->domain().empty()) return;
-  Value* bias = add->input(add->input(0) == match.result ? 1 : 0);
+  if (match.bias != nullptr) return;
   const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
-  if (!IsBias(bias, columns, context.facts.RankOf(match.result))) return;
-  match.bias = bias;
+  Node* add = BiasAdd(context, match.result, columns);
+  if (add == nullptr) return;
+  match.bias = BiasOf(*add, match.result);
   match.nodes.push_back(add);
   match.result = add->output(0);
-}
-
-// The bias as the operator wants it, of one axis.
-Value* FlatBias(Patch& patch, Value* bias) {
-  if (bias == nullptr || bias->constant()->rank() == 1) return bias;
-  return patch.Constant(bias->name(),
-                        bias->constant()->Reshaped({bias->constant()->num_elements()}));
 }
 
 bool Propose(PassContext& context, Node* node, Patch& patch) {

@@ -13,9 +13,7 @@ namespace {
 
 // Whether the node computes each row of its first input by itself, whatever the axes before are.
 bool IsRowWise(const Node& node, Facts& facts) {
-  if (node.domain() == "attnrun") {
-    return node.op_type() == "Linear" && node.input(3) == nullptr;
-  }
+  if (node.domain() == "attnrun") return IsLinear(node) && node.input(3) == nullptr;
   if (!node.domain().empty()) return false;
   static constexpr std::array<absl::string_view, 7> kUnary = {"Relu", "Gelu",     "Tanh", "Sigmoid",
                                                               "Erf",  "Softplus", "Cast"};

@@ -84,7 +84,7 @@ const Node* LinearMapBehind(const Value& probabilities) {
   const Value* value = &probabilities;
   for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
     const Node* node = value->consumers()[0];
-    if (node->qualified_op_type() == "attnrun.Linear" || node->op_type() == "Conv") return node;
+    if (IsLinear(*node) || node->op_type() == "Conv") return node;
     if (!IsViewNode(*node) || node->output(0) == nullptr) return nullptr;
     value = node->output(0);
   }

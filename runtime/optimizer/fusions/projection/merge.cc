@@ -1,13 +1,13 @@
 #include "optimizer/fusions/projection/merge.h"
 
-#include <cstring>
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "core/elements.h"
 #include "core/quote.h"
 #include "core/status.h"
 #include "ops/linear/linear.h"
+#include "ops/linear/quantized_linear.h"
+#include "optimizer/fusions/projection/join_columns.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -21,18 +21,20 @@ struct Weight {
   int64_t Columns() const { return value->constant()->dim(transposed ? 0 : 1); }
 };
 
-// Precondition: an attnrun.Linear.
-Linear Read(const Node& node) {
-  AttributeReader attributes(node, node.opset());
-  return Linear(attributes);
-}
+bool IsQuantized(const Node& linear) { return linear.op_type() == "QuantizedLinear"; }
 
+// Precondition: IsLinear(node).
 std::vector<Weight> WeightsOf(const Node& node) {
-  const Linear linear = Read(node);
-  const int count = Linear::NumWeights(node.inputs().size());
   std::vector<Weight> weights;
-  weights.reserve(count);
-  for (int i = 0; i < count; ++i) {
+  if (IsQuantized(node)) {
+    for (int i = 0; i < QuantizedLinear::NumWeights(node.inputs().size()); ++i) {
+      weights.push_back({node.input(QuantizedLinear::WeightInput(i))});
+    }
+    return weights;
+  }
+  AttributeReader attributes(node, node.opset());
+  const Linear linear(attributes);
+  for (int i = 0; i < Linear::NumWeights(node.inputs().size()); ++i) {
     weights.push_back({node.input(Linear::WeightInput(i)), linear.is_transposed(i)});
   }
   return weights;
@@ -53,64 +55,74 @@ int64_t Columns(const Node& linear) {
   return columns;
 }
 
+DataType BiasType(const Node& linear) {
+  return IsQuantized(linear) ? DataType::kFloat : linear.input(Linear::kWeight)->constant()->type();
+}
+
+// Whether all multiply the same numbers: of integers, with the same scale and zero point.
+bool SameInput(const std::vector<Node*>& linears) {
+  const Node& first = *linears[0];
+  return absl::c_all_of(linears, [&](const Node* linear) {
+    if (linear->op_type() != first.op_type() || linear->input(0) != first.input(0)) return false;
+    return !IsQuantized(first) ||
+           (linear->input(QuantizedLinear::kXScale) == first.input(QuantizedLinear::kXScale) &&
+            linear->input(QuantizedLinear::kXZeroPoint) ==
+                first.input(QuantizedLinear::kXZeroPoint));
+  });
+}
+
 // Whether weights and biases can stand beside each other; where not, the model fails when it runs.
 bool FitTogether(const std::vector<Node*>& linears) {
   const std::vector<Weight> weights = WeightsOf(linears);
   const DataType type = weights[0].value->constant()->type();
   const bool biases_fit = absl::c_all_of(linears, [&](const Node* linear) {
     const Value* bias = linear->input(Linear::kBias);
-    return bias == nullptr || (bias->constant()->type() == type &&
+    return bias == nullptr || (bias->constant()->type() == BiasType(*linears[0]) &&
                                bias->constant()->shape() == Shape{Columns(*linear)});
   });
-  return biases_fit && absl::c_all_of(weights, [&](const Weight& weight) {
+  return SameInput(linears) && biases_fit && absl::c_all_of(weights, [&](const Weight& weight) {
            return weight.Rows() == weights[0].Rows() && weight.value->constant()->type() == type;
          });
 }
 
-// Tensors one after the other.
-absl::StatusOr<Tensor> Joined(const std::vector<const Tensor*>& parts, const Shape& shape) {
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor merged,
-                           Tensor::Allocate(parts[0]->type(), shape, Allocator::Heap()));
-  auto* to = static_cast<char*>(merged.mutable_raw());
-  for (const Tensor* part : parts) {
-    std::memcpy(to, part->raw(), part->byte_size());
-    to += part->byte_size();
+// Input `input` of each, one element per column, one after the other: one element stands for all
+// columns of its node, none for zeros. Null if none of them has any.
+Value* JoinedColumns(Patch& patch, const std::vector<Node*>& linears, int input, DataType type,
+                     absl::string_view name) {
+  std::vector<ColumnConstant> parts;
+  for (const Node* linear : linears) {
+    const Value* value = linear->input(input);
+    parts.push_back({value == nullptr ? nullptr : value->constant(), Columns(*linear)});
   }
-  return merged;
-}
-
-absl::StatusOr<Tensor> JoinBiases(const std::vector<Node*>& linears) {
-  std::vector<Tensor> zeros(linears.size());
-  std::vector<const Tensor*> parts;
-  int64_t columns = 0;
-  const DataType type = linears[0]->input(Linear::kWeight)->constant()->type();
-  for (size_t i = 0; i < linears.size(); ++i) {
-    const Value* bias = linears[i]->input(Linear::kBias);
-    const int64_t count = Columns(*linears[i]);
-    columns += count;
-    if (bias == nullptr) {
-      ATTNRUN_ASSIGN_OR_RETURN(zeros[i],
-                               FromDoubles(type, {count}, std::vector<double>(count, 0.0)));
-    }
-    parts.push_back(bias == nullptr ? &zeros[i] : bias->constant());
+  if (absl::c_all_of(parts, [](const ColumnConstant& part) { return part.tensor == nullptr; })) {
+    return nullptr;
   }
-  return Joined(parts, {columns});
+  const std::string& weight = linears[0]->input(Linear::kWeight)->name();
+  return patch.Constant(absl::StrCat(weight, "/merged_", name), JoinColumns(parts, type));
 }
 
-// Null if none of them has one.
-Value* MergedBias(Patch& patch, const std::vector<Node*>& linears) {
-  const auto has_bias = [](const Node* linear) { return linear->input(Linear::kBias) != nullptr; };
-  if (absl::c_none_of(linears, has_bias)) return nullptr;
-  return patch.Constant(absl::StrCat(linears[0]->input(Linear::kWeight)->name(), "/merged_bias"),
-                        JoinBiases(linears));
+// What the merged node has beside X, its weights and its bias.
+void AddQuantization(Patch& patch, const std::vector<Node*>& linears, std::vector<Value*>& inputs) {
+  using Q = QuantizedLinear;
+  const DataType type = linears[0]->input(Q::kWeight)->constant()->type();
+  inputs.resize(Q::kMoreWeights, nullptr);
+  inputs[Q::kXScale] = linears[0]->input(Q::kXScale);
+  inputs[Q::kXZeroPoint] = linears[0]->input(Q::kXZeroPoint);
+  inputs[Q::kWeightScale] =
+      JoinedColumns(patch, linears, Q::kWeightScale, DataType::kFloat, "scale");
+  inputs[Q::kWeightZeroPoint] =
+      JoinedColumns(patch, linears, Q::kWeightZeroPoint, type, "zero_point");
 }
 
-// The inputs and attributes of a Linear of `x` over the weights side by side.
-std::vector<Value*> InputsOf(Value* x, const std::vector<Weight>& weights, Value* bias) {
+// The inputs of a node of the same kind over the weights side by side.
+std::vector<Value*> InputsOf(Patch& patch, const std::vector<Node*>& linears,
+                             const std::vector<Weight>& weights) {
   std::vector<Value*> inputs(Linear::kMoreWeights, nullptr);
-  inputs[Linear::kX] = x;
+  inputs[Linear::kX] = linears[0]->input(Linear::kX);
   inputs[Linear::kWeight] = weights[0].value;
-  inputs[Linear::kBias] = bias;
+  inputs[Linear::kBias] =
+      JoinedColumns(patch, linears, Linear::kBias, BiasType(*linears[0]), "bias");
+  if (IsQuantized(*linears[0])) AddQuantization(patch, linears, inputs);
   for (size_t i = 1; i < weights.size(); ++i) inputs.push_back(weights[i].value);
   return inputs;
 }
@@ -123,18 +135,26 @@ AttributeMap AttributesOf(const std::vector<Weight>& weights) {
   return {{Linear::kTransposed, transposed}};
 }
 
+// Scales and zero points of weights; a Linear has none.
+bool HasConstantColumns(const Node& node) {
+  if (!IsQuantized(node)) return true;
+  const Value* scale = node.input(QuantizedLinear::kWeightScale);
+  const Value* zero = node.input(QuantizedLinear::kWeightZeroPoint);
+  return scale->is_constant() && (zero == nullptr || zero->is_constant());
+}
+
 }  // namespace
 
 bool LinearMerger::CanMerge(const Node& node, std::string& why) {
-  if (node.qualified_op_type() != "attnrun.Linear") {
+  if (!IsLinear(node)) {
     why = absl::StrCat("the weight of ", node.description(), " is not constant");
     return false;
   }
-  const bool plain =
-      node.input(Linear::kResidual) == nullptr && Read(node).activation() == Activation::kNone;
+  const bool plain = node.input(Linear::kResidual) == nullptr &&
+                     AttributeOr<std::string>(node, "activation", "").empty();
   const Value* bias = node.input(Linear::kBias);
   const bool constant =
-      (bias == nullptr || bias->is_constant()) &&
+      (bias == nullptr || bias->is_constant()) && HasConstantColumns(node) &&
       absl::c_all_of(WeightsOf(node), [](const Weight& w) { return w.value->is_constant(); });
   if (!plain) {
     why = absl::StrCat(node.description(), " has an activation or residual");
@@ -150,7 +170,7 @@ bool LinearMerger::SharedElsewhere(const std::vector<Node*>& linears, std::strin
   const auto multiplies = [](const Value* x) {
     return [x](const Weight& weight) {
       return absl::c_any_of(weight.value->consumers(), [x](const Node* other) {
-        return other->qualified_op_type() == "attnrun.Linear" && other->input(Linear::kX) == x;
+        return IsLinear(*other) && other->input(Linear::kX) == x;
       });
     };
   };
@@ -162,8 +182,8 @@ bool LinearMerger::SharedElsewhere(const std::vector<Node*>& linears, std::strin
     }
     for (const Node* other : weight.value->consumers()) {
       if (absl::c_linear_search(linears, other)) continue;
-      const bool linear = other->qualified_op_type() == "attnrun.Linear";
-      if (linear && absl::c_all_of(weights, multiplies(other->input(Linear::kX)))) continue;
+      if (IsLinear(*other) && absl::c_all_of(weights, multiplies(other->input(Linear::kX))))
+        continue;
       why = absl::StrCat(name, " is shared with ", other->description(),
                          " and would have to be packed twice");
       return true;
@@ -184,8 +204,7 @@ absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const
   Patch patch(context_);
   patch.Supersede(linears);
   Value* product =
-      patch.Op("attnrun::Linear",
-               InputsOf(linears[0]->input(Linear::kX), weights, MergedBias(patch, linears)),
+      patch.Op(absl::StrCat("attnrun::", linears[0]->op_type()), InputsOf(patch, linears, weights),
                AttributesOf(weights), linears[0]->name());
   std::vector<int64_t> widths;
   widths.reserve(linears.size());

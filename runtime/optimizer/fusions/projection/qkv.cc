@@ -35,7 +35,7 @@ class ProjectionSearch {
     Node* node = value == nullptr ? nullptr : value->producer();
     if (node == nullptr || depth > kMaxDepth || !visited_.insert(node).second) return;
     const bool product = node->op_type() == "MatMul" || node->op_type() == "Gemm" ||
-                         node->qualified_op_type() == "attnrun.Linear";
+                         node->op_type() == "MatMulInteger" || IsLinear(*node);
     if (product) {
       found_.push_back(node);
       return;
@@ -108,7 +108,7 @@ Node* LinearBefore(const Node& projection) {
   constexpr int kMaxSteps = 8;
   Node* node = projection.input(0)->producer();
   for (int step = 0; step < kMaxSteps && node != nullptr; ++step) {
-    if (node->qualified_op_type() == "attnrun.Linear") return node;
+    if (IsLinear(*node)) return node;
     double factor = 1;
     Value* scaled = ScaledOperand(*node, factor);
     const bool passes =
@@ -199,7 +199,7 @@ absl::StatusOr<int> MergeUnfused(PassContext& context, LinearMerger& merger) {
   absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
   for (Node* node : order) {
     std::string why;
-    if (node->op_type() != "Linear" || !LinearMerger::CanMerge(*node, why)) continue;
+    if (!IsLinear(*node) || !LinearMerger::CanMerge(*node, why)) continue;
     if (!LeadsToProduct(node->output(0))) continue;
     std::vector<Node*>& nodes = by_input[node->input(0)];
     if (nodes.empty()) inputs.push_back(node->input(0));
@@ -242,7 +242,7 @@ bool IsActivation(const Node& node) {
 Node* GateSide(Value* value, int depth = 0) {
   Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || depth > 8) return nullptr;
-  if (node->qualified_op_type() == "attnrun.Linear") return node;
+  if (IsLinear(*node)) return node;
   if (IsActivation(*node)) return GateSide(node->input(0), depth + 1);
   const bool arithmetic =
       node->domain().empty() && (node->op_type() == "Mul" || node->op_type() == "Add" ||

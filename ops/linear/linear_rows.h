@@ -1,0 +1,24 @@
+#ifndef ATTNRUN_OPS_LINEAR_LINEAR_ROWS_H_
+#define ATTNRUN_OPS_LINEAR_LINEAR_ROWS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "attnrun/tensor.h"
+#include "ops/linear/linear.h"
+#include "ops/matmul/matrix.h"
+
+namespace attnrun {
+
+// A tensor [..., columns] of floats as a matrix: where its elements lie if they are one, else a
+// dense copy, which `tensor` then is.
+absl::StatusOr<MatrixView> RowsOf(Tensor& tensor, int64_t rows, int64_t columns,
+                                  Allocator& allocator);
+
+// As RowsOf, for a tensor that broadcasts to the output of `shape`.
+absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape,
+                                        Allocator& allocator);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_LINEAR_LINEAR_ROWS_H_

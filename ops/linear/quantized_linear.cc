@@ -1,0 +1,135 @@
+#include "ops/linear/quantized_linear.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "ops/linear/activate.h"
+
+namespace attnrun {
+namespace {
+
+bool IsByte(DataType type) { return type == DataType::kInt8 || type == DataType::kUint8; }
+
+// Input i as messages name it; the first weight tells the type of all.
+absl::Status CheckType(const OpContext& context, int i, DataType type, absl::string_view what) {
+  if (!context.has_input(i) || context.input(i).type() == type) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("expected ", what, " of type ", Name(type),
+                                                 ", but it is ", TypeAndShape(context.input(i))));
+}
+
+absl::Status CheckTypes(const OpContext& context) {
+  using Q = QuantizedLinear;
+  for (const int required : {Q::kX, Q::kWeight, Q::kXScale, Q::kWeightScale}) {
+    if (context.has_input(required)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("input ", required, " is missing"));
+  }
+  const DataType x = context.input(Q::kX).type();
+  const DataType weight = context.input(Q::kWeight).type();
+  if (!IsByte(x) || !IsByte(weight)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected X and W0 of type int8 or uint8, but they are ",
+        TypeAndShape(context.input(Q::kX)), " and ", TypeAndShape(context.input(Q::kWeight))));
+  }
+  for (int i = 1; i < Q::NumWeights(context.num_inputs()); ++i) {
+    ATTNRUN_RETURN_IF_ERROR(CheckType(context, Q::WeightInput(i), weight, absl::StrCat("W", i)));
+  }
+  ATTNRUN_RETURN_IF_ERROR(CheckType(context, Q::kXZeroPoint, x, "x_zero_point"));
+  ATTNRUN_RETURN_IF_ERROR(CheckType(context, Q::kWeightZeroPoint, weight, "w_zero_point"));
+  ATTNRUN_RETURN_IF_ERROR(CheckType(context, Q::kXScale, DataType::kFloat, "x_scale"));
+  ATTNRUN_RETURN_IF_ERROR(CheckType(context, Q::kWeightScale, DataType::kFloat, "w_scale"));
+  ATTNRUN_RETURN_IF_ERROR(CheckType(context, Q::kBias, DataType::kFloat, "bias"));
+  return CheckType(context, Q::kResidual, DataType::kFloat, "residual");
+}
+
+// Sets K and N.
+absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) {
+  const Tensor& x = context.input(QuantizedLinear::kX);
+  shape.k = x.rank() == 0 ? 0 : x.shape().back();
+  for (int i = 0; i < QuantizedLinear::NumWeights(context.num_inputs()); ++i) {
+    const int input = QuantizedLinear::WeightInput(i);
+    const Tensor weight = context.has_input(input) ? context.input(input) : Tensor();
+    if (x.rank() == 0 || weight.rank() != 2 || weight.dim(0) != shape.k) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected X of rank 1 or more and W", i, " of shape [K, N", i,
+                       "] with the last extent of X as K, but X is ", TypeAndShape(x), " and W", i,
+                       " is ", TypeAndShape(weight)));
+    }
+    if (weight.dim(1) > INT64_MAX - shape.n) {
+      return absl::InvalidArgumentError("the weights have more columns than 64 bits can count");
+    }
+    shape.n += weight.dim(1);
+  }
+  return absl::OkStatus();
+}
+
+// One number, or as many as there are columns.
+absl::Status CheckColumns(const OpContext& context, int i, int64_t columns,
+                          absl::string_view what) {
+  if (!context.has_input(i) || context.input(i).num_elements() == 1) return absl::OkStatus();
+  if (columns > 0 && context.input(i).shape() == Shape{columns}) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected ", what, columns > 0 ? " of one element or of shape [" : " of one element",
+      columns > 0 ? absl::StrCat(columns, "]") : "", ", but it is ",
+      TypeAndShape(context.input(i))));
+}
+
+absl::Status CheckBroadcasts(const OpContext& context, const LinearShape& shape) {
+  using Q = QuantizedLinear;
+  if (context.has_input(Q::kBias) && context.input(Q::kBias).shape() != Shape{shape.n}) {
+    return absl::InvalidArgumentError(absl::StrCat("expected bias of shape [", shape.n,
+                                                   "], but it is ",
+                                                   TypeAndShape(context.input(Q::kBias))));
+  }
+  if (!context.has_input(Q::kResidual)) return absl::OkStatus();
+  const Shape& residual = context.input(Q::kResidual).shape();
+  const absl::StatusOr<Shape> sum = BroadcastShapes(residual, shape.output);
+  if (sum.ok() && *sum == shape.output) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "residual ", ToString(residual), " does not broadcast to Y", ToString(shape.output)));
+}
+
+}  // namespace
+
+QuantizedLinear::QuantizedLinear(AttributeReader& attributes)
+    : activation_(ReadActivation(attributes)) {}
+
+int QuantizedLinear::NumWeights(size_t inputs) {
+  return 1 + std::max(static_cast<int>(inputs) - kMoreWeights, 0);
+}
+
+absl::StatusOr<LinearShape> QuantizedLinear::Resolve(const OpContext& context) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckTypes(context));
+  LinearShape shape;
+  ATTNRUN_RETURN_IF_ERROR(ResolveWeights(context, shape));
+  ATTNRUN_RETURN_IF_ERROR(CheckColumns(context, kXScale, 0, "x_scale"));
+  ATTNRUN_RETURN_IF_ERROR(CheckColumns(context, kXZeroPoint, 0, "x_zero_point"));
+  ATTNRUN_RETURN_IF_ERROR(CheckColumns(context, kWeightScale, shape.n, "w_scale"));
+  ATTNRUN_RETURN_IF_ERROR(CheckColumns(context, kWeightZeroPoint, shape.n, "w_zero_point"));
+  const Tensor& x = context.input(kX);
+  shape.output = x.shape();
+  shape.output.back() = shape.n;
+  ATTNRUN_ASSIGN_OR_RETURN(shape.m, NumElements(absl::MakeSpan(x.shape()).first(x.rank() - 1)));
+  ATTNRUN_RETURN_IF_ERROR(CheckBroadcasts(context, shape));
+  return shape;
+}
+
+void QuantizedLinear::Infer(InferContext& context) const {
+  ValueFacts y;
+  y.type = DataType::kFloat;
+  const auto& x = context.input(kX).dims;
+  if (x.has_value() && !x->empty()) {
+    SymInt columns(0);
+    for (int i = 0; i < NumWeights(context.num_inputs()); ++i) {
+      const int input = WeightInput(i);
+      const bool known = context.has_input(input) && context.input(input).dims.has_value() &&
+                         context.input(input).dims->size() == 2;
+      columns = known ? columns + (*context.input(input).dims)[1] : SymInt::Unknown();
+    }
+    y.dims = x;
+    y.dims->back() = columns;
+  }
+  context.SetOutput(0, std::move(y));
+}
+
+}  // namespace attnrun

@@ -1,0 +1,57 @@
+#ifndef ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
+#define ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ops/attribute_reader.h"
+#include "ops/linear/linear.h"
+#include "ops/matmul/activation.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// attnrun.QuantizedLinear-1, made by the optimizer of MatMulInteger and what turns its integers
+// into numbers: Y = activation(S * (x_scale * w_scale) + bias) + residual, where S = (X -
+// x_zero_point)·([W0 W1 ...] - w_zero_point) in integers that wrap at 32 bits. Inputs: X
+// [..., K] of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to Y [..., N],
+// x_scale, one number, x_zero_point?, one number of X's type, w_scale, one number or [N],
+// w_zero_point?, one number or [N] of the weights' type, and further weights W1 [K, N1], ..., whose
+// columns follow those of W0: N = N0 + N1 + ... X and the weights are int8 or uint8, the weights
+// all of one type; the rest, and Y, is float. Attribute: activation (string): one of
+// kActivationNames.
+class QuantizedLinear final : public Op {
+ public:
+  explicit QuantizedLinear(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // Inputs; the first four as those of Linear.
+  static constexpr int kX = Linear::kX;
+  static constexpr int kWeight = Linear::kWeight;  // W0
+  static constexpr int kBias = Linear::kBias;
+  static constexpr int kResidual = Linear::kResidual;
+  static constexpr int kXScale = 4;
+  static constexpr int kXZeroPoint = 5;
+  static constexpr int kWeightScale = 6;
+  static constexpr int kWeightZeroPoint = 7;
+  static constexpr int kMoreWeights = 8;  // W1
+
+  // How many weights a node of so many inputs has, and which input each is.
+  static int NumWeights(size_t inputs);
+  static int WeightInput(int index) { return index == 0 ? kWeight : kMoreWeights + index - 1; }
+
+  // kInvalidArgument for inputs that do not fit together.
+  absl::StatusOr<LinearShape> Resolve(const OpContext& context) const;
+
+  Activation activation() const { return activation_; }
+
+ private:
+  Activation activation_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_

@@ -1,0 +1,25 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_LINEAR_BIAS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_LINEAR_BIAS_H_
+
+#include <cstdint>
+
+#include "optimizer/patch.h"
+
+namespace attnrun {
+
+// Whether `value` is a constant of `columns` elements along its last axis that has no more axes
+// than a product of that rank.
+bool IsBias(const Value* value, int64_t columns, int rank);
+
+// The Add of such a constant that alone reads `product`; null if there is none.
+Node* BiasAdd(PassContext& context, const Value* product, int64_t columns);
+
+// What that Add adds to `product`.
+Value* BiasOf(const Node& add, const Value* product);
+
+// The bias as Linear wants it, of one axis. Null stays null.
+Value* FlatBias(Patch& patch, Value* bias);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_LINEAR_BIAS_H_

@@ -1,0 +1,145 @@
+#include "optimizer/fusions/quantized_linear.h"
+
+#include <vector>
+
+#include "ops/linear/quantized_linear.h"
+#include "optimizer/each_node.h"
+#include "optimizer/fusions/linear_bias.h"
+#include "optimizer/node_queries.h"
+
+namespace attnrun {
+namespace {
+
+using Q = QuantizedLinear;
+
+// Everything that becomes one QuantizedLinear.
+struct Match {
+  std::vector<Node*> nodes;
+  // Null: 1.
+  Value* x_scale = nullptr;
+  Value* w_scale = nullptr;
+  Value* bias = nullptr;
+  Value* result = nullptr;
+};
+
+bool IsMatrix(const Value* value) {
+  return value != nullptr && value->is_constant() && value->constant()->rank() == 2;
+}
+
+// Whether the constant is one element, or one per column and has no more axes than one of columns.
+bool IsPerColumn(const Value& value, int64_t columns) {
+  const Tensor& tensor = *value.constant();
+  if (tensor.num_elements() == 1) return tensor.rank() <= 1;
+  return tensor.shape() == Shape{columns};
+}
+
+// Whether the value is one number that is not constant.
+bool IsNumber(PassContext& context, const Value* value) {
+  const std::vector<SymInt>* dims = context.facts.DimsOf(value);
+  return !value->is_constant() && dims != nullptr && dims->empty();
+}
+
+// The only reader of `value`, if that is all it is for.
+Node* OnlyReader(const PassContext& context, const Value* value) {
+  if (context.graph.IsOutput(value) || value->consumers().size() != 1) return nullptr;
+  return value->consumers()[0];
+}
+
+// Takes a constant factor; false if there is no place for it.
+bool TakeConstant(Value* factor, int64_t columns, Match& match) {
+  if (match.w_scale != nullptr || !IsPerColumn(*factor, columns)) return false;
+  match.w_scale = factor;
+  return true;
+}
+
+// Takes both factors of their product.
+bool TakeProduct(PassContext& context, const Node& product, int64_t columns, Match& match) {
+  if (match.x_scale != nullptr || match.w_scale != nullptr) return false;
+  for (const int side : {0, 1}) {
+    Value* number = product.input(side);
+    Value* constant = product.input(1 - side);
+    if (!IsNumber(context, number) || !constant->is_constant()) continue;
+    if (!TakeConstant(constant, columns, match)) continue;
+    match.x_scale = number;
+    return true;
+  }
+  return false;
+}
+
+// Takes what the product is multiplied by; false if there is no place for it.
+bool TakeFactor(PassContext& context, Value* factor, int64_t columns, Match& match) {
+  if (context.facts.TypeOf(factor) != DataType::kFloat) return false;
+  if (factor->is_constant()) return TakeConstant(factor, columns, match);
+  Node* node = factor->producer();
+  if (IsOp(node, "Mul") && TakeProduct(context, *node, columns, match)) return true;
+  if (match.x_scale != nullptr || !IsNumber(context, factor)) return false;
+  match.x_scale = factor;
+  return true;
+}
+
+// The Cast, the factors and the bias that follow the product.
+bool TakeReaders(PassContext& context, int64_t columns, Match& match) {
+  Node* cast = OnlyReader(context, match.result);
+  if (!IsOp(cast, "Cast")) return false;
+  if (context.facts.TypeOf(cast->output(0)) != DataType::kFloat) return false;
+  match.nodes.push_back(cast);
+  match.result = cast->output(0);
+  for (Node* node = OnlyReader(context, match.result); IsOp(node, "Mul");
+       node = OnlyReader(context, match.result)) {
+    Value* factor = node->input(node->input(0) == match.result ? 1 : 0);
+    if (factor == match.result || !TakeFactor(context, factor, columns, match)) break;
+    match.nodes.push_back(node);
+    match.result = node->output(0);
+  }
+  if (match.x_scale == nullptr && match.w_scale == nullptr) return false;
+  Node* add = BiasAdd(context, match.result, columns);
+  if (add == nullptr) return true;
+  match.bias = BiasOf(*add, match.result);
+  match.nodes.push_back(add);
+  match.result = add->output(0);
+  return true;
+}
+
+// Whether what is taken off x and W is one number and a constant of columns.
+bool HasPlainZeroPoints(PassContext& context, const Node& node, int64_t columns) {
+  const Value* x = node.input(2);
+  const Value* w = node.input(3);
+  if (w != nullptr && (!w->is_constant() || !IsPerColumn(*w, columns))) return false;
+  if (x == nullptr) return true;
+  const std::vector<SymInt>* dims = context.facts.DimsOf(x);
+  return dims != nullptr && dims->empty();
+}
+
+Value* OrOne(Patch& patch, Value* scale) {
+  return scale != nullptr ? scale : patch.Constant("scale", Tensor::Of<float>({}, {1}));
+}
+
+bool Propose(PassContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "MatMulInteger") || !IsMatrix(node->input(1))) return false;
+  const int64_t columns = node->input(1)->constant()->dim(1);
+  if (!HasPlainZeroPoints(context, *node, columns)) return false;
+  Match match;
+  match.nodes = {node};
+  match.result = node->output(0);
+  if (!TakeReaders(context, columns, match)) return false;
+  patch.Supersede(match.nodes);
+  std::vector<Value*> inputs(Q::kMoreWeights, nullptr);
+  inputs[Q::kX] = node->input(0);
+  inputs[Q::kWeight] = node->input(1);
+  inputs[Q::kBias] = FlatBias(patch, match.bias);
+  inputs[Q::kXScale] = OrOne(patch, match.x_scale);
+  inputs[Q::kXZeroPoint] = node->input(2);
+  inputs[Q::kWeightScale] = OrOne(patch, match.w_scale);
+  inputs[Q::kWeightZeroPoint] = node->input(3);
+  patch.Replace(match.result, patch.Op("attnrun::QuantizedLinear", inputs, {}, node->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseQuantizedLinear(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+}
+
+}  // namespace attnrun

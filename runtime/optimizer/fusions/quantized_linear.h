@@ -1,0 +1,29 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_QUANTIZED_LINEAR_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_QUANTIZED_LINEAR_H_
+
+#include "absl/status/statusor.h"
+#include "optimizer/pass.h"
+
+// A product of integers by a constant matrix and what makes floats of it become one operator:
+//
+//   x  W                                      x  W  b  x_scale  w_scale
+//    \ /     x_scale  w_scale                  \  \  |    |     /
+//  MatMulInteger  \    /                       QuantizedLinear
+//      |           Mul              ->               |
+//     Cast        /                                  y
+//       \        /
+//         Mul
+//          |   b
+//          Add
+//           |
+//           y
+//
+// The factors may stand in any order, each by itself or multiplied with the other first; the zero
+// points of x and W come along. Without x_scale or w_scale it counts as 1.
+namespace attnrun {
+
+absl::StatusOr<int> FuseQuantizedLinear(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_QUANTIZED_LINEAR_H_
