@@ -64,6 +64,7 @@ class ConvInteger final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
   ConvAttributes attributes_;

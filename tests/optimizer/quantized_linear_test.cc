@@ -69,6 +69,8 @@ Value* Multiply(GraphBuilder& b, const Quantized& q, const Product& p) {
 
 Value* X(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"batch", "seq", 16}); }
 
+Value* X2(GraphBuilder& b) { return b.Input("x2", DataType::kFloat, {"rows", 5}); }
+
 // K products of at most 255 * 130 * 0.04 * 0.01, each rounded some times.
 constexpr double kTolerance = 8 * 16 * 255 * 130 * 0.04 * 0.01 * kEpsilon;
 
@@ -116,6 +118,19 @@ TEST(QuantizedLinearFusionTest, GateAndUpMergeWithAScalePerColumn) {
   });
   EXPECT_EQ(test.Count("attnrun.QuantizedLinear"), 1);
   EXPECT_EQ(test.Applied("sibling_projection"), 1);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(QuantizedLinearFusionTest, RowsOfABatchArePutTogetherBehindTheProduct) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* rows = b.Op("Reshape", {X(b), b.Constant("rows", Make<int64_t>({2}, {-1, 16}))});
+    const Quantized q(b, rows);
+    Value* y = Multiply(b, q, {});
+    b.Output(b.Op("Reshape", {y, b.Constant("all", Make<int64_t>({1}, {-1}))}));
+    Value* turned = b.Op("Transpose", {X2(b)}, {{"perm", std::vector<int64_t>{1, 0}}});
+    for (Value* output : b.Ops("DynamicQuantizeLinear", 3, {turned})) b.Output(output);
+  });
+  EXPECT_EQ(test.Ops(), "DynamicQuantizeLinear*2 Reshape Transpose attnrun.QuantizedLinear");
   test.ExpectSameResults(kTolerance);
 }
 

@@ -69,11 +69,31 @@ bool SinkAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+// What quantizes all elements by one scale does not see how they are arranged, rows or not.
+bool SinkBehindQuantization(Node* node, Patch& patch) {
+  if (!IsOp(node, "DynamicQuantizeLinear")) return false;
+  const Node* view = node->input(0)->producer();
+  if (!IsOp(view, "Reshape") && !IsOp(view, "Transpose")) return false;
+  patch.Supersede({node});
+  const std::vector<Value*> outputs =
+      patch.Ops(node->op_type(), 3, {view->input(0)}, node->attributes(), node->name());
+  if (!patch.status().ok()) return true;
+  std::vector<Value*> inputs = view->inputs();
+  inputs[0] = outputs[0];
+  patch.Replace(node->output(0),
+                patch.Op(view->op_type(), inputs, view->attributes(), view->name()));
+  for (const int i : {1, 2}) {
+    if (node->output(i) != nullptr) patch.Replace(node->output(i), outputs[i]);
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<int> SinkViews(PassContext& context) {
-  return RewriteEachNode(
-      context, [&](Node* node, Patch& patch) { return SinkAt(context.facts, node, patch); });
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return SinkBehindQuantization(node, patch) || SinkAt(context.facts, node, patch);
+  });
 }
 
 }  // namespace attnrun

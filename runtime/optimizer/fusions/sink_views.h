@@ -15,6 +15,8 @@
 //    Linear                              Transpose(1,0,2)
 //       |                                    |
 //   y [S,B,N]                            y [S,B,N]
+//
+// So does DynamicQuantizeLinear, to which all arrangements are the same.
 namespace attnrun {
 
 absl::StatusOr<int> SinkViews(PassContext& context);

@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/div_ceil.h"
+#include "core/interrupt.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "ops/conv/conv.h"
+#include "ops/integer/integer_gemm.h"
+
+namespace attnrun {
+namespace {
+
+bool IsByte(const Tensor& tensor) {
+  return tensor.type() == DataType::kInt8 || tensor.type() == DataType::kUint8;
+}
+
+// Whether the zero point of `tensor`, if there is one, is one number or one per channel.
+bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
+  if (zero_point == nullptr) return true;
+  const int64_t count = zero_point->num_elements();
+  return zero_point->type() == tensor.type() && zero_point->rank() <= 1 &&
+         (count == 1 || count == channels);
+}
+
+const Tensor* Optional(const OpContext& context, int i) {
+  return context.has_input(i) ? &context.input(i) : nullptr;
+}
+
+using Weights = std::vector<std::shared_ptr<const PackedIntegers>>;
+
+// w [M, C/group, ..] by group, each as [depth, features], less its zero points (may be null).
+absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, int64_t groups) {
+  const int64_t features = w.dim(0) / groups;
+  const int64_t depth = features == 0 ? 0 : w.num_elements() / w.dim(0);
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor turned, Tensor::Allocate(w.type(), {depth, features}));
+  Weights weights;
+  for (int64_t group = 0; group < groups; ++group) {
+    const uint8_t* from = w.data<uint8_t>() + group * features * depth;
+    auto* const to = turned.mutable_data<uint8_t>();
+    for (int64_t feature = 0; feature < features; ++feature) {
+      for (int64_t k = 0; k < depth; ++k) to[k * features + feature] = *from++;
+    }
+    IntegerMatrix matrix = {&turned, 0, depth, features, zero_point};
+    Tensor zeros;
+    if (zero_point != nullptr && zero_point->num_elements() > 1) {
+      zeros = zero_point->View({features}, {1}, group * features);
+      matrix.zero_points = &zeros;
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed,
+                             PackedIntegers::Pack({matrix}));
+    weights.push_back(std::move(packed));
+  }
+  return weights;
+}
+
+// What the windows at some positions read of a group of channels: [positions, C/group * taps], the
+// padding as `padding`.
+class Windows {
+ public:
+  Windows(const ConvShape& shape, const uint8_t* channels, uint8_t padding)
+      : shape_(shape), channels_(channels), padding_(padding) {}
+
+  void Write(int64_t begin, int64_t count, uint8_t* to) const {
+    const int64_t depth = Depth();
+    constexpr int64_t kBytesPerRange = 1 << 14;
+    ParallelFor(count, DivCeil(kBytesPerRange, std::max<int64_t>(depth, 1)),
+                [&](int64_t first, int64_t last) {
+                  for (int64_t i = first; i < last; ++i) WriteOne(begin + i, to + i * depth);
+                });
+  }
+
+ private:
+  int64_t Depth() const { return shape_.c / shape_.group * shape_.kernel_size; }
+
+  void WriteOne(int64_t index, uint8_t* to) const {
+    const Shape& output = shape_.window.output;
+    Shape position(output.size());
+    for (size_t axis = output.size(); axis-- > 0; index /= output[axis]) {
+      position[axis] = index % output[axis];
+    }
+    std::memset(to, padding_, Depth());
+    ForEachTap(shape_.window, position, [&](int64_t tap, int64_t offset) {
+      const uint8_t* from = channels_ + offset;
+      for (int64_t c = 0; c < shape_.c / shape_.group; ++c, from += shape_.input_size) {
+        to[c * shape_.kernel_size + tap] = *from;
+      }
+    });
+  }
+
+  const ConvShape& shape_;
+  const uint8_t* const channels_;
+  const uint8_t padding_;
+};
+
+// y[feature][i] = product[i][feature], rows of y being `stride` long.
+void StoreFeatures(const int32_t* product, int64_t count, int64_t features, int32_t* y,
+                   int64_t stride) {
+  constexpr int64_t kAtOnce = 16;
+  ParallelFor(DivCeil(features, kAtOnce), 8, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t last = std::min((block + 1) * kAtOnce, features);
+      for (int64_t i = 0; i < count; ++i) {
+        for (int64_t f = block * kAtOnce; f < last; ++f)
+          y[f * stride + i] = product[i * features + f];
+      }
+    }
+  });
+}
+
+// As products of the windows, some positions at a time, by the weights of every image's groups.
+class ConvIntegerKernel final : public Kernel {
+ public:
+  // `weights`: those less their zero points if they are constant, else none.
+  ConvIntegerKernel(const ConvAttributes& attributes, Weights weights)
+      : attributes_(attributes), weights_(std::move(weights)) {}
+
+  absl::string_view name() const override {
+    return weights_.empty() ? "integer gemm" : "integer gemm packed";
+  }
+
+  bool Accepts(const OpContext& context) const override {
+    const Tensor& x = context.input(0);
+    const Tensor& w = context.input(1);
+    const absl::StatusOr<ConvShape> shape = Resolve(context);
+    return IsByte(x) && IsByte(w) && shape.ok() && Fits(x, Optional(context, 2), 1) &&
+           Fits(w, Optional(context, 3), shape->m);
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kInt32, shape.output));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    Weights weights = weights_;
+    if (weights.empty()) {
+      ATTNRUN_ASSIGN_OR_RETURN(weights,
+                               PackWeights(context.input(1), Optional(context, 3), shape.group));
+    }
+    const int64_t features = shape.m / shape.group;
+    for (int64_t i = 0; i < shape.n * shape.group; ++i) {
+      int32_t* const to = y->mutable_data<int32_t>() + i * features * shape.output_size;
+      ATTNRUN_RETURN_IF_ERROR(Convolve(context, shape, i, *weights[i % shape.group], to));
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    const absl::StatusOr<ConvShape> shape = Resolve(context);
+    if (!shape.ok()) return 0;
+    return 2 * shape->n * shape->m * shape->output_size * (shape->c / shape->group) *
+           shape->kernel_size;
+  }
+
+ private:
+  // Positions whose windows are written out at once.
+  static constexpr int64_t kPositions = 512;
+
+  absl::StatusOr<ConvShape> Resolve(const OpContext& context) const {
+    return ResolveConv(attributes_, context.input(0), context.input(1), nullptr);
+  }
+
+  // Images and groups are both outermost: the i-th pair's channels are the i-th.
+  static absl::Status Convolve(const OpContext& context, const ConvShape& shape, int64_t i,
+                               const PackedIntegers& weights, int32_t* y) {
+    const Tensor& x = context.input(0);
+    const Tensor* const zero_point = Optional(context, 2);
+    // As its bits, which those of padding are.
+    const uint8_t zero = zero_point == nullptr ? 0 : *zero_point->data<uint8_t>();
+    const int32_t centre =
+        x.type() == DataType::kInt8 ? static_cast<int8_t>(zero) : static_cast<int32_t>(zero);
+    const int64_t channels = shape.c / shape.group;
+    const Windows windows(shape, x.data<uint8_t>() + i * channels * shape.input_size, zero);
+    const int64_t features = shape.m / shape.group;
+    const int64_t most = std::min(kPositions, shape.output_size);
+    Allocator& allocator = context.allocator();
+    ATTNRUN_ASSIGN_OR_RETURN(
+        Tensor rows, Tensor::Allocate(x.type(), {most, channels * shape.kernel_size}, allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor product,
+                             Tensor::Allocate(DataType::kInt32, {most, features}, allocator));
+    for (int64_t begin = 0; begin < shape.output_size && !Interrupted(); begin += most) {
+      const int64_t count = std::min(most, shape.output_size - begin);
+      windows.Write(begin, count, rows.mutable_data<uint8_t>());
+      IntegerEpilogue out;
+      out.sums = product.mutable_data<int32_t>();
+      const IntegerRows a = {&rows, 0, count, rows.dim(1), {&centre, 1}};
+      ATTNRUN_RETURN_IF_ERROR(IntegerGemm(a, weights, out, allocator));
+      StoreFeatures(product.data<int32_t>(), count, features, y + begin, shape.output_size);
+    }
+    return absl::OkStatus();
+  }
+
+  const ConvAttributes attributes_;
+  const Weights weights_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(ConstantInputs constants) const {
+  Weights weights;
+  const Tensor& w = constants[1];
+  // An undefined zero point may be one that differs from run to run.
+  const bool has_zero = constants.size() > 3;
+  const bool constant = w.defined() && (!has_zero || constants[3].defined());
+  const int64_t groups = attributes_.group;
+  if (constant && IsByte(w) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
+      w.dim(0) % groups == 0 && Fits(w, has_zero ? &constants[3] : nullptr, w.dim(0))) {
+    ATTNRUN_ASSIGN_OR_RETURN(weights, PackWeights(w, has_zero ? &constants[3] : nullptr, groups));
+  }
+  return std::make_unique<ConvIntegerKernel>(attributes_, std::move(weights));
+}
+
+}  // namespace attnrun
