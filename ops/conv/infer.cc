@@ -102,6 +102,15 @@ Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Di
   return result;
 }
 
+bool HasWeightedWindows(const Node& node) {
+  return node.domain().empty() && (node.op_type() == "Conv" || node.op_type() == "ConvInteger");
+}
+
+bool HasWindows(const Node& node) {
+  if (HasWeightedWindows(node)) return true;
+  return node.domain().empty() && (node.op_type() == "MaxPool" || node.op_type() == "AveragePool");
+}
+
 Dims RoomsForWindows(const Node& node, const Dims& input, const std::optional<Dims>& weight) {
   AttributeReader reader(node, node.opset());
   const auto attributes =

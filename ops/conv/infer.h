@@ -10,6 +10,11 @@ namespace attnrun {
 // being the kernel's spatial extents. Unknown ones where the attributes do not fit.
 Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Dims& kernel);
 
+// Whether the node is a Conv or ConvInteger of the standard domain, whose windows have weights.
+bool HasWeightedWindows(const Node& node);
+// Whether it is one of those, a MaxPool or an AveragePool.
+bool HasWindows(const Node& node);
+
 // What the padded input of a Conv or a pooling has beside one window, along each spatial axis, from
 // the extents of its input and, if it has one, its weight: at least 0 in every run, as all others
 // are refused. Empty where that is not known.

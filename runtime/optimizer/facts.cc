@@ -1,7 +1,6 @@
 #include "optimizer/facts.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "absl/algorithm/container.h"
@@ -72,7 +71,7 @@ std::optional<SymInt> RowsLeft(const Node& gather, Facts& facts) {
 
 // What a Conv or a pooling leaves of its input beside one window.
 std::vector<SymInt> RoomsIn(const Node& node, Facts& facts) {
-  const bool weighted = node.op_type() == "Conv";
+  const bool weighted = HasWeightedWindows(node);
   if (node.input(0) == nullptr || (weighted && node.input(1) == nullptr)) return {};
   const auto& input = facts.Of(node.input(0)).dims;
   if (!input.has_value()) return {};
@@ -93,7 +92,6 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs)
 // how many rows an extent falls short of whole blocks, or of a table that has a row for each
 // position.
 void Facts::FindExtents() {
-  static constexpr std::array<absl::string_view, 3> kOps = {"Conv", "MaxPool", "AveragePool"};
   constexpr size_t kMost = 64;
   const auto add = [&](const SymInt& extent) {
     if (extent.IsNeverNegative() || extents_.size() == kMost) return;
@@ -101,9 +99,7 @@ void Facts::FindExtents() {
   };
   for (const Node* node : graph_.nodes()) {
     const bool remains = IsRemainder(*node);
-    if (!node->domain().empty() || (!remains && !absl::c_linear_search(kOps, node->op_type()))) {
-      continue;
-    }
+    if (!node->domain().empty() || (!remains && !HasWindows(*node))) continue;
     const ValueFacts& known = Of(node->output(0));
     const auto& numbers = remains ? known.contents : known.dims;
     if (!remains) absl::c_for_each(RoomsIn(*node, *this), add);

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/conv/infer.h"
 #include "optimizer/depends_on.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
@@ -44,7 +45,7 @@ class ExtentSources {
     values.insert(values.end(), captures.begin(), captures.end());
     for (Value* value : values) Add(value, context.facts);
     for (const Node* node : order) {
-      if (IsOp(node, "Conv") || IsOp(node, "MaxPool") || IsOp(node, "AveragePool")) {
+      if (HasWindows(*node)) {
         Add(node->output(0), context.facts);
       }
     }
