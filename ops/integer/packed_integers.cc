@@ -56,19 +56,26 @@ void PackedIntegers::PackPart(const IntegerMatrix& part, int64_t column) {
     has_offsets_ = has_offsets_ || offsets[j] != 0;
   }
   const int64_t width = IntegerPanelWidth();
-  const int8_t* from = part.values->data<int8_t>() + part.begin;
-  auto* const panels = panels_.mutable_data<int8_t>();
-  const auto flip = static_cast<int8_t>(shift == 0 ? 0 : -128);
-  ParallelFor(pairs(), 64, [&](int64_t begin, int64_t end) {
-    for (int64_t row = 2 * begin; row < std::min(2 * end, rows_); ++row) {
-      for (int64_t j = 0; j < part.columns; ++j) {
-        const int64_t at = column + j;
-        const int64_t pair = at / width * pairs() + row / 2;
-        const int8_t value = from[row * part.columns + j];
-        panels[(pair * width + at % width) * 2 + row % 2] = static_cast<int8_t>(value ^ flip);
-      }
-    }
+  const int64_t first = column / width;
+  const int64_t last = DivCeil(column + part.columns, width);
+  ParallelFor(last - first, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = first + begin; panel < first + end; ++panel)
+      PackPanel(part, column, panel);
   });
+}
+
+void PackedIntegers::PackPanel(const IntegerMatrix& part, int64_t column, int64_t panel) {
+  const int64_t width = IntegerPanelWidth();
+  const int64_t begin = std::max(column, panel * width);
+  const int64_t count = std::min(column + part.columns, (panel + 1) * width) - begin;
+  const auto flip = static_cast<int8_t>(ShiftOf(part.values->type()) == 0 ? 0 : -128);
+  const int8_t* from = part.values->data<int8_t>() + part.begin + (begin - column);
+  int8_t* to = panels_.mutable_data<int8_t>() + panel * pairs() * width * 2;
+  to += (begin - panel * width) * 2;
+  for (int64_t row = 0; row < rows_; ++row, from += part.columns) {
+    int8_t* const pair = to + row / 2 * width * 2 + row % 2;
+    for (int64_t j = 0; j < count; ++j) pair[2 * j] = static_cast<int8_t>(from[j] ^ flip);
+  }
 }
 
 }  // namespace attnrun

@@ -45,7 +45,9 @@ class PackedIntegers {
 
  private:
   PackedIntegers() = default;
+  // `column`: where the part begins.
   void PackPart(const IntegerMatrix& part, int64_t column);
+  void PackPanel(const IntegerMatrix& part, int64_t column, int64_t panel);
 
   int64_t rows_ = 0;
   int64_t columns_ = 0;

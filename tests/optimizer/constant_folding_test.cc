@@ -66,5 +66,20 @@ TEST(ConstantFoldingTest, NoSumThatTakesLong) {
   }
 }
 
+// Else a model whose weights are stored as integers would turn them into floats in every run.
+TEST(ConstantFoldingTest, WeightsStoredAsIntegersBecomeFloatsOnce) {
+  constexpr int64_t kExtent = 1100;
+  OptimizerTester test([](GraphBuilder& b) {
+    std::mt19937 generator(7);
+    Value* stored =
+        b.Constant("w", RandomInts(DataType::kInt8, {kExtent, kExtent}, generator, -9, 9));
+    Value* scale = b.Constant("s", Make<float>({}, {0.01F}));
+    Value* x = b.Input("x", DataType::kFloat, {2, kExtent});
+    b.Output(b.Op("MatMul", {x, b.Op("DequantizeLinear", {stored, scale})}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Linear");
+  test.ExpectSameResults(kExtent * kEpsilon);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -5,6 +5,7 @@
 
 #include "core/status.h"
 #include "ops/run_node.h"
+#include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
 
 namespace attnrun {
@@ -57,9 +58,12 @@ double ExtraCost(const Node& node) {
 absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_bytes) {
   std::vector<Tensor> inputs;
   size_t limit = kMaxResultBytes;
+  // Weights that are stored as integers of 2 bits or more would else be turned into floats in every
+  // run.
+  const size_t growth = IsOp(&node, "DequantizeLinear") ? 16 : 1;
   for (const Value* value : node.inputs()) {
     inputs.push_back(value == nullptr ? Tensor() : *value->constant());
-    limit += inputs.back().byte_size();
+    limit += growth * inputs.back().byte_size();
   }
   limit = std::min(limit, static_cast<size_t>(foldable_bytes));
   BoundedAllocator allocator(limit);
