@@ -19,15 +19,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Sums = hn::ScalableTag<int32_t>;
 using Pairs = hn::Repartition<int16_t, Sums>;
+using Fours = hn::Repartition<int8_t, Sums>;
 using Bytes = hn::Rebind<int8_t, Pairs>;
 using Floats = hn::ScalableTag<float>;
 using SumVector = hn::Vec<Sums>;
 
 // A tile's vectors and its most rows: accumulators, a row of B, a factor and a product that is
-// about to be added fit the registers (32 with AVX-512, else 16). Pairs of int16 are multiplied and
-// added up by one instruction, added to the sum by another: two for what takes floats four.
+// about to be added fit the registers (32 with AVX-512, else 16), in fours the number 1 for each
+// pair as well. In twos pairs of int16 are multiplied and added up by one instruction, added to the
+// sum by another: as many numbers as floats take in two. In fours three take twice as many.
 constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
-constexpr int kRows = 6;
+constexpr int kRowsOfTwos = 6;
+constexpr int kRowsOfFours = HWY_TARGET <= HWY_AVX3 ? 6 : 5;
 constexpr int kUnroll = 4;
 
 int64_t IntegerPanelWidth() { return kVectors * static_cast<int64_t>(hn::Lanes(Sums())); }
@@ -42,7 +45,10 @@ HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
 #endif
 }
 // As in the tile of floats.
-HWY_INLINE void StaysInRegister(hn::Vec<Pairs> v) { asm volatile("" : : "v"(v.raw)); }
+template <class V>
+HWY_INLINE void StaysInRegister(V v) {
+  asm volatile("" : : "v"(v.raw));
+}
 
 // Which lanes of the vector that begins at column `at` are columns of C.
 template <class D>
@@ -61,10 +67,16 @@ struct IntegerTile {
     }
   }
 
+  // What stands in one row of A for a step.
+  HWY_ATTR HWY_INLINE static SumVector Factor(const uint8_t* HWY_RESTRICT a) {
+    int32_t bits;
+    std::memcpy(&bits, a, sizeof(bits));
+    return hn::Set(Sums(), bits);
+  }
+
   // sum += two columns of A times two rows of B.
-  HWY_ATTR HWY_INLINE void Step(const int16_t* HWY_RESTRICT a, int64_t lda,
-                                const int8_t* HWY_RESTRICT b) {
-    const Sums d;
+  HWY_ATTR HWY_INLINE void StepOfTwos(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                      const int8_t* HWY_RESTRICT b) {
     const Pairs pairs;
     hn::Vec<Pairs> row[kVectors];
     HWY_UNROLL(4)
@@ -73,12 +85,10 @@ struct IntegerTile {
     }
     HWY_UNROLL(6)
     for (int r = 0; r < R; ++r) {
-      int32_t pair;
-      std::memcpy(&pair, a + r * lda, sizeof(pair));
-      const hn::Vec<Pairs> factor = hn::BitCast(pairs, hn::Set(d, pair));
+      const hn::Vec<Pairs> factor = hn::BitCast(pairs, Factor(a + r * lda));
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
-        AddTo(sum[r][v], hn::WidenMulPairwiseAdd(d, factor, row[v]));
+        AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), factor, row[v]));
       }
       StaysInRegister(factor);
     }
@@ -86,16 +96,55 @@ struct IntegerTile {
     for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
   }
 
-  HWY_ATTR HWY_INLINE void AddOffsets(const IntegerProduct& p, const int32_t* row_sums) {
+  // sum += four columns of A times four rows of B.
+  HWY_ATTR HWY_INLINE void StepOfFours(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                       const int8_t* HWY_RESTRICT b, hn::Vec<Pairs> ones) {
+    const Fours fours;
+    hn::Vec<Fours> row[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(fours, b + v * hn::Lanes(fours));
+    HWY_UNROLL(6)
+    for (int r = 0; r < R; ++r) {
+      const auto factor = hn::BitCast(hn::Repartition<uint8_t, Sums>(), Factor(a + r * lda));
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        const hn::Vec<Pairs> products = hn::SatWidenMulPairwiseAdd(Pairs(), factor, row[v]);
+        AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), products, ones));
+      }
+      StaysInRegister(factor);
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
+  }
+
+  // sum += rows (of `row_terms`) times columns.
+  HWY_ATTR HWY_INLINE void AddTerm(const IntegerProduct& p, const int32_t* row_terms,
+                                   const int32_t* column_terms) {
     const Sums d;
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       const size_t at = v * hn::Lanes(d);
-      const auto keep = Columns(d, p, at);
-      const SumVector offset = hn::MaskedLoad(keep, d, p.offsets + at);
+      const SumVector term = hn::MaskedLoad(Columns(d, p, at), d, column_terms + at);
       HWY_UNROLL(6)
       for (int r = 0; r < R; ++r) {
-        sum[r][v] = hn::Add(sum[r][v], hn::Mul(offset, hn::Set(d, row_sums[r])));
+        sum[r][v] = hn::Add(sum[r][v], hn::Mul(term, hn::Set(d, row_terms[r])));
+      }
+    }
+  }
+
+  // sum += A times what B is short of.
+  HWY_ATTR HWY_NOINLINE void AddExcess(const IntegerProduct& p, const uint8_t* a) {
+    const Sums d;
+    HWY_ALIGN int32_t more[R][kVectors * hn::MaxLanes(Sums())] = {};
+    for (const IntegerExcess& excess : p.excess) {
+      for (int r = 0; r < R; ++r)
+        more[r][excess.column] += a[r * p.lda + excess.row] * excess.value;
+    }
+    HWY_UNROLL(6)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        sum[r][v] = hn::Add(sum[r][v], hn::Load(d, more[r] + v * hn::Lanes(d)));
       }
     }
   }
@@ -143,23 +192,46 @@ HWY_NOINLINE void AddTileResidual(const IntegerProduct& p, int64_t row, int64_t 
   }
 }
 
-// Rows [row, row + R).
 template <int R>
+HWY_ATTR HWY_INLINE void SumTwos(IntegerTile<R>& tile, const IntegerProduct& p, const uint8_t* a) {
+  const int8_t* b = p.b;
+  const int64_t step = 2 * IntegerPanelWidth();
+  int64_t left = p.steps;
+  for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
+    HWY_UNROLL(4)
+    for (int u = 0; u < kUnroll; ++u) tile.StepOfTwos(a + 4 * u, p.lda, b + u * step);
+  }
+  for (; left > 0; --left, a += 4, b += step) tile.StepOfTwos(a, p.lda, b);
+}
+
+template <int R>
+HWY_ATTR HWY_INLINE void SumFours(IntegerTile<R>& tile, const IntegerProduct& p, const uint8_t* a) {
+  const auto ones = hn::Set(Pairs(), int16_t{1});
+  const int8_t* b = p.b;
+  const int64_t step = 4 * IntegerPanelWidth();
+  int64_t left = p.steps;
+  for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
+    HWY_UNROLL(4)
+    for (int u = 0; u < kUnroll; ++u) tile.StepOfFours(a + 4 * u, p.lda, b + u * step, ones);
+  }
+  for (; left > 0; --left, a += 4, b += step) tile.StepOfFours(a, p.lda, b, ones);
+}
+
+// Rows [row, row + R).
+template <int R, IntegerLayout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTile(const IntegerProduct& p, int64_t row) {
   IntegerTile<R> tile;
   tile.Clear();
-  const int16_t* a = p.a + row * p.lda;
-  const int8_t* b = p.b;
-  const int64_t step = 2 * IntegerPanelWidth();
-  int64_t left = p.pairs;
-  for (; left >= kUnroll; left -= kUnroll) {
-    HWY_UNROLL(4)
-    for (int u = 0; u < kUnroll; ++u) tile.Step(a + 2 * u, p.lda, b + u * step);
-    a += 2 * kUnroll;
-    b += kUnroll * step;
+  const uint8_t* const a = p.a + row * p.lda;
+  if (kLayout == IntegerLayout::kTwos) {
+    SumTwos(tile, p, a);
+  } else {
+    SumFours(tile, p, a);
   }
-  for (; left > 0; --left, a += 2, b += step) tile.Step(a, p.lda, b);
-  if (p.offsets != nullptr) tile.AddOffsets(p, p.row_sums + row);
+  if (!p.excess.empty()) tile.AddExcess(p, a);
+  for (int i = 0; i < 2; ++i) {
+    if (p.row_terms[i] != nullptr) tile.AddTerm(p, p.row_terms[i] + row, p.column_terms[i]);
+  }
   if (p.sums != nullptr) return tile.Store(p, p.sums + row * p.ldc);
   float* const c = p.c + row * p.ldc;
   tile.StoreScaled(p, c);
@@ -169,18 +241,29 @@ HWY_ATTR HWY_NOINLINE void MultiplyTile(const IntegerProduct& p, int64_t row) {
 
 using TileFunction = void (*)(const IntegerProduct&, int64_t);
 
-template <int... kLess>
-constexpr std::array<TileFunction, kRows> TilesOf(std::integer_sequence<int, kLess...>) {
-  return {MultiplyTile<kLess + 1>...};
+template <IntegerLayout kLayout, int... kLess>
+constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
+  return std::array<TileFunction, sizeof...(kLess)>{MultiplyTile<kLess + 1, kLayout>...};
 }
-constexpr std::array<TileFunction, kRows> kTiles =
-    TilesOf(std::make_integer_sequence<int, kRows>());
 
-void MultiplyIntegers(const IntegerProduct& p) {
-  const int64_t count = hwy::DivCeil<int64_t>(p.rows, kRows);
+template <size_t kMost>
+void MultiplyRows(const IntegerProduct& p, const std::array<TileFunction, kMost>& tiles) {
+  const int64_t count = hwy::DivCeil<int64_t>(p.rows, kMost);
   if (count == 0) return;
   const EvenParts rows(p.rows, count);
-  for (int64_t i = 0; i < count; ++i) kTiles[rows[i] - 1](p, rows.Begin(i));
+  for (int64_t i = 0; i < count; ++i) tiles[rows[i] - 1](p, rows.Begin(i));
+}
+
+void MultiplyIntegers(const IntegerProduct& p) {
+  static constexpr auto kTwos =
+      TilesOf<IntegerLayout::kTwos>(std::make_integer_sequence<int, kRowsOfTwos>());
+  static constexpr auto kFours =
+      TilesOf<IntegerLayout::kFours>(std::make_integer_sequence<int, kRowsOfFours>());
+  if (p.layout == IntegerLayout::kTwos) {
+    MultiplyRows(p, kTwos);
+  } else {
+    MultiplyRows(p, kFours);
+  }
 }
 
 int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out) {
@@ -209,6 +292,27 @@ int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t cou
   return total;
 }
 
+int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out) {
+  const hn::ScalableTag<uint8_t> d;
+  const hn::ScalableTag<uint64_t> sums;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* const bytes = static_cast<const uint8_t*>(in);
+  const uint8_t flip = is_signed ? 128 : 0;
+  auto sum = hn::Zero(sums);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::Xor(hn::LoadU(d, bytes + i), hn::Set(d, flip));
+    hn::StoreU(value, d, out + i);
+    sum = hn::Add(sum, hn::SumsOf8(value));
+  }
+  auto total = static_cast<uint32_t>(hn::ReduceSum(sums, sum));
+  for (; i < count; ++i) {
+    out[i] = bytes[i] ^ flip;
+    total += out[i];
+  }
+  return static_cast<int32_t>(total);
+}
+
 }  // namespace attnrun::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -218,6 +322,7 @@ namespace attnrun {
 HWY_EXPORT(MultiplyIntegers);
 HWY_EXPORT(IntegerPanelWidth);
 HWY_EXPORT(CentreIntegers);
+HWY_EXPORT(LiftIntegers);
 
 void MultiplyIntegers(const IntegerProduct& product) {
   HWY_DYNAMIC_DISPATCH(MultiplyIntegers)(product);
@@ -225,6 +330,9 @@ void MultiplyIntegers(const IntegerProduct& product) {
 int64_t IntegerPanelWidth() { return HWY_DYNAMIC_DISPATCH(IntegerPanelWidth)(); }
 int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out) {
   return HWY_DYNAMIC_DISPATCH(CentreIntegers)(in, is_signed, zero, count, out);
+}
+int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out) {
+  return HWY_DYNAMIC_DISPATCH(LiftIntegers)(in, is_signed, count, out);
 }
 
 }  // namespace attnrun

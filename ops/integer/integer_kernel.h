@@ -3,26 +3,50 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "ops/matmul/activation.h"
 #include "ops/matmul/micro_kernel.h"
 
 namespace attnrun {
 
-// Some rows of A times one panel of B, in exact integers (modulo 2^32): S = A·(B + offsets).
+// How many rows of B, and numbers of a row of A, a step of a product takes: 32 bits of A.
+enum class IntegerLayout {
+  // int16 of [-255, 255] times int8.
+  kTwos,
+  // uint8 times int8, of which two neighbours of one sign are at most 128 together.
+  kFours,
+};
+
+constexpr int64_t RowsOfStep(IntegerLayout layout) {
+  return layout == IntegerLayout::kTwos ? 2 : 4;
+}
+
+// An element of a panel of B that is `value` short of what it stands for.
+struct IntegerExcess {
+  int32_t row;
+  int32_t column;
+  int32_t value;
+};
+
+// Some rows of A times one panel of B, in exact integers (modulo 2^32):
+// S = A·(B + excess) + row_terms[0]·column_terms[0] + row_terms[1]·column_terms[1].
 // Then C is S itself, or floats made of it.
 struct IntegerProduct {
-  // [rows, 2 * pairs], `lda` numbers from row to row, each of [-255, 255].
-  const int16_t* a;
+  IntegerLayout layout;
+  // [rows, steps] of 32 bits, `lda` bytes from row to row.
+  const uint8_t* a;
   int64_t lda;
-  // [pairs, IntegerPanelWidth(), 2].
+  // [steps, IntegerPanelWidth(), RowsOfStep(layout)].
   const int8_t* b;
-  int64_t pairs;
+  int64_t steps;
+  // Of kFours.
+  absl::Span<const IntegerExcess> excess;
   int64_t rows;
   // At most IntegerPanelWidth().
   int64_t columns;
-  // [columns], or null for none; then `row_sums` [rows] are those of A.
-  const int32_t* offsets;
-  const int32_t* row_sums;
+  // [rows] and [columns]; null for none.
+  const int32_t* row_terms[2];
+  const int32_t* column_terms[2];
   // C is S, [rows, columns], `ldc` numbers from row to row; or null: `c` is written instead.
   int32_t* sums;
   // C = activation(S * scales + bias) + residual; scales and bias [columns], bias may be null.
@@ -41,6 +65,9 @@ int64_t IntegerPanelWidth();
 
 // out[i] = in[i] - zero, i < count, of int8 (`is_signed`) or uint8; returns their sum.
 int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out);
+
+// out[i] = in[i], plus 128 if `is_signed`, i < count; returns their sum. `out` may be `in`.
+int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out);
 
 }  // namespace attnrun
 

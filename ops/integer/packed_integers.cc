@@ -1,29 +1,79 @@
 #include "ops/integer/packed_integers.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/integer/integer_kernel.h"
 
 namespace attnrun {
 namespace {
 
 // uint8 is kept less 128, which is the same bits but the first.
 int ShiftOf(DataType type) { return type == DataType::kUint8 ? 128 : 0; }
+int8_t FlipOf(DataType type) { return static_cast<int8_t>(type == DataType::kUint8 ? -128 : 0); }
 
 int ElementAt(const Tensor& tensor, int64_t i) {
   return tensor.type() == DataType::kUint8 ? tensor.data<uint8_t>()[i] : tensor.data<int8_t>()[i];
+}
+
+// What the first of two neighbours is to be less, so that 255 times both together fits 16 bits. Of
+// different signs they always do.
+int ExcessOf(int8_t first, int8_t second) {
+  constexpr int kMost = 128;
+  const int sum = first + second;
+  return sum > kMost ? sum - kMost : std::min(sum + kMost, 0);
+}
+
+int64_t CountExcess(const IntegerMatrix& part) {
+  const int8_t flip = FlipOf(part.values->type());
+  const int8_t* const from = part.values->data<int8_t>() + part.begin;
+  std::atomic<int64_t> total = 0;
+  ParallelFor(part.rows / 2, 32, [&](int64_t begin, int64_t end) {
+    int64_t count = 0;
+    for (int64_t pair = begin; pair < end; ++pair) {
+      const int8_t* const row = from + 2 * pair * part.columns;
+      // So narrow that the compiler makes vectors of it.
+      int32_t of_row = 0;
+      for (int64_t j = 0; j < part.columns; ++j) {
+        const auto first = static_cast<int8_t>(row[j] ^ flip);
+        const auto second = static_cast<int8_t>(row[part.columns + j] ^ flip);
+        of_row += ExcessOf(first, second) != 0 ? 1 : 0;
+      }
+      count += of_row;
+    }
+    total += count;
+  });
+  return total;
+}
+
+// Whether few enough pairs saturate: each takes about as long as a quarter of a step of its panel.
+bool SuitsFours(absl::Span<const IntegerMatrix> parts) {
+  int64_t excess = 0;
+  int64_t columns = 0;
+  for (const IntegerMatrix& part : parts) {
+    excess += CountExcess(part);
+    columns += part.columns;
+  }
+  const int64_t steps = DivCeil(parts[0].rows, RowsOfStep(IntegerLayout::kFours));
+  return excess <= DivCeil(columns, IntegerPanelWidth()) * steps / 2;
 }
 
 }  // namespace
 
 int64_t PackedIntegers::num_panels() const { return DivCeil(columns_, IntegerPanelWidth()); }
 
+int64_t PackedIntegers::steps() const { return DivCeil(rows_, RowsOfStep(layout_)); }
+
 const int8_t* PackedIntegers::panel(int64_t index) const {
-  return panels_.data<int8_t>() + index * pairs() * IntegerPanelWidth() * 2;
+  return panels_.data<int8_t>() + index * steps() * IntegerPanelWidth() * RowsOfStep(layout_);
+}
+
+absl::Span<const IntegerExcess> PackedIntegers::excess(int64_t panel) const {
+  if (excess_.empty()) return {};
+  return excess_[panel];
 }
 
 absl::StatusOr<std::shared_ptr<const PackedIntegers>> PackedIntegers::Pack(
@@ -32,49 +82,98 @@ absl::StatusOr<std::shared_ptr<const PackedIntegers>> PackedIntegers::Pack(
   std::shared_ptr<PackedIntegers> packed(new PackedIntegers);
   packed->rows_ = parts[0].rows;
   for (const IntegerMatrix& part : parts) packed->columns_ += part.columns;
-  const Shape shape = {packed->num_panels(), packed->pairs(), IntegerPanelWidth() * 2};
-  ATTNRUN_ASSIGN_OR_RETURN(packed->panels_, Tensor::Allocate(DataType::kInt8, shape, allocator));
-  ATTNRUN_ASSIGN_OR_RETURN(packed->offsets_,
-                           Tensor::Allocate(DataType::kInt32, {packed->columns_}, allocator));
-  std::memset(packed->panels_.mutable_raw(), 0, packed->panels_.num_elements());
+  packed->layout_ = SuitsFours(parts) ? IntegerLayout::kFours : IntegerLayout::kTwos;
+  ATTNRUN_RETURN_IF_ERROR(packed->Allocate(allocator));
   int64_t column = 0;
   for (const IntegerMatrix& part : parts) {
     packed->PackPart(part, column);
     column += part.columns;
   }
+  if (packed->layout_ == IntegerLayout::kFours) {
+    packed->excess_.resize(packed->num_panels());
+    ParallelFor(packed->num_panels(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) packed->Limit(panel);
+    });
+  }
   return packed;
 }
 
+absl::Status PackedIntegers::Allocate(Allocator& allocator) {
+  const Shape shape = {num_panels(), steps(), IntegerPanelWidth() * RowsOfStep(layout_)};
+  ATTNRUN_ASSIGN_OR_RETURN(panels_, Tensor::Allocate(DataType::kInt8, shape, allocator));
+  ATTNRUN_ASSIGN_OR_RETURN(offsets_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
+  ATTNRUN_ASSIGN_OR_RETURN(sums_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
+  std::memset(panels_.mutable_raw(), 0, panels_.num_elements());
+  return absl::OkStatus();
+}
+
 void PackedIntegers::PackPart(const IntegerMatrix& part, int64_t column) {
-  const int shift = ShiftOf(part.values->type());
   const bool per_column = part.zero_points != nullptr && part.zero_points->num_elements() > 1;
   auto* const offsets = offsets_.mutable_data<int32_t>() + column;
   for (int64_t j = 0; j < part.columns; ++j) {
     const int zero =
         part.zero_points == nullptr ? 0 : ElementAt(*part.zero_points, per_column ? j : 0);
-    offsets[j] = shift - zero;
+    offsets[j] = ShiftOf(part.values->type()) - zero;
     has_offsets_ = has_offsets_ || offsets[j] != 0;
   }
   const int64_t width = IntegerPanelWidth();
   const int64_t first = column / width;
   const int64_t last = DivCeil(column + part.columns, width);
   ParallelFor(last - first, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = first + begin; panel < first + end; ++panel)
+    for (int64_t panel = first + begin; panel < first + end; ++panel) {
       PackPanel(part, column, panel);
+    }
   });
 }
 
 void PackedIntegers::PackPanel(const IntegerMatrix& part, int64_t column, int64_t panel) {
+  const int64_t begin = std::max(column, panel * IntegerPanelWidth());
+  const int64_t end = std::min(column + part.columns, (panel + 1) * IntegerPanelWidth());
+  std::fill(sums_.mutable_data<int32_t>() + begin, sums_.mutable_data<int32_t>() + end, 0);
+  if (layout_ == IntegerLayout::kFours) {
+    PackColumns<4>(part, column, {begin, end});
+  } else {
+    PackColumns<2>(part, column, {begin, end});
+  }
+}
+
+// Columns [begin, end) of this, all of one panel; `column`: where the part begins.
+template <int kGroup>
+void PackedIntegers::PackColumns(const IntegerMatrix& part, int64_t column, Columns columns) {
   const int64_t width = IntegerPanelWidth();
-  const int64_t begin = std::max(column, panel * width);
-  const int64_t count = std::min(column + part.columns, (panel + 1) * width) - begin;
-  const auto flip = static_cast<int8_t>(ShiftOf(part.values->type()) == 0 ? 0 : -128);
-  const int8_t* from = part.values->data<int8_t>() + part.begin + (begin - column);
-  int8_t* to = panels_.mutable_data<int8_t>() + panel * pairs() * width * 2;
-  to += (begin - panel * width) * 2;
-  for (int64_t row = 0; row < rows_; ++row, from += part.columns) {
-    int8_t* const pair = to + row / 2 * width * 2 + row % 2;
-    for (int64_t j = 0; j < count; ++j) pair[2 * j] = static_cast<int8_t>(from[j] ^ flip);
+  const int64_t panel = columns.begin / width;
+  const int8_t flip = FlipOf(part.values->type());
+  const int8_t* from = part.values->data<int8_t>() + part.begin + (columns.begin - column);
+  int8_t* to = panels_.mutable_data<int8_t>() + panel * steps() * width * kGroup;
+  to += (columns.begin - panel * width) * kGroup;
+  int32_t* const sums = sums_.mutable_data<int32_t>() + columns.begin;
+  for (int64_t row = 0; row < rows_; row += kGroup, to += width * kGroup) {
+    const auto count = static_cast<int>(std::min<int64_t>(kGroup, rows_ - row));
+    for (int i = 0; i < count; ++i, from += part.columns) {
+      for (int64_t j = 0; j < columns.end - columns.begin; ++j) {
+        const auto value = static_cast<int8_t>(from[j] ^ flip);
+        to[kGroup * j + i] = value;
+        sums[j] += value;
+      }
+    }
+  }
+}
+
+void PackedIntegers::Limit(int64_t panel) {
+  const int64_t group = RowsOfStep(layout_);
+  const int64_t per_step = IntegerPanelWidth() * group;
+  int8_t* values = panels_.mutable_data<int8_t>() + panel * steps() * per_step;
+  for (int64_t step = 0; step < steps(); ++step, values += per_step) {
+    // First whether there is any, which the compiler makes vectors of.
+    int32_t any = 0;
+    for (int64_t i = 0; i < per_step; i += 2) any |= ExcessOf(values[i], values[i + 1]);
+    for (int64_t i = 0; any != 0 && i < per_step; i += 2) {
+      const int excess = ExcessOf(values[i], values[i + 1]);
+      if (excess == 0) continue;
+      values[i] = static_cast<int8_t>(values[i] - excess);
+      excess_[panel].push_back({static_cast<int32_t>(step * group + i % group),
+                                static_cast<int32_t>(i / group), excess});
+    }
   }
 }
 

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
+#include "ops/integer/integer_kernel.h"
 
 namespace attnrun {
 
@@ -22,11 +24,14 @@ struct IntegerMatrix {
 };
 
 // Matrices of equally many rows side by side, as int8 in panels of IntegerPanelWidth() columns. Of
-// each panel two rows lie together, a pair of numbers for each column, as the multiplier of pairs
-// of int16 takes them; an odd last row and columns beyond the last are filled with zeros. A number
-// of
-// [-255, 255], as an element less its zero point is, is kept as an int8 and an offset of its
-// column.
+// each panel the rows of a step (see IntegerLayout) lie together, a group of numbers for each
+// column; rows and columns beyond the last are zeros. A number of [-255, 255], as an element less
+// its zero point is, is kept as an int8 and an offset of its column.
+//
+// In fours, products of two neighbours are added up in 16 bits by the instruction that multiplies,
+// which saturates where both weights are large and of one sign. Of such a pair the first is made
+// smaller, and what it is short of kept in a list by itself: of bell-shaped weights that is one
+// pair in some thousands. Where it is many, rows are taken in twos, whose products have 32 bits.
 class PackedIntegers {
  public:
   // kResourceExhausted as Allocator says. Precondition: at least one part.
@@ -35,25 +40,43 @@ class PackedIntegers {
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
-  // ceil(K / 2).
-  int64_t pairs() const { return (rows_ + 1) / 2; }
+  IntegerLayout layout() const { return layout_; }
+  // ceil(K / RowsOfStep(layout())).
+  int64_t steps() const;
   int64_t num_panels() const;
-  // [pairs(), IntegerPanelWidth(), 2].
+  // [steps(), IntegerPanelWidth(), RowsOfStep(layout())].
   const int8_t* panel(int64_t index) const;
+  // What elements of a panel are short of.
+  absl::Span<const IntegerExcess> excess(int64_t panel) const;
   // What every element of a column is short of: [columns()], or null where nothing is.
   const int32_t* offsets() const { return has_offsets_ ? offsets_.data<int32_t>() : nullptr; }
+  // The sums of columns without their offsets: [columns()].
+  const int32_t* sums() const { return sums_.data<int32_t>(); }
 
  private:
   PackedIntegers() = default;
+  absl::Status Allocate(Allocator& allocator);
   // `column`: where the part begins.
   void PackPart(const IntegerMatrix& part, int64_t column);
   void PackPanel(const IntegerMatrix& part, int64_t column, int64_t panel);
+  struct Columns {
+    int64_t begin;
+    int64_t end;
+  };
+  template <int kGroup>
+  void PackColumns(const IntegerMatrix& part, int64_t column, Columns columns);
+  // Makes pairs smaller that would saturate.
+  void Limit(int64_t panel);
 
   int64_t rows_ = 0;
   int64_t columns_ = 0;
+  IntegerLayout layout_ = IntegerLayout::kTwos;
   bool has_offsets_ = false;
   Tensor panels_;
   Tensor offsets_;
+  Tensor sums_;
+  // By panel; none where rows are taken in twos.
+  std::vector<std::vector<IntegerExcess>> excess_;
 };
 
 }  // namespace attnrun

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/elements.h"
 #include "core/parallel.h"
 #include "support/op_tester.h"
 
@@ -87,6 +88,31 @@ TEST(MatMulIntegerKernelTest, ZeroPointsPerRowAndColumnAndStacks) {
     ExpectKernelAgrees({type, {2, 1, 9, 8}, Dims{1}}, {type, {1, 3, 8, 5}, Dims{}}, true);
     ExpectKernelAgrees({type, {8}, {}}, {type, {8, 5}, Dims{5}}, true);
     ExpectKernelAgrees({type, {3, 8}, {}}, {type, {8}, {}}, false);
+  }
+}
+
+// Weights of which few pairs exceed what 16 bits hold when they are multiplied, as those of models;
+// and none, and all.
+TEST(MatMulIntegerKernelTest, WeightsOfAllSizes) {
+  std::mt19937 generator(Seed());
+  for (const DataType type : kTypes) {
+    const int64_t middle = type == DataType::kInt8 ? 0 : 128;
+    for (const int64_t rare : {0, 1, 40, 1000}) {
+      const std::vector<int64_t> shape = {130, 71};
+      std::vector<int64_t> weights =
+          ToInts(RandomInts(DataType::kInt64, shape, generator, -50, 50)).value();
+      for (int64_t i = 0; i < rare; ++i) {
+        weights[generator() % weights.size()] = generator() % 2 == 0 ? 127 : -128;
+      }
+      for (int64_t& weight : weights) weight += middle;
+      for (const DataType a : kTypes) {
+        OpTester op("MatMulInteger", 10);
+        op.Input(Random(a, {23, 130}, generator));
+        op.Constant(FromInts(type, shape, weights).value());
+        op.Input(Random(a, {}, generator)).Constant(Random(type, {}, generator));
+        ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], kExact);
+      }
+    }
   }
 }
 
