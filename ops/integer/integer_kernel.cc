@@ -182,12 +182,25 @@ struct IntegerTile {
 
 // C += the residual, of some rows from `row` on.
 HWY_NOINLINE void AddTileResidual(const IntegerProduct& p, int64_t row, int64_t rows) {
+  const Floats d;
   const TileResidual& residual = p.residual;
+  const auto scale = hn::Set(d, residual.scale);
   for (int64_t i = row; i < row + rows; ++i) {
-    const float* from = residual.data + i * residual.row_stride;
-    float* c = p.c + i * p.ldc;
-    for (int64_t j = 0; j < p.columns; ++j) {
-      c[j] = std::fma(residual.scale, from[j * residual.column_stride], c[j]);
+    const float* const from = residual.data + i * residual.row_stride;
+    float* const c = p.c + i * p.ldc;
+    if (residual.column_stride > 1) {
+      for (int64_t j = 0; j < p.columns; ++j) {
+        c[j] = std::fma(residual.scale, from[j * residual.column_stride], c[j]);
+      }
+      continue;
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      const size_t at = v * hn::Lanes(d);
+      const auto keep = Columns(d, p, at);
+      const auto addend =
+          residual.column_stride == 0 ? hn::Set(d, *from) : hn::MaskedLoad(keep, d, from + at);
+      const auto sum = hn::MulAdd(addend, scale, hn::MaskedLoad(keep, d, c + at));
+      hn::BlendedStore(sum, keep, d, c + at);
     }
   }
 }

@@ -53,21 +53,6 @@ void DequantizeRow(const RowOperand* operands, void* out, size_t n, const RowPar
   });
 }
 
-void WidenRange(const float* x, size_t n, float* low, float* high) {
-  const hn::ScalableTag<float> d;
-  const size_t lanes = hn::Lanes(d);
-  auto lows = hn::Set(d, *low);
-  auto highs = hn::Set(d, *high);
-  for (size_t i = 0; i < n; i += lanes) {
-    // Lanes past the end are 0, which the range holds anyway.
-    const auto v = n - i >= lanes ? hn::LoadU(d, x + i) : hn::LoadN(d, x + i, n - i);
-    lows = hn::IfThenElse(hn::Lt(v, lows), v, lows);
-    highs = hn::IfThenElse(hn::Gt(v, highs), v, highs);
-  }
-  *low = hn::ReduceMin(d, lows);
-  *high = hn::ReduceMax(d, highs);
-}
-
 }  // namespace attnrun::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -230,67 +215,6 @@ class DequantizeKernel final : public Kernel {
   const int64_t output_type_;
 };
 
-// The least and the largest of x and 0. Pieces do not depend on the number of threads, nor would
-// the result.
-NumberRange FindRange(const Tensor& x) {
-  constexpr int64_t kPiece = 32768;
-  const int64_t pieces = (x.num_elements() + kPiece - 1) / kPiece;
-  std::vector<float> lows(pieces, 0);
-  std::vector<float> highs(pieces, 0);
-  ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t count = std::min(kPiece, x.num_elements() - i * kPiece);
-      HWY_NAMESPACE::WidenRange(x.data<float>() + i * kPiece, count, &lows[i], &highs[i]);
-    }
-  });
-  NumberRange range{0, 0};
-  for (const float low : lows) range.low = std::min<double>(range.low, low);
-  for (const float high : highs) range.high = std::max<double>(range.high, high);
-  return range;
-}
-
-class DynamicQuantizeKernel final : public Kernel {
- public:
-  absl::string_view name() const override { return "highway"; }
-  bool Accepts(const OpContext& context) const override {
-    return context.input(0).type() == DataType::kFloat;
-  }
-
-  absl::Status Run(OpContext& context) const override {
-    const Tensor& x = context.input(0);
-    const NumberRange range = FindRange(x);
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor scale,
-                             Tensor::Allocate(DataType::kFloat, {}, context.allocator()));
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor zero,
-                             Tensor::Allocate(DataType::kUint8, {}, context.allocator()));
-    const auto width = static_cast<float>(range.high - range.low);
-    *scale.mutable_data<float>() = width == 0 ? 1 : width / 255;
-    // 0 quantized by a zero point of -min / scale; done by the same code.
-    const RowProgram program = QuantizeProgram(DataType::kUint8);
-    const float minus_low = static_cast<float>(-range.low);
-    Quantize(program, minus_low, *scale.data<float>(), zero);
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kUint8, x.shape()));
-    RowProgram all = program;
-    all.inputs = {DataType::kFloat, DataType::kFloat, DataType::kFloat};
-    all.output = DataType::kFloat;
-    RunRows(all, {&x, &scale, &zero}, *y);
-    context.SetOutput(1, std::move(scale));
-    context.SetOutput(2, std::move(zero));
-    return absl::OkStatus();
-  }
-
- private:
-  // One number.
-  static void Quantize(const RowProgram& program, float x, float scale, Tensor& out) {
-    const float none = 0;
-    const RowOperand operands[] = {
-        {&x, kEachElement}, {&scale, kEachElement}, {&none, kEachElement}};
-    float result = 0;
-    program.function(operands, &result, 1, program.parameters);
-    *out.mutable_data<uint8_t>() = static_cast<uint8_t>(result);
-  }
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> QuantizeLinear::MakeKernel(
@@ -301,11 +225,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> QuantizeLinear::MakeKernel(
 absl::StatusOr<std::unique_ptr<Kernel>> DequantizeLinear::MakeKernel(
     ConstantInputs /*constants*/) const {
   return std::make_unique<DequantizeKernel>(axis_, block_size_, output_type_);
-}
-
-absl::StatusOr<std::unique_ptr<Kernel>> DynamicQuantizeLinear::MakeKernel(
-    ConstantInputs /*constants*/) const {
-  return std::make_unique<DynamicQuantizeKernel>();
 }
 
 }  // namespace attnrun
