@@ -75,6 +75,20 @@ TEST_F(CommandLineTest, CompareGoesValueByValue) {
   EXPECT_GT(json["outputs"][0]["largest_difference"], 0);
 }
 
+// Softmax in float and in double differ by a rounding error, which some of many integers show.
+TEST_F(CommandLineTest, CompareSaysWhereQuantizingRoundsOtherwise) {
+  onnx::ModelProto model = MakeModel("Softmax");
+  AddNode(*model.mutable_graph(), "DynamicQuantizeLinear", "quantize", "y", "q");
+  model.mutable_graph()->mutable_node(1)->add_output("scale");
+  model.mutable_graph()->mutable_node(1)->add_output("zero_point");
+  Declare(*model.mutable_graph()->add_output(), "q", onnx::TensorProto::UINT8, {"batch", "4"});
+  WriteAll(folder_ / "quantized.onnx", model.SerializeAsString());
+  const Outcome outcome = Attnrun("compare quantized.onnx --dim batch=200000");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("first value that diverges: 'q'"));
+  EXPECT_THAT(outcome.out, HasSubstr("it is quantized, and one apart"));
+}
+
 TEST_F(CommandLineTest, InspectDescribesModelsThatCannotRun) {
   WriteAll(folder_ / "odd.onnx", MakeModel("NoSuchOperator").SerializeAsString());
   const nlohmann::json json = Json("inspect odd.onnx --json");

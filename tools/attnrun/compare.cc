@@ -188,6 +188,14 @@ absl::StatusOr<Report> MakeReport(const Options& options) {
   return report;
 }
 
+// Whether the first difference is that of a number which quantizing may round up or down, after a
+// rounding error of what it comes from.
+bool IsRoundedOtherwise(const Divergence& divergence) {
+  const DataType type = divergence.expected.type();
+  return (type == DataType::kInt8 || type == DataType::kUint8) &&
+         divergence.difference.mismatch.empty() && divergence.difference.largest <= 1;
+}
+
 void PrintValues(const Report& report) {
   std::cout << "compared " << report.compared << " of " << report.values
             << " values with the reference, of which " << report.diverging << " diverge";
@@ -197,6 +205,11 @@ void PrintValues(const Report& report) {
   if (!report.first.has_value()) return;
   std::cout << "first value that diverges: '" << Printable(report.first->name) << "' (number "
             << report.first->place << "): " << Describe(report.first->difference) << "\n";
+  if (IsRoundedOtherwise(*report.first)) {
+    std::cout << "it is quantized, and one apart: a number about in the middle between two was "
+                 "rounded to the other;\nwhat depends on it may differ by as much as quantizing "
+                 "costs\n";
+  }
 }
 
 void PrintText(const Options& options, const Report& report) {
@@ -222,6 +235,7 @@ Json ToJson(const Options& options, const Report& report) {
     Json& first = json["first_divergence"];
     first = {{"name", report.first->name}, {"place", report.first->place}};
     first.update(ToJson(report.first->difference));
+    first["rounded_otherwise"] = IsRoundedOtherwise(*report.first);
   }
   return json;
 }
