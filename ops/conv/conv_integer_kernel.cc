@@ -49,7 +49,7 @@ absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, i
       matrix.zero_points = &zeros;
     }
     ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed,
-                             PackedIntegers::Pack({matrix}));
+                             PackedIntegers::PackShared({matrix}));
     weights.push_back(std::move(packed));
   }
   return weights;

@@ -26,6 +26,8 @@ struct IntegerExcess {
   int32_t row;
   int32_t column;
   int32_t value;
+
+  bool operator==(const IntegerExcess&) const = default;
 };
 
 // Some rows of A times one panel of B, in exact integers (modulo 2^32):

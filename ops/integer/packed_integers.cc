@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstring>
 
+#include "absl/hash/hash.h"
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "core/weak_pool.h"
 
 namespace attnrun {
 namespace {
@@ -96,6 +98,35 @@ absl::StatusOr<std::shared_ptr<const PackedIntegers>> PackedIntegers::Pack(
     });
   }
   return packed;
+}
+
+absl::StatusOr<std::shared_ptr<const PackedIntegers>> PackedIntegers::PackShared(
+    absl::Span<const IntegerMatrix> parts) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIntegers> packed,
+                           Pack(parts, Allocator::Heap()));
+  return WeakPool<PackedIntegers>::Get().FindOrMake(
+      packed->Fingerprint(), [&](const PackedIntegers& other) { return packed->Equals(other); },
+      [&]() -> absl::StatusOr<std::shared_ptr<const PackedIntegers>> { return packed; });
+}
+
+size_t PackedIntegers::Fingerprint() const {
+  constexpr int64_t kSamples = 64;
+  size_t hash = absl::HashOf(rows_, columns_, layout_);
+  const int64_t step = std::max<int64_t>(panels_.num_elements() / kSamples, 1);
+  for (int64_t i = 0; i < panels_.num_elements(); i += step) {
+    hash = absl::HashOf(hash, panels_.data<int8_t>()[i]);
+  }
+  return hash;
+}
+
+bool PackedIntegers::Equals(const PackedIntegers& other) const {
+  const auto equal = [](const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
+  };
+  // What panels are short of, their sums and they themselves do not tell alone.
+  return rows_ == other.rows_ && columns_ == other.columns_ && layout_ == other.layout_ &&
+         equal(panels_, other.panels_) && equal(offsets_, other.offsets_) &&
+         equal(sums_, other.sums_) && excess_ == other.excess_;
 }
 
 absl::Status PackedIntegers::Allocate(Allocator& allocator) {

@@ -36,7 +36,11 @@ class PackedIntegers {
  public:
   // kResourceExhausted as Allocator says. Precondition: at least one part.
   static absl::StatusOr<std::shared_ptr<const PackedIntegers>> Pack(
-      absl::Span<const IntegerMatrix> parts, Allocator& allocator = Allocator::Heap());
+      absl::Span<const IntegerMatrix> parts, Allocator& allocator);
+  // The same of what is kept: live ones of equal contents share their bytes, whichever nodes,
+  // models or sessions they belong to.
+  static absl::StatusOr<std::shared_ptr<const PackedIntegers>> PackShared(
+      absl::Span<const IntegerMatrix> parts);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -55,6 +59,8 @@ class PackedIntegers {
 
  private:
   PackedIntegers() = default;
+  size_t Fingerprint() const;
+  bool Equals(const PackedIntegers& other) const;
   absl::Status Allocate(Allocator& allocator);
   // `column`: where the part begins.
   void PackPart(const IntegerMatrix& part, int64_t column);

@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> QuantizedLinear::MakeKernel(
   if (!FitTogether(weights, zero_point)) return nullptr;
   std::vector<Tensor> zeros;
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed,
-                           PackedIntegers::Pack(MatricesOf(weights, zero_point, zeros)));
+                           PackedIntegers::PackShared(MatricesOf(weights, zero_point, zeros)));
   return std::make_unique<QuantizedLinearKernel>(*this, std::move(packed), zero_point.defined());
 }
 

@@ -144,7 +144,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(ConstantInputs
                                        b.rank() == 2 && IsPerColumn(constants[3], b.dim(1)));
   if (b.defined() && IsByte(b) && b.rank() == 2 && zero_fits) {
     const IntegerMatrix matrix = {&b, 0, b.dim(0), b.dim(1), has_zero ? &constants[3] : nullptr};
-    ATTNRUN_ASSIGN_OR_RETURN(weight, PackedIntegers::Pack({matrix}));
+    ATTNRUN_ASSIGN_OR_RETURN(weight, PackedIntegers::PackShared({matrix}));
   }
   return std::make_unique<MatMulIntegerKernel>(std::move(weight));
 }

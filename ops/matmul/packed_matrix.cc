@@ -4,14 +4,13 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/hash/hash.h"
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "core/weak_pool.h"
 #include "ops/matmul/micro_kernel.h"
 #include "ops/matmul/packed_store.h"
 
@@ -32,18 +31,6 @@ size_t Fingerprint(const SideBySide& weight) {
     hash = absl::HashOf(hash, std::bit_cast<uint32_t>(element));
   }
   return hash;
-}
-
-// The packed matrices alive in this process, by fingerprint.
-struct Pool {
-  std::mutex mutex;
-  std::unordered_multimap<size_t, std::weak_ptr<const PackedMatrix>> matrices;
-};
-
-Pool& GetPool() {
-  // Never destroyed: sessions may outlive static destruction.
-  static auto* const pool = new Pool;
-  return *pool;
 }
 
 }  // namespace
@@ -74,19 +61,9 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
 
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackShared(
     const SideBySide& weight) {
-  const size_t fingerprint = Fingerprint(weight);
-  Pool& pool = GetPool();
-  // Held while packing, so that two sessions that load one model at once do not both pack it.
-  const std::lock_guard<std::mutex> lock(pool.mutex);
-  std::erase_if(pool.matrices, [](const auto& entry) { return entry.second.expired(); });
-  const auto [begin, end] = pool.matrices.equal_range(fingerprint);
-  for (auto candidate = begin; candidate != end; ++candidate) {
-    std::shared_ptr<const PackedMatrix> matrix = candidate->second.lock();
-    if (matrix != nullptr && matrix->Holds(weight)) return matrix;
-  }
-  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedMatrix> matrix, PackCopy(weight));
-  pool.matrices.emplace(fingerprint, matrix);
-  return matrix;
+  return WeakPool<PackedMatrix>::Get().FindOrMake(
+      Fingerprint(weight), [&](const PackedMatrix& matrix) { return matrix.Holds(weight); },
+      [&] { return PackCopy(weight); });
 }
 
 // Files of the weight cache hold panels as they are laid out here: to change that is to raise their

@@ -6,6 +6,7 @@
 
 #include "core/elements.h"
 #include "core/parallel.h"
+#include "ops/integer/packed_integers.h"
 #include "support/op_tester.h"
 
 // The kernel of MatMulInteger against its reference: integers, so there is no tolerance.
@@ -114,6 +115,19 @@ TEST(MatMulIntegerKernelTest, WeightsOfAllSizes) {
       }
     }
   }
+}
+
+TEST(PackedIntegersTest, EqualWeightsAreThereOnce) {
+  const Tensor a = Make<int8_t>({2, 2}, {100, 2, 120, -4});
+  const Tensor same = Make<int8_t>({2, 2}, {100, 2, 120, -4});
+  // Kept as the same numbers, but for what the first pair is short of.
+  const Tensor other = Make<int8_t>({2, 2}, {101, 2, 120, -4});
+  const auto pack = [](const Tensor& w) {
+    return PackedIntegers::PackShared({IntegerMatrix{&w, 0, 2, 2}}).value();
+  };
+  const auto packed = pack(a);
+  EXPECT_EQ(packed, pack(same));
+  EXPECT_NE(packed, pack(other));
 }
 
 // The largest products there are: pairs of them must not saturate, sums may exceed 2^24.

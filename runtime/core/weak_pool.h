@@ -1,0 +1,49 @@
+#ifndef ATTNRUN_CORE_WEAK_POOL_H_
+#define ATTNRUN_CORE_WEAK_POOL_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+
+namespace attnrun {
+
+// The objects of a kind that are alive in this process, so that equal ones need not be made twice.
+// Safe from many threads.
+template <typename T>
+class WeakPool {
+ public:
+  // Never destroyed: what asks it may outlive static destruction.
+  static WeakPool& Get() {
+    static auto* const pool = new WeakPool;
+    return *pool;
+  }
+
+  // One that `equal` says yes to among those with this fingerprint, or what `make` makes. Held
+  // while making, so that two that ask at once do not both make one.
+  absl::StatusOr<std::shared_ptr<const T>> FindOrMake(
+      size_t fingerprint, absl::FunctionRef<bool(const T&)> equal,
+      absl::FunctionRef<absl::StatusOr<std::shared_ptr<const T>>()> make) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::erase_if(objects_, [](const auto& entry) { return entry.second.expired(); });
+    const auto [begin, end] = objects_.equal_range(fingerprint);
+    for (auto candidate = begin; candidate != end; ++candidate) {
+      std::shared_ptr<const T> object = candidate->second.lock();
+      if (object != nullptr && equal(*object)) return object;
+    }
+    absl::StatusOr<std::shared_ptr<const T>> made = make();
+    if (made.ok()) objects_.emplace(fingerprint, *made);
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_multimap<size_t, std::weak_ptr<const T>> objects_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_WEAK_POOL_H_
