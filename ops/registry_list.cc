@@ -1,5 +1,6 @@
 #include "ops/attention/attention.h"
 #include "ops/control_flow/control_flow.h"
+#include "ops/contrib/contrib.h"
 #include "ops/conv/conv.h"
 #include "ops/cumulative/cumulative.h"
 #include "ops/einsum/einsum.h"
@@ -31,6 +32,7 @@ const OpRegistry& OpRegistry::Get() {
     auto* all = new OpRegistry;
     RegisterAttention(*all);
     RegisterControlFlow(*all);
+    RegisterContrib(*all);
     RegisterConv(*all);
     RegisterCumulative(*all);
     RegisterEinsum(*all);

@@ -14,6 +14,7 @@
 #include "optimizer/canonicalize/broadcasts.h"
 #include "optimizer/canonicalize/common_subexpressions.h"
 #include "optimizer/canonicalize/constant_folding.h"
+#include "optimizer/canonicalize/contrib_operators.h"
 #include "optimizer/canonicalize/dead_code.h"
 #include "optimizer/canonicalize/floor_division.h"
 #include "optimizer/canonicalize/known_branches.h"
@@ -88,6 +89,7 @@ constexpr bool kDebug = true;
 
 // The table of contents. Passes of clean-up come again after what leaves them work.
 constexpr std::array kPasses = {
+    Pass{"contrib_operators", ExpandContribOperators},
     kConstantFolding,
     kShapeFolding,
     kConstantFolding,

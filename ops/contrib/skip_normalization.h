@@ -1,0 +1,35 @@
+#ifndef ATTNRUN_OPS_CONTRIB_SKIP_NORMALIZATION_H_
+#define ATTNRUN_OPS_CONTRIB_SKIP_NORMALIZATION_H_
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// com.microsoft SkipLayerNormalization (x, skip, gamma, beta?, bias?) and
+// SkipSimplifiedLayerNormalization (x, skip, gamma, bias?) -> (y, mean?, inverse?, sum?):
+//   sum = x + skip + bias
+//   y = (sum - mean(sum)) / sqrt(variance + epsilon) * gamma + beta over the last axis, or, if
+//   simplified, sum / sqrt(mean(sum^2) + epsilon) * gamma
+// x is [B, S, D] or [S, D]; skip broadcasts to it. mean and inverse (1 / the root) are float
+// [B, S, 1].
+class SkipNormalization final : public Op {
+ public:
+  SkipNormalization(AttributeReader& attributes, bool centered)
+      : centered_(centered), epsilon_(attributes.Float("epsilon", 1e-12F)) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  // Numbers of inputs; beta has none if simplified.
+  int beta_input() const { return centered_ ? 3 : -1; }
+  int bias_input() const { return centered_ ? 4 : 3; }
+
+  bool centered_;
+  float epsilon_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONTRIB_SKIP_NORMALIZATION_H_
