@@ -45,6 +45,23 @@ void AttributeReader::ExpectInputs(int min, int max) {
                                  " inputs, but found ", found));
 }
 
+void AttributeReader::ExpectInt(absl::string_view name, int64_t otherwise) {
+  const int64_t found = Int(name, otherwise);
+  if (found != otherwise)
+    Fail(name, absl::StrCat("is covered as ", otherwise, " only"), absl::StrCat(found));
+}
+
+void AttributeReader::ExpectFloat(absl::string_view name, float otherwise) {
+  const float found = Float(name, otherwise);
+  if (found != otherwise)
+    Fail(name, absl::StrCat("is covered as ", otherwise, " only"), absl::StrCat(found));
+}
+
+void AttributeReader::ExpectNoInput(int i, absl::string_view name) {
+  if (node_.input(i) == nullptr) return;
+  errors_.push_back(absl::StrCat("input ", i, ", ", name, ", is not covered"));
+}
+
 absl::Status AttributeReader::Finish() const {
   std::vector<std::string> errors = errors_;
   for (const auto& [name, value] : node_.attributes()) {

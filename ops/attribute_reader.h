@@ -70,6 +70,12 @@ class AttributeReader {
   // `min` to `max` inputs, the first `min` not left out.
   void ExpectInputs(int min, int max);
 
+  // For forms of an operator that are not covered: an error unless an attribute is
+  // `otherwise` or left out, or where the node has input i.
+  void ExpectInt(absl::string_view name, int64_t otherwise);
+  void ExpectFloat(absl::string_view name, float otherwise);
+  void ExpectNoInput(int i, absl::string_view name);
+
   // Reads and drops an attribute that does not bear on inference.
   void Ignore(absl::string_view name) { Read(name); }
 

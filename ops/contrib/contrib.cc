@@ -1,7 +1,12 @@
 #include "ops/contrib/contrib.h"
 
 #include "ops/contrib/activations.h"
+#include "ops/contrib/embed_layer_normalization.h"
+#include "ops/contrib/group_query_attention.h"
+#include "ops/contrib/multi_head_attention.h"
+#include "ops/contrib/packed_attention.h"
 #include "ops/contrib/products.h"
+#include "ops/contrib/rotation.h"
 #include "ops/contrib/skip_normalization.h"
 
 namespace attnrun {
@@ -31,6 +36,11 @@ void RegisterContrib(OpRegistry& registry) {
   add("TransposeMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(false));
   add("FusedGemm", {2, 3}, {1, 1}, Make<FusedGemm>);
   add("SkipLayerNormalization", {3, 5}, {1, 4}, MakeOf<SkipNormalization>(true));
+  add("EmbedLayerNormalization", {1, 9}, {1, 3}, Make<EmbedLayerNormalization>);
+  add("Attention", {2, 7}, {1, 2}, Make<PackedAttention>);
+  add("MultiHeadAttention", {1, 10}, {1, 3}, Make<MultiHeadAttention>);
+  add("GroupQueryAttention", {1, 16}, {1, 3}, Make<GroupQueryAttention>);
+  add("RotaryEmbedding", {4, 4}, {1, 1}, Make<ContribRotaryEmbedding>);
   add("SkipSimplifiedLayerNormalization", {3, 4}, {1, 4}, MakeOf<SkipNormalization>(false));
 }
 

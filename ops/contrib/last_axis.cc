@@ -17,6 +17,12 @@ absl::Status CheckFloats(const Tensor& x, int64_t divisor) {
                                                  ", but found ", TypeAndShape(x)));
 }
 
+absl::Status CheckHasInput(const OpContext& context, int i, absl::string_view name) {
+  if (context.has_input(i)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("required input ", i, ", ", name, ", is left out"));
+}
+
 absl::StatusOr<std::vector<double>> ReadRow(const OpContext& context, int i, double otherwise) {
   const Tensor& x = context.input(0);
   const int64_t length = x.dim(x.rank() - 1);

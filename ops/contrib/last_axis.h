@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "ops/op_context.h"
 
@@ -14,6 +15,9 @@ namespace attnrun {
 // kInvalidArgument unless the tensor is of floats and has a last axis whose length is a multiple of
 // `divisor`.
 absl::Status CheckFloats(const Tensor& x, int64_t divisor);
+
+// kInvalidArgument unless the node has input i, which others that it may lack come before.
+absl::Status CheckHasInput(const OpContext& context, int i, absl::string_view name);
 
 // The elements of input i, which must have the type of input 0 and one number for each index of its
 // last axis; `otherwise` in place of each if it is left out. Not empty.

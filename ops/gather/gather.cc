@@ -1,6 +1,7 @@
 #include "ops/gather/gather.h"
 
 #include "ops/gather/along_axis.h"
+#include "ops/gather/append_to_cache.h"
 #include "ops/gather/compress.h"
 #include "ops/gather/elements.h"
 #include "ops/gather/gather_op.h"
@@ -10,6 +11,7 @@
 namespace attnrun {
 
 void RegisterGather(OpRegistry& registry) {
+  registry.Register({"attnrun", "AppendToCache", {1}, {4, 4}, {1, 1}, Make<AppendToCache>});
   registry.Register({"", "Compress", {9, 11, 28}, {2, 2}, {1, 1}, Make<Compress>});
   registry.Register({"", "Gather", {1, 11, 13}, {2, 2}, {1, 1}, Make<Gather>});
   registry.Register({"", "GatherElements", {11, 13}, {2, 2}, {1, 1}, Make<GatherElements>});

@@ -17,13 +17,18 @@ constexpr absl::string_view kMicrosoft = "com.microsoft";
 
 constexpr Entry kExpansions[] = {
     {"", "SimplifiedLayerNormalization", ExpandSimplifiedLayerNormalization},
+    {kMicrosoft, "Attention", ExpandPackedAttention},
     {kMicrosoft, "BiasGelu", ExpandGelu},
     {kMicrosoft, "BiasSplitGelu", ExpandBiasSplitGelu},
+    {kMicrosoft, "EmbedLayerNormalization", ExpandEmbedLayerNormalization},
     {kMicrosoft, "FastGelu", ExpandFastGelu},
     {kMicrosoft, "FusedGemm", ExpandFusedGemm},
     {kMicrosoft, "FusedMatMul", ExpandFusedMatMul},
     {kMicrosoft, "Gelu", ExpandGelu},
+    {kMicrosoft, "GroupQueryAttention", ExpandGroupQueryAttention},
+    {kMicrosoft, "MultiHeadAttention", ExpandMultiHeadAttention},
     {kMicrosoft, "QuickGelu", ExpandQuickGelu},
+    {kMicrosoft, "RotaryEmbedding", ExpandRotaryEmbedding},
     {kMicrosoft, "SkipLayerNormalization", ExpandSkipLayerNormalization},
     {kMicrosoft, "SkipSimplifiedLayerNormalization", ExpandSkipSimplifiedLayerNormalization},
     {kMicrosoft, "TransposeMatMul", ExpandFusedMatMul},

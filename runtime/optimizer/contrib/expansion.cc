@@ -15,4 +15,18 @@ Value* Expansion::Number(DataType type, double value, std::vector<int64_t> dims)
                                          : FromDoubles(type, dims, {value}));
 }
 
+Value* Expansion::ExtentOf(Value* value, int64_t axis) {
+  Value* shape = Op("Shape", {value}, {{"start", axis}, {"end", axis + 1}});
+  return Op("Squeeze", {shape});
+}
+
+Value* Expansion::Range(Value* count) {
+  return Op("Range", {Number(DataType::kInt64, 0), count, Number(DataType::kInt64, 1)});
+}
+
+Value* Expansion::Cast(Value* value, DataType type) {
+  if (TypeOf(value) == type) return value;
+  return Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
+}
+
 }  // namespace attnrun

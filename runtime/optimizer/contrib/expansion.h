@@ -41,6 +41,12 @@ class Expansion {
   T Attribute(absl::string_view name, T otherwise) const {
     return AttributeOr<T>(node_, name, std::move(otherwise));
   }
+  // An attention's `scale`, if it is given.
+  std::optional<float> Scale() const {
+    const AttributeValue* value = node_.attribute("scale");
+    const float* scale = value == nullptr ? nullptr : std::get_if<float>(value);
+    return scale == nullptr ? std::nullopt : std::optional(*scale);
+  }
   DataType TypeOf(const Value* value) const { return facts().TypeOf(value); }
   // The extents of a value of this rank; null if they are not known, or not so many.
   const std::vector<SymInt>* Dims(const Value* value, size_t rank) const;
@@ -56,6 +62,16 @@ class Expansion {
   Value* Ints(std::initializer_list<int64_t> values) { return patch_.Ints(values); }
   // One number, of rank 0, or of the rank that `dims` ones make.
   Value* Number(DataType type, double value, std::vector<int64_t> dims = {});
+
+  // Extent `axis` of a value, int64 of rank 0.
+  Value* ExtentOf(Value* value, int64_t axis);
+  // 0, 1, ... below an integer of rank 0.
+  Value* Range(Value* count);
+  // The value with axes of extent 1 put in at these places of the result.
+  Value* Unsqueeze(Value* value, std::initializer_list<int64_t> axes) {
+    return Op("Unsqueeze", {value, Ints(axes)});
+  }
+  Value* Cast(Value* value, DataType type);
 
   // One output has a replacement. True.
   bool Give(Value* replacement, int output = 0) {
@@ -83,6 +99,11 @@ bool ExpandQuickGelu(Expansion& e);
 bool ExpandBiasSplitGelu(Expansion& e);
 bool ExpandFusedMatMul(Expansion& e);
 bool ExpandFusedGemm(Expansion& e);
+bool ExpandEmbedLayerNormalization(Expansion& e);
+bool ExpandRotaryEmbedding(Expansion& e);
+bool ExpandPackedAttention(Expansion& e);
+bool ExpandMultiHeadAttention(Expansion& e);
+bool ExpandGroupQueryAttention(Expansion& e);
 bool ExpandSimplifiedLayerNormalization(Expansion& e);
 bool ExpandSkipLayerNormalization(Expansion& e);
 bool ExpandSkipSimplifiedLayerNormalization(Expansion& e);

@@ -1,0 +1,53 @@
+#ifndef ATTNRUN_OPS_CONTRIB_MULTI_HEAD_ATTENTION_H_
+#define ATTNRUN_OPS_CONTRIB_MULTI_HEAD_ATTENTION_H_
+
+#include <optional>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// com.microsoft MultiHeadAttention (query, key?, value?, bias?, key_padding_mask?, attention_bias?,
+// past_key?, past_value?) -> (y [B, S, N * Hv], present_key?, present_value?). Queries, keys and
+// values, of `num_heads` N, lie in
+//   query [B, S, N * H], key [B, L, N * H], value [B, L, N * Hv]
+//   query, key [B, N, L, H], value [B, N, L, Hv]    without bias for key and value
+//   query, key [B, L, N, 2, H]                      keys and values
+//   query [B, S, N, 3, H]                           all three
+// to which the parts of bias [N * (2 H + Hv)] are added. Keys and values stand behind those of the
+// past [B, N, P, H]; there are T = P + L of them.
+//   scores = scale * q k^T + attention_bias, plus `mask_filter_value` where the mask closes a key
+//   y = softmax(scores) v
+// `unidirectional`: query s sees keys up to P + s. For the mask see NaiveMask. Not covered: the
+// past as a buffer (past_sequence_length, cache_indirection), and the fourth output.
+class MultiHeadAttention final : public Op {
+ public:
+  enum Input {
+    kQuery,
+    kKey,
+    kValue,
+    kBias,
+    kMask,
+    kScoresBias,
+    kPastKey,
+    kPastValue,
+    kPastLength,
+    kCacheIndirection
+  };
+
+  explicit MultiHeadAttention(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  int64_t heads_;
+  bool causal_;
+  float filter_;
+  std::optional<float> scale_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONTRIB_MULTI_HEAD_ATTENTION_H_

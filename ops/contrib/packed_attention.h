@@ -1,0 +1,41 @@
+#ifndef ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_
+#define ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_
+
+#include <optional>
+#include <vector>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// com.microsoft Attention (x [B, S, D], weights [D, Dq + Dk + Dv], bias? [Dq + Dk + Dv],
+// mask_index?, past? [2, B, N, P, H], attention_bias? [B or 1, N or 1, S, T]) -> (y [B, S, Dv],
+// present? [2, B, N, T, H]), T = P + S:
+//   q, k, v = parts of x·weights + bias, `qkv_hidden_sizes` wide (of one width if left out), N =
+//     `num_heads` each; k and v behind those of the past
+//   scores = scale * q k^T + attention_bias, plus `mask_filter_value` where the mask closes a key
+//   y = softmax(scores) v
+// `unidirectional`: query s sees keys up to P + s. For the mask see NaiveMask. Not covered:
+// do_rotary, and past_present_share_buffer with its past_sequence_length.
+class PackedAttention final : public Op {
+ public:
+  explicit PackedAttention(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  // Widths of q, k and v, of `width` together.
+  absl::StatusOr<std::vector<int64_t>> Sizes(int64_t width) const;
+
+  int64_t heads_;
+  bool causal_;
+  float filter_;
+  std::optional<float> scale_;
+  std::vector<int64_t> sizes_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_

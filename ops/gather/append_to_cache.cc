@@ -1,0 +1,139 @@
+#include "ops/gather/append_to_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "ops/infer_rules.h"
+#include "ops/movement/strided_copy.h"
+#include "ops/movement/window.h"
+
+namespace attnrun {
+namespace {
+
+// Of each sample a copy of what is kept, one of the update, and zeros.
+class AppendToCacheKernel final : public Kernel {
+ public:
+  absl::string_view name() const override { return "copy"; }
+  bool Accepts(const OpContext& context) const override { return MovesInputAsBytes(context); }
+  bool accepts_strided() const override { return true; }
+
+  absl::Status Run(OpContext& context) const override {
+    ATTNRUN_ASSIGN_OR_RETURN(const CacheAppend append, AppendToCache::Resolve(context));
+    const Tensor& past = context.input(0);
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, past.type(), append.shape()));
+    const int64_t width = BitWidth(past.type()) / 8;
+    const int64_t row = append.size * width;
+    char* sample = y->mutable_data<char>();
+    for (int64_t b = 0; b < append.batch; ++b) {
+      const int64_t start = append.starts[b];
+      const int64_t end = start + append.count;
+      Copy(past, b, start, append, sample);
+      Copy(context.input(1), b, append.count, append, sample + start * row);
+      for (int64_t n = 0; n < append.heads && end < append.after; ++n) {
+        std::memset(sample + (n * append.after + end) * row, 0, (append.after - end) * row);
+      }
+      sample += append.heads * append.after * row;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The first `count` positions of all heads of sample b.
+  static void Copy(const Tensor& from, int64_t b, int64_t count, const CacheAppend& append,
+                   char* to) {
+    if (count * append.heads * append.size == 0) return;
+    const auto width = static_cast<int>(BitWidth(from.type()) / 8);
+    const Shape strides = StridesOf(from);
+    CopyStrided(width, {append.heads, count, append.size},
+                from.data<char>() + b * strides[0] * width, {strides[1], strides[2], strides[3]},
+                to, {append.after * append.size, append.size, 1});
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) {
+  const Tensor& past = context.input(0);
+  const Tensor& update = context.input(1);
+  const Tensor& used = context.input(2);
+  const Tensor& total = context.input(3);
+  bool fits = past.rank() == 4 && update.rank() == 4 && past.type() == update.type();
+  for (const int axis : {0, 1, 3}) fits = fits && past.dim(axis) == update.dim(axis);
+  if (!fits || used.type() != DataType::kInt64 || used.shape() != Shape{past.dim(0)} ||
+      !IsInteger(total.type()) || total.num_elements() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a cache and an update [B,N,_,H] of one type, int64[B] and an integer, but found ",
+        TypeAndShape(past), ", ", TypeAndShape(update), ", ", TypeAndShape(used), " and ",
+        TypeAndShape(total)));
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> length, ToInts(total));
+  CacheAppend append{.batch = past.dim(0),
+                     .heads = past.dim(1),
+                     .before = past.dim(2),
+                     .count = update.dim(2),
+                     .after = std::max(past.dim(2), length[0]),
+                     .size = past.dim(3)};
+  if (length[0] < 0 || append.after > append.before + append.count) {
+    return absl::InvalidArgumentError(absl::StrCat("expected at most ", append.before, " old and ",
+                                                   append.count, " new positions, but found ",
+                                                   length[0]));
+  }
+  for (int64_t b = 0; b < append.batch; ++b) {
+    const int64_t start = used.data<int64_t>()[b];
+    if (start < 0 || start > append.before || start > append.after - append.count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sample ", b, " has ", start, " positions before ", append.count,
+                       " new ones, but the cache holds ", append.before, ", and ", append.after,
+                       " with the new ones"));
+    }
+    append.starts.push_back(start);
+  }
+  return append;
+}
+
+absl::Status AppendToCache::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const CacheAppend append, Resolve(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> past, ToDoubles(context.input(0)));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> update, ToDoubles(context.input(1)));
+  std::vector<double> y;
+  for (int64_t row = 0; row < append.batch * append.heads; ++row) {
+    const int64_t start = append.starts[row / append.heads];
+    for (int64_t i = 0; i < append.after * append.size; ++i) {
+      const int64_t t = i / append.size;
+      const int64_t kept = row * append.before * append.size + i;
+      const int64_t added = (row * append.count - start) * append.size + i;
+      y.push_back(t < start ? past[kept] : t < start + append.count ? update[added] : 0);
+    }
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(
+      Tensor out, FromDoubles(context.input(0).type(), append.shape(), y, context.allocator()));
+  context.SetOutput(0, std::move(out));
+  return absl::OkStatus();
+}
+
+void AppendToCache::Infer(InferContext& context) const {
+  const Dims past = context.input(0).dims.value_or(UnknownDims(4));
+  const Dims update = context.input(1).dims.value_or(UnknownDims(4));
+  if (past.size() != 4 || update.size() != 4) return;
+  SymInt after = SymInt::Unknown();
+  if (const std::optional<SymInt> total = OnlyElement(context, 3)) {
+    const bool grows = *total == past[2] + update[2];
+    after = grows ? *total : SymInt::Opaque("max", past[2], *total);
+    if (past[2].constant().has_value() && total->constant().has_value()) {
+      after = std::max(*past[2].constant(), *total->constant());
+    }
+  }
+  SetDims(
+      context, 0,
+      Dims{Same(past[0], update[0]), Same(past[1], update[1]), after, Same(past[3], update[3])});
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> AppendToCache::MakeKernel(
+    ConstantInputs /*constants*/) const {
+  return std::make_unique<AppendToCacheKernel>();
+}
+
+}  // namespace attnrun

@@ -1,0 +1,44 @@
+#ifndef ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_
+#define ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_
+
+#include <memory>
+#include <vector>
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// The inputs of AppendToCache, checked.
+struct CacheAppend {
+  int64_t batch = 0;
+  int64_t heads = 0;
+  // Positions of the cache (P), of the update (S) and of the result (T).
+  int64_t before = 0;
+  int64_t count = 0;
+  int64_t after = 0;
+  int64_t size = 0;
+  // Per sample where the update begins, of [0, P].
+  std::vector<int64_t> starts = {};
+
+  Shape shape() const { return {batch, heads, after, size}; }
+};
+
+// attnrun.AppendToCache-1, made by the optimizer: (past [B, N, P, H], update [B, N, S, H], used
+// int64[B], total, an integer of one element) -> [B, N, T, H], T = max(P, total), at most P + S: of
+// sample b the first used[b] positions of the past, then the update, then zeros.
+class AppendToCache final : public Op {
+ public:
+  explicit AppendToCache(AttributeReader& /*attributes*/) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // Inputs may be strided.
+  static absl::StatusOr<CacheAppend> Resolve(const OpContext& context);
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_

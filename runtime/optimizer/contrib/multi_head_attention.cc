@@ -1,0 +1,121 @@
+#include "ops/contrib/multi_head_attention.h"
+
+#include "optimizer/contrib/attention.h"
+
+namespace attnrun {
+namespace {
+
+using enum MultiHeadAttention::Input;
+
+// Queries, keys and values, each [B, _, N * H], or, keys and values that are given so, [B, N, L,
+// H].
+class Operands {
+ public:
+  explicit Operands(Expansion& e) : e_(e), heads_(e.Attribute<int64_t>("num_heads", 0)) {}
+
+  // Finds them; false, with the reason in `why`, if sizes are not known.
+  bool Find() {
+    Value* source = nullptr;
+    for (const int role : {0, 1, 2}) {
+      if (e_.input(role) != nullptr) source = e_.input(role);
+      parts_[role] = Part(source, role);
+      if (parts_[role] == nullptr) return false;
+    }
+    const bool given_by_head = e_.facts().RankOf(e_.input(kQuery)) == 3 &&
+                               e_.input(kKey) != nullptr && e_.facts().RankOf(e_.input(kKey)) == 4;
+    by_head_ = given_by_head;
+    return AddBias();
+  }
+
+  Value* part(int role) const { return parts_[role]; }
+  int64_t size(int role) const { return sizes_[role]; }
+  bool by_head() const { return by_head_; }
+
+ private:
+  // Role 0, 1 or 2 of what holds one of them, keys and values, or all.
+  Value* Part(Value* source, int role) {
+    const int rank = e_.facts().RankOf(source);
+    const auto width = e_.facts().Extent(source, -1);
+    if (rank < 3 || !width.has_value() || heads_ <= 0) return nullptr;
+    sizes_[role] = rank == 3 ? *width / heads_ : *width;
+    if (rank != 5) return source;
+    const int first = source == e_.input(kQuery) ? 0 : 1;
+    Value* rows = e_.Op("Gather", {source, e_.Number(DataType::kInt64, role - first)},
+                        {{"axis", int64_t{3}}});
+    return e_.Op("Reshape", {rows, e_.Ints({0, 0, heads_ * *width})});
+  }
+
+  bool AddBias() {
+    if (e_.input(kBias) == nullptr) return true;
+    const std::vector<Value*> biases = e_.Ops(
+        "Split", 3,
+        {e_.input(kBias), e_.Ints({heads_ * sizes_[0], heads_ * sizes_[1], heads_ * sizes_[2]})},
+        {{"axis", int64_t{0}}});
+    for (const int role : {0, 1, 2}) {
+      if (role == 0 || !by_head_) parts_[role] = e_.Op("Add", {parts_[role], biases[role]});
+    }
+    return true;
+  }
+
+  Expansion& e_;
+  const int64_t heads_;
+  Value* parts_[3] = {};
+  int64_t sizes_[3] = {};
+  bool by_head_ = false;
+};
+
+// Keys and values by head, behind those of the past if there is one.
+void AddPast(Expansion& e, AttentionParts& parts) {
+  if (!parts.keys_by_head) {
+    parts.k = SplitHeads(e, parts.k, parts.heads, parts.head_size);
+    parts.v = SplitHeads(e, parts.v, parts.heads, parts.value_size);
+    parts.keys_by_head = true;
+  }
+  if (e.input(kPastKey) != nullptr) {
+    parts.k = e.Op("Concat", {e.input(kPastKey), parts.k}, {{"axis", int64_t{2}}});
+    parts.v = e.Op("Concat", {e.input(kPastValue), parts.v}, {{"axis", int64_t{2}}});
+  }
+  if (e.IsRead(1)) e.Give(parts.k, 1);
+  if (e.IsRead(2)) e.Give(parts.v, 2);
+}
+
+}  // namespace
+
+//   query  key  value  bias  mask  past_k  past_v        query + bias   key + bias   value + bias
+//     \     \     |     /     /     /       /                  |             |             |
+//             MultiHeadAttention                 ->            |    Concat with past_k, with past_v
+//              /      |       \                                 \            |             |
+//             y   present_k  present_v                            attnrun.Attention(.., mask)
+bool ExpandMultiHeadAttention(Expansion& e) {
+  Operands operands(e);
+  if (!operands.Find()) return e.Decline("the size of its heads is not known");
+  const bool has_past = e.input(kPastKey) != nullptr;
+  if (has_past != (e.input(kPastValue) != nullptr)) return e.Decline("it has half of a past");
+  AttentionParts parts;
+  parts.heads = parts.kv_heads = e.Attribute<int64_t>("num_heads", 0);
+  parts.q = operands.part(0);
+  parts.k = operands.part(1);
+  parts.v = operands.part(2);
+  parts.head_size = operands.size(1);
+  parts.value_size = operands.size(2);
+  parts.keys_by_head = operands.by_head();
+  if (has_past || e.IsRead(1) || e.IsRead(2)) AddPast(e, parts);
+  std::string why;
+  Value* keys =
+      e.input(kMask) == nullptr ? nullptr : e.ExtentOf(parts.k, parts.keys_by_head ? 2 : 1);
+  Value* masked = MaskBias(e, kMask, keys, why);
+  if (!why.empty()) return e.Decline(why);
+  parts.bias = SumOfBiases(e, e.input(kScoresBias), masked);
+  parts.scale = e.Scale();
+  if (e.Attribute<int64_t>("unidirectional", 0) != 0) parts.causal = has_past ? 2 : 1;
+  // With a past, as many queries as new keys are counted from it.
+  if (parts.causal == 2 && !operands.by_head()) {
+    const std::vector<SymInt>* q = e.Dims(e.input(kQuery), 3);
+    const std::vector<SymInt>* k = e.input(kKey) == nullptr ? q : e.Dims(e.input(kKey), 3);
+    const bool alike = e.input(kKey) == nullptr || (q && k && (*q)[1] == (*k)[1]);
+    if (!alike) return e.Decline("there are other queries than new keys");
+  }
+  return e.Give(Attend(e, parts));
+}
+
+}  // namespace attnrun
