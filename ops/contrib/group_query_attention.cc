@@ -48,32 +48,44 @@ absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHea
   return absl::OkStatus();
 }
 
-// What was there before the first given token of each sample, these, and zeros.
-absl::StatusOr<NaiveHeads> Present(const OpContext& context, int past_input,
-                                   const std::vector<int64_t>& first, int64_t capacity,
-                                   const NaiveHeads& given) {
-  NaiveHeads present(given.batch, given.heads, capacity, given.size);
+// Of each sample the `kept` first positions of the past, then the given ones, then zeros.
+absl::StatusOr<NaiveHeads> Append(const OpContext& context, int past_input,
+                                  const std::vector<int64_t>& kept, int64_t keys,
+                                  const NaiveHeads& given) {
+  NaiveHeads all(given.batch, given.heads, keys, given.size);
   NaiveHeads past(given.batch, given.heads, 0, given.size);
   if (context.has_input(past_input)) {
     ATTNRUN_ASSIGN_OR_RETURN(past, ReadHeads(context, past_input, "the past",
                                              {given.batch, given.heads, -1, given.size}));
   }
-  for (int64_t i = 0; i < std::ssize(present.values); ++i) {
+  for (int64_t i = 0; i < std::ssize(all.values); ++i) {
     const int64_t h = i % given.size;
-    const int64_t t = i / given.size % capacity;
-    const int64_t n = i / given.size / capacity % given.heads;
-    const int64_t b = i / given.size / capacity / given.heads;
-    if (first[b] > past.sequence || first[b] + given.sequence > capacity) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("sample ", b, " has ", first[b], " tokens before ", given.sequence,
-                       " new ones, but the past has room for ", past.sequence,
-                       " and the present for ", capacity));
+    const int64_t t = i / given.size % keys;
+    const int64_t n = i / given.size / keys % given.heads;
+    const int64_t b = i / given.size / keys / given.heads;
+    if (kept[b] > past.sequence || kept[b] + given.sequence > keys) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sample ", b, " has ", kept[b], " tokens before ", given.sequence,
+          " new ones, but the past has room for ", past.sequence, " and the present for ", keys));
     }
-    if (t < first[b]) present.values[i] = past.At(b, n, t, h);
-    const bool is_new = t >= first[b] && t < first[b] + given.sequence;
-    if (is_new) present.values[i] = given.At(b, n, t - first[b], h);
+    if (t < kept[b]) all.values[i] = past.At(b, n, t, h);
+    const bool is_new = t >= kept[b] && t < kept[b] + given.sequence;
+    if (is_new) all.values[i] = given.At(b, n, t - kept[b], h);
   }
-  return present;
+  return all;
+}
+
+// So many positions, from the first that is not dropped on, then zeros.
+NaiveHeads Drop(const NaiveHeads& all, const std::vector<int64_t>& dropped, int64_t capacity) {
+  NaiveHeads rest(all.batch, all.heads, capacity, all.size);
+  for (int64_t i = 0; i < std::ssize(rest.values); ++i) {
+    const int64_t h = i % all.size;
+    const int64_t n = i / all.size / capacity % all.heads;
+    const int64_t b = i / all.size / capacity / all.heads;
+    const int64_t t = i / all.size % capacity + dropped[b];
+    if (t < all.sequence) rest.values[i] = all.At(b, n, t, h);
+  }
+  return rest;
 }
 
 }  // namespace
@@ -88,8 +100,8 @@ GroupQueryAttention::GroupQueryAttention(AttributeReader& attributes)
       rotary_(attributes.Int("do_rotary", 0) != 0),
       interleaved_(attributes.Int("rotary_interleaved", 0) != 0),
       smooth_(attributes.Int("smooth_softmax", -1) == 1),
+      sliding_(attributes.Int("sliding_window_cache", 0) != 0),
       norm_epsilon_(attributes.Float("qk_norm_epsilon", 1e-6F)) {
-  attributes.ExpectInt("sliding_window_cache", 0);
   attributes.ExpectInt("qk_output", 0);
   attributes.Ignore("kv_cache_bit_width");
   attributes.OneOf("k_quant_type", "NONE", {"NONE"});
@@ -97,6 +109,12 @@ GroupQueryAttention::GroupQueryAttention(AttributeReader& attributes)
   attributes.ExpectNoInput(kPositionIds, "position_ids");
   attributes.ExpectNoInput(kKeyScale, "k_scale");
   attributes.ExpectNoInput(kValueScale, "v_scale");
+}
+
+int64_t GroupQueryAttention::Resident(int64_t length, int64_t capacity) const {
+  if (!sliding_ || length <= capacity) return length;
+  const int64_t evicted = capacity - window_ + 1;
+  return length - (length - capacity + evicted - 1) / evicted * evicted;
 }
 
 absl::StatusOr<GroupQueryAttention::Positions> GroupQueryAttention::ReadPositions(
@@ -117,15 +135,31 @@ absl::StatusOr<GroupQueryAttention::Positions> GroupQueryAttention::ReadPosition
   positions.capacity = total.data<int32_t>()[0];
   const bool has_past = context.has_input(kPastKey) && context.input(kPastKey).rank() == 4;
   const int64_t past = has_past ? context.input(kPastKey).dim(2) : 0;
-  if (positions.capacity < 0 || positions.capacity > past + given) {
+  if (sliding_) {
+    if (!has_past || window_ <= 0 || past < window_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected a local_window_size above 0 and a past that holds as many "
+                       "positions, but found ",
+                       window_, " and ", past));
+    }
+    positions.capacity = past;
+    positions.keys = past + given;
+  } else if (positions.capacity < 0 || positions.capacity > past + given) {
     return absl::InvalidArgumentError(absl::StrCat("expected a total_sequence_length of at most ",
                                                    past, " past and ", given,
                                                    " new ones, but found ", positions.capacity));
+  } else {
+    positions.capacity = positions.keys = std::max(positions.capacity, past);
   }
-  positions.capacity = std::max(positions.capacity, past);
   for (int64_t b = 0; b < batch; ++b) {
-    positions.lengths.push_back(int64_t{lengths.data<int32_t>()[b]} + 1);
-    positions.first.push_back(std::max<int64_t>(positions.lengths[b] - given, 0));
+    const int64_t length = int64_t{lengths.data<int32_t>()[b]} + 1;
+    const int64_t first = std::max<int64_t>(length - given, 0);
+    positions.lengths.push_back(length);
+    positions.first.push_back(first);
+    positions.kept.push_back(Resident(first, past));
+    const int64_t base = first - positions.kept[b];
+    positions.dropped.push_back(std::max<int64_t>(length, 0) - Resident(length, past) - base);
+    if (!sliding_) positions.dropped[b] = 0;
   }
   return positions;
 }
@@ -173,9 +207,9 @@ absl::Status GroupQueryAttention::Reference(OpContext& context) const {
     }
   }
   ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads k,
-                           Present(context, kPastKey, positions.first, positions.capacity, qkv[1]));
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads v, Present(context, kPastValue, positions.first,
-                                                       positions.capacity, qkv[2]));
+                           Append(context, kPastKey, positions.kept, positions.keys, qkv[1]));
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads v,
+                           Append(context, kPastValue, positions.kept, positions.keys, qkv[2]));
   const int64_t total = context.input(kTotal).data<int32_t>()[0];
   ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias,
                            NaiveBias::Read(context, kScoresBias, {batch, heads_, sequence, total}));
@@ -190,7 +224,8 @@ absl::Status GroupQueryAttention::Reference(OpContext& context) const {
     }
     ATTNRUN_ASSIGN_OR_RETURN(attention.sinks, ToDoubles(context.input(kSinks)));
   }
-  attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t t) {
+  attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t key) {
+    const int64_t t = key + positions.first[b] - positions.kept[b];
     const int64_t p = positions.first[b] + s;
     const bool open = t < std::min(positions.lengths[b], total) && (!causal_ || t <= p) &&
                       (window_ < 0 || t > p - window_);
@@ -199,8 +234,11 @@ absl::Status GroupQueryAttention::Reference(OpContext& context) const {
   const NaiveHeads y = attention.Run(qkv[0], k, v);
   ATTNRUN_RETURN_IF_ERROR(
       SetDoubles(context, 0, query.type(), {batch, sequence, heads_ * size}, y.Merged()));
-  ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 1, query.type(), k.shape(), k.values));
-  return SetDoubles(context, 2, query.type(), v.shape(), v.values);
+  for (const int i : {1, 2}) {
+    const NaiveHeads present = Drop(i == 1 ? k : v, positions.dropped, positions.capacity);
+    ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, i, query.type(), present.shape(), present.values));
+  }
+  return absl::OkStatus();
 }
 
 void GroupQueryAttention::Infer(InferContext& context) const {

@@ -24,8 +24,11 @@ namespace attnrun {
 //   scores = scale * q k^T, capped by softcap, + attention_bias, for keys below seqlens_k[b] + 1,
 //     not after the query unless `causal` is 0, and among the last `local_window_size` (-1: all)
 //   y = softmax(scores) v, with head_sink [N], or 0 if `smooth_softmax`, as one more score
-// A scale that is left out or 0 is 1 / sqrt(H). A row without open keys, of padding, gives 0. Not
-// covered: position_ids, sliding_window_cache, keys and values that are quantized, and qk_output.
+// A scale that is left out or 0 is 1 / sqrt(H). A row without open keys, of padding, gives 0.
+// With `sliding_window_cache` past and present [B, M, C, H] hold the last of the tokens alone:
+// after T of them the last L(T), followed by zeros, where
+//   L(T) = T - G * ceil(max(T - C, 0) / G), G = C - local_window_size + 1.
+// Not covered: position_ids, keys and values that are quantized, and qk_output.
 class GroupQueryAttention final : public Op {
  public:
   enum Input {
@@ -53,13 +56,22 @@ class GroupQueryAttention final : public Op {
   void Infer(InferContext& context) const override;
 
  private:
-  // The tokens before the given ones, per sample, and how many the present has room for.
+  // Of each sample, or, `capacity`, of all.
   struct Positions {
-    std::vector<int64_t> first;
+    // All tokens, and those before the given ones.
     std::vector<int64_t> lengths;
+    std::vector<int64_t> first;
+    // Tokens before the given ones that the past holds, and how many are dropped from them and the
+    // given ones for the present.
+    std::vector<int64_t> kept;
+    std::vector<int64_t> dropped;
+    // Keys that are attended to, and of the present.
+    int64_t keys = 0;
     int64_t capacity = 0;
   };
   absl::StatusOr<Positions> ReadPositions(const OpContext& context) const;
+  // L(length) for a cache of this capacity.
+  int64_t Resident(int64_t length, int64_t capacity) const;
 
   int64_t heads_;
   int64_t kv_heads_;
@@ -70,6 +82,7 @@ class GroupQueryAttention final : public Op {
   bool rotary_;
   bool interleaved_;
   bool smooth_;
+  bool sliding_;
   float norm_epsilon_;
 };
 

@@ -96,6 +96,11 @@ absl::Status MultiHeadAttention::Reference(OpContext& context) const {
       q.size == 0) {
     return Misfit(context, 0, heads_);
   }
+  if (causal_ && k.sequence != q.sequence) {
+    return absl::UnimplementedError(absl::StrCat(
+        "unidirectional is covered for as many queries as new keys only, but there are ",
+        q.sequence, " and ", k.sequence));
+  }
   const int64_t width = heads_ * q.size;
   const int64_t total = 2 * width + heads_ * v.size;
   ATTNRUN_RETURN_IF_ERROR(AddBias(context, 0, total, q));

@@ -19,8 +19,8 @@ namespace attnrun {
 // past [B, N, P, H]; there are T = P + L of them.
 //   scores = scale * q k^T + attention_bias, plus `mask_filter_value` where the mask closes a key
 //   y = softmax(scores) v
-// `unidirectional`: query s sees keys up to P + s. For the mask see NaiveMask. Not covered: the
-// past as a buffer (past_sequence_length, cache_indirection), and the fourth output.
+// `unidirectional`, where L = S: query s sees keys up to P + s. For the mask see NaiveMask. Not
+// covered: the past as a buffer (past_sequence_length, cache_indirection), and the fourth output.
 class MultiHeadAttention final : public Op {
  public:
   enum Input {

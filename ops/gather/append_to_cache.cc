@@ -28,10 +28,13 @@ class AppendToCacheKernel final : public Kernel {
     const int64_t row = append.size * width;
     char* sample = y->mutable_data<char>();
     for (int64_t b = 0; b < append.batch; ++b) {
-      const int64_t start = append.starts[b];
-      const int64_t end = start + append.count;
-      Copy(past, b, start, append, sample);
-      Copy(context.input(1), b, append.count, append, sample + start * row);
+      const int64_t dropped = append.dropped[b];
+      const int64_t kept = std::clamp<int64_t>(append.starts[b] - dropped, 0, append.after);
+      const int64_t skipped = std::max<int64_t>(dropped - append.starts[b], 0);
+      const int64_t added = std::clamp<int64_t>(append.count - skipped, 0, append.after - kept);
+      Copy(past, b, dropped, kept, append, sample);
+      Copy(context.input(1), b, skipped, added, append, sample + kept * row);
+      const int64_t end = kept + added;
       for (int64_t n = 0; n < append.heads && end < append.after; ++n) {
         std::memset(sample + (n * append.after + end) * row, 0, (append.after - end) * row);
       }
@@ -41,17 +44,29 @@ class AppendToCacheKernel final : public Kernel {
   }
 
  private:
-  // The first `count` positions of all heads of sample b.
-  static void Copy(const Tensor& from, int64_t b, int64_t count, const CacheAppend& append,
-                   char* to) {
+  // `count` positions, from `first` on, of all heads of sample b.
+  static void Copy(const Tensor& from, int64_t b, int64_t first, int64_t count,
+                   const CacheAppend& append, char* to) {
     if (count * append.heads * append.size == 0) return;
     const auto width = static_cast<int>(BitWidth(from.type()) / 8);
     const Shape strides = StridesOf(from);
     CopyStrided(width, {append.heads, count, append.size},
-                from.data<char>() + b * strides[0] * width, {strides[1], strides[2], strides[3]},
-                to, {append.after * append.size, append.size, 1});
+                from.data<char>() + (b * strides[0] + first * strides[2]) * width,
+                {strides[1], strides[2], strides[3]}, to,
+                {append.after * append.size, append.size, 1});
   }
 };
+
+}  // namespace
+
+namespace {
+
+// int64[B], as `name` is called.
+absl::Status CheckCounts(const Tensor& counts, int64_t batch, absl::string_view name) {
+  if (counts.type() == DataType::kInt64 && counts.shape() == Shape{batch}) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("expected ", name, " to be int64[", batch,
+                                                 "], but it is ", TypeAndShape(counts)));
+}
 
 }  // namespace
 
@@ -62,19 +77,20 @@ absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) {
   const Tensor& total = context.input(3);
   bool fits = past.rank() == 4 && update.rank() == 4 && past.type() == update.type();
   for (const int axis : {0, 1, 3}) fits = fits && past.dim(axis) == update.dim(axis);
-  if (!fits || used.type() != DataType::kInt64 || used.shape() != Shape{past.dim(0)} ||
-      !IsInteger(total.type()) || total.num_elements() != 1) {
+  if (!fits || !IsInteger(total.type()) || total.num_elements() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected a cache and an update [B,N,_,H] of one type, int64[B] and an integer, but found ",
-        TypeAndShape(past), ", ", TypeAndShape(update), ", ", TypeAndShape(used), " and ",
-        TypeAndShape(total)));
+        "expected a cache and an update [B,N,_,H] of one type and an integer, but found ",
+        TypeAndShape(past), ", ", TypeAndShape(update), " and ", TypeAndShape(total)));
   }
+  ATTNRUN_RETURN_IF_ERROR(CheckCounts(used, past.dim(0), "used"));
+  const bool drops = context.has_input(4);
+  if (drops) ATTNRUN_RETURN_IF_ERROR(CheckCounts(context.input(4), past.dim(0), "dropped"));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> length, ToInts(total));
   CacheAppend append{.batch = past.dim(0),
                      .heads = past.dim(1),
                      .before = past.dim(2),
                      .count = update.dim(2),
-                     .after = std::max(past.dim(2), length[0]),
+                     .after = drops ? length[0] : std::max(past.dim(2), length[0]),
                      .size = past.dim(3)};
   if (length[0] < 0 || append.after > append.before + append.count) {
     return absl::InvalidArgumentError(absl::StrCat("expected at most ", append.before, " old and ",
@@ -83,13 +99,16 @@ absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) {
   }
   for (int64_t b = 0; b < append.batch; ++b) {
     const int64_t start = used.data<int64_t>()[b];
-    if (start < 0 || start > append.before || start > append.after - append.count) {
+    const int64_t dropped = drops ? context.input(4).data<int64_t>()[b] : 0;
+    const bool too_long = !drops && start > append.after - append.count;
+    if (start < 0 || start > append.before || too_long || dropped < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("sample ", b, " has ", start, " positions before ", append.count,
-                       " new ones, but the cache holds ", append.before, ", and ", append.after,
-                       " with the new ones"));
+                       " new ones, of which ", dropped, " are dropped, but the cache holds ",
+                       append.before, ", and ", append.after, " with the new ones"));
     }
     append.starts.push_back(start);
+    append.dropped.push_back(dropped);
   }
   return append;
 }
@@ -101,10 +120,11 @@ absl::Status AppendToCache::Reference(OpContext& context) const {
   std::vector<double> y;
   for (int64_t row = 0; row < append.batch * append.heads; ++row) {
     const int64_t start = append.starts[row / append.heads];
+    const int64_t dropped = append.dropped[row / append.heads];
     for (int64_t i = 0; i < append.after * append.size; ++i) {
-      const int64_t t = i / append.size;
-      const int64_t kept = row * append.before * append.size + i;
-      const int64_t added = (row * append.count - start) * append.size + i;
+      const int64_t t = i / append.size + std::min(dropped, start + append.count);
+      const int64_t kept = (row * append.before + t) * append.size + i % append.size;
+      const int64_t added = (row * append.count + t - start) * append.size + i % append.size;
       y.push_back(t < start ? past[kept] : t < start + append.count ? update[added] : 0);
     }
   }
@@ -119,7 +139,10 @@ void AppendToCache::Infer(InferContext& context) const {
   const Dims update = context.input(1).dims.value_or(UnknownDims(4));
   if (past.size() != 4 || update.size() != 4) return;
   SymInt after = SymInt::Unknown();
-  if (const std::optional<SymInt> total = OnlyElement(context, 3)) {
+  const std::optional<SymInt> total = OnlyElement(context, 3);
+  if (total.has_value() && context.has_input(4)) {
+    after = *total;
+  } else if (total.has_value()) {
     const bool grows = *total == past[2] + update[2];
     after = grows ? *total : SymInt::Opaque("max", past[2], *total);
     if (past[2].constant().has_value() && total->constant().has_value()) {

@@ -18,15 +18,17 @@ struct CacheAppend {
   int64_t count = 0;
   int64_t after = 0;
   int64_t size = 0;
-  // Per sample where the update begins, of [0, P].
+  // Per sample where the update begins, of [0, P], and how many positions are dropped.
   std::vector<int64_t> starts = {};
+  std::vector<int64_t> dropped = {};
 
   Shape shape() const { return {batch, heads, after, size}; }
 };
 
 // attnrun.AppendToCache-1, made by the optimizer: (past [B, N, P, H], update [B, N, S, H], used
-// int64[B], total, an integer of one element) -> [B, N, T, H], T = max(P, total), at most P + S: of
-// sample b the first used[b] positions of the past, then the update, then zeros.
+// int64[B], total, dropped? int64[B]) -> [B, N, T, H]: of sample b the first used[b] positions of
+// the past, then the update, without the first dropped[b] of both together, then zeros. total is an
+// integer of one element, at most P + S, and T = max(P, total), or, if some are dropped, total.
 class AppendToCache final : public Op {
  public:
   explicit AppendToCache(AttributeReader& /*attributes*/) {}

@@ -11,7 +11,7 @@
 namespace attnrun {
 
 void RegisterGather(OpRegistry& registry) {
-  registry.Register({"attnrun", "AppendToCache", {1}, {4, 4}, {1, 1}, Make<AppendToCache>});
+  registry.Register({"attnrun", "AppendToCache", {1}, {4, 5}, {1, 1}, Make<AppendToCache>});
   registry.Register({"", "Compress", {9, 11, 28}, {2, 2}, {1, 1}, Make<Compress>});
   registry.Register({"", "Gather", {1, 11, 13}, {2, 2}, {1, 1}, Make<Gather>});
   registry.Register({"", "GatherElements", {11, 13}, {2, 2}, {1, 1}, Make<GatherElements>});

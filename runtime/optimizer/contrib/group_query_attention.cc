@@ -22,7 +22,12 @@ class GroupQuery {
     if ((e_.input(kPastKey) == nullptr) != (e_.input(kPastValue) == nullptr)) {
       return e_.Decline("it has half of a past");
     }
+    sliding_ = e_.Attribute<int64_t>("sliding_window_cache", 0) != 0;
+    if (sliding_ && (e_.input(kPastKey) == nullptr || e_.input(kScoresBias) != nullptr)) {
+      return e_.Decline("its cache slides, but it has no past, or a bias");
+    }
     FindPositions();
+    if (sliding_) FindResidents();
     Normalize(kQueryNorm, parts_.heads, parts_.q);
     Normalize(kKeyNorm, parts_.kv_heads, parts_.k);
     if (e_.Attribute<int64_t>("do_rotary", 0) != 0 && !Rotate()) {
@@ -66,6 +71,28 @@ class GroupQuery {
     positions_ = e_.Op("Add", {e_.Unsqueeze(first_, {1}), e_.Unsqueeze(e_.Range(given), {0})});
   }
 
+  // T - G * ceil(max(T - C, 0) / G), G = C - W + 1.
+  Value* Resident(Value* length, Value* capacity) {
+    Value* evicted = e_.Op("Sub", {capacity, Integer(Window() - 1)});
+    evicted = e_.Op("Max", {evicted, Integer(1)});
+    Value* more = e_.Op("Max", {e_.Op("Sub", {length, capacity}), Integer(0)});
+    Value* up = e_.Op("Sub", {e_.Op("Add", {more, evicted}), Integer(1)});
+    return e_.Op("Sub", {length, e_.Op("Mul", {e_.Op("Div", {up, evicted}), evicted})});
+  }
+
+  // Of a cache that slides.
+  void FindResidents() {
+    Value* capacity = e_.ExtentOf(e_.input(kPastKey), 2);
+    kept_ = Resident(first_, capacity);
+    base_ = e_.Op("Sub", {first_, kept_});
+    Value* length = e_.Op("Add", {last_, Integer(1)});
+    dropped_ = e_.Op("Sub", {e_.Op("Sub", {length, Resident(length, capacity)}), base_});
+    capacity_ = capacity;
+    keys_ = e_.Op("Add", {capacity, e_.ExtentOf(e_.input(kQuery), 1)});
+  }
+
+  int64_t Window() const { return e_.Attribute<int64_t>("local_window_size", -1); }
+
   void Normalize(int weights, int64_t heads, Value*& x) {
     if (e_.input(weights) == nullptr) return;
     Value* split = e_.Op("Reshape", {x, e_.Ints({0, 0, heads, parts_.head_size})});
@@ -95,28 +122,37 @@ class GroupQuery {
       Value*& heads = role == 0 ? parts_.k : parts_.v;
       heads = SplitHeads(e_, heads, parts_.kv_heads, parts_.head_size);
       Value* past = e_.input(kPastKey + role);
+      Value* given = heads;
+      Value* present = nullptr;
       if (past != nullptr) {
-        heads = e_.Op("attnrun::AppendToCache", {past, heads, first_, e_.input(kTotal)});
+        heads = e_.Op("attnrun::AppendToCache", {past, given, sliding_ ? kept_ : first_,
+                                                 sliding_ ? keys_ : e_.input(kTotal)});
       }
-      if (e_.IsRead(1 + role)) e_.Give(heads, 1 + role);
+      if (!e_.IsRead(1 + role)) continue;
+      if (sliding_) {
+        present = e_.Op("attnrun::AppendToCache", {past, given, kept_, capacity_, dropped_});
+      }
+      e_.Give(sliding_ ? present : heads, 1 + role);
     }
   }
 
   // bool [B, 1, S, T]: keys that the sample has, up to the query's position and within the window.
   Value* Mask() {
-    Value* keys = e_.Op("Squeeze", {e_.Op("Cast", {e_.input(kTotal)},
-                                          {{"to", static_cast<int64_t>(DataType::kInt64)}})});
-    if (e_.input(kPastKey) != nullptr) {
-      keys = e_.Op("Max", {keys, e_.ExtentOf(e_.input(kPastKey), 2)});
-    }
-    Value* key = e_.Unsqueeze(e_.Range(keys), {0, 1, 2});
+    Value* key = e_.Unsqueeze(e_.Range(Keys()), {0, 1, 2});
     Value* limit = e_.Unsqueeze(last_, {1});
     if (e_.Attribute<int64_t>("causal", 1) != 0) limit = e_.Op("Min", {positions_, limit});
     Value* open = e_.Op("LessOrEqual", {key, ByQuery(limit)});
-    const auto window = e_.Attribute<int64_t>("local_window_size", -1);
-    if (window < 0) return open;
-    Value* closed = e_.Op("Sub", {positions_, Integer(window)});
+    if (Window() < 0) return open;
+    Value* closed = e_.Op("Sub", {positions_, Integer(Window())});
     return e_.Op("And", {open, e_.Op("Greater", {key, ByQuery(closed)})});
+  }
+
+  Value* Keys() {
+    if (sliding_) return keys_;
+    Value* keys = e_.Op("Squeeze", {e_.Op("Cast", {e_.input(kTotal)},
+                                          {{"to", static_cast<int64_t>(DataType::kInt64)}})});
+    if (e_.input(kPastKey) == nullptr) return keys;
+    return e_.Op("Max", {keys, e_.ExtentOf(e_.input(kPastKey), 2)});
   }
 
   void AddTerms() {
@@ -142,7 +178,11 @@ class GroupQuery {
                          nullptr, e_.Ints({3})});
   }
 
-  Value* ByQuery(Value* of_tokens) { return e_.Unsqueeze(of_tokens, {1, 3}); }
+  // What is compared with the keys' places among those that are attended to.
+  Value* ByQuery(Value* positions) {
+    if (sliding_) positions = e_.Op("Sub", {positions, e_.Unsqueeze(base_, {1})});
+    return e_.Unsqueeze(positions, {1, 3});
+  }
   Value* Integer(int64_t number) {
     return e_.Number(DataType::kInt64, static_cast<double>(number));
   }
@@ -152,6 +192,15 @@ class GroupQuery {
   Value* last_ = nullptr;
   Value* first_ = nullptr;
   Value* positions_ = nullptr;
+  // Of a cache that slides: how many of the past are kept, [B], the position of the first of them,
+  // [B], how many of them and the given ones are dropped, [B], the capacity, and the keys that are
+  // attended to.
+  bool sliding_ = false;
+  Value* kept_ = nullptr;
+  Value* base_ = nullptr;
+  Value* dropped_ = nullptr;
+  Value* capacity_ = nullptr;
+  Value* keys_ = nullptr;
 };
 
 }  // namespace

@@ -27,6 +27,14 @@ class Operands {
     return AddBias();
   }
 
+  // In the past are more keys.
+  bool AsManyQueriesAsKeys() const {
+    const Value* key = e_.input(kKey);
+    if (key == nullptr) return true;
+    const std::vector<SymInt>& q = *e_.facts().DimsOf(e_.input(kQuery));
+    return q[1] == (*e_.facts().DimsOf(key))[by_head_ ? 2 : 1];
+  }
+
   Value* part(int role) const { return parts_[role]; }
   int64_t size(int role) const { return sizes_[role]; }
   bool by_head() const { return by_head_; }
@@ -107,13 +115,9 @@ bool ExpandMultiHeadAttention(Expansion& e) {
   if (!why.empty()) return e.Decline(why);
   parts.bias = SumOfBiases(e, e.input(kScoresBias), masked);
   parts.scale = e.Scale();
-  if (e.Attribute<int64_t>("unidirectional", 0) != 0) parts.causal = has_past ? 2 : 1;
-  // With a past, as many queries as new keys are counted from it.
-  if (parts.causal == 2 && !operands.by_head()) {
-    const std::vector<SymInt>* q = e.Dims(e.input(kQuery), 3);
-    const std::vector<SymInt>* k = e.input(kKey) == nullptr ? q : e.Dims(e.input(kKey), 3);
-    const bool alike = e.input(kKey) == nullptr || (q && k && (*q)[1] == (*k)[1]);
-    if (!alike) return e.Decline("there are other queries than new keys");
+  if (e.Attribute<int64_t>("unidirectional", 0) != 0) {
+    if (!operands.AsManyQueriesAsKeys()) return e.Decline("there may be other queries than keys");
+    parts.causal = has_past ? 2 : 1;
   }
   return e.Give(Attend(e, parts));
 }
