@@ -10,8 +10,12 @@ namespace attnrun::testing {
 std::vector<ValueFacts> InferOutputs(const InferNode& node, const std::vector<Tensor>& constants) {
   Graph graph;
   NodeSpec spec;
-  spec.op_type = node.op_type;
-  spec.opset = node.opset;
+  // "domain::Name" is of another domain, at version 1.
+  const size_t colon = node.op_type.find("::");
+  const bool standard = colon == std::string::npos;
+  spec.op_type = standard ? node.op_type : node.op_type.substr(colon + 2);
+  spec.domain = standard ? "" : node.op_type.substr(0, colon);
+  spec.opset = standard ? node.opset : 1;
   spec.attributes = node.attributes;
   std::vector<const ValueFacts*> facts;
   std::vector<const Tensor*> tensors;
