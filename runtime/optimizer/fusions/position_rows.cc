@@ -23,10 +23,19 @@ std::optional<int64_t> FirstOfCount(const View& positions) {
   return positions.offset().constant();
 }
 
+// Ids before they were made int32, as ONNX Runtime's optimizer does it: those that wrap around
+// count from 2^31 on, more than a table has rows.
+Value* BeforeNarrowing(Value* ids, Facts& facts) {
+  const Node* cast = ids->producer();
+  const bool narrows = IsOp(cast, "Cast") && facts.TypeOf(ids) == DataType::kInt32 &&
+                       facts.TypeOf(cast->input(0)) == DataType::kInt64;
+  return narrows ? cast->input(0) : ids;
+}
+
 // What a Gather along axis 0, or a GatherND along it alone, gathers.
 std::optional<View> PositionsOfGather(const Node* gather, Facts& facts) {
   if (IsOp(gather, "Gather") && AttributeOr<int64_t>(*gather, "axis", 0) == 0) {
-    return PositionsOf(gather->input(1), facts);
+    return PositionsOf(BeforeNarrowing(gather->input(1), facts), facts);
   }
   if (!IsOp(gather, "GatherND") || AttributeOr<int64_t>(*gather, "batch_dims", 0) != 0) {
     return std::nullopt;

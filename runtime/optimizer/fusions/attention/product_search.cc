@@ -67,7 +67,8 @@ bool IsPassedThrough(const Node& node) {
                                                "TensorScatter",
                                                "Where"};
   if (node.domain() == "attnrun") {
-    return node.op_type() == "RotaryEmbedding" || node.op_type() == "HeadRmsNormalization";
+    return node.op_type() == "RotaryEmbedding" || node.op_type() == "HeadRmsNormalization" ||
+           node.op_type() == "AppendToCache";
   }
   return node.domain().empty() && (IsViewNode(node) || absl::c_linear_search(kOps, node.op_type()));
 }
