@@ -42,7 +42,7 @@ def cast(inputs: Tensors, dtype: torch.dtype) -> dict[str, Tensor]:
     return {k: v.to(dtype) if v.is_floating_point() else v for k, v in inputs.items()}
 
 
-def _run(flat: Flat, inputs: Tensors) -> Arrays:
+def run(flat: Flat, inputs: Tensors) -> Arrays:
     with torch.no_grad():
         return {n: t.numpy() for n, t in zip(flat.outputs, flat(*inputs.values()), strict=True)}
 
@@ -70,7 +70,7 @@ def _require_agreement(
     results: Sequence[Arrays],
 ) -> None:
     for case, (feed, result) in enumerate(zip(feeds, results, strict=True)):
-        values = _run(other, cast(feed, dtype))
+        values = run(other, cast(feed, dtype))
         require_agreement(f"{family.name} case {case}: {dtype}", family.dtype_name, result, values)
 
 
@@ -78,7 +78,7 @@ def _expected(family: Family, feeds: Sequence[Tensors]) -> list[Arrays]:
     """PyTorch's outputs. Raises unless sdpa and exact (float64) arithmetic confirm them."""
     first, *others = (a for a in family.attention if family.supports(a))
     model = _flat(family, first, family.dtype)
-    results = [_run(model, feed) for feed in feeds]
+    results = [run(model, feed) for feed in feeds]
     for attention in others:
         _require_agreement(
             family, _flat(family, attention, family.dtype), family.dtype, feeds, results
