@@ -84,9 +84,7 @@ absl::Status SetMaskIndex(OpContext& context) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status EmbedLayerNormalization::Reference(OpContext& context) const {
+absl::Status CheckInputs(const OpContext& context) {
   if (context.input(kIds).rank() != 2) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected input_ids [B,S], but they are ", TypeAndShape(context.input(kIds))));
@@ -97,16 +95,26 @@ absl::Status EmbedLayerNormalization::Reference(OpContext& context) const {
                                 {kBeta, "beta"}}) {
     ATTNRUN_RETURN_IF_ERROR(CheckHasInput(context, i, name));
   }
+  if (!context.has_input(kSegments) || context.has_input(kSegmentIds)) return absl::OkStatus();
+  return absl::InvalidArgumentError("segments have no segment_ids");
+}
+
+absl::StatusOr<std::vector<double>> SumOfRows(const OpContext& context) {
   std::vector<double> sum;
   for (const auto& [ids_input, table] :
        {std::pair(kIds, kWords), {kPositionIds, kPositions}, {kSegmentIds, kSegments}}) {
     if (!context.has_input(table)) continue;
-    if (table == kSegments && !context.has_input(ids_input)) {
-      return absl::InvalidArgumentError("segments have no segment_ids");
-    }
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, ReadIds(context, ids_input));
     ATTNRUN_RETURN_IF_ERROR(AddRows(context, table, ids, sum));
   }
+  return sum;
+}
+
+}  // namespace
+
+absl::Status EmbedLayerNormalization::Reference(OpContext& context) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckInputs(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> sum, SumOfRows(context));
   const Tensor& words = context.input(kWords);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> gamma, ReadParameter(context, kGamma));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> beta, ReadParameter(context, kBeta));

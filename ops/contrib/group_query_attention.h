@@ -1,9 +1,10 @@
 #ifndef ATTNRUN_OPS_CONTRIB_GROUP_QUERY_ATTENTION_H_
 #define ATTNRUN_OPS_CONTRIB_GROUP_QUERY_ATTENTION_H_
 
-#include <optional>
+#include <vector>
 
 #include "ops/attribute_reader.h"
+#include "ops/contrib/naive_attention.h"
 #include "ops/op.h"
 
 namespace attnrun {
@@ -56,22 +57,32 @@ class GroupQueryAttention final : public Op {
   void Infer(InferContext& context) const override;
 
  private:
-  // Of each sample, or, `capacity`, of all.
+  // Where tokens stand: of all samples and of each.
   struct Positions {
-    // All tokens, and those before the given ones.
-    std::vector<int64_t> lengths;
-    std::vector<int64_t> first;
-    // Tokens before the given ones that the past holds, and how many are dropped from them and the
-    // given ones for the present.
-    std::vector<int64_t> kept;
-    std::vector<int64_t> dropped;
-    // Keys that are attended to, and of the present.
+    // Of the past. Keys that are attended to, and of the present.
+    int64_t past = 0;
     int64_t keys = 0;
     int64_t capacity = 0;
+    // All tokens, and those before the given ones.
+    std::vector<int64_t> lengths = {};
+    std::vector<int64_t> first = {};
+    // Tokens before the given ones that the past holds, and how many are dropped from them and the
+    // given ones for the present.
+    std::vector<int64_t> kept = {};
+    std::vector<int64_t> dropped = {};
   };
+  // What holds for all samples.
+  absl::StatusOr<Positions> ReadCapacity(const OpContext& context) const;
   absl::StatusOr<Positions> ReadPositions(const OpContext& context) const;
   // L(length) for a cache of this capacity.
   int64_t Resident(int64_t length, int64_t capacity) const;
+  // Queries, and given keys and values, normalized.
+  absl::StatusOr<std::vector<NaiveHeads>> ReadOperands(const OpContext& context) const;
+  // Turns the first two of them.
+  absl::Status Turn(const OpContext& context, const Positions& positions,
+                    std::vector<NaiveHeads>& qkv) const;
+  // One for each head, or none.
+  absl::StatusOr<std::vector<double>> ReadSinks(const OpContext& context) const;
 
   int64_t heads_;
   int64_t kv_heads_;

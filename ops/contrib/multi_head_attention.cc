@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
@@ -81,7 +83,8 @@ MultiHeadAttention::MultiHeadAttention(AttributeReader& attributes)
   attributes.ExpectNoInput(kCacheIndirection, "cache_indirection");
 }
 
-absl::Status MultiHeadAttention::Reference(OpContext& context) const {
+absl::StatusOr<std::vector<NaiveHeads>> MultiHeadAttention::ReadOperands(
+    const OpContext& context) const {
   std::vector<NaiveHeads> qkv;
   int source = kQuery;
   for (int role = 0; role < 3; ++role) {
@@ -89,9 +92,7 @@ absl::Status MultiHeadAttention::Reference(OpContext& context) const {
     ATTNRUN_ASSIGN_OR_RETURN(NaiveHeads heads, ReadRole(context, role, source, heads_));
     qkv.push_back(std::move(heads));
   }
-  NaiveHeads& q = qkv[0];
-  NaiveHeads& k = qkv[1];
-  NaiveHeads& v = qkv[2];
+  const auto& [q, k, v] = std::tie(qkv[0], qkv[1], qkv[2]);
   if (k.batch != q.batch || v.batch != q.batch || k.size != q.size || k.sequence != v.sequence ||
       q.size == 0) {
     return Misfit(context, 0, heads_);
@@ -101,25 +102,38 @@ absl::Status MultiHeadAttention::Reference(OpContext& context) const {
         "unidirectional is covered for as many queries as new keys only, but there are ",
         q.sequence, " and ", k.sequence));
   }
+  const bool by_head = context.has_input(kKey) && context.input(kKey).rank() == 4;
   const int64_t width = heads_ * q.size;
   const int64_t total = 2 * width + heads_ * v.size;
-  ATTNRUN_RETURN_IF_ERROR(AddBias(context, 0, total, q));
-  if (!context.has_input(kKey) || context.input(kKey).rank() != 4) {
-    ATTNRUN_RETURN_IF_ERROR(AddBias(context, width, total, k));
-    ATTNRUN_RETURN_IF_ERROR(AddBias(context, 2 * width, total, v));
+  for (int role = 0; role < (by_head ? 1 : 3); ++role) {
+    ATTNRUN_RETURN_IF_ERROR(AddBias(context, role * width, total, qkv[role]));
+  }
+  return qkv;
+}
+
+absl::StatusOr<int64_t> MultiHeadAttention::AddPast(const OpContext& context,
+                                                    std::vector<NaiveHeads>& qkv) const {
+  if (context.has_input(kPastKey) != context.has_input(kPastValue)) {
+    return absl::InvalidArgumentError("past_key and past_value must be given together");
   }
   int64_t past = 0;
   for (const int role : {1, 2}) {
     const int i = kPastKey + role - 1;
     if (!context.has_input(i)) continue;
-    const Shape expected = {q.batch, heads_, role == 1 ? -1 : past, qkv[role].size};
+    const Shape expected = {qkv[0].batch, heads_, role == 1 ? -1 : past, qkv[role].size};
     ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads before, ReadHeads(context, i, "the past", expected));
     past = before.sequence;
     qkv[role] = qkv[role].After(&before);
   }
-  if (k.sequence != v.sequence) {
-    return absl::InvalidArgumentError("past_key and past_value must be given together");
-  }
+  return past;
+}
+
+absl::Status MultiHeadAttention::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<NaiveHeads> qkv, ReadOperands(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t past, AddPast(context, qkv));
+  const NaiveHeads& q = qkv[0];
+  const NaiveHeads& k = qkv[1];
+  const NaiveHeads& v = qkv[2];
   const Shape scores = {q.batch, heads_, q.sequence, k.sequence};
   ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias, NaiveBias::Read(context, kScoresBias, scores));
   ATTNRUN_ASSIGN_OR_RETURN(const NaiveMask mask, NaiveMask::Read(context, kMask, scores));

@@ -2,8 +2,10 @@
 #define ATTNRUN_OPS_CONTRIB_MULTI_HEAD_ATTENTION_H_
 
 #include <optional>
+#include <vector>
 
 #include "ops/attribute_reader.h"
+#include "ops/contrib/naive_attention.h"
 #include "ops/op.h"
 
 namespace attnrun {
@@ -42,6 +44,11 @@ class MultiHeadAttention final : public Op {
   void Infer(InferContext& context) const override;
 
  private:
+  // Queries, and given keys and values, with the bias.
+  absl::StatusOr<std::vector<NaiveHeads>> ReadOperands(const OpContext& context) const;
+  // Puts the past before keys and values; returns how many keys it has.
+  absl::StatusOr<int64_t> AddPast(const OpContext& context, std::vector<NaiveHeads>& qkv) const;
+
   int64_t heads_;
   bool causal_;
   float filter_;

@@ -41,10 +41,12 @@ class GroupQuery {
 
  private:
   bool FindOperands() {
+    const bool known =
+        IsFloatingPoint(e_.TypeOf(e_.input(kQuery))) && e_.facts().RankOf(e_.input(kQuery)) == 3;
     const auto width = e_.facts().Extent(e_.input(kQuery), -1);
     const bool packed = e_.input(kKey) == nullptr;
     const int64_t count = parts_.heads + (packed ? 2 * parts_.kv_heads : 0);
-    const bool whole = parts_.heads > 0 && parts_.kv_heads > 0 && width.value_or(0) > 0;
+    const bool whole = known && parts_.heads > 0 && parts_.kv_heads > 0 && width.value_or(0) > 0;
     if (!whole || *width % count != 0 || packed != (e_.input(kValue) == nullptr)) return false;
     const int64_t size = *width / count;
     parts_.head_size = parts_.value_size = size;

@@ -15,15 +15,13 @@ class Operands {
 
   // Finds them; false, with the reason in `why`, if sizes are not known.
   bool Find() {
+    if (!FindRanks()) return false;
     Value* source = nullptr;
     for (const int role : {0, 1, 2}) {
       if (e_.input(role) != nullptr) source = e_.input(role);
       parts_[role] = Part(source, role);
       if (parts_[role] == nullptr) return false;
     }
-    const bool given_by_head = e_.facts().RankOf(e_.input(kQuery)) == 3 &&
-                               e_.input(kKey) != nullptr && e_.facts().RankOf(e_.input(kKey)) == 4;
-    by_head_ = given_by_head;
     return AddBias();
   }
 
@@ -40,11 +38,22 @@ class Operands {
   bool by_head() const { return by_head_; }
 
  private:
+  // Whether what holds them has one of the known forms.
+  bool FindRanks() {
+    const auto rank = [&](int i) {
+      return e_.input(i) == nullptr ? 0 : e_.facts().RankOf(e_.input(i));
+    };
+    const std::vector<int> ranks = {rank(kQuery), rank(kKey), rank(kValue)};
+    by_head_ = ranks == std::vector<int>{3, 4, 4};
+    return by_head_ || ranks == std::vector<int>{3, 3, 3} || ranks == std::vector<int>{3, 5, 0} ||
+           ranks == std::vector<int>{5, 0, 0};
+  }
+
   // Role 0, 1 or 2 of what holds one of them, keys and values, or all.
   Value* Part(Value* source, int role) {
     const int rank = e_.facts().RankOf(source);
     const auto width = e_.facts().Extent(source, -1);
-    if (rank < 3 || !width.has_value() || heads_ <= 0) return nullptr;
+    if (!width.has_value() || heads_ <= 0) return nullptr;
     sizes_[role] = rank == 3 ? *width / heads_ : *width;
     if (rank != 5) return source;
     const int first = source == e_.input(kQuery) ? 0 : 1;
@@ -96,7 +105,9 @@ void AddPast(Expansion& e, AttentionParts& parts) {
 //             y   present_k  present_v                            attnrun.Attention(.., mask)
 bool ExpandMultiHeadAttention(Expansion& e) {
   Operands operands(e);
-  if (!operands.Find()) return e.Decline("the size of its heads is not known");
+  if (!IsFloatingPoint(e.TypeOf(e.input(kQuery))) || !operands.Find()) {
+    return e.Decline("the size of its heads is not known");
+  }
   const bool has_past = e.input(kPastKey) != nullptr;
   if (has_past != (e.input(kPastValue) != nullptr)) return e.Decline("it has half of a past");
   AttentionParts parts;

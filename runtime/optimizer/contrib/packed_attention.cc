@@ -51,7 +51,10 @@ void AddPast(Expansion& e, AttentionParts& parts) {
 //                                                       attnrun.Attention
 bool ExpandPackedAttention(Expansion& e) {
   const std::vector<int64_t> sizes = Sizes(e);
-  if (sizes.empty()) return e.Decline("the size of its heads is not known");
+  if (sizes.empty() || !IsFloatingPoint(e.TypeOf(e.input(kX))) ||
+      e.facts().RankOf(e.input(kX)) != 3) {
+    return e.Decline("the size of its heads is not known");
+  }
   AttentionParts parts;
   parts.heads = parts.kv_heads = e.Attribute<int64_t>("num_heads", 0);
   parts.head_size = sizes[0] / parts.heads;

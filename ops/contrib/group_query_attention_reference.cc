@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "ops/contrib/group_query_attention.h"
+#include "ops/contrib/last_axis.h"
+#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/rotation.h"
+
+namespace attnrun {
+
+using enum GroupQueryAttention::Input;
+
+namespace {
+
+absl::StatusOr<std::vector<double>> ReadRows(const OpContext& context, int i, int64_t width) {
+  const Tensor& query = context.input(kQuery);
+  const Tensor& tensor = context.input(i);
+  if (!IsFloatingPoint(query.type()) || tensor.type() != query.type() || tensor.rank() != 3 ||
+      query.rank() != 3 || tensor.dim(0) != query.dim(0) || tensor.dim(1) != query.dim(1) ||
+      tensor.dim(2) != width) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected query, key and value to be floats [B,S,width] of one type, key and value of ",
+        width, " columns here, but query is ", TypeAndShape(query), " and input ", i, " is ",
+        TypeAndShape(tensor)));
+  }
+  return ToDoubles(tensor);
+}
+
+// Scales each head's row to a mean square of 1, and its channels by the weights of input i.
+absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHeads& heads) {
+  const Tensor& weights = context.input(i);
+  if (weights.type() != context.input(kQuery).type() || weights.shape() != Shape{heads.size}) {
+    return absl::InvalidArgumentError(absl::StrCat("expected norm weights [", heads.size,
+                                                   "], but found ", TypeAndShape(weights)));
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> weight, ToDoubles(weights));
+  for (int64_t first = 0; first < std::ssize(heads.values); first += heads.size) {
+    double square = 0;
+    for (int64_t h = 0; h < heads.size; ++h) square += std::pow(heads.values[first + h], 2);
+    const double root = std::sqrt(square / static_cast<double>(heads.size) + epsilon);
+    for (int64_t h = 0; h < heads.size; ++h) heads.values[first + h] *= weight[h] / root;
+  }
+  return absl::OkStatus();
+}
+
+// Of each sample the `kept` first positions of the past, then the given ones, then zeros.
+absl::StatusOr<NaiveHeads> Append(const OpContext& context, int past_input,
+                                  const std::vector<int64_t>& kept, int64_t keys,
+                                  const NaiveHeads& given) {
+  NaiveHeads all(given.batch, given.heads, keys, given.size);
+  NaiveHeads past(given.batch, given.heads, 0, given.size);
+  if (context.has_input(past_input)) {
+    ATTNRUN_ASSIGN_OR_RETURN(past, ReadHeads(context, past_input, "the past",
+                                             {given.batch, given.heads, -1, given.size}));
+  }
+  for (int64_t i = 0; i < std::ssize(all.values); ++i) {
+    const int64_t h = i % given.size;
+    const int64_t t = i / given.size % keys;
+    const int64_t n = i / given.size / keys % given.heads;
+    const int64_t b = i / given.size / keys / given.heads;
+    if (kept[b] > past.sequence || kept[b] + given.sequence > keys) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sample ", b, " has ", kept[b], " tokens before ", given.sequence,
+          " new ones, but the past has room for ", past.sequence, " and the present for ", keys));
+    }
+    if (t < kept[b]) all.values[i] = past.At(b, n, t, h);
+    const bool is_new = t >= kept[b] && t < kept[b] + given.sequence;
+    if (is_new) all.values[i] = given.At(b, n, t - kept[b], h);
+  }
+  return all;
+}
+
+// So many positions, from the first that is not dropped on, then zeros.
+NaiveHeads Drop(const NaiveHeads& all, const std::vector<int64_t>& dropped, int64_t capacity) {
+  NaiveHeads rest(all.batch, all.heads, capacity, all.size);
+  for (int64_t i = 0; i < std::ssize(rest.values); ++i) {
+    const int64_t h = i % all.size;
+    const int64_t n = i / all.size / capacity % all.heads;
+    const int64_t b = i / all.size / capacity / all.heads;
+    const int64_t t = i / all.size % capacity + dropped[b];
+    if (t < all.sequence) rest.values[i] = all.At(b, n, t, h);
+  }
+  return rest;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NaiveHeads>> GroupQueryAttention::ReadOperands(
+    const OpContext& context) const {
+  const Tensor& query = context.input(kQuery);
+  const bool packed = !context.has_input(kKey);
+  const int64_t parts = packed ? heads_ + 2 * kv_heads_ : heads_;
+  if (heads_ <= 0 || kv_heads_ <= 0 || heads_ % kv_heads_ != 0 || query.rank() != 3 ||
+      query.dim(2) == 0 || query.dim(2) % parts != 0 || packed == context.has_input(kValue)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected key and value, or neither, and a query of ", parts, " heads, ", heads_,
+        " being a multiple of ", kv_heads_, ", but the query is ", TypeAndShape(query)));
+  }
+  const int64_t size = query.dim(2) / parts;
+  std::vector<NaiveHeads> qkv;
+  for (int role = 0; role < 3; ++role) {
+    const int64_t count = role == 0 ? heads_ : kv_heads_;
+    const int64_t width = packed ? query.dim(2) : count * size;
+    const int64_t column = packed && role > 0 ? (heads_ + (role - 1) * kv_heads_) * size : 0;
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> rows,
+                             ReadRows(context, packed ? kQuery : role, width));
+    qkv.push_back(NaiveHeads::OfRows(rows, query.dim(0), query.dim(1), width, column, count, size));
+  }
+  for (int role = 0; role < 2; ++role) {
+    if (!context.has_input(kQueryNorm + role)) continue;
+    ATTNRUN_RETURN_IF_ERROR(Normalize(context, kQueryNorm + role, norm_epsilon_, qkv[role]));
+  }
+  return qkv;
+}
+
+absl::Status GroupQueryAttention::Turn(const OpContext& context, const Positions& positions,
+                                       std::vector<NaiveHeads>& qkv) const {
+  if (!rotary_) return absl::OkStatus();
+  ATTNRUN_RETURN_IF_ERROR(CheckHasInput(context, kCos, "cos_cache"));
+  ATTNRUN_RETURN_IF_ERROR(CheckHasInput(context, kSin, "sin_cache"));
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveAngles angles, NaiveAngles::Read(context, kCos));
+  std::vector<int64_t> at;
+  for (const int64_t first : positions.first) {
+    for (int64_t s = 0; s < qkv[0].sequence; ++s) at.push_back(first + s);
+  }
+  ATTNRUN_RETURN_IF_ERROR(angles.Turn(at, interleaved_, qkv[0]));
+  return angles.Turn(at, interleaved_, qkv[1]);
+}
+
+absl::StatusOr<std::vector<double>> GroupQueryAttention::ReadSinks(const OpContext& context) const {
+  if (!context.has_input(kSinks)) return std::vector<double>(smooth_ ? heads_ : 0, 0);
+  const Tensor& sinks = context.input(kSinks);
+  if (sinks.shape() == Shape{heads_}) return ToDoubles(sinks);
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected head_sink [", heads_, "], but it is ", TypeAndShape(sinks)));
+}
+
+absl::Status GroupQueryAttention::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<NaiveHeads> qkv, ReadOperands(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const Positions positions, ReadPositions(context));
+  ATTNRUN_RETURN_IF_ERROR(Turn(context, positions, qkv));
+  for (const int role : {1, 2}) {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        qkv[role], Append(context, kPastKey + role - 1, positions.kept, positions.keys, qkv[role]));
+  }
+  const NaiveHeads& q = qkv[0];
+  const int64_t total = context.input(kTotal).data<int32_t>()[0];
+  const Shape scores = {q.batch, heads_, q.sequence, total};
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias, NaiveBias::Read(context, kScoresBias, scores));
+  NaiveAttention attention;
+  attention.scale = scale_ != 0 ? scale_ : static_cast<float>(1 / std::sqrt(q.size));
+  attention.softcap = softcap_;
+  ATTNRUN_ASSIGN_OR_RETURN(attention.sinks, ReadSinks(context));
+  attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t key) {
+    const int64_t t = key + positions.first[b] - positions.kept[b];
+    const int64_t p = positions.first[b] + s;
+    const bool open = t < std::min(positions.lengths[b], total) && (!causal_ || t <= p) &&
+                      (window_ < 0 || t > p - window_);
+    return open ? bias.At(b, n, s, t) : -std::numeric_limits<double>::infinity();
+  };
+  const NaiveHeads y = attention.Run(q, qkv[1], qkv[2]);
+  const DataType type = context.input(kQuery).type();
+  ATTNRUN_RETURN_IF_ERROR(
+      SetDoubles(context, 0, type, {q.batch, q.sequence, heads_ * q.size}, y.Merged()));
+  for (const int i : {1, 2}) {
+    const NaiveHeads present = Drop(qkv[i], positions.dropped, positions.capacity);
+    ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, i, type, present.shape(), present.values));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun
