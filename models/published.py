@@ -1,4 +1,4 @@
-"""Adds what ONNX Runtime's tools write to a folder of tiny models: python -m models.published --out DIR.
+"""Adds what ONNX Runtime's tools write to tiny models: python -m models.published --out DIR.
 
 `opt` is the transformer optimizer of the onnxruntime package (what Optimum publishes), `ort` the
 graph that a session writes down, `genai` the decoders of onnxruntime-genai's builder, which needs
@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import torch
 from onnxruntime.transformers import optimizer
 from onnxruntime.transformers.fusion_options import FusionOptions
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
+from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from models import check
@@ -119,7 +121,7 @@ def _decoder(name: str) -> Family:
     return replace(family, name=f"{name}-genai", inputs=inputs, axes=axes, config=config)
 
 
-def _feeds(family: Family) -> list[dict[str, Any]]:
+def _feeds(family: Family) -> list[dict[str, Tensor]]:
     feeds = []
     for case, (batch, new, past) in enumerate(CASES):
         rng = seeded(f"{family.name}/case{case}")
@@ -133,9 +135,7 @@ def _feeds(family: Family) -> list[dict[str, Any]]:
     return feeds
 
 
-def _input(name: str, shape: Sequence[int], rng: Any) -> Any:
-    import torch
-
+def _input(name: str, shape: Sequence[int], rng: torch.Generator) -> Tensor:
     if name == "attention_mask":
         return torch.ones(shape, dtype=torch.int64)
     if name == "input_ids":

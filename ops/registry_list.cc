@@ -1,6 +1,6 @@
 #include "ops/attention/attention.h"
-#include "ops/control_flow/control_flow.h"
 #include "ops/contrib/contrib.h"
+#include "ops/control_flow/control_flow.h"
 #include "ops/conv/conv.h"
 #include "ops/cumulative/cumulative.h"
 #include "ops/einsum/einsum.h"
