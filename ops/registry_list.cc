@@ -1,4 +1,5 @@
 #include "ops/attention/attention.h"
+#include "ops/block_quantized/block_quantized.h"
 #include "ops/contrib/contrib.h"
 #include "ops/control_flow/control_flow.h"
 #include "ops/conv/conv.h"
@@ -31,6 +32,7 @@ const OpRegistry& OpRegistry::Get() {
   static const OpRegistry* const registry = [] {
     auto* all = new OpRegistry;
     RegisterAttention(*all);
+    RegisterBlockQuantized(*all);
     RegisterControlFlow(*all);
     RegisterContrib(*all);
     RegisterConv(*all);

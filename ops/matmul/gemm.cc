@@ -79,10 +79,10 @@ constexpr int64_t kLeastPerThread = 1 << 19;
 // What is handed out at once: enough that a micro-kernel's tiles of A and B are used often.
 constexpr int64_t kLeastPerShare = 1 << 21;
 
-}  // namespace
-
-void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
-          const Epilogue& epilogue) {
+// `b` is a matrix of panels.
+template <typename B>
+void MultiplyPacked(const MatrixView& a, const B& b, float* c, int64_t ldc,
+                    const Epilogue& epilogue) {
   GemmProblem problem = {a, {}, c, ldc, epilogue};
   problem.b.columns = b.columns();
   const int64_t threads = WorthwhileParts(problem, 1, kLeastPerThread, NumThreads());
@@ -96,6 +96,18 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
       MultiplyShare(problem, b, ShareOf(grid, share, a.rows, b.num_panels()));
     }
   });
+}
+
+}  // namespace
+
+void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
+          const Epilogue& epilogue) {
+  MultiplyPacked(a, b, c, ldc, epilogue);
+}
+
+void Gemm(const MatrixView& a, const QuantizedMatrix& b, float* c, int64_t ldc,
+          const Epilogue& epilogue) {
+  MultiplyPacked(a, b, c, ldc, epilogue);
 }
 
 void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem) {

@@ -7,6 +7,7 @@
 #include "ops/matmul/activation.h"
 #include "ops/matmul/matrix.h"
 #include "ops/matmul/packed_matrix.h"
+#include "ops/matmul/quantized_matrix.h"
 
 namespace attnrun {
 
@@ -26,6 +27,8 @@ struct Epilogue {
 // threads. Every element sums along K in one order that depends on K alone: its bits are the same
 // for any number of threads and for a row alone or among others.
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
+          const Epilogue& epilogue);
+void Gemm(const MatrixView& a, const QuantizedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
 
 // One of many products.

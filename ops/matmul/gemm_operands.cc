@@ -73,6 +73,20 @@ void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range dep
   product.padded = true;
 }
 
+void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range depth) {
+  const int64_t width = PanelWidth();
+  thread_local Scratch scratch;
+  float* const panels = scratch.AtLeast(2 * depth.size() * width);
+  product.b = panels;
+  product.ldb = width;
+  product.panel_stride = depth.size() * width;
+  product.padded = true;
+  for (int64_t column = 0; column < product.columns; column += width) {
+    Dequantize(b.panel(index + column / width), depth.begin, depth.end,
+               panels + column / width * product.panel_stride);
+  }
+}
+
 void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Range depth) {
   const int64_t width = PanelWidth();
   const int64_t first = index * width;

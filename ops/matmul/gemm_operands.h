@@ -44,6 +44,8 @@ void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, b
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from
 // `index` on.
 void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range depth);
+// As above, and dequantizes them.
+void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range depth);
 // As above, for the B of a problem, which is not packed.
 void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Range depth);
 

@@ -78,6 +78,7 @@ void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
   product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
   product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
 }
+void SetNext(PanelProduct& /*product*/, const QuantizedMatrix& /*b*/, const Next& /*next*/) {}
 // What is copied is in cache, and what is read in place is not one piece.
 void SetNext(PanelProduct& /*product*/, const GemmProblem& /*b*/, const Next& /*next*/) {}
 
@@ -125,15 +126,48 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
   }
 }
 
-}  // namespace
-
-void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share) {
+template <typename B>
+void MultiplyPacked(const GemmProblem& problem, const B& b, const Share& share) {
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
   // About even, and whole tiles as far as possible.
   const int64_t blocks = DivCeil(rows, kRowBlock);
   const int64_t row_block = DivCeil(DivCeil(rows, blocks), kTileRows) * kTileRows;
   const bool copied = CopiesA(problem.a, share.panels.size());
   MultiplyBlocks(problem, b, share, {row_block, DepthBlocksPerPass(row_block, copied), copied});
+}
+
+// At most kFewRows: codes become floats in registers.
+void TakeFewRows(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+  const Block block = {share.rows, share.panels, {0, problem.a.columns},      1,
+                       false,      true,         problem.a.column_stride != 1};
+  const PanelProduct sums = Begin(problem, block);
+  for (int64_t index = share.panels.begin; index < share.panels.end; index += 2) {
+    if (Interrupted()) return;
+    const int64_t column = index * PanelWidth();
+    const int64_t panels = std::min<int64_t>(share.panels.end - index, 2);
+    PanelProduct product = sums;
+    product.columns = std::min(panels * PanelWidth(), problem.b.columns - column);
+    SetColumn(product, problem, block, column);
+    MultiplyFewRows({sums.a, sums.lda, sums.rows, b.panel(index), panels, product.c, product.ldc,
+                     product.columns, DepthBlocks(problem.a.columns)});
+    // What happens to the sums is no different for an empty product more.
+    product.k = 0;
+    product.b = nullptr;
+    product.padded = true;
+    MultiplyPanels(product);
+  }
+}
+
+}  // namespace
+
+void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share) {
+  MultiplyPacked(problem, b, share);
+}
+
+void MultiplyShare(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+  if (share.rows.size() == 0) return;
+  if (share.rows.size() <= kFewRows) return TakeFewRows(problem, b, share);
+  MultiplyPacked(problem, b, share);
 }
 
 void MultiplyShare(const GemmProblem& problem, const Share& share) {

@@ -1,0 +1,82 @@
+#include <vector>
+
+#include "core/status.h"
+#include "ops/block_quantized/matmul_nbits.h"
+#include "ops/float_rows.h"
+#include "ops/matmul/float_operands.h"
+#include "ops/matmul/gemm.h"
+
+namespace attnrun {
+namespace {
+
+class MatMulNBitsKernel final : public Kernel {
+ public:
+  // `zero_points`: whether the weight has any.
+  MatMulNBitsKernel(const MatMulNBits& op, std::shared_ptr<const QuantizedMatrix> weight,
+                    bool zero_points)
+      : op_(op), weight_(std::move(weight)), zero_points_(zero_points) {}
+
+  absl::string_view name() const override { return "gemm quantized"; }
+
+  bool Accepts(const OpContext& context) const override {
+    // Zero points that are computed were not there to be packed.
+    return IsFloatOrHalf(context.input(MatMulNBits::kA).type()) &&
+           context.has_input(MatMulNBits::kZeroPoints) == zero_points_;
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    Allocator& allocator = context.allocator();
+    ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, op_.Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor a, ToFloat(context.input(MatMulNBits::kA), allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        FloatOutput y,
+        FloatOutput::Allocate(context, 0, context.input(MatMulNBits::kA).type(), shape));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    Epilogue epilogue;
+    Tensor bias;
+    if (context.has_input(MatMulNBits::kBias)) {
+      ATTNRUN_ASSIGN_OR_RETURN(bias, ToFloat(context.input(MatMulNBits::kBias), allocator));
+      epilogue.bias = bias.data<float>();
+    }
+    const int64_t rows = y.num_elements() / op_.n();
+    Gemm({a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(), epilogue);
+    y.Store();
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    return 2 * context.input(MatMulNBits::kA).num_elements() * op_.n();
+  }
+
+ private:
+  const MatMulNBits op_;
+  const std::shared_ptr<const QuantizedMatrix> weight_;
+  const bool zero_points_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(ConstantInputs constants) const {
+  std::vector<Tensor> inputs(kBias + 1);
+  for (size_t i = 0; i < constants.size(); ++i) {
+    if (!constants[i].defined()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], constants[i].Dense(Allocator::Heap()));
+  }
+  if (!inputs[kCodes].defined() || !inputs[kScales].defined()) return nullptr;
+  ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return inputs[i]; }));
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor scales, ToFloat(inputs[kScales], Allocator::Heap()));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> points, ZeroPoints(inputs[kZeroPoints]));
+  const std::vector<float> zero_points(points.begin(), points.end());
+  const CodedColumns columns = {bits(),
+                                block_size_,
+                                k_,
+                                n_,
+                                inputs[kCodes].data<uint8_t>(),
+                                scales.data<float>(),
+                                zero_points.empty() ? nullptr : zero_points.data()};
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const QuantizedMatrix> weight,
+                           QuantizedMatrix::Pack({columns}));
+  return std::make_unique<MatMulNBitsKernel>(*this, std::move(weight), !zero_points.empty());
+}
+
+}  // namespace attnrun

@@ -1,0 +1,346 @@
+#include "ops/matmul/quantized_panel.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/matmul/quantized_panel.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "hwy/highway.h"
+#include "ops/matmul/even_parts.h"
+#include "ops/matmul/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+#if HWY_COMPILER_GCC_ACTUAL
+#pragma GCC push_options
+#pragma GCC optimize("ira-algorithm=priority")
+#endif
+namespace attnrun::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Words = hn::RebindToSigned<Floats>;
+
+// What a code is: its bits and whether its zero point is written down.
+template <int kBitsOfCode, bool kWritten>
+struct Code {
+  static constexpr int kBits = kBitsOfCode;
+  static constexpr bool kHasZeroPoint = kWritten;
+  static constexpr int kPerWord = 32 / kBits;
+  static constexpr int kMask = (1 << kBits) - 1;
+  static constexpr float kMiddle = 1 << (kBits - 1);
+};
+
+// What turns codes of one block and V vectors of columns into floats. Codes are not shifted but
+// masked where they are in their words, so that code `i` comes as a multiple of 2^(i * kBits):
+// scales are divided by that beforehand, and zero points multiplied. Powers of two leave the bits
+// alone.
+template <class C, int V>
+struct Scaling {
+  static constexpr int kLast = C::kPerWord - 1;
+  static constexpr int kZeros = C::kHasZeroPoint ? kLast : 1;
+
+  // Of vector `v`, whose first scale in a panel that is so wide is `block`.
+  HWY_ATTR HWY_INLINE void Read(int v, const float* block, int64_t width) {
+    const Floats d;
+    scale[0][v] = hn::LoadU(d, block);
+    const Vector down = hn::Set(d, 1.0F / (1 << C::kBits));
+    for (int i = 1; i < kLast; ++i) scale[i][v] = hn::Mul(scale[i - 1][v], down);
+    if constexpr (C::kHasZeroPoint) {
+      zero[0][v] = hn::LoadU(d, block + width);
+      const Vector up = hn::Set(d, 1 << C::kBits);
+      for (int i = 1; i < kZeros; ++i) zero[i][v] = hn::Mul(zero[i - 1][v], up);
+    } else {
+      zero[0][v] = hn::Mul(scale[0][v], hn::Set(d, -C::kMiddle));
+    }
+  }
+
+  // Code `i` of the words of vector `v`, rounded once: scale times zero point is exact where that
+  // is a power of two. `first_zero`: zero[0][v], which the caller may have in a register.
+  HWY_ATTR HWY_INLINE Vector At(const uint8_t* from, int i, int v, hn::Vec<Words> mask,
+                                Vector first_zero) const {
+    const Floats d;
+    const Words words;
+    const hn::RebindToUnsigned<Floats> unsigned_words;
+    const auto word = hn::LoadU(words, reinterpret_cast<const int32_t*>(from));
+    // Masked, the last one would be negative where its highest bit is set.
+    const auto last = hn::ShiftRight<32 - C::kBits>(hn::BitCast(unsigned_words, word));
+    const auto code = i == kLast ? hn::BitCast(words, last) : hn::And(word, mask);
+    const int at = i == kLast ? 0 : i;
+    const Vector x = hn::ConvertTo(d, code);
+    if constexpr (!C::kHasZeroPoint) return hn::MulAdd(x, scale[at][v], first_zero);
+    return hn::Mul(hn::Sub(x, at == 0 ? first_zero : zero[at][v]), scale[at][v]);
+  }
+
+  // By code and vector: those used together lie side by side, and so in different banks of the
+  // cache.
+  Vector scale[kLast][V];
+  // The zero point, or minus scale times zero point.
+  Vector zero[kZeros][V];
+};
+
+// Where the codes of row `k` lie.
+struct Place {
+  template <class C>
+  static Place Of(const QuantizedPanel& panel, int64_t width, int64_t k) {
+    const QuantizedFormat& format = panel.format;
+    const uint8_t* const block = panel.data + k / format.block * format.block_bytes;
+    const int64_t word = k % format.block / C::kPerWord + (C::kHasZeroPoint ? 2 : 1);
+    return {reinterpret_cast<const float*>(block), block + word * width * 4};
+  }
+  const float* block;
+  const uint8_t* words;
+};
+
+// Calls rows(first, count) for the rows [begin, end) cut at words.
+template <class C, class F>
+HWY_ATTR HWY_INLINE void ForEachWord(int64_t begin, int64_t end, F rows) {
+  for (int64_t k = begin; k < end;) {
+    const int64_t first = k % C::kPerWord;
+    const int64_t count = std::min(C::kPerWord - first, end - k);
+    rows(k, static_cast<int>(first), static_cast<int>(count));
+    k += count;
+  }
+}
+
+template <class C>
+HWY_ATTR void DequantizeAs(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t width = kNarrow * lanes;
+  const int64_t block = panel.format.block;
+  for (int64_t from = begin; from < end;) {
+    const int64_t until = std::min(end, (from / block + 1) * block);
+    const Place place = Place::Of<C>(panel, width, from);
+    for (int64_t v = 0; v < kNarrow; ++v) {
+      Scaling<C, 1> scaling;
+      scaling.Read(0, place.block + v * lanes, width);
+      const uint8_t* words = place.words + v * lanes * 4;
+      float* out = to + (from - begin) * width + v * lanes;
+      ForEachWord<C>(from, until, [&](int64_t /*k*/, int first, int count) HWY_ATTR {
+        if (count == C::kPerWord) {
+          HWY_UNROLL(16)
+          for (int i = 0; i < C::kPerWord; ++i) {
+            hn::StoreU(scaling.At(words, i, 0, hn::Set(Words(), C::kMask << (i * C::kBits)),
+                                  scaling.zero[0][0]),
+                       d, out + i * width);
+          }
+        } else {
+          for (int i = first; i < first + count; ++i) {
+            hn::StoreU(scaling.At(words, i, 0, hn::Set(Words(), C::kMask << (i * C::kBits)),
+                                  scaling.zero[0][0]),
+                       d, out + (i - first) * width);
+          }
+        }
+        words += width * 4;
+        out += count * width;
+      });
+    }
+    from = until;
+  }
+}
+
+// The same pointer, which the compiler cannot see through: what it reads there it reads again,
+// rather than keep it in registers that it does not have.
+template <typename T>
+HWY_INLINE const T* Opaque(const T* pointer) {
+  asm volatile("" : "+r"(pointer) : : "memory");
+  return pointer;
+}
+
+// R rows by P panels, while rows of one block are added to their sums.
+template <class C, int R, int P>
+struct FewRows {
+  static constexpr int kVectors = P * kNarrow;
+  struct Sums {
+    Vector v[R][kVectors];
+  };
+
+  HWY_ATTR HWY_INLINE FewRows(const FewRowsProduct& p, int64_t k) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+    width = kNarrow * lanes;
+    lda = p.lda;
+    panel_bytes = p.panel.format.panel_bytes;
+    a = p.a + k;
+    const Place place = Place::Of<C>(p.panel, width, k);
+    words = place.words;
+    HWY_UNROLL(6)
+    for (int v = 0; v < kVectors; ++v) {
+      const auto* const block =
+          reinterpret_cast<const uint8_t*>(place.block) + v / kNarrow * panel_bytes;
+      scaling.Read(v, reinterpret_cast<const float*>(block) + v % kNarrow * lanes, width);
+    }
+  }
+
+  // Adds codes [first, first + count) of the words times as many columns of A.
+  HWY_ATTR HWY_INLINE void AddCodes(Sums& sums, const uint8_t* from, const float* factors,
+                                    int64_t stride, int64_t next_panel, const Vector* zero,
+                                    int first, int count) const {
+    const Floats d;
+    auto mask = hn::Set(Words(), static_cast<int32_t>(uint32_t{C::kMask} << (first * C::kBits)));
+    HWY_UNROLL(16)
+    for (int i = 0; i < count; ++i) {
+      const Scaling<C, kVectors>* const scales = Opaque(&scaling);
+      asm volatile("" : "+v"(mask.raw));
+      Vector factor[R];
+      HWY_UNROLL(4)
+      for (int r = 0; r < R; ++r) factor[r] = hn::Set(d, factors[r * stride + i]);
+      HWY_UNROLL(6)
+      for (int v = 0; v < kVectors; ++v) {
+        const uint8_t* const word =
+            from + v / kNarrow * next_panel + v % kNarrow * hn::Lanes(d) * 4;
+        const Vector weight = scales->At(word, first + i, v, mask, zero[v]);
+        HWY_UNROLL(4)
+        for (int r = 0; r < R; ++r) sums.v[r][v] = hn::MulAdd(factor[r], weight, sums.v[r][v]);
+      }
+      mask = hn::ShiftLeft<C::kBits>(mask);
+    }
+  }
+
+  HWY_ATTR HWY_INLINE void AddWords(Sums& sums, int64_t count) {
+    Sums local = sums;
+    const uint8_t* from = words;
+    const float* factors = a;
+    const int64_t stride = lda;
+    const int64_t next_panel = panel_bytes;
+    const int64_t step = width * 4;
+    Vector zero[kVectors];
+    HWY_UNROLL(6)
+    for (int v = 0; v < kVectors; ++v) zero[v] = scaling.zero[0][v];
+    for (; count > 0; --count) {
+      AddCodes(local, from, factors, stride, next_panel, zero, 0, C::kPerWord);
+      from += step;
+      factors += C::kPerWord;
+    }
+    words = from;
+    a = factors;
+    sums = local;
+  }
+
+  // Codes [first, first + count) of one word; not inlined, so that it takes no registers from the
+  // loop of whole words.
+  HWY_ATTR HWY_NOINLINE void AddPart(Sums& sums, int first, int count) {
+    AddCodes(sums, words, a, lda, panel_bytes, scaling.zero[0], first, count);
+    words += width * 4;
+    a += count;
+  }
+
+  int64_t width;
+  int64_t lda;
+  int64_t panel_bytes;
+  const float* HWY_RESTRICT a;
+  const uint8_t* HWY_RESTRICT words;
+  Scaling<C, kVectors> scaling;
+};
+
+// Adds rows [begin, end) of K, cut at blocks and words.
+template <class C, int R, int P>
+HWY_ATTR HWY_INLINE void AddRows(const FewRowsProduct& p, int64_t begin, int64_t end,
+                                 typename FewRows<C, R, P>::Sums& sums) {
+  const int64_t block = p.panel.format.block;
+  for (int64_t k = begin; k < end;) {
+    const int64_t until = std::min(end, (k / block + 1) * block);
+    FewRows<C, R, P> rows(p, k);
+    const auto first = static_cast<int>(k % C::kPerWord);
+    if (first != 0) {
+      const auto count = static_cast<int>(std::min<int64_t>(C::kPerWord - first, until - k));
+      rows.AddPart(sums, first, count);
+      k += count;
+    }
+    rows.AddWords(sums, (until - k) / C::kPerWord);
+    const auto left = static_cast<int>((until - k) % C::kPerWord);
+    if (left != 0) rows.AddPart(sums, 0, left);
+    k = until;
+  }
+}
+
+// Block of K after block, whose sums are added as MultiplyTiles does it.
+template <class C, int R, int P>
+HWY_ATTR HWY_NOINLINE void MultiplyRows(const FewRowsProduct& p) {
+  constexpr int kVectors = P * kNarrow;
+  const Floats d;
+  const EvenParts depth(p.panel.format.rows, p.blocks);
+  typename FewRows<C, R, P>::Sums total;
+  for (int64_t part = 0; part < p.blocks; ++part) {
+    typename FewRows<C, R, P>::Sums sums;
+    for (int r = 0; r < R; ++r) {
+      for (int v = 0; v < kVectors; ++v) sums.v[r][v] = hn::Zero(d);
+    }
+    AddRows<C, R, P>(p, depth.Begin(part), depth.Begin(part + 1), sums);
+    for (int r = 0; r < R; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        total.v[r][v] = part == 0 ? sums.v[r][v] : hn::Add(sums.v[r][v], total.v[r][v]);
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const auto at = static_cast<int64_t>(v * hn::Lanes(d));
+      const int64_t left = std::max<int64_t>(p.columns - at, 0);
+      hn::StoreN(total.v[r][v], d, p.c + r * p.ldc + at, left);
+    }
+  }
+}
+
+// Two panels, one after the other.
+template <class C, int R>
+HWY_ATTR void MultiplyEach(const FewRowsProduct& p) {
+  const int64_t width = kNarrow * static_cast<int64_t>(hn::Lanes(Floats()));
+  FewRowsProduct one = p;
+  one.columns = std::min(p.columns, width);
+  MultiplyRows<C, R, 1>(one);
+  if (p.panels == 1) return;
+  one.panel.data += p.panel.format.panel_bytes;
+  one.c += width;
+  one.columns = p.columns - width;
+  MultiplyRows<C, R, 1>(one);
+}
+
+template <class C>
+void MultiplyAs(const FewRowsProduct& p) {
+  // One row has two panels' sums under way, as three would wait for each other.
+  if (p.rows == 1 && p.panels == 2) return MultiplyRows<C, 1, 2>(p);
+  using Function = void (*)(const FewRowsProduct&);
+  constexpr Function kByRows[kFewRows] = {MultiplyEach<C, 1>, MultiplyEach<C, 2>,
+                                          MultiplyEach<C, 3>, MultiplyEach<C, 4>};
+  kByRows[p.rows - 1](p);
+}
+
+// Calls function(Code) for the codes of that format.
+template <class F>
+void WithCode(const QuantizedFormat& format, F function) {
+  if (format.bits == 2) return function(Code<2, true>());
+  if (format.bits == 4) {
+    return format.has_zero_points ? function(Code<4, true>()) : function(Code<4, false>());
+  }
+  return format.has_zero_points ? function(Code<8, true>()) : function(Code<8, false>());
+}
+
+void MultiplyFewRows(const FewRowsProduct& product) {
+  WithCode(product.panel.format, [&](auto code) { MultiplyAs<decltype(code)>(product); });
+}
+
+void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+  WithCode(panel.format, [&](auto code) { DequantizeAs<decltype(code)>(panel, begin, end, to); });
+}
+
+}  // namespace attnrun::HWY_NAMESPACE
+#if HWY_COMPILER_GCC_ACTUAL
+#pragma GCC pop_options
+#endif
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnrun {
+
+HWY_EXPORT(MultiplyFewRows);
+HWY_EXPORT(Dequantize);
+
+void MultiplyFewRows(const FewRowsProduct& product) {
+  HWY_DYNAMIC_DISPATCH(MultiplyFewRows)(product);
+}
+void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+  HWY_DYNAMIC_DISPATCH(Dequantize)(panel, begin, end, to);
+}
+
+}  // namespace attnrun
+#endif  // HWY_ONCE
