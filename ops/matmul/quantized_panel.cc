@@ -1,6 +1,7 @@
 #include "ops/matmul/quantized_panel.h"
 
 #include <algorithm>
+#include <bit>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/matmul/quantized_panel.cc"
@@ -43,12 +44,16 @@ struct Scaling {
   HWY_ATTR HWY_INLINE void Read(int v, const float* block, int64_t width) {
     const Floats d;
     scale[0][v] = hn::LoadU(d, block);
-    const Vector down = hn::Set(d, 1.0F / (1 << C::kBits));
-    for (int i = 1; i < kLast; ++i) scale[i][v] = hn::Mul(scale[i - 1][v], down);
+    HWY_UNROLL(16)
+    for (int i = 1; i < kLast; ++i) {
+      scale[i][v] = hn::Mul(scale[0][v], hn::Set(d, 1.0F / (1 << (i * C::kBits))));
+    }
     if constexpr (C::kHasZeroPoint) {
       zero[0][v] = hn::LoadU(d, block + width);
-      const Vector up = hn::Set(d, 1 << C::kBits);
-      for (int i = 1; i < kZeros; ++i) zero[i][v] = hn::Mul(zero[i - 1][v], up);
+      HWY_UNROLL(16)
+      for (int i = 1; i < kZeros; ++i) {
+        zero[i][v] = hn::Mul(zero[0][v], hn::Set(d, 1 << (i * C::kBits)));
+      }
     } else {
       zero[0][v] = hn::Mul(scale[0][v], hn::Set(d, -C::kMiddle));
     }
@@ -78,15 +83,20 @@ struct Scaling {
   Vector zero[kZeros][V];
 };
 
-// Where the codes of row `k` lie.
+// Where the codes of row `k` lie. Blocks are powers of two, as divisions would delay the loads that
+// a block begins with.
 struct Place {
   template <class C>
   static Place Of(const QuantizedPanel& panel, int64_t width, int64_t k) {
     const QuantizedFormat& format = panel.format;
-    const uint8_t* const block = panel.data + k / format.block * format.block_bytes;
-    const int64_t word = k % format.block / C::kPerWord + (C::kHasZeroPoint ? 2 : 1);
+    const int shift = std::countr_zero(static_cast<uint64_t>(format.block));
+    const uint8_t* const block = panel.data + (k >> shift) * format.block_bytes;
+    const int64_t word = (k & (format.block - 1)) / C::kPerWord + (C::kHasZeroPoint ? 2 : 1);
     return {reinterpret_cast<const float*>(block), block + word * width * 4};
   }
+  // Where the block that row `k` belongs to ends.
+  static int64_t End(int64_t block, int64_t k) { return (k & -block) + block; }
+
   const float* block;
   const uint8_t* words;
 };
@@ -109,7 +119,7 @@ HWY_ATTR void DequantizeAs(const QuantizedPanel& panel, int64_t begin, int64_t e
   const int64_t width = kNarrow * lanes;
   const int64_t block = panel.format.block;
   for (int64_t from = begin; from < end;) {
-    const int64_t until = std::min(end, (from / block + 1) * block);
+    const int64_t until = std::min(end, Place::End(block, from));
     const Place place = Place::Of<C>(panel, width, from);
     for (int64_t v = 0; v < kNarrow; ++v) {
       Scaling<C, 1> scaling;
@@ -176,21 +186,40 @@ struct FewRows {
                                     int64_t stride, int64_t next_panel, const Vector* zero,
                                     int first, int count) const {
     const Floats d;
+    const auto word_of = [&](int v) HWY_ATTR {
+      return from + v / kNarrow * next_panel + v % kNarrow * hn::Lanes(d) * 4;
+    };
     auto mask = hn::Set(Words(), static_cast<int32_t>(uint32_t{C::kMask} << (first * C::kBits)));
     HWY_UNROLL(16)
     for (int i = 0; i < count; ++i) {
       const Scaling<C, kVectors>* const scales = Opaque(&scaling);
       asm volatile("" : "+v"(mask.raw));
-      Vector factor[R];
-      HWY_UNROLL(4)
-      for (int r = 0; r < R; ++r) factor[r] = hn::Set(d, factors[r * stride + i]);
-      HWY_UNROLL(6)
-      for (int v = 0; v < kVectors; ++v) {
-        const uint8_t* const word =
-            from + v / kNarrow * next_panel + v % kNarrow * hn::Lanes(d) * 4;
-        const Vector weight = scales->At(word, first + i, v, mask, zero[v]);
+      if constexpr (R <= 2) {
+        Vector factor[R];
         HWY_UNROLL(4)
-        for (int r = 0; r < R; ++r) sums.v[r][v] = hn::MulAdd(factor[r], weight, sums.v[r][v]);
+        for (int r = 0; r < R; ++r) factor[r] = hn::Set(d, factors[r * stride + i]);
+        HWY_UNROLL(6)
+        for (int v = 0; v < kVectors; ++v) {
+          const Vector weight = scales->At(word_of(v), first + i, v, mask, zero[v]);
+          HWY_UNROLL(4)
+          for (int r = 0; r < R; ++r) sums.v[r][v] = hn::MulAdd(factor[r], weight, sums.v[r][v]);
+        }
+      } else {
+        // Registers are short: the weights first, so that one factor is needed at a time.
+        Vector weight[kVectors];
+        HWY_UNROLL(6)
+        for (int v = 0; v < kVectors; ++v) {
+          weight[v] = scales->At(word_of(v), first + i, v, mask, zero[v]);
+        }
+        HWY_UNROLL(4)
+        for (int r = 0; r < R; ++r) {
+          const Vector factor = hn::Set(d, factors[r * stride + i]);
+          HWY_UNROLL(6)
+          for (int v = 0; v < kVectors; ++v) {
+            sums.v[r][v] = hn::MulAdd(factor, weight[v], sums.v[r][v]);
+          }
+          StaysInRegister(factor);
+        }
       }
       mask = hn::ShiftLeft<C::kBits>(mask);
     }
@@ -238,7 +267,7 @@ HWY_ATTR HWY_INLINE void AddRows(const FewRowsProduct& p, int64_t begin, int64_t
                                  typename FewRows<C, R, P>::Sums& sums) {
   const int64_t block = p.panel.format.block;
   for (int64_t k = begin; k < end;) {
-    const int64_t until = std::min(end, (k / block + 1) * block);
+    const int64_t until = std::min(end, Place::End(block, k));
     FewRows<C, R, P> rows(p, k);
     const auto first = static_cast<int>(k % C::kPerWord);
     if (first != 0) {

@@ -11,7 +11,7 @@ namespace attnrun {
 // has all its words, though K may end within.
 struct QuantizedFormat {
   int bits = 4;
-  // Neighbours along K that share a scale: a multiple of 16.
+  // Neighbours along K that share a scale: a power of two from 16 on.
   int64_t block = 32;
   int64_t rows = 0;
   // Without them they are 2^(bits - 1), and every scale is 0 or neither tiny nor huge.
