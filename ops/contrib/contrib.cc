@@ -6,6 +6,7 @@
 #include "ops/contrib/multi_head_attention.h"
 #include "ops/contrib/packed_attention.h"
 #include "ops/contrib/products.h"
+#include "ops/contrib/quantized_products.h"
 #include "ops/contrib/rotation.h"
 #include "ops/contrib/skip_normalization.h"
 
@@ -35,6 +36,8 @@ void RegisterContrib(OpRegistry& registry) {
   add("FusedMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(true));
   add("TransposeMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(false));
   add("FusedGemm", {2, 3}, {1, 1}, Make<FusedGemm>);
+  add("MatMulIntegerToFloat", {4, 7}, {1, 1}, Make<MatMulIntegerToFloat>);
+  add("DynamicQuantizeMatMul", {3, 5}, {1, 1}, Make<DynamicQuantizeMatMul>);
   add("SkipLayerNormalization", {3, 5}, {1, 4}, MakeOf<SkipNormalization>(true));
   add("EmbedLayerNormalization", {1, 9}, {1, 3}, Make<EmbedLayerNormalization>);
   add("Attention", {2, 7}, {1, 2}, Make<PackedAttention>);

@@ -162,5 +162,40 @@ TEST(ContribTest, RotaryEmbeddingOfAPartOfTheHead) {
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("'scale' is covered as 1 only"));
 }
 
+TEST(ContribTest, MatMulIntegerToFloat) {
+  OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
+  op.Input(Make<uint8_t>({2, 2}, {1, 2, 3, 255})).Input(Make<int8_t>({2, 2}, {1, -128, 0, 127}));
+  op.Input(Make<float>({}, {0.5F})).Input(Make<float>({2}, {2, 4}));
+  op.Input(Make<uint8_t>({1}, {1}))
+      .Input(Make<int8_t>({2}, {1, -1}))
+      .Input(Make<float>({2}, {10, 20}));
+  // [[0, 1], [2, 254]] · [[0, -127], [-1, 128]], times 1 and 2.
+  ExpectClose(Reference(op), Make<float>({2, 2}, {9, 276, -244, 64536}), 0);
+}
+
+TEST(ContribTest, DynamicQuantizeMatMul) {
+  OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
+  // From -1 to 1.55: a scale of 0.01 and a zero point of 100.
+  op.Input(Make<float>({1, 2}, {-1, 1.55F})).Input(Make<uint8_t>({2, 1}, {3, 5}));
+  op.Input(Make<float>({1}, {2})).Input(Make<uint8_t>({}, {1})).Input(Make<float>({1}, {1}));
+  // (-100 * 2 + 155 * 4) * 0.01 * 2 + 1.
+  ExpectClose(Reference(op), Make<float>({1, 1}, {9.4F}), 4 * kEpsilon);
+}
+
+TEST(ContribTest, QuantizedProductsRefuseWhatDoesNotFit) {
+  const auto message = [](const Tensor& b_scale, const Tensor& a_zero_point) {
+    OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
+    op.Input(Make<uint8_t>({2, 1}, {1, 2})).Input(Make<int8_t>({1, 3}, {1, 2, 3}));
+    op.Input(Make<float>({}, {1})).Input(b_scale).Input(a_zero_point);
+    return std::string(op.Reference().status().message());
+  };
+  EXPECT_THAT(message(Make<float>({2}, {1, 1}), Make<uint8_t>({}, {0})),
+              HasSubstr("expected b_scale to be a number or a row of 3"));
+  EXPECT_THAT(message(Make<float>({}, {1}), Make<uint8_t>({2}, {0, 0})),
+              HasSubstr("expected a_zero_point to be a number or a row of 1"));
+  EXPECT_THAT(message(Make<float>({}, {1}), Make<int8_t>({}, {0})),
+              HasSubstr("expected A and its zero point to be int8 or uint8"));
+}
+
 }  // namespace
 }  // namespace attnrun::testing

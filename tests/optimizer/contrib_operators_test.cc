@@ -348,5 +348,30 @@ TEST(ContribOperatorsTest, RotaryEmbeddingFromOnePosition) {
   test.Feed("first", Make<int64_t>({1}, {4})).ExpectSameResults(kTolerance);
 }
 
+TEST(ContribOperatorsTest, QuantizedProductsAreIntegerOnes) {
+  for (const bool dynamic : {false, true}) {
+    for (const DataType type : {DataType::kInt8, DataType::kUint8}) {
+      OptimizerTester test([&](GraphBuilder& b) {
+        std::mt19937 generator(3);
+        const int64_t low = type == DataType::kInt8 ? -128 : 0;
+        Value* weight = b.Constant("w", RandomInts(type, {kWidth, 5}, generator, low, low + 255));
+        Value* scale = b.Constant("scale", RandomFloats({5}, generator, 0.01F));
+        Value* zero = b.Constant("zero", RandomInts(type, {5}, generator, low, low + 255));
+        Value* bias = b.Constant("bias", RandomFloats({5}, generator));
+        Value* x_scale = b.Constant("x_scale", Make<float>({1}, {0.02F}));
+        Value* x_zero = b.Constant("x_zero", Make<uint8_t>({1}, {100}));
+        Value* codes = dynamic ? nullptr : b.Op("QuantizeLinear", {Tokens(b), x_scale, x_zero});
+        b.Output(dynamic ? b.Op("com.microsoft::DynamicQuantizeMatMul",
+                                {Tokens(b), weight, scale, zero, bias})
+                         : b.Op("com.microsoft::MatMulIntegerToFloat",
+                                {codes, weight, x_scale, scale, x_zero, zero, bias}));
+      });
+      EXPECT_EQ(test.Count("com.microsoft.DynamicQuantizeMatMul"), 0);
+      EXPECT_EQ(test.Count("com.microsoft.MatMulIntegerToFloat"), 0);
+      test.ExpectSameResults(kTolerance);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attnrun::testing

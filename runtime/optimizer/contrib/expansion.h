@@ -99,6 +99,8 @@ bool ExpandQuickGelu(Expansion& e);
 bool ExpandBiasSplitGelu(Expansion& e);
 bool ExpandFusedMatMul(Expansion& e);
 bool ExpandFusedGemm(Expansion& e);
+bool ExpandMatMulIntegerToFloat(Expansion& e);
+bool ExpandDynamicQuantizeMatMul(Expansion& e);
 bool ExpandEmbedLayerNormalization(Expansion& e);
 bool ExpandRotaryEmbedding(Expansion& e);
 bool ExpandPackedAttention(Expansion& e);

@@ -1,0 +1,33 @@
+#ifndef ATTNRUN_OPS_CONTRIB_QUANTIZED_PRODUCTS_H_
+#define ATTNRUN_OPS_CONTRIB_QUANTIZED_PRODUCTS_H_
+
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// com.microsoft MatMulIntegerToFloat-1 (A, B, a_scale, b_scale, a_zero_point?, b_zero_point?,
+// bias?): Y = (A - a_zero_point)·(B - b_zero_point) * a_scale * b_scale + bias as numpy.matmul, of
+// the type of the scales, float or float16. A and B are int8 or uint8. What belongs to A is one
+// number, what belongs to B one or one per column; the bias is one per column.
+class MatMulIntegerToFloat final : public Op {
+ public:
+  explicit MatMulIntegerToFloat(AttributeReader& /*attributes*/) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+};
+
+// com.microsoft DynamicQuantizeMatMul-1 (A, B, b_scale, b_zero_point?, bias?): the same with A,
+// floats, quantized as by DynamicQuantizeLinear first.
+class DynamicQuantizeMatMul final : public Op {
+ public:
+  explicit DynamicQuantizeMatMul(AttributeReader& /*attributes*/) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONTRIB_QUANTIZED_PRODUCTS_H_
