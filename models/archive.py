@@ -1,6 +1,6 @@
 """Packs a generated folder into models/SET.tar.xz: python -m models.archive --from DIR --set SET.
 
-SET is tiny (what models.generate made) or zoo (what models.zoo made).
+SET is tiny (what models.generate made), zoo (what models.zoo made) or quantized (models.quantized).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 HERE = Path(__file__).parent
 
 # The sets, and where what could not be exported is told.
-_TABLES = {"tiny": "not_exported.md", "zoo": "zoo_not_exported.md"}
+_TABLES = {"tiny": "not_exported.md", "zoo": "zoo_not_exported.md", "quantized": None}
 
 # The dictionary spans the whole set, so weights that recur in several exports are stored once.
 # Positions matter modulo 4: the payload is mostly float32.
@@ -96,7 +96,9 @@ def main() -> None:
     arguments = parser.parse_args()
     pack(arguments.source, HERE / f"{arguments.name}.tar.xz")
     manifest = json.loads((arguments.source / "manifest.json").read_text())
-    write_table(manifest, HERE / _TABLES[arguments.name])
+    table = _TABLES[arguments.name]
+    if table is not None:
+        write_table(manifest, HERE / table)
 
 
 if __name__ == "__main__":
