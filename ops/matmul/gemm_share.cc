@@ -1,6 +1,7 @@
 #include "ops/matmul/gemm_share.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
@@ -95,7 +96,8 @@ void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, c
     SetB(product, b, index, block.depth);
     SetColumn(product, problem, block, column);
     SetNext(product, b, index + 2 < block.panels.end ? Next{index + 2, block.depth} : next);
-    product.fetched = product.b == fetched;
+    // Floats that were made just now are in cache.
+    product.fetched = std::is_same_v<B, QuantizedMatrix> || product.b == fetched;
     MultiplyPanels(product);
     fetched = product.next;
   }

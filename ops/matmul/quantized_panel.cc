@@ -112,49 +112,58 @@ HWY_ATTR HWY_INLINE void ForEachWord(int64_t begin, int64_t end, F rows) {
   }
 }
 
-template <class C>
-HWY_ATTR void DequantizeAs(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
-  const Floats d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t width = kNarrow * lanes;
-  const int64_t block = panel.format.block;
-  for (int64_t from = begin; from < end;) {
-    const int64_t until = std::min(end, Place::End(block, from));
-    const Place place = Place::Of<C>(panel, width, from);
-    for (int64_t v = 0; v < kNarrow; ++v) {
-      Scaling<C, 1> scaling;
-      scaling.Read(0, place.block + v * lanes, width);
-      const uint8_t* words = place.words + v * lanes * 4;
-      float* out = to + (from - begin) * width + v * lanes;
-      ForEachWord<C>(from, until, [&](int64_t /*k*/, int first, int count) HWY_ATTR {
-        if (count == C::kPerWord) {
-          HWY_UNROLL(16)
-          for (int i = 0; i < C::kPerWord; ++i) {
-            hn::StoreU(scaling.At(words, i, 0, hn::Set(Words(), C::kMask << (i * C::kBits)),
-                                  scaling.zero[0][0]),
-                       d, out + i * width);
-          }
-        } else {
-          for (int i = first; i < first + count; ++i) {
-            hn::StoreU(scaling.At(words, i, 0, hn::Set(Words(), C::kMask << (i * C::kBits)),
-                                  scaling.zero[0][0]),
-                       d, out + (i - first) * width);
-          }
-        }
-        words += width * 4;
-        out += count * width;
-      });
-    }
-    from = until;
-  }
-}
-
 // The same pointer, which the compiler cannot see through: what it reads there it reads again,
 // rather than keep it in registers that it does not have.
 template <typename T>
 HWY_INLINE const T* Opaque(const T* pointer) {
   asm volatile("" : "+r"(pointer) : : "memory");
   return pointer;
+}
+
+// Rows [begin, end), all of one word, row after row so that lines are written whole.
+template <class C>
+HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, const uint8_t* words,
+                                        int first, int count, float* to) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  Vector zero[kNarrow];
+  for (int v = 0; v < kNarrow; ++v) zero[v] = scaling.zero[0][v];
+  auto mask = hn::Set(Words(), C::kMask << (first * C::kBits));
+  HWY_UNROLL(16)
+  for (int i = first; i < first + count; ++i) {
+    asm volatile("" : "+v"(mask.raw));
+    HWY_UNROLL(3)
+    for (int v = 0; v < kNarrow; ++v) {
+      hn::StoreU(scaling.At(words + v * lanes * 4, i, v, mask, zero[v]), d, to + v * lanes);
+    }
+    mask = hn::ShiftLeft<C::kBits>(mask);
+    to += kNarrow * lanes;
+  }
+}
+
+template <class C>
+HWY_ATTR void DequantizeAs(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+  const int64_t width = kNarrow * lanes;
+  const int64_t block = panel.format.block;
+  for (int64_t from = begin; from < end;) {
+    const int64_t until = std::min(end, Place::End(block, from));
+    const Place place = Place::Of<C>(panel, width, from);
+    Scaling<C, kNarrow> scaling;
+    HWY_UNROLL(3)
+    for (int v = 0; v < kNarrow; ++v) scaling.Read(v, place.block + v * lanes, width);
+    const uint8_t* words = place.words;
+    ForEachWord<C>(from, until, [&](int64_t /*k*/, int first, int count) HWY_ATTR {
+      if (count == C::kPerWord) {
+        DequantizeWord(*Opaque(&scaling), words, 0, C::kPerWord, to);
+      } else {
+        DequantizeWord(*Opaque(&scaling), words, first, count, to);
+      }
+      words += width * 4;
+      to += count * width;
+    });
+    from = until;
+  }
 }
 
 // R rows by P panels, while rows of one block are added to their sums.
