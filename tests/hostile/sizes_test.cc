@@ -32,6 +32,16 @@ void MakeRange(GraphProto& graph, float start, float limit, float delta) {
   AddNode(&graph, "Range", {"start", "limit", "delta"}, {"y"}, "bad");
 }
 
+// A product with a weight of 4 bits, of so many rows and columns in blocks of that size.
+void MakeMatMulNBits(GraphProto& graph, int64_t k, int64_t n, int64_t block) {
+  onnx::NodeProto* node =
+      Bad(graph, "MatMulNBits", {Ints("codes", {0}), Floats("scales", {1}, {1})});
+  node->set_domain("com.microsoft");
+  AddIntAttribute(node, "K", k);
+  AddIntAttribute(node, "N", n);
+  AddIntAttribute(node, "block_size", block);
+}
+
 const HostileModel kSizes[] = {
     {"ProductOverflows",
      [](ModelProto&, GraphProto& g) { Bad(g, "Tile", {Ints("t", {kHuge, kHuge})}); },
@@ -116,6 +126,15 @@ const HostileModel kSizes[] = {
        AddIntAttribute(BadOf(g, {1, 4, 2, 2}, "DepthToSpace"), "blocksize", int64_t{1} << 32);
      },
      {"node 'bad' (DepthToSpace)"}},
+    {"QuantizedColumnsOverflow",
+     [](ModelProto&, GraphProto& g) { MakeMatMulNBits(g, 3, kLargest, 16); },
+     {"node 'bad' (com.microsoft.MatMulNBits)", "expected K and N from 1 to 2^31"}},
+    {"QuantizedBlockOverflows",
+     [](ModelProto&, GraphProto& g) { MakeMatMulNBits(g, 3, 4, kLargest); },
+     {"node 'bad' (com.microsoft.MatMulNBits)", "expected block_size to be a power of two"}},
+    {"QuantizedWeightIsNotThere",
+     [](ModelProto&, GraphProto& g) { MakeMatMulNBits(g, 3, int64_t{1} << 31, 16); },
+     {"node 'bad' (com.microsoft.MatMulNBits)", "expected B to be uint8[2147483648,1,8]"}},
     {"AxisBeyondRank",
      [](ModelProto&, GraphProto& g) { AddIntAttribute(Bad(g, "Softmax"), "axis", kSmallest); },
      {"node 'bad' (Softmax)", "axis -9223372036854775808 is outside [-2,1]"}},
