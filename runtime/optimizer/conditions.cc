@@ -164,14 +164,30 @@ std::optional<bool> ElementsOf(const Tensor& tensor) {
   return first != 0;
 }
 
-// Whether a number that is the same everywhere, behind views, is not 0.
-std::optional<bool> IsNotZero(const Value* value) {
+// The number that all elements are in every run, behind views.
+std::optional<double> NumberOf(const Value* value) {
   for (int step = 0; step < kMaxDepth; ++step) {
-    if (const auto uniform = UniformOf(value)) return *uniform != 0;
+    if (const auto uniform = UniformOf(value)) return uniform;
     if (value->producer() == nullptr || !IsViewNode(*value->producer())) break;
     value = value->producer()->input(0);
   }
   return std::nullopt;
+}
+
+// Whether a number that is the same everywhere, or the difference of two, is not 0: as 1 - mask is,
+// by which closed places are told.
+std::optional<bool> IsNotZero(const Value* value) {
+  constexpr double kMaxExact = 1ll << 53;
+  if (const auto number = NumberOf(value)) return *number != 0;
+  const Node* node = value->producer();
+  if (!IsOp(node, "Sub")) return std::nullopt;
+  const auto a = NumberOf(node->input(0));
+  const auto b = NumberOf(node->input(1));
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  // Larger integers may look equal as doubles.
+  if (!(std::abs(*a) < kMaxExact && std::abs(*b) < kMaxExact)) return std::nullopt;
+  // In every type a difference is 0 only of equal numbers.
+  return *a != *b;
 }
 
 // Whether all elements are finite or NaN, whatever the inputs are.

@@ -19,6 +19,9 @@ struct ConditionBuilder {
     Value* extent = b.Op("Shape", {x}, {{"start", int64_t{1}}});
     return b.Op("Squeeze", {extent, b.Constant<int64_t>("axes", {1}, {0})});
   }
+  Value* NotZero(Value* number) {
+    return b.Op("Cast", {number}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+  }
   Value* Positions() { return b.Op("Range", {Int(0), Extent(), Int(1)}); }
 };
 
@@ -49,6 +52,12 @@ TEST(KnownConditionsTest, ComparisonsThatAlwaysHold) {
         Value* unknown = c.b.Input("condition", DataType::kBool, {"seq"});
         Value* always = c.b.Op("GreaterOrEqual", {c.Positions(), c.Int(-3)});
         return c.b.Op("Or", {unknown, always});
+      },
+      // As SEW-D closes what a mask of ones leaves open.
+      [](ConditionBuilder& c) {
+        Value* ones = c.b.Op("ConstantOfShape", {c.b.Op("Shape", {c.x})},
+                             {{"value", Make<int64_t>({1}, {1})}});
+        return c.b.Op("Not", {c.NotZero(c.b.Op("Sub", {c.Int(1), ones}))});
       }};
   for (size_t i = 0; i < conditions.size(); ++i) {
     SCOPED_TRACE(i);
@@ -119,6 +128,10 @@ TEST(KnownConditionsTest, ComparisonsThatDependOnTheRun) {
       [](ConditionBuilder& c) {
         Value* given = c.b.Input("given", DataType::kInt64, {"seq"});
         return c.b.Op("GreaterOrEqual", {given, c.Int(0)});
+      },
+      [](ConditionBuilder& c) {
+        Value* given = c.b.Input("given", DataType::kInt64, {"seq"});
+        return c.NotZero(c.b.Op("Sub", {c.Int(1), given}));
       }};
   for (size_t i = 0; i < conditions.size(); ++i) {
     SCOPED_TRACE(i);
