@@ -108,5 +108,25 @@ TEST(ShapeFoldingTest, LengthsThatATableOfPositionsAllows) {
   cut(6).Dim("seq", 6).ExpectSameResults(kEpsilon);
 }
 
+// How many are left of a slice is asked of it once, whoever asks.
+TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadOffThem) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"total", 4});
+    Value* past =
+        b.Op("Shape", {b.Input("past", DataType::kFloat, {"past", 4})}, {{"end", int64_t{1}}});
+    Value* y = b.Op("Slice", {x, past, number(1 << 20), number(0)});
+    for (const char* op : {"Neg", "Exp"}) {
+      y = b.Op(op, {y});
+      Value* rows = b.Op("Gather", {b.Op("Shape", {y}), number(0)});
+      b.Output(b.Op("Add", {rows, number(std::string(op) == "Neg" ? 1 : 2)}));
+    }
+    b.Output(y);
+  });
+  EXPECT_EQ(test.Ops(), "Add*2 Exp Neg Shape*2 Slice");
+  for (const int64_t past : {0, 2, 5})
+    test.Dim("past", past).Dim("total", 4).ExpectSameResults(4 * kEpsilon);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

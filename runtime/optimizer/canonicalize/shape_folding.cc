@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/conv/infer.h"
@@ -35,8 +36,16 @@ absl::StatusOr<int> FoldKnown(PassContext& context, Node* node) {
   return patch.Apply();
 }
 
+// Whether a number is part of it that nothing is known of, so that no two values share it.
+bool HasUnknown(const SymInt& extent) {
+  const std::string text = extent.ToString();
+  return std::adjacent_find(text.begin(), text.end(), [](char a, char b) {
+           return a == '?' && absl::ascii_isdigit(b);
+         }) != text.end();
+}
+
 // Where extents are read off, by their symbol: the graph inputs, what a body captures, and what
-// windows make of those.
+// windows and slices make of those.
 class ExtentSources {
  public:
   ExtentSources(PassContext& context, absl::Span<Node* const> order) {
@@ -45,9 +54,7 @@ class ExtentSources {
     values.insert(values.end(), captures.begin(), captures.end());
     for (Value* value : values) Add(value, context.facts);
     for (const Node* node : order) {
-      if (HasWindows(*node)) {
-        Add(node->output(0), context.facts);
-      }
+      if (HasWindows(*node) || IsOp(node, "Slice")) Add(node->output(0), context.facts);
     }
   }
 
@@ -104,6 +111,7 @@ class ExtentSources {
       const SymInt symbol = extent - extent.constant_term();
       const std::vector<SymInt> terms = symbol.Terms();
       if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
+      if (IsOp(value->producer(), "Slice") && HasUnknown(symbol)) continue;
       sources_.try_emplace(symbol.ToString(),
                            Source{value, static_cast<int64_t>(i), extent.constant_term()});
     }
@@ -155,8 +163,8 @@ class ExtentSources {
 };
 
 // Extents that are those of graph inputs are read off these, whatever value the exporter asked: so
-// all that need one share it, and no inner value is kept for its shape. Those that windows make of
-// them are read off the first value that has them, not computed again.
+// all that need one share it, and no inner value is kept for its shape. Those that windows or
+// slices make of them are read off the first value that has them, not computed again.
 absl::StatusOr<int> ReadOffSources(PassContext& context, const ExtentSources& extents, Node* node) {
   constexpr size_t kMost = 8;
   Value* value = node->output(0);
