@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
+#include "support/any_type.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -44,6 +48,34 @@ TEST(SinkViewsTest, AConvolutionOfOneChannelAndOnePosition) {
     b.Output(b.Op("MatMul", {x, Weight(b, {11, 1})}));
   });
   test.ExpectSameResults(kTolerance);
+}
+
+// As OPT flattens the rows before its feed-forward layers; a sum of what is arranged otherwise, or
+// read elsewhere, stays where it is.
+OptimizerTester Flattened(int64_t columns, bool read_elsewhere) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    const auto ints = [&](std::vector<int64_t> values) { return b.Constant("n", Ints(values)); };
+    Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", "seq", 8})});
+    Value* y = b.Op("Exp", {b.Input("y", DataType::kFloat, {"batch", "seq", columns})});
+    x = b.Op("Reshape", {x, ints({-1, 8})});
+    if (read_elsewhere) b.Output(b.Op("ReduceSum", {x, ints({0})}));
+    b.Output(
+        b.Op("Reshape", {b.Op("Add", {x, b.Op("Reshape", {y, ints({-1, 8})})}), ints({-1, 4, 2})}));
+  });
+}
+
+TEST(SinkViewsTest, ASumOfRowsThatAreArrangedAlike) {
+  OptimizerTester test = Flattened(8, /*read_elsewhere=*/false);
+  EXPECT_EQ(test.Count("Reshape"), 1);
+  for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
+}
+
+TEST(SinkViewsTest, ASumOfRowsThatAreArrangedOtherwiseOrReadElsewhere) {
+  for (const auto& [columns, elsewhere] : {std::pair(int64_t{4}, false), {8, true}}) {
+    OptimizerTester test = Flattened(columns, elsewhere);
+    EXPECT_EQ(test.Count("Reshape"), 3) << columns;
+    if (columns == 8) test.ExpectSameResults(kTolerance);
+  }
 }
 
 }  // namespace

@@ -26,14 +26,15 @@ bool IsRowWise(const Node& node, Facts& facts) {
   return axis == -1 || (rank > 0 && axis == rank - 1);
 }
 
-// A view node of the input whose result differs from it only in how the rows are arranged.
-Node* RowArrangement(const Node& node, Facts& facts) {
-  Node* view = node.input(0) == nullptr ? nullptr : node.input(0)->producer();
+// A view node whose result, an input of other nodes, differs from what it reads only in how the
+// rows are arranged.
+Node* RowArrangement(Value* result, Facts& facts) {
+  Node* view = result == nullptr ? nullptr : result->producer();
   if (view == nullptr || !view->domain().empty()) return nullptr;
   if (view->op_type() != "Reshape" && view->op_type() != "Transpose") return nullptr;
   // Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
   if (view->op_type() == "Transpose" && !KeepsLastAxis(*view)) return nullptr;
-  const std::vector<Traced> chain = Trace(node.input(0), facts);
+  const std::vector<Traced> chain = Trace(result, facts);
   if (chain.size() < 2 || chain[1].base != view->input(0)) return nullptr;
   const std::vector<SymInt>& dims = *facts.DimsOf(view->input(0));
   const View& after = chain[1].view;
@@ -47,7 +48,7 @@ Node* RowArrangement(const Node& node, Facts& facts) {
 
 bool SinkAt(Facts& facts, Node* node, Patch& patch) {
   if (!IsRowWise(*node, facts)) return false;
-  Node* view = RowArrangement(*node, facts);
+  Node* view = RowArrangement(node->input(0), facts);
   const std::vector<SymInt>* dims = view == nullptr ? nullptr : facts.DimsOf(node->output(0));
   if (dims == nullptr) return false;
   const std::vector<SymInt> to = *dims;
@@ -88,11 +89,33 @@ bool SinkBehindQuantization(Node* node, Patch& patch) {
   return true;
 }
 
+// A sum of two values whose rows are arranged alike, for it alone.
+bool SinkSumAt(Facts& facts, Node* sum, Patch& patch) {
+  if (!IsOp(sum, "Add")) return false;
+  std::vector<Value*> rows;
+  for (Value* term : sum->inputs()) {
+    const Node* view = RowArrangement(term, facts);
+    if (!IsOp(view, "Reshape") || term->consumers().size() != 1) return false;
+    rows.push_back(view->input(0));
+  }
+  const std::vector<SymInt> to = *facts.DimsOf(sum->input(0));
+  if (*facts.DimsOf(sum->input(1)) != to || *facts.DimsOf(rows[0]) != *facts.DimsOf(rows[1])) {
+    return false;
+  }
+  patch.Supersede({sum});
+  Value* result = patch.Op("Add", rows, {}, sum->name());
+  if (patch.status().ok()) result = ReshapeTo(patch, facts, result, to);
+  if (result == nullptr) return !patch.status().ok();
+  patch.Replace(sum->output(0), result);
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<int> SinkViews(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return SinkBehindQuantization(node, patch) || SinkAt(context.facts, node, patch);
+    return SinkBehindQuantization(node, patch) || SinkAt(context.facts, node, patch) ||
+           SinkSumAt(context.facts, node, patch);
   });
 }
 

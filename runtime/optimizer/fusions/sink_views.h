@@ -16,7 +16,8 @@
 //       |                                    |
 //   y [S,B,N]                            y [S,B,N]
 //
-// So does DynamicQuantizeLinear, to which all arrangements are the same.
+// So does DynamicQuantizeLinear, to which all arrangements are the same. So does a sum of two
+// whose rows are arranged alike.
 namespace attnrun {
 
 absl::StatusOr<int> SinkViews(PassContext& context);
