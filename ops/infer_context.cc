@@ -4,26 +4,33 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/elements.h"
+#include "ops/cut_extents.h"
 
 namespace attnrun {
 namespace {
 
-// Whether `value` is min(n, limit), n being a number of at least 2.
-bool IsCutTo(const SymInt& value, const SymInt& limit) {
+// n if `value` is min(n, limit), n being a number of at least 2; else nullopt.
+std::optional<int64_t> UncutExtent(const SymInt& value, const SymInt& limit) {
   const std::string text = value.ToString();
   absl::string_view rest = text;
   // So it is written if `limit` might be negative for all that is known.
   absl::ConsumePrefix(&rest, "?");
   if (!absl::ConsumePrefix(&rest, "min(") ||
       !absl::ConsumeSuffix(&rest, absl::StrCat(",", limit.ToString(), ")"))) {
-    return false;
+    return std::nullopt;
   }
   int64_t number = 0;
-  return absl::SimpleAtoi(rest, &number) && number >= 2;
+  if (!absl::SimpleAtoi(rest, &number) || number < 2) return std::nullopt;
+  return number;
+}
+
+bool IsCutTo(const SymInt& value, const SymInt& limit) {
+  return UncutExtent(value, limit).has_value();
 }
 
 // Whether `value` is max(0, limit + n - n) for a small number n: all but the last n.
@@ -41,6 +48,25 @@ bool AreAtOdds(const SymInt& a, const SymInt& b) {
   return a != b && !a.is_constant(1) && !b.is_constant(1);
 }
 
+// Whether `value` is what `extent` was broadcast to beside another: beside `extent` it stays so.
+bool IsBroadcastOf(const SymInt& value, const SymInt& extent) {
+  const std::string text = value.ToString();
+  absl::string_view rest = text;
+  absl::ConsumePrefix(&rest, "?");
+  // Of a sum or a product the last bracket might be another's.
+  if (!absl::ConsumePrefix(&rest, "broadcast(") || !absl::ConsumeSuffix(&rest, ")") ||
+      value.Terms().size() != 1 || absl::StrContains(rest, '\'')) {
+    return false;
+  }
+  int depth = 0;
+  for (const char c : rest) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (depth < 0) return false;
+  }
+  return absl::ConsumePrefix(&rest, absl::StrCat(extent.ToString(), ",")) ||
+         absl::ConsumeSuffix(&rest, absl::StrCat(",", extent.ToString()));
+}
+
 SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   if (a == b || b.is_constant(1)) return a;
   if (a.is_constant(1)) return b;
@@ -50,6 +76,8 @@ SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   // Cut shorter than the other side, it would broadcast with it only if it were 1.
   if (IsCutTo(b, a) || IsRestOf(b, a)) return a;
   if (IsCutTo(a, b) || IsRestOf(a, b)) return b;
+  if (IsBroadcastOf(a, b)) return a;
+  if (IsBroadcastOf(b, a)) return b;
   return SymInt::Opaque("broadcast", a, b);
 }
 
@@ -64,9 +92,13 @@ bool IsShortfall(const SymInt& number) {
 }  // namespace
 
 bool InferContext::IsNeverNegative(const SymInt& number) const {
+  // Twice: a table of distances has 2*seq - 1 rows, of which there are some if seq - 1 is not
+  // negative.
   return number.IsNeverNegative() || IsShortfall(number) ||
-         absl::c_any_of(extents_,
-                        [&](const SymInt& extent) { return (number - extent).IsNeverNegative(); });
+         absl::c_any_of(extents_, [&](const SymInt& extent) {
+           const SymInt rest = number - extent;
+           return rest.IsNeverNegative() || (rest - extent).IsNeverNegative();
+         });
 }
 
 std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector<SymInt>>& a,
@@ -82,6 +114,16 @@ std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector
     dims[i] = BroadcastDim(dim_a, dim_b);
   }
   return dims;
+}
+
+std::vector<SymInt> RoomsOfCuts(const std::vector<SymInt>& cut, const std::vector<SymInt>& whole) {
+  std::vector<SymInt> rooms;
+  for (size_t i = 1; i <= std::min(cut.size(), whole.size()); ++i) {
+    const SymInt& limit = whole[whole.size() - i];
+    const auto uncut = UncutExtent(cut[cut.size() - i], limit);
+    if (uncut.has_value()) rooms.push_back(SymInt(*uncut) - limit);
+  }
+  return rooms;
 }
 
 ValueFacts FactsOf(const Tensor& tensor) {

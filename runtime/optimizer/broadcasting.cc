@@ -1,7 +1,9 @@
 #include "optimizer/broadcasting.h"
 
 #include <algorithm>
+#include <array>
 
+#include "absl/algorithm/container.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/trace.h"
 
@@ -26,6 +28,15 @@ Value* BeforeLeadingOnes(const Value* value, Facts& facts) {
 }
 
 }  // namespace
+
+bool Broadcasts(const Node& node) {
+  static constexpr std::array<absl::string_view, 16> kOps = {
+      "Add", "Sub", "Mul",   "Div",     "Pow",  "And",         "Or",
+      "Xor", "Mod", "Equal", "Greater", "Less", "LessOrEqual", "GreaterOrEqual",
+      "Min", "Max"};
+  return node.domain().empty() && (absl::c_linear_search(kOps, node.op_type()) ||
+                                   (node.op_type() == "Where" && node.inputs().size() == 3));
+}
 
 Value* BroadcastSource(Value* value, Facts& facts,
                        absl::FunctionRef<bool(const std::vector<SymInt>&)> fits) {

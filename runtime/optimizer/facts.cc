@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "ops/conv/infer.h"
+#include "ops/cut_extents.h"
 #include "ops/registry.h"
 #include "optimizer/body_facts.h"
+#include "optimizer/broadcasting.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/positions.h"
 
@@ -69,6 +72,21 @@ std::optional<SymInt> RowsLeft(const Node& gather, Facts& facts) {
   return SymInt(rows - *first) - steps[0].size;
 }
 
+// By how much tables are longer than what is cut of them for the other operands of the node.
+std::vector<SymInt> RoomsOfTables(const Node& node, Facts& facts) {
+  std::vector<SymInt> rooms;
+  if (absl::c_linear_search(node.inputs(), nullptr)) return rooms;
+  for (const Value* first : node.inputs()) {
+    for (const Value* second : node.inputs()) {
+      const std::vector<SymInt>* cut = facts.DimsOf(first);
+      const std::vector<SymInt>* whole = facts.DimsOf(second);
+      if (cut == nullptr || whole == nullptr) continue;
+      absl::c_move(RoomsOfCuts(*cut, *whole), std::back_inserter(rooms));
+    }
+  }
+  return rooms;
+}
+
 // What a Conv or a pooling leaves of its input beside one window.
 std::vector<SymInt> RoomsIn(const Node& node, Facts& facts) {
   const bool weighted = HasWeightedWindows(node);
@@ -88,11 +106,12 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ValueFacts> inputs)
 }
 
 // Of windows, (samples - 8) / 4 + 1 say: exporters compute them again in the graph, for shapes and
-// positions, where nothing else tells that the room for them was not negative. So that room. And by
-// how many rows an extent falls short of whole blocks, or of a table that has a row for each
-// position.
+// positions, where nothing else tells that the room for them was not negative. So that room, and
+// the windows beside the first. And by how many rows an extent falls short of whole blocks, or of a
+// table that has a row for each position.
 void Facts::FindExtents() {
   constexpr size_t kMost = 64;
+  const size_t inherited = extents_.size();
   const auto add = [&](const SymInt& extent) {
     if (extent.IsNeverNegative() || extents_.size() == kMost) return;
     if (!absl::c_linear_search(extents_, extent)) extents_.push_back(extent);
@@ -102,13 +121,19 @@ void Facts::FindExtents() {
     if (!node->domain().empty() || (!remains && !HasWindows(*node))) continue;
     const ValueFacts& known = Of(node->output(0));
     const auto& numbers = remains ? known.contents : known.dims;
-    if (!remains) absl::c_for_each(RoomsIn(*node, *this), add);
     if (numbers.has_value()) absl::c_for_each(*numbers, add);
+    const std::vector<SymInt> rooms = remains ? std::vector<SymInt>() : RoomsIn(*node, *this);
+    absl::c_for_each(rooms, add);
+    if (rooms.empty() || !numbers.has_value()) continue;
+    std::for_each(numbers->begin() + 2, numbers->end(), [&](const SymInt& n) { add(n - 1); });
   }
   for (const Node* node : graph_.nodes()) {
+    if (Broadcasts(*node)) absl::c_for_each(RoomsOfTables(*node, *this), add);
     if (!IsOp(node, "Gather")) continue;
     if (const auto left = RowsLeft(*node, *this)) add(*left);
   }
+  // What was asked on the way did not know them yet.
+  if (extents_.size() > inherited) facts_.clear();
 }
 
 const ValueFacts& Facts::Of(const Value* value) {

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "graph/builder.h"
+#include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {
@@ -51,6 +53,63 @@ TEST(FactsTest, WindowsAreCountedAlike) {
   EXPECT_EQ(facts.Of(half).contents, std::vector<SymInt>{expected});
   EXPECT_EQ(facts.Of(windows).contents, std::vector<SymInt>{expected});
   EXPECT_EQ(facts.Of(other).contents->at(0).ToString(), "?div(-10+div(samples,5),2)");
+}
+
+// A table of 40 positions beside as many rows as it may have: what adds both tells that there are
+// no more, and so what is the least of both.
+TEST(FactsTest, WhatIsCutToAnExtentIsLongEnoughBesideIt) {
+  std::mt19937 generator(7);
+  const auto least = [&](bool added, int64_t rows) {
+    GraphBuilder b;
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 4});
+    Value* length = b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+    Value* table = b.Constant("table", RandomFloats({rows, 4}, generator));
+    Value* cut = b.Op("Slice", {table, number(0), length, number(0)});
+    Value* result = b.Op("Min", {number(rows), length});
+    if (added) b.Output(b.Op("Add", {x, cut}));
+    b.Output(cut).Output(result);
+    const std::unique_ptr<Graph> graph = b.Build().value();
+    Facts facts(*graph);
+    EXPECT_EQ(facts.IsNeverNegative(SymInt(rows) - SymInt::Symbol("seq")),
+              facts.DimsOf(cut)->at(0) == SymInt::Symbol("seq"));
+    return facts.Of(result).contents->at(0);
+  };
+  EXPECT_EQ(least(/*added=*/true, 40), SymInt::Symbol("seq"));
+  EXPECT_NE(least(/*added=*/false, 40), SymInt::Symbol("seq"));
+  // A single row is added to all.
+  EXPECT_NE(least(/*added=*/true, 1), SymInt::Symbol("seq"));
+}
+
+TEST(FactsTest, AWindowAndTheDistancesBetweenWindows) {
+  GraphBuilder b;
+  Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});
+  Value* kernel = b.Input("kernel", DataType::kFloat, {4, 1, 10});
+  b.Output(b.Op("Conv", {samples, kernel}, {{"strides", std::vector<int64_t>{5}}}));
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  Facts facts(*graph);
+  const SymInt windows = facts.DimsOf(graph->outputs()[0])->at(2);
+  EXPECT_TRUE(facts.IsNeverNegative(windows - 1));
+  EXPECT_TRUE(facts.IsNeverNegative(windows + windows - 1));
+  EXPECT_FALSE(facts.IsNeverNegative(windows - 2));
+}
+
+// Two extents are equal or one of them is 1: what they became stays so beside either.
+TEST(FactsTest, WhatWasBroadcastStaysSoBesideItsOperands) {
+  GraphBuilder b;
+  Value* x = b.Input("x", DataType::kFloat, {"a"});
+  Value* y = b.Input("y", DataType::kFloat, {"b"});
+  Value* z = b.Input("z", DataType::kFloat, {"c"});
+  Value* sum = b.Op("Add", {x, y});
+  const std::vector<Value*> same = {b.Op("Add", {sum, x}), b.Op("Mul", {y, sum}),
+                                    b.Op("Sub", {sum, sum})};
+  Value* other = b.Op("Add", {sum, z});
+  for (Value* value : same) b.Output(value);
+  b.Output(other);
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  Facts facts(*graph);
+  for (const Value* value : same) EXPECT_EQ(*facts.DimsOf(value), *facts.DimsOf(sum));
+  EXPECT_NE(*facts.DimsOf(other), *facts.DimsOf(sum));
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include "optimizer/canonicalize/broadcasts.h"
 
-#include <array>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "optimizer/broadcasting.h"
 #include "optimizer/conditions.h"
@@ -12,15 +10,6 @@
 
 namespace attnrun {
 namespace {
-
-bool Broadcasts(const Node& node) {
-  static constexpr std::array<absl::string_view, 16> kOps = {
-      "Add", "Sub", "Mul",   "Div",     "Pow",  "And",         "Or",
-      "Xor", "Mod", "Equal", "Greater", "Less", "LessOrEqual", "GreaterOrEqual",
-      "Min", "Max"};
-  return node.domain().empty() && (absl::c_linear_search(kOps, node.op_type()) ||
-                                   (node.op_type() == "Where" && node.inputs().size() == 3));
-}
 
 // The extents of the result if input `changed` had extents `dims`.
 std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs, size_t changed,
