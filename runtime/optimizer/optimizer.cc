@@ -52,6 +52,7 @@
 #include "optimizer/fusions/heads/head_normalization.h"
 #include "optimizer/fusions/heads/packed_rotary.h"
 #include "optimizer/fusions/hoist_views.h"
+#include "optimizer/fusions/joined_operands.h"
 #include "optimizer/fusions/layer_normalization.h"
 #include "optimizer/fusions/linear.h"
 #include "optimizer/fusions/masked_mean.h"
@@ -146,6 +147,7 @@ constexpr std::array kPasses = {
     Pass{"select_rows", SelectRows},
     Pass{"split_slices", SplitSlices},
     Pass{"position_rows", SlicePositionTables},
+    Pass{"joined_operands", SplitJoinedOperands},
     Pass{"broadcasts", DropBroadcasts},
     Pass{"take_along_axis", TakeAlongAxes},
     Pass{"relative_scores", FuseRelativeScores},

@@ -78,5 +78,34 @@ TEST(SinkViewsTest, ASumOfRowsThatAreArrangedOtherwiseOrReadElsewhere) {
   }
 }
 
+// As fairseq's attention leaves its heads, folded into the batch, and goes on with positions first.
+OptimizerTester FoldedHeads(const std::vector<int64_t>& order) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    const auto reshape = [&](Value* x, std::vector<int64_t> to) {
+      return b.Op("Reshape", {x, b.Constant("n", Ints(std::move(to)))});
+    };
+    const auto turn = [&](Value* x, const std::vector<int64_t>& perm) {
+      return b.Op("Transpose", {x}, {{"perm", perm}});
+    };
+    Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 5, 8})});
+    x = turn(reshape(x, {-1, 5, 4, 2}), {0, 2, 1, 3});
+    x = reshape(turn(reshape(x, {-1, 5, 2}), order), {-1, 8});
+    x = b.Op("MatMul", {x, Weight(b, {8, 4})});
+    b.Output(turn(reshape(x, {5, -1, 4}), {1, 0, 2}));
+  });
+}
+
+TEST(SinkViewsTest, HeadsThatWereFoldedIntoTheBatch) {
+  OptimizerTester test = FoldedHeads({1, 0, 2});
+  EXPECT_EQ(test.Ops(), "Exp attnrun.Linear");
+  for (const int64_t batch : {1, 3}) test.Dim("batch", batch).ExpectSameResults(kTolerance);
+}
+
+TEST(SinkViewsTest, RowsThatWereCutStayBeforeTheProduct) {
+  OptimizerTester test = FoldedHeads({0, 1, 2});
+  EXPECT_GT(test.Count("Transpose"), 0);
+  for (const int64_t batch : {1, 3}) test.Dim("batch", batch).ExpectSameResults(kTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -1,6 +1,8 @@
 #include "optimizer/fusions/sink_views.h"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "absl/algorithm/container.h"
 #include "optimizer/each_node.h"
@@ -46,6 +48,17 @@ Node* RowArrangement(Value* result, Facts& facts) {
              : nullptr;
 }
 
+// The same on other rows.
+Value* OnRows(const Node& node, Value* rows, Patch& patch) {
+  std::vector<Value*> inputs = node.inputs();
+  inputs[0] = rows;
+  AttributeMap attributes = node.attributes();
+  if (attributes.contains("axis")) attributes.insert_or_assign("axis", int64_t{-1});
+  const std::string op_type =
+      node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
+  return patch.Op(op_type, inputs, attributes, node.name());
+}
+
 bool SinkAt(Facts& facts, Node* node, Patch& patch) {
   if (!IsRowWise(*node, facts)) return false;
   Node* view = RowArrangement(node->input(0), facts);
@@ -53,13 +66,7 @@ bool SinkAt(Facts& facts, Node* node, Patch& patch) {
   if (dims == nullptr) return false;
   const std::vector<SymInt> to = *dims;
   patch.Supersede({node});
-  std::vector<Value*> inputs = node->inputs();
-  inputs[0] = view->input(0);
-  AttributeMap attributes = node->attributes();
-  if (attributes.contains("axis")) attributes.insert_or_assign("axis", int64_t{-1});
-  const std::string op_type =
-      node->domain().empty() ? node->op_type() : node->domain() + "::" + node->op_type();
-  Value* rows = patch.Op(op_type, inputs, attributes, node->name());
+  Value* rows = OnRows(*node, view->input(0), patch);
   // An error is Apply's to return.
   if (!patch.status().ok()) return true;
   Value* result = view->op_type() == "Transpose"
@@ -89,6 +96,55 @@ bool SinkBehindQuantization(Node* node, Patch& patch) {
   return true;
 }
 
+// Whole rows of a base in another order, `order` that of its axes.
+struct OrderedRows {
+  Value* base;
+  std::vector<int64_t> order;
+};
+
+// What a chain of several nodes makes of rows, some of which may have cut rows and put them
+// together again; nullopt if the rows are not whole.
+std::optional<OrderedRows> RowsOf(const Traced& traced, Facts& facts) {
+  constexpr int kMaxRank = 4;
+  const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
+  const View base = View::Dense(dims);
+  const std::vector<SymInt> to = traced.view.Dims();
+  if (dims.size() < 2 || dims.size() > kMaxRank || to.empty() || to.back() != dims.back()) {
+    return std::nullopt;
+  }
+  // Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
+  if (dims.back().is_constant(1)) return std::nullopt;
+  OrderedRows rows = {traced.base, std::vector<int64_t>(dims.size())};
+  std::iota(rows.order.begin(), rows.order.end(), 0);
+  do {
+    if (base.Transposed(rows.order).Reshaped(to) == traced.view) return rows;
+  } while (std::next_permutation(rows.order.begin(), rows.order.end() - 1));
+  return std::nullopt;
+}
+
+// Behind heads that were folded into the batch and come back to rows in two steps or more.
+bool SinkChainAt(Facts& facts, Node* node, Patch& patch) {
+  constexpr size_t kShortest = 3;
+  if (!IsRowWise(*node, facts)) return false;
+  const std::vector<Traced> chain = Trace(node->input(0), facts);
+  for (size_t i = chain.size(); i-- > kShortest;) {
+    const auto rows = RowsOf(chain[i], facts);
+    const std::vector<SymInt>* dims = facts.DimsOf(node->output(0));
+    if (!rows.has_value() || dims == nullptr) continue;
+    const std::vector<SymInt> to = *dims;
+    patch.Supersede({node});
+    Value* result = OnRows(*node, rows->base, patch);
+    if (!absl::c_is_sorted(rows->order)) {
+      result = patch.Op("Transpose", {result}, {{"perm", rows->order}});
+    }
+    if (patch.status().ok()) result = ReshapeTo(patch, facts, result, to);
+    if (result == nullptr) return !patch.status().ok();
+    patch.Replace(node->output(0), result);
+    return true;
+  }
+  return false;
+}
+
 // A sum of two values whose rows are arranged alike, for it alone.
 bool SinkSumAt(Facts& facts, Node* sum, Patch& patch) {
   if (!IsOp(sum, "Add")) return false;
@@ -115,7 +171,7 @@ bool SinkSumAt(Facts& facts, Node* sum, Patch& patch) {
 absl::StatusOr<int> SinkViews(PassContext& context) {
   return RewriteEachNode(context, [&](Node* node, Patch& patch) {
     return SinkBehindQuantization(node, patch) || SinkAt(context.facts, node, patch) ||
-           SinkSumAt(context.facts, node, patch);
+           SinkSumAt(context.facts, node, patch) || SinkChainAt(context.facts, node, patch);
   });
 }
 

@@ -1,0 +1,27 @@
+#ifndef ATTNRUN_OPTIMIZER_FUSIONS_JOINED_OPERANDS_H_
+#define ATTNRUN_OPTIMIZER_FUSIONS_JOINED_OPERANDS_H_
+
+#include "absl/status/statusor.h"
+#include "optimizer/pass.h"
+
+// Operands whose first axes are joined for an operator that works on each element, and are split
+// again behind it, as where heads are folded into the batch:
+//
+//   gate [B,N,S,1]     bias [B,N,S,T]           gate       bias
+//        |                  |                       \       /
+//   Reshape [B*N,S,1]  Reshape [B*N,S,T]    ->         Mul
+//               \       /                               |
+//                  Mul                              y [B,N,S,T]
+//                   |
+//            Reshape [B,N,S,T]
+//                   |
+//             y [B,N,S,T]
+//
+// What a bias was repeated for along the joined axes then only broadcasts.
+namespace attnrun {
+
+absl::StatusOr<int> SplitJoinedOperands(PassContext& context);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_FUSIONS_JOINED_OPERANDS_H_
