@@ -124,7 +124,7 @@ void Facts::FindExtents() {
     if (numbers.has_value()) absl::c_for_each(*numbers, add);
     const std::vector<SymInt> rooms = remains ? std::vector<SymInt>() : RoomsIn(*node, *this);
     absl::c_for_each(rooms, add);
-    if (rooms.empty() || !numbers.has_value()) continue;
+    if (!numbers.has_value() || numbers->size() != rooms.size() + 2) continue;
     std::for_each(numbers->begin() + 2, numbers->end(), [&](const SymInt& n) { add(n - 1); });
   }
   for (const Node* node : graph_.nodes()) {

@@ -265,6 +265,55 @@ TEST(NeededRowsTest, AGraphOutputKeepsAllItsRows) {
   test.ExpectSameResults(kTolerance);
 }
 
+// As a pooled output beside the first token's, in whatever spelling.
+TEST(NeededRowsTest, RowsThatAreSelectedTwice) {
+  const std::vector<std::function<Value*(GraphBuilder&, Value*)>> others = {
+      [](GraphBuilder& b, Value* y) { return Position(b, Norm(b, y), 0); },
+      [](GraphBuilder& b, Value* y) { return Sliced(b, y, 0, 1); },
+      [](GraphBuilder& b, Value* y) {
+        return b.Op("Gather", {y, b.Constant<int64_t>("i", {1}, {0})}, {{"axis", int64_t{1}}});
+      }};
+  for (const auto& other : others) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* y = Layer(b, Hidden(b));
+      b.Output(b.Op("Tanh", {Position(b, y, 0)})).Output(other(b, y));
+    });
+    EXPECT_EQ(LinearRows(test), kOneRowButKeys);
+    for (const int64_t length : {1, 4}) test.Dim("seq", length).ExpectSameResults(kTolerance);
+  }
+}
+
+TEST(NeededRowsTest, RowsThatAreTwoOutputs) {
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* y = Layer(b, Hidden(b));
+    Value* first = b.Constant<int64_t>("i", {1}, {0});
+    b.Output(b.Op("Gather", {y, first}, {{"axis", int64_t{1}}})).Output(Sliced(b, y, 0, 1));
+  });
+  EXPECT_EQ(LinearRows(test), kOneRowButKeys);
+  test.ExpectSameResults(kTolerance);
+}
+
+// The first row and the second, and the first along another axis.
+TEST(NeededRowsTest, OtherRowsAreNeededToo) {
+  for (const auto& [position, axis] : {std::pair(1, 1), {0, 2}}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* y = Norm(b, Layer(b, Hidden(b)));
+      b.Output(Position(b, y, 0)).Output(Position(b, y, position, axis));
+    });
+    EXPECT_EQ(test.Applied("needed_rows"), 0);
+    test.ExpectSameResults(kTolerance);
+  }
+}
+
+// A Slice of no rows has none, where a Gather fails.
+TEST(NeededRowsTest, ASliceOfNoRowsStaysEmpty) {
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* y = Product(b, Hidden(b), 1);
+    b.Output(Sliced(b, y, 0, 1)).Output(Sliced(b, b.Op("Neg", {y}), 0, 1));
+  });
+  for (const int64_t length : {0, 3}) test.Dim("seq", length).ExpectSameResults(kTolerance);
+}
+
 TEST(NeededRowsTest, AMeanOverTheRowsNeedsThemAll) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* y = Norm(b, Layer(b, Hidden(b)));

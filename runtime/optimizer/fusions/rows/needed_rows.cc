@@ -19,15 +19,25 @@ bool IsWorthIt(const Node& node) {
          IsOp(&node, "LayerNormalization") || IsOp(&node, "RMSNormalization");
 }
 
-// One selection and all that it lets compute fewer rows.
+// The selections of the same rows of a value, and all that they let compute fewer rows.
 class NeededRows {
  public:
   NeededRows(PassContext& context, const Selection& selection)
-      : context_(context), facts_(context.facts), selection_(selection) {}
+      : context_(context), facts_(context.facts), selection_(selection) {
+    for (Node* reader : selection.source()->consumers()) {
+      const auto other = Selection::Of(reader, facts_);
+      const bool known =
+          absl::c_any_of(same_, [&](const Selection& same) { return same.node() == reader; });
+      if (other.has_value() && !known && reader != selection.node() && selection.Covers(*other)) {
+        same_.push_back(*other);
+      }
+    }
+  }
 
   // Whether there is anything to gain, which `patch` then holds.
   bool Propose(Patch& patch) {
     Need(selection_.source(), selection_.axis());
+    for (const Selection& same : same_) Need(same.source(), same.axis());
     while (!open_.empty()) {
       Node* node = open_.back();
       open_.pop_back();
@@ -150,17 +160,27 @@ class NeededRows {
       // An error is Apply's to return.
       if (!Rebuild(patch, node)) return !patch.status().ok();
     }
-    Value* rows = selected_.at({selection_.source(), selection_.axis()});
-    Value* result = !selection_.drops_axis()
-                        ? rows
-                        : patch.Op("Squeeze", {rows, patch.Ints({selection_.axis()})});
-    patch.Replace(selection_.node()->output(0), result);
+    ReplaceBySelected(patch, selection_);
+    for (const Selection& same : same_) {
+      patch.Supersede({same.node()});
+      ReplaceBySelected(patch, same);
+    }
     return true;
+  }
+
+  void ReplaceBySelected(Patch& patch, const Selection& selection) {
+    Value* rows = selected_.at({selection.source(), selection.axis()});
+    if (selection.drops_axis()) {
+      rows = patch.Op("Squeeze", {rows, patch.Ints({selection.axis()})});
+    }
+    patch.Replace(selection.node()->output(0), rows);
   }
 
   PassContext& context_;
   Facts& facts_;
   const Selection selection_;
+  // Others of the same rows.
+  std::vector<Selection> same_;
   absl::flat_hash_map<const Value*, Needed> needed_;
   std::vector<Node*> open_;
   // Nodes of which only the selected positions are needed, each after all its readers.
@@ -172,10 +192,20 @@ class NeededRows {
 }  // namespace
 
 absl::StatusOr<int> SelectNeededRows(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    const auto selection = Selection::Of(node, context.facts);
-    return selection.has_value() && NeededRows(context, *selection).Propose(patch);
-  });
+  // Two selections may come to be of the same rows when one has moved up to the other; the next
+  // round is too late, as Q is then merged with K and V.
+  constexpr int kMostTimes = 4;
+  int all = 0;
+  for (int time = 0; time < kMostTimes; ++time) {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        const int rewrites, RewriteEachNode(context, [&](Node* node, Patch& patch) {
+          const auto selection = Selection::Of(node, context.facts);
+          return selection.has_value() && NeededRows(context, *selection).Propose(patch);
+        }));
+    if (rewrites == 0) break;
+    all += rewrites;
+  }
+  return all;
 }
 
 }  // namespace attnrun

@@ -1,6 +1,7 @@
 #include "optimizer/fusions/rows/selection.h"
 
 #include <limits>
+#include <numeric>
 
 #include "attnrun/shape.h"
 #include "optimizer/node_queries.h"
@@ -39,6 +40,7 @@ bool Selection::ReadGather(Facts& facts) {
   drops_axis_ = index_dims->empty();
   const auto count = drops_axis_ ? 1 : (*index_dims)[0].constant();
   if (!count.has_value() || !AreFew(*count, facts)) return false;
+  positions_ = KnownInts(node_->input(1), facts).value_or(std::vector<int64_t>());
   const auto index = KnownInt(node_->input(1), facts);
   const auto extent = facts.Extent(source(), axis_);
   if (index == 0) place_ = SelectedPlace::kFirst;
@@ -62,14 +64,21 @@ bool Selection::ReadSlice(Facts& facts) {
     // An end before the start selects nothing.
     if (!to_the_end && (*end >= 0 || *end <= *start)) return false;
     place_ = to_the_end ? SelectedPlace::kLast : SelectedPlace::kElsewhere;
-    return AreFew(to_the_end ? -*start : *end - *start, facts);
+    return TakeSlice(*start, to_the_end ? 0 : *end, facts);
   }
   if (*end <= *start) return false;
   const auto extent = facts.Extent(source(), axis_);
   const bool last = extent.has_value() && *end >= *extent;
   if (last) place_ = SelectedPlace::kLast;
   if (*start == 0) place_ = SelectedPlace::kFirst;
-  return AreFew((last ? *extent : *end) - *start, facts);
+  return TakeSlice(*start, last ? *extent : *end, facts);
+}
+
+bool Selection::TakeSlice(int64_t start, int64_t end, Facts& facts) {
+  if (!AreFew(end - start, facts)) return false;
+  positions_.resize(end - start);
+  std::iota(positions_.begin(), positions_.end(), start);
+  return true;
 }
 
 bool Selection::ReadGatherNd(Facts& facts) {
@@ -82,6 +91,11 @@ bool Selection::ReadGatherNd(Facts& facts) {
   drops_axis_ = true;
   samples_ = dims[0];
   return AreFew(1, facts);
+}
+
+bool Selection::Covers(const Selection& other) const {
+  return IsOp(node_, "Gather") && !positions_.empty() && source() == other.source() &&
+         axis_ == other.axis_ && positions_ == other.positions_;
 }
 
 bool Selection::Fits(const std::vector<SymInt>& dims, int axis) const {

@@ -26,6 +26,10 @@ class Selection {
   // Whether the node's result lacks the axis.
   bool drops_axis() const { return drops_axis_; }
 
+  // Whether `other` selects no other positions of the same axis of the same value, wherever this
+  // one does not fail: a Gather is not content with fewer than were asked for, a Slice is.
+  bool Covers(const Selection& other) const;
+
   // Whether the same positions can be selected along `axis` of a tensor of these extents.
   bool Fits(const std::vector<SymInt>& dims, int axis) const;
 
@@ -37,6 +41,8 @@ class Selection {
   bool ReadGather(Facts& facts);
   bool ReadSlice(Facts& facts);
   bool ReadGatherNd(Facts& facts);
+  // From start to end, both counted from the same side.
+  bool TakeSlice(int64_t start, int64_t end, Facts& facts);
   // Whether `count` positions are few of the axis.
   bool AreFew(int64_t count, Facts& facts) const;
 
@@ -44,6 +50,8 @@ class Selection {
   int axis_ = 0;
   SelectedPlace place_ = SelectedPlace::kElsewhere;
   bool drops_axis_ = false;
+  // Those that are the same in every run, counted from the end if negative; empty if not known.
+  std::vector<int64_t> positions_;
   // Of GatherND: the extent of axis 0, each of which has a row of its own.
   std::optional<SymInt> samples_;
 };
