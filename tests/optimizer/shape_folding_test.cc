@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "support/any_type.h"
 #include "support/optimizer_tester.h"
@@ -126,6 +127,29 @@ TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadOffThem) {
   EXPECT_EQ(test.Ops(), "Add*2 Exp Neg Shape*2 Slice");
   for (const int64_t past : {0, 2, 5})
     test.Dim("past", past).Dim("total", 4).ExpectSameResults(4 * kEpsilon);
+}
+
+// To extents that are those of somebody else, by a Reshape in between that may be left out, or must
+// not, since it may refuse what comes in or the outer one may copy its extents.
+TEST(ShapeFoldingTest, AReshapeOfAReshapeWhoseTargetIsNotKnown) {
+  const auto reshaped = [](int64_t allowzero, const char* like, const DimSpec& columns) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const auto ints = [&](const std::vector<int64_t>& n) { return b.Constant("n", Ints(n)); };
+      Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"rows", columns})});
+      Value* y = b.Input("y", DataType::kFloat, {like, 4});
+      x = b.Op("Reshape", {x, ints({-1, 3})});
+      Value* length = b.Op("Shape", {y}, {{"end", int64_t{1}}});
+      Value* target = b.Op("Concat", {length, ints({-1, 2})}, {{"axis", int64_t{0}}});
+      b.Output(b.Op("Reshape", {x, target}, {{"allowzero", allowzero}}));
+    });
+  };
+  for (const int64_t allowzero : {0, 1}) {
+    EXPECT_EQ(reshaped(allowzero, "rows", 6).Count("Reshape"), 1);
+    EXPECT_EQ(reshaped(allowzero, "rows", "columns").Count("Reshape"), 2);
+    OptimizerTester test = reshaped(allowzero, "other", 6);
+    EXPECT_EQ(test.Count("Reshape"), allowzero == 1 ? 1 : 2);
+    test.Dim("rows", 4).Dim("other", 2).ExpectSameResults(4 * kEpsilon);
+  }
 }
 
 }  // namespace

@@ -233,6 +233,39 @@ absl::StatusOr<int> ReadOffOperands(PassContext& context, Node* node) {
   return patch.Apply();
 }
 
+// Whether a Reshape's target means the same of tensors of extents `a` and of `b`: where it has 0,
+// it copies an extent of them.
+bool MeansTheSame(const std::vector<SymInt>& target, const std::vector<SymInt>& a,
+                  const std::vector<SymInt>& b) {
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (target[i].constant().value_or(0) != 0) continue;
+    if (i >= a.size() || i >= b.size()) return false;
+    // If the target is 0, so is a multiple of it.
+    const bool both = SymInt::DivideExactly(a[i], target[i]).has_value() &&
+                      SymInt::DivideExactly(b[i], target[i]).has_value();
+    if (a[i] != b[i] && !both) return false;
+  }
+  return true;
+}
+
+// A Reshape of a Reshape that never fails: how the elements were arranged between both does not
+// matter. `node` is a Reshape with a target.
+absl::StatusOr<int> SkipReshape(PassContext& context, Node* node) {
+  const Node* inner = node->input(0)->producer();
+  const auto& target = context.facts.Of(node->input(1)).contents;
+  if (!IsOp(inner, "Reshape")) return 0;
+  const std::vector<SymInt>* from = context.facts.DimsOf(inner->input(0));
+  const std::vector<SymInt>* to = context.facts.DimsOf(inner->output(0));
+  if (from == nullptr || to == nullptr || Product(*from) != Product(*to)) return 0;
+  const bool copies = AttributeOr<int64_t>(*node, "allowzero", 0) != 1;
+  if (copies && (!target.has_value() || !MeansTheSame(*target, *from, *to))) return 0;
+  Patch patch(context);
+  patch.Supersede({node});
+  patch.Replace(node->output(0), patch.Op("Reshape", {inner->input(0), node->input(1)},
+                                          node->attributes(), node->name()));
+  return patch.Apply();
+}
+
 // A Reshape of a Reshape of a slice, which only both together tell in full.
 absl::StatusOr<int> FoldReshapes(PassContext& context, const ExtentSources& extents, Node* node) {
   const Node* inner = node->input(0)->producer();
@@ -266,7 +299,7 @@ absl::StatusOr<int> FoldReshape(PassContext& context, const ExtentSources& exten
   const bool sliced = IsOp(node->input(0)->producer(), "Slice");
   if (sliced && Product(*from) != Product(*to)) return 0;
   const auto target = ReshapeTarget(*from, *to);
-  if (!target.has_value()) return 0;
+  if (!target.has_value()) return SkipReshape(context, node);
   Patch patch(context);
   patch.Supersede({node});
   patch.Replace(node->output(0),
