@@ -68,16 +68,14 @@ absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> QuantizedMatrix::Pack(
   format.block_bytes = lines * PanelWidth() * static_cast<int64_t>(sizeof(float));
   format.panel_bytes = parts[0].blocks() * format.block_bytes;
   const int64_t panels = packed->num_panels();
-  ATTNRUN_ASSIGN_OR_RETURN(
-      packed->data_,
-      Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes + kQuantizedPadding}));
+  ATTNRUN_ASSIGN_OR_RETURN(packed->data_,
+                           Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes}));
   auto* const data = packed->data_.mutable_data<uint8_t>();
   ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       packed->PackPanel(parts, index, data + index * format.panel_bytes);
     }
   });
-  std::memset(data + panels * format.panel_bytes, 0, kQuantizedPadding);
   return packed;
 }
 

@@ -23,9 +23,6 @@ struct QuantizedFormat {
   int codes_per_word() const { return 32 / bits; }
 };
 
-// Panels may be read up to so many bytes beyond their end.
-constexpr int64_t kQuantizedPadding = 64;
-
 struct QuantizedPanel {
   const QuantizedFormat& format;
   const uint8_t* data;
