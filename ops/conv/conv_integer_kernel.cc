@@ -7,14 +7,11 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
+#include "ops/integer/bytes.h"
 #include "ops/integer/integer_gemm.h"
 
 namespace attnrun {
 namespace {
-
-bool IsByte(const Tensor& tensor) {
-  return tensor.type() == DataType::kInt8 || tensor.type() == DataType::kUint8;
-}
 
 // Whether the zero point of `tensor`, if there is one, is one number or one per channel.
 bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
@@ -124,7 +121,7 @@ class ConvIntegerKernel final : public Kernel {
     const Tensor& x = context.input(0);
     const Tensor& w = context.input(1);
     const absl::StatusOr<ConvShape> shape = Resolve(context);
-    return IsByte(x) && IsByte(w) && shape.ok() && Fits(x, Optional(context, 2), 1) &&
+    return IsByte(x.type()) && IsByte(w.type()) && shape.ok() && Fits(x, Optional(context, 2), 1) &&
            Fits(w, Optional(context, 3), shape->m);
   }
 
@@ -203,7 +200,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(ConstantInputs c
   const bool has_zero = constants.size() > 3;
   const bool constant = w.defined() && (!has_zero || constants[3].defined());
   const int64_t groups = attributes_.group;
-  if (constant && IsByte(w) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
+  if (constant && IsByte(w.type()) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
       w.dim(0) % groups == 0 && Fits(w, has_zero ? &constants[3] : nullptr, w.dim(0))) {
     ATTNRUN_ASSIGN_OR_RETURN(weights, PackWeights(w, has_zero ? &constants[3] : nullptr, groups));
   }

@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "core/weak_pool.h"
+#include "ops/integer/bytes.h"
 
 namespace attnrun {
 namespace {
@@ -16,10 +17,6 @@ namespace {
 // uint8 is kept less 128, which is the same bits but the first.
 int ShiftOf(DataType type) { return type == DataType::kUint8 ? 128 : 0; }
 int8_t FlipOf(DataType type) { return static_cast<int8_t>(type == DataType::kUint8 ? -128 : 0); }
-
-int ElementAt(const Tensor& tensor, int64_t i) {
-  return tensor.type() == DataType::kUint8 ? tensor.data<uint8_t>()[i] : tensor.data<int8_t>()[i];
-}
 
 // What the first of two neighbours is to be less, so that 255 times both together fits 16 bits. Of
 // different signs they always do.
@@ -143,7 +140,7 @@ void PackedIntegers::PackPart(const IntegerMatrix& part, int64_t column) {
   auto* const offsets = offsets_.mutable_data<int32_t>() + column;
   for (int64_t j = 0; j < part.columns; ++j) {
     const int zero =
-        part.zero_points == nullptr ? 0 : ElementAt(*part.zero_points, per_column ? j : 0);
+        part.zero_points == nullptr ? 0 : ByteAt(*part.zero_points, per_column ? j : 0);
     offsets[j] = ShiftOf(part.values->type()) - zero;
     has_offsets_ = has_offsets_ || offsets[j] != 0;
   }

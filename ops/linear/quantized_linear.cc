@@ -4,12 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/integer/bytes.h"
 #include "ops/linear/activate.h"
 
 namespace attnrun {
 namespace {
-
-bool IsByte(DataType type) { return type == DataType::kInt8 || type == DataType::kUint8; }
 
 // Input i as messages name it; the first weight tells the type of all.
 absl::Status CheckType(const OpContext& context, int i, DataType type, absl::string_view what) {

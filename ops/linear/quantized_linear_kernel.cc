@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "ops/integer/bytes.h"
 #include "ops/integer/integer_gemm.h"
 #include "ops/linear/linear_rows.h"
 #include "ops/linear/quantized_linear.h"
@@ -41,8 +42,7 @@ std::vector<Tensor> WeightsAmong(absl::Span<const Tensor> inputs) {
 bool FitTogether(const std::vector<Tensor>& weights, const Tensor& zero_point) {
   int64_t columns = 0;
   for (const Tensor& weight : weights) {
-    const bool byte = weight.type() == DataType::kInt8 || weight.type() == DataType::kUint8;
-    if (!byte || weight.type() != weights[0].type()) return false;
+    if (!IsByte(weight.type()) || weight.type() != weights[0].type()) return false;
     if (weight.rank() != 2 || weight.dim(0) != weights[0].dim(0)) return false;
     columns += weight.dim(1);
   }
@@ -97,7 +97,7 @@ class QuantizedLinearKernel final : public Kernel {
   static int32_t XZeroPoint(const OpContext& context) {
     if (!context.has_input(QuantizedLinear::kXZeroPoint)) return 0;
     const Tensor& zero = context.input(QuantizedLinear::kXZeroPoint);
-    return zero.type() == DataType::kUint8 ? *zero.data<uint8_t>() : *zero.data<int8_t>();
+    return ByteAt(zero, 0);
   }
 
   // What one of S is in Y: [N].

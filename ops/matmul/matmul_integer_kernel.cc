@@ -3,6 +3,7 @@
 
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/integer/bytes.h"
 #include "ops/integer/integer_gemm.h"
 #include "ops/matmul/matmul.h"
 
@@ -41,17 +42,12 @@ const Tensor* OptionalInput(const OpContext& context, int i) {
   return context.has_input(i) ? &context.input(i) : nullptr;
 }
 
-int32_t ElementAt(const Tensor& tensor, int64_t i) {
-  return tensor.type() == DataType::kUint8 ? tensor.data<uint8_t>()[i] : tensor.data<int8_t>()[i];
-}
-
 // The zero points of the `rows` rows of matrix i of the stack; one if all are equal.
 std::vector<int32_t> RowZeros(const Tensor* zero, const Stack& stack, size_t i, int64_t rows) {
   if (zero == nullptr) return {};
   std::vector<int32_t> zeros(stack.zero_step == 0 ? 1 : rows);
   for (size_t row = 0; row < zeros.size(); ++row) {
-    zeros[row] =
-        ElementAt(*zero, stack.zero_offsets[i] + static_cast<int64_t>(row) * stack.zero_step);
+    zeros[row] = ByteAt(*zero, stack.zero_offsets[i] + static_cast<int64_t>(row) * stack.zero_step);
   }
   return zeros;
 }
@@ -129,10 +125,6 @@ class MatMulIntegerKernel final : public Kernel {
   const std::shared_ptr<const PackedIntegers> weight_;
 };
 
-bool IsByte(const Tensor& tensor) {
-  return tensor.type() == DataType::kInt8 || tensor.type() == DataType::kUint8;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(ConstantInputs constants) const {
@@ -142,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(ConstantInputs
   const bool has_zero = constants.size() > 3;
   const bool zero_fits = !has_zero || (constants[3].defined() && constants[3].type() == b.type() &&
                                        b.rank() == 2 && IsPerColumn(constants[3], b.dim(1)));
-  if (b.defined() && IsByte(b) && b.rank() == 2 && zero_fits) {
+  if (b.defined() && IsByte(b.type()) && b.rank() == 2 && zero_fits) {
     const IntegerMatrix matrix = {&b, 0, b.dim(0), b.dim(1), has_zero ? &constants[3] : nullptr};
     ATTNRUN_ASSIGN_OR_RETURN(weight, PackedIntegers::PackShared({matrix}));
   }
