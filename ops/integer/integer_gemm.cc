@@ -64,7 +64,7 @@ class ReadyRows {
     auto* const terms = terms_.mutable_data<int32_t>();
     const int32_t zero = ZeroPoint(a, from);
     if (layout_ == IntegerLayout::kTwos) {
-      auto* const numbers = static_cast<int16_t*>(static_cast<void*>(row));
+      auto* const numbers = reinterpret_cast<int16_t*>(row);
       terms[to] = CentreIntegers(bytes, is_signed, zero, a.columns, numbers);
       std::fill(numbers + a.columns, numbers + stride_ / 2, int16_t{0});
       return;

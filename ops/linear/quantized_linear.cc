@@ -121,9 +121,10 @@ void QuantizedLinear::Infer(InferContext& context) const {
     SymInt columns(0);
     for (int i = 0; i < NumWeights(context.num_inputs()); ++i) {
       const int input = WeightInput(i);
-      const bool known = context.has_input(input) && context.input(input).dims.has_value() &&
-                         context.input(input).dims->size() == 2;
-      columns = known ? columns + (*context.input(input).dims)[1] : SymInt::Unknown();
+      if (!context.has_input(input)) continue;
+      const auto& weight = context.input(input).dims;
+      const bool known = weight.has_value() && weight->size() == 2;
+      columns = known ? columns + (*weight)[1] : SymInt::Unknown();
     }
     y.dims = x;
     y.dims->back() = columns;

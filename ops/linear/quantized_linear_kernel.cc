@@ -32,6 +32,7 @@ std::vector<IntegerMatrix> MatricesOf(const std::vector<Tensor>& weights, const 
 
 std::vector<Tensor> WeightsAmong(absl::Span<const Tensor> inputs) {
   std::vector<Tensor> weights;
+  weights.reserve(QuantizedLinear::NumWeights(inputs.size()));
   for (int i = 0; i < QuantizedLinear::NumWeights(inputs.size()); ++i) {
     weights.push_back(inputs[QuantizedLinear::WeightInput(i)]);
   }

@@ -81,7 +81,7 @@ class MatMulIntegerKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kInt32, shape.output));
     if (y->num_elements() == 0) return absl::OkStatus();
     const Tensor* const zero = OptionalInput(context, 2);
-    const Stack a = *StackOf(shape, shape.a, zero, true);
+    const Stack a = StackOf(shape, shape.a, zero, true).value_or(Stack());
     const int64_t count = std::ssize(a.offsets);
     // All rows are those of one matrix where one B and one zero point serve them.
     const bool one = weight_ != nullptr && (zero == nullptr || zero->num_elements() == 1);
@@ -110,7 +110,7 @@ class MatMulIntegerKernel final : public Kernel {
                                                                  int64_t i) const {
     if (weight_ != nullptr) return weight_;
     const Tensor* const zero = OptionalInput(context, 3);
-    const Stack stack = *StackOf(shape, shape.b, zero, false);
+    const Stack stack = StackOf(shape, shape.b, zero, false).value_or(Stack());
     IntegerMatrix b = {&context.input(1), stack.offsets[i], shape.k, shape.n, nullptr};
     Tensor zeros;
     if (zero != nullptr) {
