@@ -25,6 +25,19 @@ inline bool IsLinear(const Node& node) {
          node.qualified_op_type() == "attnrun.QuantizedLinear";
 }
 
+// The only node that reads the value, and the first output of which it computes; null if the value
+// has other readers or is a graph output.
+inline Node* OnlyReader(const Graph& graph, const Value* value) {
+  if (value->consumers().size() != 1 || graph.IsOutput(value)) return nullptr;
+  Node* reader = value->consumers()[0];
+  return reader->output(0) == nullptr ? nullptr : reader;
+}
+
+// What a node of two inputs reads beside `operand`.
+inline Value* OtherOperand(const Node& node, const Value* operand) {
+  return node.input(node.input(0) == operand ? 1 : 0);
+}
+
 // A node's attribute; `otherwise` if it is left out or, in a model that nobody checked, of another
 // kind.
 template <typename T>

@@ -139,14 +139,16 @@ void Patch::Replace(Value* old, Value* replacement) {
   replacements_.emplace_back(old, replacement);
 }
 
+std::string OpNameOf(const Node& node) {
+  if (node.domain().empty()) return node.op_type();
+  return absl::StrCat(node.domain(), "::", node.op_type());
+}
+
 void Patch::Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes) {
   Supersede({node});
-  const std::string op_type = node->domain().empty()
-                                  ? node->op_type()
-                                  : absl::StrCat(node->domain(), "::", node->op_type());
   const int outputs = static_cast<int>(node->outputs().size());
   const std::vector<Value*> results =
-      Ops(op_type, outputs, std::move(inputs), std::move(attributes), node->name());
+      Ops(OpNameOf(*node), outputs, std::move(inputs), std::move(attributes), node->name());
   for (int i = 0; i < outputs; ++i) {
     if (node->output(i) != nullptr) Replace(node->output(i), results[i]);
   }

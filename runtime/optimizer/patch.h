@@ -73,6 +73,9 @@ class Patch {
   bool applied_ = false;
 };
 
+// The node's operator as Patch::Op wants it.
+std::string OpNameOf(const Node& node);
+
 // The opset of the standard operators that patches write.
 inline constexpr int kPatchOpset = 24;
 

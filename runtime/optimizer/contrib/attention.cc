@@ -23,10 +23,25 @@ Value* OpenByLengths(Expansion& e, Value* lengths, const SymInt& batch, Value* k
     parts = e.Ops("Split", 2, {lengths}, {{"axis", int64_t{0}}, {"num_outputs", int64_t{2}}});
   }
   for (Value*& part : parts) {
-    part = e.Unsqueeze(e.Op("Cast", {part}, {{"to", static_cast<int64_t>(DataType::kInt64)}}), {1});
+    part = e.Unsqueeze(e.Cast(part, DataType::kInt64), {1});
   }
   Value* open = e.Op("Less", {key, parts[0]});
   return has_beginnings ? e.Op("And", {open, e.Op("GreaterOrEqual", {key, parts[1]})}) : open;
+}
+
+// What the mask adds to the scores: mask_filter_value where it closes a key; null if it is none of
+// the known forms. `keys`: T, of rank 0.
+Value* MaskBias(Expansion& e, Value* mask, Value* keys) {
+  const int rank = e.facts().RankOf(mask);
+  const std::vector<SymInt>* x = e.facts().DimsOf(e.input(0));
+  Value* open = nullptr;
+  if (rank == 2 || rank == 3) open = e.Op("Greater", {mask, e.Number(DataType::kInt32, 0)});
+  if (rank == 1 && x != nullptr && !x->empty()) open = OpenByLengths(e, mask, (*x)[0], keys);
+  if (open == nullptr) return nullptr;
+  open = rank == 3 ? e.Unsqueeze(open, {1}) : e.Unsqueeze(open, {1, 2});
+  const DataType type = e.TypeOf(e.input(0));
+  const float filter = e.Attribute("mask_filter_value", -10000.0F);
+  return e.Op("Where", {open, e.Number(type, 0), e.Number(type, filter)});
 }
 
 }  // namespace
@@ -51,27 +66,22 @@ Value* Attend(Expansion& e, const AttentionParts& parts) {
   return e.Op("attnrun::Attention", inputs, attributes);
 }
 
-Value* MaskBias(Expansion& e, int i, Value* keys, std::string& why) {
-  Value* mask = e.input(i);
-  if (mask == nullptr) return nullptr;
-  const int rank = e.facts().RankOf(mask);
-  const std::vector<SymInt>* x = e.facts().DimsOf(e.input(0));
-  Value* open = nullptr;
-  if (rank == 2 || rank == 3) open = e.Op("Greater", {mask, e.Number(DataType::kInt32, 0)});
-  if (rank == 1 && x != nullptr && !x->empty()) open = OpenByLengths(e, mask, (*x)[0], keys);
-  if (open == nullptr) {
-    why = "it is not known what its mask says";
-    return nullptr;
-  }
-  open = rank == 3 ? e.Unsqueeze(open, {1}) : e.Unsqueeze(open, {1, 2});
-  const DataType type = e.TypeOf(e.input(0));
-  const float filter = e.Attribute("mask_filter_value", -10000.0F);
-  return e.Op("Where", {open, e.Number(type, 0), e.Number(type, filter)});
+void PutByHead(Expansion& e, AttentionParts& parts) {
+  if (parts.keys_by_head) return;
+  parts.k = SplitHeads(e, parts.k, parts.kv_heads, parts.head_size);
+  parts.v = SplitHeads(e, parts.v, parts.kv_heads, parts.value_size);
+  parts.keys_by_head = true;
 }
 
-Value* SumOfBiases(Expansion& e, Value* a, Value* b) {
-  if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
-  return e.Op("Add", {a, b});
+bool AddScoreTerms(Expansion& e, int mask, int bias, AttentionParts& parts) {
+  parts.scale = e.Scale();
+  parts.bias = e.input(bias);
+  if (e.input(mask) == nullptr) return true;
+  Value* keys = e.ExtentOf(parts.k, parts.keys_by_head ? 2 : 1);
+  Value* masked = MaskBias(e, e.input(mask), keys);
+  if (masked == nullptr) return e.Decline("it is not known what its mask says");
+  parts.bias = parts.bias == nullptr ? masked : e.Op("Add", {parts.bias, masked});
+  return true;
 }
 
 }  // namespace attnrun

@@ -32,16 +32,16 @@ struct AttentionParts {
 // Heads [B, S, n * H] as [B, n, S, H].
 Value* SplitHeads(Expansion& e, Value* merged, int64_t heads, int64_t size);
 
+// Keys and values by head, if they are not yet.
+void PutByHead(Expansion& e, AttentionParts& parts);
+
+// Sets the scale that the node has, and as bias what its mask (see NaiveMask), input `mask`, and
+// its bias, input `bias`, add to the scores, if it has them. Declines, and returns false, if the
+// mask is none of the known forms.
+bool AddScoreTerms(Expansion& e, int mask, int bias, AttentionParts& parts);
+
 // The operator's output [B, S, N * Hv].
 Value* Attend(Expansion& e, const AttentionParts& parts);
-
-// What the mask (see NaiveMask) that is input i adds to the scores, null if there is none:
-// mask_filter_value where it closes a key. `keys`: T, of rank 0. Sets `why` if the mask is none of
-// the known forms.
-Value* MaskBias(Expansion& e, int i, Value* keys, std::string& why);
-
-// The sum of two biases, of which each may be null.
-Value* SumOfBiases(Expansion& e, Value* a, Value* b);
 
 }  // namespace attnrun
 

@@ -64,9 +64,7 @@ class GroupQuery {
 
   // first_: max(seqlens_k + 1 - S, 0), [B]; positions_: of the given tokens, [B, S].
   void FindPositions() {
-    const auto whole = static_cast<int64_t>(DataType::kInt64);
-    Value* last = e_.Op("Cast", {e_.input(kLengths)}, {{"to", whole}});
-    last_ = e_.Op("Reshape", {last, e_.Ints({-1})});
+    last_ = e_.Op("Reshape", {e_.Cast(e_.input(kLengths), DataType::kInt64), e_.Ints({-1})});
     Value* given = e_.ExtentOf(e_.input(kQuery), 1);
     Value* before = e_.Op("Sub", {e_.Op("Add", {last_, Integer(1)}), given});
     first_ = e_.Op("Max", {before, Integer(0)});
@@ -119,22 +117,19 @@ class GroupQuery {
   }
 
   void AddPast() {
-    parts_.keys_by_head = true;
+    PutByHead(e_, parts_);
     for (const int role : {0, 1}) {
-      Value*& heads = role == 0 ? parts_.k : parts_.v;
-      heads = SplitHeads(e_, heads, parts_.kv_heads, parts_.head_size);
       Value* past = e_.input(kPastKey + role);
-      Value* given = heads;
-      Value* present = nullptr;
+      Value*& heads = role == 0 ? parts_.k : parts_.v;
+      Value* const given = heads;
       if (past != nullptr) {
         heads = e_.Op("attnrun::AppendToCache", {past, given, sliding_ ? kept_ : first_,
                                                  sliding_ ? keys_ : e_.input(kTotal)});
       }
       if (!e_.IsRead(1 + role)) continue;
-      if (sliding_) {
-        present = e_.Op("attnrun::AppendToCache", {past, given, kept_, capacity_, dropped_});
-      }
-      e_.Give(sliding_ ? present : heads, 1 + role);
+      e_.Give(sliding_ ? e_.Op("attnrun::AppendToCache", {past, given, kept_, capacity_, dropped_})
+                       : heads,
+              1 + role);
     }
   }
 
@@ -151,8 +146,7 @@ class GroupQuery {
 
   Value* Keys() {
     if (sliding_) return keys_;
-    Value* keys = e_.Op("Squeeze", {e_.Op("Cast", {e_.input(kTotal)},
-                                          {{"to", static_cast<int64_t>(DataType::kInt64)}})});
+    Value* keys = e_.Op("Squeeze", {e_.Cast(e_.input(kTotal), DataType::kInt64)});
     if (e_.input(kPastKey) == nullptr) return keys;
     return e_.Op("Max", {keys, e_.ExtentOf(e_.input(kPastKey), 2)});
   }

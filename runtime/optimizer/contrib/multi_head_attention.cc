@@ -83,11 +83,7 @@ class Operands {
 
 // Keys and values by head, behind those of the past if there is one.
 void AddPast(Expansion& e, AttentionParts& parts) {
-  if (!parts.keys_by_head) {
-    parts.k = SplitHeads(e, parts.k, parts.heads, parts.head_size);
-    parts.v = SplitHeads(e, parts.v, parts.heads, parts.value_size);
-    parts.keys_by_head = true;
-  }
+  PutByHead(e, parts);
   if (e.input(kPastKey) != nullptr) {
     parts.k = e.Op("Concat", {e.input(kPastKey), parts.k}, {{"axis", int64_t{2}}});
     parts.v = e.Op("Concat", {e.input(kPastValue), parts.v}, {{"axis", int64_t{2}}});
@@ -119,13 +115,7 @@ bool ExpandMultiHeadAttention(Expansion& e) {
   parts.value_size = operands.size(2);
   parts.keys_by_head = operands.by_head();
   if (has_past || e.IsRead(1) || e.IsRead(2)) AddPast(e, parts);
-  std::string why;
-  Value* keys =
-      e.input(kMask) == nullptr ? nullptr : e.ExtentOf(parts.k, parts.keys_by_head ? 2 : 1);
-  Value* masked = MaskBias(e, kMask, keys, why);
-  if (!why.empty()) return e.Decline(why);
-  parts.bias = SumOfBiases(e, e.input(kScoresBias), masked);
-  parts.scale = e.Scale();
+  if (!AddScoreTerms(e, kMask, kScoresBias, parts)) return false;
   if (e.Attribute<int64_t>("unidirectional", 0) != 0) {
     if (!operands.AsManyQueriesAsKeys()) return e.Decline("there may be other queries than keys");
     parts.causal = has_past ? 2 : 1;

@@ -27,9 +27,7 @@ Value* AfterPast(Expansion& e, int64_t half, Value* heads) {
 // Keys and values by head, behind those of the past if there is one, and what is given for the next
 // run.
 void AddPast(Expansion& e, AttentionParts& parts) {
-  parts.keys_by_head = true;
-  parts.k = SplitHeads(e, parts.k, parts.heads, parts.head_size);
-  parts.v = SplitHeads(e, parts.v, parts.heads, parts.value_size);
+  PutByHead(e, parts);
   if (e.input(kPast) != nullptr) {
     parts.k = AfterPast(e, 0, parts.k);
     parts.v = AfterPast(e, 1, parts.v);
@@ -68,13 +66,7 @@ bool ExpandPackedAttention(Expansion& e) {
   parts.v = qkv[2];
   const bool has_past = e.input(kPast) != nullptr;
   if (has_past || e.IsRead(1)) AddPast(e, parts);
-  std::string why;
-  Value* keys =
-      e.input(kMask) == nullptr ? nullptr : e.ExtentOf(parts.k, parts.keys_by_head ? 2 : 1);
-  Value* masked = MaskBias(e, kMask, keys, why);
-  if (!why.empty()) return e.Decline(why);
-  parts.bias = SumOfBiases(e, e.input(kScoresBias), masked);
-  parts.scale = e.Scale();
+  if (!AddScoreTerms(e, kMask, kScoresBias, parts)) return false;
   if (e.Attribute<int64_t>("unidirectional", 0) != 0) parts.causal = has_past ? 2 : 1;
   return e.Give(Attend(e, parts));
 }

@@ -178,10 +178,9 @@ class EinsumRewrite {
 
   // The bias of an Add that alone reads the product, flat; null if there is none.
   Value* TakeBias(const Labels& columns) {
-    if (context_.graph.IsOutput(result_) || result_->consumers().size() != 1) return nullptr;
-    Node* add = result_->consumers()[0];
-    if (add->op_type() != "Add" || !add->domain().empty()) return nullptr;
-    const Value* bias = add->input(add->input(0) == result_ ? 1 : 0);
+    Node* add = OnlyReader(context_.graph, result_);
+    if (!IsOp(add, "Add")) return nullptr;
+    const Value* bias = OtherOperand(*add, result_);
     if (!bias->is_constant() || !IsBias(*bias->constant(), columns)) return nullptr;
     patch_.Supersede({add});
     result_ = add->output(0);

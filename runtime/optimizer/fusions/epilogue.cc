@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "ops/linear/linear.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
@@ -20,9 +19,6 @@ Node* PlainLinear(const PassContext& context, const Value* value) {
   if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
   return node->input(Linear::kResidual) == nullptr ? node : nullptr;
 }
-
-// As Patch::Op wants it.
-std::string NameOf(const Node& linear) { return absl::StrCat("attnrun::", linear.op_type()); }
 
 // Whether `value` broadcasts to `dims` without enlarging them.
 bool BroadcastsTo(const std::vector<SymInt>* value, const std::vector<SymInt>* dims) {
@@ -44,7 +40,7 @@ bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
   AttributeMap attributes = linear->attributes();
   attributes.insert_or_assign("activation", activation);
   patch.Replace(node->output(0),
-                patch.Op(NameOf(*linear), linear->inputs(), attributes, linear->name()));
+                patch.Op(OpNameOf(*linear), linear->inputs(), attributes, linear->name()));
   return true;
 }
 
@@ -62,7 +58,7 @@ bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
     inputs.resize(std::max<size_t>(inputs.size(), Linear::kResidual + 1), nullptr);
     inputs[Linear::kResidual] = residual;
     patch.Replace(node->output(0),
-                  patch.Op(NameOf(*linear), inputs, linear->attributes(), linear->name()));
+                  patch.Op(OpNameOf(*linear), inputs, linear->attributes(), linear->name()));
     return true;
   }
   return false;

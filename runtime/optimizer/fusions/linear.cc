@@ -48,7 +48,7 @@ void TakeBias(PassContext& context, Match& match) {
   const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
   Node* add = BiasAdd(context, match.result, columns);
   if (add == nullptr) return;
-  match.bias = BiasOf(*add, match.result);
+  match.bias = OtherOperand(*add, match.result);
   match.nodes.push_back(add);
   match.result = add->output(0);
 }

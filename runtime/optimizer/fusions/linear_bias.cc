@@ -11,16 +11,11 @@ bool IsBias(const Value* value, int64_t columns, int rank) {
   return tensor.dim(tensor.rank() - 1) == columns && (tensor.rank() == 1 || tensor.rank() <= rank);
 }
 
-Value* BiasOf(const Node& add, const Value* product) {
-  return add.input(add.input(0) == product ? 1 : 0);
-}
-
 Node* BiasAdd(PassContext& context, const Value* product, int64_t columns) {
-  if (context.graph.IsOutput(product) || product->consumers().size() != 1) return nullptr;
-  Node* add = product->consumers()[0];
+  Node* add = OnlyReader(context.graph, product);
   if (!IsOp(add, "Add")) return nullptr;
-  const int rank = context.facts.RankOf(product);
-  return IsBias(BiasOf(*add, product), columns, rank) ? add : nullptr;
+  return IsBias(OtherOperand(*add, product), columns, context.facts.RankOf(product)) ? add
+                                                                                     : nullptr;
 }
 
 Value* FlatBias(Patch& patch, Value* bias) {

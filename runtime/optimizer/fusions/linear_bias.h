@@ -14,9 +14,6 @@ bool IsBias(const Value* value, int64_t columns, int rank);
 // The Add of such a constant that alone reads `product`; null if there is none.
 Node* BiasAdd(PassContext& context, const Value* product, int64_t columns);
 
-// What that Add adds to `product`.
-Value* BiasOf(const Node& add, const Value* product);
-
 // The bias as Linear wants it, of one axis. Null stays null.
 Value* FlatBias(Patch& patch, Value* bias);
 

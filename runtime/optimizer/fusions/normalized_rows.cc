@@ -6,13 +6,10 @@
 #include "core/elements.h"
 #include "core/quote.h"
 #include "optimizer/fusions/reduction.h"
+#include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
-
-bool Is(const Node* node, absl::string_view op_type) {
-  return node != nullptr && node->domain().empty() && node->op_type() == op_type;
-}
 
 bool IsHalf(DataType type) { return type == DataType::kFloat16 || type == DataType::kBfloat16; }
 
@@ -35,17 +32,6 @@ Pattern Root(Value** x, double* epsilon) {
                 Op("Pow", {MeanSquarePlus(x, epsilon), Number(0.5, 0)})});
 }
 
-// The only node that reads the value, which is no graph output; else null.
-Node* OnlyReader(const Graph& graph, const Value* value) {
-  if (value->consumers().size() != 1 || graph.IsOutput(value)) return nullptr;
-  Node* reader = value->consumers()[0];
-  return reader->output(0) == nullptr ? nullptr : reader;
-}
-
-Value* OtherOperand(const Node& node, const Value* operand) {
-  return node.input(node.input(0) == operand ? 1 : 0);
-}
-
 // Whether a value is one row of `length` elements, the same for all rows of `rank` axes.
 bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts) {
   if (value == nullptr) return false;
@@ -65,7 +51,7 @@ Value* FlatParameter(Patch& patch, Value* value) {
 
 // Whether the node multiplies `row` by a constant of this type and shape.
 bool IsScaled(const Node* mul, const Value* y, const Tensor& scale) {
-  if (!Is(mul, "Mul") || mul->output(0) == nullptr) return false;
+  if (!IsOp(mul, "Mul") || mul->output(0) == nullptr) return false;
   const Value* other = OtherOperand(*mul, y);
   return other != nullptr && other->is_constant() &&
          TypeAndShape(*other->constant()) == TypeAndShape(scale);
@@ -95,16 +81,16 @@ Pattern InverseRoot(Value** x, double* epsilon) {
 Value* BeforeWidening(Value* value, Facts& facts) {
   const Node* cast = value->producer();
   const DataType type = facts.TypeOf(value);
-  if (!Is(cast, "Cast") || (type != DataType::kFloat && type != DataType::kDouble)) return value;
+  if (!IsOp(cast, "Cast") || (type != DataType::kFloat && type != DataType::kDouble)) return value;
   return IsHalf(facts.TypeOf(cast->input(0))) ? cast->input(0) : value;
 }
 
 std::optional<NormalizedRows> FindNormalizedRows(Node* node, Facts& facts) {
-  if (!Is(node, "Mul") && !Is(node, "Div")) return std::nullopt;
+  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return std::nullopt;
   NormalizedRows rows;
   Value* x = nullptr;
   Value* squared = nullptr;
-  const Pattern quotient = Is(node, "Div")
+  const Pattern quotient = IsOp(node, "Div")
                                ? Op("Div", {Is(&x), MaybeCast(Root(&squared, &rows.epsilon))})
                                : Op("Mul", {InverseRoot(&squared, &rows.epsilon), Is(&x)});
   if (!quotient.Match(node->output(0), facts, rows.nodes)) return std::nullopt;
@@ -126,16 +112,16 @@ void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, Normali
     rows.y = node->output(0);
   };
   Node* next = OnlyReader(graph, rows.y);
-  if (Is(next, "Cast") && IsHalf(facts.TypeOf(next->output(0)))) {
+  if (IsOp(next, "Cast") && IsHalf(facts.TypeOf(next->output(0)))) {
     take(next);
     next = OnlyReader(graph, rows.y);
   }
-  if (Is(next, "Mul") && IsRowParameter(OtherOperand(*next, rows.y), *length, rank, facts)) {
+  if (IsOp(next, "Mul") && IsRowParameter(OtherOperand(*next, rows.y), *length, rank, facts)) {
     rows.scale = OtherOperand(*next, rows.y);
     take(next);
     next = OnlyReader(graph, rows.y);
   }
-  if (!with_bias || !Is(next, "Add")) return;
+  if (!with_bias || !IsOp(next, "Add")) return;
   if (!IsRowParameter(OtherOperand(*next, rows.y), *length, rank, facts)) return;
   rows.bias = OtherOperand(*next, rows.y);
   take(next);

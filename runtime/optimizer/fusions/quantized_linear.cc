@@ -39,12 +39,6 @@ bool IsNumber(PassContext& context, const Value* value) {
   return !value->is_constant() && dims != nullptr && dims->empty();
 }
 
-// The only reader of `value`, if that is all it is for.
-Node* OnlyReader(const PassContext& context, const Value* value) {
-  if (context.graph.IsOutput(value) || value->consumers().size() != 1) return nullptr;
-  return value->consumers()[0];
-}
-
 // Takes a constant factor; false if there is no place for it.
 bool TakeConstant(Value* factor, int64_t columns, Match& match) {
   if (match.w_scale != nullptr || !IsPerColumn(*factor, columns)) return false;
@@ -79,14 +73,14 @@ bool TakeFactor(PassContext& context, Value* factor, int64_t columns, Match& mat
 
 // The Cast, the factors and the bias that follow the product.
 bool TakeReaders(PassContext& context, int64_t columns, Match& match) {
-  Node* cast = OnlyReader(context, match.result);
+  Node* cast = OnlyReader(context.graph, match.result);
   if (!IsOp(cast, "Cast")) return false;
   if (context.facts.TypeOf(cast->output(0)) != DataType::kFloat) return false;
   match.nodes.push_back(cast);
   match.result = cast->output(0);
-  for (Node* node = OnlyReader(context, match.result); IsOp(node, "Mul");
-       node = OnlyReader(context, match.result)) {
-    Value* factor = node->input(node->input(0) == match.result ? 1 : 0);
+  for (Node* node = OnlyReader(context.graph, match.result); IsOp(node, "Mul");
+       node = OnlyReader(context.graph, match.result)) {
+    Value* factor = OtherOperand(*node, match.result);
     if (factor == match.result || !TakeFactor(context, factor, columns, match)) break;
     match.nodes.push_back(node);
     match.result = node->output(0);
@@ -94,7 +88,7 @@ bool TakeReaders(PassContext& context, int64_t columns, Match& match) {
   if (match.x_scale == nullptr && match.w_scale == nullptr) return false;
   Node* add = BiasAdd(context, match.result, columns);
   if (add == nullptr) return true;
-  match.bias = BiasOf(*add, match.result);
+  match.bias = OtherOperand(*add, match.result);
   match.nodes.push_back(add);
   match.result = add->output(0);
   return true;

@@ -54,9 +54,7 @@ Value* OnRows(const Node& node, Value* rows, Patch& patch) {
   inputs[0] = rows;
   AttributeMap attributes = node.attributes();
   if (attributes.contains("axis")) attributes.insert_or_assign("axis", int64_t{-1});
-  const std::string op_type =
-      node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
-  return patch.Op(op_type, inputs, attributes, node.name());
+  return patch.Op(OpNameOf(node), inputs, attributes, node.name());
 }
 
 bool SinkAt(Facts& facts, Node* node, Patch& patch) {

@@ -203,9 +203,8 @@ absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const
   if (!FitTogether(linears)) return 0;
   Patch patch(context_);
   patch.Supersede(linears);
-  Value* product =
-      patch.Op(absl::StrCat("attnrun::", linears[0]->op_type()), InputsOf(patch, linears, weights),
-               AttributesOf(weights), linears[0]->name());
+  Value* product = patch.Op(OpNameOf(*linears[0]), InputsOf(patch, linears, weights),
+                            AttributesOf(weights), linears[0]->name());
   std::vector<int64_t> widths;
   widths.reserve(linears.size());
   for (const Node* linear : linears) widths.push_back(Columns(*linear));

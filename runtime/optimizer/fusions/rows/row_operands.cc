@@ -142,10 +142,6 @@ Operands OfRotary(const Node& node, const std::vector<SymInt>& to, int axis, Fac
   return operands;
 }
 
-std::string QualifiedName(const Node& node) {
-  return node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();
-}
-
 }  // namespace
 
 std::optional<std::vector<RowOperand>> RowOperandsOf(const Node& node, int axis,
@@ -198,7 +194,7 @@ std::vector<Value*> AtSelectedRows(Patch& patch, Facts& facts, const Node& node,
   if (node.qualified_op_type() == "attnrun.Attention") {
     attributes.insert_or_assign("causal", *CausalOfSelected(node, place, facts));
   }
-  return patch.Ops(QualifiedName(node), static_cast<int>(node.outputs().size()), inputs, attributes,
+  return patch.Ops(OpNameOf(node), static_cast<int>(node.outputs().size()), inputs, attributes,
                    node.name());
 }
 
