@@ -1,30 +1,23 @@
 #include "ops/contrib/activations.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
 #include "ops/infer_rules.h"
+#include "ops/linear/activate.h"
 
 namespace attnrun {
-namespace {
-
-double Gelu(double x) { return x * (1 + std::erf(x / std::numbers::sqrt2)) / 2; }
-
-}  // namespace
-
 BiasedActivation::BiasedActivation(AttributeReader& attributes, Function function)
     : function_(function) {
   if (function == Function::kSigmoid) alpha_ = attributes.Float("alpha", 1.702F);
 }
 
-double BiasedActivation::Activate(double x) const {
-  if (function_ == Function::kErf) return Gelu(x);
-  if (function_ == Function::kSigmoid) return x / (1 + std::exp(-static_cast<double>(alpha_) * x));
-  const double root = std::sqrt(2 / std::numbers::pi);
-  return x * (1 + std::tanh(root * (x + 0.044715 * x * x * x))) / 2;
+double BiasedActivation::OfNumber(double x) const {
+  if (function_ == Function::kErf) return Activate(Activation::kGelu, x);
+  if (function_ == Function::kTanh) return Activate(Activation::kGeluTanh, x);
+  return x / (1 + std::exp(-static_cast<double>(alpha_) * x));
 }
 
 absl::Status BiasedActivation::Reference(OpContext& context) const {
@@ -32,7 +25,7 @@ absl::Status BiasedActivation::Reference(OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(CheckFloats(x, 1));
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> y, ToDoubles(x));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, ReadRow(context, 1, 0));
-  for (size_t i = 0; i < y.size(); ++i) y[i] = Activate(y[i] + bias[i % bias.size()]);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = OfNumber(y[i] + bias[i % bias.size()]);
   return SetDoubles(context, 0, x.type(), x.shape(), y);
 }
 
@@ -50,7 +43,8 @@ absl::Status BiasSplitGelu::Reference(OpContext& context) const {
   for (int64_t i = 0; i < std::ssize(y); ++i) {
     const int64_t left = i / half * 2 * half + i % half;
     const int64_t right = left + half;
-    y[i] = (in[left] + bias[left % (2 * half)]) * Gelu(in[right] + bias[right % (2 * half)]);
+    const double gelu = Activate(Activation::kGelu, in[right] + bias[right % (2 * half)]);
+    y[i] = (in[left] + bias[left % (2 * half)]) * gelu;
   }
   return SetDoubles(context, 0, x.type(), shape, y);
 }

@@ -23,7 +23,7 @@ class BiasedActivation final : public Op {
   void Infer(InferContext& context) const override;
 
  private:
-  double Activate(double x) const;
+  double OfNumber(double x) const;
 
   Function function_;
   float alpha_ = 0;

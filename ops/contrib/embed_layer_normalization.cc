@@ -1,6 +1,6 @@
 #include "ops/contrib/embed_layer_normalization.h"
 
-#include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
@@ -8,6 +8,7 @@
 #include "core/strided.h"
 #include "ops/contrib/last_axis.h"
 #include "ops/infer_rules.h"
+#include "ops/normalization/normalize_rows.h"
 
 namespace attnrun {
 namespace {
@@ -119,18 +120,11 @@ absl::Status EmbedLayerNormalization::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> gamma, ReadParameter(context, kGamma));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> beta, ReadParameter(context, kBeta));
   const int64_t width = words.dim(1);
-  std::vector<double> y(sum.size());
-  for (int64_t first = 0; first < std::ssize(sum); first += width) {
-    double mean = 0;
-    double variance = 0;
-    for (int64_t i = 0; i < width; ++i) mean += sum[first + i] / width;
-    for (int64_t i = 0; i < width; ++i) variance += std::pow(sum[first + i] - mean, 2) / width;
-    const double root = std::sqrt(variance + epsilon_);
-    for (int64_t i = 0; i < width; ++i) {
-      y[first + i] = (sum[first + i] - mean) / root * gamma[i] + beta[i];
-    }
-  }
-  Shape shape = context.input(kIds).shape();
+  std::vector<double> y = sum;
+  const Shape& tokens = context.input(kIds).shape();
+  NormalizeRows(y, tokens[0] * tokens[1], width, epsilon_, /*centered=*/true);
+  for (int64_t i = 0; i < std::ssize(y); ++i) y[i] = y[i] * gamma[i % width] + beta[i % width];
+  Shape shape = tokens;
   shape.push_back(width);
   ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 0, words.type(), shape, y));
   ATTNRUN_RETURN_IF_ERROR(SetMaskIndex(context));

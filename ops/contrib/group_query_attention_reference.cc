@@ -9,6 +9,7 @@
 #include "ops/contrib/last_axis.h"
 #include "ops/contrib/naive_attention.h"
 #include "ops/contrib/rotation.h"
+#include "ops/normalization/normalize_rows.h"
 
 namespace attnrun {
 
@@ -38,12 +39,9 @@ absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHea
                                                    "], but found ", TypeAndShape(weights)));
   }
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> weight, ToDoubles(weights));
-  for (int64_t first = 0; first < std::ssize(heads.values); first += heads.size) {
-    double square = 0;
-    for (int64_t h = 0; h < heads.size; ++h) square += std::pow(heads.values[first + h], 2);
-    const double root = std::sqrt(square / static_cast<double>(heads.size) + epsilon);
-    for (int64_t h = 0; h < heads.size; ++h) heads.values[first + h] *= weight[h] / root;
-  }
+  const int64_t rows = heads.batch * heads.heads * heads.sequence;
+  NormalizeRows(heads.values, rows, heads.size, epsilon, /*centered=*/false);
+  for (int64_t i = 0; i < std::ssize(heads.values); ++i) heads.values[i] *= weight[i % heads.size];
   return absl::OkStatus();
 }
 

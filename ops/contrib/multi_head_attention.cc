@@ -1,7 +1,5 @@
 #include "ops/contrib/multi_head_attention.h"
 
-#include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -134,16 +132,13 @@ absl::Status MultiHeadAttention::Reference(OpContext& context) const {
   const NaiveHeads& q = qkv[0];
   const NaiveHeads& k = qkv[1];
   const NaiveHeads& v = qkv[2];
-  const Shape scores = {q.batch, heads_, q.sequence, k.sequence};
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias, NaiveBias::Read(context, kScoresBias, scores));
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveMask mask, NaiveMask::Read(context, kMask, scores));
-  NaiveAttention attention;
-  attention.scale = scale_.value_or(static_cast<float>(1 / std::sqrt(q.size)));
-  attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t t) {
-    if (causal_ && t > s + past) return -std::numeric_limits<double>::infinity();
-    return bias.At(b, n, s, t) + (mask.IsOpen(b, s, t) ? 0 : static_cast<double>(filter_));
-  };
-  const NaiveHeads y = attention.Run(q, k, v);
+  const MaskedAttention attention{.bias = kScoresBias,
+                                  .mask = kMask,
+                                  .past = past,
+                                  .causal = causal_,
+                                  .filter = filter_,
+                                  .scale = scale_};
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads y, attention.Run(context, q, k, v));
   const DataType type = context.input(kQuery).type();
   ATTNRUN_RETURN_IF_ERROR(
       SetDoubles(context, 0, type, {q.batch, q.sequence, heads_ * v.size}, y.Merged()));

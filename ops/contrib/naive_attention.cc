@@ -157,4 +157,18 @@ bool NaiveMask::IsOpen(int64_t b, int64_t s, int64_t t) const {
   return t < values_[b] && (!has_beginning || t >= values_[batch_ + b]);
 }
 
+absl::StatusOr<NaiveHeads> MaskedAttention::Run(const OpContext& context, const NaiveHeads& q,
+                                                const NaiveHeads& k, const NaiveHeads& v) const {
+  const Shape scores = {q.batch, q.heads, q.sequence, k.sequence};
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias added, NaiveBias::Read(context, bias, scores));
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveMask open, NaiveMask::Read(context, mask, scores));
+  NaiveAttention attention;
+  attention.scale = scale.value_or(static_cast<float>(1 / std::sqrt(q.size)));
+  attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t t) {
+    if (causal && t > s + past) return -kInfinity;
+    return added.At(b, n, s, t) + (open.IsOpen(b, s, t) ? 0 : static_cast<double>(filter));
+  };
+  return attention.Run(q, k, v);
+}
+
 }  // namespace attnrun

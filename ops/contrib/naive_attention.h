@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -85,6 +86,22 @@ class NaiveMask {
   // Per sample the end, then, behind them, the beginning.
   bool ends_ = false;
   int64_t batch_ = 0;
+};
+
+// The attention that com.microsoft Attention and MultiHeadAttention have in common, of keys and
+// values that `past` ones come before: scores + bias, which is input `bias`, plus `filter` where
+// the mask, input `mask`, closes a key, and causal from the past's end on.
+struct MaskedAttention {
+  int bias = 0;
+  int mask = 0;
+  int64_t past = 0;
+  bool causal = false;
+  float filter = 0;
+  // 1 / sqrt(H) if it is left out.
+  std::optional<float> scale = {};
+
+  absl::StatusOr<NaiveHeads> Run(const OpContext& context, const NaiveHeads& q, const NaiveHeads& k,
+                                 const NaiveHeads& v) const;
 };
 
 }  // namespace attnrun

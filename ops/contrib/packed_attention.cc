@@ -1,8 +1,5 @@
 #include "ops/contrib/packed_attention.h"
 
-#include <cmath>
-#include <limits>
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,7 +12,7 @@
 namespace attnrun {
 namespace {
 
-enum Input { kX, kWeights, kBias, kMask, kPast, kScoresBias, kPastLength };
+using enum PackedAttention::Input;
 
 // x·weights + bias, as rows.
 absl::StatusOr<std::vector<double>> Project(const OpContext& context) {
@@ -115,16 +112,13 @@ absl::Status PackedAttention::Reference(OpContext& context) const {
   const NaiveHeads& q = qkv[0];
   const NaiveHeads& k = qkv[1];
   const NaiveHeads& v = qkv[2];
-  const Shape scores = {x.dim(0), heads_, x.dim(1), k.sequence};
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias, NaiveBias::Read(context, kScoresBias, scores));
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveMask mask, NaiveMask::Read(context, kMask, scores));
-  NaiveAttention attention;
-  attention.scale = scale_.value_or(static_cast<float>(1 / std::sqrt(q.size)));
-  attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t t) {
-    if (causal_ && t > s + past) return -std::numeric_limits<double>::infinity();
-    return bias.At(b, n, s, t) + (mask.IsOpen(b, s, t) ? 0 : static_cast<double>(filter_));
-  };
-  const NaiveHeads y = attention.Run(q, k, v);
+  const MaskedAttention attention{.bias = kScoresBias,
+                                  .mask = kMask,
+                                  .past = past,
+                                  .causal = causal_,
+                                  .filter = filter_,
+                                  .scale = scale_};
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads y, attention.Run(context, q, k, v));
   ATTNRUN_RETURN_IF_ERROR(
       SetDoubles(context, 0, x.type(), {x.dim(0), x.dim(1), sizes[2]}, y.Merged()));
   if (!context.wants_output(1)) return absl::OkStatus();

@@ -20,6 +20,8 @@ namespace attnrun {
 // do_rotary, and past_present_share_buffer with its past_sequence_length.
 class PackedAttention final : public Op {
  public:
+  enum Input { kX, kWeights, kBias, kMask, kPast, kScoresBias, kPastLength };
+
   explicit PackedAttention(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;

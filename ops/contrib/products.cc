@@ -1,7 +1,6 @@
 #include "ops/contrib/products.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "core/strided.h"
 #include "ops/contrib/last_axis.h"
 #include "ops/infer_rules.h"
+#include "ops/linear/activate.h"
 
 namespace attnrun {
 namespace {
@@ -120,10 +120,10 @@ FusedGemm::FusedGemm(AttributeReader& attributes)
   attributes.Ignore("activation_gamma");
 }
 
-double FusedGemm::Activate(double x) const {
-  if (activation_ == "Relu") return x < 0 ? 0 : x;
-  if (activation_ == "Tanh") return std::tanh(x);
-  if (activation_ == "Sigmoid") return 1 / (1 + std::exp(-x));
+double FusedGemm::OfNumber(double x) const {
+  if (activation_ == "Relu") return Activate(Activation::kRelu, x);
+  if (activation_ == "Tanh") return Activate(Activation::kTanh, x);
+  if (activation_ == "Sigmoid") return Activate(Activation::kSigmoid, x);
   if (activation_ == "LeakyRelu") return x < 0 ? alpha_ * x : x;
   if (activation_ == "HardSigmoid") return std::clamp<double>(alpha_ * x + beta_, 0, 1);
   return x;
@@ -148,7 +148,7 @@ absl::Status FusedGemm::Reference(OpContext& context) const {
       double sum = 0;
       for (int64_t k = 0; k < shape.k; ++k) sum += Entry(a, 0, i, k) * Entry(b, 0, k, j);
       const double added = addend[i * strides[0] + j * strides[1]];
-      y.push_back(Activate(attributes_.alpha * sum + attributes_.beta * added));
+      y.push_back(OfNumber(attributes_.alpha * sum + attributes_.beta * added));
     }
   }
   return SetDoubles(context, 0, context.input(0).type(), {shape.m, shape.n}, y);

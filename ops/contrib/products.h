@@ -48,7 +48,7 @@ class FusedGemm final : public Op {
   void Infer(InferContext& context) const override;
 
  private:
-  double Activate(double x) const;
+  double OfNumber(double x) const;
 
   GemmAttributes attributes_;
   std::string activation_;

@@ -1,6 +1,6 @@
 #include "ops/contrib/skip_normalization.h"
 
-#include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
@@ -8,6 +8,7 @@
 #include "core/strided.h"
 #include "ops/contrib/last_axis.h"
 #include "ops/infer_rules.h"
+#include "ops/normalization/normalize_rows.h"
 
 namespace attnrun {
 namespace {
@@ -46,22 +47,10 @@ absl::Status SkipNormalization::Reference(OpContext& context) const {
   const auto length = static_cast<int64_t>(gamma.size());
   Shape statistics = x.shape();
   statistics.back() = 1;
-  std::vector<double> y(sum.size());
-  std::vector<double> means;
-  std::vector<double> inverses;
-  for (int64_t first = 0; first < std::ssize(sum); first += length) {
-    double mean = 0;
-    double variance = 0;
-    for (int64_t i = 0; centered_ && i < length; ++i) mean += sum[first + i];
-    mean /= static_cast<double>(length);
-    for (int64_t i = 0; i < length; ++i) variance += std::pow(sum[first + i] - mean, 2) / length;
-    const double inverse = 1 / std::sqrt(variance + epsilon_);
-    for (int64_t i = 0; i < length; ++i) {
-      y[first + i] = (sum[first + i] - mean) * inverse * gamma[i] + beta[i];
-    }
-    means.push_back(mean);
-    inverses.push_back(inverse);
-  }
+  std::vector<double> y = sum;
+  const auto [means, inverses] =
+      NormalizeRows(y, std::ssize(y) / length, length, epsilon_, centered_);
+  for (int64_t i = 0; i < std::ssize(y); ++i) y[i] = y[i] * gamma[i % length] + beta[i % length];
   ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 0, x.type(), x.shape(), y));
   ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 1, DataType::kFloat, statistics, means));
   ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 2, DataType::kFloat, statistics, inverses));

@@ -1,9 +1,8 @@
-#include <cmath>
-
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/normalization/layer_normalization.h"
+#include "ops/normalization/normalize_rows.h"
 
 namespace attnrun {
 namespace {
@@ -29,25 +28,9 @@ absl::Status LayerNormalization::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> y, ToDoubles(x));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> scale, Broadcast(context, 1, 1));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, Broadcast(context, 2, 0));
-  std::vector<double> means(shape.rows, 0);
-  std::vector<double> inverses(shape.rows, 0);
-  const int64_t length = shape.length;
-  for (int64_t row = 0; row < shape.rows; ++row) {
-    const int64_t first = row * length;
-    if (spec_.centered) {
-      // Divided once, so that the mean of equal elements is what they are.
-      for (int64_t i = first; i < first + length; ++i) means[row] += y[i];
-      means[row] /= static_cast<double>(length);
-    }
-    double variance = 0;
-    for (int64_t i = first; i < first + length; ++i) {
-      y[i] -= means[row];
-      variance += y[i] * y[i] / length;
-    }
-    inverses[row] = 1 / std::sqrt(variance + spec_.epsilon);
-    for (int64_t i = first; i < first + length; ++i)
-      y[i] = y[i] * inverses[row] * scale[i] + bias[i];
-  }
+  const auto [means, inverses] =
+      NormalizeRows(y, shape.rows, shape.length, spec_.epsilon, spec_.centered);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = y[i] * scale[i] + bias[i];
   auto set = [&](int i, DataType type, const Shape& of, const std::vector<double>& values) {
     absl::StatusOr<Tensor> tensor = FromDoubles(type, of, values, context.allocator());
     if (tensor.ok()) context.SetOutput(i, *std::move(tensor));

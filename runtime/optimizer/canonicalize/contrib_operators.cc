@@ -1,5 +1,6 @@
 #include "optimizer/canonicalize/contrib_operators.h"
 
+#include "ops/contrib/contrib.h"
 #include "ops/registry.h"
 #include "optimizer/contrib/expansion.h"
 #include "optimizer/each_node.h"
@@ -13,27 +14,25 @@ struct Entry {
   Expand expand;
 };
 
-constexpr absl::string_view kMicrosoft = "com.microsoft";
-
 constexpr Entry kExpansions[] = {
     {"", "SimplifiedLayerNormalization", ExpandSimplifiedLayerNormalization},
-    {kMicrosoft, "Attention", ExpandPackedAttention},
-    {kMicrosoft, "BiasGelu", ExpandGelu},
-    {kMicrosoft, "BiasSplitGelu", ExpandBiasSplitGelu},
-    {kMicrosoft, "DynamicQuantizeMatMul", ExpandDynamicQuantizeMatMul},
-    {kMicrosoft, "EmbedLayerNormalization", ExpandEmbedLayerNormalization},
-    {kMicrosoft, "FastGelu", ExpandFastGelu},
-    {kMicrosoft, "FusedGemm", ExpandFusedGemm},
-    {kMicrosoft, "FusedMatMul", ExpandFusedMatMul},
-    {kMicrosoft, "Gelu", ExpandGelu},
-    {kMicrosoft, "GroupQueryAttention", ExpandGroupQueryAttention},
-    {kMicrosoft, "MatMulIntegerToFloat", ExpandMatMulIntegerToFloat},
-    {kMicrosoft, "MultiHeadAttention", ExpandMultiHeadAttention},
-    {kMicrosoft, "QuickGelu", ExpandQuickGelu},
-    {kMicrosoft, "RotaryEmbedding", ExpandRotaryEmbedding},
-    {kMicrosoft, "SkipLayerNormalization", ExpandSkipLayerNormalization},
-    {kMicrosoft, "SkipSimplifiedLayerNormalization", ExpandSkipSimplifiedLayerNormalization},
-    {kMicrosoft, "TransposeMatMul", ExpandFusedMatMul},
+    {kContribDomain, "Attention", ExpandPackedAttention},
+    {kContribDomain, "BiasGelu", ExpandGelu},
+    {kContribDomain, "BiasSplitGelu", ExpandBiasSplitGelu},
+    {kContribDomain, "DynamicQuantizeMatMul", ExpandDynamicQuantizeMatMul},
+    {kContribDomain, "EmbedLayerNormalization", ExpandEmbedLayerNormalization},
+    {kContribDomain, "FastGelu", ExpandFastGelu},
+    {kContribDomain, "FusedGemm", ExpandFusedGemm},
+    {kContribDomain, "FusedMatMul", ExpandFusedMatMul},
+    {kContribDomain, "Gelu", ExpandGelu},
+    {kContribDomain, "GroupQueryAttention", ExpandGroupQueryAttention},
+    {kContribDomain, "MatMulIntegerToFloat", ExpandMatMulIntegerToFloat},
+    {kContribDomain, "MultiHeadAttention", ExpandMultiHeadAttention},
+    {kContribDomain, "QuickGelu", ExpandQuickGelu},
+    {kContribDomain, "RotaryEmbedding", ExpandRotaryEmbedding},
+    {kContribDomain, "SkipLayerNormalization", ExpandSkipLayerNormalization},
+    {kContribDomain, "SkipSimplifiedLayerNormalization", ExpandSkipSimplifiedLayerNormalization},
+    {kContribDomain, "TransposeMatMul", ExpandFusedMatMul},
 };
 
 Expand ExpansionOf(const Node& node) {

@@ -1,9 +1,11 @@
+#include "ops/contrib/packed_attention.h"
+
 #include "optimizer/contrib/attention.h"
 
 namespace attnrun {
 namespace {
 
-enum Input { kX, kWeights, kBias, kMask, kPast, kScoresBias };
+using enum PackedAttention::Input;
 
 // Widths of q, k and v; empty if they are not known.
 std::vector<int64_t> Sizes(const Expansion& e) {

@@ -1,0 +1,25 @@
+#ifndef ATTNRUN_OPS_NORMALIZATION_NORMALIZE_ROWS_H_
+#define ATTNRUN_OPS_NORMALIZATION_NORMALIZE_ROWS_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace attnrun {
+
+// What rows were normalized by, one of each for a row.
+struct RowStatistics {
+  // 0 unless they were centered.
+  std::vector<double> means;
+  // 1 / sqrt(variance + epsilon).
+  std::vector<double> inverses;
+};
+
+// For reference code: each row of `length` numbers becomes (x - mean) / sqrt(variance + epsilon),
+// the mean being taken for 0 unless `centered`, and the variance for the mean of (x - mean)^2.
+// Precondition: x has rows * length elements.
+RowStatistics NormalizeRows(std::vector<double>& x, int64_t rows, int64_t length, double epsilon,
+                            bool centered);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_NORMALIZATION_NORMALIZE_ROWS_H_
