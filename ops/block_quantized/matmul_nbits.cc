@@ -96,6 +96,10 @@ absl::Status MatMulNBits::CheckWeight(const Inputs& input) const {
 absl::StatusOr<Shape> MatMulNBits::Resolve(const OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(
       CheckWeight([&](int i) { return context.has_input(i) ? context.input(i) : Tensor(); }));
+  return ResolveOutput(context);
+}
+
+absl::StatusOr<Shape> MatMulNBits::ResolveOutput(const OpContext& context) const {
   const Tensor& a = context.input(kA);
   if (!IsFloatOrHalf(a.type()) || a.rank() == 0 || a.shape().back() != k_) {
     return absl::InvalidArgumentError(

@@ -40,8 +40,9 @@ class MatMulNBits final : public Op {
   using Inputs = std::function<Tensor(int)>;
   // kInvalidArgument or kUnimplemented unless attributes and all inputs but A fit together.
   absl::Status CheckWeight(const Inputs& input) const;
-  // The shape of Y; as CheckWeight, for all of them.
+  // The shape of Y; as CheckWeight, for all of them, or for A and the bias alone.
   absl::StatusOr<Shape> Resolve(const OpContext& context) const;
+  absl::StatusOr<Shape> ResolveOutput(const OpContext& context) const;
 
   // Zero points as floats [N, blocks]; empty if there are none. Precondition: CheckWeight.
   absl::StatusOr<std::vector<double>> ZeroPoints(const Tensor& zero_points) const;

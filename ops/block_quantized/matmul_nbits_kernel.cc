@@ -11,22 +11,24 @@ namespace {
 
 class MatMulNBitsKernel final : public Kernel {
  public:
-  // `zero_points`: whether the weight has any.
+  // `zero_points` and `groups`: whether those inputs were there when the weight was checked and
+  // packed.
   MatMulNBitsKernel(const MatMulNBits& op, std::shared_ptr<const QuantizedMatrix> weight,
-                    bool zero_points)
-      : op_(op), weight_(std::move(weight)), zero_points_(zero_points) {}
+                    bool zero_points, bool groups)
+      : op_(op), weight_(std::move(weight)), zero_points_(zero_points), groups_(groups) {}
 
   absl::string_view name() const override { return "gemm quantized"; }
 
   bool Accepts(const OpContext& context) const override {
-    // Zero points that are computed were not there to be packed.
+    // What is computed was not there.
     return IsFloatOrHalf(context.input(MatMulNBits::kA).type()) &&
-           context.has_input(MatMulNBits::kZeroPoints) == zero_points_;
+           context.has_input(MatMulNBits::kZeroPoints) == zero_points_ &&
+           context.has_input(MatMulNBits::kGroups) == groups_;
   }
 
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
-    ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, op_.Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, op_.ResolveOutput(context));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor a, ToFloat(context.input(MatMulNBits::kA), allocator));
     ATTNRUN_ASSIGN_OR_RETURN(
         FloatOutput y,
@@ -52,6 +54,7 @@ class MatMulNBitsKernel final : public Kernel {
   const MatMulNBits op_;
   const std::shared_ptr<const QuantizedMatrix> weight_;
   const bool zero_points_;
+  const bool groups_;
 };
 
 }  // namespace
@@ -76,7 +79,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(ConstantInputs c
                                 zero_points.empty() ? nullptr : zero_points.data()};
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const QuantizedMatrix> weight,
                            QuantizedMatrix::Pack({columns}));
-  return std::make_unique<MatMulNBitsKernel>(*this, std::move(weight), !zero_points.empty());
+  return std::make_unique<MatMulNBitsKernel>(*this, std::move(weight), !zero_points.empty(),
+                                             inputs[kGroups].defined());
 }
 
 }  // namespace attnrun

@@ -33,6 +33,9 @@ struct ConvShape {
   int64_t output_size;
   // [N, M, ..]
   Shape output;
+
+  // Multiplications and additions.
+  int64_t flops() const { return 2 * n * m * output_size * (c / group) * kernel_size; }
 };
 
 // Resolves x [N, C, ..], w [M, C/group, ..] and an optional bias [M] (else null). kInvalidArgument

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
@@ -9,6 +10,7 @@
 #include "ops/conv/conv.h"
 #include "ops/integer/bytes.h"
 #include "ops/integer/integer_gemm.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
@@ -21,14 +23,13 @@ bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
          (count == 1 || count == channels);
 }
 
-const Tensor* Optional(const OpContext& context, int i) {
-  return context.has_input(i) ? &context.input(i) : nullptr;
-}
-
 using Weights = std::vector<std::shared_ptr<const PackedIntegers>>;
+using Pack = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const PackedIntegers>>(
+    const IntegerMatrix& matrix)>;
 
 // w [M, C/group, ..] by group, each as [depth, features], less its zero points (may be null).
-absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, int64_t groups) {
+absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, int64_t groups,
+                                    Pack pack) {
   const int64_t features = w.dim(0) / groups;
   const int64_t depth = features == 0 ? 0 : w.num_elements() / w.dim(0);
   ATTNRUN_ASSIGN_OR_RETURN(Tensor turned, Tensor::Allocate(w.type(), {depth, features}));
@@ -45,8 +46,7 @@ absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, i
       zeros = zero_point->View({features}, {1}, group * features);
       matrix.zero_points = &zeros;
     }
-    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed,
-                             PackedIntegers::PackShared({matrix}));
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed, pack(matrix));
     weights.push_back(std::move(packed));
   }
   return weights;
@@ -121,8 +121,8 @@ class ConvIntegerKernel final : public Kernel {
     const Tensor& x = context.input(0);
     const Tensor& w = context.input(1);
     const absl::StatusOr<ConvShape> shape = Resolve(context);
-    return IsByte(x.type()) && IsByte(w.type()) && shape.ok() && Fits(x, Optional(context, 2), 1) &&
-           Fits(w, Optional(context, 3), shape->m);
+    return IsByte(x.type()) && IsByte(w.type()) && shape.ok() &&
+           Fits(x, OptionalInput(context, 2), 1) && Fits(w, OptionalInput(context, 3), shape->m);
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -131,8 +131,11 @@ class ConvIntegerKernel final : public Kernel {
     if (y->num_elements() == 0) return absl::OkStatus();
     Weights weights = weights_;
     if (weights.empty()) {
-      ATTNRUN_ASSIGN_OR_RETURN(weights,
-                               PackWeights(context.input(1), Optional(context, 3), shape.group));
+      const auto pack = [&](const IntegerMatrix& matrix) {
+        return PackedIntegers::Pack({matrix}, context.allocator());
+      };
+      ATTNRUN_ASSIGN_OR_RETURN(
+          weights, PackWeights(context.input(1), OptionalInput(context, 3), shape.group, pack));
     }
     const int64_t features = shape.m / shape.group;
     for (int64_t i = 0; i < shape.n * shape.group; ++i) {
@@ -144,9 +147,7 @@ class ConvIntegerKernel final : public Kernel {
 
   int64_t Flops(const OpContext& context) const override {
     const absl::StatusOr<ConvShape> shape = Resolve(context);
-    if (!shape.ok()) return 0;
-    return 2 * shape->n * shape->m * shape->output_size * (shape->c / shape->group) *
-           shape->kernel_size;
+    return shape.ok() ? shape->flops() : 0;
   }
 
  private:
@@ -161,7 +162,7 @@ class ConvIntegerKernel final : public Kernel {
   static absl::Status Convolve(const OpContext& context, const ConvShape& shape, int64_t i,
                                const PackedIntegers& weights, int32_t* y) {
     const Tensor& x = context.input(0);
-    const Tensor* const zero_point = Optional(context, 2);
+    const Tensor* const zero_point = OptionalInput(context, 2);
     // As its bits, which those of padding are.
     const uint8_t zero = zero_point == nullptr ? 0 : *zero_point->data<uint8_t>();
     const int32_t centre =
@@ -202,7 +203,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(ConstantInputs c
   const int64_t groups = attributes_.group;
   if (constant && IsByte(w.type()) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
       w.dim(0) % groups == 0 && Fits(w, has_zero ? &constants[3] : nullptr, w.dim(0))) {
-    ATTNRUN_ASSIGN_OR_RETURN(weights, PackWeights(w, has_zero ? &constants[3] : nullptr, groups));
+    const auto pack = [](const IntegerMatrix& matrix) {
+      return PackedIntegers::PackShared({matrix});
+    };
+    ATTNRUN_ASSIGN_OR_RETURN(weights,
+                             PackWeights(w, has_zero ? &constants[3] : nullptr, groups, pack));
   }
   return std::make_unique<ConvIntegerKernel>(attributes_, std::move(weights));
 }

@@ -9,13 +9,12 @@
 #include "ops/float_rows.h"
 #include "ops/matmul/float_operands.h"
 #include "ops/matmul/gemm.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
 
-const Tensor* Bias(const OpContext& context) {
-  return context.has_input(2) ? &context.input(2) : nullptr;
-}
+const Tensor* Bias(const OpContext& context) { return OptionalInput(context, 2); }
 
 // What a call with these weights may look like: a dozen windows along every axis, or many along a
 // single one. kInvalidArgument if there is none.
@@ -92,9 +91,7 @@ class ConvKernel final : public Kernel {
 
   int64_t Flops(const OpContext& context) const override {
     const absl::StatusOr<ConvShape> shape = Resolve(context);
-    if (!shape.ok()) return 0;
-    return 2 * shape->n * shape->m * shape->output_size * (shape->c / shape->group) *
-           shape->kernel_size;
+    return shape.ok() ? shape->flops() : 0;
   }
 
  private:

@@ -5,13 +5,10 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
-
-const Tensor* Optional(const OpContext& context, int i) {
-  return context.has_input(i) ? &context.input(i) : nullptr;
-}
 
 // All inputs of one floating-point type.
 absl::Status CheckFloats(const OpContext& context) {
@@ -81,7 +78,7 @@ absl::StatusOr<std::vector<uint64_t>> Centred(const Tensor& x, const Tensor* zer
 
 absl::Status Conv::Reference(OpContext& context) const {
   const Tensor& x = context.input(0);
-  const Tensor* bias = Optional(context, 2);
+  const Tensor* bias = OptionalInput(context, 2);
   ATTNRUN_RETURN_IF_ERROR(CheckFloats(context));
   ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape,
                            ResolveConv(attributes_, x, context.input(1), bias));
@@ -106,9 +103,9 @@ absl::Status ConvInteger::Reference(OpContext& context) const {
   const Tensor& w = context.input(1);
   ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, ResolveConv(attributes_, x, w, nullptr));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<uint64_t> values,
-                           Centred(x, Optional(context, 2), "x", 1));
+                           Centred(x, OptionalInput(context, 2), "x", 1));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<uint64_t> kernel,
-                           Centred(w, Optional(context, 3), "w", shape.m));
+                           Centred(w, OptionalInput(context, 3), "w", shape.m));
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor sums,
                            Convolve<uint64_t>(shape, values, kernel, {}, context.allocator()));
   ATTNRUN_ASSIGN_OR_RETURN(
@@ -121,7 +118,7 @@ absl::Status ConvInteger::Reference(OpContext& context) const {
 
 absl::Status ConvTranspose::Reference(OpContext& context) const {
   const Tensor& x = context.input(0);
-  const Tensor* bias = Optional(context, 2);
+  const Tensor* bias = OptionalInput(context, 2);
   ATTNRUN_RETURN_IF_ERROR(CheckFloats(context));
   ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(x, context.input(1), bias));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(x));

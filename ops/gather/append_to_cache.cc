@@ -57,10 +57,6 @@ class AppendToCacheKernel final : public Kernel {
   }
 };
 
-}  // namespace
-
-namespace {
-
 // int64[B], as `name` is called.
 absl::Status CheckCounts(const Tensor& counts, int64_t batch, absl::string_view name) {
   if (counts.type() == DataType::kInt64 && counts.shape() == Shape{batch}) return absl::OkStatus();

@@ -205,29 +205,25 @@ HWY_NOINLINE void AddTileResidual(const IntegerProduct& p, int64_t row, int64_t 
   }
 }
 
-template <int R>
-HWY_ATTR HWY_INLINE void SumTwos(IntegerTile<R>& tile, const IntegerProduct& p, const uint8_t* a) {
-  const int8_t* b = p.b;
-  const int64_t step = 2 * IntegerPanelWidth();
-  int64_t left = p.steps;
-  for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
-    HWY_UNROLL(4)
-    for (int u = 0; u < kUnroll; ++u) tile.StepOfTwos(a + 4 * u, p.lda, b + u * step);
-  }
-  for (; left > 0; --left, a += 4, b += step) tile.StepOfTwos(a, p.lda, b);
-}
-
-template <int R>
-HWY_ATTR HWY_INLINE void SumFours(IntegerTile<R>& tile, const IntegerProduct& p, const uint8_t* a) {
+// All steps of a product.
+template <IntegerLayout kLayout, int R>
+HWY_ATTR HWY_INLINE void SumSteps(IntegerTile<R>& tile, const IntegerProduct& p, const uint8_t* a) {
   const auto ones = hn::Set(Pairs(), int16_t{1});
   const int8_t* b = p.b;
-  const int64_t step = 4 * IntegerPanelWidth();
+  const int64_t step = RowsOfStep(kLayout) * IntegerPanelWidth();
+  const auto take = [&](int u) HWY_ATTR {
+    if constexpr (kLayout == IntegerLayout::kTwos) {
+      tile.StepOfTwos(a + 4 * u, p.lda, b + u * step);
+    } else {
+      tile.StepOfFours(a + 4 * u, p.lda, b + u * step, ones);
+    }
+  };
   int64_t left = p.steps;
   for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
     HWY_UNROLL(4)
-    for (int u = 0; u < kUnroll; ++u) tile.StepOfFours(a + 4 * u, p.lda, b + u * step, ones);
+    for (int u = 0; u < kUnroll; ++u) take(u);
   }
-  for (; left > 0; --left, a += 4, b += step) tile.StepOfFours(a, p.lda, b, ones);
+  for (; left > 0; --left, a += 4, b += step) take(0);
 }
 
 // Rows [row, row + R).
@@ -236,11 +232,7 @@ HWY_ATTR HWY_NOINLINE void MultiplyTile(const IntegerProduct& p, int64_t row) {
   IntegerTile<R> tile;
   tile.Clear();
   const uint8_t* const a = p.a + row * p.lda;
-  if (kLayout == IntegerLayout::kTwos) {
-    SumTwos(tile, p, a);
-  } else {
-    SumFours(tile, p, a);
-  }
+  SumSteps<kLayout>(tile, p, a);
   if (!p.excess.empty()) tile.AddExcess(p, a);
   for (int i = 0; i < 2; ++i) {
     if (p.row_terms[i] != nullptr) tile.AddTerm(p, p.row_terms[i] + row, p.column_terms[i]);

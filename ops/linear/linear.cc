@@ -55,27 +55,29 @@ absl::Status Linear::ResolveWeights(const OpContext& context, LinearShape& shape
   return absl::OkStatus();
 }
 
-absl::StatusOr<LinearShape> Linear::Resolve(const OpContext& context) const {
-  ATTNRUN_RETURN_IF_ERROR(CheckTypes(context));
-  const Tensor& x = context.input(kX);
-  LinearShape shape;
-  ATTNRUN_RETURN_IF_ERROR(ResolveWeights(context, shape));
+absl::Status ResolveRows(const OpContext& context, LinearShape& shape) {
+  const Tensor& x = context.input(Linear::kX);
   shape.output = x.shape();
   shape.output.back() = shape.n;
-  const absl::Span<const int64_t> leading = absl::MakeSpan(x.shape()).first(x.rank() - 1);
-  ATTNRUN_ASSIGN_OR_RETURN(shape.m, NumElements(leading));
-  if (context.has_input(kBias) && context.input(kBias).shape() != Shape{shape.n}) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected bias of shape [", shape.n, "], but it is ", TypeAndShape(context.input(kBias))));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.m, NumElements(absl::MakeSpan(x.shape()).first(x.rank() - 1)));
+  if (context.has_input(Linear::kBias) && context.input(Linear::kBias).shape() != Shape{shape.n}) {
+    return absl::InvalidArgumentError(absl::StrCat("expected bias of shape [", shape.n,
+                                                   "], but it is ",
+                                                   TypeAndShape(context.input(Linear::kBias))));
   }
-  if (context.has_input(kResidual)) {
-    const Shape& residual = context.input(kResidual).shape();
-    const absl::StatusOr<Shape> sum = BroadcastShapes(residual, shape.output);
-    if (!sum.ok() || *sum != shape.output) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "residual ", ToString(residual), " does not broadcast to Y", ToString(shape.output)));
-    }
-  }
+  if (!context.has_input(Linear::kResidual)) return absl::OkStatus();
+  const Shape& residual = context.input(Linear::kResidual).shape();
+  const absl::StatusOr<Shape> sum = BroadcastShapes(residual, shape.output);
+  if (sum.ok() && *sum == shape.output) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "residual ", ToString(residual), " does not broadcast to Y", ToString(shape.output)));
+}
+
+absl::StatusOr<LinearShape> Linear::Resolve(const OpContext& context) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckTypes(context));
+  LinearShape shape;
+  ATTNRUN_RETURN_IF_ERROR(ResolveWeights(context, shape));
+  ATTNRUN_RETURN_IF_ERROR(ResolveRows(context, shape));
   return shape;
 }
 

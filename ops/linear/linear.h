@@ -25,6 +25,10 @@ struct LinearShape {
   Shape output;
 };
 
+// Sets M and the output of a shape whose K and N are known, for a node with the inputs X, bias and
+// residual of Linear. kInvalidArgument if bias or residual do not fit.
+absl::Status ResolveRows(const OpContext& context, LinearShape& shape);
+
 // attnrun.Linear-1, made by the optimizer: Y = activation(X·[W0 W1 ...] + bias) + residual with
 // inputs X [..., K] of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to
 // Y [..., N], and any number of further weights W1 [K, N1], ..., whose columns follow those of W0:

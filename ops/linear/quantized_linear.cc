@@ -73,21 +73,6 @@ absl::Status CheckColumns(const OpContext& context, int i, int64_t columns,
       TypeAndShape(context.input(i))));
 }
 
-absl::Status CheckBroadcasts(const OpContext& context, const LinearShape& shape) {
-  using Q = QuantizedLinear;
-  if (context.has_input(Q::kBias) && context.input(Q::kBias).shape() != Shape{shape.n}) {
-    return absl::InvalidArgumentError(absl::StrCat("expected bias of shape [", shape.n,
-                                                   "], but it is ",
-                                                   TypeAndShape(context.input(Q::kBias))));
-  }
-  if (!context.has_input(Q::kResidual)) return absl::OkStatus();
-  const Shape& residual = context.input(Q::kResidual).shape();
-  const absl::StatusOr<Shape> sum = BroadcastShapes(residual, shape.output);
-  if (sum.ok() && *sum == shape.output) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "residual ", ToString(residual), " does not broadcast to Y", ToString(shape.output)));
-}
-
 }  // namespace
 
 QuantizedLinear::QuantizedLinear(AttributeReader& attributes)
@@ -105,11 +90,7 @@ absl::StatusOr<LinearShape> QuantizedLinear::Resolve(const OpContext& context) c
   ATTNRUN_RETURN_IF_ERROR(CheckColumns(context, kXZeroPoint, 0, "x_zero_point"));
   ATTNRUN_RETURN_IF_ERROR(CheckColumns(context, kWeightScale, shape.n, "w_scale"));
   ATTNRUN_RETURN_IF_ERROR(CheckColumns(context, kWeightZeroPoint, shape.n, "w_zero_point"));
-  const Tensor& x = context.input(kX);
-  shape.output = x.shape();
-  shape.output.back() = shape.n;
-  ATTNRUN_ASSIGN_OR_RETURN(shape.m, NumElements(absl::MakeSpan(x.shape()).first(x.rank() - 1)));
-  ATTNRUN_RETURN_IF_ERROR(CheckBroadcasts(context, shape));
+  ATTNRUN_RETURN_IF_ERROR(ResolveRows(context, shape));
   return shape;
 }
 

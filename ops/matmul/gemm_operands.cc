@@ -73,7 +73,10 @@ void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range dep
   product.padded = true;
 }
 
-void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range depth) {
+namespace {
+
+// Makes B two panels in scratch space of the thread, and returns it.
+float* SetScratchB(PanelProduct& product, Range depth) {
   const int64_t width = PanelWidth();
   thread_local Scratch scratch;
   float* const panels = scratch.AtLeast(2 * depth.size() * width);
@@ -81,6 +84,14 @@ void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range 
   product.ldb = width;
   product.panel_stride = depth.size() * width;
   product.padded = true;
+  return panels;
+}
+
+}  // namespace
+
+void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range depth) {
+  const int64_t width = PanelWidth();
+  float* const panels = SetScratchB(product, depth);
   for (int64_t column = 0; column < product.columns; column += width) {
     Dequantize(b.panel(index + column / width), depth.begin, depth.end,
                panels + column / width * product.panel_stride);
@@ -97,12 +108,7 @@ void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Rang
     product.padded = false;
     return;
   }
-  thread_local Scratch scratch;
-  float* const panels = scratch.AtLeast(2 * depth.size() * width);
-  product.b = panels;
-  product.ldb = width;
-  product.panel_stride = depth.size() * width;
-  product.padded = true;
+  float* const panels = SetScratchB(product, depth);
   for (int64_t column = 0; column < product.columns; column += width) {
     float* const to = panels + column / width * product.panel_stride;
     const int64_t columns = std::min(width, product.columns - column);

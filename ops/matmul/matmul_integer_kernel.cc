@@ -6,6 +6,7 @@
 #include "ops/integer/bytes.h"
 #include "ops/integer/integer_gemm.h"
 #include "ops/matmul/matmul.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
@@ -36,10 +37,6 @@ std::optional<Stack> StackOf(const MatMulShape& shape, const Shape& matrices, co
   ForEachOffset(shape.batch, BatchStrides(shape.batch, matrices, *strides),
                 [&](int64_t offset) { stack.zero_offsets.push_back(offset); });
   return stack;
-}
-
-const Tensor* OptionalInput(const OpContext& context, int i) {
-  return context.has_input(i) ? &context.input(i) : nullptr;
 }
 
 // The zero points of the `rows` rows of matrix i of the stack; one if all are equal.

@@ -1,0 +1,15 @@
+#ifndef ATTNRUN_OPS_OPTIONAL_INPUT_H_
+#define ATTNRUN_OPS_OPTIONAL_INPUT_H_
+
+#include "ops/op_context.h"
+
+namespace attnrun {
+
+// Input i, null if it is left out.
+inline const Tensor* OptionalInput(const OpContext& context, int i) {
+  return context.has_input(i) ? &context.input(i) : nullptr;
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_OPTIONAL_INPUT_H_
