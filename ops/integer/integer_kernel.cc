@@ -117,6 +117,17 @@ struct IntegerTile {
     for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
   }
 
+  // sum += a step of four bytes of each row of A.
+  template <IntegerLayout kLayout>
+  HWY_ATTR HWY_INLINE void Step(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                const int8_t* HWY_RESTRICT b, hn::Vec<Pairs> ones) {
+    if constexpr (kLayout == IntegerLayout::kTwos) {
+      StepOfTwos(a, lda, b);
+    } else {
+      StepOfFours(a, lda, b, ones);
+    }
+  }
+
   // sum += rows (of `row_terms`) times columns.
   HWY_ATTR HWY_INLINE void AddTerm(const IntegerProduct& p, const int32_t* row_terms,
                                    const int32_t* column_terms) {
@@ -211,19 +222,14 @@ HWY_ATTR HWY_INLINE void SumSteps(IntegerTile<R>& tile, const IntegerProduct& p,
   const auto ones = hn::Set(Pairs(), int16_t{1});
   const int8_t* b = p.b;
   const int64_t step = RowsOfStep(kLayout) * IntegerPanelWidth();
-  const auto take = [&](int u) HWY_ATTR {
-    if constexpr (kLayout == IntegerLayout::kTwos) {
-      tile.StepOfTwos(a + 4 * u, p.lda, b + u * step);
-    } else {
-      tile.StepOfFours(a + 4 * u, p.lda, b + u * step, ones);
-    }
-  };
   int64_t left = p.steps;
   for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
     HWY_UNROLL(4)
-    for (int u = 0; u < kUnroll; ++u) take(u);
+    for (int u = 0; u < kUnroll; ++u) {
+      tile.template Step<kLayout>(a + 4 * u, p.lda, b + u * step, ones);
+    }
   }
-  for (; left > 0; --left, a += 4, b += step) take(0);
+  for (; left > 0; --left, a += 4, b += step) tile.template Step<kLayout>(a, p.lda, b, ones);
 }
 
 // Rows [row, row + R).
