@@ -121,8 +121,9 @@ class BlockAttention {
         const float product = 2 * scratch_[layout_.magnitudes + row] * greatest_key;
         highest = std::max(plan.bound + product, highest);
       }
-      // Below -88, ExpOfNonPositive gives 0. True for NaN, which std::max keeps as its first.
-      return !(highest - scratch_[layout_.peaks + row] < -88);
+      // Below -88, ExpBelow88 gives 0. What was put off might have kept the peak lower by kSlack
+      // until now. True for NaN, which std::max keeps as its first.
+      return !(highest - scratch_[layout_.peaks + row] < -88 - kSlack);
     };
     IndexRange rows = planner_.RowsOf(first);
     while (rows.begin < rows.end && !counts(rows.begin)) ++rows.begin;

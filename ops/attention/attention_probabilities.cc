@@ -36,7 +36,7 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
   const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0.0F : peak);
   FloatVec totals = hn::Zero(d);
   for (size_t i = 0; i < size; i += kLanes) {
-    const FloatVec weight = ExpOfNonPositive(d, hn::Sub(hn::LoadU(d, scratch + i), shift));
+    const FloatVec weight = ExpBelow88(d, hn::Sub(hn::LoadU(d, scratch + i), shift));
     totals = hn::Add(totals, weight);
     hn::StoreU(weight, d, scratch + i);
   }

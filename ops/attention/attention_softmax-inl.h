@@ -21,6 +21,9 @@ namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+// What scores may exceed their row's peak by before all that was summed up is scaled anew: weights
+// up to exp(8) are as exact as those up to 1. Most rows are scaled once.
+inline constexpr float kSlack = 8;
 
 // What stands between the scores of one row and one tile and their softmax.
 struct ScoreRules {
@@ -47,7 +50,7 @@ struct SoftmaxRows {
   // kKeyTile each, of which so many count: whole vectors.
   float* scores;
   size_t columns;
-  // The greatest score.
+  // The greatest score, less kSlack at most.
   float* peaks;
   // kWidestVector each: sums of exp(score - peak).
   float* totals;
@@ -132,7 +135,7 @@ HWY_INLINE void TakeRow(float shift, size_t columns, float* HWY_RESTRICT scores,
   const FloatVec least = hn::Set(d, shift);
   FloatVec total = hn::LoadU(d, totals);
   for (size_t i = 0; i < columns; i += kLanes) {
-    const FloatVec weight = ExpOfNonPositive(d, hn::Sub(hn::LoadU(d, scores + i), least));
+    const FloatVec weight = ExpBelow88(d, hn::Sub(hn::LoadU(d, scores + i), least));
     total = hn::Add(total, weight);
     hn::StoreU(weight, d, scores + i);
   }
@@ -147,14 +150,14 @@ HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t coun
   const FloatVec greatest = GreatestOfRows(all, first);
   const FloatVec before = hn::LoadN(d, all.peaks + first, count);
   const FloatVec lowest = hn::Set(d, kMinusInfinity);
-  const auto rises = hn::Gt(greatest, before);
+  const auto rises = hn::Gt(greatest, hn::Add(before, hn::Set(d, kSlack)));
   const FloatVec peaks = hn::IfThenElse(rises, greatest, before);
   StoreUpTo(peaks, d, all.peaks + first, count);
   // Without a peak nothing was summed up yet.
   const auto rescales = hn::And(rises, hn::Gt(before, lowest));
   if (!hn::AllFalse(d, rescales)) {
     const FloatVec factors =
-        hn::IfThenElse(rescales, ExpOfNonPositive(d, hn::Sub(before, peaks)), hn::Set(d, 1.0F));
+        hn::IfThenElse(rescales, ExpBelow88(d, hn::Sub(before, peaks)), hn::Set(d, 1.0F));
     hn::Store(factors, d, numbers);
     for (size_t r = 0; r < count; ++r) {
       if (numbers[r] != 1) Rescale(all, first + r, numbers[r]);

@@ -33,7 +33,7 @@ struct SquareStep : SumStep {
 struct ExpStep : SumStep {
   FloatVec peak;
   HWY_INLINE FloatVec Take(FloatVec total, FloatVec x) const {
-    return hn::Add(total, ExpOfNonPositive(FloatTag(), hn::Sub(x, peak)));
+    return hn::Add(total, ExpBelow88(FloatTag(), hn::Sub(x, peak)));
   }
 };
 struct ProductStep {

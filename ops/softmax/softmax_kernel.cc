@@ -36,12 +36,12 @@ void SoftmaxRow(const float* x, size_t n, bool logarithm, float* y) {
   FloatVec sums = hn::Zero(d);
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const FloatVec e = ExpOfNonPositive(d, hn::Sub(hn::LoadU(d, x + i), peak));
+    const FloatVec e = ExpBelow88(d, hn::Sub(hn::LoadU(d, x + i), peak));
     sums = hn::Add(sums, e);
     if (!logarithm) hn::StoreU(e, d, y + i);
   }
   if (i < n) {
-    const FloatVec e = ExpOfNonPositive(d, hn::Sub(hn::LoadN(d, x + i, n - i), peak));
+    const FloatVec e = ExpBelow88(d, hn::Sub(hn::LoadN(d, x + i, n - i), peak));
     sums = hn::Add(sums, hn::IfThenElseZero(hn::FirstN(d, n - i), e));
     if (!logarithm) hn::StoreN(e, d, y + i, n - i);
   }
@@ -66,14 +66,14 @@ void SoftmaxColumns(const float* x, size_t n, size_t stride, size_t count, bool 
   FloatVec sum = hn::Zero(d);
   for (size_t i = 0; i < n; ++i) {
     const FloatVec v = hn::LoadN(d, x + i * stride, count);
-    sum = hn::Add(sum, ExpOfNonPositive(d, hn::Sub(v, peak)));
+    sum = hn::Add(sum, ExpBelow88(d, hn::Sub(v, peak)));
   }
   const FloatVec scale = hn::Div(hn::Set(d, 1.0F), sum);
   const FloatVec log_sum = hn::Log(d, sum);
   for (size_t i = 0; i < n; ++i) {
     const FloatVec v = hn::Sub(hn::LoadN(d, x + i * stride, count), peak);
     const FloatVec result =
-        logarithm ? hn::Sub(v, log_sum) : hn::Mul(ExpOfNonPositive(d, v), scale);
+        logarithm ? hn::Sub(v, log_sum) : hn::Mul(ExpBelow88(d, v), scale);
     StoreUpTo(result, d, y + i * stride, count);
   }
 }

@@ -214,6 +214,19 @@ TEST(StreamingAttentionTest, BiasesThatSeemToCloseAreComputedWhereTheyDoNot) {
   }
 }
 
+// By less than what sums are scaled anew for, by more, and by too much for what came before.
+TEST(StreamingAttentionTest, PeaksThatRiseFromTileToTile) {
+  std::mt19937 generator(Seed());
+  for (const float step : {3.0F, 7.5F, 20.0F, 100.0F}) {
+    std::vector<float> bias(200);
+    for (int64_t t = 0; t < 200; ++t) bias[t] = step * static_cast<float>(t / 64);
+    AttentionProblem p = Sizes(70, 200);
+    p.bias = {bias.data(), 0, 0, 0, 1};
+    // Scores are rounded to their last place, which weights take in as a factor.
+    Check(p, "bnsh", generator, std::max(100.0F, 4 * 3 * step) * kEpsilon);
+  }
+}
+
 TEST(StreamingAttentionTest, MaskAndBiasTogether) {
   std::mt19937 generator(Seed());
   const float lowest = std::numeric_limits<float>::lowest();
@@ -289,6 +302,15 @@ TEST(StreamingAttentionTest, SkippedTilesChangeNoBit) {
   ExpectSameBitsAlone(p, q, y);
   p.closed_score = lowest;
   ExpectSameBitsAlone(p, q, y);
+  p.mask = {};
+  p.bias = {bias.data(), 0, 0, kLength, 1};
+  // Closed tiles that are just too low to count, before keys whose scores rise.
+  for (const float closed : {-85.0F, -90.0F, -95.0F, -100.0F, -105.0F}) {
+    for (int64_t i = 0; i < kLength * kLength; ++i) {
+      bias[i] = !open[i] ? closed : i % kLength < 128 ? -6.0F : 0.0F;
+    }
+    ExpectSameBitsAlone(p, q, y);
+  }
 }
 
 TEST(StreamingAttentionTest, ClosedTilesAreNotRead) {
