@@ -4,10 +4,6 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "core/elements.h"
 #include "ops/cut_extents.h"
 
@@ -16,17 +12,10 @@ namespace {
 
 // n if `value` is min(n, limit), n being a number of at least 2; else nullopt.
 std::optional<int64_t> UncutExtent(const SymInt& value, const SymInt& limit) {
-  const std::string text = value.ToString();
-  absl::string_view rest = text;
-  // So it is written if `limit` might be negative for all that is known.
-  absl::ConsumePrefix(&rest, "?");
-  if (!absl::ConsumePrefix(&rest, "min(") ||
-      !absl::ConsumeSuffix(&rest, absl::StrCat(",", limit.ToString(), ")"))) {
-    return std::nullopt;
-  }
-  int64_t number = 0;
-  if (!absl::SimpleAtoi(rest, &number) || number < 2) return std::nullopt;
-  return number;
+  const auto operands = value.OperandsOf("min");
+  if (!operands.has_value() || operands->second != limit) return std::nullopt;
+  const std::optional<int64_t> number = operands->first.constant();
+  return number.value_or(0) < 2 ? std::nullopt : number;
 }
 
 bool IsCutTo(const SymInt& value, const SymInt& limit) {
@@ -50,21 +39,8 @@ bool AreAtOdds(const SymInt& a, const SymInt& b) {
 
 // Whether `value` is what `extent` was broadcast to beside another: beside `extent` it stays so.
 bool IsBroadcastOf(const SymInt& value, const SymInt& extent) {
-  const std::string text = value.ToString();
-  absl::string_view rest = text;
-  absl::ConsumePrefix(&rest, "?");
-  // Of a sum or a product the last bracket might be another's.
-  if (!absl::ConsumePrefix(&rest, "broadcast(") || !absl::ConsumeSuffix(&rest, ")") ||
-      value.Terms().size() != 1 || absl::StrContains(rest, '\'')) {
-    return false;
-  }
-  int depth = 0;
-  for (const char c : rest) {
-    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-    if (depth < 0) return false;
-  }
-  return absl::ConsumePrefix(&rest, absl::StrCat(extent.ToString(), ",")) ||
-         absl::ConsumeSuffix(&rest, absl::StrCat(",", extent.ToString()));
+  const auto operands = value.OperandsOf("broadcast");
+  return operands.has_value() && (operands->first == extent || operands->second == extent);
 }
 
 SymInt BroadcastDim(const SymInt& a, const SymInt& b) {

@@ -9,15 +9,13 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 
 namespace attnrun {
 namespace {
 
+// What may be negative is written so.
 constexpr absl::string_view kMaybeNegative = "?";
 
 bool IsIdentifier(absl::string_view name) {
@@ -28,24 +26,49 @@ bool IsIdentifier(absl::string_view name) {
 
 }  // namespace
 
+struct SymInt::Definition {
+  std::string text;
+  bool never_negative = true;
+  // Equals nothing else.
+  bool unknown = false;
+  // Of Opaque; else of no function.
+  std::string function;
+  SymInt a;
+  SymInt b;
+};
+
+SymInt::Factor::Factor(Definition definition)
+    : definition_(std::make_shared<const Definition>(std::move(definition))) {}
+
+std::strong_ordering SymInt::Factor::operator<=>(const Factor& other) const {
+  if (definition_ == other.definition_) return std::strong_ordering::equal;
+  return definition_->text <=> other.definition_->text;
+}
+
 SymInt::SymInt(int64_t value) {
   if (value != 0) terms_[{}] = value;
 }
 
-SymInt SymInt::Named(std::string name) {
+SymInt SymInt::Of(Definition definition) {
   SymInt result;
-  result.terms_[{std::move(name)}] = 1;
+  result.terms_[{Factor(std::move(definition))}] = 1;
   return result;
 }
 
 SymInt SymInt::Symbol(absl::string_view name) {
-  if (IsIdentifier(name)) return Named(std::string(name));
-  return Named(absl::StrCat("'", absl::CEscape(name), "'"));
+  Definition symbol;
+  symbol.text =
+      IsIdentifier(name) ? std::string(name) : absl::StrCat("'", absl::CEscape(name), "'");
+  return Of(std::move(symbol));
 }
 
 SymInt SymInt::Unknown() {
   static std::atomic<int64_t> next{0};
-  return Named(absl::StrCat(kMaybeNegative, next++));
+  Definition symbol;
+  symbol.text = absl::StrCat(kMaybeNegative, next++);
+  symbol.never_negative = false;
+  symbol.unknown = true;
+  return Of(std::move(symbol));
 }
 
 std::optional<int64_t> SymInt::constant() const {
@@ -69,9 +92,24 @@ int64_t SymInt::coefficient() const { return terms_.empty() ? 0 : terms_.begin()
 
 bool SymInt::IsNeverNegative() const {
   return absl::c_all_of(terms_, [](const auto& term) {
-    return term.second > 0 && absl::c_none_of(term.first, [](const std::string& name) {
-             return absl::StartsWith(name, kMaybeNegative);
-           });
+    return term.second > 0 &&
+           absl::c_all_of(term.first, [](const Factor& factor) { return factor->never_negative; });
+  });
+}
+
+bool SymInt::HasUnknown() const {
+  return absl::c_any_of(terms_, [](const auto& term) {
+    return absl::c_any_of(term.first, [](const Factor& factor) {
+      return factor->unknown || factor->a.HasUnknown() || factor->b.HasUnknown();
+    });
+  });
+}
+
+bool SymInt::IsOfExtents() const {
+  return absl::c_all_of(terms_, [](const auto& term) {
+    return absl::c_all_of(term.first, [](const Factor& factor) {
+      return !factor->unknown && factor->function.empty();
+    });
   });
 }
 
@@ -155,36 +193,45 @@ SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
   if (x.has_value() && y.has_value()) return *x / *y;
   const std::optional<SymInt> exact = DivideExactly(a, b);
   if (exact.has_value()) return *exact;
+  const auto inner = a.OperandsOf("div");
   const int64_t by = y.value_or(0);
-  const bool is_symbol =
-      a.terms_.size() == 1 && a.coefficient() == 1 && a.terms_.begin()->first.size() == 1;
-  if (!is_symbol || by <= 0) return Opaque("div", a, b);
-  // "div(x,5)", or the same that may be negative.
-  const std::string& name = a.terms_.begin()->first[0];
-  const size_t comma = name.rfind(',');
-  int64_t divisor;
-  if (!absl::StartsWith(absl::StripPrefix(name, kMaybeNegative), "div(") ||
-      !absl::SimpleAtoi(absl::StripSuffix(name.substr(comma + 1), ")"), &divisor) || divisor <= 0 ||
-      __builtin_mul_overflow(divisor, by, &divisor)) {
+  int64_t divisor = inner.has_value() ? inner->second.constant().value_or(0) : 0;
+  if (by <= 0 || divisor <= 0 || __builtin_mul_overflow(divisor, by, &divisor)) {
     return Opaque("div", a, b);
   }
-  return Named(absl::StrCat(name.substr(0, comma + 1), divisor, ")"));
+  return Opaque("div", inner->first, divisor);
 }
 
 SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {
   // What is longer than any exporter's formula is not worth knowing; each step could double it.
   constexpr size_t kMaxLength = 400;
-  const bool never_negative = a.IsNeverNegative() && b.IsNeverNegative();
-  std::string text = absl::StrCat(never_negative ? "" : kMaybeNegative, name, "(", a.ToString(),
-                                  ",", b.ToString(), ")");
-  return text.size() > kMaxLength ? Unknown() : Named(std::move(text));
+  Definition symbol;
+  symbol.never_negative = a.IsNeverNegative() && b.IsNeverNegative();
+  symbol.text = absl::StrCat(symbol.never_negative ? "" : kMaybeNegative, name, "(", a.ToString(),
+                             ",", b.ToString(), ")");
+  if (symbol.text.size() > kMaxLength) return Unknown();
+  symbol.function = std::string(name);
+  symbol.a = a;
+  symbol.b = b;
+  return Of(std::move(symbol));
+}
+
+std::optional<std::pair<SymInt, SymInt>> SymInt::OperandsOf(absl::string_view name) const {
+  if (terms_.size() != 1 || coefficient() != 1 || terms_.begin()->first.size() != 1) {
+    return std::nullopt;
+  }
+  const Definition& symbol = *terms_.begin()->first[0];
+  if (symbol.function != name) return std::nullopt;
+  return std::make_pair(symbol.a, symbol.b);
 }
 
 std::string SymInt::ToString() const {
   if (terms_.empty()) return "0";
   std::vector<std::string> parts;
   for (const auto& [monomial, coefficient] : terms_) {
-    const std::string symbols = absl::StrJoin(monomial, "*");
+    const std::string symbols = absl::StrJoin(
+        monomial, "*",
+        [](std::string* out, const Factor& factor) { absl::StrAppend(out, factor->text); });
     if (monomial.empty()) {
       parts.push_back(absl::StrCat(coefficient));
     } else {

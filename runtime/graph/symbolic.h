@@ -1,9 +1,12 @@
 #ifndef ATTNRUN_GRAPH_SYMBOLIC_H_
 #define ATTNRUN_GRAPH_SYMBOLIC_H_
 
+#include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -36,6 +39,10 @@ class SymInt {
   int64_t coefficient() const;
   // False also where that is not plain to see.
   bool IsNeverNegative() const;
+  // Whether something that equals nothing else is part of it.
+  bool HasUnknown() const;
+  // Whether its symbols are extents, none the result of a function.
+  bool IsOfExtents() const;
 
   friend SymInt operator+(const SymInt& a, const SymInt& b);
   friend SymInt operator-(const SymInt& a, const SymInt& b);
@@ -54,17 +61,33 @@ class SymInt {
   // The result of `name`(a, b) as a symbol of its own: equal operands give equal results. A
   // function that is never negative for such operands.
   static SymInt Opaque(absl::string_view name, const SymInt& a, const SymInt& b);
+  // The a and b of which this is Opaque(name, a, b); nullopt if it is something else.
+  std::optional<std::pair<SymInt, SymInt>> OperandsOf(absl::string_view name) const;
 
   // "4*seq+past"; "0".
   std::string ToString() const;
 
  private:
-  // The symbol itself, written as it is.
-  static SymInt Named(std::string name);
+  // What a symbol stands for.
+  struct Definition;
 
-  // Sorted names, repeated for powers; empty for the constant term. A name that begins with
-  // kMaybeNegative may be negative.
-  using Monomial = std::vector<std::string>;
+  // A symbol. What is written alike is equal.
+  class Factor {
+   public:
+    explicit Factor(Definition definition);
+    const Definition& operator*() const { return *definition_; }
+    const Definition* operator->() const { return definition_.get(); }
+    std::strong_ordering operator<=>(const Factor& other) const;
+    bool operator==(const Factor& other) const { return (*this <=> other) == 0; }
+
+   private:
+    std::shared_ptr<const Definition> definition_;
+  };
+
+  static SymInt Of(Definition definition);
+
+  // Sorted, repeated for powers; empty for the constant term.
+  using Monomial = std::vector<Factor>;
   // Without zero coefficients.
   absl::btree_map<Monomial, int64_t> terms_;
 };

@@ -48,6 +48,30 @@ TEST(SymIntTest, WhatAFileMakesGrowWithoutBoundIsUnknown) {
   EXPECT_LT(opaque.ToString().size(), 1000U);
 }
 
+TEST(SymIntTest, TellsTheOperandsOfAFunction) {
+  const SymInt past = SymInt::Symbol("past");
+  const SymInt cut = SymInt::Opaque("min", 2, past - 1);
+  ASSERT_TRUE(cut.OperandsOf("min").has_value());
+  EXPECT_EQ(cut.OperandsOf("min")->first, 2);
+  EXPECT_EQ(cut.OperandsOf("min")->second, past - 1);
+  EXPECT_FALSE(cut.OperandsOf("max").has_value());
+  EXPECT_FALSE((cut + 1).OperandsOf("min").has_value());
+  EXPECT_FALSE((cut * 2).OperandsOf("min").has_value());
+  EXPECT_FALSE((cut * past).OperandsOf("min").has_value());
+  EXPECT_FALSE(SymInt::Symbol("min(2,past)").OperandsOf("min").has_value());
+}
+
+TEST(SymIntTest, TellsWhatItIsMadeOf) {
+  const SymInt past = SymInt::Symbol("past");
+  const SymInt half = SymInt::Opaque("div", past, 2);
+  EXPECT_TRUE((past * past + 1).IsOfExtents());
+  EXPECT_TRUE(SymInt::Symbol("?f(x)").IsOfExtents());
+  EXPECT_FALSE((past + half).IsOfExtents());
+  EXPECT_FALSE(half.HasUnknown());
+  EXPECT_TRUE(SymInt::Opaque("div", past, half + SymInt::Unknown()).HasUnknown());
+  EXPECT_FALSE(SymInt::Unknown().IsOfExtents());
+}
+
 TEST(SymIntTest, NamesThatReadLikeFormulasAreNone) {
   const SymInt past = SymInt::Symbol("past");
   EXPECT_NE(SymInt::Symbol("past+1"), past + 1);

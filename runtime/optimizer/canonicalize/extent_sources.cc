@@ -3,21 +3,12 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "ops/conv/infer.h"
 #include "optimizer/depends_on.h"
 #include "optimizer/node_queries.h"
 
 namespace attnrun {
 namespace {
-
-// Whether a number is part of it that nothing is known of, so that no two values share it.
-bool HasUnknown(const SymInt& extent) {
-  const std::string text = extent.ToString();
-  return std::adjacent_find(text.begin(), text.end(), [](char a, char b) {
-           return a == '?' && absl::ascii_isdigit(b);
-         }) != text.end();
-}
 
 // A term without its coefficient.
 SymInt Single(const SymInt& term) {
@@ -77,7 +68,7 @@ void ExtentSources::Add(Value* value, Facts& facts) {
     const SymInt symbol = extent - extent.constant_term();
     const std::vector<SymInt> terms = symbol.Terms();
     if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
-    if (IsOp(value->producer(), "Slice") && HasUnknown(symbol)) continue;
+    if (IsOp(value->producer(), "Slice") && symbol.HasUnknown()) continue;
     sources_.try_emplace(symbol.ToString(),
                          Source{value, static_cast<int64_t>(i), extent.constant_term()});
   }

@@ -92,16 +92,11 @@ struct Placement {
   int heads_axis = -1;
 };
 
-// Not where an extent is computed in a way that polynomials do not express, as by some Slices.
-bool IsPolynomial(const SymInt& extent) {
-  return extent.ToString().find_first_of("?(") == std::string::npos;
-}
-
 // Whether an extent of the table broadcasts to that of x. Names that differ may be equal in a run;
 // the operator tells if they are not. Any other extent may well be 1 and broadcast to the table's.
 bool Broadcasts(const SymInt& from, const SymInt& to) {
   if (from == to || from.is_constant(1)) return true;
-  return IsPolynomial(to) && !to.is_constant(1) &&
+  return to.IsOfExtents() && !to.is_constant(1) &&
          !(from.constant().has_value() && to.constant().has_value());
 }
 
