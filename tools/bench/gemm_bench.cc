@@ -15,9 +15,8 @@
 #include "tools/attnrun/fma_peak.h"
 
 // GEMM on packed weights, beside oneDNN's, as shares of what the machine can do: all of them take
-// turns within one benchmark, so that other load on the machine hits them alike. A product counts
-// with the median of its turns' shares of the peak just before each, since clocks change within a
-// second; a row times weights with its best turn.
+// turns within one benchmark, and each counts with its best turn, so that other load on the machine
+// hits them alike.
 namespace attnrun::bench {
 namespace {
 
@@ -51,12 +50,6 @@ Product Attnrun(int64_t m, int64_t k, int64_t n, const float* a, const float* b,
   return [=] { Gemm({a, m, k, k}, *packed, c, n, {}); };
 }
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // oneDNN's threads (libgomp's) stay awake for some milliseconds after their work, and would take a
 // core from what is measured next.
 void LetThemSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
@@ -73,29 +66,24 @@ void GemmBenchmark(benchmark::State& state) {
                               OneDnnMatmul(m, k, n, a.data(), b.data(), c.data()),
                               OneDnnBrgemm(m, k, n, a.data(), b.data(), c.data())};
   constexpr int kOneDnnMatmul = 1;
-  const double operations = 2.0 * static_cast<double>(m * k) * static_cast<double>(n);
-  std::vector<double> shares[3];
-  double best = 1;
-  double greatest_peak = 0;
+  double best[] = {1, 1, 1};
+  double peak = 0;
   for (auto unused : state) {
     // The first one wakes the threads.
-    double peak = 0;
     for (int i = 0; i < 3; ++i) peak = std::max(peak, cli::MeasureFmaRate());
-    greatest_peak = std::max(greatest_peak, peak);
     for (int i = 0; i < 3; ++i) {
       if (products[i] == nullptr) continue;
-      const double seconds = SecondsOfTurn(products[i]);
-      shares[i].push_back(operations / seconds / peak);
-      if (i == 0) best = std::min(best, seconds);
+      best[i] = std::min(best[i], SecondsOfTurn(products[i]));
       if (i == kOneDnnMatmul) LetThemSleep();
     }
-    state.SetIterationTime(best);
+    state.SetIterationTime(best[0]);
   }
-  state.counters["GFLOP/s"] = operations / best * 1e-9;
-  state.counters["peak"] = greatest_peak * 1e-9;
-  state.counters["share"] = Median(shares[0]);
-  state.counters["onednn_share"] = Median(shares[1]);
-  if (products[2] != nullptr) state.counters["brgemm_share"] = Median(shares[2]);
+  const double operations = 2.0 * static_cast<double>(m * k) * static_cast<double>(n);
+  state.counters["GFLOP/s"] = operations / best[0] * 1e-9;
+  state.counters["peak"] = peak * 1e-9;
+  state.counters["share"] = operations / best[0] / peak;
+  state.counters["onednn_share"] = operations / best[1] / peak;
+  if (products[2] != nullptr) state.counters["brgemm_share"] = operations / best[2] / peak;
 }
 
 // Range: K, N. One row times weights that are in no cache: as many different ones as exceed it take
