@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/quantize/quantize.h"
+#include "ops/quantize/quantize_bytes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -23,31 +24,6 @@ void WidenRange(const float* x, size_t n, float* low, float* high) {
   }
   *low = hn::ReduceMin(d, lows);
   *high = hn::ReduceMax(d, highs);
-}
-
-// out[i] = round(x[i] / scale) + zero, to even where it is in the middle, within [0, 255]; NaN
-// gives 0.
-void QuantizeBytes(const float* x, size_t n, float scale, float zero, uint8_t* out) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> ints;
-  const hn::Rebind<uint8_t, decltype(d)> bytes;
-  const size_t lanes = hn::Lanes(d);
-  const auto scales = hn::Set(d, scale);
-  const auto zeros = hn::Set(d, zero);
-  const auto high = hn::Set(d, 255.0F);
-  for (size_t i = 0; i < n; i += lanes) {
-    const bool whole = n - i >= lanes;
-    const auto v = whole ? hn::LoadU(d, x + i) : hn::LoadN(d, x + i, n - i);
-    const auto y = hn::Add(hn::Round(hn::Div(v, scales)), zeros);
-    // NaN compares false.
-    const auto within = hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), hn::Min(y, high));
-    const auto result = hn::DemoteTo(bytes, hn::ConvertTo(ints, within));
-    if (whole) {
-      hn::StoreU(result, bytes, out + i);
-    } else {
-      hn::StoreN(result, bytes, out + i, n - i);
-    }
-  }
 }
 
 }  // namespace attnrun::HWY_NAMESPACE
@@ -95,12 +71,12 @@ class DynamicQuantizeKernel final : public Kernel {
     *scale.mutable_data<float>() = step;
     // 0 quantized by a zero point of -min / scale.
     const auto minus_low = static_cast<float>(-range.low);
-    HWY_NAMESPACE::QuantizeBytes(&minus_low, 1, step, 0, zero.mutable_data<uint8_t>());
+    QuantizeBytes(&minus_low, 1, {.scale = step}, zero.mutable_data<uint8_t>());
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kUint8, x.shape()));
-    const auto shift = static_cast<float>(*zero.data<uint8_t>());
+    const ByteScale by = {.scale = step, .zero_point = static_cast<float>(*zero.data<uint8_t>())};
     auto* const out = y->mutable_data<uint8_t>();
     ParallelFor(x.num_elements(), kPiece, [&](int64_t begin, int64_t end) {
-      HWY_NAMESPACE::QuantizeBytes(x.data<float>() + begin, end - begin, step, shift, out + begin);
+      QuantizeBytes(x.data<float>() + begin, end - begin, by, out + begin);
     });
     context.SetOutput(1, std::move(scale));
     context.SetOutput(2, std::move(zero));

@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <optional>
 
 #include "core/parallel.h"
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/rows.h"
+#include "ops/integer/bytes.h"
 #include "ops/quantize/granularity.h"
 #include "ops/quantize/quantize.h"
+#include "ops/quantize/quantize_bytes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -144,6 +147,25 @@ RowProgram QuantizeProgram(DataType type) {
   return program;
 }
 
+// What belongs to all elements where they are bytes and their scale one float; else nullopt.
+std::optional<ByteScale> OneScale(const OpContext& context, DataType bytes, DataType floats) {
+  const Tensor& scale = context.input(1);
+  const bool plain = IsByte(bytes) && floats == DataType::kFloat &&
+                     scale.type() == DataType::kFloat && scale.num_elements() == 1;
+  const bool has_zero = context.has_input(2);
+  if (!plain || (has_zero && context.input(2).type() != bytes)) return std::nullopt;
+  const int32_t zero = has_zero ? ByteAt(context.input(2), 0) : 0;
+  return ByteScale{*scale.data<float>(), static_cast<float>(zero), bytes == DataType::kInt8};
+}
+
+// Calls f(begin, end) for pieces of the elements of x.
+template <class F>
+absl::Status InPieces(const Tensor& x, F f) {
+  constexpr int64_t kGrain = 32768;
+  ParallelFor(x.num_elements(), kGrain, f);
+  return absl::OkStatus();
+}
+
 class QuantizeKernel final : public Kernel {
  public:
   QuantizeKernel(int64_t axis, int64_t block_size, int64_t output_type, int64_t precision)
@@ -168,6 +190,11 @@ class QuantizeKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const DataType type, QuantizedType(context, output_type_));
     ATTNRUN_ASSIGN_OR_RETURN(const Granularity granularity, Resolve(context, axis_, block_size_));
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, type, x.shape()));
+    if (const auto by = OneScale(context, type, x.type())) {
+      return InPieces(x, [&](int64_t begin, int64_t end) {
+        QuantizeBytes(x.data<float>() + begin, end - begin, *by, y->mutable_data<char>() + begin);
+      });
+    }
     return RunQuantized(context, granularity, QuantizeProgram(type), x, *y);
   }
 
@@ -205,6 +232,11 @@ class DequantizeKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const Granularity granularity, Resolve(context, axis_, block_size_));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, Unpacked(context.input(0), context.allocator()));
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, type, x.shape()));
+    if (const auto by = OneScale(context, x.type(), type)) {
+      return InPieces(x, [&](int64_t begin, int64_t end) {
+        DequantizeBytes(x.data<char>() + begin, end - begin, *by, y->mutable_data<float>() + begin);
+      });
+    }
     const RowProgram program{.function = HWY_NAMESPACE::DequantizeRow};
     return RunQuantized(context, granularity, program, x, *y);
   }

@@ -7,6 +7,7 @@
 #include "ops/run_node.h"
 #include "optimizer/node_queries.h"
 #include "optimizer/patch.h"
+#include "optimizer/quantized_operands.h"
 
 namespace attnrun {
 namespace {
@@ -88,6 +89,7 @@ absl::StatusOr<int> FoldConstants(PassContext& context) {
   int64_t& left = context.foldable_bytes;
   for (Node* node : order) {
     if (!MayFold(context.graph, *node)) continue;
+    if (IsWeightOfIntegers(*node, context.graph, context.facts)) continue;
     const double extra = ExtraCost(*node);
     if (extra > static_cast<double>(left)) continue;
     absl::StatusOr<std::vector<Tensor>> results = Compute(*node, left);

@@ -46,11 +46,7 @@ bool ReadGemm(const Node& node, Match& match) {
 void TakeBias(PassContext& context, Match& match) {
   if (match.bias != nullptr) return;
   const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
-  Node* add = BiasAdd(context, match.result, columns);
-  if (add == nullptr) return;
-  match.bias = OtherOperand(*add, match.result);
-  match.nodes.push_back(add);
-  match.result = add->output(0);
+  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
 }
 
 bool Propose(PassContext& context, Node* node, Patch& patch) {

@@ -18,6 +18,16 @@ Node* BiasAdd(PassContext& context, const Value* product, int64_t columns) {
                                                                                      : nullptr;
 }
 
+Value* TakeBiasAdd(PassContext& context, int64_t columns, std::vector<Node*>& nodes,
+                   Value*& result) {
+  Node* add = BiasAdd(context, result, columns);
+  if (add == nullptr) return nullptr;
+  Value* bias = OtherOperand(*add, result);
+  nodes.push_back(add);
+  result = add->output(0);
+  return bias;
+}
+
 Value* FlatBias(Patch& patch, Value* bias) {
   if (bias == nullptr || bias->constant()->rank() == 1) return bias;
   return patch.Constant(bias->name(),

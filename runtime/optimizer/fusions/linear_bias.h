@@ -2,6 +2,7 @@
 #define ATTNRUN_OPTIMIZER_FUSIONS_LINEAR_BIAS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "optimizer/patch.h"
 
@@ -13,6 +14,11 @@ bool IsBias(const Value* value, int64_t columns, int rank);
 
 // The Add of such a constant that alone reads `product`; null if there is none.
 Node* BiasAdd(PassContext& context, const Value* product, int64_t columns);
+
+// Takes the Add of such a constant: it joins `nodes`, its result becomes `result`. Returns the bias,
+// null if there is none.
+Value* TakeBiasAdd(PassContext& context, int64_t columns, std::vector<Node*>& nodes,
+                   Value*& result);
 
 // The bias as Linear wants it, of one axis. Null stays null.
 Value* FlatBias(Patch& patch, Value* bias);

@@ -6,6 +6,7 @@
 #include "optimizer/each_node.h"
 #include "optimizer/fusions/linear_bias.h"
 #include "optimizer/node_queries.h"
+#include "optimizer/quantized_operands.h"
 
 namespace attnrun {
 namespace {
@@ -86,11 +87,7 @@ bool TakeReaders(PassContext& context, int64_t columns, Match& match) {
     match.result = node->output(0);
   }
   if (match.x_scale == nullptr && match.w_scale == nullptr) return false;
-  Node* add = BiasAdd(context, match.result, columns);
-  if (add == nullptr) return true;
-  match.bias = OtherOperand(*add, match.result);
-  match.nodes.push_back(add);
-  match.result = add->output(0);
+  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
   return true;
 }
 
@@ -108,7 +105,7 @@ Value* OrOne(Patch& patch, Value* scale) {
   return scale != nullptr ? scale : patch.Constant("scale", Tensor::Of<float>({}, {1}));
 }
 
-bool Propose(PassContext& context, Node* node, Patch& patch) {
+bool ProposeIntegers(PassContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "MatMulInteger") || !IsMatrix(node->input(1))) return false;
   const int64_t columns = node->input(1)->constant()->dim(1);
   if (!HasPlainZeroPoints(context, *node, columns)) return false;
@@ -129,11 +126,66 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
   return true;
 }
 
+// The integers of X where its floats were, behind the nodes that arranged them.
+Value* Arranged(Patch& patch, const QuantizedOperand& x) {
+  Value* value = x.value;
+  for (auto view = x.views.rbegin(); view != x.views.rend(); ++view) {
+    std::vector<Value*> inputs = (*view)->inputs();
+    inputs[0] = value;
+    value = patch.Op(OpNameOf(**view), inputs, (*view)->attributes(), (*view)->name());
+  }
+  return value;
+}
+
+Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
+  if (!weight.transposed) return weight.value;
+  const Tensor& matrix = *weight.value->constant();
+  const int64_t rows = matrix.dim(1);
+  const Tensor turned = matrix.View({rows, matrix.dim(0)}, {1, rows}, 0);
+  return patch.Constant(weight.value->name(), turned.Dense());
+}
+
+// The bias of a Gemm, or of an Add that follows, if it is one of columns.
+void TakeBias(PassContext& context, int64_t columns, Match& match) {
+  Value* of_gemm = match.nodes[0]->input(2);
+  if (of_gemm != nullptr) {
+    if (IsBias(of_gemm, columns, 2)) match.bias = of_gemm;
+    return;
+  }
+  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
+}
+
+bool ProposeFloats(PassContext& context, Node* node, Patch& patch) {
+  const auto product = ReadQuantizedProduct(*node, context.facts);
+  if (!product.has_value()) return false;
+  const QuantizedWeight& weight = product->weight;
+  Match match;
+  match.nodes = {node};
+  match.result = node->output(0);
+  TakeBias(context, weight.columns(), match);
+  patch.Supersede(match.nodes);
+  std::vector<Value*> inputs(Q::kMoreWeights, nullptr);
+  inputs[Q::kX] = Arranged(patch, product->x);
+  inputs[Q::kWeight] = ColumnsLast(patch, weight);
+  inputs[Q::kBias] = FlatBias(patch, match.bias);
+  inputs[Q::kXScale] = product->x.scale;
+  inputs[Q::kXZeroPoint] = product->x.zero_point;
+  inputs[Q::kWeightScale] = weight.scale;
+  inputs[Q::kWeightZeroPoint] = weight.zero_point;
+  Value* y = patch.Op("attnrun::QuantizedLinear", inputs, {}, node->name());
+  // What a Gemm adds beside that, such as a matrix.
+  Value* term = node->input(2);
+  if (term != nullptr && match.bias == nullptr) y = patch.Op("Add", {y, term});
+  patch.Replace(match.result, y);
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<int> FuseQuantizedLinear(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return ProposeIntegers(context, node, patch) || ProposeFloats(context, node, patch);
+  });
 }
 
 }  // namespace attnrun

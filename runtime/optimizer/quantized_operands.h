@@ -1,0 +1,49 @@
+#ifndef ATTNRUN_OPTIMIZER_QUANTIZED_OPERANDS_H_
+#define ATTNRUN_OPTIMIZER_QUANTIZED_OPERANDS_H_
+
+#include <optional>
+#include <vector>
+
+#include "optimizer/facts.h"
+#include "optimizer/pass.h"
+
+namespace attnrun {
+
+// scale * (value - zero_point), seen through nodes that only move elements about.
+struct QuantizedOperand {
+  // int8 or uint8.
+  Value* value = nullptr;
+  // One number each; the zero point of the type of `value`, null for 0.
+  Value* scale = nullptr;
+  Value* zero_point = nullptr;
+  // From the product back to the DequantizeLinear.
+  std::vector<const Node*> views;
+};
+
+// A constant matrix as a product multiplies by it, columns last, or transposed.
+struct QuantizedWeight {
+  Value* value = nullptr;
+  // One number, or one per column, and constant.
+  Value* scale = nullptr;
+  Value* zero_point = nullptr;
+  bool transposed = false;
+
+  int64_t columns() const { return value->constant()->dim(transposed ? 0 : 1); }
+};
+
+struct QuantizedProduct {
+  QuantizedOperand x;
+  QuantizedWeight weight;
+};
+
+// Reads a MatMul, or a Gemm that is X·W or X·W + C, of floats that DequantizeLinear makes of
+// integers, which may be computed in them; nullopt if it is none.
+std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts& facts);
+
+// Whether all that is read of a DequantizeLinear's result are products by it as a weight, as
+// ReadQuantizedProduct gives them.
+bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPTIMIZER_QUANTIZED_OPERANDS_H_
