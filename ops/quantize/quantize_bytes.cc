@@ -8,28 +8,50 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Integers within the range of T, in lanes of 32 bits.
+template <typename T>
+class Quantizer {
+ public:
+  explicit Quantizer(const ByteScale& by)
+      : scale_(hn::Set(D(), by.scale)), zero_(hn::Set(D(), by.zero_point)) {}
+
+  HWY_INLINE hn::VFromD<hn::RebindToSigned<hn::ScalableTag<float>>> operator()(
+      hn::VFromD<hn::ScalableTag<float>> x) const {
+    const D d;
+    const auto low = hn::Set(d, static_cast<float>(hwy::LowestValue<T>()));
+    const auto high = hn::Set(d, static_cast<float>(hwy::HighestValue<T>()));
+    const auto y = hn::Add(hn::Round(hn::Div(x, scale_)), zero_);
+    // NaN compares false.
+    const auto within = hn::IfThenElse(hn::Gt(y, low), hn::Min(y, high), low);
+    return hn::ConvertInRangeTo(hn::RebindToSigned<D>(), within);
+  }
+
+ private:
+  using D = hn::ScalableTag<float>;
+  const hn::VFromD<D> scale_;
+  const hn::VFromD<D> zero_;
+};
+
 template <typename T>
 void QuantizeTo(const float* x, size_t n, const ByteScale& by, T* out) {
   const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> ints;
+  const hn::Repartition<int16_t, decltype(d)> halves;
+  const hn::Repartition<T, decltype(d)> whole;
   const hn::Rebind<T, decltype(d)> bytes;
   const size_t lanes = hn::Lanes(d);
-  const auto scale = hn::Set(d, by.scale);
-  const auto zero = hn::Set(d, by.zero_point);
-  const auto low = hn::Set(d, static_cast<float>(hwy::LowestValue<T>()));
-  const auto high = hn::Set(d, static_cast<float>(hwy::HighestValue<T>()));
-  for (size_t i = 0; i < n; i += lanes) {
-    const bool whole = n - i >= lanes;
-    const auto v = whole ? hn::LoadU(d, x + i) : hn::LoadN(d, x + i, n - i);
-    const auto y = hn::Add(hn::Round(hn::Div(v, scale)), zero);
-    // NaN compares false.
-    const auto within = hn::IfThenElse(hn::Gt(y, low), hn::Min(y, high), low);
-    const auto result = hn::DemoteTo(bytes, hn::ConvertTo(ints, within));
-    if (whole) {
-      hn::StoreU(result, bytes, out + i);
-    } else {
-      hn::StoreN(result, bytes, out + i, n - i);
-    }
+  const Quantizer<T> quantize(by);
+  size_t i = 0;
+  // Four vectors of floats make one of bytes.
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto number = [&](size_t k)
+                            HWY_ATTR { return quantize(hn::LoadU(d, x + i + k * lanes)); };
+    const auto low = hn::OrderedDemote2To(halves, number(0), number(1));
+    const auto high = hn::OrderedDemote2To(halves, number(2), number(3));
+    hn::StoreU(hn::OrderedDemote2To(whole, low, high), whole, out + i);
+  }
+  for (; i < n; i += lanes) {
+    const size_t left = HWY_MIN(lanes, n - i);
+    hn::StoreN(hn::DemoteTo(bytes, quantize(hn::LoadN(d, x + i, left))), bytes, out + i, left);
   }
 }
 

@@ -24,6 +24,7 @@
 #include "optimizer/canonicalize/no_ops.h"
 #include "optimizer/canonicalize/padded_convolution.h"
 #include "optimizer/canonicalize/reduced_views.h"
+#include "optimizer/canonicalize/requantization.h"
 #include "optimizer/canonicalize/select_rows.h"
 #include "optimizer/canonicalize/shape_folding.h"
 #include "optimizer/canonicalize/shuffled_lists.h"
@@ -95,6 +96,7 @@ constexpr std::array kPasses = {
     kShapeFolding,
     kConstantFolding,
     kNoOps,
+    Pass{"requantization", RemoveRequantization},
     Pass{"known_conditions", DecideConditions},
     Pass{"known_branches", TakeKnownBranches},
     Pass{"floor_division", FuseFloorDivision},

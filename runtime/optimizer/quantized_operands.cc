@@ -38,19 +38,6 @@ bool IsArrangement(const Node* node) {
          absl::c_linear_search(kOps, node->op_type());
 }
 
-std::optional<QuantizedOperand> ReadOperand(Value* floats, Facts& facts) {
-  QuantizedOperand operand;
-  const Node* node = floats->producer();
-  for (; IsArrangement(node); node = node->input(0)->producer()) operand.views.push_back(node);
-  if (!IsDequantization(node, facts)) return std::nullopt;
-  operand.value = node->input(0);
-  operand.scale = node->input(1);
-  operand.zero_point = node->input(2);
-  if (operand.value->is_constant() || !IsNumber(operand.scale, facts)) return std::nullopt;
-  if (operand.zero_point != nullptr && !IsNumber(operand.zero_point, facts)) return std::nullopt;
-  return operand;
-}
-
 // Whether there is one scale, and one zero point, for all or for each column.
 bool HasPlainScales(const Node& dequantize, const QuantizedWeight& weight) {
   const Tensor& scale = *weight.scale->constant();
@@ -94,6 +81,29 @@ bool IsPlainGemm(const Node& gemm) {
 
 }  // namespace
 
+std::optional<QuantizedOperand> ReadQuantizedOperand(Value* floats, Facts& facts) {
+  QuantizedOperand operand;
+  const Node* node = floats->producer();
+  for (; IsArrangement(node); node = node->input(0)->producer()) operand.views.push_back(node);
+  if (!IsDequantization(node, facts)) return std::nullopt;
+  operand.value = node->input(0);
+  operand.scale = node->input(1);
+  operand.zero_point = node->input(2);
+  if (operand.value->is_constant() || !IsNumber(operand.scale, facts)) return std::nullopt;
+  if (operand.zero_point != nullptr && !IsNumber(operand.zero_point, facts)) return std::nullopt;
+  return operand;
+}
+
+Value* Arranged(Patch& patch, const QuantizedOperand& operand) {
+  Value* value = operand.value;
+  for (auto view = operand.views.rbegin(); view != operand.views.rend(); ++view) {
+    std::vector<Value*> inputs = (*view)->inputs();
+    inputs[0] = value;
+    value = patch.Op(OpNameOf(**view), inputs, (*view)->attributes(), (*view)->name());
+  }
+  return value;
+}
+
 std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts& facts) {
   const bool is_gemm = IsOp(&product, "Gemm");
   if (!is_gemm && !IsOp(&product, "MatMul")) return std::nullopt;
@@ -102,7 +112,7 @@ std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts&
   const bool transposed = is_gemm && AttributeOr<int64_t>(product, "transB", 0) != 0;
   const auto weight = ReadWeight(product.input(1), transposed, facts);
   if (!weight.has_value()) return std::nullopt;
-  auto x = ReadOperand(product.input(0), facts);
+  auto x = ReadQuantizedOperand(product.input(0), facts);
   if (!x.has_value()) return std::nullopt;
   return QuantizedProduct{*std::move(x), *weight};
 }

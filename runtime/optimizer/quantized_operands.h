@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "optimizer/facts.h"
-#include "optimizer/pass.h"
+#include "optimizer/patch.h"
 
 namespace attnrun {
 
@@ -16,9 +16,16 @@ struct QuantizedOperand {
   // One number each; the zero point of the type of `value`, null for 0.
   Value* scale = nullptr;
   Value* zero_point = nullptr;
-  // From the product back to the DequantizeLinear.
+  // From the floats back to the DequantizeLinear.
   std::vector<const Node*> views;
 };
+
+// Reads floats that one DequantizeLinear made of integers that are not constant; nullopt if they
+// are others.
+std::optional<QuantizedOperand> ReadQuantizedOperand(Value* floats, Facts& facts);
+
+// The integers where their floats were, behind the nodes that arranged them.
+Value* Arranged(Patch& patch, const QuantizedOperand& operand);
 
 // A constant matrix as a product multiplies by it, columns last, or transposed.
 struct QuantizedWeight {

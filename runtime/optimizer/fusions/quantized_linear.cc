@@ -126,17 +126,6 @@ bool ProposeIntegers(PassContext& context, Node* node, Patch& patch) {
   return true;
 }
 
-// The integers of X where its floats were, behind the nodes that arranged them.
-Value* Arranged(Patch& patch, const QuantizedOperand& x) {
-  Value* value = x.value;
-  for (auto view = x.views.rbegin(); view != x.views.rend(); ++view) {
-    std::vector<Value*> inputs = (*view)->inputs();
-    inputs[0] = value;
-    value = patch.Op(OpNameOf(**view), inputs, (*view)->attributes(), (*view)->name());
-  }
-  return value;
-}
-
 Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
   if (!weight.transposed) return weight.value;
   const Tensor& matrix = *weight.value->constant();
