@@ -5,7 +5,7 @@
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/quantize/quantize.h"
-#include "ops/quantize/quantize_bytes.h"
+#include "ops/quantize/quantize_integers.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -71,12 +71,13 @@ class DynamicQuantizeKernel final : public Kernel {
     *scale.mutable_data<float>() = step;
     // 0 quantized by a zero point of -min / scale.
     const auto minus_low = static_cast<float>(-range.low);
-    QuantizeBytes(&minus_low, 1, {.scale = step}, zero.mutable_data<uint8_t>());
+    QuantizeIntegers(&minus_low, 1, {.scale = step}, zero.mutable_data<uint8_t>());
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kUint8, x.shape()));
-    const ByteScale by = {.scale = step, .zero_point = static_cast<float>(*zero.data<uint8_t>())};
+    const IntegerScale by = {.scale = step,
+                             .zero_point = static_cast<float>(*zero.data<uint8_t>())};
     auto* const out = y->mutable_data<uint8_t>();
     ParallelFor(x.num_elements(), kPiece, [&](int64_t begin, int64_t end) {
-      QuantizeBytes(x.data<float>() + begin, end - begin, by, out + begin);
+      QuantizeIntegers(x.data<float>() + begin, end - begin, by, out + begin);
     });
     context.SetOutput(1, std::move(scale));
     context.SetOutput(2, std::move(zero));

@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <optional>
+#include <vector>
 
+#include "core/elements.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/rows.h"
-#include "ops/integer/bytes.h"
 #include "ops/quantize/granularity.h"
 #include "ops/quantize/quantize.h"
-#include "ops/quantize/quantize_bytes.h"
+#include "ops/quantize/quantize_integers.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::HWY_NAMESPACE {
@@ -147,16 +148,19 @@ RowProgram QuantizeProgram(DataType type) {
   return program;
 }
 
-// What belongs to all elements where they are bytes and their scale one float; else nullopt.
-std::optional<ByteScale> OneScale(const OpContext& context, DataType bytes, DataType floats) {
+// What belongs to all elements where their scale is one float; else nullopt.
+std::optional<IntegerScale> OneScale(const OpContext& context, DataType integers, DataType floats) {
   const Tensor& scale = context.input(1);
-  const bool plain = IsByte(bytes) && floats == DataType::kFloat &&
+  const bool plain = IsShortInteger(integers) && floats == DataType::kFloat &&
                      scale.type() == DataType::kFloat && scale.num_elements() == 1;
   const bool has_zero = context.has_input(2);
-  if (!plain || (has_zero && context.input(2).type() != bytes)) return std::nullopt;
-  const int32_t zero = has_zero ? ByteAt(context.input(2), 0) : 0;
-  return ByteScale{*scale.data<float>(), static_cast<float>(zero), bytes == DataType::kInt8};
+  if (!plain || (has_zero && context.input(2).type() != integers)) return std::nullopt;
+  double zero = 0;
+  if (has_zero) zero = ToDoubles(context.input(2)).value_or(std::vector<double>{0})[0];
+  return IntegerScale{*scale.data<float>(), static_cast<float>(zero), integers};
 }
+
+int64_t Width(DataType type) { return BitWidth(type) / 8; }
 
 // Calls f(begin, end) for pieces of the elements of x.
 template <class F>
@@ -173,16 +177,17 @@ class QuantizeKernel final : public Kernel {
 
   absl::string_view name() const override { return "highway"; }
 
-  // Divisions in float, to bytes.
+  // Divisions in float, to bytes or, by one scale, 16 bits.
   bool Accepts(const OpContext& context) const override {
     const bool floats = kDequantizedTypes.Contains(context.input(0).type()) &&
                         context.input(1).type() == DataType::kFloat;
     const bool in_float = precision_ == 0 || precision_ == static_cast<int64_t>(DataType::kFloat);
     const absl::StatusOr<DataType> type = QuantizedType(context, output_type_);
     if (!floats || !in_float || !type.ok()) return false;
-    if (*type != DataType::kUint8 && *type != DataType::kInt8) return false;
     const absl::StatusOr<Granularity> granularity = Resolve(context, axis_, block_size_);
-    return granularity.ok() && Divides(*granularity);
+    if (!granularity.ok() || !Divides(*granularity)) return false;
+    return *type == DataType::kUint8 || *type == DataType::kInt8 ||
+           OneScale(context, *type, context.input(0).type()).has_value();
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -192,7 +197,8 @@ class QuantizeKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, type, x.shape()));
     if (const auto by = OneScale(context, type, x.type())) {
       return InPieces(x, [&](int64_t begin, int64_t end) {
-        QuantizeBytes(x.data<float>() + begin, end - begin, *by, y->mutable_data<char>() + begin);
+        QuantizeIntegers(x.data<float>() + begin, end - begin, *by,
+                         y->mutable_data<char>() + begin * Width(type));
       });
     }
     return RunQuantized(context, granularity, QuantizeProgram(type), x, *y);
@@ -217,8 +223,9 @@ class DequantizeKernel final : public Kernel {
                                     DataType::kInt4, DataType::kUint4, DataType::kInt2,
                                     DataType::kUint2};
     const Tensor& x = context.input(0);
-    const bool types = kIntegers8.Contains(x.type()) &&
-                       kDequantizedTypes.Contains(context.input(1).type()) &&
+    const bool known = kIntegers8.Contains(x.type()) ||
+                       OneScale(context, x.type(), context.input(1).type()).has_value();
+    const bool types = known && kDequantizedTypes.Contains(context.input(1).type()) &&
                        (!context.has_input(2) || context.input(2).type() == x.type());
     const absl::StatusOr<Granularity> granularity = Resolve(context, axis_, block_size_);
     return types && granularity.ok() && Divides(*granularity) &&
@@ -234,7 +241,8 @@ class DequantizeKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, type, x.shape()));
     if (const auto by = OneScale(context, x.type(), type)) {
       return InPieces(x, [&](int64_t begin, int64_t end) {
-        DequantizeBytes(x.data<char>() + begin, end - begin, *by, y->mutable_data<float>() + begin);
+        DequantizeIntegers(x.data<char>() + begin * Width(x.type()), end - begin, *by,
+                           y->mutable_data<float>() + begin);
       });
     }
     const RowProgram program{.function = HWY_NAMESPACE::DequantizeRow};

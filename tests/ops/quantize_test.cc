@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
@@ -142,6 +143,28 @@ TEST(DequantizeLinearTest, UnevenBlocksAndOtherTypes) {
       .Input(Make<float>({}, {2}));
   ExpectClose(to_half.Reference().value()[0], Converted(Make<float>({3}, {12, -1, 3}), kFloat16),
               0);
+}
+
+// Every number of elements that a vector may leave over, and numbers that are none.
+TEST(QuantizeTest, OneScaleForAllElements) {
+  for (const DataType type : {kUint8, kInt8, kUint16, kInt16}) {
+    for (int64_t n = 1; n < 150; n += n < 70 ? 1 : 13) {
+      std::mt19937 generator(Seed());
+      Tensor x = RandomFloats({n}, generator, 200);
+      x.mutable_data<float>()[0] = NAN;
+      if (n > 33) x.mutable_data<float>()[33] = kInf;
+      if (n > 65) x.mutable_data<float>()[65] = -1e30F;
+      const Tensor scale = Make<float>({}, {0.7F});
+      const Tensor zero = Ints(type, {}, {n % 100});
+      OpTester quantize("QuantizeLinear", 21);
+      quantize.Input(x).Input(scale).Input(zero);
+      const Tensor q = quantize.Reference().value()[0];
+      ExpectClose(quantize.Kernel().value()[0], q, 0);
+      OpTester dequantize("DequantizeLinear", 21);
+      dequantize.Input(q).Input(scale).Input(zero);
+      ExpectClose(dequantize.Kernel().value()[0], dequantize.Reference().value()[0], kEpsilon);
+    }
+  }
 }
 
 TEST(DynamicQuantizeLinearTest, FitsTheRangeOfXAndZero) {

@@ -1,4 +1,4 @@
-#include "ops/quantize/quantize_bytes.h"
+#include "ops/quantize/quantize_integers.h"
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 class Quantizer {
  public:
-  explicit Quantizer(const ByteScale& by)
+  explicit Quantizer(const IntegerScale& by)
       : scale_(hn::Set(D(), by.scale)), zero_(hn::Set(D(), by.zero_point)) {}
 
   HWY_INLINE hn::VFromD<hn::RebindToSigned<hn::ScalableTag<float>>> operator()(
@@ -33,30 +33,32 @@ class Quantizer {
 };
 
 template <typename T>
-void QuantizeTo(const float* x, size_t n, const ByteScale& by, T* out) {
+void QuantizeTo(const float* x, size_t n, const IntegerScale& by, T* out) {
   const hn::ScalableTag<float> d;
   const hn::Repartition<int16_t, decltype(d)> halves;
   const hn::Repartition<T, decltype(d)> whole;
-  const hn::Rebind<T, decltype(d)> bytes;
+  const hn::Rebind<T, decltype(d)> part;
   const size_t lanes = hn::Lanes(d);
   const Quantizer<T> quantize(by);
   size_t i = 0;
   // Four vectors of floats make one of bytes.
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    const auto number = [&](size_t k)
-                            HWY_ATTR { return quantize(hn::LoadU(d, x + i + k * lanes)); };
-    const auto low = hn::OrderedDemote2To(halves, number(0), number(1));
-    const auto high = hn::OrderedDemote2To(halves, number(2), number(3));
-    hn::StoreU(hn::OrderedDemote2To(whole, low, high), whole, out + i);
+  for (; sizeof(T) == 1 && i + 4 * lanes <= n; i += 4 * lanes) {
+    if constexpr (sizeof(T) == 1) {
+      const auto number = [&](size_t k)
+                              HWY_ATTR { return quantize(hn::LoadU(d, x + i + k * lanes)); };
+      const auto low = hn::OrderedDemote2To(halves, number(0), number(1));
+      const auto high = hn::OrderedDemote2To(halves, number(2), number(3));
+      hn::StoreU(hn::OrderedDemote2To(whole, low, high), whole, out + i);
+    }
   }
   for (; i < n; i += lanes) {
     const size_t left = HWY_MIN(lanes, n - i);
-    hn::StoreN(hn::DemoteTo(bytes, quantize(hn::LoadN(d, x + i, left))), bytes, out + i, left);
+    hn::StoreN(hn::DemoteTo(part, quantize(hn::LoadN(d, x + i, left))), part, out + i, left);
   }
 }
 
 template <typename T>
-void DequantizeFrom(const T* x, size_t n, const ByteScale& by, float* out) {
+void DequantizeFrom(const T* x, size_t n, const IntegerScale& by, float* out) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> ints;
   const hn::Rebind<T, decltype(d)> bytes;
@@ -79,21 +81,35 @@ void DequantizeFrom(const T* x, size_t n, const ByteScale& by, float* out) {
 HWY_AFTER_NAMESPACE();
 
 namespace attnrun {
+namespace {
 
-void QuantizeBytes(const float* x, size_t n, const ByteScale& by, void* out) {
-  if (by.is_signed) {
-    HWY_NAMESPACE::QuantizeTo(x, n, by, static_cast<int8_t*>(out));
-  } else {
-    HWY_NAMESPACE::QuantizeTo(x, n, by, static_cast<uint8_t*>(out));
+// Calls f with an integer of the type. Precondition: IsShortInteger(type).
+template <class F>
+void OfType(DataType type, F f) {
+  switch (type) {
+    case DataType::kUint8:
+      return f(uint8_t{});
+    case DataType::kInt8:
+      return f(int8_t{});
+    case DataType::kUint16:
+      return f(uint16_t{});
+    default:
+      return f(int16_t{});
   }
 }
 
-void DequantizeBytes(const void* x, size_t n, const ByteScale& by, float* out) {
-  if (by.is_signed) {
-    HWY_NAMESPACE::DequantizeFrom(static_cast<const int8_t*>(x), n, by, out);
-  } else {
-    HWY_NAMESPACE::DequantizeFrom(static_cast<const uint8_t*>(x), n, by, out);
-  }
+}  // namespace
+
+void QuantizeIntegers(const float* x, size_t n, const IntegerScale& by, void* out) {
+  OfType(by.type, [&](auto zero) {
+    HWY_NAMESPACE::QuantizeTo(x, n, by, static_cast<decltype(zero)*>(out));
+  });
+}
+
+void DequantizeIntegers(const void* x, size_t n, const IntegerScale& by, float* out) {
+  OfType(by.type, [&](auto zero) {
+    HWY_NAMESPACE::DequantizeFrom(static_cast<const decltype(zero)*>(x), n, by, out);
+  });
 }
 
 }  // namespace attnrun
