@@ -1,9 +1,11 @@
 #include "ops/contrib/group_query_attention.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/contrib/head_count.h"
 #include "ops/contrib/last_axis.h"
 #include "ops/infer_rules.h"
 
@@ -36,6 +38,19 @@ int64_t GroupQueryAttention::Resident(int64_t length, int64_t capacity) const {
   if (!sliding_ || length <= capacity) return length;
   const int64_t evicted = capacity - window_ + 1;
   return length - (length - capacity + evicted - 1) / evicted * evicted;
+}
+
+absl::Status GroupQueryAttention::CheckPast(const OpContext& context) {
+  const auto describe = [&](int i) {
+    return context.has_input(i) ? TypeAndShape(context.input(i)) : std::string("left out");
+  };
+  const bool has_past = context.has_input(kPastKey);
+  bool fits = has_past == context.has_input(kPastValue);
+  if (fits && has_past) fits = context.input(kPastKey).shape() == context.input(kPastValue).shape();
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected past_key and past_value of one shape, but they are ",
+                   describe(kPastKey), " and ", describe(kPastValue)));
 }
 
 absl::StatusOr<GroupQueryAttention::Positions> GroupQueryAttention::ReadCapacity(
@@ -77,6 +92,7 @@ absl::StatusOr<GroupQueryAttention::Positions> GroupQueryAttention::ReadPosition
                      "but found ",
                      TypeAndShape(lengths), " and ", TypeAndShape(total)));
   }
+  ATTNRUN_RETURN_IF_ERROR(CheckPast(context));
   ATTNRUN_ASSIGN_OR_RETURN(Positions positions, ReadCapacity(context));
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t length = int64_t{lengths.data<int32_t>()[b]} + 1;
@@ -92,9 +108,13 @@ absl::StatusOr<GroupQueryAttention::Positions> GroupQueryAttention::ReadPosition
   return positions;
 }
 
+bool GroupQueryAttention::HasHeads() const {
+  return IsHeadCount(heads_) && IsHeadCount(kv_heads_) && heads_ % kv_heads_ == 0;
+}
+
 void GroupQueryAttention::Infer(InferContext& context) const {
   const std::optional<Dims>& query = context.input(kQuery).dims;
-  if (!query.has_value() || query->size() != 3 || heads_ <= 0 || kv_heads_ <= 0) return;
+  if (!query.has_value() || query->size() != 3 || !HasHeads()) return;
   const int64_t parts = context.has_input(kKey) ? heads_ : heads_ + 2 * kv_heads_;
   const SymInt size = SymInt::Quotient((*query)[2], parts);
   SetDims(context, 0, Dims{(*query)[0], (*query)[1], size * SymInt(heads_)});

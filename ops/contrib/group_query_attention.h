@@ -71,9 +71,13 @@ class GroupQueryAttention final : public Op {
     std::vector<int64_t> kept = {};
     std::vector<int64_t> dropped = {};
   };
+  // kInvalidArgument unless keys and values of the past, or neither, are given, of one shape.
+  static absl::Status CheckPast(const OpContext& context);
   // What holds for all samples.
   absl::StatusOr<Positions> ReadCapacity(const OpContext& context) const;
   absl::StatusOr<Positions> ReadPositions(const OpContext& context) const;
+  // Whether there can be so many heads, and each of the keys serves as many queries.
+  bool HasHeads() const;
   // L(length) for a cache of this capacity.
   int64_t Resident(int64_t length, int64_t capacity) const;
   // Queries, and given keys and values, normalized.

@@ -45,6 +45,19 @@ absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHea
   return absl::OkStatus();
 }
 
+// The bias, of as many columns as there are tokens in all.
+absl::StatusOr<NaiveBias> ReadBias(const OpContext& context, const Shape& scores) {
+  if (context.has_input(kScoresBias)) {
+    const Tensor& bias = context.input(kScoresBias);
+    if (bias.rank() != 4 || bias.dim(3) != scores[3]) {
+      return absl::InvalidArgumentError(absl::StrCat("expected attention_bias [_,_,", scores[2],
+                                                     ",", scores[3], "], but it is ",
+                                                     TypeAndShape(bias)));
+    }
+  }
+  return NaiveBias::Read(context, kScoresBias, scores);
+}
+
 // Of each sample the `kept` first positions of the past, then the given ones, then zeros.
 absl::StatusOr<NaiveHeads> Append(const OpContext& context, int past_input,
                                   const std::vector<int64_t>& kept, int64_t keys,
@@ -91,12 +104,18 @@ absl::StatusOr<std::vector<NaiveHeads>> GroupQueryAttention::ReadOperands(
     const OpContext& context) const {
   const Tensor& query = context.input(kQuery);
   const bool packed = !context.has_input(kKey);
+  if (!HasHeads()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected num_heads to be a multiple of kv_num_heads, both from 1 to 2^31, "
+                     "but found ",
+                     heads_, " and ", kv_heads_));
+  }
   const int64_t parts = packed ? heads_ + 2 * kv_heads_ : heads_;
-  if (heads_ <= 0 || kv_heads_ <= 0 || heads_ % kv_heads_ != 0 || query.rank() != 3 ||
-      query.dim(2) == 0 || query.dim(2) % parts != 0 || packed == context.has_input(kValue)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected key and value, or neither, and a query of ", parts, " heads, ", heads_,
-        " being a multiple of ", kv_heads_, ", but the query is ", TypeAndShape(query)));
+  if (query.rank() != 3 || query.dim(2) == 0 || query.dim(2) % parts != 0 ||
+      packed == context.has_input(kValue)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected key and value, or neither, and a query of ", parts,
+                     " heads, but the query is ", TypeAndShape(query)));
   }
   const int64_t size = query.dim(2) / parts;
   std::vector<NaiveHeads> qkv;
@@ -132,9 +151,10 @@ absl::Status GroupQueryAttention::Turn(const OpContext& context, const Positions
 absl::StatusOr<std::vector<double>> GroupQueryAttention::ReadSinks(const OpContext& context) const {
   if (!context.has_input(kSinks)) return std::vector<double>(smooth_ ? heads_ : 0, 0);
   const Tensor& sinks = context.input(kSinks);
-  if (sinks.shape() == Shape{heads_}) return ToDoubles(sinks);
-  return absl::InvalidArgumentError(
-      absl::StrCat("expected head_sink [", heads_, "], but it is ", TypeAndShape(sinks)));
+  const DataType type = context.input(kQuery).type();
+  if (sinks.type() == type && sinks.shape() == Shape{heads_}) return ToDoubles(sinks);
+  return absl::InvalidArgumentError(absl::StrCat("expected head_sink ", Name(type), "[", heads_,
+                                                 "], but it is ", TypeAndShape(sinks)));
 }
 
 absl::Status GroupQueryAttention::Reference(OpContext& context) const {
@@ -148,7 +168,7 @@ absl::Status GroupQueryAttention::Reference(OpContext& context) const {
   const NaiveHeads& q = qkv[0];
   const int64_t total = context.input(kTotal).data<int32_t>()[0];
   const Shape scores = {q.batch, heads_, q.sequence, total};
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias, NaiveBias::Read(context, kScoresBias, scores));
+  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias, ReadBias(context, scores));
   NaiveAttention attention;
   attention.scale = scale_ != 0 ? scale_ : static_cast<float>(1 / std::sqrt(q.size));
   attention.softcap = softcap_;
@@ -156,8 +176,9 @@ absl::Status GroupQueryAttention::Reference(OpContext& context) const {
   attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t key) {
     const int64_t t = key + positions.first[b] - positions.kept[b];
     const int64_t p = positions.first[b] + s;
-    const bool open = t < std::min(positions.lengths[b], total) && (!causal_ || t <= p) &&
-                      (window_ < 0 || t > p - window_);
+    // A cache that slides holds fewer, whatever their total.
+    const int64_t end = sliding_ ? positions.lengths[b] : std::min(positions.lengths[b], total);
+    const bool open = t < end && (!causal_ || t <= p) && (window_ < 0 || t > p - window_);
     return open ? bias.At(b, n, s, t) : -std::numeric_limits<double>::infinity();
   };
   const NaiveHeads y = attention.Run(q, qkv[1], qkv[2]);

@@ -83,7 +83,9 @@ absl::StatusOr<std::vector<int64_t>> PackedAttention::Sizes(int64_t width) const
   std::vector<int64_t> sizes = sizes_;
   if (sizes.empty()) sizes.assign(3, width / 3);
   bool fits = sizes.size() == 3 && heads_ > 0 && sizes[0] == sizes[1] && sizes[0] > 0;
-  for (size_t i = 0; fits && i < 3; ++i) fits = sizes[i] >= 0 && sizes[i] % heads_ == 0;
+  for (size_t i = 0; fits && i < 3; ++i) {
+    fits = sizes[i] >= 0 && sizes[i] <= width && sizes[i] % heads_ == 0;
+  }
   if (fits && width - sizes[0] - sizes[1] == sizes[2]) return sizes;
   return absl::InvalidArgumentError(
       absl::StrCat("expected widths of q, k and v that are multiples of num_heads = ", heads_,

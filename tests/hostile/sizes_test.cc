@@ -42,6 +42,15 @@ void MakeMatMulNBits(GraphProto& graph, int64_t k, int64_t n, int64_t block) {
   AddIntAttribute(node, "block_size", block);
 }
 
+// An attention of ONNX Runtime's on an x of this shape.
+onnx::NodeProto* Attention(GraphProto& graph, const std::string& op, const std::vector<int64_t>& x,
+                           int64_t heads, const std::vector<onnx::TensorProto>& constants = {}) {
+  onnx::NodeProto* node = BadOf(graph, x, op, constants);
+  node->set_domain("com.microsoft");
+  AddIntAttribute(node, "num_heads", heads);
+  return node;
+}
+
 const HostileModel kSizes[] = {
     {"ProductOverflows",
      [](ModelProto&, GraphProto& g) { Bad(g, "Tile", {Ints("t", {kHuge, kHuge})}); },
@@ -135,6 +144,28 @@ const HostileModel kSizes[] = {
     {"QuantizedWeightIsNotThere",
      [](ModelProto&, GraphProto& g) { MakeMatMulNBits(g, 3, int64_t{1} << 31, 16); },
      {"node 'bad' (com.microsoft.MatMulNBits)", "expected B to be uint8[2147483648,1,8]"}},
+    {"GroupedHeadsOverflow",
+     [](ModelProto&, GraphProto& g) {
+       // Twice as many and two are 0 in 64 bits.
+       AddIntAttribute(Attention(g, "GroupQueryAttention", {1, 2, 8}, 2), "kv_num_heads", kLargest);
+     },
+     {"node 'bad' (com.microsoft.GroupQueryAttention)",
+      "expected num_heads to be a multiple of kv_num_heads", "2 and 9223372036854775807"}},
+    {"WidthsOverflow",
+     [](ModelProto&, GraphProto& g) {
+       // Their sum is 3 in 64 bits.
+       const onnx::TensorProto weights = Floats("w", {1, 3}, {1, 1, 1});
+       AddInts(Attention(g, "Attention", {1, 2, 1}, 1, {weights}), "qkv_hidden_sizes",
+               {kLargest, kLargest, 5});
+     },
+     {"node 'bad' (com.microsoft.Attention)", "expected widths of q, k and v",
+      "3 together, but found 9223372036854775807, 9223372036854775807, 5"}},
+    {"MergedHeadsOverflow",
+     [](ModelProto&, GraphProto& g) {
+       Attention(g, "MultiHeadAttention", {1, 2, 2, 3, 2}, (int64_t{1} << 62) + 1);
+     },
+     {"node 'bad' (com.microsoft.MultiHeadAttention)",
+      "are no queries, keys and values of 4611686018427387905 heads"}},
     {"AxisBeyondRank",
      [](ModelProto&, GraphProto& g) { AddIntAttribute(Bad(g, "Softmax"), "axis", kSmallest); },
      {"node 'bad' (Softmax)", "axis -9223372036854775808 is outside [-2,1]"}},

@@ -218,6 +218,32 @@ TEST(GroupQueryAttentionTest, WhatIsNotCoveredIsRefused) {
   EXPECT_THAT(positions.Reference().status().message(), HasSubstr("input 9, position_ids"));
 }
 
+TEST(GroupQueryAttentionTest, OperandsAtOddsAreRefused) {
+  OpTester heads = Grouped({1, {1}, 2, {4}});
+  heads.Attribute("kv_num_heads", int64_t{0});
+  EXPECT_THAT(heads.Reference().status().message(), HasSubstr("found 2 and 0"));
+  OpTester bias = Grouped({1, {1}, 2, {4}});
+  for (int i = 0; i < 3; ++i) bias.NoInput();
+  bias.Input(Make<float>({1, 1, 1, 1}, {1}));
+  EXPECT_THAT(bias.Reference().status().message(),
+              HasSubstr("expected attention_bias [_,_,1,2], but it is float[1,1,1,1]"));
+  OpTester sinks = Grouped({1, {1}, 2, {4}});
+  for (int i = 0; i < 4; ++i) sinks.NoInput();
+  sinks.Input(Make<int8_t>({2}, {1, 1}));
+  EXPECT_THAT(sinks.Reference().status().message(),
+              HasSubstr("expected head_sink float[2], but it is int8[2]"));
+}
+
+TEST(GroupQueryAttentionTest, PastOfTwoCapacitiesIsRefused) {
+  OpTester op("GroupQueryAttention", 1, kMicrosoft);
+  op.Attribute("num_heads", int64_t{1}).Attribute("kv_num_heads", int64_t{1});
+  for (int i = 0; i < 3; ++i) op.Input(Zeros({1, 1, 2}));
+  op.Input(Zeros({1, 1, 3, 2})).Input(Zeros({1, 1, 2, 2}));
+  op.Input(Make<int32_t>({1}, {1})).Input(Make<int32_t>({}, {2}));
+  EXPECT_THAT(op.Reference().status().message(),
+              HasSubstr("but they are float[1,1,3,2] and float[1,1,2,2]"));
+}
+
 // The cache's own operator: two samples of two heads with strided updates.
 TEST(AppendToCacheTest, KernelAgreesWithReference) {
   std::mt19937 generator(Seed());

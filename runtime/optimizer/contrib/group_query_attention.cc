@@ -1,5 +1,8 @@
 #include "ops/contrib/group_query_attention.h"
 
+#include <cstdint>
+
+#include "ops/contrib/head_count.h"
 #include "optimizer/contrib/attention.h"
 
 namespace attnrun {
@@ -21,6 +24,9 @@ class GroupQuery {
     }
     if ((e_.input(kPastKey) == nullptr) != (e_.input(kPastValue) == nullptr)) {
       return e_.Decline("it has half of a past");
+    }
+    if (e_.input(kScoresBias) != nullptr && e_.facts().RankOf(e_.input(kScoresBias)) != 4) {
+      return e_.Decline("its bias is not known to have 4 axes");
     }
     sliding_ = e_.Attribute<int64_t>("sliding_window_cache", 0) != 0;
     if (sliding_ && (e_.input(kPastKey) == nullptr || e_.input(kScoresBias) != nullptr)) {
@@ -45,9 +51,10 @@ class GroupQuery {
         IsFloatingPoint(e_.TypeOf(e_.input(kQuery))) && e_.facts().RankOf(e_.input(kQuery)) == 3;
     const auto width = e_.facts().Extent(e_.input(kQuery), -1);
     const bool packed = e_.input(kKey) == nullptr;
+    const bool counted = IsHeadCount(parts_.heads) && IsHeadCount(parts_.kv_heads);
+    if (!known || !counted || width.value_or(0) <= 0) return false;
     const int64_t count = parts_.heads + (packed ? 2 * parts_.kv_heads : 0);
-    const bool whole = known && parts_.heads > 0 && parts_.kv_heads > 0 && width.value_or(0) > 0;
-    if (!whole || *width % count != 0 || packed != (e_.input(kValue) == nullptr)) return false;
+    if (*width % count != 0 || packed != (e_.input(kValue) == nullptr)) return false;
     const int64_t size = *width / count;
     parts_.head_size = parts_.value_size = size;
     std::vector<Value*> qkv = {e_.input(kQuery), e_.input(kKey), e_.input(kValue)};
@@ -91,7 +98,11 @@ class GroupQuery {
     keys_ = e_.Op("Add", {capacity, e_.ExtentOf(e_.input(kQuery), 1)});
   }
 
-  int64_t Window() const { return e_.Attribute<int64_t>("local_window_size", -1); }
+  // Positions are int32: a window beyond closes none, as a negative one.
+  int64_t Window() const {
+    const auto window = e_.Attribute<int64_t>("local_window_size", -1);
+    return window < 0 || window > int64_t{1} << 31 ? -1 : window;
+  }
 
   void Normalize(int weights, int64_t heads, Value*& x) {
     if (e_.input(weights) == nullptr) return;
@@ -104,7 +115,7 @@ class GroupQuery {
   bool Rotate() {
     if (e_.input(kCos) == nullptr || e_.input(kSin) == nullptr) return false;
     const auto pairs = e_.facts().Extent(e_.input(kCos), 1);
-    if (!pairs.has_value()) return false;
+    if (!pairs.has_value() || *pairs > INT64_MAX / 2) return false;
     AttributeMap attributes = {{"interleaved", e_.Attribute<int64_t>("rotary_interleaved", 0)},
                                {"rotary_embedding_dim", 2 * *pairs}};
     attributes["num_heads"] = parts_.heads;

@@ -1,5 +1,8 @@
 #include "ops/contrib/multi_head_attention.h"
 
+#include <cstdint>
+
+#include "ops/contrib/head_count.h"
 #include "optimizer/contrib/attention.h"
 
 namespace attnrun {
@@ -53,7 +56,7 @@ class Operands {
   Value* Part(Value* source, int role) {
     const int rank = e_.facts().RankOf(source);
     const auto width = e_.facts().Extent(source, -1);
-    if (!width.has_value() || heads_ <= 0) return nullptr;
+    if (!width.has_value() || !IsHeadCount(heads_) || *width > INT64_MAX / heads_) return nullptr;
     sizes_[role] = rank == 3 ? *width / heads_ : *width;
     if (rank != 5) return source;
     const int first = source == e_.input(kQuery) ? 0 : 1;

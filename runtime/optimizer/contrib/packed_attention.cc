@@ -7,7 +7,7 @@ namespace {
 
 using enum PackedAttention::Input;
 
-// Widths of q, k and v; empty if they are not known.
+// Widths of q, k and v; empty if they are not known, or no columns of the weights.
 std::vector<int64_t> Sizes(const Expansion& e) {
   const auto width = e.facts().Extent(e.input(kWeights), 1);
   auto sizes = e.Attribute<std::vector<int64_t>>("qkv_hidden_sizes", {});
@@ -15,8 +15,9 @@ std::vector<int64_t> Sizes(const Expansion& e) {
   const auto heads = e.Attribute<int64_t>("num_heads", 0);
   if (sizes.size() != 3 || heads <= 0 || sizes[0] != sizes[1] || sizes[0] < heads) return {};
   for (const int64_t size : sizes) {
-    if (size <= 0 || size % heads != 0) return {};
+    if (size <= 0 || size % heads != 0 || size > width.value_or(size)) return {};
   }
+  if (width.has_value() && *width - sizes[0] - sizes[1] != sizes[2]) return {};
   return sizes;
 }
 

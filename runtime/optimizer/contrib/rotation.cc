@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "optimizer/contrib/expansion.h"
 
 namespace attnrun {
@@ -17,6 +19,7 @@ bool ExpandRotaryEmbedding(Expansion& e) {
   if (!pairs.has_value() || (rank == 3 && !width.has_value())) {
     return e.Decline("the size of its heads is not known");
   }
+  if (heads < 0 || *pairs > INT64_MAX / 2) return e.Decline("there are no such heads");
   if (rank == 3 && heads == 0 && *pairs > 0) heads = *width / (2 * *pairs);
   // One position is that of all first tokens.
   if (known->size() == 1) {

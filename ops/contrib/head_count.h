@@ -1,0 +1,13 @@
+#ifndef ATTNRUN_OPS_CONTRIB_HEAD_COUNT_H_
+#define ATTNRUN_OPS_CONTRIB_HEAD_COUNT_H_
+
+#include <cstdint>
+
+namespace attnrun {
+
+// Whether there can be so many heads. Sums of a few such numbers fit 64 bits.
+constexpr bool IsHeadCount(int64_t count) { return count >= 1 && count <= int64_t{1} << 31; }
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONTRIB_HEAD_COUNT_H_
