@@ -76,6 +76,11 @@ absl::Status SetMaskIndex(OpContext& context) {
   const Shape& tokens = context.input(kIds).shape();
   std::vector<int64_t> counts(tokens[0], 0);
   if (context.has_input(kMask)) {
+    if (context.input(kMask).shape() != tokens) {
+      return absl::InvalidArgumentError(absl::StrCat("expected a mask ", ToString(tokens),
+                                                     ", but it is ",
+                                                     TypeAndShape(context.input(kMask))));
+    }
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, ReadIds(context, kMask));
     for (size_t i = 0; i < mask.size(); ++i) counts[i / tokens[1]] += mask[i] == 1 ? 1 : 0;
   }

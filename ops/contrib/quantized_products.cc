@@ -58,9 +58,22 @@ absl::StatusOr<std::vector<double>> ReadColumns(absl::string_view name, const Te
   return numbers;
 }
 
+// What scales the sums is of one type, and so is what is added to them.
+absl::Status CheckFactors(const Operands& o) {
+  const DataType type = o.b_scale.type();
+  if (o.a_scale.type() == type && (!o.bias.defined() || o.bias.type() == type)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected a_scale, b_scale and bias of one type, but they are ",
+                   TypeAndShape(o.a_scale), ", ", TypeAndShape(o.b_scale), " and ",
+                   o.bias.defined() ? TypeAndShape(o.bias) : "left out"));
+}
+
 absl::Status Multiply(OpContext& context, const Operands& o) {
   ATTNRUN_RETURN_IF_ERROR(CheckOperand("A", o.a, o.a_scale, o.a_zero_point));
   ATTNRUN_RETURN_IF_ERROR(CheckOperand("B", o.b, o.b_scale, o.b_zero_point));
+  ATTNRUN_RETURN_IF_ERROR(CheckFactors(o));
   ATTNRUN_ASSIGN_OR_RETURN(const MatMulShape shape, ResolveMatMul(o.a.shape(), o.b.shape()));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> a, ToDoubles(o.a));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> b, ToDoubles(o.b));

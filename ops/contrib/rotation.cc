@@ -85,7 +85,7 @@ absl::Status ContribRotaryEmbedding::Reference(OpContext& context) const {
   const int64_t width = x.rank() == 0 ? 0 : x.dim(x.rank() - 1);
   const int64_t size = heads_ > 0 ? width / heads_ : 2 * angles.pairs;
   const bool whole = size > 0 && width % size == 0 && (rotated_ == 0 || heads_ > 0);
-  if ((x.rank() != 3 && x.rank() != 4) || (x.rank() == 3 && !whole)) {
+  if ((x.rank() != 3 && x.rank() != 4) || (x.rank() == 3 && !whole) || heads_ < 0) {
     return absl::InvalidArgumentError(absl::StrCat("expected [B,N,S,H], or [B,S,N*H] of num_heads ",
                                                    heads_, ", but found ", TypeAndShape(x)));
   }

@@ -141,6 +141,15 @@ TEST(ContribTest, EmbedLayerNormalization) {
   EXPECT_THAT(outside.Reference().status().message(), HasSubstr("id 2 is not a row of table 3"));
 }
 
+TEST(ContribTest, MaskOfOtherTokensIsRefused) {
+  OpTester op("EmbedLayerNormalization", 1, kMicrosoft);
+  op.Outputs(2).Input(Make<int32_t>({2, 1}, {0, 1})).NoInput();
+  op.Input(Make<float>({2, 1}, {1, 2})).Input(Make<float>({1, 1}, {0})).NoInput();
+  op.Input(Make<float>({1}, {1})).Input(Make<float>({1}, {1})).Input(Make<int32_t>({1, 1}, {1}));
+  EXPECT_THAT(op.Reference().status().message(),
+              HasSubstr("expected a mask [2,1], but it is int32[1,1]"));
+}
+
 TEST(ContribTest, RotaryEmbedding) {
   // Position 1 turns by a right angle, position 0 not; one id is that of the first token.
   for (const bool one_id : {true, false}) {
@@ -160,6 +169,8 @@ TEST(ContribTest, RotaryEmbeddingOfAPartOfTheHead) {
   ExpectClose(Reference(op), Make<float>({1, 1, 4}, {-2, 1, 3, 4}), 0);
   op.Attribute("scale", 2.0F);
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("'scale' is covered as 1 only"));
+  op.Attribute("scale", 1.0F).Attribute("num_heads", int64_t{-1});
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("[B,S,N*H] of num_heads -1"));
 }
 
 TEST(ContribTest, MatMulIntegerToFloat) {
@@ -195,6 +206,14 @@ TEST(ContribTest, QuantizedProductsRefuseWhatDoesNotFit) {
               HasSubstr("expected a_zero_point to be a number or a row of 1"));
   EXPECT_THAT(message(Make<float>({}, {1}), Make<int8_t>({}, {0})),
               HasSubstr("expected A and its zero point to be int8 or uint8"));
+}
+
+TEST(ContribTest, BiasOfAnotherTypeThanTheScalesIsRefused) {
+  OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
+  op.Input(Make<float>({1, 1}, {1})).Input(Make<int8_t>({1, 1}, {1})).Input(Make<float>({}, {1}));
+  op.NoInput().Input(Make<int32_t>({1}, {1}));
+  EXPECT_THAT(op.Reference().status().message(),
+              HasSubstr("of one type, but they are float[], float[] and int32[1]"));
 }
 
 }  // namespace
