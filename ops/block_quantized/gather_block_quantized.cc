@@ -113,6 +113,7 @@ absl::StatusOr<GatherBlockQuantized::Layout> GatherBlockQuantized::Resolve(
       return absl::InvalidArgumentError("data has more codes than 64 bits can count");
     }
     layout.table.back() *= per_byte;
+    ATTNRUN_RETURN_IF_ERROR(NumElements(layout.table).status());
   }
   layout.scales = layout.table;
   layout.scales[layout.quantize_axis] = DivCeil(layout.table[layout.quantize_axis], block_size_);

@@ -119,6 +119,9 @@ TEST(GatherBlockQuantizedTest, Refusals) {
   EXPECT_THAT(message(1, 0, 16, 4, bytes, {1, 1}), HasSubstr("expected gather_axis 0"));
   EXPECT_THAT(message(0, 1, 16, 4, bytes, {1, 2}), HasSubstr("expected scales [1,1]"));
   EXPECT_THAT(message(0, 1, 16, 4, Make<float>({1, 1}, {1}), {1, 1}), HasSubstr("are covered"));
+  // Two codes a byte: twice as many as 64 bits can count, beside an axis of none.
+  EXPECT_THAT(message(0, 2, 16, 4, Make<uint8_t>({0, 4, int64_t{1} << 60}, {}), {1}),
+              HasSubstr("[0,4,2305843009213693952] has more elements than 64 bits can count"));
 }
 
 }  // namespace

@@ -314,6 +314,17 @@ TEST(NeededRowsTest, ASliceOfNoRowsStaysEmpty) {
   for (const int64_t length : {0, 3}) test.Dim("seq", length).ExpectSameResults(kTolerance);
 }
 
+// Numbers at the end of 64 bits, of which some have no negative and none a successor.
+TEST(NeededRowsTest, SlicesOfAllRowsAreNotFew) {
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* y = Product(b, b.Input("x", DataType::kFloat, {"batch", 9, kWidth}), 1);
+    b.Output(Sliced(b, y, INT64_MIN, INT64_MAX)).Output(Sliced(b, y, INT64_MIN, -1));
+    b.Output(Sliced(b, y, 0, INT64_MAX));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
 TEST(NeededRowsTest, AMeanOverTheRowsNeedsThemAll) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* y = Norm(b, Layer(b, Hidden(b)));

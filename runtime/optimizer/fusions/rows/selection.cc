@@ -44,7 +44,7 @@ bool Selection::ReadGather(Facts& facts) {
   const auto index = KnownInt(node_->input(1), facts);
   const auto extent = facts.Extent(source(), axis_);
   if (index == 0) place_ = SelectedPlace::kFirst;
-  if (index == -1 || (index.has_value() && extent.has_value() && *index + 1 == *extent)) {
+  if (index == -1 || (index.has_value() && extent.has_value() && *index == *extent - 1)) {
     place_ = SelectedPlace::kLast;
   }
   return true;
@@ -61,6 +61,8 @@ bool Selection::ReadSlice(Facts& facts) {
   axis_ = *axis;
   const bool to_the_end = *end >= kNoEnd;
   if (*start < 0) {
+    // All of the axis, by a number that may have no negative.
+    if (*start < -kNoEnd) return false;
     // An end before the start selects nothing.
     if (!to_the_end && (*end >= 0 || *end <= *start)) return false;
     place_ = to_the_end ? SelectedPlace::kLast : SelectedPlace::kElsewhere;
