@@ -67,20 +67,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(ConstantInputs c
   }
   if (!inputs[kCodes].defined() || !inputs[kScales].defined()) return nullptr;
   ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return inputs[i]; }));
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor scales, ToFloat(inputs[kScales], Allocator::Heap()));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> points, ZeroPoints(inputs[kZeroPoints]));
-  const std::vector<float> zero_points(points.begin(), points.end());
-  const CodedColumns columns = {bits(),
-                                block_size_,
-                                k_,
-                                n_,
-                                inputs[kCodes].data<uint8_t>(),
-                                scales.data<float>(),
-                                zero_points.empty() ? nullptr : zero_points.data()};
-  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const QuantizedMatrix> weight,
-                           QuantizedMatrix::Pack({columns}));
-  return std::make_unique<MatMulNBitsKernel>(*this, std::move(weight), !zero_points.empty(),
-                                             inputs[kGroups].defined());
+  const CodedWeight weight = Weight([&](int i) { return inputs[i]; });
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const QuantizedMatrix> packed, PackSideBySide({weight}));
+  return std::make_unique<MatMulNBitsKernel>(
+      *this, std::move(packed), inputs[kZeroPoints].defined(), inputs[kGroups].defined());
 }
 
 }  // namespace attnrun

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/linear/activate.h"
+#include "ops/linear/block_quantized_linear.h"
 #include "ops/linear/gated_activation.h"
 #include "ops/linear/quantized_linear.h"
 
@@ -117,6 +118,12 @@ void RegisterLinear(OpRegistry& registry) {
                      .inputs = {2, kVariadic},
                      .outputs = {1, 1},
                      .make = Make<QuantizedLinear>});
+  registry.Register({.domain = "attnrun",
+                     .name = "BlockQuantizedLinear",
+                     .since = {1},
+                     .inputs = {2, kVariadic},
+                     .outputs = {1, 1},
+                     .make = Make<BlockQuantizedLinear>});
   registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});
 }
 

@@ -38,6 +38,8 @@ absl::Status ResolveRows(const OpContext& context, LinearShape& shape);
 class Linear final : public Op {
  public:
   explicit Linear(AttributeReader& attributes);
+  Linear(std::vector<int64_t> transposed, Activation activation)
+      : transposed_(std::move(transposed)), activation_(activation) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
@@ -76,7 +78,7 @@ class Linear final : public Op {
   Activation activation_;
 };
 
-// attnrun.Linear, attnrun.QuantizedLinear and attnrun.GatedActivation.
+// attnrun.Linear, its forms with quantized weights and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
 }  // namespace attnrun

@@ -36,22 +36,12 @@ class LinearKernel final : public Kernel {
     if (y.num_elements() == 0) return absl::OkStatus();
     Tensor x = context.input(Linear::kX);
     ATTNRUN_ASSIGN_OR_RETURN(const MatrixView rows, RowsOf(x, shape.m, shape.k, allocator));
-    Epilogue epilogue;
-    epilogue.activation = op_.activation();
-    Tensor bias;
-    if (context.has_input(Linear::kBias)) {
-      ATTNRUN_ASSIGN_OR_RETURN(bias, DenseFloats(context.input(Linear::kBias), allocator));
-      epilogue.bias = bias.data<float>();
-    }
-    Tensor residual;
-    if (context.has_input(Linear::kResidual)) {
-      residual = context.input(Linear::kResidual);
-      ATTNRUN_ASSIGN_OR_RETURN(epilogue.residual, ResidualRows(residual, shape, allocator));
-    }
+    ATTNRUN_ASSIGN_OR_RETURN(const EpilogueInputs inputs,
+                             EpilogueInputs::Read(context, shape, op_.activation()));
     if (weight_ != nullptr) {
-      Gemm(rows, *weight_, y.data(), shape.n, epilogue);
+      Gemm(rows, *weight_, y.data(), shape.n, inputs.epilogue());
     } else {
-      GemmProblem problem = {rows, {}, y.data(), shape.n, epilogue};
+      GemmProblem problem = {rows, {}, y.data(), shape.n, inputs.epilogue()};
       ATTNRUN_RETURN_IF_ERROR(MultiplyByInputs(context, problem));
     }
     y.Store();

@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 #include "ops/broadcast_tensor.h"
+#include "ops/linear/linear_weights.h"
 #include "ops/matmul/float_operands.h"
 
 namespace attnrun {
@@ -57,6 +58,24 @@ absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape
     return MatrixView{tensor.data<float>(), shape.m, shape.n, shape.n};
   }
   return MatrixView{tensor.data<float>(), shape.m, shape.n, *step, strides.back()};
+}
+
+absl::StatusOr<EpilogueInputs> EpilogueInputs::Read(const OpContext& context,
+                                                    const LinearShape& shape,
+                                                    Activation activation) {
+  EpilogueInputs inputs;
+  inputs.epilogue_.activation = activation;
+  if (context.has_input(Linear::kBias)) {
+    ATTNRUN_ASSIGN_OR_RETURN(inputs.bias_,
+                             DenseFloats(context.input(Linear::kBias), context.allocator()));
+    inputs.epilogue_.bias = inputs.bias_.data<float>();
+  }
+  if (context.has_input(Linear::kResidual)) {
+    inputs.residual_ = context.input(Linear::kResidual);
+    ATTNRUN_ASSIGN_OR_RETURN(inputs.epilogue_.residual,
+                             ResidualRows(inputs.residual_, shape, context.allocator()));
+  }
+  return inputs;
 }
 
 }  // namespace attnrun

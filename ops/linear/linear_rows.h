@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 #include "ops/linear/linear.h"
+#include "ops/matmul/gemm.h"
 #include "ops/matmul/matrix.h"
 
 namespace attnrun {
@@ -18,6 +19,24 @@ absl::StatusOr<MatrixView> RowsOf(Tensor& tensor, int64_t rows, int64_t columns,
 // As RowsOf, for a tensor that broadcasts to the output of `shape`.
 absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape,
                                         Allocator& allocator);
+
+// What follows the product of a node with the inputs X, bias and residual of Linear, in memory as
+// long as this exists.
+class EpilogueInputs {
+ public:
+  // Precondition: ResolveRows accepted the shape.
+  static absl::StatusOr<EpilogueInputs> Read(const OpContext& context, const LinearShape& shape,
+                                             Activation activation);
+
+  const Epilogue& epilogue() const { return epilogue_; }
+
+ private:
+  EpilogueInputs() = default;
+
+  Epilogue epilogue_;
+  Tensor bias_;
+  Tensor residual_;
+};
 
 }  // namespace attnrun
 

@@ -21,8 +21,9 @@ inline bool IsOp(const Node* node, absl::string_view op_type) {
 
 // Whether the node multiplies by weights of its own: their first inputs are the same.
 inline bool IsLinear(const Node& node) {
-  return node.qualified_op_type() == "attnrun.Linear" ||
-         node.qualified_op_type() == "attnrun.QuantizedLinear";
+  return node.domain() == "attnrun" &&
+         (node.op_type() == "Linear" || node.op_type() == "QuantizedLinear" ||
+          node.op_type() == "BlockQuantizedLinear");
 }
 
 // The only node that reads the value, and the first output of which it computes; null if the value

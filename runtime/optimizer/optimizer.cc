@@ -44,6 +44,7 @@
 #include "optimizer/fusions/attention/stacked_scores.h"
 #include "optimizer/fusions/attention/standard_attention.h"
 #include "optimizer/fusions/attention/transposed_probabilities.h"
+#include "optimizer/fusions/block_quantized_linear.h"
 #include "optimizer/fusions/einsum.h"
 #include "optimizer/fusions/embedding_sum.h"
 #include "optimizer/fusions/epilogue.h"
@@ -119,6 +120,7 @@ constexpr std::array kPasses = {
     Pass{"pointwise_convolution", RewritePointwiseConvolutions},
     Pass{"linear", FuseLinear},
     Pass{"quantized_linear", FuseQuantizedLinear},
+    Pass{"block_quantized_linear", FuseBlockQuantizedLinear},
     Pass{"sink_views", SinkViews},
     Pass{"flattened_scores", KeepAxesOfScores},
     kViews,

@@ -23,7 +23,7 @@ namespace attnrun {
 // x·[Wq Wk Wv] = [x·Wq x·Wk x·Wv] for any weights, widths and order; a bias that one of them lacks
 // counts as 0. The Linear has all of them as inputs: nothing is copied before it packs them.
 // attnrun.QuantizedLinear nodes of the same integers become one likewise, with a scale and a zero
-// point per column.
+// point per column, and attnrun.BlockQuantizedLinear nodes of equal blocks.
 class LinearMerger {
  public:
   explicit LinearMerger(PassContext& context) : context_(context) {}

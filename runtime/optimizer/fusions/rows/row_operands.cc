@@ -152,8 +152,7 @@ std::optional<std::vector<RowOperand>> RowOperandsOf(const Node& node, int axis,
     return std::nullopt;
   }
   const std::vector<SymInt> to = *dims;
-  if (node.qualified_op_type() == "attnrun.Linear") return OfLinear(node, to, axis, facts);
-  if (node.qualified_op_type() == "attnrun.GatedActivation") {
+  if (IsLinear(node) || node.qualified_op_type() == "attnrun.GatedActivation") {
     return OfLinear(node, to, axis, facts);
   }
   if (node.qualified_op_type() == "attnrun.HeadRmsNormalization") {

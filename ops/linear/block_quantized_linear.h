@@ -1,0 +1,70 @@
+#ifndef ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
+#define ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "ops/attribute_reader.h"
+#include "ops/block_quantized/coded_weight.h"
+#include "ops/linear/linear.h"
+#include "ops/matmul/activation.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// attnrun.BlockQuantizedLinear-1, made by the optimizer of com.microsoft.MatMulNBits:
+// Y = activation(X·[W0 W1 ...] + bias) + residual, each Wi a CodedWeight [K, Ni]. Inputs: X [...,
+// K] of rank 1 or more, codes of W0, bias? [N], residual?, which broadcasts to Y [..., N], scales
+// and zero_points? of W0, and codes, scales and zero_points? of any number of further weights,
+// whose columns follow those of W0: N = N0 + N1 + ... Attributes: K, bits (4 if left out) and
+// block_size of all of them; activation (string): one of kActivationNames. X, bias and residual are
+// floats, perhaps of different types; Y has that of X.
+class BlockQuantizedLinear final : public Op {
+ public:
+  explicit BlockQuantizedLinear(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+
+  // Inputs; the first four as those of Linear.
+  static constexpr int kX = Linear::kX;
+  static constexpr int kCodes = Linear::kWeight;
+  static constexpr int kBias = Linear::kBias;
+  static constexpr int kResidual = Linear::kResidual;
+  static constexpr int kScales = 4;
+  static constexpr int kZeroPoints = 5;
+  static constexpr int kMoreWeights = 6;  // codes, scales and zero points of W1
+
+  // How many weights a node of so many inputs has, and which inputs each is.
+  struct WeightInputs {
+    int codes;
+    int scales;
+    int zero_points;
+  };
+  static int NumWeights(size_t inputs);
+  static WeightInputs InputsOf(int weight);
+
+  // The weights among so many inputs; undefined ones are left out.
+  std::vector<CodedWeight> Weights(size_t inputs, absl::FunctionRef<Tensor(int)> input) const;
+
+  // kInvalidArgument for inputs that do not fit together; without the weights, which have `columns`
+  // together, for the others.
+  absl::StatusOr<LinearShape> Resolve(const OpContext& context) const;
+  absl::StatusOr<LinearShape> ResolveOutput(const OpContext& context, int64_t columns) const;
+
+  Activation activation() const { return activation_; }
+
+ private:
+  int64_t k_;
+  int64_t bits_;
+  int64_t block_size_;
+  Activation activation_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
