@@ -1,14 +1,18 @@
 #include "ops/contrib/contrib.h"
 
 #include "ops/contrib/activations.h"
+#include "ops/contrib/dynamic_quantize_lstm.h"
 #include "ops/contrib/embed_layer_normalization.h"
 #include "ops/contrib/group_query_attention.h"
 #include "ops/contrib/multi_head_attention.h"
 #include "ops/contrib/packed_attention.h"
 #include "ops/contrib/products.h"
+#include "ops/contrib/qlinear.h"
+#include "ops/contrib/quantized_layers.h"
 #include "ops/contrib/quantized_products.h"
 #include "ops/contrib/rotation.h"
 #include "ops/contrib/skip_normalization.h"
+#include "ops/quantize/qlinear_products.h"
 
 namespace attnrun {
 namespace {
@@ -43,6 +47,21 @@ void RegisterContrib(OpRegistry& registry) {
   add("Attention", {2, 7}, {1, 2}, Make<PackedAttention>);
   add("MultiHeadAttention", {1, 10}, {1, 3}, Make<MultiHeadAttention>);
   add("GroupQueryAttention", {1, 16}, {1, 3}, Make<GroupQueryAttention>);
+  add("DynamicQuantizeLSTM", {3, 12}, {0, 3}, Make<DynamicQuantizeLstm>);
+  add("QAttention", {5, 9}, {1, 2}, Make<QAttention>);
+  add("QEmbedLayerNormalization", {1, 18}, {1, 2}, Make<QEmbedLayerNormalization>);
+  add("QGemm", {6, 9}, {1, 1}, Make<QGemm>);
+  add("QLinearConv", {8, 9}, {1, 1}, Make<QLinearConv>);
+  for (const char* name : {"QLinearAdd", "QLinearMul"}) add(name, {2, 8}, {1, 1}, Make<QLinear>);
+  for (const char* name : {"QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu",
+                           "QLinearSigmoid", "QLinearSoftmax"}) {
+    add(name, {2, 5}, {1, 1}, Make<QLinear>);
+  }
+  add("QLinearConcat", {3, kVariadic}, {1, 1}, Make<QLinear>);
+  add("QLinearWhere", {9, 9}, {1, 1}, Make<QLinear>);
+  for (const char* name : {"QuantizeLinear", "DequantizeLinear"}) {
+    add(name, {2, 3}, {1, 1}, Make<ContribQuantization>);
+  }
   add("RotaryEmbedding", {4, 4}, {1, 1}, Make<ContribRotaryEmbedding>);
   add("SkipSimplifiedLayerNormalization", {3, 4}, {1, 4}, MakeOf<SkipNormalization>(false));
 }

@@ -11,6 +11,7 @@
 #include "ops/infer_rules.h"
 #include "ops/matmul/matmul.h"
 #include "ops/quantize/quantize.h"
+#include "ops/reference_steps.h"
 
 namespace attnrun {
 namespace {
@@ -133,6 +134,43 @@ absl::Status DynamicQuantizeMatMul::Reference(OpContext& context) const {
 
 void DynamicQuantizeMatMul::Infer(InferContext& context) const {
   InferProduct(context, DataType::kFloat);
+}
+
+QGemm::QGemm(AttributeReader& attributes)
+    : alpha_(attributes.Float("alpha", 1)),
+      transpose_a_(attributes.Int("transA", 0) != 0),
+      transpose_b_(attributes.Int("transB", 0) != 0) {}
+
+absl::Status QGemm::Reference(OpContext& context) const {
+  ReferenceSteps steps(context);
+  const auto numbers = [&](int x, bool transposed) {
+    const Tensor matrix = transposed ? steps.Op("Transpose", {steps.Input(x)}) : steps.Input(x);
+    return steps.Op("DequantizeLinear", {matrix, steps.Input(x + 1), steps.Input(x + 2)});
+  };
+  // What belongs to B is along axis 1, which that operator has by default.
+  Tensor y = steps.Op("MatMul", {numbers(kA, transpose_a_), numbers(kB, transpose_b_)});
+  if (context.has_input(kC)) {
+    const Tensor scale = steps.Op("Mul", {steps.Input(kAScale), steps.Input(kBScale)});
+    const Tensor c = steps.Cast(steps.Input(kC), DataType::kFloat);
+    y = steps.Op("Add", {y, steps.Op("Mul", {c, scale})});
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor alpha, Tensor::Of<float>({}, {alpha_}));
+  y = steps.Op("Mul", {y, alpha});
+  if (!context.has_input(kYScale)) return steps.Give(y);
+  return steps.Give(
+      steps.Op("QuantizeLinear", {y, steps.Input(kYScale), steps.Input(kYZeroPoint)}));
+}
+
+void QGemm::Infer(InferContext& context) const {
+  ValueFacts y;
+  y.type = context.has_input(kYZeroPoint) ? context.input(kYZeroPoint).type
+           : context.has_input(kYScale)   ? DataType::kUint8
+                                          : DataType::kFloat;
+  const std::optional<Dims>& a = context.input(kA).dims;
+  const std::optional<Dims>& b = context.input(kB).dims;
+  const bool known = a.has_value() && b.has_value() && a->size() == 2 && b->size() == 2;
+  if (known) y.dims = Dims{(*a)[transpose_a_ ? 1 : 0], (*b)[transpose_b_ ? 0 : 1]};
+  context.SetOutput(0, std::move(y));
 }
 
 }  // namespace attnrun

@@ -28,6 +28,26 @@ class DynamicQuantizeMatMul final : public Op {
   void Infer(InferContext& context) const override;
 };
 
+// com.microsoft QGemm-1 (A, a_scale, a_zero_point, B, b_scale, b_zero_point, C?, y_scale?,
+// y_zero_point?): Y = alpha * a_scale * b_scale * ((A' - a_zero_point)·(B' - b_zero_point) + C),
+// float, or quantized by y_scale and y_zero_point where these are given. A' [M, K] is A or, with
+// transA, its transpose, B' [K, N] likewise; C is int32 and broadcasts to [M, N]. What belongs to B
+// is one number or one per column of B'.
+class QGemm final : public Op {
+ public:
+  explicit QGemm(AttributeReader& attributes);
+
+  enum Input { kA, kAScale, kAZeroPoint, kB, kBScale, kBZeroPoint, kC, kYScale, kYZeroPoint };
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  float alpha_;
+  bool transpose_a_;
+  bool transpose_b_;
+};
+
 }  // namespace attnrun
 
 #endif  // ATTNRUN_OPS_CONTRIB_QUANTIZED_PRODUCTS_H_

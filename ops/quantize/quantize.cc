@@ -1,5 +1,7 @@
 #include "ops/quantize/quantize.h"
 
+#include "ops/quantize/qlinear_products.h"
+
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/elementwise/infer.h"
@@ -73,6 +75,8 @@ void DynamicQuantizeLinear::Infer(InferContext& context) const {
 }
 
 void RegisterQuantize(OpRegistry& registry) {
+  registry.Register({"", "QLinearConv", {10}, {8, 9}, {1, 1}, Make<QLinearConv>});
+  registry.Register({"", "QLinearMatMul", {10, 21}, {8, 8}, {1, 1}, Make<QLinearMatMul>});
   registry.Register({.domain = "",
                      .name = "QuantizeLinear",
                      .since = {10, 13, 19, 21, 23, 24, 25, 28},

@@ -30,8 +30,8 @@ Value* OpenByLengths(Expansion& e, Value* lengths, const SymInt& batch, Value* k
 }
 
 // What the mask adds to the scores: mask_filter_value where it closes a key; null if it is none of
-// the known forms. `keys`: T, of rank 0.
-Value* MaskBias(Expansion& e, Value* mask, Value* keys) {
+// the known forms. `keys`: T, of rank 0. `type`: of the scores.
+Value* MaskBias(Expansion& e, Value* mask, Value* keys, DataType type) {
   const int rank = e.facts().RankOf(mask);
   const std::vector<SymInt>* x = e.facts().DimsOf(e.input(0));
   Value* open = nullptr;
@@ -39,7 +39,6 @@ Value* MaskBias(Expansion& e, Value* mask, Value* keys) {
   if (rank == 1 && x != nullptr && !x->empty()) open = OpenByLengths(e, mask, (*x)[0], keys);
   if (open == nullptr) return nullptr;
   open = rank == 3 ? e.Unsqueeze(open, {1}) : e.Unsqueeze(open, {1, 2});
-  const DataType type = e.TypeOf(e.input(0));
   const float filter = e.Attribute("mask_filter_value", -10000.0F);
   return e.Op("Where", {open, e.Number(type, 0), e.Number(type, filter)});
 }
@@ -78,7 +77,9 @@ bool AddScoreTerms(Expansion& e, int mask, int bias, AttentionParts& parts) {
   parts.bias = e.input(bias);
   if (e.input(mask) == nullptr) return true;
   Value* keys = e.ExtentOf(parts.k, parts.keys_by_head ? 2 : 1);
-  Value* masked = MaskBias(e, e.input(mask), keys);
+  const bool given = parts.type != DataType::kUndefined;
+  const DataType type = given ? parts.type : e.TypeOf(e.input(0));
+  Value* masked = MaskBias(e, e.input(mask), keys, type);
   if (masked == nullptr) return e.Decline("it is not known what its mask says");
   parts.bias = parts.bias == nullptr ? masked : e.Op("Add", {parts.bias, masked});
   return true;

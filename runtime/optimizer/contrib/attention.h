@@ -20,6 +20,8 @@ struct AttentionParts {
   int64_t head_size = 0;
   int64_t value_size = 0;
   bool keys_by_head = false;
+  // Of the scores; kUndefined: that of the node's first input.
+  DataType type = DataType::kUndefined;
   std::optional<float> scale = {};
   float softcap = 0;
   // attnrun.Attention's `causal`.

@@ -59,7 +59,7 @@ class Expansion {
                           AttributeMap attributes = {}) {
     return patch_.Ops(op_type, outputs, std::move(inputs), std::move(attributes), node_.name());
   }
-  Value* Ints(std::initializer_list<int64_t> values) { return patch_.Ints(values); }
+  Value* Ints(absl::Span<const int64_t> values) { return patch_.Ints(values); }
   // One number, of rank 0, or of the rank that `dims` ones make.
   Value* Number(DataType type, double value, std::vector<int64_t> dims = {});
 
@@ -90,6 +90,17 @@ class Expansion {
   Patch& patch_;
 };
 
+// An 8-bit operand, or one that stands for (value - zero_point) * scale; zero_point may be null.
+struct QuantizedOperand {
+  Value* value;
+  Value* scale;
+  Value* zero_point;
+};
+
+// The product of two such matrices as exporters write it for ONNX's own operators: int32 sums, as
+// floats, scaled. Null if one of them is a row, or its scale not known to be float or float16.
+Value* IntegerProduct(Expansion& e, const QuantizedOperand& a, const QuantizedOperand& b);
+
 // Writes the node in other operators; false if it must stay as it is.
 using Expand = bool (*)(Expansion& expansion);
 
@@ -100,6 +111,13 @@ bool ExpandBiasSplitGelu(Expansion& e);
 bool ExpandFusedMatMul(Expansion& e);
 bool ExpandFusedGemm(Expansion& e);
 bool ExpandMatMulIntegerToFloat(Expansion& e);
+bool ExpandQLinear(Expansion& e);
+bool ExpandQLinearConv(Expansion& e);
+bool ExpandQLinearMatMul(Expansion& e);
+bool ExpandQGemm(Expansion& e);
+bool ExpandQAttention(Expansion& e);
+bool ExpandQEmbedLayerNormalization(Expansion& e);
+bool ExpandContribQuantization(Expansion& e);
 bool ExpandDynamicQuantizeMatMul(Expansion& e);
 bool ExpandEmbedLayerNormalization(Expansion& e);
 bool ExpandRotaryEmbedding(Expansion& e);

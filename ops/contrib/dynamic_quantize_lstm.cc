@@ -1,0 +1,174 @@
+#include "ops/contrib/dynamic_quantize_lstm.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "ops/infer_rules.h"
+#include "ops/reference_steps.h"
+
+namespace attnrun {
+namespace {
+
+// Part `index` of `parts` equal ones of a list.
+template <typename T>
+std::vector<T> PartOf(const std::vector<T>& list, size_t index, size_t parts) {
+  const size_t size = list.size() / parts;
+  return {list.begin() + index * size, list.begin() + (index + 1) * size};
+}
+
+// The states of one direction, and all the hidden ones, [T, 1, B, H].
+struct States {
+  Tensor h;
+  Tensor c;
+  Tensor all;
+};
+
+// One direction, step by step.
+class Runner {
+ public:
+  // `lengths`: int64 [B].
+  Runner(ReferenceSteps& steps, const Tensor& x, const Tensor& lengths)
+      : steps_(steps), x_(x), lengths_(lengths) {}
+
+  absl::StatusOr<States> Run(int64_t direction, bool reverse, const AttributeMap& attributes) {
+    using L = DynamicQuantizeLstm;
+    const Tensor w = Weight(L::kW, L::kWScale, L::kWZeroPoint, direction);
+    const Tensor r = Weight(L::kR, L::kRScale, L::kRZeroPoint, direction);
+    const Tensor bias = PartOfInput(L::kBias, direction);
+    const Tensor peepholes = PartOfInput(L::kPeepholes, direction);
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor zeros, Zeros(r));
+    States states = {PartOfInput(L::kInitialH, direction), PartOfInput(L::kInitialC, direction),
+                     Tensor()};
+    if (!states.h.defined()) states.h = zeros;
+    if (!states.c.defined()) states.c = zeros;
+    const Tensor x = Rounded(reverse ? Reversed(x_) : x_);
+    std::vector<Tensor> rows;
+    for (int64_t i = 0; i < x_.dim(0); ++i) {
+      const Tensor step = steps_.Op("Gather", {x, steps_.Ints({i})});
+      const std::vector<Tensor> next = steps_.Ops(
+          "LSTM", 3, {step, w, r, bias, Tensor(), Rounded(states.h), states.c, peepholes},
+          attributes);
+      const Tensor live = Live(i);
+      rows.push_back(steps_.Op("Where", {live, next[1], zeros}));
+      states.h = steps_.Op("Where", {live, next[1], states.h});
+      states.c = steps_.Op("Where", {live, next[2], states.c});
+    }
+    const Tensor all = steps_.Op("Concat", rows, {{"axis", int64_t{0}}});
+    states.all = steps_.Op("Unsqueeze", {reverse ? Reversed(all) : all, steps_.Ints({1})});
+    return states;
+  }
+
+ private:
+  // What 8 bits keep of it.
+  Tensor Rounded(const Tensor& x) { return steps_.Op("DequantizeLinear", Quantized(x)); }
+  std::vector<Tensor> Quantized(const Tensor& x) {
+    return steps_.Ops("DynamicQuantizeLinear", 3, {x});
+  }
+
+  Tensor PartOfInput(int i, int64_t direction) {
+    const Tensor input = steps_.Input(i);
+    if (!input.defined()) return input;
+    return steps_.Op("Gather", {input, steps_.Ints({direction})});
+  }
+
+  // [1, 4*H, I].
+  Tensor Weight(int i, int scale, int zero_point, int64_t direction) {
+    const auto part = [&](int input) {
+      return steps_.Op("Squeeze", {PartOfInput(input, direction), steps_.Ints({0})});
+    };
+    const Tensor numbers = steps_.Op("DequantizeLinear", {part(i), part(scale), part(zero_point)});
+    return steps_.Op("Unsqueeze", {steps_.Op("Transpose", {numbers}), steps_.Ints({0})});
+  }
+
+  // [1, B, H] for R [1, 4*H, H].
+  absl::StatusOr<Tensor> Zeros(const Tensor& r) {
+    const int64_t hidden = r.rank() == 3 ? r.dim(2) : 0;
+    const int64_t count = x_.dim(1) * hidden;
+    return FromDoubles(DataType::kFloat, {1, x_.dim(1), hidden}, std::vector<double>(count));
+  }
+
+  // Of every sequence the steps that it has, the last one first.
+  Tensor Reversed(const Tensor& sequences) {
+    return steps_.Op("ReverseSequence", {sequences, lengths_},
+                     {{"time_axis", int64_t{0}}, {"batch_axis", int64_t{1}}});
+  }
+
+  // Which sequences have step i: bool [B, 1].
+  Tensor Live(int64_t i) {
+    return steps_.Op("Unsqueeze",
+                     {steps_.Op("Less", {steps_.Ints({i}), lengths_}), steps_.Ints({1})});
+  }
+
+  ReferenceSteps& steps_;
+  const Tensor x_;
+  const Tensor lengths_;
+};
+
+}  // namespace
+
+DynamicQuantizeLstm::DynamicQuantizeLstm(AttributeReader& attributes)
+    : direction_(
+          attributes.OneOf("direction", "forward", {"forward", "reverse", "bidirectional"})) {
+  const size_t directions = direction_ == "bidirectional" ? 2 : 1;
+  const auto activations =
+      attributes.Get<std::vector<std::string>>("activations").value_or(std::vector<std::string>());
+  const auto alpha =
+      attributes.Get<std::vector<float>>("activation_alpha").value_or(std::vector<float>());
+  const auto beta =
+      attributes.Get<std::vector<float>>("activation_beta").value_or(std::vector<float>());
+  for (const char* name : {"clip", "hidden_size", "input_forget"}) attributes.Ignore(name);
+  for (size_t i = 0; i < directions; ++i) {
+    AttributeMap one;
+    if (!activations.empty()) one["activations"] = PartOf(activations, i, directions);
+    if (!alpha.empty()) one["activation_alpha"] = PartOf(alpha, i, directions);
+    if (!beta.empty()) one["activation_beta"] = PartOf(beta, i, directions);
+    for (const char* name : {"clip", "hidden_size", "input_forget"}) {
+      const AttributeValue* value = attributes.node().attribute(name);
+      if (value != nullptr) one[name] = *value;
+    }
+    attributes_.push_back(std::move(one));
+  }
+}
+
+absl::Status DynamicQuantizeLstm::Reference(OpContext& context) const {
+  const Tensor& x = context.input(kX);
+  if (x.type() != DataType::kFloat || x.rank() != 3 || x.dim(0) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected X float [T, B, I] of a step or more, but it is ", TypeAndShape(x)));
+  }
+  ReferenceSteps steps(context);
+  const std::vector<int64_t> whole(x.dim(1), x.dim(0));
+  const Tensor lengths = context.has_input(kLengths)
+                             ? steps.Cast(steps.Input(kLengths), DataType::kInt64)
+                             : steps.Ints(whole);
+  std::vector<Tensor> all;
+  std::vector<Tensor> h;
+  std::vector<Tensor> c;
+  for (size_t i = 0; i < attributes_.size(); ++i) {
+    const bool reverse = i == 1 || direction_ == "reverse";
+    Runner runner(steps, x, lengths);
+    ATTNRUN_ASSIGN_OR_RETURN(const States states,
+                             runner.Run(static_cast<int64_t>(i), reverse, attributes_[i]));
+    all.push_back(states.all);
+    h.push_back(states.h);
+    c.push_back(states.c);
+  }
+  ATTNRUN_RETURN_IF_ERROR(steps.Give(steps.Op("Concat", all, {{"axis", int64_t{1}}})));
+  ATTNRUN_RETURN_IF_ERROR(steps.Give(steps.Op("Concat", h, {{"axis", int64_t{0}}}), 1));
+  return steps.Give(steps.Op("Concat", c, {{"axis", int64_t{0}}}), 2);
+}
+
+void DynamicQuantizeLstm::Infer(InferContext& context) const {
+  const std::optional<Dims>& x = context.input(kX).dims;
+  const std::optional<Dims>& r = context.input(kR).dims;
+  Dims y = UnknownDims(4);
+  if (x.has_value() && x->size() == 3) y = {(*x)[0], y[1], (*x)[1], y[3]};
+  y[1] = static_cast<int64_t>(attributes_.size());
+  if (r.has_value() && r->size() == 3) y[3] = (*r)[1];
+  context.SetOutput(0, {DataType::kFloat, y, std::nullopt});
+  for (const int i : {1, 2}) {
+    context.SetOutput(i, {DataType::kFloat, Dims{y[1], y[2], y[3]}, std::nullopt});
+  }
+}
+
+}  // namespace attnrun

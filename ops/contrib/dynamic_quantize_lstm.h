@@ -1,0 +1,48 @@
+#ifndef ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_
+#define ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// com.microsoft DynamicQuantizeLSTM-1 (X [T, B, I], W [D, I, 4*H], R [D, H, 4*H], bias? [D, 8*H],
+// sequence_lens? [B], initial_h? [D, B, H], initial_c?, P? [D, 3*H], W_scale, W_zero_point,
+// R_scale, R_zero_point) -> (Y? [T, D, B, H], Y_h?, Y_c?): LSTM with W and R, int8 or uint8, that
+// stand for (W - zero_point) * scale, a number per direction ([D]) or per column ([D, 4*H]). X, and
+// before each step the hidden states, are rounded as by DynamicQuantizeLinear.
+class DynamicQuantizeLstm final : public Op {
+ public:
+  explicit DynamicQuantizeLstm(AttributeReader& attributes);
+
+  enum Input {
+    kX,
+    kW,
+    kR,
+    kBias,
+    kLengths,
+    kInitialH,
+    kInitialC,
+    kPeepholes,
+    kWScale,
+    kWZeroPoint,
+    kRScale,
+    kRZeroPoint
+  };
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  std::string direction_;
+  // Of an LSTM that goes each way.
+  std::vector<AttributeMap> attributes_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_

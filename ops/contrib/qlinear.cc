@@ -1,0 +1,113 @@
+#include "ops/contrib/qlinear.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "ops/infer_steps.h"
+#include "ops/integer/bytes.h"
+#include "ops/reference_steps.h"
+
+namespace attnrun {
+namespace {
+
+// Attributes of AveragePool that ONNX Runtime's operator has, too.
+AttributeMap PoolAttributes(AttributeReader& attributes) {
+  AttributeMap window;
+  for (const char* name :
+       {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"}) {
+    attributes.Ignore(name);
+    if (attributes.Has(name)) window[name] = *attributes.node().attribute(name);
+  }
+  const auto strides = attributes.Ints("strides");
+  const bool counted =
+      attributes.Int("count_include_pad", 0) != 0 && attributes.Int("ceil_mode", 0) != 0;
+  if (!counted || strides.empty()) return window;
+  // The last windows, which reach beyond the padding, count as much as others: as in one that is
+  // so much wider that no window is cut.
+  auto pads = attributes.Ints("pads", std::vector<int64_t>(2 * strides.size()));
+  if (pads.size() != 2 * strides.size()) return window;
+  for (size_t i = 0; i < strides.size(); ++i) pads[strides.size() + i] += strides[i] - 1;
+  window["pads"] = pads;
+  window.erase("ceil_mode");
+  return window;
+}
+
+}  // namespace
+
+// X, X_scale, X_zero_point, Y_scale, Y_zero_point.
+void QLinearForm::ReadUnary(AttributeReader& attributes) {
+  operands = {{0, 1, 2}};
+  y_scale = 3;
+  y_zero_point = 4;
+  if (op_type == "LeakyRelu") this->attributes = {{"alpha", attributes.Float("alpha", 0.01F)}};
+  if (op_type == "Softmax") ReadSoftmax(attributes);
+  if (op_type == "AveragePool") this->attributes = PoolAttributes(attributes);
+  if (op_type == "AveragePool" || op_type == "GlobalAveragePool") {
+    channels_last = attributes.Int("channels_last", 0) != 0;
+  }
+}
+
+void QLinearForm::ReadSoftmax(AttributeReader& attributes) {
+  constexpr int64_t kAlongOneAxis = 13;
+  const int64_t axis = attributes.Int("axis", -1);
+  this->attributes = {{"axis", axis}};
+  if (attributes.Required<int64_t>("opset") >= kAlongOneAxis || axis == -1) return;
+  flatten_from = axis;
+  this->attributes = {{"axis", int64_t{-1}}};
+}
+
+QLinearForm QLinearForm::Read(AttributeReader& attributes) {
+  QLinearForm form;
+  form.op_type = std::string(absl::StripPrefix(attributes.node().op_type(), "QLinear"));
+  if (form.op_type == "Add" || form.op_type == "Mul") {
+    form.operands = {{0, 1, 2}, {3, 4, 5}};
+    form.y_scale = 6;
+    form.y_zero_point = 7;
+  } else if (form.op_type == "Where") {
+    form.operands = {{0}, {1, 2, 3}, {4, 5, 6}};
+    form.y_scale = 7;
+    form.y_zero_point = 8;
+  } else if (form.op_type == "Concat") {
+    form.y_scale = 0;
+    form.y_zero_point = 1;
+    form.attributes = {{"axis", attributes.Required<int64_t>("axis")}};
+    const auto count = static_cast<int>(attributes.node().inputs().size());
+    for (int i = 2; i < count; i += 3) form.operands.push_back({i, i + 1, i + 2});
+  } else {
+    form.ReadUnary(attributes);
+  }
+  return form;
+}
+
+absl::Status QLinear::Reference(OpContext& context) const {
+  ReferenceSteps steps(context);
+  for (const QLinearForm::Operand& operand : form_.operands) {
+    const Tensor x = steps.Input(operand.value);
+    if (operand.scale < 0 || (x.defined() && IsByte(x.type()))) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected input ", operand.value, " to be int8 or uint8, but it is ", TypeAndShape(x)));
+  }
+  const Tensor& x = context.input(form_.operands.back().value);
+  const auto op = [&](const std::string& op_type, const std::vector<Tensor>& inputs,
+                      AttributeMap attributes) {
+    return steps.Op(op_type, inputs, std::move(attributes));
+  };
+  const auto input = [&](int i) { return i < 0 ? Tensor() : steps.Input(i); };
+  return steps.Give(QLinearWriter<Tensor>{op, input, x.type(), x.rank()}.Write(form_));
+}
+
+void QLinear::Infer(InferContext& context) const {
+  const InferSteps steps(context);
+  const OptionalFacts x = steps.Input(form_.operands.back().value);
+  const bool known = x.has_value() && x->type != DataType::kUndefined && x->dims.has_value();
+  if (!known) return;
+  const auto op = [&](const std::string& op_type, const std::vector<OptionalFacts>& inputs,
+                      AttributeMap attributes) {
+    return InferSteps::Op(op_type, inputs, std::move(attributes));
+  };
+  const auto input = [&](int i) { return i < 0 ? std::nullopt : steps.Input(i); };
+  const auto rank = static_cast<int>(x->dims->size());
+  if (form_.channels_last && rank < 2) return;
+  context.SetOutput(0, *QLinearWriter<OptionalFacts>{op, input, x->type, rank}.Write(form_));
+}
+
+}  // namespace attnrun

@@ -1,0 +1,78 @@
+#ifndef ATTNRUN_OPS_CONTRIB_QUANTIZED_LAYERS_H_
+#define ATTNRUN_OPS_CONTRIB_QUANTIZED_LAYERS_H_
+
+#include <optional>
+#include <string>
+
+#include "graph/graph.h"
+#include "ops/attribute_reader.h"
+#include "ops/op.h"
+
+namespace attnrun {
+
+// com.microsoft QAttention-1 (input, weight, bias, input_scale, weight_scale, mask_index?,
+// input_zero_point?, weight_zero_point?, past?) -> (y, present?): Attention (see PackedAttention)
+// of (input - input_zero_point) * input_scale by (weight - weight_zero_point) * weight_scale, int8
+// or uint8. What belongs to the input is one number, what belongs to the weight one or one per
+// column.
+class QAttention final : public Op {
+ public:
+  enum Input {
+    kX,
+    kWeights,
+    kBias,
+    kXScale,
+    kWeightScale,
+    kMask,
+    kXZeroPoint,
+    kWeightZeroPoint,
+    kPast
+  };
+
+  explicit QAttention(AttributeReader& attributes);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  AttributeMap attributes_;
+};
+
+// com.microsoft QEmbedLayerNormalization-1: EmbedLayerNormalization of tables and parameters that
+// are int8 or uint8, each with a scale and a zero point: inputs as of that operator up to the mask,
+// then the scales of words, positions, segments, gamma and beta, then their zero points. Outputs y
+// and mask_index.
+class QEmbedLayerNormalization final : public Op {
+ public:
+  explicit QEmbedLayerNormalization(AttributeReader& attributes)
+      : epsilon_(attributes.Float("epsilon", 1e-12F)) {}
+
+  // The inputs with the scale and the zero point of input i of EmbedLayerNormalization.
+  static int ScaleOf(int i);
+  static int ZeroPointOf(int i);
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  float epsilon_;
+};
+
+// com.microsoft QuantizeLinear-1 and DequantizeLinear-1: the same as the standard's, before these
+// had 16 and 4 bits.
+class ContribQuantization final : public Op {
+ public:
+  explicit ContribQuantization(AttributeReader& attributes)
+      : op_type_(attributes.node().op_type()), axis_(attributes.Get<int64_t>("axis")) {}
+
+  absl::Status Reference(OpContext& context) const override;
+  void Infer(InferContext& context) const override;
+
+ private:
+  std::string op_type_;
+  std::optional<int64_t> axis_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_CONTRIB_QUANTIZED_LAYERS_H_

@@ -1,0 +1,34 @@
+#include "ops/contrib/qlinear.h"
+
+#include "optimizer/contrib/expansion.h"
+
+namespace attnrun {
+
+//   A  A_scale  A_zero_point   B  B_scale  B_zero_point           A                   B
+//    \     |          |         |     |       /            DequantizeLinear   DequantizeLinear
+//                  QLinearAdd                        ->                \       /
+//                      |                                                 Add
+//                      C                                                  |
+//                                                                  QuantizeLinear
+//                                                                         |
+//                                                                         C
+bool ExpandQLinear(Expansion& e) {
+  AttributeReader attributes(e.node(), e.node().opset());
+  const QLinearForm form = QLinearForm::Read(attributes);
+  Value* x = e.input(form.operands.back().value);
+  const int rank = e.facts().RankOf(x);
+  const DataType type = e.TypeOf(x);
+  if (form.channels_last && rank < 2) return e.Decline("the rank of its input is not known");
+  if (type == DataType::kUndefined) return e.Decline("the type of its input is not known");
+  const auto op = [&](const std::string& op_type, std::vector<Value*> inputs, AttributeMap map) {
+    return e.Op(op_type, std::move(inputs), std::move(map));
+  };
+  const auto input = [&](int i) { return i < 0 ? nullptr : e.input(i); };
+  return e.Give(QLinearWriter<Value*>{op, input, type, rank}.Write(form));
+}
+
+bool ExpandContribQuantization(Expansion& e) {
+  return e.Give(e.Op(e.node().op_type(), e.node().inputs(), e.node().attributes()));
+}
+
+}  // namespace attnrun
