@@ -87,8 +87,7 @@ class BlockAttention {
     std::fill_n(scratch_ + layout_.peaks + rows.begin, count, kMinusInfinity);
     std::fill_n(scratch_ + layout_.totals + rows.begin * kWidestVector, count * kWidestVector,
                 0.0F);
-    std::fill_n(scratch_ + layout_.sums + rows.begin * layout_.value_stride,
-                count * layout_.value_stride, 0.0F);
+    std::fill_n(Sums(rows.begin), count * layout_.value_stride, 0.0F);
     if (p_.sinks.data == nullptr) return;
     TakeSinks(p_, block_, rows, scratch_ + layout_.peaks, scratch_ + layout_.totals);
   }
@@ -178,15 +177,22 @@ class BlockAttention {
            t * p_.v_strides.sequence;
   }
 
+  // The rows from `begin` on that are taken at once: all, or some whose keys of the tile position
+  // leaves fewer of, so that not all rows pay for what the last one sees. Whole register tiles.
+  IndexRange Piece(int64_t begin, int64_t end, int64_t first, int64_t count) const {
+    constexpr int64_t kRows = 5 * kTileRows;
+    const IndexRange piece = {begin, std::min<int64_t>(begin + kRows, end)};
+    const auto lanes = static_cast<int64_t>(kLanes);
+    return planner_.KeysIn(first, piece, false) + lanes <= count ? piece : IndexRange{begin, end};
+  }
+
   // `following`: the tile that is next; where no key is left, it is the next block's turn.
   void ComputeTile(int64_t first, IndexRange rows, bool masked, int64_t following) {
     if (rows.begin >= rows.end) return;
     const int64_t count = planner_.KeysIn(first, rows, masked);
-    const auto n = static_cast<size_t>(rows.end - rows.begin);
-    float* scores = scratch_ + layout_.scores;
-    float* keys = scratch_ + layout_.keys;
     PackTransposed({Key(block_, first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale,
-                   count, p_.head_size, kKeyTile, keys);
+                   count, p_.head_size, kKeyTile, scratch_ + layout_.keys);
+    const bool packs_values = PacksValues(rows.end - rows.begin);
     // Late, since until then other threads take blocks, too.
     const bool last = following >= planner_.valid();
     const AttentionBlock next = last ? next_() : AttentionBlock{};
@@ -195,42 +201,62 @@ class BlockAttention {
     if (next.group == 1) {
       beside_keys.Add(Query(next, 0), p_.q_strides.sequence, next.rows, p_.head_size);
     }
-    if (PacksValues(n)) {
+    if (packs_values) {
       beside_keys.Add(Values(first), p_.v_strides.sequence, count, p_.value_size);
     }
     // Hardware does not foresee rows of one tile, which are short and far from each other.
     const float* bias = masked ? mask_.OwnBias(rows.begin, first) : nullptr;
     if (bias != nullptr) beside_keys.Add(bias, p_.bias.query, rows.end - rows.begin, count);
-    // What is no key becomes -inf below, whatever it was.
-    const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
-    Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, keys, kKeyTile, columns,
-             p_.head_size, false, scores, kKeyTile, beside_keys);
-    if (planner_.HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, columns, masked);
-    float* sums = scratch_ + layout_.sums + rows.begin * layout_.value_stride;
-    TakeScores({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
-                scratch_ + layout_.totals + rows.begin * kWidestVector, sums,
-                static_cast<size_t>(layout_.value_stride)});
+    Fetch beside_values = FetchAfter(following, next);
     const float* values = Values(first);
     int64_t values_stride = p_.v_strides.sequence;
-    if (PacksValues(n)) {
-      values = CopyValues(first, count);
-      values_stride = layout_.value_stride;
+    for (int64_t row = rows.begin; row < rows.end;) {
+      const IndexRange piece = Piece(row, rows.end, first, count);
+      const int64_t open = std::min(count, planner_.KeysIn(first, piece, false));
+      ComputeWeights(first, piece, open, masked, beside_keys);
+      // Once they are fetched.
+      if (packs_values && row == rows.begin) {
+        values = CopyValues(first, count);
+        values_stride = layout_.value_stride;
+      }
+      Multiply(scratch_ + layout_.scores, kKeyTile, piece.end - row, values, values_stride,
+               p_.value_size, open, true, Sums(row), layout_.value_stride, beside_values);
+      row = piece.end;
     }
-    Fetch output_and_keys;
-    if (!last) {
-      output_and_keys.Add(Key(block_, following), p_.k_strides.sequence,
-                          planner_.KeysFrom(following), p_.head_size);
-    }
-    if (last && next.rows > 0) {
-      output_and_keys.Add(Key(next, 0), p_.k_strides.sequence, std::min(kKeyTile, p_.keys),
-                          p_.head_size);
-    }
-    if (last && block_.group == 1) {
-      output_and_keys.Add(Y(0), p_.y_strides.sequence, block_.rows, p_.value_size);
-    }
-    Multiply(scores, kKeyTile, n, values, values_stride, p_.value_size, count, true, sums,
-             layout_.value_stride, output_and_keys);
   }
+
+  // What is read after a tile.
+  Fetch FetchAfter(int64_t following, const AttentionBlock& next) const {
+    Fetch fetch;
+    if (following < planner_.valid()) {
+      fetch.Add(Key(block_, following), p_.k_strides.sequence, planner_.KeysFrom(following),
+                p_.head_size);
+      return fetch;
+    }
+    if (next.rows > 0) {
+      fetch.Add(Key(next, 0), p_.k_strides.sequence, std::min(kKeyTile, p_.keys), p_.head_size);
+    }
+    if (block_.group == 1) {
+      fetch.Add(Y(0), p_.y_strides.sequence, block_.rows, p_.value_size);
+    }
+    return fetch;
+  }
+
+  // The weights of some rows for the first `count` keys of a tile, which are taken into the totals.
+  void ComputeWeights(int64_t first, IndexRange rows, int64_t count, bool masked, Fetch& fetch) {
+    const auto n = static_cast<size_t>(rows.end - rows.begin);
+    float* scores = scratch_ + layout_.scores;
+    // What is no key becomes -inf below, whatever it was.
+    const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
+    Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, scratch_ + layout_.keys,
+             kKeyTile, columns, p_.head_size, false, scores, kKeyTile, fetch);
+    if (planner_.HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, columns, masked);
+    TakeScores({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
+                scratch_ + layout_.totals + rows.begin * kWidestVector, Sums(rows.begin),
+                static_cast<size_t>(layout_.value_stride)});
+  }
+
+  float* Sums(int64_t row) const { return scratch_ + layout_.sums + row * layout_.value_stride; }
 
   void ApplyRulesTo(IndexRange rows, int64_t first, int64_t count, int64_t columns, bool masked) {
     const bool same = planner_.SameRules(masked);
@@ -245,8 +271,8 @@ class BlockAttention {
 
   // Rows that lie a multiple of a cache's size apart would evict each other while every few rows
   // of the scores read them again.
-  bool PacksValues(size_t rows) const {
-    constexpr size_t kFew = 12;
+  bool PacksValues(int64_t rows) const {
+    constexpr int64_t kFew = 12;
     return p_.v_strides.channel != 1 ||
            (rows > kFew && p_.v_strides.sequence != layout_.value_stride);
   }
@@ -290,7 +316,7 @@ class BlockAttention {
   }
 
   void StoreRow(int64_t row, bool closed, float factor) const {
-    const float* sums = scratch_ + layout_.sums + row * layout_.value_stride;
+    const float* sums = Sums(row);
     float* y = Y(row);
     if (p_.y_strides.channel == 1 && !closed) return CopyFloats(sums, p_.value_size, y, factor);
     for (int64_t h = 0; h < p_.value_size; ++h) {
