@@ -82,7 +82,10 @@ absl::Status QLinear::Reference(OpContext& context) const {
   ReferenceSteps steps(context);
   for (const QLinearForm::Operand& operand : form_.operands) {
     const Tensor x = steps.Input(operand.value);
-    if (operand.scale < 0 || (x.defined() && IsByte(x.type()))) continue;
+    if (!x.defined()) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", operand.value, " is left out"));
+    }
+    if (operand.scale < 0 || IsByte(x.type())) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "expected input ", operand.value, " to be int8 or uint8, but it is ", TypeAndShape(x)));
   }

@@ -1,5 +1,7 @@
 #include "ops/quantize/qlinear_products.h"
 
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
 #include "ops/channels_last.h"
 #include "ops/infer_steps.h"
 #include "ops/matmul/matmul.h"
@@ -25,9 +27,21 @@ Tensor Numbers(ReferenceSteps& steps, const Tensor& x, const Tensor& scale,
   return steps.Op("Mul", {centred, InFloat(steps, scale)});
 }
 
+// kInvalidArgument unless a zero point has the type of its operand.
+absl::Status CheckZeroPoint(const OpContext& context, int operand, int zero_point) {
+  const Tensor& x = context.input(operand);
+  const Tensor& zero = context.input(zero_point);
+  if (zero.type() == x.type()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("expected zero point ", zero_point, " of type ",
+                                                 Name(x.type()), ", but it is ",
+                                                 TypeAndShape(zero)));
+}
+
 }  // namespace
 
 absl::Status QLinearMatMul::Reference(OpContext& context) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckZeroPoint(context, kA, kAZeroPoint));
+  ATTNRUN_RETURN_IF_ERROR(CheckZeroPoint(context, kB, kBZeroPoint));
   ReferenceSteps steps(context);
   const Tensor a = Numbers(steps, steps.Input(kA), PerRow(steps, steps.Input(kAScale)),
                            PerRow(steps, steps.Input(kAZeroPoint)));

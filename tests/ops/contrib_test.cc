@@ -216,5 +216,23 @@ TEST(ContribTest, BiasOfAnotherTypeThanTheScalesIsRefused) {
               HasSubstr("of one type, but they are float[], float[] and int32[1]"));
 }
 
+TEST(ContribTest, QuantizedOperandsThatAreLeftOutAreRefused) {
+  const Tensor x = Make<uint8_t>({2}, {1, 2});
+  const Tensor scale = Make<float>({}, {1});
+  OpTester add("QLinearAdd", 1, kMicrosoft);
+  add.Input(x).Input(scale);
+  EXPECT_THAT(add.Reference().status().message(), HasSubstr("input 3 is left out"));
+  OpTester concat("QLinearConcat", 1, kMicrosoft);
+  concat.Attribute("axis", int64_t{0}).Input(scale).Input(Make<uint8_t>({}, {0}));
+  concat.Input(x).Input(scale).NoInput().NoInput().Input(scale);
+  EXPECT_THAT(concat.Reference().status().message(), HasSubstr("input 5 is left out"));
+  OpTester product("QLinearMatMul", 21);
+  product.Input(Make<uint8_t>({1, 1}, {1})).Input(scale).Input(Make<int8_t>({}, {0}));
+  product.Input(Make<uint8_t>({1, 1}, {1})).Input(scale).Input(Make<uint8_t>({}, {0}));
+  product.Input(scale).Input(Make<uint8_t>({}, {0}));
+  EXPECT_THAT(product.Reference().status().message(),
+              HasSubstr("expected zero point 2 of type uint8, but it is int8[]"));
+}
+
 }  // namespace
 }  // namespace attnrun::testing

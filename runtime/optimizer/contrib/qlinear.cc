@@ -15,6 +15,9 @@ namespace attnrun {
 bool ExpandQLinear(Expansion& e) {
   AttributeReader attributes(e.node(), e.node().opset());
   const QLinearForm form = QLinearForm::Read(attributes);
+  for (const QLinearForm::Operand& operand : form.operands) {
+    if (e.input(operand.value) == nullptr) return e.Decline("an operand is left out");
+  }
   Value* x = e.input(form.operands.back().value);
   const int rank = e.facts().RankOf(x);
   const DataType type = e.TypeOf(x);
