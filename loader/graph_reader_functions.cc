@@ -11,7 +11,7 @@ namespace attnrun {
 namespace {
 
 // Functions that call each other can describe 2^n nodes in n lines.
-constexpr int64_t kMaxInlinedNodes = 200'000;
+constexpr int64_t kMaxInlinedNodes = 100'000;
 
 }  // namespace
 

@@ -61,7 +61,7 @@ const HostileModel kStructures[] = {
      {"node 'bad' (F0)", "nested more than 100 deep"}},
     {"FunctionsThatDouble",
      [](ModelProto& m, GraphProto& g) { MakeFunctions(m, g, 60, 2, "Relu"); },
-     {"node 'bad' (F0)", "expand to more than 200000 nodes"}},
+     {"node 'bad' (F0)", "expand to more than 100000 nodes"}},
 
     {"LongNodeName",
      [](ModelProto&, GraphProto& g) {

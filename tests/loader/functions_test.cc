@@ -224,7 +224,7 @@ TEST(FunctionsTest, NestingAndExpansionAreBounded) {
   EXPECT_THAT(Error(Chain(200, 1)),
               HasSubstr("subgraphs and function calls are nested more than 100 deep"));
   EXPECT_THAT(Error(Chain(40, 2)),
-              HasSubstr("the model's functions expand to more than 200000 nodes"));
+              HasSubstr("the model's functions expand to more than 100000 nodes"));
 }
 
 TEST(FunctionsTest, ErrorsNameTheCallAndTheFunction) {
