@@ -36,17 +36,12 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
   Value* result = node->output(0);
   std::vector<Node*> nodes = {node};
   const int64_t columns = node->input(MatMulNBits::kCodes)->constant()->dim(0);
-  Node* add = bias == nullptr ? BiasAdd(context, result, columns) : nullptr;
-  if (add != nullptr) {
-    bias = OtherOperand(*add, result);
-    result = add->output(0);
-    nodes.push_back(add);
-  }
+  Value* added = bias == nullptr ? TakeBiasAdd(context, columns, nodes, result) : nullptr;
   patch.Supersede(nodes);
   std::vector<Value*> inputs(B::kMoreWeights, nullptr);
   inputs[B::kX] = node->input(MatMulNBits::kA);
   inputs[B::kCodes] = node->input(MatMulNBits::kCodes);
-  inputs[B::kBias] = add == nullptr ? bias : FlatBias(patch, bias);
+  inputs[B::kBias] = bias == nullptr ? FlatBias(patch, added) : bias;
   inputs[B::kScales] = node->input(MatMulNBits::kScales);
   inputs[B::kZeroPoints] = node->input(MatMulNBits::kZeroPoints);
   AttributeMap attributes;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/linear/linear.h"
+#include "optimizer/broadcasting.h"
 #include "optimizer/each_node.h"
 #include "optimizer/node_queries.h"
 
@@ -18,16 +19,6 @@ Node* PlainLinear(const PassContext& context, const Value* value) {
   if (node == nullptr || !IsLinear(*node)) return nullptr;
   if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
   return node->input(Linear::kResidual) == nullptr ? node : nullptr;
-}
-
-// Whether `value` broadcasts to `dims` without enlarging them.
-bool BroadcastsTo(const std::vector<SymInt>* value, const std::vector<SymInt>* dims) {
-  if (value == nullptr || dims == nullptr || value->size() > dims->size()) return false;
-  const size_t skipped = dims->size() - value->size();
-  for (size_t i = 0; i < value->size(); ++i) {
-    if ((*value)[i] != (*dims)[skipped + i] && !(*value)[i].is_constant(1)) return false;
-  }
-  return true;
 }
 
 bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
@@ -51,7 +42,8 @@ bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
     Value* residual = node->input(1 - side);
     if (linear == nullptr || residual == node->input(side)) continue;
     const std::vector<SymInt>* dims = context.facts.DimsOf(linear->output(0));
-    if (!BroadcastsTo(context.facts.DimsOf(residual), dims)) continue;
+    const std::vector<SymInt>* term = context.facts.DimsOf(residual);
+    if (dims == nullptr || term == nullptr || !BroadcastsTo(*term, *dims)) continue;
     if (context.facts.TypeOf(residual) != context.facts.TypeOf(linear->output(0))) continue;
     patch.Supersede({linear, node});
     std::vector<Value*> inputs = linear->inputs();

@@ -11,18 +11,12 @@ bool IsBias(const Value* value, int64_t columns, int rank) {
   return tensor.dim(tensor.rank() - 1) == columns && (tensor.rank() == 1 || tensor.rank() <= rank);
 }
 
-Node* BiasAdd(PassContext& context, const Value* product, int64_t columns) {
-  Node* add = OnlyReader(context.graph, product);
-  if (!IsOp(add, "Add")) return nullptr;
-  return IsBias(OtherOperand(*add, product), columns, context.facts.RankOf(product)) ? add
-                                                                                     : nullptr;
-}
-
 Value* TakeBiasAdd(PassContext& context, int64_t columns, std::vector<Node*>& nodes,
                    Value*& result) {
-  Node* add = BiasAdd(context, result, columns);
-  if (add == nullptr) return nullptr;
+  Node* add = OnlyReader(context.graph, result);
+  if (!IsOp(add, "Add")) return nullptr;
   Value* bias = OtherOperand(*add, result);
+  if (!IsBias(bias, columns, context.facts.RankOf(result))) return nullptr;
   nodes.push_back(add);
   result = add->output(0);
   return bias;

@@ -12,11 +12,8 @@ namespace attnrun {
 // than a product of that rank.
 bool IsBias(const Value* value, int64_t columns, int rank);
 
-// The Add of such a constant that alone reads `product`; null if there is none.
-Node* BiasAdd(PassContext& context, const Value* product, int64_t columns);
-
-// Takes the Add of such a constant: it joins `nodes`, its result becomes `result`. Returns the bias,
-// null if there is none.
+// Takes the Add of such a constant that alone reads `result`: it joins `nodes`, its own result
+// becomes `result`. Returns the bias, null if there is none.
 Value* TakeBiasAdd(PassContext& context, int64_t columns, std::vector<Node*>& nodes,
                    Value*& result);
 
