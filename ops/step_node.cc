@@ -33,4 +33,14 @@ absl::StatusOr<const Node*> AddStep(Graph& graph, const std::string& op_type, in
   return graph.AddNode(std::move(spec), names);
 }
 
+AttributeMap PassedOn(AttributeReader& attributes, std::initializer_list<absl::string_view> names) {
+  AttributeMap passed;
+  for (const absl::string_view name : names) {
+    attributes.Ignore(name);
+    const AttributeValue* value = attributes.node().attribute(name);
+    if (value != nullptr) passed.emplace(name, *value);
+  }
+  return passed;
+}
+
 }  // namespace attnrun

@@ -1,6 +1,7 @@
 #ifndef ATTNRUN_OPS_STEP_NODE_H_
 #define ATTNRUN_OPS_STEP_NODE_H_
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/type.h"
+#include "ops/attribute_reader.h"
 
 namespace attnrun {
 
@@ -16,6 +18,10 @@ namespace attnrun {
 absl::StatusOr<const Node*> AddStep(Graph& graph, const std::string& op_type, int outputs,
                                     absl::Span<const std::optional<Type>> inputs,
                                     AttributeMap attributes);
+
+// Attributes of these names as a node has them, for an operator that it is described by. They count
+// as read.
+AttributeMap PassedOn(AttributeReader& attributes, std::initializer_list<absl::string_view> names);
 
 }  // namespace attnrun
 

@@ -2,9 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/interrupt.h"
 #include "core/status.h"
 #include "ops/infer_rules.h"
 #include "ops/reference_steps.h"
+#include "ops/step_node.h"
 
 namespace attnrun {
 namespace {
@@ -43,7 +45,7 @@ class Runner {
     if (!states.c.defined()) states.c = zeros;
     const Tensor x = Rounded(reverse ? Reversed(x_) : x_);
     std::vector<Tensor> rows;
-    for (int64_t i = 0; i < x_.dim(0); ++i) {
+    for (int64_t i = 0; i < x_.dim(0) && !Interrupted(); ++i) {
       const Tensor step = steps_.Op("Gather", {x, steps_.Ints({i})});
       const std::vector<Tensor> next = steps_.Ops(
           "LSTM", 3, {step, w, r, bias, Tensor(), Rounded(states.h), states.c, peepholes},
@@ -116,16 +118,12 @@ DynamicQuantizeLstm::DynamicQuantizeLstm(AttributeReader& attributes)
       attributes.Get<std::vector<float>>("activation_alpha").value_or(std::vector<float>());
   const auto beta =
       attributes.Get<std::vector<float>>("activation_beta").value_or(std::vector<float>());
-  for (const char* name : {"clip", "hidden_size", "input_forget"}) attributes.Ignore(name);
+  const AttributeMap both = PassedOn(attributes, {"clip", "hidden_size", "input_forget"});
   for (size_t i = 0; i < directions; ++i) {
-    AttributeMap one;
+    AttributeMap one = both;
     if (!activations.empty()) one["activations"] = PartOf(activations, i, directions);
     if (!alpha.empty()) one["activation_alpha"] = PartOf(alpha, i, directions);
     if (!beta.empty()) one["activation_beta"] = PartOf(beta, i, directions);
-    for (const char* name : {"clip", "hidden_size", "input_forget"}) {
-      const AttributeValue* value = attributes.node().attribute(name);
-      if (value != nullptr) one[name] = *value;
-    }
     attributes_.push_back(std::move(one));
   }
 }
@@ -137,6 +135,9 @@ absl::Status DynamicQuantizeLstm::Reference(OpContext& context) const {
         absl::StrCat("expected X float [T, B, I] of a step or more, but it is ", TypeAndShape(x)));
   }
   ReferenceSteps steps(context);
+  // Without a sequence one step tells whether all fits, however many there are.
+  const bool is_empty = x.dim(1) == 0;
+  const Tensor sequences = is_empty ? steps.Op("Gather", {x, steps.Ints({0})}) : x;
   const std::vector<int64_t> whole(x.dim(1), x.dim(0));
   const Tensor lengths = context.has_input(kLengths)
                              ? steps.Cast(steps.Input(kLengths), DataType::kInt64)
@@ -146,14 +147,16 @@ absl::Status DynamicQuantizeLstm::Reference(OpContext& context) const {
   std::vector<Tensor> c;
   for (size_t i = 0; i < attributes_.size(); ++i) {
     const bool reverse = i == 1 || direction_ == "reverse";
-    Runner runner(steps, x, lengths);
+    Runner runner(steps, sequences, lengths);
     ATTNRUN_ASSIGN_OR_RETURN(const States states,
                              runner.Run(static_cast<int64_t>(i), reverse, attributes_[i]));
     all.push_back(states.all);
     h.push_back(states.h);
     c.push_back(states.c);
   }
-  ATTNRUN_RETURN_IF_ERROR(steps.Give(steps.Op("Concat", all, {{"axis", int64_t{1}}})));
+  Tensor y = steps.Op("Concat", all, {{"axis", int64_t{1}}});
+  if (is_empty) y = steps.Op("Expand", {y, steps.Ints({x.dim(0), 1, 1, 1})});
+  ATTNRUN_RETURN_IF_ERROR(steps.Give(std::move(y)));
   ATTNRUN_RETURN_IF_ERROR(steps.Give(steps.Op("Concat", h, {{"axis", int64_t{0}}}), 1));
   return steps.Give(steps.Op("Concat", c, {{"axis", int64_t{0}}}), 2);
 }

@@ -5,18 +5,15 @@
 #include "ops/infer_steps.h"
 #include "ops/integer/bytes.h"
 #include "ops/reference_steps.h"
+#include "ops/step_node.h"
 
 namespace attnrun {
 namespace {
 
 // Attributes of AveragePool that ONNX Runtime's operator has, too.
 AttributeMap PoolAttributes(AttributeReader& attributes) {
-  AttributeMap window;
-  for (const char* name :
-       {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"}) {
-    attributes.Ignore(name);
-    if (attributes.Has(name)) window[name] = *attributes.node().attribute(name);
-  }
+  AttributeMap window = PassedOn(attributes, {"auto_pad", "ceil_mode", "count_include_pad",
+                                              "kernel_shape", "pads", "strides"});
   const auto strides = attributes.Ints("strides");
   const bool counted =
       attributes.Int("count_include_pad", 0) != 0 && attributes.Int("ceil_mode", 0) != 0;
@@ -25,7 +22,11 @@ AttributeMap PoolAttributes(AttributeReader& attributes) {
   // so much wider that no window is cut.
   auto pads = attributes.Ints("pads", std::vector<int64_t>(2 * strides.size()));
   if (pads.size() != 2 * strides.size()) return window;
-  for (size_t i = 0; i < strides.size(); ++i) pads[strides.size() + i] += strides[i] - 1;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    int64_t& end = pads[strides.size() + i];
+    // AveragePool refuses what no window has.
+    if (strides[i] < 1 || __builtin_add_overflow(end, strides[i] - 1, &end)) return window;
+  }
   window["pads"] = pads;
   window.erase("ceil_mode");
   return window;
@@ -34,25 +35,25 @@ AttributeMap PoolAttributes(AttributeReader& attributes) {
 }  // namespace
 
 // X, X_scale, X_zero_point, Y_scale, Y_zero_point.
-void QLinearForm::ReadUnary(AttributeReader& attributes) {
+void QLinearForm::ReadUnary(AttributeReader& reader) {
   operands = {{0, 1, 2}};
   y_scale = 3;
   y_zero_point = 4;
-  if (op_type == "LeakyRelu") this->attributes = {{"alpha", attributes.Float("alpha", 0.01F)}};
-  if (op_type == "Softmax") ReadSoftmax(attributes);
-  if (op_type == "AveragePool") this->attributes = PoolAttributes(attributes);
+  if (op_type == "LeakyRelu") attributes = {{"alpha", reader.Float("alpha", 0.01F)}};
+  if (op_type == "Softmax") ReadSoftmax(reader);
+  if (op_type == "AveragePool") attributes = PoolAttributes(reader);
   if (op_type == "AveragePool" || op_type == "GlobalAveragePool") {
-    channels_last = attributes.Int("channels_last", 0) != 0;
+    channels_last = reader.Int("channels_last", 0) != 0;
   }
 }
 
-void QLinearForm::ReadSoftmax(AttributeReader& attributes) {
+void QLinearForm::ReadSoftmax(AttributeReader& reader) {
   constexpr int64_t kAlongOneAxis = 13;
-  const int64_t axis = attributes.Int("axis", -1);
-  this->attributes = {{"axis", axis}};
-  if (attributes.Required<int64_t>("opset") >= kAlongOneAxis || axis == -1) return;
+  const int64_t axis = reader.Int("axis", -1);
+  attributes = {{"axis", axis}};
+  if (reader.Required<int64_t>("opset") >= kAlongOneAxis || axis == -1) return;
   flatten_from = axis;
-  this->attributes = {{"axis", int64_t{-1}}};
+  attributes = {{"axis", int64_t{-1}}};
 }
 
 QLinearForm QLinearForm::Read(AttributeReader& attributes) {

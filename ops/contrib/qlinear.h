@@ -41,8 +41,8 @@ struct QLinearForm {
   std::optional<int64_t> flatten_from;
 
  private:
-  void ReadUnary(AttributeReader& attributes);
-  void ReadSoftmax(AttributeReader& attributes);
+  void ReadUnary(AttributeReader& reader);
+  void ReadSoftmax(AttributeReader& reader);
 };
 
 // Writes such operators as nodes, runs them or infers what they give: T is a value, a tensor or

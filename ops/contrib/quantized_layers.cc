@@ -5,6 +5,7 @@
 #include "ops/contrib/embed_layer_normalization.h"
 #include "ops/infer_steps.h"
 #include "ops/reference_steps.h"
+#include "ops/step_node.h"
 
 namespace attnrun {
 namespace {
@@ -25,9 +26,10 @@ int PlaceOf(int i) {
 
 }  // namespace
 
-QAttention::QAttention(AttributeReader& attributes) : attributes_(attributes.node().attributes()) {
+QAttention::QAttention(AttributeReader& attributes)
+    : attributes_(
+          PassedOn(attributes, {"num_heads", "unidirectional", "mask_filter_value", "scale"})) {
   attributes.Required<int64_t>("num_heads");
-  for (const char* name : {"unidirectional", "mask_filter_value", "scale"}) attributes.Ignore(name);
   attributes.ExpectInt("do_rotary", 0);
   attributes.ExpectInt("past_present_share_buffer", 0);
 }

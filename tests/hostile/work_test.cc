@@ -57,7 +57,39 @@ void MakeEinsum(GraphProto& graph, const std::string& operand) {
   AddAttribute(node, "equation", AttributeProto::STRING)->set_s(equation + "->");
 }
 
+// Bytes of these extents, all 1.
+onnx::TensorProto Bytes(const std::string& name, const std::vector<int64_t>& dims) {
+  onnx::TensorProto tensor;
+  tensor.set_name(name);
+  tensor.set_data_type(onnx::TensorProto::UINT8);
+  int64_t count = 1;
+  for (const int64_t dim : dims) {
+    tensor.add_dims(dim);
+    count *= dim;
+  }
+  tensor.set_raw_data(std::string(count, '\1'));
+  return tensor;
+}
+
+// An LSTM of ONNX Runtime's, a step of whose x has no elements.
+void MakeLstm(GraphProto& graph, int64_t steps) {
+  Declare(graph, {steps, 1, 0});
+  *graph.add_initializer() = Bytes("w", {1, 0, 4});
+  *graph.add_initializer() = Bytes("r", {1, 1, 4});
+  *graph.add_initializer() = Floats("scale", {1}, {1});
+  *graph.add_initializer() = Bytes("zero", {1});
+  onnx::NodeProto* node =
+      AddNode(&graph, "DynamicQuantizeLSTM",
+              {"x", "w", "r", "", "", "", "", "", "scale", "zero", "scale", "zero"}, {"y"}, "bad");
+  node->set_domain("com.microsoft");
+  AddIntAttribute(node, "hidden_size", 1);
+}
+
 const HostileModel kWork[] = {
+    {"StepsWithoutEnd",
+     [](ModelProto&, GraphProto& g) { MakeLstm(g, int64_t{1} << 40); },
+     {},
+     kTooLate},
     {"LoopWithoutEnd", [](ModelProto&, GraphProto& g) { MakeLoop(g, "Add"); }, {}, kTooLate},
     {"LoopThatDoubles",
      [](ModelProto&, GraphProto& g) { MakeLoop(g, "Concat"); },

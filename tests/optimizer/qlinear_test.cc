@@ -484,5 +484,17 @@ TEST(QLinearTest, Lstm) {
   for (const Case& c : cases) Check(c);
 }
 
+TEST(QLinearTest, LstmOfManyStepsWithoutASequence) {
+  constexpr int64_t kSteps = int64_t{1} << 40;
+  OpTester op("DynamicQuantizeLSTM", 1, "com.microsoft");
+  op.Attribute("hidden_size", int64_t{1}).Input(Make<float>({kSteps, 0, 1}, {}));
+  for (int i = 0; i < 2; ++i) op.Input(Make<uint8_t>({1, 1, 4}, {1, 2, 3, 4}));
+  for (int i = 0; i < 5; ++i) op.NoInput();
+  for (int i = 0; i < 2; ++i) op.Input(Make<float>({1}, {1})).Input(Make<uint8_t>({1}, {0}));
+  const auto results = op.Reference();
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].shape(), (Shape{kSteps, 1, 0, 1}));
+}
+
 }  // namespace
 }  // namespace attnrun::testing
