@@ -1,6 +1,5 @@
 #include "ops/infer_steps.h"
 
-#include "absl/strings/str_cat.h"
 #include "ops/registry.h"
 #include "ops/step_node.h"
 

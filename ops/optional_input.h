@@ -10,6 +10,11 @@ inline const Tensor* OptionalInput(const OpContext& context, int i) {
   return context.has_input(i) ? &context.input(i) : nullptr;
 }
 
+// Input i, undefined if it is left out.
+inline Tensor InputOrUndefined(const OpContext& context, int i) {
+  return context.has_input(i) ? context.input(i) : Tensor();
+}
+
 }  // namespace attnrun
 
 #endif  // ATTNRUN_OPS_OPTIONAL_INPUT_H_

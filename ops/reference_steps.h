@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "attnrun/tensor.h"
 #include "graph/graph.h"
-#include "ops/op_context.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 
@@ -23,7 +23,7 @@ class ReferenceSteps {
   explicit ReferenceSteps(OpContext& context) : context_(context) {}
 
   // Undefined where it is left out.
-  Tensor Input(int i) const { return context_.has_input(i) ? context_.input(i) : Tensor(); }
+  Tensor Input(int i) const { return InputOrUndefined(context_, i); }
 
   // The outputs of an operator of the standard, or of "domain::Name" at version 1, for inputs of
   // which undefined ones are left out. Undefined after an error, which Give returns.

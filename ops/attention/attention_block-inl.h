@@ -177,13 +177,20 @@ class BlockAttention {
            t * p_.v_strides.sequence;
   }
 
-  // The rows from `begin` on that are taken at once: all, or some whose keys of the tile position
-  // leaves fewer of, so that not all rows pay for what the last one sees. Whole register tiles.
-  IndexRange Piece(int64_t begin, int64_t end, int64_t first, int64_t count) const {
+  // Rows that are taken at once, and how many keys of a tile, from its first, count for them.
+  struct Piece {
+    IndexRange rows;
+    int64_t keys;
+  };
+
+  // All rows, whose keys are `count`, or the first ones, if position leaves them fewer, so that not
+  // all pay for what the last one sees. Whole register tiles.
+  Piece PieceOf(IndexRange rows, int64_t first, int64_t count) const {
     constexpr int64_t kRows = 5 * kTileRows;
-    const IndexRange piece = {begin, std::min<int64_t>(begin + kRows, end)};
-    const auto lanes = static_cast<int64_t>(kLanes);
-    return planner_.KeysIn(first, piece, false) + lanes <= count ? piece : IndexRange{begin, end};
+    const IndexRange some = {rows.begin, std::min<int64_t>(rows.begin + kRows, rows.end)};
+    const int64_t keys = planner_.KeysIn(first, some, false);
+    if (keys + static_cast<int64_t>(kLanes) <= count) return {some, keys};
+    return {rows, count};
   }
 
   // `following`: the tile that is next; where no key is left, it is the next block's turn.
@@ -196,11 +203,7 @@ class BlockAttention {
     // Late, since until then other threads take blocks, too.
     const bool last = following >= planner_.valid();
     const AttentionBlock next = last ? next_() : AttentionBlock{};
-    Fetch beside_keys;
-    // Else heads take turns, and rows lie by no one stride.
-    if (next.group == 1) {
-      beside_keys.Add(Query(next, 0), p_.q_strides.sequence, next.rows, p_.head_size);
-    }
+    Fetch beside_keys = FetchQueries(next);
     if (packs_values) {
       beside_keys.Add(Values(first), p_.v_strides.sequence, count, p_.value_size);
     }
@@ -211,18 +214,27 @@ class BlockAttention {
     const float* values = Values(first);
     int64_t values_stride = p_.v_strides.sequence;
     for (int64_t row = rows.begin; row < rows.end;) {
-      const IndexRange piece = Piece(row, rows.end, first, count);
-      const int64_t open = std::min(count, planner_.KeysIn(first, piece, false));
-      ComputeWeights(first, piece, open, masked, beside_keys);
+      const Piece piece = PieceOf({row, rows.end}, first, count);
+      ComputeWeights(first, piece, masked, beside_keys);
       // Once they are fetched.
       if (packs_values && row == rows.begin) {
         values = CopyValues(first, count);
         values_stride = layout_.value_stride;
       }
-      Multiply(scratch_ + layout_.scores, kKeyTile, piece.end - row, values, values_stride,
-               p_.value_size, open, true, Sums(row), layout_.value_stride, beside_values);
-      row = piece.end;
+      Multiply(scratch_ + layout_.scores, kKeyTile, piece.rows.end - row, values, values_stride,
+               p_.value_size, piece.keys, true, Sums(row), layout_.value_stride, beside_values);
+      row = piece.rows.end;
     }
+  }
+
+  // Those of the next block.
+  Fetch FetchQueries(const AttentionBlock& next) const {
+    Fetch fetch;
+    // Else heads take turns, and rows lie by no one stride.
+    if (next.group == 1) {
+      fetch.Add(Query(next, 0), p_.q_strides.sequence, next.rows, p_.head_size);
+    }
+    return fetch;
   }
 
   // What is read after a tile.
@@ -242,8 +254,9 @@ class BlockAttention {
     return fetch;
   }
 
-  // The weights of some rows for the first `count` keys of a tile, which are taken into the totals.
-  void ComputeWeights(int64_t first, IndexRange rows, int64_t count, bool masked, Fetch& fetch) {
+  // The weights of some rows for some keys of a tile, which are taken into the totals.
+  void ComputeWeights(int64_t first, const Piece& piece, bool masked, Fetch& fetch) {
+    const auto& [rows, count] = piece;
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
     // What is no key becomes -inf below, whatever it was.

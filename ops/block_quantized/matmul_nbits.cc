@@ -4,6 +4,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/float_rows.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
@@ -52,8 +53,7 @@ absl::Status MatMulNBits::CheckWeight(Inputs input) const {
 }
 
 absl::StatusOr<Shape> MatMulNBits::Resolve(const OpContext& context) const {
-  ATTNRUN_RETURN_IF_ERROR(
-      CheckWeight([&](int i) { return context.has_input(i) ? context.input(i) : Tensor(); }));
+  ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return InputOrUndefined(context, i); }));
   return ResolveOutput(context);
 }
 

@@ -3,15 +3,15 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/block_quantized/matmul_nbits.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 
 absl::Status MatMulNBits::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, Resolve(context));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> a, ToDoubles(context.input(kA)));
-  ATTNRUN_ASSIGN_OR_RETURN(
-      const std::vector<double> weight,
-      Weight([&](int i) { return context.has_input(i) ? context.input(i) : Tensor(); }).Columns());
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> weight,
+                           Weight([&](int i) { return InputOrUndefined(context, i); }).Columns());
   std::vector<double> bias(n_);
   if (context.has_input(kBias)) {
     ATTNRUN_ASSIGN_OR_RETURN(bias, ToDoubles(context.input(kBias)));

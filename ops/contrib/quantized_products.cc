@@ -10,6 +10,7 @@
 #include "ops/elementwise/type_set.h"
 #include "ops/infer_rules.h"
 #include "ops/matmul/matmul.h"
+#include "ops/optional_input.h"
 #include "ops/quantize/quantize.h"
 #include "ops/reference_steps.h"
 
@@ -29,10 +30,6 @@ struct Operands {
   Tensor b_zero_point;
   Tensor bias;
 };
-
-Tensor Input(const OpContext& context, int i) {
-  return context.has_input(i) ? context.input(i) : Tensor();
-}
 
 absl::Status CheckOperand(absl::string_view name, const Tensor& operand, const Tensor& scale,
                           const Tensor& zero_point) {
@@ -114,9 +111,10 @@ void InferProduct(InferContext& context, DataType type) {
 }  // namespace
 
 absl::Status MatMulIntegerToFloat::Reference(OpContext& context) const {
-  return Multiply(context,
-                  {Input(context, 0), Input(context, 1), Input(context, 2), Input(context, 3),
-                   Input(context, 4), Input(context, 5), Input(context, 6)});
+  return Multiply(context, {InputOrUndefined(context, 0), InputOrUndefined(context, 1),
+                            InputOrUndefined(context, 2), InputOrUndefined(context, 3),
+                            InputOrUndefined(context, 4), InputOrUndefined(context, 5),
+                            InputOrUndefined(context, 6)});
 }
 
 void MatMulIntegerToFloat::Infer(InferContext& context) const {
@@ -128,8 +126,9 @@ absl::Status DynamicQuantizeMatMul::Reference(OpContext& context) const {
   Tensor quantized[3];
   OpContext quantize(a, absl::MakeSpan(quantized), context.allocator());
   ATTNRUN_RETURN_IF_ERROR(DynamicQuantizeLinear().Reference(quantize));
-  return Multiply(context, {quantized[0], Input(context, 1), quantized[1], Input(context, 2),
-                            quantized[2], Input(context, 3), Input(context, 4)});
+  return Multiply(context, {quantized[0], InputOrUndefined(context, 1), quantized[1],
+                            InputOrUndefined(context, 2), quantized[2],
+                            InputOrUndefined(context, 3), InputOrUndefined(context, 4)});
 }
 
 void DynamicQuantizeMatMul::Infer(InferContext& context) const {

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "ops/float_rows.h"
 #include "ops/linear/activate.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
@@ -65,9 +66,8 @@ absl::StatusOr<LinearShape> BlockQuantizedLinear::ResolveOutput(const OpContext&
 }
 
 absl::StatusOr<LinearShape> BlockQuantizedLinear::Resolve(const OpContext& context) const {
-  const std::vector<CodedWeight> weights = Weights(context.num_inputs(), [&](int i) {
-    return context.has_input(i) ? context.input(i) : Tensor();
-  });
+  const std::vector<CodedWeight> weights =
+      Weights(context.num_inputs(), [&](int i) { return InputOrUndefined(context, i); });
   int64_t columns = 0;
   for (const CodedWeight& weight : weights) {
     ATTNRUN_RETURN_IF_ERROR(weight.Check());

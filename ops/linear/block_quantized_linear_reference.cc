@@ -3,15 +3,15 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/linear/block_quantized_linear.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 
 // As Linear with the weights written out.
 absl::Status BlockQuantizedLinear::Reference(OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(Resolve(context).status());
-  const std::vector<CodedWeight> weights = Weights(context.num_inputs(), [&](int i) {
-    return context.has_input(i) ? context.input(i) : Tensor();
-  });
+  const std::vector<CodedWeight> weights =
+      Weights(context.num_inputs(), [&](int i) { return InputOrUndefined(context, i); });
   std::vector<Tensor> inputs(Linear::kMoreWeights);
   for (const int i : {kX, kBias, kResidual}) {
     if (context.has_input(i)) inputs[i] = context.input(i);

@@ -8,6 +8,7 @@
 #include "ops/linear/block_quantized_linear.h"
 #include "ops/linear/gated_activation.h"
 #include "ops/linear/quantized_linear.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
@@ -36,7 +37,7 @@ absl::Status Linear::ResolveWeights(const OpContext& context, LinearShape& shape
   shape.k = x.rank() == 0 ? 0 : x.shape().back();
   for (int i = 0; i < NumWeights(context.num_inputs()); ++i) {
     const int input = WeightInput(i);
-    const Tensor weight = context.has_input(input) ? context.input(input) : Tensor();
+    const Tensor weight = InputOrUndefined(context, input);
     if (x.rank() == 0 || weight.rank() != 2) {
       return absl::InvalidArgumentError(absl::StrCat("expected X of rank 1 or more and a matrix W",
                                                      i, ", but X is ", TypeAndShape(x), " and W", i,

@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "ops/integer/bytes.h"
 #include "ops/linear/activate.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
@@ -47,7 +48,7 @@ absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) {
   shape.k = x.rank() == 0 ? 0 : x.shape().back();
   for (int i = 0; i < QuantizedLinear::NumWeights(context.num_inputs()); ++i) {
     const int input = QuantizedLinear::WeightInput(i);
-    const Tensor weight = context.has_input(input) ? context.input(input) : Tensor();
+    const Tensor weight = InputOrUndefined(context, input);
     if (x.rank() == 0 || weight.rank() != 2 || weight.dim(0) != shape.k) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected X of rank 1 or more and W", i, " of shape [K, N", i,

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/integer/bytes.h"
 
 namespace attnrun {
 namespace {
@@ -103,9 +104,9 @@ absl::StatusOr<Shape> ZeroPointStrides(const Tensor& zero_point, const Shape& st
 absl::Status CheckMatMulInteger(const OpContext& context) {
   for (const int operand : {0, 1}) {
     const DataType type = context.input(operand).type();
-    const bool fits = type == DataType::kInt8 || type == DataType::kUint8;
     const int zero_point = operand + 2;
-    if (fits && (!context.has_input(zero_point) || context.input(zero_point).type() == type)) {
+    if (IsByte(type) &&
+        (!context.has_input(zero_point) || context.input(zero_point).type() == type)) {
       continue;
     }
     return absl::InvalidArgumentError(

@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/matmul/matmul.h"
+#include "ops/optional_input.h"
 
 namespace attnrun {
 namespace {
@@ -180,8 +181,8 @@ absl::Status MatMulInteger::Reference(OpContext& context) const {
   const Tensor& b = context.input(1);
   ATTNRUN_RETURN_IF_ERROR(CheckMatMulInteger(context));
   ATTNRUN_ASSIGN_OR_RETURN(const MatMulShape shape, ResolveMatMul(a.shape(), b.shape()));
-  const Tensor* a_zero = context.has_input(2) ? &context.input(2) : nullptr;
-  const Tensor* b_zero = context.has_input(3) ? &context.input(3) : nullptr;
+  const Tensor* a_zero = OptionalInput(context, 2);
+  const Tensor* b_zero = OptionalInput(context, 3);
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<uint64_t> x, Centred(a, shape.a, a_zero, true));
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<uint64_t> w, Centred(b, shape.b, b_zero, false));
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor sums,

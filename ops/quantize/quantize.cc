@@ -1,10 +1,9 @@
 #include "ops/quantize/quantize.h"
 
-#include "ops/quantize/qlinear_products.h"
-
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/elementwise/infer.h"
+#include "ops/quantize/qlinear_products.h"
 
 namespace attnrun {
 

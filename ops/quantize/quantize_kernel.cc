@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/rows.h"
+#include "ops/integer/bytes.h"
 #include "ops/quantize/granularity.h"
 #include "ops/quantize/quantize.h"
 #include "ops/quantize/quantize_integers.h"
@@ -186,8 +187,7 @@ class QuantizeKernel final : public Kernel {
     if (!floats || !in_float || !type.ok()) return false;
     const absl::StatusOr<Granularity> granularity = Resolve(context, axis_, block_size_);
     if (!granularity.ok() || !Divides(*granularity)) return false;
-    return *type == DataType::kUint8 || *type == DataType::kInt8 ||
-           OneScale(context, *type, context.input(0).type()).has_value();
+    return IsByte(*type) || OneScale(context, *type, context.input(0).type()).has_value();
   }
 
   absl::Status Run(OpContext& context) const override {

@@ -91,7 +91,7 @@ class Expansion {
 };
 
 // An 8-bit operand, or one that stands for (value - zero_point) * scale; zero_point may be null.
-struct QuantizedOperand {
+struct IntegerOperand {
   Value* value;
   Value* scale;
   Value* zero_point;
@@ -99,7 +99,7 @@ struct QuantizedOperand {
 
 // The product of two such matrices as exporters write it for ONNX's own operators: int32 sums, as
 // floats, scaled. Null if one of them is a row, or its scale not known to be float or float16.
-Value* IntegerProduct(Expansion& e, const QuantizedOperand& a, const QuantizedOperand& b);
+Value* IntegerProduct(Expansion& e, const IntegerOperand& a, const IntegerOperand& b);
 
 // Writes the node in other operators; false if it must stay as it is.
 using Expand = bool (*)(Expansion& expansion);

@@ -38,8 +38,7 @@ Value* PerChannel(Expansion& e, Value* value, int rank) {
   return e.Op("Unsqueeze", {value, e.Ints(axes)});
 }
 
-bool ExpandProduct(Expansion& e, const QuantizedOperand& a, const QuantizedOperand& b,
-                   Value* bias) {
+bool ExpandProduct(Expansion& e, const IntegerOperand& a, const IntegerOperand& b, Value* bias) {
   Value* y = IntegerProduct(e, a, b);
   if (y == nullptr) return false;
   if (bias != nullptr) y = e.Op("Add", {y, InFloat(e, bias)});
@@ -48,7 +47,7 @@ bool ExpandProduct(Expansion& e, const QuantizedOperand& a, const QuantizedOpera
 
 }  // namespace
 
-Value* IntegerProduct(Expansion& e, const QuantizedOperand& a, const QuantizedOperand& b) {
+Value* IntegerProduct(Expansion& e, const IntegerOperand& a, const IntegerOperand& b) {
   // A product of rows would have fewer axes than what scales it.
   if (e.facts().RankOf(a.value) < 2 || e.facts().RankOf(b.value) < 2) {
     e.Decline("the rank of an operand is not known, or below 2");
