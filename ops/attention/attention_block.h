@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/attention/streaming_attention.h"
+#include "ops/index_range.h"
 
 // How streaming attention is cut into work: what does not depend on the instruction set.
 namespace attnrun {
@@ -19,12 +20,6 @@ inline int64_t TilesOf(int64_t keys) { return (keys + kKeyTile - 1) / kKeyTile; 
 inline constexpr int64_t kWidestVector = 16;
 // Floats that hold a row of the bias and one of the mask for one tile.
 inline constexpr int64_t kMaskScratch = kKeyTile + kKeyTile / 4;
-
-// [begin, end).
-struct IndexRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
 
 // dividend / divisor and what is left of it. Not inlined, since compilers divide first and ask then
 // whether it was needed, which takes as long as some vectors of scores.

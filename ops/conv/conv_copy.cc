@@ -108,8 +108,8 @@ class Copier {
     const int64_t start = source_.coordinate(last_, line.begin, tap);
     const int64_t stride = source_.strides[last_];
     // Windows whose run lies inside.
-    const AxisRange inside =
-        from == nullptr ? AxisRange{0, 0}
+    const IndexRange inside =
+        from == nullptr ? IndexRange{0, 0}
                         : PositionsInside(start, stride, run, source_.input[last_], line.count);
     // A length that is known to the compiler costs half.
     const auto copy = [&](auto length) {

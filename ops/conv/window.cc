@@ -78,7 +78,7 @@ WindowAttributes WindowAttributes::Read(AttributeReader& attributes, bool has_di
   return result;
 }
 
-AxisRange SlidingWindow::TapsInside(size_t axis, int64_t position) const {
+IndexRange SlidingWindow::TapsInside(size_t axis, int64_t position) const {
   const int64_t start = coordinate(axis, position, 0);
   const int64_t dilation = dilations[axis];
   return {.begin = start < 0 ? DivCeil(-start, dilation) : 0,
@@ -102,8 +102,8 @@ std::optional<int64_t> SlidingWindow::LineOffset(absl::Span<const int64_t> posit
   return offset;
 }
 
-AxisRange PositionsInside(int64_t start, int64_t stride, int64_t length, int64_t extent,
-                          int64_t count) {
+IndexRange PositionsInside(int64_t start, int64_t stride, int64_t length, int64_t extent,
+                           int64_t count) {
   const int64_t begin = start < 0 ? std::min(count, DivCeil(-start, stride)) : 0;
   const int64_t room = extent - length - start;
   return {.begin = begin, .end = room < 0 ? begin : std::clamp(room / stride + 1, begin, count)};

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "attnrun/shape.h"
 #include "ops/attribute_reader.h"
+#include "ops/index_range.h"
 
 // The sliding windows that convolutions and pooling share.
 namespace attnrun {
@@ -30,12 +31,6 @@ struct WindowAttributes {
   static WindowAttributes Read(AttributeReader& attributes, bool has_dilations, bool has_ceil_mode);
 };
 
-// [begin, end) along one axis.
-struct AxisRange {
-  int64_t begin;
-  int64_t end;
-};
-
 // Windows over the spatial axes of one image. All vectors have one entry per spatial axis.
 struct SlidingWindow {
   Shape input;
@@ -54,7 +49,7 @@ struct SlidingWindow {
     return position * strides[axis] - pads_begin[axis] + tap * dilations[axis];
   }
   // The kernel coordinates whose input coordinate is not in the padding.
-  AxisRange TapsInside(size_t axis, int64_t position) const;
+  IndexRange TapsInside(size_t axis, int64_t position) const;
   // Where in the input the line along the last axis begins that output `position` reads with `tap`,
   // which counts the kernel's elements without the last axis, row-major; nullopt if that line lies
   // in the padding.
@@ -63,8 +58,8 @@ struct SlidingWindow {
 
 // The i of [0, count) for which the `length` elements from start + i * stride on lie inside [0,
 // extent).
-AxisRange PositionsInside(int64_t start, int64_t stride, int64_t length, int64_t extent,
-                          int64_t count);
+IndexRange PositionsInside(int64_t start, int64_t stride, int64_t length, int64_t extent,
+                           int64_t count);
 
 // Resolves the windows for an input [N, C, ..] and a kernel of these spatial extents (those of
 // kernel_shape must be the same). kInvalidArgument for attributes of the wrong length, extents and
@@ -94,7 +89,7 @@ void ForEachTap(const SlidingWindow& window, absl::Span<const int64_t> position,
   int64_t tap = 0;
   int64_t offset = 0;
   for (size_t axis = 0; axis < axes; ++axis) {
-    const AxisRange range = window.TapsInside(axis, position[axis]);
+    const IndexRange range = window.TapsInside(axis, position[axis]);
     if (range.begin >= range.end) return;
     count[axis] = range.end - range.begin;
     tap = tap * window.kernel[axis] + range.begin;

@@ -22,7 +22,8 @@ struct Grid {
 };
 
 Share ShareOf(const Grid& grid, int64_t index, int64_t rows, int64_t panels) {
-  const Range units = Part(DivCeil(rows, grid.row_unit), index / grid.panel_parts, grid.row_parts);
+  const IndexRange units =
+      Part(DivCeil(rows, grid.row_unit), index / grid.panel_parts, grid.row_parts);
   return {{units.begin * grid.row_unit, std::min(units.end * grid.row_unit, rows)},
           Part(panels, index % grid.panel_parts, grid.panel_parts)};
 }

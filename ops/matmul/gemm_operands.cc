@@ -51,7 +51,8 @@ bool CopiesB(const GemmProblem& problem, int64_t rows) {
          rows >= kRowsThatRepayPacking;
 }
 
-void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, bool copied) {
+void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRange depth,
+          bool copied) {
   product.rows = rows.size();
   product.k = depth.size();
   product.a = a.at(rows.begin, depth.begin);
@@ -66,7 +67,7 @@ void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, b
   CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), to, product.lda);
 }
 
-void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range depth) {
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth) {
   product.b = b.panel(index) + depth.begin * PanelWidth();
   product.ldb = PanelWidth();
   product.panel_stride = b.rows() * PanelWidth();
@@ -76,7 +77,7 @@ void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range dep
 namespace {
 
 // Makes B two panels in scratch space of the thread, and returns it.
-float* SetScratchB(PanelProduct& product, Range depth) {
+float* SetScratchB(PanelProduct& product, IndexRange depth) {
   const int64_t width = PanelWidth();
   thread_local Scratch scratch;
   float* const panels = scratch.AtLeast(2 * depth.size() * width);
@@ -89,7 +90,7 @@ float* SetScratchB(PanelProduct& product, Range depth) {
 
 }  // namespace
 
-void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range depth) {
+void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, IndexRange depth) {
   const int64_t width = PanelWidth();
   float* const panels = SetScratchB(product, depth);
   for (int64_t column = 0; column < product.columns; column += width) {
@@ -98,7 +99,7 @@ void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range 
   }
 }
 
-void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Range depth) {
+void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth) {
   const int64_t width = PanelWidth();
   const int64_t first = index * width;
   if (!CopiesB(problem, product.rows)) {

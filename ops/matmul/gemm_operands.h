@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "ops/index_range.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/micro_kernel.h"
 
@@ -24,12 +25,6 @@ constexpr int64_t kDepthBlock = 128;
 // if they are `copied`. At least one.
 int64_t DepthBlocksPerPass(int64_t rows, bool copied);
 
-struct Range {
-  int64_t begin;
-  int64_t end;
-  int64_t size() const { return end - begin; }
-};
-
 // Whether blocks of A are copied before so many panels of B meet them: those that are not
 // contiguous, and those whose rows all begin at the same place of a page, so that they fill some
 // sets of the caches and leave others empty.
@@ -39,15 +34,16 @@ bool CopiesA(const MatrixView& a, int64_t panels);
 bool CopiesB(const GemmProblem& problem, int64_t rows);
 
 // Sets A of `product` to a block of `a`, in place or `copied`.
-void SetA(PanelProduct& product, const MatrixView& a, Range rows, Range depth, bool copied);
+void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRange depth,
+          bool copied);
 
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from
 // `index` on.
-void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, Range depth);
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth);
 // As above, and dequantizes them.
-void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, Range depth);
+void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, IndexRange depth);
 // As above, for the B of a problem, which is not packed.
-void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Range depth);
+void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth);
 
 }  // namespace attnrun
 

@@ -15,7 +15,7 @@ namespace {
 int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1); }
 
 // The rows of B in some blocks of `count`.
-Range DepthOf(int64_t depth, Range blocks, int64_t count) {
+IndexRange DepthOf(int64_t depth, IndexRange blocks, int64_t count) {
   const EvenParts parts(depth, count);
   return {parts.Begin(blocks.begin), parts.Begin(blocks.end)};
 }
@@ -37,9 +37,9 @@ struct Blocking {
 
 // A part of the sum over K, of so many blocks, for some rows and panels.
 struct Block {
-  Range rows;
-  Range panels;
-  Range depth;
+  IndexRange rows;
+  IndexRange panels;
+  IndexRange depth;
   int64_t count;
   bool first;
   bool last;
@@ -69,7 +69,7 @@ void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& b
 // What a thread reads of B after a block; no depth: nothing.
 struct Next {
   int64_t panel = 0;
-  Range depth = {0, 0};
+  IndexRange depth = {0, 0};
 };
 
 void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
@@ -113,7 +113,7 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
     return DepthOf(problem.a.columns, Part(count, pass % passes, passes), count);
   };
   for (int64_t row = share.rows.begin; row < share.rows.end; row += blocking.rows) {
-    const Range rows = {row, std::min(row + blocking.rows, share.rows.end)};
+    const IndexRange rows = {row, std::min(row + blocking.rows, share.rows.end)};
     for (int64_t pass = 0; pass < passes; ++pass) {
       if (Interrupted()) return;
       const bool last = pass + 1 == passes;

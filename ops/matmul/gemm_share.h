@@ -8,14 +8,14 @@
 
 namespace attnrun {
 
-inline Range Part(int64_t count, int64_t part, int64_t parts) {
+inline IndexRange Part(int64_t count, int64_t part, int64_t parts) {
   return {count * part / parts, count * (part + 1) / parts};
 }
 
 // One thread's share of one product: some rows of C, and some panels of PanelWidth() columns.
 struct Share {
-  Range rows;
-  Range panels;
+  IndexRange rows;
+  IndexRange panels;
 };
 
 // Of `problem`, of whose B only the extents count.

@@ -42,7 +42,7 @@ int64_t PadsEnd(const SlidingWindow& window, size_t axis) {
 
 bool EveryWindowHoldsSomething(const SlidingWindow& window, size_t axis) {
   for (int64_t i = 0; i < window.output[axis]; ++i) {
-    const AxisRange taps = window.TapsInside(axis, i);
+    const IndexRange taps = window.TapsInside(axis, i);
     if (taps.begin >= taps.end) return false;
   }
   return true;

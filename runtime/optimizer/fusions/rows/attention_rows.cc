@@ -21,7 +21,7 @@ SymInt Positions(const Node& node, int input, Facts& facts) {
 }  // namespace
 
 bool AddBroadcastRows(const Node& node, size_t i, const std::vector<SymInt>& to, int axis,
-                      Facts& facts, std::vector<RowOperand>& operands) {
+                      Facts& facts, std::vector<OperandAxis>& operands) {
   if (node.input(i) == nullptr) return true;
   const std::vector<SymInt>* dims = facts.DimsOf(node.input(i));
   if (dims == nullptr || dims->size() > to.size()) return false;
@@ -47,8 +47,8 @@ std::optional<int64_t> CausalOfSelected(const Node& node, SelectedPlace place, F
   return std::nullopt;
 }
 
-std::optional<std::vector<RowOperand>> AttentionRowOperands(const Node& node, int axis,
-                                                            SelectedPlace place, Facts& facts) {
+std::optional<std::vector<OperandAxis>> AttentionRowOperands(const Node& node, int axis,
+                                                             SelectedPlace place, Facts& facts) {
   constexpr int kQueries = 1;
   if (axis != kQueries || node.output(1) != nullptr) return std::nullopt;
   if (!CausalOfSelected(node, place, facts).has_value()) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<std::vector<RowOperand>> AttentionRowOperands(const Node& node, in
   const HeadLayout::Axis positions = {0, {{'s', HeadLayout::kRest}}};
   const auto found = absl::c_find(layout->axes, positions);
   if (found == layout->axes.end()) return std::nullopt;
-  std::vector<RowOperand> operands = {
+  std::vector<OperandAxis> operands = {
       {FusedAttention::kQuery, static_cast<int>(found - layout->axes.begin())}};
   // Of the scores [B, N, S, T] but the queries nothing counts here.
   std::vector<SymInt> scores(4, SymInt::Unknown());

@@ -63,7 +63,7 @@ class NeededRows {
   // The axis of a node's outputs, and its operands.
   struct Rows {
     int axis = 0;
-    std::vector<RowOperand> operands;
+    std::vector<OperandAxis> operands;
   };
 
   void Need(Value* value, int axis) {
@@ -101,12 +101,12 @@ class NeededRows {
     if (!axis.has_value() || rows_.contains(node)) return;
     auto operands = RowOperandsOf(*node, *axis, selection_.place(), facts_);
     if (!operands.has_value()) return;
-    for (const RowOperand& operand : *operands) {
+    for (const OperandAxis& operand : *operands) {
       const std::vector<SymInt>* dims = facts_.DimsOf(node->input(operand.input));
       if (dims == nullptr || !selection_.Fits(*dims, operand.axis)) return;
     }
     nodes_.push_back(node);
-    for (const RowOperand& operand : *operands) Need(node->input(operand.input), operand.axis);
+    for (const OperandAxis& operand : *operands) Need(node->input(operand.input), operand.axis);
     rows_[node] = {*axis, *std::move(operands)};
   }
 
@@ -138,7 +138,7 @@ class NeededRows {
   bool Rebuild(Patch& patch, Node* node) {
     const auto& [axis, operands] = rows_.at(node);
     std::vector<Value*> inputs = node->inputs();
-    for (const RowOperand& operand : operands) {
+    for (const OperandAxis& operand : operands) {
       inputs[operand.input] = Selected(patch, node->input(operand.input), operand.axis);
     }
     if (!patch.status().ok()) return false;

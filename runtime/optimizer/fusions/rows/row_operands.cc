@@ -12,7 +12,7 @@
 namespace attnrun {
 namespace {
 
-using Operands = std::optional<std::vector<RowOperand>>;
+using Operands = std::optional<std::vector<OperandAxis>>;
 
 template <size_t N>
 bool IsOneOf(const Node& node, const std::array<absl::string_view, N>& ops) {
@@ -26,7 +26,7 @@ bool OnlyReordersNothing(const Node& node) {
 }
 
 Operands OfElementwise(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
-  std::vector<RowOperand> operands;
+  std::vector<OperandAxis> operands;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     if (!AddBroadcastRows(node, i, to, axis, facts, operands)) return std::nullopt;
   }
@@ -35,7 +35,7 @@ Operands OfElementwise(const Node& node, const std::vector<SymInt>& to, int axis
 
 Operands OfLinear(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   if (axis + 1 == std::ssize(to)) return std::nullopt;
-  std::vector<RowOperand> operands = {{0, axis}};
+  std::vector<OperandAxis> operands = {{0, axis}};
   if (!AddBroadcastRows(node, 3, to, axis, facts, operands)) return std::nullopt;
   return operands;
 }
@@ -45,12 +45,12 @@ Operands OfNormalization(const Node& node, const std::vector<SymInt>& to, int ax
   const auto rank = std::ssize(to);
   const int64_t along = AttributeOr<int64_t>(node, "axis", -1);
   if (axis >= (along < 0 ? along + rank : along)) return std::nullopt;
-  std::vector<RowOperand> parameters;
+  std::vector<OperandAxis> parameters;
   for (size_t i = 1; i < node.inputs().size(); ++i) {
     if (!AddBroadcastRows(node, i, to, axis, facts, parameters)) return std::nullopt;
   }
   if (!parameters.empty()) return std::nullopt;
-  return std::vector<RowOperand>{{0, axis}};
+  return std::vector<OperandAxis>{{0, axis}};
 }
 
 Operands OfReshape(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
@@ -60,7 +60,7 @@ Operands OfReshape(const Node& node, const std::vector<SymInt>& to, int axis, Fa
   SymInt product(1);
   for (size_t i = 0; i < from->size(); ++i) {
     if (product == before && (*from)[i] == to[axis]) {
-      return std::vector<RowOperand>{{0, static_cast<int>(i)}};
+      return std::vector<OperandAxis>{{0, static_cast<int>(i)}};
     }
     product = product * (*from)[i];
   }
@@ -70,7 +70,7 @@ Operands OfReshape(const Node& node, const std::vector<SymInt>& to, int axis, Fa
 Operands OfTranspose(const Node& node, const std::vector<SymInt>& to, int axis) {
   const auto permutation = PermutationOf(node, static_cast<int>(to.size()));
   if (!permutation.has_value()) return std::nullopt;
-  return std::vector<RowOperand>{{0, static_cast<int>((*permutation)[axis])}};
+  return std::vector<OperandAxis>{{0, static_cast<int>((*permutation)[axis])}};
 }
 
 // A [..., S, K] times a B that is the same for all rows.
@@ -78,7 +78,7 @@ Operands OfMatMul(const Node& node, const std::vector<SymInt>& to, int axis, Fac
   const auto rank = std::ssize(to);
   if (axis + 2 != rank || facts.RankOf(node.input(0)) != rank) return std::nullopt;
   if (facts.RankOf(node.input(1)) < 2) return std::nullopt;
-  return std::vector<RowOperand>{{0, axis}};
+  return std::vector<OperandAxis>{{0, axis}};
 }
 
 // What works along one axis alone, another one.
@@ -93,7 +93,7 @@ Operands OfOtherAxis(const Node& node, const std::vector<SymInt>& to, int axis, 
   }
   if (along < 0) along += rank;
   if (along == axis) return std::nullopt;
-  std::vector<RowOperand> operands;
+  std::vector<OperandAxis> operands;
   const size_t count = IsOp(&node, "Concat") ? node.inputs().size() : 1;
   for (size_t i = 0; i < count; ++i) {
     const std::vector<SymInt>* dims = facts.DimsOf(node.input(i));
@@ -112,7 +112,7 @@ Operands OfSlice(const Node& node, int axis, Facts& facts) {
   if (!axes.has_value() || rank < 0) return std::nullopt;
   const auto along = [&](int64_t sliced) { return (sliced < 0 ? sliced + rank : sliced) == axis; };
   if (absl::c_any_of(*axes, along)) return std::nullopt;
-  return std::vector<RowOperand>{{0, axis}};
+  return std::vector<OperandAxis>{{0, axis}};
 }
 
 Operands OfGather(const Node& node, int axis, Facts& facts) {
@@ -121,15 +121,15 @@ Operands OfGather(const Node& node, int axis, Facts& facts) {
   if (rank < 0 || index_rank < 0) return std::nullopt;
   int64_t along = AttributeOr<int64_t>(node, "axis", 0);
   if (along < 0) along += rank;
-  if (axis < along) return std::vector<RowOperand>{{0, axis}};
+  if (axis < along) return std::vector<OperandAxis>{{0, axis}};
   if (axis < along + index_rank) return std::nullopt;
-  return std::vector<RowOperand>{{0, axis - index_rank + 1}};
+  return std::vector<OperandAxis>{{0, axis - index_rank + 1}};
 }
 
 Operands OfRotary(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   const int positions = to.size() == 4 ? 2 : 1;
   if (axis != positions) return std::nullopt;
-  std::vector<RowOperand> operands = {{0, axis}};
+  std::vector<OperandAxis> operands = {{0, axis}};
   const bool by_id = node.input(3) != nullptr;
   for (const size_t i : {1, 2, 3}) {
     if (by_id != (i == 3)) continue;
@@ -144,8 +144,8 @@ Operands OfRotary(const Node& node, const std::vector<SymInt>& to, int axis, Fac
 
 }  // namespace
 
-std::optional<std::vector<RowOperand>> RowOperandsOf(const Node& node, int axis,
-                                                     SelectedPlace place, Facts& facts) {
+std::optional<std::vector<OperandAxis>> RowOperandsOf(const Node& node, int axis,
+                                                      SelectedPlace place, Facts& facts) {
   const std::vector<SymInt>* dims =
       node.output(0) == nullptr ? nullptr : facts.DimsOf(node.output(0));
   if (dims == nullptr || axis >= std::ssize(*dims) || !node.implicit_inputs().empty()) {

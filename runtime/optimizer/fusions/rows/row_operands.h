@@ -9,7 +9,7 @@
 namespace attnrun {
 
 // An input of a node that has the same positions as its output, along an axis of its own.
-struct RowOperand {
+struct OperandAxis {
   size_t input = 0;
   int axis = 0;
 };
@@ -17,8 +17,8 @@ struct RowOperand {
 // The inputs of which the node needs no more than the positions that are needed of its outputs,
 // along `axis` of those; all other inputs it needs as they are. nullopt where positions depend on
 // each other, or where that is not plain to see.
-std::optional<std::vector<RowOperand>> RowOperandsOf(const Node& node, int axis,
-                                                     SelectedPlace place, Facts& facts);
+std::optional<std::vector<OperandAxis>> RowOperandsOf(const Node& node, int axis,
+                                                      SelectedPlace place, Facts& facts);
 
 // The node's outputs at the selected positions, computed from inputs that have no others.
 // Precondition: RowOperandsOf tells them. Extents that are not numbers may be read off `like`.

@@ -1,0 +1,18 @@
+#ifndef ATTNRUN_OPS_INDEX_RANGE_H_
+#define ATTNRUN_OPS_INDEX_RANGE_H_
+
+#include <cstdint>
+
+namespace attnrun {
+
+// [begin, end).
+struct IndexRange {
+  int64_t size() const { return end - begin; }
+
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_OPS_INDEX_RANGE_H_
