@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/attributes.h"
 
 #include <string>
@@ -9,7 +10,7 @@
 #include "core/status.h"
 #include "loader/type_reader.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 using onnx::AttributeProto;
@@ -109,4 +110,4 @@ absl::StatusOr<AttributeValue> ReadAttribute(const AttributeProto& proto,
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_ATTRIBUTES_H_
 #define ATTNRUN_LOADER_ATTRIBUTES_H_
 
@@ -6,7 +7,7 @@
 #include "loader/tensor_reader.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // The kind of value an attribute declares, or, as in files of IR version 1, the one it holds.
 // kInvalidArgument if it holds none, or another than it declares.
@@ -18,6 +19,6 @@ absl::StatusOr<onnx::AttributeProto::AttributeType> ReadAttributeKind(
 absl::StatusOr<AttributeValue> ReadAttribute(const onnx::AttributeProto& proto,
                                              const TensorSource& source);
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_ATTRIBUTES_H_

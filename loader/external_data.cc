@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/external_data.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include "core/quote.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 namespace fs = std::filesystem;
@@ -79,4 +80,4 @@ std::vector<std::shared_ptr<const MappedFile>> ExternalData::files() const {
   return files;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

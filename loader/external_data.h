@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_EXTERNAL_DATA_H_
 #define ATTNRUN_LOADER_EXTERNAL_DATA_H_
 
@@ -9,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "loader/mapped_file.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // The files beside a model that hold tensors' elements (ONNX external data), each mapped once.
 class ExternalData {
@@ -29,6 +30,6 @@ class ExternalData {
   absl::btree_map<std::string, std::shared_ptr<const MappedFile>> files_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_EXTERNAL_DATA_H_

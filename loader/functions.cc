@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/functions.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include "core/quote.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 using onnx::AttributeProto;
@@ -145,4 +146,4 @@ absl::StatusOr<absl::flat_hash_map<std::string, std::string>> BindInputs(
   return inputs;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_FUNCTIONS_H_
 #define ATTNRUN_LOADER_FUNCTIONS_H_
 
@@ -11,7 +12,7 @@
 #include "loader/scope.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // "" for "ai.onnx", which is another name of the same domain.
 std::string NormalizeDomain(const std::string& domain);
@@ -52,6 +53,6 @@ absl::StatusOr<Frame> EnterFunction(const onnx::FunctionProto& function,
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> BindInputs(
     const onnx::FunctionProto& function, const onnx::NodeProto& call);
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_FUNCTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/graph_reader.h"
 
 #include <utility>
@@ -8,7 +9,7 @@
 #include "loader/skeleton.h"
 #include "loader/type_reader.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 using onnx::GraphProto;
@@ -158,4 +159,4 @@ absl::Status GraphReader::DefineOutputs() {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_GRAPH_READER_H_
 #define ATTNRUN_LOADER_GRAPH_READER_H_
 
@@ -17,7 +18,7 @@
 #include "loader/tensor_reader.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // What the graphs of one model share while they are read.
 struct ModelContext {
@@ -93,6 +94,6 @@ class GraphReader {
   std::deque<onnx::NodeProto> copies_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_GRAPH_READER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of GraphReader that replaces calls of model-local functions.
 #include <utility>
 
@@ -7,7 +8,7 @@
 #include "loader/graph_reader.h"
 #include "loader/skeleton.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 // Functions that call each other can describe 2^n nodes in n lines.
@@ -91,4 +92,4 @@ absl::Status GraphReader::BindOutputs(const onnx::FunctionProto& function,
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of GraphReader that makes nodes and connects them.
 #include <utility>
 
@@ -7,7 +8,7 @@
 #include "loader/attributes.h"
 #include "loader/graph_reader.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 using onnx::GraphProto;
@@ -152,4 +153,4 @@ absl::Status GraphReader::AttachSubgraph(const Pending& pending, const std::stri
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

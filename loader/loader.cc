@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/loader.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -18,7 +19,7 @@
 #include "loader/tensor_reader.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 constexpr int64_t kOldestIrVersion = 3;
@@ -131,4 +132,4 @@ absl::StatusOr<Tensor> ReadTensorProto(const std::string& path) {
   return tensor;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_LOADER_H_
 #define ATTNRUN_LOADER_LOADER_H_
 
@@ -13,7 +14,7 @@
 #include "graph/graph.h"
 #include "loader/mapped_file.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // An .onnx file read (ONNX ModelProto): its functions inlined, its initializers views of the mapped
 // file, which they keep mapped.
@@ -38,6 +39,6 @@ absl::StatusOr<Model> ParseModel(absl::string_view bytes);
 // Reads a serialized TensorProto.
 absl::StatusOr<Tensor> ReadTensorProto(const std::string& path);
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_LOADER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/mapped_file.h"
 
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 absl::Status OpenError(int error) {
@@ -50,4 +51,4 @@ MappedFile::~MappedFile() {
   munmap(const_cast<char*>(data_), size_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_MAPPED_FILE_H_
 #define ATTNRUN_LOADER_MAPPED_FILE_H_
 
@@ -9,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "core/file_identity.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // The bytes of a regular file, mapped read-only and private; unmapped on destruction. The file must
 // not be changed meanwhile.
@@ -39,6 +40,6 @@ class MappedFile {
   FileIdentity identity_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_MAPPED_FILE_H_

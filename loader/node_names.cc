@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/node_names.h"
 
 #include "absl/strings/str_cat.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 void NodeNames::Reserve(const onnx::GraphProto& graph) {
   for (const auto& node : graph.node()) {
@@ -23,4 +24,4 @@ std::string NodeNames::Unique(const std::string& name, const std::string& op_typ
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_NODE_NAMES_H_
 #define ATTNRUN_LOADER_NODE_NAMES_H_
 
@@ -8,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // Gives each node of a model a name of its own. ONNX lets nodes be unnamed and names be repeated.
 class NodeNames {
@@ -25,6 +26,6 @@ class NodeNames {
   absl::flat_hash_map<std::string, int64_t> next_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_NODE_NAMES_H_

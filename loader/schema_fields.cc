@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/schema_fields.h"
 
 #include "absl/types/span.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 using onnx::AttributeProto;
@@ -106,4 +107,4 @@ const Field* FindField(Message message, int number) {
   return nullptr;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_SCHEMA_FIELDS_H_
 #define ATTNRUN_LOADER_SCHEMA_FIELDS_H_
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // The messages of ONNX's schema that hold tensors, at whatever depth.
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kSparseTensor, kFunction, kOther };
@@ -15,6 +16,6 @@ struct Field {
 // Null if the loader does not read that field of the message.
 const Field* FindField(Message message, int number);
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_SCHEMA_FIELDS_H_

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/scope.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 std::optional<Value*> Scope::Find(const std::string& name) {
   if (const auto it = values.find(name); it != values.end()) return it->second;
@@ -17,4 +18,4 @@ std::optional<Value*> Scope::Find(const std::string& name) {
   return capture;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_SCOPE_H_
 #define ATTNRUN_LOADER_SCOPE_H_
 
@@ -9,7 +10,7 @@
 #include "graph/graph.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 struct Scope;
 
@@ -52,6 +53,6 @@ struct Scope {
   std::optional<Value*> Find(const std::string& name);
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_SCOPE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/skeleton.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -14,7 +15,7 @@
 #include "loader/schema_fields.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 using google::protobuf::internal::WireFormatLite;
@@ -199,4 +200,4 @@ Payload ReadPayload(absl::string_view raw_data) {
   return payload;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_SKELETON_H_
 #define ATTNRUN_LOADER_SKELETON_H_
 
@@ -7,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // Subgraphs and function calls may be nested this deep. It bounds every recursion over a model.
 inline constexpr int kMaxNesting = 100;
@@ -35,6 +36,6 @@ absl::StatusOr<std::string> MakeSkeleton(absl::string_view bytes, RootMessage ro
 // The note in the raw_data of a TensorProto parsed from a skeleton. Precondition: it has raw_data.
 Payload ReadPayload(absl::string_view raw_data);
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_SKELETON_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -8,7 +9,7 @@
 #include "core/status.h"
 #include "loader/tensor_reader.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 // The positions of the values in the dense tensor: from linear indices as they are, else from one
@@ -74,4 +75,4 @@ absl::StatusOr<Tensor> ReadSparseTensor(const onnx::SparseTensorProto& proto,
   return dense;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

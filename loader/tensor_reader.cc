@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/tensor_reader.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 #include "core/status.h"
 #include "loader/skeleton.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 using onnx::TensorProto;
@@ -224,4 +225,4 @@ absl::StatusOr<Tensor> ReadTensor(const TensorProto& proto, const TensorSource& 
   return CopyTypedData(proto, header);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

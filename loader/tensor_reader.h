@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_TENSOR_READER_H_
 #define ATTNRUN_LOADER_TENSOR_READER_H_
 
@@ -9,7 +10,7 @@
 #include "loader/external_data.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // Where the tensors of one serialized message have their elements.
 struct TensorSource {
@@ -29,6 +30,6 @@ absl::StatusOr<Tensor> ReadTensor(const onnx::TensorProto& proto, const TensorSo
 absl::StatusOr<Tensor> ReadSparseTensor(const onnx::SparseTensorProto& proto,
                                         const TensorSource& source);
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_TENSOR_READER_H_

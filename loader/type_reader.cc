@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/type_reader.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 namespace {
 
 absl::StatusOr<DataType> ReadElementType(int32_t number) {
@@ -114,4 +115,4 @@ absl::Status Declare(Value* value, const Type& declared) {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_LOADER_TYPE_READER_H_
 #define ATTNRUN_LOADER_TYPE_READER_H_
 
@@ -6,7 +7,7 @@
 #include "graph/graph.h"
 #include "onnx.pb.h"
 
-namespace attnrun {
+namespace attnrun::loader {
 
 // The type a TypeProto declares; unknown where it says nothing. An extent of -1 counts as unknown,
 // as old exporters write it. kInvalidArgument for unknown element types and other negative extents.
@@ -19,6 +20,6 @@ absl::Status CheckDeclaration(absl::string_view name, const Tensor& data, const 
 // contradict each other, or the declared shape that of the value's data.
 absl::Status Declare(Value* value, const Type& declared);
 
-}  // namespace attnrun
+}  // namespace attnrun::loader
 
 #endif  // ATTNRUN_LOADER_TYPE_READER_H_

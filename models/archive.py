@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packs a generated folder into models/SET.tar.xz: python -m models.archive --from DIR --set SET.
 
 SET is tiny (what models.generate made), zoo (what models.zoo made) or quantized (models.quantized).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph inputs: their element types, dynamic axes, and the three stored cases of every model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs an exported file on its stored cases with onnxruntime, or says why it cannot."""
 
 from __future__ import annotations

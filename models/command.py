@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the programs of this package share: their arguments and how they say what they do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One model to one .onnx file: the wrapper both exporters trace, and the two exporters."""
 
 from __future__ import annotations

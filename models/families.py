@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one table of model families: what to build, what goes in, what comes out."""
 
 from __future__ import annotations

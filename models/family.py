@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a tiny model is, and the variants one can be turned into."""
 
 from __future__ import annotations

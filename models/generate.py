@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports the tiny test models: python -m models.generate --out DIR [--only NAME ...]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of usual sizes with random weights, to measure time and memory on: python -m models.large
 --out DIR [--only NAME ...]. Weights do not change how long a dense model takes."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds what ONNX Runtime's tools write to tiny models: python -m models.published --out DIR.
 
 `opt` is the transformer optimizer of the onnxruntime package (what Optimum publishes), `ort` the

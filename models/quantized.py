@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantizes weights of the tiny models: python -m models.quantized --from TINY --out DIR.
 
 With onnxruntime.quantization's MatMulNBitsQuantizer, which onnxruntime-genai's builder uses, too.

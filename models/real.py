@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real models from PyPI packages: python -m models.real --out DIR [--only NAME ...].
 
 minilm is exported here, expected outputs by PyTorch; rxnmap and ocr are published as ONNX, expected

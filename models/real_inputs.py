@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs for the real models: sentences, reactions, lines of text."""
 
 from __future__ import annotations

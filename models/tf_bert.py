@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the spellings of BERT of TensorFlow origin share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A two-layer BERT in numpy: the weights of the models of tf_style and what they must give."""
 
 from __future__ import annotations

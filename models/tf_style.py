@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BERT of TensorFlow origin, written node by node as tf2onnx writes it, in three spellings:
 
 tf-bert        google-research/bert: hidden states of rank 2, gelu by tanh, token types one-hot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes ONNX nodes as tf2onnx names and spells them: TensorFlow's operators, one by one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redraws a model's weights at order 1, on a grid coarse enough for the archive to compress them.
 
 Default initialisation (std 0.02) makes attention nearly uniform and hides wrong heads, scales and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports the zoo of small attention modules: python -m models.zoo --out DIR [--only NAME ...]."""
 
 from __future__ import annotations

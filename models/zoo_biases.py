@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Biases on the scores: distances, tables, windows."""
 
 from __future__ import annotations

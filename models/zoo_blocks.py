@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention inside blocks: residuals, feed-forwards, adapters, shared layers, few rows read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cross-attention, keys and values used twice, and KV caches."""
 
 from __future__ import annotations

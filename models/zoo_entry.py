@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a module of the zoo is, and what the optimizer should make of it."""
 
 from __future__ import annotations

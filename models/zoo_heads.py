@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grouped heads, cross-attention and KV caches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph inputs of the zoo's modules by name, at the sizes of the tiny models' three cases."""
 
 from __future__ import annotations

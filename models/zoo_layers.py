@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Norms, activations and feed-forwards around the zoo's attentions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own modules and functions."""
 
 from __future__ import annotations

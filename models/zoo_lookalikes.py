@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What looks like attention and is none: no softmax, another one, or work beside it; and what is
 attention after all: gates that commute, a sum that is a sink's."""
 

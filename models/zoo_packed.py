@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spellings of packed projections, and of one Linear for each head."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the zoo's modules share: sizes, splitting and merging heads, one plain attention."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions: rotary embeddings, norms on q and k, and biases on the scores."""
 
 from __future__ import annotations

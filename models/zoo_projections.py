@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spellings of the projections: biases, order, widths, packing, one Linear per head."""
 
 from __future__ import annotations

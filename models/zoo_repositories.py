@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention modules of public repositories that differ in kind from those of the other files."""
 
 from __future__ import annotations

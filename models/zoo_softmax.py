@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Softmaxes, scores and weights as public repositories spell them: by logarithms, in other axes."""
 
 from __future__ import annotations

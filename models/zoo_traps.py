@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must not be fused, not be merged, or must keep a value alive."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention.h"
-#include "ops/block_quantized/block_quantized.h"
 #include "ops/contrib/contrib.h"
 #include "ops/control_flow/control_flow.h"
 #include "ops/conv/conv.h"
@@ -9,15 +9,16 @@
 #include "ops/embedding/embedding.h"
 #include "ops/gather/gather.h"
 #include "ops/generate/generate.h"
+#include "ops/interface/registry.h"
 #include "ops/linear/linear.h"
 #include "ops/matmul/matmul.h"
 #include "ops/movement/movement.h"
+#include "ops/nbit/block_quantized.h"
 #include "ops/normalization/normalization.h"
 #include "ops/pool/pool.h"
-#include "ops/quantize/quantize.h"
+#include "ops/quantization/quantize.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/reduce/reduce.h"
-#include "ops/registry.h"
 #include "ops/relative/relative.h"
 #include "ops/resize/resize.h"
 #include "ops/search/search.h"
@@ -25,7 +26,7 @@
 #include "ops/signal/signal.h"
 #include "ops/softmax/softmax.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 const OpRegistry& OpRegistry::Get() {
   // Never destroyed: sessions may outlive static destruction.
@@ -61,4 +62,4 @@ const OpRegistry& OpRegistry::Get() {
   return *registry;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

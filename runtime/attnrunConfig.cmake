@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 include(CMakeFindDependencyMacro)
 find_dependency(absl)
 find_dependency(Threads)

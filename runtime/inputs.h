@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_RUNTIME_INPUTS_H_
 #define ATTNRUN_RUNTIME_INPUTS_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "attnrun/session.h"
 #include "core/exceptions.h"
 #include "core/status.h"
@@ -29,16 +30,16 @@ void CountParameters(const Graph& graph, ModelInfo& info) {
 }
 
 absl::StatusOr<ModelInfo> Inspect(const std::string& path) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Model model, LoadModel(path));
+  ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path));
   ModelInfo info;
   info.ir_version = model.ir_version;
   info.producer = model.producer;
   info.opsets = model.opsets;
   info.inputs = DescribeInputs(*model.graph);
   info.outputs = DescribeOutputs(*model.graph);
-  CountOps(*model.graph, info.op_counts);
+  exec::CountOps(*model.graph, info.op_counts);
   CountParameters(*model.graph, info);
-  info.unsupported = FindUnsupported(*model.graph);
+  info.unsupported = exec::FindUnsupported(*model.graph);
   return info;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "attnrun/session.h"
 
 #include <algorithm>
@@ -23,8 +24,8 @@
 namespace attnrun {
 namespace {
 
-OptimizerOptions OptimizerOptionsOf(const SessionOptions& options) {
-  OptimizerOptions chosen;
+opt::OptimizerOptions OptimizerOptionsOf(const SessionOptions& options) {
+  opt::OptimizerOptions chosen;
   chosen.disabled_passes = options.disabled_passes;
   chosen.stop_after = options.stop_after;
   chosen.max_rewrites = options.max_rewrites;
@@ -35,18 +36,19 @@ OptimizerOptions OptimizerOptionsOf(const SessionOptions& options) {
 
 class Session::Impl {
  public:
-  Impl(Model model, int threads)
+  Impl(loader::Model model, int threads)
       : model_(std::move(model)),
         threads_(threads),
         inputs_(DescribeInputs(*model_.graph)),
         outputs_(DescribeOutputs(*model_.graph)),
         allocator_(Allocator::Heap()),
-        turnstile_(std::max(1, UsableCpus() / threads)) {}
+        turnstile_(std::max(1, exec::UsableCpus() / threads)) {}
 
-  static absl::StatusOr<std::unique_ptr<Impl>> Make(Model model, const SessionOptions& options) {
+  static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model,
+                                                    const SessionOptions& options) {
     ATTNRUN_RETURN_IF_ERROR(CheckTensorsOnly(*model.graph));
-    ATTNRUN_RETURN_IF_ERROR(CheckSupported(*model.graph));
-    const int threads = options.threads > 0 ? options.threads : UsableCpus();
+    ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
+    const int threads = options.threads > 0 ? options.threads : exec::UsableCpus();
     auto impl = std::make_unique<Impl>(std::move(model), threads);
     ATTNRUN_RETURN_IF_ERROR(impl->Prepare(options));
     return impl;
@@ -54,30 +56,31 @@ class Session::Impl {
 
   absl::Status Prepare(const SessionOptions& options) {
     SetNumThreads(threads_);
-    std::optional<WeightCache> cache;
+    std::optional<cache::WeightCache> cache;
     if (!options.weight_cache.empty() && !model_.files.empty() &&
         options.engine != Engine::kReference) {
       cache.emplace(options.weight_cache, model_.files);
     }
     if (options.engine == Engine::kOptimized) {
-      ATTNRUN_ASSIGN_OR_RETURN(rewrites_, Optimize(*model_.graph, OptimizerOptionsOf(options)));
+      ATTNRUN_ASSIGN_OR_RETURN(rewrites_,
+                               opt::Optimize(*model_.graph, OptimizerOptionsOf(options)));
     }
-    const ScopedPackedStore store(cache.has_value() ? &*cache : nullptr);
+    const ops::ScopedPackedStore store(cache.has_value() ? &*cache : nullptr);
     ATTNRUN_ASSIGN_OR_RETURN(plan_,
-                             Plan::Make(*model_.graph, options.engine != Engine::kReference));
+                             exec::Plan::Make(*model_.graph, options.engine != Engine::kReference));
     return cache.has_value() ? cache->Save() : absl::OkStatus();
   }
 
   // One tensor per output of the model, not always dense.
   absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
-    std::optional<LimitedAllocator> limited;
+    std::optional<exec::LimitedAllocator> limited;
     if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
     Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
     ATTNRUN_RETURN_IF_ERROR(turnstile_.Enter(options));
     SetNumThreads(threads_);
     std::vector<Tensor> results;
-    const absl::Status status = Execute(*plan_, ordered, options, allocator, results);
+    const absl::Status status = exec::Execute(*plan_, ordered, options, allocator, results);
     turnstile_.Leave();
     ATTNRUN_RETURN_IF_ERROR(status);
     return results;
@@ -90,14 +93,14 @@ class Session::Impl {
   int threads() const { return threads_; }
 
  private:
-  Model model_;
+  loader::Model model_;
   const int threads_;
   const std::vector<ValueInfo> inputs_;
   const std::vector<ValueInfo> outputs_;
-  PoolAllocator allocator_;
-  Turnstile turnstile_;
+  exec::PoolAllocator allocator_;
+  exec::Turnstile turnstile_;
   std::vector<Rewrite> rewrites_;
-  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<exec::Plan> plan_;
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -107,7 +110,7 @@ Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
-    ATTNRUN_ASSIGN_OR_RETURN(Model model, LoadModel(path));
+    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path));
     absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
     if (!impl.ok()) return Annotate(impl.status(), path);
     return Session(*std::move(impl));
@@ -116,7 +119,7 @@ absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOpti
 
 absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
-    ATTNRUN_ASSIGN_OR_RETURN(Model model, ParseModel(bytes));
+    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::ParseModel(bytes));
     ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
     return Session(std::move(impl));
   });
@@ -143,7 +146,7 @@ absl::Status Session::Run(const TensorMap& inputs, TensorMap& outputs,
 
 std::map<std::string, int64_t> Session::OpCounts() const {
   std::map<std::string, int64_t> counts;
-  CountOps(impl_->graph(), counts);
+  exec::CountOps(impl_->graph(), counts);
   return counts;
 }
 
@@ -153,15 +156,17 @@ std::string Session::GraphText() const { return DumpText(impl_->graph()); }
 
 absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<std::string> {
-    ATTNRUN_ASSIGN_OR_RETURN(const Model before, LoadModel(path));
-    ATTNRUN_ASSIGN_OR_RETURN(const Model after, LoadModel(path));
+    ATTNRUN_ASSIGN_OR_RETURN(const loader::Model before, loader::LoadModel(path));
+    ATTNRUN_ASSIGN_OR_RETURN(const loader::Model after, loader::LoadModel(path));
     const absl::StatusOr<std::vector<Rewrite>> rewrites =
-        Optimize(*after.graph, OptimizerOptionsOf(options));
+        opt::Optimize(*after.graph, OptimizerOptionsOf(options));
     if (!rewrites.ok()) return Annotate(rewrites.status(), path);
     return DumpDot(*before.graph, *after.graph);
   });
 }
 
-absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) { return ReadTensorProto(path); }
+absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) {
+  return loader::ReadTensorProto(path);
+}
 
 }  // namespace attnrun

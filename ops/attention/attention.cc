@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include "ops/attention/head_normalization.h"
 #include "ops/attention/rotary_embedding.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status CheckRanks(const OpContext& context) {
@@ -196,4 +197,4 @@ void RegisterAttention(OpRegistry& registry) {
       {"attnrun", "HeadRmsNormalization", {1}, {2, 2}, {1, 1}, Make<HeadRmsNormalization>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

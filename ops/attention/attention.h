@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_ATTENTION_H_
 #define ATTNRUN_OPS_ATTENTION_ATTENTION_H_
 
 #include <memory>
 #include <optional>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The sizes of one attention, after checking that the inputs fit together.
 struct AttentionShape {
@@ -93,6 +94,6 @@ class Attention final : public Op {
 // attnrun.HeadRmsNormalization.
 void RegisterAttention(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_ATTENTION_H_

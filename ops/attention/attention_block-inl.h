@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Per-target include guard, as Highway asks.
 #if defined(ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_INL_H_
@@ -22,7 +23,7 @@
 #include "ops/attention/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Rows to
@@ -350,7 +351,7 @@ class BlockAttention {
   bool has_magnitudes_ = false;
 };
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard

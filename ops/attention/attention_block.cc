@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_block.h"
 
 #include <algorithm>
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The first index of [0, count) for which `holds`, which it does for all after it; or count.
@@ -96,4 +97,4 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   magnitudes = take(rows);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_
 #define ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_
 
@@ -6,10 +7,10 @@
 #include <limits>
 
 #include "ops/attention/streaming_attention.h"
-#include "ops/index_range.h"
+#include "ops/tensors/index_range.h"
 
 // How streaming attention is cut into work: what does not depend on the instruction set.
-namespace attnrun {
+namespace attnrun::ops {
 
 // Keys of one tile. Tiles begin at multiples of it, so that what is added to what does not depend
 // on where the open keys begin.
@@ -131,6 +132,6 @@ struct BlockScratch {
   int64_t total = 0;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_ATTENTION_BLOCK_H_

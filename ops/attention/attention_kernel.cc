@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 
 #include "core/status.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/streaming_attention.h"
-#include "ops/float_rows.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using enum Attention::Input;
@@ -177,4 +178,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Attention::MakeKernel(ConstantInputs /*c
   return std::make_unique<AttentionKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

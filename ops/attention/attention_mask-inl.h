@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Per-target include guard, as Highway asks.
 #if defined(ATTNRUN_OPS_ATTENTION_ATTENTION_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNRUN_OPS_ATTENTION_ATTENTION_MASK_INL_H_
@@ -14,7 +15,7 @@
 #include "ops/attention/attention_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Numbers of a bias below this close a key for all practical purposes; that they do is checked
@@ -235,7 +236,7 @@ inline ScoreRules RulesOf(const AttentionProblem& p, const AttentionBlock& block
   return rules;
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Per-target include guard, as Highway asks.
 #if defined(ATTNRUN_OPS_ATTENTION_ATTENTION_PLANNER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNRUN_OPS_ATTENTION_ATTENTION_PLANNER_INL_H_
@@ -14,7 +15,7 @@
 #include "ops/attention/attention_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // What position, bias and mask leave of each tile of keys for the rows of a block. A tile is named
 // by its first key.
@@ -107,7 +108,7 @@ class TilePlanner {
   const bool by_position_;
 };
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +11,7 @@
 #include "ops/attention/attention_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Turns q k^T of the one row of `block` into probabilities. `scratch`: the row in whole tiles and
@@ -49,16 +50,16 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
   for (int64_t t = 0; t < p.keys; ++t) row[t] = scratch[t] * factor;
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/status.h"
 #include "ops/attention/attention_probabilities.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/gemm.h"
+#include "ops/gemm/gemm.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(NormalizeScores);
@@ -135,5 +136,5 @@ absl::Status AttentionWithProbabilities(const AttentionProblem& p, float* probab
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

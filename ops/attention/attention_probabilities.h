@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_ATTENTION_PROBABILITIES_H_
 #define ATTNRUN_OPS_ATTENTION_ATTENTION_PROBABILITIES_H_
 
@@ -5,7 +6,7 @@
 #include "attnrun/tensor.h"
 #include "ops/attention/streaming_attention.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // As StreamingAttention, but stores the softmax, too, in `probabilities` [batch, query_heads,
 // queries, keys], dense. A row whose scores are all -inf is closed_row there, as well. The bits of
@@ -13,6 +14,6 @@ namespace attnrun {
 absl::Status AttentionWithProbabilities(const AttentionProblem& problem, float* probabilities,
                                         Allocator& allocator);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_ATTENTION_PROBABILITIES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +8,7 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/probabilities_reference.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -179,4 +180,4 @@ absl::Status Attention::Reference(OpContext& context) const {
   return Set(context, 3, type, shape.ScoresShape(), Elements(scores));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Per-target include guard, as Highway asks.
 #if defined(ATTNRUN_OPS_ATTENTION_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNRUN_OPS_ATTENTION_ATTENTION_SOFTMAX_INL_H_
@@ -13,11 +14,11 @@
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_reduce-inl.h"
 #include "ops/attention/attention_tile-inl.h"
-#include "ops/softmax/exp-inl.h"
-#include "ops/store_up_to-inl.h"
+#include "ops/tensors/exp-inl.h"
+#include "ops/tensors/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
@@ -179,7 +180,7 @@ inline HWY_NOINLINE void TakeScores(const SoftmaxRows& all) {
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard

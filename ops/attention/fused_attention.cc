@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/fused_attention.h"
 
 #include <initializer_list>
@@ -7,7 +8,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // [B, Nq, S, T].
@@ -188,4 +189,4 @@ void FusedAttention::Infer(InferContext& context) const {
   context.SetOutput(1, {type, std::vector<SymInt>{batch, heads, queries, keys}, std::nullopt});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_
 #define ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_
 
@@ -10,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "attnrun/shape.h"
 #include "ops/attention/head_layout.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The sizes of one attention and where its operands lie, after checking that they fit together.
 struct FusedAttentionShape {
@@ -114,6 +115,6 @@ class FusedAttention final : public Op {
   HeadLayout layouts_[3];
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_FUSED_ATTENTION_H_

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/status.h"
 #include "ops/attention/attention_probabilities.h"
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/streaming_attention.h"
-#include "ops/broadcast_tensor.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/float_operands.h"
+#include "ops/tensors/broadcast_tensor.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 bool IsSameView(const Tensor& a, const Tensor& b) {
@@ -134,4 +135,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> FusedAttention::MakeKernel(
   return std::make_unique<FusedAttentionKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

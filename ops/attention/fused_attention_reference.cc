@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +10,7 @@
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/probabilities_reference.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -150,4 +151,4 @@ absl::Status FusedAttention::Reference(OpContext& context) const {
   return Set(context, 1, shape.ScoresShape(), all);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

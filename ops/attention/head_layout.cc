@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/head_layout.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include "attnrun/shape.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using Axis = HeadLayout::Axis;
@@ -243,4 +244,4 @@ std::optional<SymInt> HeadLayout::Extent(char role, const std::vector<SymInt>& d
   return std::nullopt;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_HEAD_LAYOUT_H_
 #define ATTNRUN_OPS_ATTENTION_HEAD_LAYOUT_H_
 
@@ -13,7 +14,7 @@
 #include "graph/symbolic.h"
 #include "ops/attention/streaming_attention.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The heads [b, s, n, h] found in a tensor: sample, position, head and channel.
 struct HeadView {
@@ -92,6 +93,6 @@ struct HeadLayout {
   friend bool operator==(const HeadLayout& a, const HeadLayout& b) { return a.axes == b.axes; }
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_HEAD_LAYOUT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/head_normalization.h"
 
 #include <cmath>
@@ -5,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status HeadRmsNormalization::Check(const OpContext& context) const {
   const Tensor& x = context.input(0);
@@ -43,4 +44,4 @@ absl::Status HeadRmsNormalization::Reference(OpContext& context) const {
 
 void HeadRmsNormalization::Infer(InferContext& context) const { InferLikeInput(context); }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_HEAD_NORMALIZATION_H_
 #define ATTNRUN_OPS_ATTENTION_HEAD_NORMALIZATION_H_
 
 #include <memory>
 
 #include "ops/attention/packed_heads.h"
-#include "ops/op.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.HeadRmsNormalization-1, made by the optimizer, with inputs X [batch, sequence, width] and
 // scale [heads, head_size], floats of one type: RMSNormalization of each head's columns by itself,
@@ -33,6 +34,6 @@ class HeadRmsNormalization final : public Op {
   float epsilon_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_HEAD_NORMALIZATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/head_normalization_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -5,10 +6,10 @@
 #include <cmath>
 
 #include "hwy/highway.h"
-#include "ops/normalization/moments-inl.h"
+#include "ops/tensors/moments-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // One head, in place.
 void NormalizeHead(float* x, size_t n, const float* HWY_RESTRICT scale, float epsilon) {
@@ -19,7 +20,7 @@ void NormalizeHead(float* x, size_t n, const float* HWY_RESTRICT scale, float ep
   });
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -27,9 +28,9 @@ HWY_AFTER_NAMESPACE();
 
 #include "core/status.h"
 #include "ops/attention/head_normalization.h"
-#include "ops/float_rows.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(NormalizeHead);
@@ -73,5 +74,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> HeadRmsNormalization::MakeKernel(
   return std::make_unique<HeadRmsNormalizationKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // What attention tells of its outputs.
 #include <utility>
 
 #include "ops/attention/attention.h"
 #include "ops/attention/rotary_embedding.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Extents [batch, heads, sequence, size] of Q, K or V, whatever its layout; all unknown where the
@@ -56,4 +57,4 @@ void Attention::Infer(InferContext& context) const {
 
 void RotaryEmbedding::Infer(InferContext& context) const { InferLikeInput(context); }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/packed_heads.h"
 
 #include "absl/strings/str_cat.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 HeadColumns HeadColumns::Read(AttributeReader& attributes) {
   return {attributes.Required<int64_t>("head_size"),
@@ -27,4 +28,4 @@ absl::Status HeadColumns::Check(const Tensor& x) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

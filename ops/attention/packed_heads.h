@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_PACKED_HEADS_H_
 #define ATTNRUN_OPS_ATTENTION_PACKED_HEADS_H_
 
@@ -6,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "attnrun/tensor.h"
-#include "ops/attribute_reader.h"
+#include "ops/interface/attribute_reader.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // Which columns of X [batch, sequence, width] are heads to work on: those of `size` columns each
 // that begin at `offsets`, ascending. Attributes head_size (int) and head_offsets (ints).
@@ -22,6 +23,6 @@ struct HeadColumns {
   absl::Status Check(const Tensor& x) const;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_PACKED_HEADS_H_

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/probabilities_reference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace attnrun {
+namespace attnrun::ops {
 
 std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row) {
   std::vector<double> result(scores.size(), masked_row);
@@ -20,4 +21,4 @@ std::vector<double> Probabilities(const std::vector<double>& scores, double mask
   return result;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

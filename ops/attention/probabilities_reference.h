@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_PROBABILITIES_REFERENCE_H_
 #define ATTNRUN_OPS_ATTENTION_PROBABILITIES_REFERENCE_H_
 
 #include <vector>
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The softmax of a row of scores; `masked_row` in every place where all scores are -inf.
 std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_PROBABILITIES_REFERENCE_H_

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/rotary_embedding.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status CheckPositions(const Tensor& ids, int64_t positions) {
@@ -115,4 +116,4 @@ int64_t RotaryEmbedding::CacheOffset(const OpContext& context, const RotaryShape
   return context.input(3).data<int64_t>()[offset] * shape.pairs;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_ROTARY_EMBEDDING_H_
 #define ATTNRUN_OPS_ATTENTION_ROTARY_EMBEDDING_H_
 
@@ -5,10 +6,10 @@
 #include <vector>
 
 #include "ops/attention/packed_heads.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // X as rows that each lie at one position and hold heads of `head_size` channels: [batch, heads,
 // sequence, head_size] with one head to a row, [batch, sequence, width] with several.
@@ -66,6 +67,6 @@ class RotaryEmbedding final : public Op {
   int64_t rotary_size_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_ROTARY_EMBEDDING_H_

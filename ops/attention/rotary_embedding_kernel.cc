@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/rotary_embedding_kernel.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
-#include "ops/store_up_to-inl.h"
+#include "ops/tensors/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Rotates the pairs (x[i], x[i + pairs]); y may be x.
@@ -46,7 +47,7 @@ void RotateNeighbors(const float* x, const float* HWY_RESTRICT cos, const float*
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -54,9 +55,9 @@ HWY_AFTER_NAMESPACE();
 
 #include "core/status.h"
 #include "ops/attention/rotary_embedding.h"
-#include "ops/float_rows.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(RotateHalves);
@@ -136,5 +137,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> RotaryEmbedding::MakeKernel(
   return std::make_unique<RotaryEmbeddingKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/attention/rotary_embedding.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status RotaryEmbedding::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const RotaryShape shape, Resolve(context));
@@ -28,4 +29,4 @@ absl::Status RotaryEmbedding::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/streaming_attention.cc"
 #include "hwy/foreach_target.h"
@@ -7,7 +8,7 @@
 #include "ops/attention/streaming_attention.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 void AttendBlock(const AttentionProblem& problem, const TileFacts& facts,
                  const AttentionBlock& block, float* scratch,
@@ -25,7 +26,7 @@ void FindTileFacts(const AttentionProblem& problem, const AttentionBlock& query,
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -37,9 +38,9 @@ HWY_AFTER_NAMESPACE();
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/attention/attention_block.h"
-#include "ops/float_rows.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(AttendBlock);
@@ -145,5 +146,5 @@ int64_t AttentionFlops(const AttentionProblem& problem) {
   return 2 * pairs * problem.query_heads * (problem.head_size + problem.value_size);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

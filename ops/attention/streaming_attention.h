@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ATTENTION_STREAMING_ATTENTION_H_
 #define ATTNRUN_OPS_ATTENTION_STREAMING_ATTENTION_H_
 
@@ -7,7 +8,7 @@
 #include "absl/status/status.h"
 #include "attnrun/tensor.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // Where element (b, s, n, h), sample, position, head and channel, of a tensor of heads lies, in
 // elements from the first.
@@ -109,6 +110,6 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
 // Multiply-adds that count as useful work, times 2: those of keys that positions leave open.
 int64_t AttentionFlops(const AttentionProblem& problem);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ATTENTION_STREAMING_ATTENTION_H_

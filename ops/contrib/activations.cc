@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/activations.h"
 
 #include <cmath>
@@ -5,10 +6,10 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/linear/activate.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 BiasedActivation::BiasedActivation(AttributeReader& attributes, Function function)
     : function_(function) {
   if (function == Function::kSigmoid) alpha_ = attributes.Float("alpha", 1.702F);
@@ -55,4 +56,4 @@ void BiasSplitGelu::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(dims));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_ACTIVATIONS_H_
 #define ATTNRUN_OPS_CONTRIB_ACTIVATIONS_H_
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft Gelu (x), BiasGelu (x, bias), FastGelu (x, bias?) and QuickGelu (x): the function
 // of x, or of x + bias, where the bias [D] is one number for each index of the last axis.
@@ -39,6 +40,6 @@ class BiasSplitGelu final : public Op {
   void Infer(InferContext& context) const override;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_ACTIVATIONS_H_

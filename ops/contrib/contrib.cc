@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/contrib.h"
 
 #include "ops/contrib/activations.h"
@@ -12,9 +13,9 @@
 #include "ops/contrib/quantized_products.h"
 #include "ops/contrib/rotation.h"
 #include "ops/contrib/skip_normalization.h"
-#include "ops/quantize/qlinear_products.h"
+#include "ops/quantization/qlinear_products.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Fills in an attribute of a class that serves several operators.
@@ -66,4 +67,4 @@ void RegisterContrib(OpRegistry& registry) {
   add("SkipSimplifiedLayerNormalization", {3, 4}, {1, 4}, MakeOf<SkipNormalization>(false));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

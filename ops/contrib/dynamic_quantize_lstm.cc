@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/dynamic_quantize_lstm.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/interrupt.h"
 #include "core/status.h"
-#include "ops/infer_rules.h"
-#include "ops/reference_steps.h"
-#include "ops/step_node.h"
+#include "ops/composite/reference_steps.h"
+#include "ops/composite/step_node.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Part `index` of `parts` equal ones of a list.
@@ -174,4 +175,4 @@ void DynamicQuantizeLstm::Infer(InferContext& context) const {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_
 #define ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_
 
@@ -5,10 +6,10 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft DynamicQuantizeLSTM-1 (X [T, B, I], W [D, I, 4*H], R [D, H, 4*H], bias? [D, 8*H],
 // sequence_lens? [B], initial_h? [D, B, H], initial_c?, P? [D, 3*H], W_scale, W_zero_point,
@@ -43,6 +44,6 @@ class DynamicQuantizeLstm final : public Op {
   std::vector<AttributeMap> attributes_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_

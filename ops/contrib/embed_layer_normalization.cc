@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/embed_layer_normalization.h"
 
 #include <iterator>
@@ -7,10 +8,10 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/normalization/normalize_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using enum EmbedLayerNormalization::Input;
@@ -149,4 +150,4 @@ void EmbedLayerNormalization::Infer(InferContext& context) const {
   context.SetOutput(2, {type, y, std::nullopt});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

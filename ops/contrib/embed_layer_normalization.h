@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_EMBED_LAYER_NORMALIZATION_H_
 #define ATTNRUN_OPS_CONTRIB_EMBED_LAYER_NORMALIZATION_H_
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft EmbedLayerNormalization (input_ids [B, S], segment_ids?, words [V, D], positions
 // [M, D], segments?, gamma [D], beta [D], mask? [B, S], position_ids? [B or 1, S]) -> (y [B, S, D],
@@ -39,6 +40,6 @@ class EmbedLayerNormalization final : public Op {
   float epsilon_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_EMBED_LAYER_NORMALIZATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/group_query_attention.h"
 
 #include <algorithm>
@@ -7,9 +8,9 @@
 #include "core/status.h"
 #include "ops/contrib/head_count.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 using enum GroupQueryAttention::Input;
 
@@ -123,4 +124,4 @@ void GroupQueryAttention::Infer(InferContext& context) const {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

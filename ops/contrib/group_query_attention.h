@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_GROUP_QUERY_ATTENTION_H_
 #define ATTNRUN_OPS_CONTRIB_GROUP_QUERY_ATTENTION_H_
 
 #include <vector>
 
-#include "ops/attribute_reader.h"
 #include "ops/contrib/naive_attention.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft GroupQueryAttention (query, key?, value?, past_key?, past_value?, seqlens_k,
 // total_sequence_length, cos_cache?, sin_cache?, -, attention_bias?, head_sink?, -, -,
@@ -101,6 +102,6 @@ class GroupQueryAttention final : public Op {
   float norm_epsilon_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_GROUP_QUERY_ATTENTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +12,7 @@
 #include "ops/contrib/rotation.h"
 #include "ops/normalization/normalize_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 using enum GroupQueryAttention::Input;
 
@@ -192,4 +193,4 @@ absl::Status GroupQueryAttention::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

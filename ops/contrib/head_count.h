@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_HEAD_COUNT_H_
 #define ATTNRUN_OPS_CONTRIB_HEAD_COUNT_H_
 
 #include <cstdint>
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // Whether there can be so many heads. Sums of a few such numbers fit 64 bits.
 constexpr bool IsHeadCount(int64_t count) { return count >= 1 && count <= int64_t{1} << 31; }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_HEAD_COUNT_H_

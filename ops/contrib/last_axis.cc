@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/last_axis.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status CheckFloats(const Tensor& x, int64_t divisor) {
   if (IsFloatingPoint(x.type()) && x.rank() > 0 && x.dim(x.rank() - 1) % divisor == 0) {
@@ -46,4 +47,4 @@ absl::Status SetDoubles(OpContext& context, int i, DataType type, absl::Span<con
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

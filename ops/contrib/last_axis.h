@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_LAST_AXIS_H_
 #define ATTNRUN_OPS_CONTRIB_LAST_AXIS_H_
 
@@ -7,10 +8,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "ops/op_context.h"
+#include "ops/interface/op_context.h"
 
 // What reference code of operators has in common that work on rows, the last axis of input 0.
-namespace attnrun {
+namespace attnrun::ops {
 
 // kInvalidArgument unless the tensor is of floats and has a last axis whose length is a multiple of
 // `divisor`.
@@ -27,6 +28,6 @@ absl::StatusOr<std::vector<double>> ReadRow(const OpContext& context, int i, dou
 absl::Status SetDoubles(OpContext& context, int i, DataType type, absl::Span<const int64_t> shape,
                         absl::Span<const double> values);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_LAST_AXIS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/multi_head_attention.h"
 
 #include <tuple>
@@ -8,9 +9,9 @@
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
 #include "ops/contrib/naive_attention.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using enum MultiHeadAttention::Input;
@@ -172,4 +173,4 @@ void MultiHeadAttention::Infer(InferContext& context) const {
   SetDims(context, 2, std::move(present[1]));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_MULTI_HEAD_ATTENTION_H_
 #define ATTNRUN_OPS_CONTRIB_MULTI_HEAD_ATTENTION_H_
 
 #include <optional>
 #include <vector>
 
-#include "ops/attribute_reader.h"
 #include "ops/contrib/naive_attention.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft MultiHeadAttention (query, key?, value?, bias?, key_padding_mask?, attention_bias?,
 // past_key?, past_value?) -> (y [B, S, N * Hv], present_key?, present_value?). Queries, keys and
@@ -55,6 +56,6 @@ class MultiHeadAttention final : public Op {
   std::optional<float> scale_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_MULTI_HEAD_ATTENTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/naive_attention.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -171,4 +172,4 @@ absl::StatusOr<NaiveHeads> MaskedAttention::Run(const OpContext& context, const 
   return attention.Run(q, k, v);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_NAIVE_ATTENTION_H_
 #define ATTNRUN_OPS_CONTRIB_NAIVE_ATTENTION_H_
 
@@ -8,10 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
-#include "ops/op_context.h"
+#include "ops/interface/op_context.h"
 
 // What the reference code of ONNX Runtime's attention operators has in common.
-namespace attnrun {
+namespace attnrun::ops {
 
 // Elements [b, n, s, h]: sample, head, position, channel.
 struct NaiveHeads {
@@ -104,6 +105,6 @@ struct MaskedAttention {
                                  const NaiveHeads& v) const;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_NAIVE_ATTENTION_H_

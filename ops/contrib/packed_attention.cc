@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/packed_attention.h"
 
 #include "absl/algorithm/container.h"
@@ -7,9 +8,9 @@
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
 #include "ops/contrib/naive_attention.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using enum PackedAttention::Input;
@@ -155,4 +156,4 @@ void PackedAttention::Infer(InferContext& context) const {
   SetDims(context, 1, std::move(present));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

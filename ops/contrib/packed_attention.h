@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_
 #define ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_
 
 #include <optional>
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft Attention (x [B, S, D], weights [D, Dq + Dk + Dv], bias? [Dq + Dk + Dv],
 // mask_index?, past? [2, B, N, P, H], attention_bias? [B or 1, N or 1, S, T]) -> (y [B, S, Dv],
@@ -38,6 +39,6 @@ class PackedAttention final : public Op {
   std::vector<int64_t> sizes_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/products.h"
 
 #include <algorithm>
@@ -8,10 +9,10 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/linear/activate.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // An operand as a stack of matrices: the element in row i and column k of a matrix at `offset` is
@@ -163,4 +164,4 @@ void FusedGemm::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_PRODUCTS_H_
 #define ATTNRUN_OPS_CONTRIB_PRODUCTS_H_
 
 #include <string>
 #include <vector>
 
-#include "ops/attribute_reader.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 #include "ops/matmul/matmul.h"
-#include "ops/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // How FusedMatMul reads an operand of rank 2 or more before it multiplies.
 struct OperandOrder {
@@ -56,6 +57,6 @@ class FusedGemm final : public Op {
   float beta_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_PRODUCTS_H_

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/qlinear.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "ops/infer_steps.h"
-#include "ops/integer/bytes.h"
-#include "ops/reference_steps.h"
-#include "ops/step_node.h"
+#include "ops/composite/infer_steps.h"
+#include "ops/composite/reference_steps.h"
+#include "ops/composite/step_node.h"
+#include "ops/tensors/bytes.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Attributes of AveragePool that ONNX Runtime's operator has, too.
@@ -114,4 +115,4 @@ void QLinear::Infer(InferContext& context) const {
   context.SetOutput(0, *QLinearWriter<OptionalFacts>{op, input, x->type, rank}.Write(form_));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

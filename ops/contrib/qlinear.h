@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_QLINEAR_H_
 #define ATTNRUN_OPS_CONTRIB_QLINEAR_H_
 
@@ -8,12 +9,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "graph/graph.h"
-#include "ops/attribute_reader.h"
-#include "ops/channels_last.h"
-#include "ops/infer_steps.h"
-#include "ops/op.h"
+#include "ops/composite/infer_steps.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/tensors/channels_last.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // An operator of the standard on 8-bit integers that stand for numbers: of every operand (x -
 // zero_point) * scale, of the result round(y / scale) + zero_point, saturated.
@@ -103,6 +104,6 @@ class QLinear final : public Op {
   QLinearForm form_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_QLINEAR_H_

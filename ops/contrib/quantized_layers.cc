@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/quantized_layers.h"
 
 #include <array>
 
+#include "ops/composite/infer_steps.h"
+#include "ops/composite/reference_steps.h"
+#include "ops/composite/step_node.h"
 #include "ops/contrib/embed_layer_normalization.h"
-#include "ops/infer_steps.h"
-#include "ops/reference_steps.h"
-#include "ops/step_node.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Inputs of EmbedLayerNormalization that are quantized, in the order of their scales.
@@ -110,4 +111,4 @@ void ContribQuantization::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_QUANTIZED_LAYERS_H_
 #define ATTNRUN_OPS_CONTRIB_QUANTIZED_LAYERS_H_
 
@@ -5,10 +6,10 @@
 #include <string>
 
 #include "graph/graph.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft QAttention-1 (input, weight, bias, input_scale, weight_scale, mask_index?,
 // input_zero_point?, weight_zero_point?, past?) -> (y, present?): Attention (see PackedAttention)
@@ -73,6 +74,6 @@ class ContribQuantization final : public Op {
   std::optional<int64_t> axis_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_QUANTIZED_LAYERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/quantized_products.h"
 
 #include <vector>
@@ -6,15 +7,15 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/composite/reference_steps.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/elementwise/type_set.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
+#include "ops/interface/optional_input.h"
+#include "ops/interface/type_set.h"
 #include "ops/matmul/matmul.h"
-#include "ops/optional_input.h"
-#include "ops/quantize/quantize.h"
-#include "ops/reference_steps.h"
+#include "ops/quantization/quantize.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr TypeSet kBytes = {DataType::kInt8, DataType::kUint8};
@@ -172,4 +173,4 @@ void QGemm::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

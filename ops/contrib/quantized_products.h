@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_QUANTIZED_PRODUCTS_H_
 #define ATTNRUN_OPS_CONTRIB_QUANTIZED_PRODUCTS_H_
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft MatMulIntegerToFloat-1 (A, B, a_scale, b_scale, a_zero_point?, b_zero_point?,
 // bias?): Y = (A - a_zero_point)·(B - b_zero_point) * a_scale * b_scale + bias as numpy.matmul, of
@@ -48,6 +49,6 @@ class QGemm final : public Op {
   bool transpose_b_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_QUANTIZED_PRODUCTS_H_

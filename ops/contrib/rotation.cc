@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/rotation.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // One position for each token.
@@ -108,4 +109,4 @@ absl::Status ContribRotaryEmbedding::Reference(OpContext& context) const {
 
 void ContribRotaryEmbedding::Infer(InferContext& context) const { InferLikeInput(context); }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

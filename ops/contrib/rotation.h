@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_ROTATION_H_
 #define ATTNRUN_OPS_CONTRIB_ROTATION_H_
 
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/attribute_reader.h"
 #include "ops/contrib/naive_attention.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // Tables [M, R / 2] of the cosines and sines of the angles by which pairs of the first R channels
 // of a head are turned, M being the positions.
@@ -45,6 +46,6 @@ class ContribRotaryEmbedding final : public Op {
   bool interleaved_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_ROTATION_H_

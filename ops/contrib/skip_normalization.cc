@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/skip_normalization.h"
 
 #include <iterator>
@@ -7,10 +8,10 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/normalization/normalize_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // x + skip + bias.
@@ -67,4 +68,4 @@ void SkipNormalization::Infer(InferContext& context) const {
   SetDims(context, 3, x.dims);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

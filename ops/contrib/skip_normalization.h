@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTRIB_SKIP_NORMALIZATION_H_
 #define ATTNRUN_OPS_CONTRIB_SKIP_NORMALIZATION_H_
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // com.microsoft SkipLayerNormalization (x, skip, gamma, beta?, bias?) and
 // SkipSimplifiedLayerNormalization (x, skip, gamma, bias?) -> (y, mean?, inverse?, sum?):
@@ -30,6 +31,6 @@ class SkipNormalization final : public Op {
   float epsilon_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTRIB_SKIP_NORMALIZATION_H_

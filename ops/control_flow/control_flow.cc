@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/control_flow/control_flow.h"
 
 #include "graph/graph.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 class SubgraphKernel final : public Kernel {
@@ -54,4 +55,4 @@ void RegisterControlFlow(OpRegistry& registry) {
       {"", "Scan", {9, 11, 16, 19, 21, 23, 24, 25}, {1, kVariadic}, {1, kVariadic}, Make<Scan>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

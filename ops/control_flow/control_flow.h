@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTROL_FLOW_CONTROL_FLOW_H_
 #define ATTNRUN_OPS_CONTROL_FLOW_CONTROL_FLOW_H_
 
 #include <memory>
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // An operator that only runs its subgraphs. What takes time happens in their nodes, so that the
 // same code serves both engines.
@@ -53,6 +54,6 @@ class Scan final : public ControlFlow {
 
 void RegisterControlFlow(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTROL_FLOW_CONTROL_FLOW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -6,7 +7,7 @@
 #include "ops/control_flow/control_flow.h"
 #include "ops/control_flow/slices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::StatusOr<bool> ReadCondition(const Tensor& tensor) {
@@ -83,4 +84,4 @@ absl::Status Loop::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

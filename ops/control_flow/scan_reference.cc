@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/control_flow/control_flow.h"
 #include "ops/control_flow/slices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 int64_t At(const std::vector<int64_t>& values, size_t i) {
@@ -65,4 +66,4 @@ absl::Status Scan::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

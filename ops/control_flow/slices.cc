@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/control_flow/slices.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::StatusOr<Tensor> SliceAt(const Tensor& tensor, int axis, int64_t index,
                                Allocator& allocator) {
@@ -55,4 +56,4 @@ absl::StatusOr<Tensor> Stack(const std::vector<Tensor>& slices, int64_t axis,
   return stacked;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONTROL_FLOW_SLICES_H_
 #define ATTNRUN_OPS_CONTROL_FLOW_SLICES_H_
 
@@ -6,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The slice at `index` along `axis`, without that axis, dense. Preconditions: axis and index are
 // within the tensor.
@@ -16,6 +17,6 @@ absl::StatusOr<Tensor> SliceAt(const Tensor& tensor, int axis, int64_t index, Al
 // empty float tensor [0].
 absl::StatusOr<Tensor> Stack(const std::vector<Tensor>& slices, int64_t axis, Allocator& allocator);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTROL_FLOW_SLICES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/conv.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status CheckRanks(const Tensor& x, const Tensor& w) {
@@ -139,4 +140,4 @@ void RegisterConv(OpRegistry& registry) {
                      .make = Make<ConvTranspose>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

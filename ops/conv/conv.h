@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_CONV_H_
 #define ATTNRUN_OPS_CONV_CONV_H_
 
@@ -7,10 +8,10 @@
 
 #include "absl/status/statusor.h"
 #include "ops/conv/window.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 struct ConvAttributes {
   WindowAttributes window;
@@ -95,6 +96,6 @@ class ConvTranspose final : public Op {
 
 void RegisterConv(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_CONV_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -5,9 +6,9 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "ops/conv/conv_tiles.h"
-#include "ops/movement/transpose_tile.h"
+#include "ops/tensors/transpose_tile.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // A run of positions that lie side by side along the last axis, of one piece of channels.
@@ -162,4 +163,4 @@ void CopyImages(const ImageLayout& layout, const ConvShape& shape, const float* 
   });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -8,11 +9,11 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
-#include "ops/integer/bytes.h"
-#include "ops/integer/integer_gemm.h"
-#include "ops/optional_input.h"
+#include "ops/gemm/integer_gemm.h"
+#include "ops/interface/optional_input.h"
+#include "ops/tensors/bytes.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Whether the zero point of `tensor`, if there is one, is one number or one per channel.
@@ -212,4 +213,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(ConstantInputs c
   return std::make_unique<ConvIntegerKernel>(attributes_, std::move(weights));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <vector>
 
@@ -6,12 +7,12 @@
 #include "ops/conv/patch_matrix.h"
 #include "ops/conv/tiled_conv.h"
 #include "ops/conv/window_product.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/float_operands.h"
-#include "ops/matmul/gemm.h"
-#include "ops/optional_input.h"
+#include "ops/gemm/gemm.h"
+#include "ops/interface/optional_input.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 const Tensor* Bias(const OpContext& context) { return OptionalInput(context, 2); }
@@ -161,4 +162,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Conv::MakeKernel(ConstantInputs constant
   return kernel;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/conv_primitive.h"
 
 #include <array>
@@ -5,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "ops/onednn.h"
+#include "ops/tensors/onednn.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using dnnl::memory;
@@ -132,4 +133,4 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitive::Make(const ConvPrimitiveShap
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

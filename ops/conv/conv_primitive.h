@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_CONV_PRIMITIVE_H_
 #define ATTNRUN_OPS_CONV_CONV_PRIMITIVE_H_
 
@@ -6,7 +7,7 @@
 
 #include "attnrun/shape.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // What one of oneDNN's convolution primitives computes, of one image, channels last, without
 // padding: y[output.., features] = w * x[input.., channels] [+ bias] [+ y]. The vectors have one
@@ -54,6 +55,6 @@ class ConvPrimitive {
   virtual std::unique_ptr<Runner> MakeRunner(float* scratch) const = 0;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_CONV_PRIMITIVE_H_

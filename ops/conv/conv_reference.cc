@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <vector>
 
@@ -5,9 +6,9 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
-#include "ops/optional_input.h"
+#include "ops/interface/optional_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // All inputs of one floating-point type.
@@ -156,4 +157,4 @@ absl::Status ConvTranspose::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/conv_tiles.h"
 
 #include <algorithm>
 
 #include "core/interrupt.h"
 #include "core/status.h"
-#include "ops/float_rows.h"
-#include "ops/movement/transpose_tile.h"
+#include "ops/tensors/float_rows.h"
+#include "ops/tensors/transpose_tile.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Computes tiles of y.
@@ -130,4 +131,4 @@ absl::Status MultiplyTiles(const ConvTiling& tiling, const TilePrimitives& primi
       });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

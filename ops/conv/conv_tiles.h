@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_CONV_TILES_H_
 #define ATTNRUN_OPS_CONV_CONV_TILES_H_
 
@@ -10,7 +11,7 @@
 
 // The steps of a convolution on primitives. Scratch space comes from `allocator`; a run that
 // was interrupted leaves work out.
-namespace attnrun {
+namespace attnrun::ops {
 
 // Copies the images of x as the layout tells: n x image_size() floats.
 void CopyImages(const ImageLayout& layout, const ConvShape& shape, const float* x, float* copy);
@@ -42,6 +43,6 @@ struct TileOperands {
 absl::Status MultiplyTiles(const ConvTiling& tiling, const TilePrimitives& primitives, int64_t n,
                            const TileOperands& operands, Allocator& allocator);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_CONV_TILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/conv_tiling.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 
 #include "core/div_ceil.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 int64_t Product(const Shape& shape, size_t begin) {
@@ -205,4 +206,4 @@ std::optional<ConvTiling> TileConv(const ConvShape& shape) {
   return tiling;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_CONV_TILING_H_
 #define ATTNRUN_OPS_CONV_CONV_TILING_H_
 
@@ -7,7 +8,7 @@
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_primitive.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // How x is copied: cut into `groups` of channels and those into `pieces`, each channels last, with
 // the padding written out. Where windows do not overlap, every window may be a position of its own
@@ -98,6 +99,6 @@ bool IsPointwise(const ConvShape& shape);
 // sum, or windows that lie mostly in the padding.
 std::optional<ConvTiling> TileConv(const ConvShape& shape);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_CONV_TILING_H_

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // What convolutions tell of their output.
 #include "ops/conv/infer.h"
 
 #include <utility>
 
 #include "ops/conv/conv.h"
-#include "ops/floor_quotient.h"
+#include "ops/tensors/floor_quotient.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Strides, dilations and pads, one per spatial axis (of pads, two).
@@ -155,4 +156,4 @@ void ConvTranspose::Infer(InferContext& context) const {
   SetDims(context, 0, Joined((*x)[0], (*w)[1] * attributes_.group, spatial));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

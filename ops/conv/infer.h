@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_INFER_H_
 #define ATTNRUN_OPS_CONV_INFER_H_
 
 #include "ops/conv/window.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The spatial extents of what windows over `input` [N, C, ..] give (see ResolveWindow), `kernel`
 // being the kernel's spatial extents. Unknown ones where the attributes do not fit.
@@ -20,6 +21,6 @@ bool HasWindows(const Node& node);
 // are refused. Empty where that is not known.
 Dims RoomsForWindows(const Node& node, const Dims& input, const std::optional<Dims>& weight);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_INFER_H_

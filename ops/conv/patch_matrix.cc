@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/patch_matrix.h"
 
 #include <algorithm>
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void PatchMatrix::Copy(int64_t row, int64_t rows, int64_t column, int64_t columns, float* to,
                        int64_t width) const {
@@ -47,4 +48,4 @@ void PatchMatrix::CopyRun(int64_t row, const Shape& position, int64_t count, flo
   std::fill(to + end, to + count, 0.0F);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_PATCH_MATRIX_H_
 #define ATTNRUN_OPS_CONV_PATCH_MATRIX_H_
 
 #include <cstdint>
 
 #include "ops/conv/window.h"
-#include "ops/matmul/gemm.h"
+#include "ops/gemm/gemm.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The matrix that makes a convolution a product W·P: row (c, k) and column p hold what element k of
 // the kernel reads of channel c when the window stands at p, 0 in the padding. It is written panel
@@ -31,6 +32,6 @@ class PatchMatrix final : public BlockSource {
   int64_t kernel_size_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_PATCH_MATRIX_H_

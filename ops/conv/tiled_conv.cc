@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/tiled_conv.h"
 
 #include <algorithm>
@@ -5,9 +6,9 @@
 
 #include "core/status.h"
 #include "ops/conv/conv_tiles.h"
-#include "ops/float_rows.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 Shape KeyOf(const ConvPrimitiveShape& s) {
@@ -128,4 +129,4 @@ absl::StatusOr<bool> TiledConv::Run(const ConvShape& shape, const Operands& oper
   return true;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_TILED_CONV_H_
 #define ATTNRUN_OPS_CONV_TILED_CONV_H_
 
@@ -12,7 +13,7 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/conv_tiles.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // One node's convolution on oneDNN's primitives, with those that were created and the weights that
 // were packed for them. Safe from many threads.
@@ -67,6 +68,6 @@ class TiledConv {
   mutable absl::flat_hash_set<Shape> lacking_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_TILED_CONV_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/window.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include "core/div_ceil.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Far beyond any tensor, small enough that no product or sum of a few overflows.
@@ -161,4 +162,4 @@ absl::StatusOr<SlidingWindow> ResolveWindow(const WindowAttributes& attributes,
   return window;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_WINDOW_H_
 #define ATTNRUN_OPS_CONV_WINDOW_H_
 
@@ -9,11 +10,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/shape.h"
-#include "ops/attribute_reader.h"
-#include "ops/index_range.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/tensors/index_range.h"
 
 // The sliding windows that convolutions and pooling share.
-namespace attnrun {
+namespace attnrun::ops {
 
 // How a node states its windows; vectors that are empty mean the default.
 struct WindowAttributes {
@@ -128,6 +129,6 @@ void ForEachPosition(const SlidingWindow& window, Visit visit) {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_WINDOW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/window_product.h"
 
 #include <algorithm>
@@ -9,9 +10,9 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv_tiles.h"
-#include "ops/matmul/gemm.h"
+#include "ops/gemm/gemm.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Terms of the sum.
@@ -156,4 +157,4 @@ absl::StatusOr<bool> WindowProduct::Run(const ConvShape& shape, const Operands& 
   return true;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

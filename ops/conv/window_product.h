@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CONV_WINDOW_PRODUCT_H_
 #define ATTNRUN_OPS_CONV_WINDOW_PRODUCT_H_
 
@@ -8,9 +9,9 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_tiling.h"
-#include "ops/matmul/packed_matrix.h"
+#include "ops/gemm/packed_matrix.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // One node's convolution as products of matrices, on packed weights:
 //
@@ -48,6 +49,6 @@ class WindowProduct {
   std::vector<std::shared_ptr<const PackedMatrix>> weights_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONV_WINDOW_PRODUCT_H_

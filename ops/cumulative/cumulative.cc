@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/cumulative/cumulative.h"
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void Cumulative::Infer(InferContext& context) const { InferLikeInput(context); }
 
@@ -15,4 +16,4 @@ void RegisterCumulative(OpRegistry& registry) {
                      }});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_CUMULATIVE_CUMULATIVE_H_
 #define ATTNRUN_OPS_CUMULATIVE_CUMULATIVE_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX CumSum-11, -14 and CumProd-26: y[j] = x[0] + ... + x[j] along the axis that input 1 (one
 // integer) names, or their product. `exclusive`: up to x[j - 1]; `reverse`: from the end on.
@@ -31,6 +32,6 @@ class Cumulative final : public Op {
 
 void RegisterCumulative(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CUMULATIVE_CUMULATIVE_H_

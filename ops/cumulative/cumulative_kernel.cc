@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/cumulative/cumulative.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Sums of int64, int32 and float (kept in double, so that long sums stay exact enough).
@@ -77,4 +78,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Cumulative::MakeKernel(ConstantInputs /*
   return std::make_unique<CumSumKernel>(exclusive_, reverse_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/cumulative/cumulative.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The slices along one axis of a dense tensor: slice s has its element j at Position(s, j).
@@ -65,4 +66,4 @@ absl::Status Cumulative::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

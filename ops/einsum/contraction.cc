@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/einsum/contraction.h"
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
 #include "core/strided.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 int64_t ProductOf(const Shape& extents) {
@@ -98,4 +99,4 @@ absl::StatusOr<OperandStack> OperandStack::Make(const EinsumShape& shape, int op
   return stack;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_EINSUM_CONTRACTION_H_
 #define ATTNRUN_OPS_EINSUM_CONTRACTION_H_
 
@@ -7,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "ops/einsum/einsum.h"
-#include "ops/matmul/matrix.h"
+#include "ops/gemm/matrix.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // An einsum of two operands as a stack of products of matrices: labels in both operands and the
 // output number the stack, those in one operand and the output are rows or columns, and those in
@@ -47,6 +48,6 @@ struct OperandStack {
                                            Allocator& allocator);
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_EINSUM_CONTRACTION_H_

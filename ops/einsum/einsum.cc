@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/einsum/einsum.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include "core/quote.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status Malformed(absl::string_view equation, absl::string_view why) {
@@ -166,4 +167,4 @@ void RegisterEinsum(OpRegistry& registry) {
                      .make = Make<Einsum>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

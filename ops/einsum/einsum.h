@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_EINSUM_EINSUM_H_
 #define ATTNRUN_OPS_EINSUM_EINSUM_H_
 
@@ -11,10 +12,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "attnrun/shape.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // What an axis is called: a letter's character code, or kEllipsis plus the distance from the last
 // of the axes that "..." stands for.
@@ -62,6 +63,6 @@ class Einsum final : public Op {
 
 void RegisterEinsum(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_EINSUM_EINSUM_H_

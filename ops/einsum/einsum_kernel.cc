@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -5,11 +6,11 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/einsum/contraction.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/float_operands.h"
-#include "ops/matmul/gemm.h"
+#include "ops/gemm/gemm.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The output as a stack of matrices; its elements' places while they are computed.
@@ -158,4 +159,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Einsum::MakeKernel(ConstantInputs consta
   return std::make_unique<EinsumKernel>(equation_, std::move(weight));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

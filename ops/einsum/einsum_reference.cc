@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +9,7 @@
 #include "core/strided.h"
 #include "ops/einsum/einsum.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::StatusOr<std::vector<double>> Read(const Tensor& tensor, double /*as*/) {
@@ -133,4 +134,4 @@ absl::Status Einsum::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

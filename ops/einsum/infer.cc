@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Einsum tells of its output.
 #include <utility>
 
 #include "ops/einsum/einsum.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void Einsum::Infer(InferContext& context) const {
   SetDims(context, 0, std::nullopt);
@@ -35,4 +36,4 @@ void Einsum::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(dims));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
 #include "ops/elementwise/unary.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The attributes that the operator has, with their defaults.
@@ -81,4 +82,4 @@ void RegisterActivation(OpRegistry& registry) {
                      .make = MakeGelu});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elementwise/activation_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -5,10 +6,10 @@
 #include "hwy/highway.h"
 #include "ops/elementwise/rows-inl.h"
 #include "ops/elementwise/unary.h"
-#include "ops/elementwise/vector_math-inl.h"
+#include "ops/tensors/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 using P = RowParameters;
 
@@ -110,11 +111,11 @@ RowFunction VectorActivationRow(UnaryFunction function) {
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 HWY_EXPORT(VectorActivationRow);
 }  // namespace
@@ -123,5 +124,5 @@ RowFunction ActivationRow(UnaryFunction function) {
   return HWY_DYNAMIC_DISPATCH(VectorActivationRow)(function);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/arithmetic.h"
 
 #include <cstring>
@@ -6,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/strided.h"
 #include "ops/elementwise/infer.h"
-#include "ops/floor_quotient.h"
+#include "ops/tensors/floor_quotient.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 bool Divides(BinaryFunction function) {
@@ -210,4 +211,4 @@ void RegisterArithmetic(OpRegistry& registry) {
                      .make = [](AttributeReader& /*unused*/) { return std::make_unique<Pow>(); }});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,15 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_ARITHMETIC_H_
 #define ATTNRUN_OPS_ELEMENTWISE_ARITHMETIC_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
 #include "ops/elementwise/rows.h"
-#include "ops/elementwise/type_set.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
+#include "ops/interface/type_set.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // c = f(a, b) on operands that broadcast together. Integers wrap.
 enum class BinaryFunction {
@@ -88,6 +89,6 @@ RowProgram BinaryProgram(BinaryFunction function, DataType type);
 
 void RegisterArithmetic(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_ARITHMETIC_H_

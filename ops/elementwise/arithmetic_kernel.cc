@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <type_traits>
 
@@ -7,7 +8,7 @@
 #include "ops/elementwise/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // Memory is the limit here, so the widest instructions would gain nothing: one target.
 template <typename T>
@@ -93,10 +94,10 @@ RowFunction IntegerRow(BinaryFunction function) {
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-namespace attnrun {
+namespace attnrun::ops {
 
 RowProgram BinaryProgram(BinaryFunction function, DataType type) {
   const DataType compute = ComputeType(type);
@@ -194,4 +195,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Variadic::MakeKernel(ConstantInputs /*co
   return std::make_unique<VariadicKernel>(function_, mean_, types_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

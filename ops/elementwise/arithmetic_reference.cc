@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -8,7 +9,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/broadcast_reference.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 double FloorMod(double a, double b) {
@@ -186,4 +187,4 @@ absl::Status Variadic::Reference(OpContext& context) const {
   return Compute(context, function_, mean_ ? context.num_inputs() : 1);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/broadcast_reference.h"
 
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 std::vector<int64_t> BroadcastIndices(const Shape& from, const Shape& to) {
   std::vector<int64_t> indices;
@@ -26,4 +27,4 @@ absl::StatusOr<Shape> BroadcastInputShapes(const OpContext& context) {
   return shape;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

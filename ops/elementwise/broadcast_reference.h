@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_BROADCAST_REFERENCE_H_
 #define ATTNRUN_OPS_ELEMENTWISE_BROADCAST_REFERENCE_H_
 
@@ -6,11 +7,11 @@
 
 #include "absl/status/status.h"
 #include "core/strided.h"
-#include "ops/op_context.h"
+#include "ops/interface/op_context.h"
 
 // Broadcasting for the reference operators: repeat the operands to the output's shape, then compute
 // element by element.
-namespace attnrun {
+namespace attnrun::ops {
 
 // For each element of `to`, the number of the element of a dense tensor of shape `from` that
 // broadcasts there, in row-major order. Precondition: `from` broadcasts to `to`.
@@ -29,6 +30,6 @@ std::vector<T> Broadcast(const std::vector<T>& values, const Shape& from, const 
 // kResourceExhausted if the context's allocator could not hold the operands repeated to it.
 absl::StatusOr<Shape> BroadcastInputShapes(const OpContext& context);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_BROADCAST_REFERENCE_H_

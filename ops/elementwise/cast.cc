@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/cast.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 CastRules Rules(AttributeReader& attributes) {
@@ -63,4 +64,4 @@ void RegisterCast(OpRegistry& registry) {
                      .make = MakeCastLike});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

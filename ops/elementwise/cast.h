@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_CAST_H_
 #define ATTNRUN_OPS_ELEMENTWISE_CAST_H_
 
 #include <memory>
 #include <string>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // What becomes of the numbers that the target type does not hold.
 struct CastRules {
@@ -50,6 +51,6 @@ absl::StatusOr<Tensor> CastToStrings(const Tensor& x, Allocator& allocator);
 
 void RegisterCast(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_CAST_H_

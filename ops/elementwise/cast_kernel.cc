@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/status.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The type that ConvertRow converts `type` from or to on the way to any other.
@@ -54,4 +55,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Cast::MakeKernel(ConstantInputs /*consta
   return std::make_unique<CastKernel>(to_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "ops/elementwise/cast.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 bool IsNumber(DataType type) {
@@ -105,4 +106,4 @@ absl::Status Cast::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

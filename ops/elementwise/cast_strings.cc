@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -10,7 +11,7 @@
 #include "core/status.h"
 #include "ops/elementwise/cast.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 std::optional<double> ParseFloat(absl::string_view text, DataType to) {
@@ -121,4 +122,4 @@ absl::StatusOr<Tensor> CastToStrings(const Tensor& x, Allocator& allocator) {
   return y;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

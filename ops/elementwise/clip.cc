@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/clip.h"
 
 #include <limits>
 
 #include "ops/elementwise/infer.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 Clip::Clip(AttributeReader& attributes) : bounds_are_attributes_(attributes.version() < 11) {
   if (!bounds_are_attributes_) return;
@@ -24,4 +25,4 @@ void RegisterClip(OpRegistry& registry) {
                      .make = Make<Clip>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_CLIP_H_
 #define ATTNRUN_OPS_ELEMENTWISE_CLIP_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Clip-6 to -13: min(max(x, low), high), so that `high` wins where low > high; NaN stays NaN.
 // The bounds are attributes before version 11, optional scalar inputs of the type of x from then
@@ -32,6 +33,6 @@ absl::Status CheckClipBounds(const OpContext& context);
 
 void RegisterClip(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_CLIP_H_

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/rows-inl.h"
-#include "ops/elementwise/type_set.h"
+#include "ops/interface/type_set.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // Comparisons and selections, so that NaN passes.
 RowFunction ClipFloats() {
@@ -25,10 +26,10 @@ RowFunction ClipIntegers() {
   });
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The only element of input i, or `bound` as it is.
@@ -95,4 +96,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Clip::MakeKernel(ConstantInputs /*consta
   return std::make_unique<ClipKernel>(bounds_are_attributes_, low_, high_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

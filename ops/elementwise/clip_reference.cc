@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <limits>
 
@@ -6,9 +7,9 @@
 #include "core/minifloat.h"
 #include "core/status.h"
 #include "ops/elementwise/clip.h"
-#include "ops/elementwise/type_set.h"
+#include "ops/interface/type_set.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 double LargestFinite(DataType type) {
@@ -97,4 +98,4 @@ absl::Status Clip::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

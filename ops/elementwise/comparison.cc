@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/comparison.h"
 
 #include "ops/elementwise/infer.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Whether a < b in every run, or in none.
@@ -92,4 +93,4 @@ void RegisterComparison(OpRegistry& registry) {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

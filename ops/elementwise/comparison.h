@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_COMPARISON_H_
 #define ATTNRUN_OPS_ELEMENTWISE_COMPARISON_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/elementwise/type_set.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
+#include "ops/interface/type_set.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 enum class ComparisonFunction {
   kEqual,
@@ -39,6 +40,6 @@ class Comparison final : public Op {
 
 void RegisterComparison(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_COMPARISON_H_

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hwy/highway.h"
 #include "ops/elementwise/comparison.h"
 #include "ops/elementwise/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // c = F(a, b) as bytes 0 and 1; F gives a mask of the operands' lanes.
 template <typename T, class F>
@@ -81,10 +82,10 @@ RowFunction BoolRow(ComparisonFunction function) {
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 class ComparisonKernel final : public RowKernel {
@@ -127,4 +128,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Comparison::MakeKernel(ConstantInputs /*
   return std::make_unique<ComparisonKernel>(function_, types_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/elementwise/broadcast_reference.h"
 #include "ops/elementwise/comparison.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 template <typename T>
@@ -68,4 +69,4 @@ absl::Status Comparison::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -5,7 +6,7 @@
 #include "hwy/highway.h"
 #include "ops/elementwise/rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Memory is the limit here, so the widest instructions would gain nothing: one target.
@@ -210,4 +211,4 @@ RowFunction ConvertRow(DataType from, DataType to) {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/elementwise.h"
 
 #include "ops/elementwise/arithmetic.h"
@@ -9,7 +10,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void RegisterElementwise(OpRegistry& registry) {
   RegisterActivation(registry);
@@ -23,4 +24,4 @@ void RegisterElementwise(OpRegistry& registry) {
   RegisterWhere(registry);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/identity.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/elementwise/infer.h"
-#include "ops/elementwise/type_set.h"
+#include "ops/interface/type_set.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // There is nothing to optimize: the output shares the input's bytes.
@@ -125,4 +126,4 @@ void RegisterIdentity(OpRegistry& registry) {
        .make = [](AttributeReader& /*unused*/) { return std::make_unique<Identity>(); }});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_IDENTITY_H_
 #define ATTNRUN_OPS_ELEMENTWISE_IDENTITY_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Identity-1 to -25 on tensors: the input itself, of any type.
 class Identity final : public Op {
@@ -46,6 +47,6 @@ class BitCast final : public Op {
 
 void RegisterIdentity(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_IDENTITY_H_

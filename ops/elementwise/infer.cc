@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/infer.h"
 
 #include <algorithm>
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 std::optional<std::vector<SymInt>> BroadcastAll(const InferContext& context) {
@@ -48,4 +49,4 @@ void InferBroadcast(InferContext& context, DataType type, Combine combine) {
   context.SetOutput(0, {type, BroadcastAll(context), CombineContents(context, combine)});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

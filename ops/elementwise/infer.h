@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_INFER_H_
 #define ATTNRUN_OPS_ELEMENTWISE_INFER_H_
 
 #include "absl/functional/function_ref.h"
-#include "ops/infer_context.h"
+#include "ops/interface/infer_context.h"
 
 // What elementwise operators tell of their output.
-namespace attnrun {
+namespace attnrun::ops {
 
 // Output 0 has `type` and the shape of input 0.
 void InferSameShape(InferContext& context, DataType type);
@@ -16,6 +17,6 @@ using Combine = absl::FunctionRef<SymInt(absl::Span<const SymInt>)>;
 void InferBroadcast(InferContext& context, DataType type);
 void InferBroadcast(InferContext& context, DataType type, Combine combine);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_INFER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "hwy/highway.h"
@@ -5,7 +6,7 @@
 #include "ops/elementwise/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // Unlike the square root, pow gives +0 for -0 and +infinity for -infinity.
 RowFunction SquareRootRow() {
@@ -15,10 +16,10 @@ RowFunction SquareRootRow() {
   });
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The exponents that models write, one for all elements, by their own short formulas; the rest by
@@ -88,4 +89,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Pow::MakeKernel(ConstantInputs /*constan
   return std::make_unique<PowKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "core/elements.h"
@@ -5,7 +6,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/broadcast_reference.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // a^b modulo 2^64. Precondition: not both a == 0 and b < 0.
@@ -65,4 +66,4 @@ absl::Status Pow::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/predicate.h"
 
 #include "ops/elementwise/infer.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void Predicate::Infer(InferContext& context) const {
   if (function_ != PredicateFunction::kNot) return InferSameShape(context, DataType::kBool);
@@ -42,4 +43,4 @@ void RegisterPredicate(OpRegistry& registry) {
                      }});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_PREDICATE_H_
 #define ATTNRUN_OPS_ELEMENTWISE_PREDICATE_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 enum class PredicateFunction { kNot, kIsNaN, kIsInf };
 
@@ -31,6 +32,6 @@ class Predicate final : public Op {
 
 void RegisterPredicate(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_PREDICATE_H_

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
 #include "ops/elementwise/predicate.h"
 #include "ops/elementwise/rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // y = test(x), in a loop that the compiler turns into vectors.
@@ -65,4 +66,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Predicate::MakeKernel(ConstantInputs /*c
   return std::make_unique<PredicateKernel>(function_, negative_, positive_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/elementwise/predicate.h"
-#include "ops/elementwise/type_set.h"
+#include "ops/interface/type_set.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status Predicate::Reference(OpContext& context) const {
   const bool is_not = function_ == PredicateFunction::kNot;
@@ -25,4 +26,4 @@ absl::Status Predicate::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

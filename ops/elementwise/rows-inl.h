@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Row functions (see rows.h) made from functions of vectors. Included once per Highway target.
 #if defined(ATTNRUN_OPS_ELEMENTWISE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNRUN_OPS_ELEMENTWISE_ROWS_INL_H_
@@ -10,7 +11,7 @@
 #include "ops/elementwise/rows.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The last vector of a row is a partial one computed by the same code, so that an element's bits do
@@ -67,7 +68,7 @@ RowFunction Row2(F /*function*/) {
   return MapRow2<T, F>;
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_ROWS_INL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/rows.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Elements converted or gathered at a time: small enough for the innermost cache.
@@ -266,4 +267,4 @@ DataType ComputeType(DataType type) {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_ROWS_H_
 #define ATTNRUN_OPS_ELEMENTWISE_ROWS_H_
 
@@ -7,11 +8,11 @@
 
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
-#include "ops/op.h"
+#include "ops/interface/op.h"
 
 // The one way in which elementwise kernels walk their operands: a kernel is a function of rows, and
 // the driver cuts any combination of broadcast and strided operands of any type into rows for it.
-namespace attnrun {
+namespace attnrun::ops {
 
 inline constexpr int kMaxOperands = 3;
 
@@ -84,6 +85,6 @@ class RowKernel : public Kernel {
 // wrapping integer arithmetic are exact after narrowing.
 DataType ComputeType(DataType type);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_ROWS_H_

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/unary.h"
 
 #include "ops/elementwise/infer.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 struct Entry {
@@ -66,4 +67,4 @@ void RegisterUnary(OpRegistry& registry) {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

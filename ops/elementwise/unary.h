@@ -1,15 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_UNARY_H_
 #define ATTNRUN_OPS_ELEMENTWISE_UNARY_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
 #include "ops/elementwise/rows.h"
-#include "ops/elementwise/type_set.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
+#include "ops/interface/type_set.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // y = f(x), element by element, y of the type of x.
 enum class UnaryFunction {
@@ -91,6 +92,6 @@ void RegisterUnary(OpRegistry& registry);
 // Softsign, Swish, ThresholdedRelu.
 void RegisterActivation(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_UNARY_H_

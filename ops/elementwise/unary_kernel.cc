@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elementwise/unary_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -5,10 +6,10 @@
 #include "hwy/highway.h"
 #include "ops/elementwise/rows-inl.h"
 #include "ops/elementwise/unary.h"
-#include "ops/elementwise/vector_math-inl.h"
+#include "ops/tensors/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 using P = RowParameters;
 
@@ -72,13 +73,13 @@ RowFunction VectorIntegerRow(UnaryFunction function) {
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <cmath>
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(VectorUnaryRow);
@@ -154,5 +155,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> Unary::MakeKernel(ConstantInputs /*const
   return std::make_unique<UnaryKernel>(function_, parameters_, types_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "ops/elementwise/unary.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -150,4 +151,4 @@ absl::Status Unary::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

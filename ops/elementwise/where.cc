@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/where.h"
 
 #include "ops/elementwise/infer.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void Where::Infer(InferContext& context) const {
   const DataType type = context.input(1).type;
@@ -24,4 +25,4 @@ void RegisterWhere(OpRegistry& registry) {
        .make = [](AttributeReader& /*unused*/) { return std::make_unique<Where>(); }});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

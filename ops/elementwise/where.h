@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_ELEMENTWISE_WHERE_H_
 #define ATTNRUN_OPS_ELEMENTWISE_WHERE_H_
 
 #include <memory>
 
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Where-9, -16: x where the condition (bool) is true, else y. The three broadcast together; x
 // and y are of one type: any integer of 8 bits or more, float, bool, complex or string.
@@ -19,6 +20,6 @@ class Where final : public Op {
 
 void RegisterWhere(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_ELEMENTWISE_WHERE_H_

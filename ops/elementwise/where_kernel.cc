@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hwy/highway.h"
 #include "ops/elementwise/rows.h"
-#include "ops/elementwise/type_set.h"
 #include "ops/elementwise/where.h"
+#include "ops/interface/type_set.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // T is any type of the elements' width: they are only moved.
@@ -37,10 +38,10 @@ void SelectRow(const RowOperand* operands, void* out, size_t n, const RowParamet
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 RowFunction SelectRowOf(int bits) {
@@ -78,4 +79,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Where::MakeKernel(ConstantInputs /*const
   return std::make_unique<WhereKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

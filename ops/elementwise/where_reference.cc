@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <complex>
 #include <string>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/elementwise/broadcast_reference.h"
-#include "ops/elementwise/type_set.h"
 #include "ops/elementwise/where.h"
+#include "ops/interface/type_set.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr TypeSet kTypes =
@@ -52,4 +53,4 @@ absl::Status Where::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_EMBEDDING_EMBEDDING_H_
 #define ATTNRUN_OPS_EMBEDDING_EMBEDDING_H_
 
-#include "ops/registry.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // From ids to rows, and from the rows of a text to one: EmbeddingSum, MaskedMean.
 void RegisterEmbedding(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_EMBEDDING_EMBEDDING_H_

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/embedding/embedding_sum.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/gather/indices.h"
+#include "ops/tensors/indices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status CheckTable(const Tensor& table, const Tensor& first) {
@@ -59,4 +60,4 @@ void EmbeddingSum::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

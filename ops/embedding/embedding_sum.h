@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_EMBEDDING_EMBEDDING_SUM_H_
 #define ATTNRUN_OPS_EMBEDDING_EMBEDDING_SUM_H_
 
@@ -7,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attnrun/shape.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.EmbeddingSum-1, made by the optimizer, with inputs (table_1, ids_1, table_2, ids_2, ...,
 // positions?): y[..., s, d] = table_1[ids_1[..., s], d] + table_2[ids_2[..., s], d] + ... +
@@ -32,6 +33,6 @@ class EmbeddingSum final : public Op {
   static int Pairs(int inputs) { return inputs / 2; }
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_EMBEDDING_EMBEDDING_SUM_H_

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <vector>
 
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/embedding/embedding_sum.h"
-#include "ops/gather/indices.h"
+#include "ops/tensors/indices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // One row after the other, while the row of the result is in cache.
@@ -62,4 +63,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> EmbeddingSum::MakeKernel(
   return std::make_unique<EmbeddingSumKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/embedding/embedding_sum.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status EmbeddingSum::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, Resolve(context));
@@ -34,4 +35,4 @@ absl::Status EmbeddingSum::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/embedding/masked_mean.h"
 
 #include <utility>
@@ -7,7 +8,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::StatusOr<Shape> MaskedMean::Resolve(const OpContext& context) {
   const Tensor& x = context.input(0);
@@ -52,4 +53,4 @@ void MaskedMean::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

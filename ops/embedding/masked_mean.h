@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_EMBEDDING_MASKED_MEAN_H_
 #define ATTNRUN_OPS_EMBEDDING_MASKED_MEAN_H_
 
@@ -6,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attnrun/shape.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.MaskedMean-1, made by the optimizer, with inputs X [B, S, D], floats, and mask [B, S],
 // numbers or bool, mostly 0 and 1: y[b, d] = sum_s X[b, s, d] * mask[b, s] / max(sum_s mask[b, s],
@@ -31,6 +32,6 @@ class MaskedMean final : public Op {
   float min_count_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_EMBEDDING_MASKED_MEAN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -7,7 +8,7 @@
 #include "core/status.h"
 #include "ops/embedding/masked_mean.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Columns that are summed at once, from the first row to the last.
@@ -75,4 +76,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> MaskedMean::MakeKernel(ConstantInputs /*
   return std::make_unique<MaskedMeanKernel>(min_count_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/gather/along_axis.h"
 
 #include <algorithm>
@@ -8,14 +9,14 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/broadcast_tensor.h"
-#include "ops/gather/indices.h"
-#include "ops/gather/machine_word.h"
-#include "ops/infer_rules.h"
-#include "ops/movement/element_copy.h"
-#include "ops/movement/strided_copy.h"
+#include "ops/interface/infer_rules.h"
+#include "ops/tensors/broadcast_tensor.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/indices.h"
+#include "ops/tensors/machine_word.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Rows of indices are read where they lie: those of each query, if they are its part of one list of
@@ -114,4 +115,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> TakeAlongAxis::MakeKernel(
   return std::make_unique<TakeAlongAxisKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GATHER_ALONG_AXIS_H_
 #define ATTNRUN_OPS_GATHER_ALONG_AXIS_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.TakeAlongAxis-1, made by the optimizer, with inputs data [..., P], of any type, and
 // indices [..., T], int32 or int64, negative ones counting from the back, whose leading axes
@@ -24,6 +25,6 @@ class TakeAlongAxis final : public Op {
   static absl::StatusOr<Shape> Resolve(const OpContext& context);
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GATHER_ALONG_AXIS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/gather/append_to_cache.h"
 
 #include <algorithm>
@@ -6,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/infer_rules.h"
-#include "ops/movement/strided_copy.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Of each sample a copy of what is kept, one of the update, and zeros.
@@ -155,4 +156,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> AppendToCache::MakeKernel(
   return std::make_unique<AppendToCacheKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

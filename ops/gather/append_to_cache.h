@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_
 #define ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_
 
 #include <memory>
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The inputs of AppendToCache, checked.
 struct CacheAppend {
@@ -41,6 +42,6 @@ class AppendToCache final : public Op {
   static absl::StatusOr<CacheAppend> Resolve(const OpContext& context);
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_

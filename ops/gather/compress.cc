@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/gather/compress.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
+#include "ops/tensors/element_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status Compress::Reference(OpContext& context) const {
   const Tensor& condition = context.input(1);
@@ -36,4 +37,4 @@ absl::Status Compress::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

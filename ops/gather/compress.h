@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GATHER_COMPRESS_H_
 #define ATTNRUN_OPS_GATHER_COMPRESS_H_
 
 #include <optional>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Compress-9, -11, -28: the slices of the input along `axis` for which the condition (bool[n],
 // n at most the axis's extent) holds; without `axis`, of the flattened input.
@@ -21,6 +22,6 @@ class Compress final : public Op {
   std::optional<int64_t> axis_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GATHER_COMPRESS_H_

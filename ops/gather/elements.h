@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GATHER_ELEMENTS_H_
 #define ATTNRUN_OPS_GATHER_ELEMENTS_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/gather/reduction.h"
-#include "ops/op.h"
+#include "ops/gather/scatter_reduction.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX GatherElements-11, -13: y has the shape of the indices; y[i, j, k] = data[i, indices[i, j,
 // k], k] where `axis` is 1, and likewise for other axes and ranks. Apart from `axis` the indices
@@ -31,7 +32,7 @@ class GatherElements final : public Op {
 class ScatterElements final : public Op {
  public:
   explicit ScatterElements(AttributeReader& attributes)
-      : axis_(attributes.Int("axis", 0)), reduction_(ReadReduction(attributes)) {}
+      : axis_(attributes.Int("axis", 0)), reduction_(ReadScatterReduction(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
@@ -39,7 +40,7 @@ class ScatterElements final : public Op {
 
  private:
   int64_t axis_;
-  Reduction reduction_;
+  ScatterReduction reduction_;
 };
 
 // kInvalidArgument unless the indices have the data's rank, are nowhere larger than it but along
@@ -49,6 +50,6 @@ absl::Status CheckElementIndices(const Tensor& data, const Tensor& indices, int 
 // kInvalidArgument unless the updates have the data's type and the indices' shape.
 absl::Status CheckElementUpdates(const Tensor& data, const Tensor& indices, const Tensor& updates);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GATHER_ELEMENTS_H_

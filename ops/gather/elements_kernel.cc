@@ -1,15 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
 #include "core/parallel.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/gather/elements.h"
-#include "ops/gather/indices.h"
-#include "ops/gather/machine_word.h"
-#include "ops/movement/strided_copy.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/indices.h"
+#include "ops/tensors/machine_word.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Indices seen as rows along their last axis, and where each row lies in the data.
@@ -159,8 +160,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> GatherElements::MakeKernel(
 
 absl::StatusOr<std::unique_ptr<Kernel>> ScatterElements::MakeKernel(
     ConstantInputs /*constants*/) const {
-  if (reduction_ != Reduction::kNone) return nullptr;
+  if (reduction_ != ScatterReduction::kNone) return nullptr;
   return std::make_unique<ScatterElementsKernel>(axis_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

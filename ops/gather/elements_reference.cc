@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/gather/elements.h"
-#include "ops/gather/indices.h"
-#include "ops/movement/element_copy.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/indices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The element of the data that each index names, in the order of the indices.
@@ -70,4 +71,4 @@ absl::Status ScatterElements::Reference(OpContext& context) const {
   return ApplyUpdates(context, reduction_, data, context.input(2), updates);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/gather/gather.h"
 
 #include "ops/gather/along_axis.h"
@@ -8,7 +9,7 @@
 #include "ops/gather/nd.h"
 #include "ops/gather/tensor_scatter.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void RegisterGather(OpRegistry& registry) {
   registry.Register({"attnrun", "AppendToCache", {1}, {4, 5}, {1, 1}, Make<AppendToCache>});
@@ -24,4 +25,4 @@ void RegisterGather(OpRegistry& registry) {
   registry.Register({"", "TensorScatter", {24}, {2, 3}, {1, 1}, Make<TensorScatter>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/gather/gather_op.h"
-#include "ops/gather/indices.h"
-#include "ops/movement/strided_copy.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/indices.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // What is gathered, in bytes: from [A, N, B] rows of B, `count` per a.
@@ -97,4 +98,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Gather::MakeKernel(ConstantInputs /*cons
   return std::make_unique<GatherKernel>(axis_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/gather/gather_op.h"
 
 #include "core/status.h"
-#include "ops/gather/indices.h"
-#include "ops/movement/element_copy.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/indices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 Shape GatheredShape(const Tensor& data, const Tensor& indices, int axis) {
   Shape shape(data.shape().begin(), data.shape().begin() + axis);
@@ -31,4 +32,4 @@ absl::Status Gather::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

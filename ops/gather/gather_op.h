@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GATHER_GATHER_OP_H_
 #define ATTNRUN_OPS_GATHER_GATHER_OP_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Gather-1, -11, -13: data [A, N, B] (A the axes before `axis`, B those after it) and indices
 // [I] give [A, I, B]: y[a, i, b] = data[a, indices[i], b]. Negative indices count from the back.
@@ -25,6 +26,6 @@ class Gather final : public Op {
 // Shape [A, I, B] of the result.
 Shape GatheredShape(const Tensor& data, const Tensor& indices, int axis);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GATHER_GATHER_OP_H_

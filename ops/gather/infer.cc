@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What gathering and scattering operators tell of their output.
 #include <utility>
 
@@ -6,9 +7,9 @@
 #include "ops/gather/gather_op.h"
 #include "ops/gather/nd.h"
 #include "ops/gather/tensor_scatter.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The elements of input 0, a list, that input 1 names.
@@ -85,4 +86,4 @@ void Compress::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(dims));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/gather/nd.h"
 
 #include <algorithm>
@@ -5,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/gather/indices.h"
-#include "ops/movement/element_copy.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/indices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The first element of the data that each tuple names.
@@ -98,4 +99,4 @@ absl::Status ScatterND::Reference(OpContext& context) const {
   return ApplyUpdates(context, reduction_, data, updates, list);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

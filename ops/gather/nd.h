@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GATHER_ND_H_
 #define ATTNRUN_OPS_GATHER_ND_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/gather/reduction.h"
-#include "ops/op.h"
+#include "ops/gather/scatter_reduction.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX GatherND-11, -12, -13: data [B..., D1, ..., Dk, S...] and indices [B..., I..., k], whose
 // last axis holds tuples, give [B..., I..., S...]: y[b, i] = data[b, indices[b, i, 0], ...,
@@ -30,14 +31,14 @@ class GatherND final : public Op {
 // ScatterElements.
 class ScatterND final : public Op {
  public:
-  explicit ScatterND(AttributeReader& attributes) : reduction_(ReadReduction(attributes)) {}
+  explicit ScatterND(AttributeReader& attributes) : reduction_(ReadScatterReduction(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
-  Reduction reduction_;
+  ScatterReduction reduction_;
 };
 
 // How tuples of indices address slices of the data.
@@ -61,6 +62,6 @@ absl::StatusOr<TupleLayout> LayOutTuples(const Tensor& data, const Tensor& indic
 absl::StatusOr<TupleLayout> LayOutUpdates(const Tensor& data, const Tensor& indices,
                                           const Tensor& updates);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GATHER_ND_H_

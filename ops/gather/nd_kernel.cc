@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/gather/indices.h"
 #include "ops/gather/nd.h"
-#include "ops/movement/strided_copy.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/indices.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using Offsets = absl::InlinedVector<int64_t, 16>;
@@ -123,8 +124,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> GatherND::MakeKernel(ConstantInputs /*co
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> ScatterND::MakeKernel(ConstantInputs /*constants*/) const {
-  if (reduction_ != Reduction::kNone) return nullptr;
+  if (reduction_ != ScatterReduction::kNone) return nullptr;
   return std::make_unique<ScatterNDKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

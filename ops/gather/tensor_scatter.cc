@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/gather/tensor_scatter.h"
 
 #include <algorithm>
@@ -5,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/gather/reduction.h"
-#include "ops/movement/strided_copy.h"
+#include "ops/gather/scatter_reduction.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status ReadStarts(const OpContext& context, bool circular, CacheWrite& write) {
@@ -104,7 +105,7 @@ absl::Status TensorScatter::Reference(OpContext& context) const {
     const int64_t position = (start + i / write.inner % write.count) % write.capacity;
     list.push_back({(row * write.capacity + position) * write.inner + i % write.inner, i});
   }
-  return ApplyUpdates(context, Reduction::kNone, context.input(0), update, list);
+  return ApplyUpdates(context, ScatterReduction::kNone, context.input(0), update, list);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> TensorScatter::MakeKernel(
@@ -112,4 +113,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> TensorScatter::MakeKernel(
   return std::make_unique<TensorScatterKernel>(axis_, circular_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GATHER_TENSOR_SCATTER_H_
 #define ATTNRUN_OPS_GATHER_TENSOR_SCATTER_H_
 
 #include <memory>
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX TensorScatter-24: a copy of a cache [B, D..., T, E...] with the update [B, D..., S, E...]
 // written along `axis` (T; -2, never the batch axis 0) from write_indices[b] on (int64[B], zeros if
@@ -42,6 +43,6 @@ struct CacheWrite {
 
 absl::StatusOr<CacheWrite> CheckCacheWrite(const OpContext& context, int64_t axis, bool circular);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GATHER_TENSOR_SCATTER_H_

@@ -1,15 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/generate/constant.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
-#include "ops/movement/strided_copy.h"
-#include "ops/shape/int_input.h"
 #include "ops/shape/view_kernel.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/int_input.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 template <typename T>
@@ -96,4 +97,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConstantOfShape::MakeKernel(
   return std::make_unique<ConstantOfShapeKernel>(*value_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

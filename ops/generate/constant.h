@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GENERATE_CONSTANT_H_
 #define ATTNRUN_OPS_GENERATE_CONSTANT_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Constant-1 to -25: the tensor held by the one attribute of `value`, `sparse_value` (11; made
 // dense by whoever read the file), `value_int`, `value_ints`, `value_float`, `value_floats`,
@@ -37,6 +38,6 @@ class ConstantOfShape final : public Op {
   absl::StatusOr<Tensor> value_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GENERATE_CONSTANT_H_

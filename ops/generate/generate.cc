@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/generate/generate.h"
 
 #include "ops/generate/constant.h"
@@ -5,7 +6,7 @@
 #include "ops/generate/random.h"
 #include "ops/generate/range.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 namespace {
 
@@ -38,4 +39,4 @@ void RegisterGenerate(OpRegistry& registry) {
   registry.Register({"", "Range", {11, 27}, {3, 3}, {1, 1}, Make<Range>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

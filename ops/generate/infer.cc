@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What generating operators tell of their output.
 #include <algorithm>
 #include <utility>
@@ -6,9 +7,9 @@
 #include "ops/generate/onehot.h"
 #include "ops/generate/random.h"
 #include "ops/generate/range.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Output 0 has the shape of input 0 and `type`, or its type where that is not given.
@@ -101,4 +102,4 @@ void RandomOp::Infer(InferContext& context) const {
   context.SetOutput(0, {type_, Dims(shape_.begin(), shape_.end()), std::nullopt});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/generate/onehot.h"
 
 #include <algorithm>
@@ -5,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
+#include "ops/tensors/element_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Numbers of any type as integers, truncated.
@@ -61,4 +62,4 @@ absl::Status EyeLike::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

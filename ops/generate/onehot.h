@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GENERATE_ONEHOT_H_
 #define ATTNRUN_OPS_GENERATE_ONEHOT_H_
 
 #include <optional>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX OneHot-9, -11, -28: the indices' shape with an axis of extent `depth` (input 1, one number)
 // inserted at `axis` (-1: innermost), values[1] (input 2) where its position is the index and
@@ -38,6 +39,6 @@ class EyeLike final : public Op {
   int64_t k_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GENERATE_ONEHOT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/generate/random.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using Generator = std::mt19937_64;
@@ -108,4 +109,4 @@ absl::Status Multinomial::Reference(OpContext& context) const {
   });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GENERATE_RANDOM_H_
 #define ATTNRUN_OPS_GENERATE_RANDOM_H_
 
 #include <cstdint>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // What the random operators begin from: attribute `seed`, or the node's name where there is none.
 // An operator holds no state, so every run draws the same numbers, and nodes without a seed draw
@@ -67,6 +68,6 @@ class Multinomial final : public Op {
   uint64_t seed_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GENERATE_RANDOM_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/generate/range.h"
 
 #include <cmath>
@@ -8,7 +9,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 template <typename T>
@@ -107,4 +108,4 @@ absl::Status Range::Reference(OpContext& context) const {
   return Count<double>(context, ToDoubles, FromDoubles);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

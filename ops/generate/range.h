@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_GENERATE_RANGE_H_
 #define ATTNRUN_OPS_GENERATE_RANGE_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Range-11, -27: start + i * delta for i of [0, max(ceil((limit - start) / delta), 0)), from
 // three scalars of one type: float, double, int16, int32, int64 and, from version 27 on, float16
@@ -32,6 +33,6 @@ absl::StatusOr<int64_t> RangeLength(int64_t start, int64_t limit, int64_t delta)
 // Likewise for floats; also kInvalidArgument where a NaN leaves it open.
 absl::StatusOr<int64_t> RangeLength(double start, double limit, double delta);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GENERATE_RANGE_H_

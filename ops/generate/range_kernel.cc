@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/status.h"
 #include "ops/generate/range.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Wide: the type to count in; unsigned for integers, whose products may wrap on the way.
@@ -52,4 +53,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Range::MakeKernel(ConstantInputs /*const
   return std::make_unique<RangeKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/activate.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 #include <iterator>
 #include <numbers>
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -45,4 +46,4 @@ double Activate(Activation activation, double x) {
   return x;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_LINEAR_ACTIVATE_H_
 #define ATTNRUN_OPS_LINEAR_ACTIVATE_H_
 
-#include "ops/attribute_reader.h"
-#include "ops/matmul/activation.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/attribute_reader.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The attribute `activation`, one of kActivationNames; none if it is left out.
 Activation ReadActivation(AttributeReader& attributes);
@@ -12,6 +13,6 @@ Activation ReadActivation(AttributeReader& attributes);
 // The activation of one number, as reference code computes it.
 double Activate(Activation activation, double x);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_LINEAR_ACTIVATE_H_

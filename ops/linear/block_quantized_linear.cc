@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/block_quantized_linear.h"
 
 #include <algorithm>
@@ -5,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "core/div_ceil.h"
 #include "core/status.h"
-#include "ops/float_rows.h"
+#include "ops/interface/optional_input.h"
 #include "ops/linear/activate.h"
-#include "ops/optional_input.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr int kInputsPerWeight = 3;
@@ -92,4 +93,4 @@ void BlockQuantizedLinear::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
 #define ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
 
@@ -7,13 +8,13 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "ops/attribute_reader.h"
-#include "ops/block_quantized/coded_weight.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 #include "ops/linear/linear.h"
-#include "ops/matmul/activation.h"
-#include "ops/op.h"
+#include "ops/nbit/coded_weight.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.BlockQuantizedLinear-1, made by the optimizer of com.microsoft.MatMulNBits:
 // Y = activation(X·[W0 W1 ...] + bias) + residual, each Wi a CodedWeight [K, Ni]. Inputs: X [...,
@@ -65,6 +66,6 @@ class BlockQuantizedLinear final : public Op {
   Activation activation_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
-#include "ops/float_rows.h"
+#include "ops/gemm/gemm.h"
 #include "ops/linear/block_quantized_linear.h"
 #include "ops/linear/linear_rows.h"
-#include "ops/matmul/float_operands.h"
-#include "ops/matmul/gemm.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 class BlockQuantizedLinearKernel final : public Kernel {
@@ -75,4 +76,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> BlockQuantizedLinear::MakeKernel(
                                                       std::move(has_zero_points));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

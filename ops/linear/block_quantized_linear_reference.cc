@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/interface/optional_input.h"
 #include "ops/linear/block_quantized_linear.h"
-#include "ops/optional_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // As Linear with the weights written out.
 absl::Status BlockQuantizedLinear::Reference(OpContext& context) const {
@@ -30,4 +31,4 @@ absl::Status BlockQuantizedLinear::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/gated_activation.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include "core/status.h"
 #include "ops/linear/activate.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 GatedActivation::GatedActivation(AttributeReader& attributes)
     : activation_(ReadActivation(attributes)),
@@ -53,4 +54,4 @@ void GatedActivation::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_LINEAR_GATED_ACTIVATION_H_
 #define ATTNRUN_OPS_LINEAR_GATED_ACTIVATION_H_
 
@@ -6,11 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "attnrun/shape.h"
-#include "ops/attribute_reader.h"
-#include "ops/matmul/activation.h"
-#include "ops/op.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.GatedActivation-1, made by the optimizer, with one input X [..., W], floats that hold
 // gate and up side by side, as one projection computes them: Y [..., width],
@@ -39,6 +40,6 @@ class GatedActivation final : public Op {
   int64_t up_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_LINEAR_GATED_ACTIVATION_H_

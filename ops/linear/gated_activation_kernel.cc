@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/linear/gated_activation_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -5,10 +6,10 @@
 #include <algorithm>
 
 #include "hwy/highway.h"
-#include "ops/matmul/activation-inl.h"
+#include "ops/gemm/activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // out = activation(gate) * up, in pieces that stay in the first-level cache between the two steps.
 void GateRow(Activation activation, const float* HWY_RESTRICT gate, const float* HWY_RESTRICT up,
@@ -23,17 +24,17 @@ void GateRow(Activation activation, const float* HWY_RESTRICT gate, const float*
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/float_rows.h"
 #include "ops/linear/gated_activation.h"
-#include "ops/matmul/float_operands.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(GateRow);
@@ -82,5 +83,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> GatedActivation::MakeKernel(
   return std::make_unique<GatedActivationKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -1,16 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/linear.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/interface/optional_input.h"
 #include "ops/linear/activate.h"
 #include "ops/linear/block_quantized_linear.h"
 #include "ops/linear/gated_activation.h"
 #include "ops/linear/quantized_linear.h"
-#include "ops/optional_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status CheckTypes(const OpContext& context) {
@@ -128,4 +129,4 @@ void RegisterLinear(OpRegistry& registry) {
   registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_LINEAR_LINEAR_H_
 #define ATTNRUN_OPS_LINEAR_LINEAR_H_
 
@@ -10,12 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attnrun/shape.h"
-#include "ops/attribute_reader.h"
-#include "ops/matmul/activation.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // X as a matrix [M, K], the weights side by side as [K, N], and Y's shape.
 struct LinearShape {
@@ -81,6 +82,6 @@ class Linear final : public Op {
 // attnrun.Linear, its forms with quantized weights and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_LINEAR_LINEAR_H_

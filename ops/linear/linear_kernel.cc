@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/status.h"
-#include "ops/float_rows.h"
+#include "ops/gemm/gemm.h"
 #include "ops/linear/linear.h"
 #include "ops/linear/linear_rows.h"
 #include "ops/linear/linear_weights.h"
-#include "ops/matmul/float_operands.h"
-#include "ops/matmul/gemm.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 class LinearKernel final : public Kernel {
@@ -88,4 +89,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(ConstantInputs consta
   return std::make_unique<LinearKernel>(*this, std::move(packed));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

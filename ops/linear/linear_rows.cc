@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/linear_rows.h"
 
 #include <optional>
 
 #include "core/status.h"
-#include "ops/broadcast_tensor.h"
 #include "ops/linear/linear_weights.h"
-#include "ops/matmul/float_operands.h"
+#include "ops/tensors/broadcast_tensor.h"
+#include "ops/tensors/float_operands.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The step between the rows of a tensor whose axes but the last have these extents and strides;
@@ -78,4 +79,4 @@ absl::StatusOr<EpilogueInputs> EpilogueInputs::Read(const OpContext& context,
   return inputs;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_LINEAR_LINEAR_ROWS_H_
 #define ATTNRUN_OPS_LINEAR_LINEAR_ROWS_H_
 
@@ -5,11 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/matrix.h"
 #include "ops/linear/linear.h"
-#include "ops/matmul/gemm.h"
-#include "ops/matmul/matrix.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // A tensor [..., columns] of floats as a matrix: where its elements lie if they are one, else a
 // dense copy, which `tensor` then is.
@@ -38,6 +39,6 @@ class EpilogueInputs {
   Tensor residual_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_LINEAR_LINEAR_ROWS_H_

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/linear_weights.h"
 
 #include "core/status.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/float_operands.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator) {
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense(allocator));
@@ -43,4 +44,4 @@ absl::StatusOr<FloatWeights> FloatWeights::Read(const Linear& op, absl::Span<con
   return result;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

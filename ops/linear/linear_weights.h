@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_LINEAR_LINEAR_WEIGHTS_H_
 #define ATTNRUN_OPS_LINEAR_LINEAR_WEIGHTS_H_
 
@@ -6,10 +7,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ops/gemm/side_by_side.h"
 #include "ops/linear/linear.h"
-#include "ops/matmul/side_by_side.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // A dense tensor of the same elements as floats. Precondition: IsFloatOrHalf(tensor.type()).
 absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator);
@@ -37,6 +38,6 @@ class FloatWeights {
   std::vector<MatrixView> parts_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_LINEAR_LINEAR_WEIGHTS_H_

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/quantized_linear.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/integer/bytes.h"
+#include "ops/interface/optional_input.h"
 #include "ops/linear/activate.h"
-#include "ops/optional_input.h"
+#include "ops/tensors/bytes.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Input i as messages name it; the first weight tells the type of all.
@@ -114,4 +115,4 @@ void QuantizedLinear::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

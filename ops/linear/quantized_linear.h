@@ -1,15 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
 #define ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
 
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "ops/attribute_reader.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 #include "ops/linear/linear.h"
-#include "ops/matmul/activation.h"
-#include "ops/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.QuantizedLinear-1, made by the optimizer of MatMulInteger and what turns its integers
 // into numbers: Y = activation(S * (x_scale * w_scale) + bias) + residual, where S = (X -
@@ -52,6 +53,6 @@ class QuantizedLinear final : public Op {
   Activation activation_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_

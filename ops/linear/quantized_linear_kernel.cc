@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/status.h"
-#include "ops/integer/bytes.h"
-#include "ops/integer/integer_gemm.h"
+#include "ops/gemm/integer_gemm.h"
 #include "ops/linear/linear_rows.h"
 #include "ops/linear/quantized_linear.h"
+#include "ops/tensors/bytes.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The matrices that the weights are, each with its part of the zero points (which may be
@@ -134,4 +135,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> QuantizedLinear::MakeKernel(
   return std::make_unique<QuantizedLinearKernel>(*this, std::move(packed), zero_point.defined());
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/elements.h"
@@ -6,7 +7,7 @@
 #include "ops/linear/activate.h"
 #include "ops/linear/quantized_linear.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Optional inputs: no elements if left out.
@@ -82,4 +83,4 @@ absl::Status QuantizedLinear::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

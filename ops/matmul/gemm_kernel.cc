@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/float_operands.h"
-#include "ops/matmul/gemm.h"
+#include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // A matrix of floats, or its transpose.
@@ -120,4 +121,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> GemmOp::MakeKernel(ConstantInputs consta
   return std::make_unique<GemmKernel>(attributes_, std::move(weight));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

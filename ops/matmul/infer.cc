@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // What matrix products tell of their output.
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/matmul/matmul.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 std::optional<Dims> InferMatMul(const std::optional<Dims>& a, const std::optional<Dims>& b) {
   if (!a.has_value() || !b.has_value() || a->empty() || b->empty()) return std::nullopt;
@@ -36,4 +37,4 @@ void MatMulInteger::Infer(InferContext& context) const {
                         std::nullopt});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

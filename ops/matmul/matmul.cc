@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/matmul/matmul.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/integer/bytes.h"
+#include "ops/tensors/bytes.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status Mismatch(absl::Span<const int64_t> a, absl::Span<const int64_t> b,
@@ -140,4 +141,4 @@ void RegisterMatMul(OpRegistry& registry) {
                      .make = Make<MatMulInteger>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

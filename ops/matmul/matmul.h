@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MATMUL_MATMUL_H_
 #define ATTNRUN_OPS_MATMUL_MATMUL_H_
 
@@ -9,11 +10,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/shape.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // How numpy.matmul reads two operands: stacks of matrices A [.., M, K] and B [.., K, N] whose
 // leading axes broadcast. A 1-D A is a row and a 1-D B a column, whose axis the output does not
@@ -108,6 +109,6 @@ class MatMulInteger final : public Op {
 
 void RegisterMatMul(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MATMUL_MATMUL_H_

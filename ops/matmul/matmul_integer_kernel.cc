@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <optional>
 #include <vector>
 
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/integer/bytes.h"
-#include "ops/integer/integer_gemm.h"
+#include "ops/gemm/integer_gemm.h"
+#include "ops/interface/optional_input.h"
 #include "ops/matmul/matmul.h"
-#include "ops/optional_input.h"
+#include "ops/tensors/bytes.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // A stack of matrices of integers: the offset of each, and the step from a zero point to the next,
@@ -138,4 +139,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(ConstantInputs
   return std::make_unique<MatMulIntegerKernel>(std::move(weight));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <vector>
 
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/float_operands.h"
-#include "ops/matmul/gemm.h"
+#include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // A stack of matrices of floats: the first of them and the offset of each.
@@ -117,4 +118,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMul::MakeKernel(ConstantInputs consta
   return std::make_unique<MatMulKernel>(std::move(weight));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/interface/optional_input.h"
 #include "ops/matmul/matmul.h"
-#include "ops/optional_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // What elements are computed as: double, or integers modulo 2^64, of which the element type keeps
@@ -194,4 +195,4 @@ absl::Status MatMulInteger::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/concat.h"
 
 #include <limits>
@@ -5,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/movement/element_copy.h"
+#include "ops/tensors/element_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::StatusOr<Shape> Concat::Join(const OpContext& context, int axis) const {
   const Tensor& first = context.input(0);
@@ -48,4 +49,4 @@ absl::Status Concat::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_CONCAT_H_
 #define ATTNRUN_OPS_MOVEMENT_CONCAT_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Concat-4, -11, -13: the inputs one after the other along `axis`; their types and all other
 // extents must agree.
@@ -26,6 +27,6 @@ class Concat final : public Op {
   int64_t axis_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_CONCAT_H_

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
 #include "core/status.h"
 #include "ops/movement/concat.h"
-#include "ops/movement/strided_copy.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Each input is, for every index of the axes before `axis`, one run of bytes.
@@ -44,4 +45,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Concat::MakeKernel(ConstantInputs /*cons
   return std::make_unique<ConcatKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

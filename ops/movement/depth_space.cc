@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/depth_space.h"
 
 #include "absl/strings/str_cat.h"
-#include "ops/movement/strided_copy.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 bool ReadDepthLast(AttributeReader& attributes) {
@@ -69,4 +70,4 @@ absl::StatusOr<Window> SpaceToDepth::MakeWindow(const OpContext& context) const 
   return window;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

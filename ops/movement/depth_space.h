@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_DEPTH_SPACE_H_
 #define ATTNRUN_OPS_MOVEMENT_DEPTH_SPACE_H_
 
-#include "ops/attribute_reader.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/movement/window.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX DepthToSpace-1 to -28: [N, C, H, W] to [N, C / b², H b, W b], b being `blocksize`: channels
 // become blocks of pixels. `mode` (11): channels hold, outermost first, row and column in the block
@@ -35,6 +36,6 @@ class SpaceToDepth final : public WindowOp<SpaceToDepth> {
   bool depth_last_ = true;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_DEPTH_SPACE_H_

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/expand.h"
 
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "ops/movement/strided_copy.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::StatusOr<Window> Expand::MakeWindow(const OpContext& context) const {
   const Tensor& data = context.input(0);
@@ -52,4 +53,4 @@ absl::StatusOr<Window> Tile::MakeWindow(const OpContext& context) const {
   return window;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_EXPAND_H_
 #define ATTNRUN_OPS_MOVEMENT_EXPAND_H_
 
-#include "ops/attribute_reader.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/movement/window.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Expand-8, -13: the data broadcast, in both directions, with the shape given by input 1.
 class Expand final : public WindowOp<Expand> {
@@ -24,6 +25,6 @@ class Tile final : public WindowOp<Tile> {
   void Infer(InferContext& context) const override;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_EXPAND_H_

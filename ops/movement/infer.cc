@@ -1,17 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the other operators of this folder tell of their output.
 #include <algorithm>
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/movement/depth_space.h"
 #include "ops/movement/expand.h"
 #include "ops/movement/pad.h"
 #include "ops/movement/reverse_sequence.h"
 #include "ops/movement/transpose.h"
 #include "ops/movement/trilu.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Copies of input 0 one after the other, as far as they fill an output of these extents.
@@ -117,4 +118,4 @@ void SpaceToDepth::Infer(InferContext& context) const {
           Dims{x[0], x[1] * area, SymInt::Quotient(x[2], block_), SymInt::Quotient(x[3], block_)});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

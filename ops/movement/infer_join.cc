@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Concat and Split tell of their outputs.
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/movement/concat.h"
 #include "ops/movement/split.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The inputs' elements one after the other; those of an input of known length, of which no more is
@@ -101,4 +102,4 @@ void Split::Infer(InferContext& context) const {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Slice tells of its output.
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/movement/slice.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
@@ -146,4 +147,4 @@ void Slice::Infer(InferContext& context) const {
   context.SetOutput(0, {data.type, std::move(dims), std::move(contents)});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

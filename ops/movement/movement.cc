@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/movement.h"
 
 #include "ops/movement/concat.h"
@@ -10,7 +11,7 @@
 #include "ops/movement/transpose.h"
 #include "ops/movement/trilu.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void RegisterMovement(OpRegistry& registry) {
   registry.Register({"", "Concat", {4, 11, 13}, {1, kVariadic}, {1, 1}, Make<Concat>});
@@ -26,4 +27,4 @@ void RegisterMovement(OpRegistry& registry) {
   registry.Register({"", "Trilu", {14}, {1, 2}, {1, 1}, Make<Trilu>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_MOVEMENT_H_
 #define ATTNRUN_OPS_MOVEMENT_MOVEMENT_H_
 
-#include "ops/registry.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // Operators that put elements in other places without looking at them.
 void RegisterMovement(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_MOVEMENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/pad.h"
 
 #include <string>
@@ -5,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 PadMode ReadMode(AttributeReader& attributes) {
@@ -93,4 +94,4 @@ absl::StatusOr<Tensor> Pad::Value(const OpContext& context) const {
   return FromDoubles(type, {1}, {value_});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_PAD_H_
 #define ATTNRUN_OPS_MOVEMENT_PAD_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // What stands where an output of Pad lies outside the data: a constant, the data mirrored at its
 // first and last element, those elements themselves, or the data again as on a torus.
@@ -45,6 +46,6 @@ class Pad final : public Op {
   float value_ = 0;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_PAD_H_

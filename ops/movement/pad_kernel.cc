@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "core/status.h"
 #include "ops/movement/pad.h"
-#include "ops/movement/strided_copy.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Constant padding: the result is filled, then what is left of the data copied into it.
@@ -65,4 +66,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Pad::MakeKernel(ConstantInputs /*constan
   return std::make_unique<PadKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
 #include "ops/movement/pad.h"
+#include "ops/tensors/element_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The position of [0, extent) that stands at `position`, which lies outside, or -1 for the
@@ -54,4 +55,4 @@ absl::Status Pad::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

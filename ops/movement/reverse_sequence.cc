@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/reverse_sequence.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
+#include "ops/tensors/element_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status ReverseSequence::Reference(OpContext& context) const {
   const Tensor& x = context.input(0);
@@ -41,4 +42,4 @@ absl::Status ReverseSequence::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_REVERSE_SEQUENCE_H_
 #define ATTNRUN_OPS_MOVEMENT_REVERSE_SEQUENCE_H_
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX ReverseSequence-10, -28: for each b along `batch_axis` (1) the first sequence_lens[b] slices
 // along `time_axis` (0) in reverse order, the others as they are. The two axes are 0 and 1 or 1 and
@@ -22,6 +23,6 @@ class ReverseSequence final : public Op {
   int64_t time_axis_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_REVERSE_SEQUENCE_H_

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/slice.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "ops/movement/strided_copy.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 Shape RequiredInts(AttributeReader& attributes, absl::string_view name) {
@@ -95,4 +96,4 @@ absl::StatusOr<Window> Slice::MakeWindow(const OpContext& context) const {
   return window;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_SLICE_H_
 #define ATTNRUN_OPS_MOVEMENT_SLICE_H_
 
 #include <vector>
 
-#include "ops/attribute_reader.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/movement/window.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Slice-1 to -13: every steps[i]-th element from starts[i] up to, but without, ends[i] along
 // axes[i]. Negative starts and ends count from the back and both are clamped to the axis; negative
@@ -43,6 +44,6 @@ struct AxisRange {
 // mean something.
 AxisRange SliceRange(int64_t extent, int64_t start, int64_t end, int64_t step);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_SLICE_H_

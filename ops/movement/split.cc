@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/split.h"
 
 #include "absl/strings/str_cat.h"
-#include "ops/movement/strided_copy.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 class SplitKernel final : public Kernel {
@@ -118,4 +119,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Split::MakeKernel(ConstantInputs /*const
   return std::make_unique<SplitKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_SPLIT_H_
 #define ATTNRUN_OPS_MOVEMENT_SPLIT_H_
 
@@ -5,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "ops/attribute_reader.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/movement/window.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Split-2 to -18: consecutive pieces of the data along `axis`. Their extents come from
 // attribute `split` before version 13 and from input 1 from there on. Without them the axis is cut
@@ -38,6 +39,6 @@ class Split final : public Op {
   std::optional<Shape> attribute_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_SPLIT_H_

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/transpose.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "ops/movement/strided_copy.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 Transpose::Transpose(AttributeReader& attributes) {
   if (!attributes.Has("perm")) return;
@@ -37,4 +38,4 @@ absl::StatusOr<Window> Transpose::MakeWindow(const OpContext& context) const {
   return window;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

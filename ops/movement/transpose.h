@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_TRANSPOSE_H_
 #define ATTNRUN_OPS_MOVEMENT_TRANSPOSE_H_
 
 #include <optional>
 
-#include "ops/attribute_reader.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/movement/window.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Transpose-1 to -25: axis i of the result is axis perm[i] of the data; without `perm` the
 // axes are reversed.
@@ -21,6 +22,6 @@ class Transpose final : public WindowOp<Transpose> {
   std::optional<Shape> perm_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_TRANSPOSE_H_

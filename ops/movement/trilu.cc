@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/trilu.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::StatusOr<int64_t> TriluDiagonal(const OpContext& context) {
   const Tensor& x = context.input(0);
@@ -33,4 +34,4 @@ absl::Status Trilu::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

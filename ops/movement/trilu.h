@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_TRILU_H_
 #define ATTNRUN_OPS_MOVEMENT_TRILU_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Trilu-14: matrices [..., N, M] of which the elements with column - row >= k (`upper`) or
 // <= k (lower) are kept and the others are zero. k is input 1, 0 if left out.
@@ -26,6 +27,6 @@ class Trilu final : public Op {
 // have rank 2 or more, which it checks.
 absl::StatusOr<int64_t> TriluDiagonal(const OpContext& context);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_TRILU_H_

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
 
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/movement/strided_copy.h"
 #include "ops/movement/trilu.h"
 #include "ops/movement/window.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 class TriluKernel final : public Kernel {
@@ -58,4 +59,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Trilu::MakeKernel(ConstantInputs /*const
   return std::make_unique<TriluKernel>(upper_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

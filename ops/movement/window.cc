@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/window.h"
 
 #include "core/strided.h"
-#include "ops/movement/element_copy.h"
-#include "ops/movement/strided_copy.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 bool IsContiguous(const Window& window) {
@@ -45,4 +46,4 @@ absl::Status MoveWindowReference(OpContext& context, int i, const Tensor& data,
 
 bool MovesInputAsBytes(const OpContext& context) { return MovesAsBytes(context.input(0).type()); }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_MOVEMENT_WINDOW_H_
 #define ATTNRUN_OPS_MOVEMENT_WINDOW_H_
 
@@ -5,9 +6,9 @@
 #include <utility>
 
 #include "core/status.h"
-#include "ops/op.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // Elements of a dense tensor, seen through a box with strides of its own: what every operator is
 // that moves data without looking at it. The tensor's own strides are StridesOf(tensor).
@@ -71,6 +72,6 @@ class WindowOp : public Op {
   const OpClass& self() const { return static_cast<const OpClass&>(*this); }
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_MOVEMENT_WINDOW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/normalization/batch_normalization.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 BatchNormalization::BatchNormalization(AttributeReader& attributes)
     : epsilon_(attributes.Float("epsilon", 1e-5F)), momentum_(attributes.Float("momentum", 0.9F)) {
@@ -44,4 +45,4 @@ absl::StatusOr<BatchNormalizationShape> BatchNormalization::ResolveShape(
   return shape;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_NORMALIZATION_BATCH_NORMALIZATION_H_
 #define ATTNRUN_OPS_NORMALIZATION_BATCH_NORMALIZATION_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // X [batch, features, spatial], whatever its rank. Each feature has its own scale, bias, mean and
 // variance.
@@ -38,6 +39,6 @@ class BatchNormalization final : public Op {
   bool training_ = false;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_NORMALIZATION_BATCH_NORMALIZATION_H_

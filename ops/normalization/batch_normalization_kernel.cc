@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/normalization/batch_normalization_kernel.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
-#include "ops/normalization/moments-inl.h"
+#include "ops/tensors/moments-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // y = (x - mean) * factor + bias for n elements of one feature; y may be x.
 void ScaleFeature(const float* x, size_t n, float mean, float factor, float bias, float* y) {
@@ -25,17 +26,17 @@ void ScaleFeatures(const float* x, size_t n, const float* HWY_RESTRICT mean,
   });
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <cmath>
 
 #include "core/status.h"
-#include "ops/float_rows.h"
 #include "ops/normalization/batch_normalization.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(ScaleFeature);
@@ -96,5 +97,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> BatchNormalization::MakeKernel(
   return std::make_unique<BatchNormalizationKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/normalization/batch_normalization.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Mean and population variance of each feature over batch and space.
@@ -56,4 +57,4 @@ absl::Status BatchNormalization::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

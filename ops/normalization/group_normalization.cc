@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/normalization/group_normalization.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 GroupNormalization::GroupNormalization(AttributeReader& attributes, bool instance)
     : epsilon_(attributes.Float("epsilon", 1e-5F)),
@@ -44,4 +45,4 @@ absl::StatusOr<GroupNormalizationShape> GroupNormalization::ResolveShape(
   return shape;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_NORMALIZATION_GROUP_NORMALIZATION_H_
 #define ATTNRUN_OPS_NORMALIZATION_GROUP_NORMALIZATION_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // X [batch, channels, ...]: each group of `channels_per_group` neighbouring channels of a sample is
 // one row of channels_per_group * spatial elements.
@@ -45,6 +46,6 @@ class GroupNormalization final : public Op {
   bool parameters_per_group_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_NORMALIZATION_GROUP_NORMALIZATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/normalization/group_normalization_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -5,10 +6,10 @@
 #include <cmath>
 
 #include "hwy/highway.h"
-#include "ops/normalization/moments-inl.h"
+#include "ops/tensors/moments-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // Normalizes x[0, channels * spatial) as one group. Channel c takes scale[c * step] and
 // bias[c * step]. y may be x.
@@ -30,15 +31,15 @@ void NormalizeGroup(const float* x, size_t channels, size_t spatial,
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/status.h"
-#include "ops/float_rows.h"
 #include "ops/normalization/group_normalization.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(NormalizeGroup);
@@ -80,5 +81,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> GroupNormalization::MakeKernel(
   return std::make_unique<GroupNormalizationKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

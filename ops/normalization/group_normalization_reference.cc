@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/normalization/group_normalization.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 absl::Status GroupNormalization::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const GroupNormalizationShape shape, ResolveShape(context));
@@ -30,4 +31,4 @@ absl::Status GroupNormalization::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

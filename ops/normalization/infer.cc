@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // What normalizations tell of their outputs.
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
 #include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/simple_normalization.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void LayerNormalization::Infer(InferContext& context) const {
   const std::optional<Dims>& x = context.input(0).dims;
@@ -39,4 +40,4 @@ void MeanVarianceNormalization::Infer(InferContext& context) const { InferLikeIn
 
 void Lrn::Infer(InferContext& context) const { InferLikeInput(context); }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/normalization/layer_normalization.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status CheckParameter(const OpContext& context, int i, DataType type) {
@@ -54,4 +55,4 @@ LayerNormalization::LayerNormalization(AttributeReader& attributes, LayerNormali
   spec_.stash = attributes.ElementType("stash_type", DataType::kFloat);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_NORMALIZATION_LAYER_NORMALIZATION_H_
 #define ATTNRUN_OPS_NORMALIZATION_LAYER_NORMALIZATION_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // What the layer norms have in common: a row is the axes from `axis` on,
 //   y = (x - mean) / sqrt(variance + epsilon) * scale + bias,
@@ -50,6 +51,6 @@ class LayerNormalization final : public Op {
   LayerNormalizationSpec spec_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_NORMALIZATION_LAYER_NORMALIZATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/normalization/layer_normalization_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -5,10 +6,10 @@
 #include <cmath>
 
 #include "hwy/highway.h"
-#include "ops/normalization/moments-inl.h"
+#include "ops/tensors/moments-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 HWY_INLINE bool AllEqual(const float* HWY_RESTRICT x, size_t n) {
   for (size_t i = 1; i < n; ++i) {
@@ -49,16 +50,16 @@ void LayerNormalizationRow(const float* x, size_t n, const float* HWY_RESTRICT s
   });
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/float_rows.h"
 #include "ops/normalization/layer_normalization.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(LayerNormalizationRow);
@@ -138,5 +139,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> LayerNormalization::MakeKernel(
   return std::make_unique<LayerNormalizationKernel>(spec_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

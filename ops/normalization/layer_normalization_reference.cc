@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/normalize_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The input as if it had the shape of X; `otherwise` everywhere if it is left out.
@@ -46,4 +47,4 @@ absl::Status LayerNormalization::Reference(OpContext& context) const {
   return set(spec_.inverse_output, spec_.stash, shape.statistics, inverses);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/normalization/normalization.h"
 
 #include "ops/normalization/batch_normalization.h"
@@ -5,7 +6,7 @@
 #include "ops/normalization/layer_normalization.h"
 #include "ops/normalization/simple_normalization.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using MakeOp = std::function<std::unique_ptr<Op>(AttributeReader&)>;
@@ -44,4 +45,4 @@ void RegisterNormalization(OpRegistry& registry) {
   add("LRN", {1, 13}, {1, 1}, {1, 1}, Make<Lrn>);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

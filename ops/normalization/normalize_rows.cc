@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/normalization/normalize_rows.h"
 
 #include <cmath>
 
-namespace attnrun {
+namespace attnrun::ops {
 
 RowStatistics NormalizeRows(std::vector<double>& x, int64_t rows, int64_t length, double epsilon,
                             bool centered) {
@@ -27,4 +28,4 @@ RowStatistics NormalizeRows(std::vector<double>& x, int64_t rows, int64_t length
   return statistics;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_NORMALIZATION_NORMALIZE_ROWS_H_
 #define ATTNRUN_OPS_NORMALIZATION_NORMALIZE_ROWS_H_
 
 #include <cstdint>
 #include <vector>
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // What rows were normalized by, one of each for a row.
 struct RowStatistics {
@@ -20,6 +21,6 @@ struct RowStatistics {
 RowStatistics NormalizeRows(std::vector<double>& x, int64_t rows, int64_t length, double epsilon,
                             bool centered);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_NORMALIZATION_NORMALIZE_ROWS_H_

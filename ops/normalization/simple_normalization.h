@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_NORMALIZATION_SIMPLE_NORMALIZATION_H_
 #define ATTNRUN_OPS_NORMALIZATION_SIMPLE_NORMALIZATION_H_
 
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
 // The normalizations that are rare in exported transformers: they run on the reference code.
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX LpNormalization-1, -22: y = x / (sum |x|^p)^(1/p) over `axis`, p 1 or 2; 0 where the norm is
 // 0.
@@ -57,6 +58,6 @@ class Lrn final : public Op {
   int64_t size_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_NORMALIZATION_SIMPLE_NORMALIZATION_H_

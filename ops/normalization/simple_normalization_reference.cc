@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +8,7 @@
 #include "core/strided.h"
 #include "ops/normalization/simple_normalization.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // For each element of x, the number of the group that it belongs to when the groups run over
@@ -107,4 +108,4 @@ absl::Status Lrn::Reference(OpContext& context) const {
   return SetResult(context, y);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // What pooling tells of its outputs.
 #include <utility>
 
 #include "ops/conv/infer.h"
 #include "ops/pool/pool.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void Pool::Infer(InferContext& context) const {
   const std::optional<Dims>& x = context.input(0).dims;
@@ -22,4 +23,4 @@ void Pool::Infer(InferContext& context) const {
   context.SetOutput(1, {DataType::kInt64, std::move(dims), std::nullopt});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/pool/pool.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 WindowAttributes ReadWindow(AttributeReader& attributes, Pooling pooling) {
@@ -104,4 +105,4 @@ void RegisterPool(OpRegistry& registry) {
   add("GlobalLpPool", Pooling::kLp, true, {2, 22}, 1);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_POOL_POOL_H_
 #define ATTNRUN_OPS_POOL_POOL_H_
 
@@ -7,10 +8,10 @@
 
 #include "absl/status/statusor.h"
 #include "ops/conv/window.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 enum class Pooling {
   kMax,
@@ -64,6 +65,6 @@ absl::StatusOr<PoolShape> ResolvePool(const PoolAttributes& attributes, const Te
 
 void RegisterPool(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_POOL_POOL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -8,12 +9,12 @@
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/status.h"
-#include "ops/float_rows.h"
-#include "ops/matmul/float_operands.h"
 #include "ops/pool/pool.h"
 #include "ops/pool/pool_primitive.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Images are pooled some at a time, as the channels of one: so many that they stay in cache, and
@@ -113,4 +114,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Pool::MakeKernel(ConstantInputs /*consta
   return std::make_unique<PoolKernel>(attributes_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/pool/pool_primitive.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "ops/onednn.h"
+#include "ops/tensors/onednn.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using dnnl::memory;
@@ -211,4 +212,4 @@ std::shared_ptr<const PoolPrimitive> PoolPrimitive::Make(const PoolAttributes& a
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_POOL_POOL_PRIMITIVE_H_
 #define ATTNRUN_OPS_POOL_POOL_PRIMITIVE_H_
 
@@ -7,7 +8,7 @@
 
 #include "ops/pool/pool.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // A pooling primitive of oneDNN for one thread, with the reorders around it: it computes on
 // channels last. The only file that knows oneDNN's interface to them.
@@ -34,6 +35,6 @@ class PoolPrimitive {
   virtual void Run(const float* x, float* y, float* scratch) const = 0;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_POOL_POOL_PRIMITIVE_H_

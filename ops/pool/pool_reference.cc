@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +8,7 @@
 #include "core/status.h"
 #include "ops/pool/pool.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 struct Pooled {
@@ -124,4 +125,4 @@ absl::Status Pool::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

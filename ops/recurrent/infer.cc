@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // What recurrent layers tell of their outputs.
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/recurrent/recurrent.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void Recurrent::Infer(InferContext& context) const {
   const Dims x = context.input(0).dims.value_or(UnknownDims(3));
@@ -25,4 +26,4 @@ void Recurrent::Infer(InferContext& context) const {
   SetDims(context, 2, std::move(state));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/recurrent/recurrent.h"
 
 #include <array>
@@ -6,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 std::vector<std::string> DefaultFunctions(Cell cell) {
@@ -102,4 +103,4 @@ void RegisterRecurrent(OpRegistry& registry) {
   registry.Register({"", "LSTM", {7, 14, 22}, {3, 8}, {0, 3}, make(Cell::kLstm)});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_RECURRENT_RECURRENT_H_
 #define ATTNRUN_OPS_RECURRENT_RECURRENT_H_
 
 #include <string>
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 enum class Cell { kRnn, kGru, kLstm };
 
@@ -54,6 +55,6 @@ class Recurrent final : public Op {
 
 void RegisterRecurrent(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_RECURRENT_RECURRENT_H_

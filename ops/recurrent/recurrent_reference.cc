@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "ops/recurrent/recurrent.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -246,4 +247,4 @@ absl::Status Recurrent::Reference(OpContext& context) const {
   return Interpreter(attributes_, context).Run();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

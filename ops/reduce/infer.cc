@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // What reductions tell of their output.
 #include <algorithm>
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/reduce/reduce.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 SymInt Reduced(Reduction reduction, const std::vector<SymInt>& elements) {
@@ -76,4 +77,4 @@ void Reduce::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(facts));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

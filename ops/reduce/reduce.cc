@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/reduce/reduce.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The first version whose axes are an input.
@@ -92,4 +93,4 @@ void RegisterReduce(OpRegistry& registry) {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_REDUCE_REDUCE_H_
 #define ATTNRUN_OPS_REDUCE_REDUCE_H_
 
@@ -5,11 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 enum class Reduction {
   kSum,
@@ -69,6 +70,6 @@ class Reduce final : public Op {
 
 void RegisterReduce(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_REDUCE_REDUCE_H_

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/reduce/reduce_integers.h"
 
 #include <algorithm>
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // `next` is applied to 64-bit unsigned numbers, where sums and products may overflow.
@@ -65,4 +66,4 @@ void ReduceIntegers(Reduction reduction, const ReduceWalk& walk, const Tensor& x
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

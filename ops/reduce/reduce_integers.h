@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_REDUCE_REDUCE_INTEGERS_H_
 #define ATTNRUN_OPS_REDUCE_REDUCE_INTEGERS_H_
 
@@ -5,7 +6,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/reduce_walk.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // True for Sum, Mean, Max, Min and Prod of int32 and int64.
 bool ReducesIntegers(Reduction reduction, DataType type);
@@ -13,6 +14,6 @@ bool ReducesIntegers(Reduction reduction, DataType type);
 // y = the reduction of x along `walk`. Precondition: ReducesIntegers.
 void ReduceIntegers(Reduction reduction, const ReduceWalk& walk, const Tensor& x, Tensor& y);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_REDUCE_REDUCE_INTEGERS_H_

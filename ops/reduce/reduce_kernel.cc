@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/reduce/reduce_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -8,11 +9,11 @@
 #include "hwy/highway.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/reduce_walk.h"
-#include "ops/softmax/exp-inl.h"
-#include "ops/store_up_to-inl.h"
+#include "ops/tensors/exp-inl.h"
+#include "ops/tensors/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
@@ -58,8 +59,8 @@ struct MinStep {
 };
 
 // All lanes joined, in every lane.
-template <typename Step>
-HWY_INLINE FloatVec JoinLanes(Step step, FloatVec totals) {
+template <typename exec::Step>
+HWY_INLINE FloatVec JoinLanes(exec::Step step, FloatVec totals) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   HWY_ALIGN float buffer[2 * hn::MaxLanes(FloatTag())];
@@ -73,11 +74,11 @@ HWY_INLINE FloatVec JoinLanes(Step step, FloatVec totals) {
 }
 
 // The total over whole runs, in every lane. Four totals side by side hide the latency of a step.
-template <typename Step>
-HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, Step step) {
+template <typename exec::Step>
+HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, exec::Step step) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
-  FloatVec total0 = hn::Set(d, Step::kStart);
+  FloatVec total0 = hn::Set(d, exec::Step::kStart);
   FloatVec total1 = total0;
   FloatVec total2 = total0;
   FloatVec total3 = total0;
@@ -100,10 +101,11 @@ HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, Step step) {
 }
 
 // The totals of `count` columns from `column` on.
-template <typename Step>
-HWY_INLINE FloatVec TotalOfColumns(const FloatRuns& runs, size_t column, size_t count, Step step) {
+template <typename exec::Step>
+HWY_INLINE FloatVec TotalOfColumns(const FloatRuns& runs, size_t column, size_t count,
+                                   exec::Step step) {
   const FloatTag d;
-  FloatVec total = hn::Set(d, Step::kStart);
+  FloatVec total = hn::Set(d, exec::Step::kStart);
   const float* HWY_RESTRICT x = runs.begin + column;
   if (count == hn::Lanes(d)) {
     for (size_t k = 0; k < runs.num_offsets; ++k) {
@@ -171,15 +173,15 @@ void ReduceFloatColumns(Reduction reduction, const FloatRuns& runs, float* HWY_R
   }
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/status.h"
-#include "ops/float_rows.h"
 #include "ops/reduce/reduce_integers.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(ReduceFloatRuns);
@@ -243,5 +245,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> Reduce::MakeKernel(ConstantInputs /*cons
   return std::make_unique<ReduceKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +8,7 @@
 #include "core/strided.h"
 #include "ops/reduce/reduce.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -182,4 +183,4 @@ absl::Status Reduce::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

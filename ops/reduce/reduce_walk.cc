@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/reduce/reduce_walk.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Extents with their strides and whether they are reduced, neighbours of one kind merged.
@@ -88,4 +89,4 @@ void ForEachReduction(const ReduceWalk& walk, int64_t width, ReduceRuns reduce) 
               });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_REDUCE_REDUCE_WALK_H_
 #define ATTNRUN_OPS_REDUCE_REDUCE_WALK_H_
 
@@ -9,7 +10,7 @@
 #include "attnrun/shape.h"
 #include "attnrun/tensor.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // How a kernel walks a dense tensor that it reduces. Neighbouring axes of one kind count as one.
 // The innermost is a run of neighbouring elements: either they are reduced (run_is_reduced), or
@@ -50,6 +51,6 @@ using ReduceRuns = absl::FunctionRef<void(int64_t begin, absl::Span<const int64_
 // `width`. What it is called with depends on neither the number of threads nor the other outputs.
 void ForEachReduction(const ReduceWalk& walk, int64_t width, ReduceRuns reduce);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_REDUCE_REDUCE_WALK_H_

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/relative/relative.h"
 
 #include "ops/relative/relative_positions.h"
 #include "ops/relative/relative_scores.h"
 #include "ops/relative/relative_to_absolute.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void RegisterRelative(OpRegistry& registry) {
   registry.Register({"attnrun", "RelativePositions", {1}, {2, 2}, {1, 1}, Make<RelativePositions>});
@@ -13,4 +14,4 @@ void RegisterRelative(OpRegistry& registry) {
       {"attnrun", "RelativeToAbsolute", {1}, {2, 2}, {1, 1}, Make<RelativeToAbsolute>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

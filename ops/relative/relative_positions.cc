@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/relative/relative_positions.h"
 
 #include <algorithm>
@@ -9,9 +10,9 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/elementwise/broadcast_reference.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // [..., S, T].
@@ -126,4 +127,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> RelativePositions::MakeKernel(
   return std::make_unique<RelativePositionsKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_RELATIVE_RELATIVE_POSITIONS_H_
 #define ATTNRUN_OPS_RELATIVE_RELATIVE_POSITIONS_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.RelativePositions-1, made by the optimizer, with inputs a and b, int32 or int64 of one
 // type, whose difference a - b broadcasts to [..., S, T] and is the same for all pairs (s, t) of
@@ -21,6 +22,6 @@ class RelativePositions final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_RELATIVE_RELATIVE_POSITIONS_H_

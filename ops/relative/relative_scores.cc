@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/relative/relative_scores.h"
 
 #include <utility>
@@ -6,10 +7,10 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/gather/indices.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
+#include "ops/tensors/indices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 int64_t Matrices(const Tensor& tensor) {
@@ -127,4 +128,4 @@ void RelativeScores::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(dims));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_RELATIVE_RELATIVE_SCORES_H_
 #define ATTNRUN_OPS_RELATIVE_RELATIVE_SCORES_H_
 
@@ -9,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/shape.h"
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The sizes of one term of RelativeScores.
 struct RelativeTerm {
@@ -60,6 +61,6 @@ class RelativeScores final : public Op {
   std::vector<int64_t> transposed_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_RELATIVE_RELATIVE_SCORES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/relative/relative_scores_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -6,7 +7,7 @@
 #include "ops/attention/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 
 // scale times `positions` [count, size], transposed: [size, width].
 void PackPositions(const float* positions, float scale, size_t count, size_t size, size_t width,
@@ -22,7 +23,7 @@ void ScorePositions(const float* x, size_t rows, size_t size, const float* packe
   Multiply(x, size, rows, packed, width, width, size, false, scores, width, nothing);
 }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -31,12 +32,12 @@ HWY_AFTER_NAMESPACE();
 
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/broadcast_tensor.h"
-#include "ops/float_rows.h"
-#include "ops/gather/indices.h"
 #include "ops/relative/relative_scores.h"
+#include "ops/tensors/broadcast_tensor.h"
+#include "ops/tensors/float_rows.h"
+#include "ops/tensors/indices.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(PackPositions);
@@ -200,5 +201,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> RelativeScores::MakeKernel(
   return std::make_unique<RelativeScoresKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

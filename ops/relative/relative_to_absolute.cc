@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/relative/relative_to_absolute.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/infer_rules.h"
-#include "ops/movement/strided_copy.h"
+#include "ops/interface/infer_rules.h"
+#include "ops/tensors/strided_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 class RelativeToAbsoluteKernel final : public Kernel {
@@ -74,4 +75,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> RelativeToAbsolute::MakeKernel(
   return std::make_unique<RelativeToAbsoluteKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

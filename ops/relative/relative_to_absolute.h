@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_RELATIVE_RELATIVE_TO_ABSOLUTE_H_
 #define ATTNRUN_OPS_RELATIVE_RELATIVE_TO_ABSOLUTE_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // attnrun.RelativeToAbsolute-1, made by the optimizer, with inputs x [..., 1, S + T], of any type
 // that is not packed and not string, and `queries` of any type, [..., S, 1] or another rank of 2
@@ -25,6 +26,6 @@ class RelativeToAbsolute final : public Op {
   static absl::StatusOr<Tensor> ViewOf(const OpContext& context);
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_RELATIVE_RELATIVE_TO_ABSOLUTE_H_

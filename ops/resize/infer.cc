@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Resize tells of its output.
 #include <cmath>
 #include <utility>
 
 #include "core/elements.h"
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/resize/resize.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The scales of an input that is the same in every run.
@@ -57,4 +58,4 @@ void Resize::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(dims));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/resize/resize.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 template <typename Enum>
@@ -277,4 +278,4 @@ void RegisterResize(OpRegistry& registry) {
   registry.Register({"", "Upsample", {7, 9, 10}, {1, 2}, {1, 1}, Resize::MakeUpsample});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_RESIZE_RESIZE_H_
 #define ATTNRUN_OPS_RESIZE_RESIZE_H_
 
@@ -6,10 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 enum class Interpolation { kNearest, kLinear, kCubic };
 
@@ -110,6 +111,6 @@ absl::Status ResizeWeighted(const ResizeAttributes& attributes, absl::Span<const
 
 void RegisterResize(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_RESIZE_RESIZE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,10 +7,10 @@
 
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
 #include "ops/resize/resize.h"
+#include "ops/tensors/element_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Where output `position` lies in the input. Precondition: axis.output > 0.
@@ -223,4 +224,4 @@ absl::Status ResizeWeighted(const ResizeAttributes& attributes, absl::Span<const
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/search/arg.h"
 
 #include <limits>
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "ops/search/order.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 ArgOp::ArgOp(AttributeReader& attributes, bool least)
     : least_(least),
@@ -54,4 +55,4 @@ absl::Status ArgOp::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

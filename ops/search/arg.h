@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SEARCH_ARG_H_
 #define ATTNRUN_OPS_SEARCH_ARG_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX ArgMax-1 to -13 and ArgMin-1 to -13: int64 indices of the greatest (least) elements along
 // `axis`, which is kept with extent 1 if `keepdims`. Of equal ones the first, or the last if
@@ -30,6 +31,6 @@ class ArgOp final : public Op {
 // greatest.
 absl::StatusOr<Shape> ArgShape(const Tensor& data, int axis, bool keep_dims);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SEARCH_ARG_H_

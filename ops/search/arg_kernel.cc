@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "core/parallel.h"
@@ -5,7 +6,7 @@
 #include "hwy/highway.h"
 #include "ops/search/arg.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // One pass over memory: the vectors that every machine has are enough.
@@ -116,4 +117,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> ArgOp::MakeKernel(ConstantInputs /*const
   return std::make_unique<ArgKernel>(least_, axis_, keep_dims_, last_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

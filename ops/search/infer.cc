@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // What searching operators tell of their outputs.
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/search/arg.h"
 #include "ops/search/nonzero.h"
 #include "ops/search/topk.h"
 #include "ops/search/unique.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void ArgOp::Infer(InferContext& context) const {
   std::optional<Dims> dims = context.input(0).dims;
@@ -56,4 +57,4 @@ void Unique::Infer(InferContext& context) const {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

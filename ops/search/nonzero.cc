@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/search/nonzero.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 template <typename T, typename IsZero>
@@ -101,4 +102,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> NonZero::MakeKernel(ConstantInputs /*con
   return std::make_unique<NonZeroKernel>();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SEARCH_NONZERO_H_
 #define ATTNRUN_OPS_SEARCH_NONZERO_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX NonZero-9, -13: int64 [rank, n], column i the index of the i-th element, row-major, that is
 // not 0, false or "". A NaN is not 0. A scalar gives [0, n].
@@ -19,6 +20,6 @@ class NonZero final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SEARCH_NONZERO_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/search/order.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // IEEE 754 numbers are ordered as their bits are, but for the negative ones, whose order is
@@ -50,4 +51,4 @@ absl::StatusOr<std::vector<int64_t>> OrderKeys(const Tensor& tensor) {
   return keys;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SEARCH_ORDER_H_
 #define ATTNRUN_OPS_SEARCH_ORDER_H_
 
@@ -7,13 +8,13 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // For reference operators that compare elements: integers in the order of the elements. Equal
 // elements (0 and -0, NaN and NaN) have equal keys and NaN is greater than every number. Numbers of
 // every type, bool and strings; kInvalidArgument for complex numbers.
 absl::StatusOr<std::vector<int64_t>> OrderKeys(const Tensor& tensor);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SEARCH_ORDER_H_

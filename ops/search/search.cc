@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/search/search.h"
 
 #include "ops/search/arg.h"
@@ -5,7 +6,7 @@
 #include "ops/search/topk.h"
 #include "ops/search/unique.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void RegisterSearch(OpRegistry& registry) {
   registry.Register(
@@ -21,4 +22,4 @@ void RegisterSearch(OpRegistry& registry) {
   registry.Register({"", "Unique", {11, 28}, {1, 1}, {1, 4}, Make<Unique>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

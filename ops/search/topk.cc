@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/search/topk.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
 #include "ops/search/order.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/element_copy.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 TopK::TopK(AttributeReader& attributes)
     : from_input_(attributes.version() >= 10), axis_(attributes.Int("axis", -1)) {
@@ -59,4 +60,4 @@ absl::Status TopK::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

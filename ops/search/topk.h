@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SEARCH_TOPK_H_
 #define ATTNRUN_OPS_SEARCH_TOPK_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX TopK-1, -10, -11, -24: the k greatest (`largest` 0: least; 11) elements along `axis`, in
 // order, as output 0 and their int64 indices as output 1. Of equal elements the one with the lower
@@ -32,6 +33,6 @@ class TopK final : public Op {
   bool largest_ = true;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SEARCH_TOPK_H_

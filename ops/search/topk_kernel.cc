@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "ops/search/topk.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // An element and where it stands.
@@ -123,4 +124,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> TopK::MakeKernel(ConstantInputs /*consta
   return std::make_unique<TopKKernel>(*this);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

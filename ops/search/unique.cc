@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/search/unique.h"
 
 #include <algorithm>
@@ -5,10 +6,10 @@
 
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/movement/element_copy.h"
 #include "ops/search/order.h"
+#include "ops/tensors/element_copy.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The slices of X along an axis, compared element by element.
@@ -120,4 +121,4 @@ absl::Status Unique::Reference(OpContext& context) const {
   return SetInts(context, 3, groups.counts);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SEARCH_UNIQUE_H_
 #define ATTNRUN_OPS_SEARCH_UNIQUE_H_
 
 #include <optional>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Unique-11, -28: the different elements of X, or the different slices along `axis`, ascending
 // or (`sorted` 0) in the order in which they first come. Output 1: the index of each one's first
@@ -25,6 +26,6 @@ class Unique final : public Op {
   bool sorted_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SEARCH_UNIQUE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/shape/dims.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "ops/shape/view_kernel.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // An axis bound counted from the back if negative, clamped to [0, rank].
@@ -46,4 +47,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> SizeOp::MakeKernel(ConstantInputs /*cons
   return std::make_unique<ViewKernel<SizeOp>>(*this, /*strided=*/true);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SHAPE_DIMS_H_
 #define ATTNRUN_OPS_SHAPE_DIMS_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Shape-1 to -25: the extents of axes [start, end) of the input as int64[n]. `start` (0) and
 // `end` (rank) came with version 15; negative ones count from the back and both are clamped.
@@ -33,6 +34,6 @@ class SizeOp final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SHAPE_DIMS_H_

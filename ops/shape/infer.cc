@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // What operators of shapes tell of their outputs.
 #include <algorithm>
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/shape/dims.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/squeeze.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Input 0 under other extents: a view, so that contents stay as they are.
@@ -166,4 +167,4 @@ void Unsqueeze::Infer(InferContext& context) const {
   SetView(context, std::move(result));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

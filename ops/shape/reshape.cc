@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/shape/reshape.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/shape/int_input.h"
 #include "ops/shape/view_kernel.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 absl::Status CannotReshape(const Tensor& data, absl::Span<const int64_t> wanted,
@@ -101,4 +102,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Flatten::MakeKernel(ConstantInputs /*con
   return std::make_unique<ViewKernel<Flatten>>(*this, /*strided=*/false);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SHAPE_RESHAPE_H_
 #define ATTNRUN_OPS_SHAPE_RESHAPE_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX Reshape-5 to -25: the same elements under the shape given by input 1 (int64[n]). One extent
 // may be -1: it takes what the others leave. An extent 0 is copied from the same axis of the data,
@@ -43,6 +44,6 @@ class Flatten final : public Op {
 absl::StatusOr<Shape> ReshapedShape(const Tensor& data, absl::Span<const int64_t> wanted,
                                     bool allow_zero);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SHAPE_RESHAPE_H_

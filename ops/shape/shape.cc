@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/shape/shape.h"
 
 #include "ops/shape/dims.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/squeeze.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void RegisterShape(OpRegistry& registry) {
   registry.Register({"", "Flatten", {1, 9, 11, 13, 21, 23, 24, 25}, {1, 1}, {1, 1}, Make<Flatten>});
@@ -17,4 +18,4 @@ void RegisterShape(OpRegistry& registry) {
       {"", "Unsqueeze", {1, 11, 13, 21, 23, 24, 25}, {1, 2}, {1, 1}, Make<Unsqueeze>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/shape/squeeze.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/shape/int_input.h"
 #include "ops/shape/view_kernel.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // The same elements under a shape that differs by axes of extent 1.
@@ -92,4 +93,4 @@ absl::StatusOr<std::unique_ptr<Kernel>> Unsqueeze::MakeKernel(ConstantInputs /*c
   return std::make_unique<ViewKernel<Unsqueeze>>(*this, /*strided=*/true);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

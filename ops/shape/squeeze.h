@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SHAPE_SQUEEZE_H_
 #define ATTNRUN_OPS_SHAPE_SQUEEZE_H_
 
@@ -5,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The axes of Squeeze and Unsqueeze: an attribute before version 13, input 1 from there on.
 class AxesArgument {
@@ -61,6 +62,6 @@ class Unsqueeze final : public Op {
   AxesArgument axes_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SHAPE_SQUEEZE_H_

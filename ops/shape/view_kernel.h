@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SHAPE_VIEW_KERNEL_H_
 #define ATTNRUN_OPS_SHAPE_VIEW_KERNEL_H_
 
 #include <utility>
 
-#include "ops/op.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // The kernel of an operator that looks at shapes and shares its input's bytes: no element is
 // computed, so its reference code has nothing that could be done faster or checked against.
@@ -25,6 +26,6 @@ class ViewKernel final : public Kernel {
   const bool strided_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SHAPE_VIEW_KERNEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/signal/dft.h"
 
 #include <algorithm>
@@ -6,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/shape/int_input.h"
 #include "ops/signal/fourier.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 using Complex = FourierTransform::Complex;
@@ -186,4 +187,4 @@ absl::Status Stft::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

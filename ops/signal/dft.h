@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SIGNAL_DFT_H_
 #define ATTNRUN_OPS_SIGNAL_DFT_H_
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX DFT-17, -20: the discrete Fourier transform of x [..., N, ..., 1 or 2], whose last axis
 // holds real and imaginary parts, along `axis` (an attribute, 1, in version 17; input 2, -2, from
@@ -42,6 +43,6 @@ class Stft final : public Op {
   bool one_sided_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SIGNAL_DFT_H_

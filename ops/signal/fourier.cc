@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/signal/fourier.h"
 
 #include <cmath>
 #include <numbers>
 #include <vector>
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 int64_t SmallestFactor(int64_t n) {
@@ -51,4 +52,4 @@ void FourierTransform::Run(const Complex* from, int64_t step, int64_t length, Co
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SIGNAL_FOURIER_H_
 #define ATTNRUN_OPS_SIGNAL_FOURIER_H_
 
@@ -6,7 +7,7 @@
 
 #include "absl/types/span.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // Discrete Fourier transforms of one length in double, by splitting off prime factors (Cooley and
 // Tukey 1965). Factors that are large primes cost their square.
@@ -29,6 +30,6 @@ class FourierTransform {
   absl::Span<const Complex> roots_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SIGNAL_FOURIER_H_

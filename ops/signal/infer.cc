@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // What signal operators tell of their output.
 #include <utility>
 
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/signal/dft.h"
 #include "ops/signal/windows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Of a spectrum of `length` frequencies those that `one_sided` keeps.
@@ -62,4 +63,4 @@ void MelWeightMatrix::Infer(InferContext& context) const {
   context.SetOutput(0, {type_, Dims{Frequencies(length, true), bands}, std::nullopt});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/signal/signal.h"
 
 #include "ops/signal/dft.h"
 #include "ops/signal/windows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 void RegisterWindow(OpRegistry& registry, absl::string_view name,
@@ -26,4 +27,4 @@ void RegisterSignal(OpRegistry& registry) {
   registry.Register({"", "STFT", {17}, {2, 4}, {1, 1}, Make<Stft>});
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

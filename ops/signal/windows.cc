@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/signal/windows.h"
 
 #include <cmath>
@@ -7,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/shape/int_input.h"
+#include "ops/tensors/int_input.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // A tensor of doubles for a shape that may be absurd, all 0, which becomes output 0 of `type`.
@@ -119,4 +120,4 @@ absl::Status MelWeightMatrix::Reference(OpContext& context) const {
   return result.SetAs(type_, context);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

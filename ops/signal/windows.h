@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SIGNAL_WINDOWS_H_
 #define ATTNRUN_OPS_SIGNAL_WINDOWS_H_
 
 #include <array>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // ONNX HannWindow-17, HammingWindow-17 and BlackmanWindow-17: w[n] = a0 - a1 cos(2 pi n / N) + a2
 // cos(4 pi n / N) for n of [0, size), where N is size (`periodic`) or size - 1. A symmetric window
@@ -42,6 +43,6 @@ class MelWeightMatrix final : public Op {
   DataType type_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SIGNAL_WINDOWS_H_

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators of this folder tell of their output.
-#include "ops/infer_rules.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/softmax/softmax.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 void Softmax::Infer(InferContext& context) const { InferLikeInput(context); }
 
 void Hardmax::Infer(InferContext& context) const { InferLikeInput(context); }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/softmax/softmax.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 SoftmaxAxis::SoftmaxAxis(AttributeReader& attributes)
     : axis_(attributes.Int("axis", attributes.version() < 13 ? 1 : -1)),
@@ -41,4 +42,4 @@ void RegisterSoftmax(OpRegistry& registry) {
   add("Hardmax", Make<Hardmax>);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPS_SOFTMAX_SOFTMAX_H_
 #define ATTNRUN_OPS_SOFTMAX_SOFTMAX_H_
 
 #include <memory>
 
-#include "ops/attribute_reader.h"
-#include "ops/op.h"
-#include "ops/registry.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 
 // A tensor as [outer, length, inner]: the sum runs over the middle.
 struct SoftmaxShape {
@@ -59,6 +60,6 @@ class Hardmax final : public Op {
 
 void RegisterSoftmax(OpRegistry& registry);
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_SOFTMAX_SOFTMAX_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/softmax/softmax_kernel.cc"
 #include "hwy/foreach_target.h"
@@ -6,11 +7,11 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
-#include "ops/softmax/exp-inl.h"
-#include "ops/store_up_to-inl.h"
+#include "ops/tensors/exp-inl.h"
+#include "ops/tensors/store_up_to-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace attnrun::HWY_NAMESPACE {
+namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
@@ -72,15 +73,14 @@ void SoftmaxColumns(const float* x, size_t n, size_t stride, size_t count, bool 
   const FloatVec log_sum = hn::Log(d, sum);
   for (size_t i = 0; i < n; ++i) {
     const FloatVec v = hn::Sub(hn::LoadN(d, x + i * stride, count), peak);
-    const FloatVec result =
-        logarithm ? hn::Sub(v, log_sum) : hn::Mul(ExpBelow88(d, v), scale);
+    const FloatVec result = logarithm ? hn::Sub(v, log_sum) : hn::Mul(ExpBelow88(d, v), scale);
     StoreUpTo(result, d, y + i * stride, count);
   }
 }
 
 size_t ColumnsAtOnce() { return hn::Lanes(FloatTag()); }
 
-}  // namespace attnrun::HWY_NAMESPACE
+}  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -88,10 +88,10 @@ HWY_AFTER_NAMESPACE();
 
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/float_rows.h"
 #include "ops/softmax/softmax.h"
+#include "ops/tensors/float_rows.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(SoftmaxRow);
@@ -153,5 +153,5 @@ absl::StatusOr<std::unique_ptr<Kernel>> Softmax::MakeKernel(ConstantInputs /*con
   return std::make_unique<SoftmaxKernel>(axis_, logarithm_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops
 #endif  // HWY_ONCE

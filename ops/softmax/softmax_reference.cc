@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 
@@ -6,7 +7,7 @@
 #include "core/status.h"
 #include "ops/softmax/softmax.h"
 
-namespace attnrun {
+namespace attnrun::ops {
 namespace {
 
 // Replaces each slice over the middle axis by what `map` makes of it.
@@ -50,4 +51,4 @@ absl::Status Hardmax::Reference(OpContext& context) const {
   });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::ops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_CORE_ELEMENTS_H_
 #define ATTNRUN_CORE_ELEMENTS_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/interrupt.h"
 
 #include "absl/time/clock.h"

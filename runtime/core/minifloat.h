@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_CORE_MINIFLOAT_H_
 #define ATTNRUN_CORE_MINIFLOAT_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/cpus.h"
 
 #include <sched.h>
@@ -8,7 +9,7 @@
 #include <limits>
 #include <string>
 
-namespace attnrun {
+namespace attnrun::exec {
 namespace {
 
 // CPUs' worth of time in the quota of the control group (cgroup v2 cpu.max: "quota period").
@@ -29,4 +30,4 @@ int UsableCpus() {
   return std::max(1, std::min(affine, QuotaCpus()));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::exec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/executor.h"
 
 #include "absl/container/inlined_vector.h"
@@ -8,7 +9,7 @@
 #include "core/quote.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 namespace {
 
 // What a run of the main graph shares with those of its subgraphs.
@@ -49,7 +50,7 @@ absl::Status CheckInterrupted(Interrupt& interrupt) {
 }
 
 // Runs the subgraphs of one step on the values of the frame around it.
-class StepSubgraphs final : public SubgraphRunner {
+class StepSubgraphs final : public ops::SubgraphRunner {
  public:
   StepSubgraphs(const Step& step, const Frame& frame, const RunState& state)
       : step_(step), frame_(frame), state_(state) {}
@@ -86,7 +87,7 @@ class StepRun {
     ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.interrupt));
     const absl::Time begin = state_.options.profile != nullptr ? absl::Now() : absl::Time();
     GatherInputs();
-    OpContext context(inputs_, absl::MakeSpan(outputs_), state_.allocator);
+    ops::OpContext context(inputs_, absl::MakeSpan(outputs_), state_.allocator);
     StepSubgraphs subgraphs(step_, frame_, state_);
     context.set_subgraphs(&subgraphs);
     context.set_exclusive(exclusive_);
@@ -122,8 +123,8 @@ class StepRun {
     return absl::OkStatus();
   }
 
-  absl::Status Compute(OpContext& context) {
-    const Kernel* kernel = step_.kernel.get();
+  absl::Status Compute(ops::OpContext& context) {
+    const ops::Kernel* kernel = step_.kernel.get();
     if (kernel == nullptr || !kernel->accepts_strided()) {
       ATTNRUN_RETURN_IF_ERROR(MakeInputsDense());
     }
@@ -136,7 +137,7 @@ class StepRun {
     return step_.op->Reference(context);
   }
 
-  void AddEvent(const OpContext& context, absl::Time begin) {
+  void AddEvent(const ops::OpContext& context, absl::Time begin) {
     ProfileEvent event;
     event.node = step_.node->name();
     event.op_type = step_.node->qualified_op_type();
@@ -206,4 +207,4 @@ absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const Ru
   });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::exec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_EXECUTION_EXECUTOR_H_
 #define ATTNRUN_EXECUTION_EXECUTOR_H_
 
@@ -8,7 +9,7 @@
 #include "attnrun/run_options.h"
 #include "execution/plan.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 // Runs the plan of a main graph once. `inputs`: one tensor per graph input, undefined where its
 // default applies. `outputs` receives one tensor per graph output. Messages of errors begin with
@@ -16,6 +17,6 @@ namespace attnrun {
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
                      Allocator& allocator, std::vector<Tensor>& outputs);
 
-}  // namespace attnrun
+}  // namespace attnrun::exec
 
 #endif  // ATTNRUN_EXECUTION_EXECUTOR_H_

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/limited_allocator.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 LimitedAllocator::LimitedAllocator(Allocator& source, int64_t limit)
     : source_(source), limit_(limit), used_(std::make_shared<std::atomic<int64_t>>(0)) {}
@@ -30,4 +31,4 @@ absl::StatusOr<std::shared_ptr<void>> LimitedAllocator::Allocate(size_t bytes) {
                                });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::exec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_EXECUTION_LIMITED_ALLOCATOR_H_
 #define ATTNRUN_EXECUTION_LIMITED_ALLOCATOR_H_
 
@@ -7,7 +8,7 @@
 
 #include "attnrun/tensor.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 // Hands out blocks of `source` as long as those in use at once stay within `limit` bytes. Safe from
 // many threads; blocks may outlive the allocator.
@@ -23,6 +24,6 @@ class LimitedAllocator final : public Allocator {
   const std::shared_ptr<std::atomic<int64_t>> used_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::exec
 
 #endif  // ATTNRUN_EXECUTION_LIMITED_ALLOCATOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/plan.h"
 
 #include <algorithm>
@@ -8,9 +9,9 @@
 #include "core/file_pages.h"
 #include "core/status.h"
 #include "graph/attribute_key.h"
-#include "ops/registry.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 namespace {
 
@@ -47,8 +48,8 @@ std::string KeyOf(const Node& node) {
 class PlanMaker {
  public:
   struct Prepared {
-    std::shared_ptr<const Op> op;
-    std::shared_ptr<const Kernel> kernel;
+    std::shared_ptr<const opt::Op> op;
+    std::shared_ptr<const ops::Kernel> kernel;
   };
   // What is made already of a model, by KeyOf.
   using PreparedMap = absl::flat_hash_map<std::string, Prepared>;
@@ -125,7 +126,8 @@ class PlanMaker {
     if (const auto known = prepared_.find(key); !key.empty() && known != prepared_.end()) {
       return known->second;
     }
-    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Op> op, OpRegistry::Get().Create(node));
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const opt::Op> op,
+                             ops::OpRegistry::Get().Create(node));
     Prepared prepared{std::move(op), nullptr};
     if (kernels_) ATTNRUN_RETURN_IF_ERROR(MakeKernel(node, prepared));
     if (!key.empty()) prepared_[key] = prepared;
@@ -188,4 +190,4 @@ absl::StatusOr<std::unique_ptr<Plan>> Plan::Make(const Graph& graph, bool kernel
   return PlanMaker(graph, kernels, nullptr, prepared).Make();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::exec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_EXECUTION_PLAN_H_
 #define ATTNRUN_EXECUTION_PLAN_H_
 
@@ -10,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 #include "graph/graph.h"
-#include "ops/op.h"
+#include "ops/interface/op.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 class Plan;
 
@@ -28,9 +29,9 @@ struct InputRef {
 struct Step {
   const Node* node = nullptr;
   // Nodes that are alike and have the same constants share both, and so packed weights.
-  std::shared_ptr<const Op> op;
+  std::shared_ptr<const opt::Op> op;
   // Null: always the reference code.
-  std::shared_ptr<const Kernel> kernel;
+  std::shared_ptr<const ops::Kernel> kernel;
   std::vector<InputRef> inputs;
   // -1: an output left out.
   std::vector<int> outputs;
@@ -70,6 +71,6 @@ class Plan {
   std::vector<std::pair<int, int>> captures_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::exec
 
 #endif  // ATTNRUN_EXECUTION_PLAN_H_

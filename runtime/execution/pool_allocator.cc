@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/pool_allocator.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/status.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 namespace {
 
 // Below this the heap's own caches are faster than a lock.
@@ -153,4 +154,4 @@ absl::StatusOr<std::shared_ptr<void>> PoolAllocator::Allocate(size_t bytes) {
 size_t PoolAllocator::kept_bytes() const { return pool_->kept_bytes(); }
 size_t PoolAllocator::peak_bytes() const { return pool_->peak_bytes(); }
 
-}  // namespace attnrun
+}  // namespace attnrun::exec

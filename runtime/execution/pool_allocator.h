@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_EXECUTION_POOL_ALLOCATOR_H_
 #define ATTNRUN_EXECUTION_POOL_ALLOCATOR_H_
 
@@ -5,7 +6,7 @@
 
 #include "attnrun/tensor.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 // Keeps freed blocks for the next allocation of about the same size, so that a repeated run asks
 // the operating system for nothing. What it keeps and what is in use together stay within twice the
@@ -25,9 +26,9 @@ class PoolAllocator final : public Allocator {
 
  private:
   class Pool;
-  std::shared_ptr<Pool> pool_;
+  std::shared_ptr<ops::Pool> pool_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::exec
 
 #endif  // ATTNRUN_EXECUTION_POOL_ALLOCATOR_H_

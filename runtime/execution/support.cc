@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/support.h"
 
 #include <algorithm>
@@ -9,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "core/quote.h"
-#include "ops/registry.h"
+#include "ops/interface/registry.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 namespace {
 
 // Every node, those of subgraphs after the node that holds them.
@@ -31,7 +32,7 @@ std::vector<UnsupportedOp> FindUnsupported(const Graph& graph) {
   std::vector<UnsupportedOp> found;
   absl::flat_hash_map<std::tuple<std::string, std::string, std::string>, size_t> places;
   ForEachNode(graph, [&](const Node& node) {
-    const absl::Status status = OpRegistry::Get().Create(node).status();
+    const absl::Status status = ops::OpRegistry::Get().Create(node).status();
     if (status.ok()) return;
     const std::string reason(status.message());
     const auto [place, added] =
@@ -64,4 +65,4 @@ void CountOps(const Graph& graph, std::map<std::string, int64_t>& counts) {
   ForEachNode(graph, [&](const Node& node) { ++counts[node.qualified_op_type()]; });
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::exec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_EXECUTION_SUPPORT_H_
 #define ATTNRUN_EXECUTION_SUPPORT_H_
 
@@ -10,7 +11,7 @@
 #include "attnrun/model_info.h"
 #include "graph/graph.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 // Every operator, version and attribute of the graph and its subgraphs that attnrun does not cover,
 // equal complaints counted together, in the order of the nodes.
@@ -22,6 +23,6 @@ absl::Status CheckSupported(const Graph& graph);
 // Adds the graph's nodes and those of its subgraphs to `counts`, by qualified op type.
 void CountOps(const Graph& graph, std::map<std::string, int64_t>& counts);
 
-}  // namespace attnrun
+}  // namespace attnrun::exec
 
 #endif  // ATTNRUN_EXECUTION_SUPPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/turnstile.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 
 #include "absl/time/clock.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 namespace {
 
 // Nobody wakes a caller whose flag was set: it looks now and then.
@@ -56,4 +57,4 @@ bool Turnstile::AwaitTurn(int64_t number, absl::Time time) {
   return mutex_.AwaitWithDeadline(absl::Condition(&is_turn), time);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::exec

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_EXECUTION_TURNSTILE_H_
 #define ATTNRUN_EXECUTION_TURNSTILE_H_
 
@@ -9,7 +10,7 @@
 #include "absl/time/time.h"
 #include "attnrun/run_options.h"
 
-namespace attnrun {
+namespace attnrun::exec {
 
 // Keeps callers x threads within the CPUs: so many runs at once, the others sleep and begin in the
 // order in which they came, so that none waits for more than those before it.
@@ -36,6 +37,6 @@ class Turnstile {
   std::deque<int64_t> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::exec
 
 #endif  // ATTNRUN_EXECUTION_TURNSTILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_GRAPH_GRAPH_H_
 #define ATTNRUN_GRAPH_GRAPH_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_OPTIMIZER_OPTIMIZER_H_
 #define ATTNRUN_OPTIMIZER_OPTIMIZER_H_
 
@@ -7,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "attnrun/rewrite.h"
 #include "graph/graph.h"
-#include "optimizer/pass.h"
+#include "optimizer/rewrite/pass.h"
 
-namespace attnrun {
+namespace attnrun::opt {
 
 struct OptimizerOptions {
   std::vector<std::string> disabled_passes;
@@ -41,6 +42,6 @@ class ScopedPass {
 // name in the options that is no pass.
 absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptions& options);
 
-}  // namespace attnrun
+}  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_OPTIMIZER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/cache_files.h"
 
 #include <sys/stat.h>
@@ -17,7 +18,7 @@
 #include "core/file_identity.h"
 #include "weight_cache/sighting.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,4 +82,4 @@ void SweepCache(const std::string& directory) {
   }
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::cache

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_CACHE_FILES_H_
 #define ATTNRUN_WEIGHT_CACHE_CACHE_FILES_H_
 
@@ -5,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // By these the files of a cache are told from others in its directory. What is being written has a
 // further suffix.
@@ -20,6 +21,6 @@ inline constexpr absl::string_view kUnfinishedSuffix = ".tmp";
 // removed stays.
 void SweepCache(const std::string& directory);
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_CACHE_FILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_CHECKSUM_H_
 #define ATTNRUN_WEIGHT_CACHE_CHECKSUM_H_
 
@@ -5,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // XXH3 of some bytes, 128 bits: about as fast as memory. Part of what is written to files.
 struct Checksum {
@@ -17,6 +18,6 @@ struct Checksum {
   friend bool operator==(const Checksum&, const Checksum&) = default;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_CHECKSUM_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/content_hash.h"
 
 #include <vector>
@@ -7,7 +8,7 @@
 #include "core/parallel.h"
 #include "weight_cache/checksum.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 namespace {
 
 // What one thread hashes at a time. The hash depends on it.
@@ -43,4 +44,4 @@ std::string ContentHash::ToString() const {
                       absl::Hex(low, absl::kZeroPad16));
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::cache

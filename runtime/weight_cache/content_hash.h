@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_CONTENT_HASH_H_
 #define ATTNRUN_WEIGHT_CACHE_CONTENT_HASH_H_
 
@@ -7,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // What files hold, all of it. Against accidents, not against an adversary.
 struct ContentHash {
@@ -24,6 +25,6 @@ struct ContentHash {
   friend bool operator==(const ContentHash&, const ContentHash&) = default;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_CONTENT_HASH_H_

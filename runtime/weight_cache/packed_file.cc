@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/packed_file.h"
 
 #include <algorithm>
@@ -7,11 +8,11 @@
 
 #include "core/div_ceil.h"
 #include "loader/mapped_file.h"
-#include "ops/matmul/micro_kernel.h"
+#include "ops/gemm/micro_kernel.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/replace_file.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 namespace {
 
 constexpr uint64_t kMagic = 0x6b63617061747461;  // "attapack"
@@ -24,7 +25,7 @@ constexpr uint64_t kPanelAlignment = 64;
 
 uint64_t Aligned(uint64_t offset) { return DivCeil(offset, kPanelAlignment) * kPanelAlignment; }
 
-absl::string_view PanelsOf(const PackedMatrix& matrix) {
+absl::string_view PanelsOf(const ops::PackedMatrix& matrix) {
   return {static_cast<const char*>(matrix.panels().raw()), matrix.panels().byte_size()};
 }
 
@@ -32,7 +33,7 @@ absl::string_view PanelsOf(const PackedMatrix& matrix) {
 Words HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   uint64_t words = 0;
   for (const auto& [key, matrix] : matrices) words += key.size() + kEntryWords;
-  Words head = {kMagic,       kFormat,     static_cast<uint64_t>(PanelWidth()),
+  Words head = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
                 content.size, content.low, content.high,
                 words};
   uint64_t begin = Aligned((kHeaderWords + words + 1) * sizeof(uint64_t));
@@ -61,26 +62,27 @@ std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
 }
 
 // The matrix whose panels begin there; null if the file does not hold them.
-std::shared_ptr<const PackedMatrix> ViewPanels(const std::shared_ptr<const MappedFile>& file,
-                                               uint64_t rows, uint64_t columns, uint64_t begin) {
+std::shared_ptr<const ops::PackedMatrix> ViewPanels(
+    const std::shared_ptr<const loader::MappedFile>& file, uint64_t rows, uint64_t columns,
+    uint64_t begin) {
   constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
   const absl::string_view bytes = file->bytes();
   if (rows == 0 || columns == 0 || rows > kMost || columns > kMost || begin > bytes.size() ||
       begin % kPanelAlignment != 0) {
     return nullptr;
   }
-  const auto width = static_cast<uint64_t>(PanelWidth());
+  const auto width = static_cast<uint64_t>(ops::PanelWidth());
   const uint64_t panel = rows * width * sizeof(float);
   const uint64_t panels = DivCeil(columns, width);
   if (panels > (bytes.size() - begin) / panel) return nullptr;
-  const Shape shape = {static_cast<int64_t>(panels), static_cast<int64_t>(rows), PanelWidth()};
+  const Shape shape = {static_cast<int64_t>(panels), static_cast<int64_t>(rows), ops::PanelWidth()};
   auto tensor = Tensor::Borrow(DataType::kFloat, shape, bytes.data() + begin, panels * panel, file);
   if (!tensor.ok()) return nullptr;
-  return PackedMatrix::Of(static_cast<int64_t>(columns), *std::move(tensor));
+  return ops::PackedMatrix::Of(static_cast<int64_t>(columns), *std::move(tensor));
 }
 
 // `verify`: whether panels are read and their checksums compared.
-std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>& file,
+std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const loader::MappedFile>& file,
                                         uint64_t words, bool verify) {
   const absl::string_view bytes = file->bytes();
   WordReader reader(bytes.substr(kHeaderWords * sizeof(uint64_t), words * sizeof(uint64_t)));
@@ -93,7 +95,7 @@ std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>&
     const uint64_t begin = reader.Next();
     const uint64_t checksum = reader.Next();
     read += key.size() + kEntryWords;
-    std::shared_ptr<const PackedMatrix> matrix = ViewPanels(file, rows, columns, begin);
+    std::shared_ptr<const ops::PackedMatrix> matrix = ViewPanels(file, rows, columns, begin);
     if (matrix == nullptr || !reader.ok()) return std::nullopt;
     if (verify && Checksum::Of(PanelsOf(*matrix)).low != checksum) return std::nullopt;
     matrices.emplace(std::move(key), std::move(matrix));
@@ -105,11 +107,11 @@ std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>&
 
 std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentHash& content,
                                          const std::optional<FileIdentity>& trusted) {
-  const auto file = MappedFile::Open(path);
+  const auto file = loader::MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   WordReader reader(bytes);
-  const Words expected = {kMagic,       kFormat,     static_cast<uint64_t>(PanelWidth()),
+  const Words expected = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
                           content.size, content.low, content.high};
   for (const uint64_t word : expected) {
     if (reader.Next() != word) return std::nullopt;
@@ -136,4 +138,4 @@ absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const Cont
   return ReplaceFile(path, parts);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::cache

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_PACKED_FILE_H_
 #define ATTNRUN_WEIGHT_CACHE_PACKED_FILE_H_
 
@@ -8,15 +9,15 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "core/file_identity.h"
-#include "ops/matmul/packed_matrix.h"
+#include "ops/gemm/packed_matrix.h"
 #include "weight_cache/content_hash.h"
 #include "weight_cache/words.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // Which weight of a model: where in its files it lies, and how.
 using WeightKey = Words;
-using PackedMatrices = absl::btree_map<WeightKey, std::shared_ptr<const PackedMatrix>>;
+using PackedMatrices = absl::btree_map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
 
 // A file of packed matrices:
 //   header    magic, format, panel width, content of the model (3), words of the index
@@ -39,6 +40,6 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
 absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const ContentHash& content,
                                              const PackedMatrices& matrices);
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_PACKED_FILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/replace_file.h"
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include "core/status.h"
 #include "weight_cache/cache_files.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 namespace {
 
 absl::Status Failed(absl::string_view path) {
@@ -63,4 +64,4 @@ absl::StatusOr<FileIdentity> ReplaceFile(const std::string& path,
   return identity;
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::cache

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_REPLACE_FILE_H_
 #define ATTNRUN_WEIGHT_CACHE_REPLACE_FILE_H_
 
@@ -9,7 +10,7 @@
 #include "absl/types/span.h"
 #include "core/file_identity.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // Makes the file at `path` these bytes, one part after the other. Whoever opens it meanwhile, or
 // after a crash, finds what was there before or all of it: it is written under another name, to the
@@ -17,6 +18,6 @@ namespace attnrun {
 absl::StatusOr<FileIdentity> ReplaceFile(const std::string& path,
                                          absl::Span<const absl::string_view> parts);
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_REPLACE_FILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/sighting.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "weight_cache/replace_file.h"
 #include "weight_cache/words.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 namespace {
 
 constexpr uint64_t kMagic = 0x6e65657361747461;  // "attaseen"
@@ -41,7 +42,7 @@ std::string Sighting::PackedFileName() const {
 // Magic, content (3), panel width, whether it is settled, packed file, path, number of files,
 // files, checksum of all that.
 std::optional<Sighting> ReadSighting(const std::string& path) {
-  const auto file = MappedFile::Open(path);
+  const auto file = loader::MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   const size_t end = std::max(bytes.size(), sizeof(uint64_t)) - sizeof(uint64_t);
@@ -80,4 +81,4 @@ absl::Status WriteSighting(const std::string& path, const Sighting& sighting) {
   return ReplaceFile(path, {BytesOf(words)}).status();
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::cache

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_SIGHTING_H_
 #define ATTNRUN_WEIGHT_CACHE_SIGHTING_H_
 
@@ -10,7 +11,7 @@
 #include "core/file_identity.h"
 #include "weight_cache/content_hash.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // What was found when the files of a model, and the packed file made from them, were last read
 // whole: as long as they are the same files in the same state, that need not be done again.
@@ -39,6 +40,6 @@ std::optional<Sighting> ReadSighting(const std::string& path);
 // Errors as ReplaceFile.
 absl::Status WriteSighting(const std::string& path, const Sighting& sighting);
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_SIGHTING_H_

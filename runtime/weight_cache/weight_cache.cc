@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/weight_cache.h"
 
 #include <filesystem>
@@ -8,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/status.h"
-#include "ops/matmul/micro_kernel.h"
+#include "ops/gemm/micro_kernel.h"
 #include "weight_cache/cache_files.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 namespace {
 
 ContentHash HashOf(const WeightCache::Files& files) {
@@ -36,7 +37,7 @@ std::string Absolute(const std::string& path) {
 }
 
 // Floats from the first element to the last.
-uint64_t SpanOf(const MatrixView& view) {
+uint64_t SpanOf(const ops::MatrixView& view) {
   return static_cast<uint64_t>((view.rows - 1) * view.row_stride +
                                (view.columns - 1) * view.column_stride + 1);
 }
@@ -51,7 +52,7 @@ void WeightCache::Open() {
   sighting_.path = Absolute(files_[0]->path());
   for (const auto& file : files_) sighting_.files.push_back(file->identity());
   sighting_.settled = AreSettled(sighting_.files);
-  sighting_.panel_width = PanelWidth();
+  sighting_.panel_width = ops::PanelWidth();
   const std::optional<Sighting> last = ReadSighting(SightingPath());
   const bool known = last.has_value() && last->settled && last->files == sighting_.files;
   sighting_.content = known ? last->content : HashOf(files_);
@@ -63,14 +64,14 @@ void WeightCache::Open() {
   if (last != sighting_) Remember();
 }
 
-std::optional<WeightKey> WeightCache::KeyOf(const SideBySide& weight) const {
+std::optional<WeightKey> WeightCache::KeyOf(const opt::SideBySide& weight) const {
   if (weight.rows() == 0 || weight.columns() == 0) return std::nullopt;
   WeightKey key;
-  for (const MatrixView& part : weight.parts()) {
+  for (const ops::MatrixView& part : weight.parts()) {
     if (part.columns == 0) continue;
     const auto* begin = reinterpret_cast<const char*>(part.data);
     const auto* end = begin + SpanOf(part) * sizeof(float);
-    const auto holds = [&](const std::shared_ptr<const MappedFile>& file) {
+    const auto holds = [&](const std::shared_ptr<const loader::MappedFile>& file) {
       const absl::string_view bytes = file->bytes();
       return begin >= bytes.data() && end <= bytes.data() + bytes.size();
     };
@@ -84,7 +85,7 @@ std::optional<WeightKey> WeightCache::KeyOf(const SideBySide& weight) const {
   return key;
 }
 
-std::shared_ptr<const PackedMatrix> WeightCache::Find(const SideBySide& weight) {
+std::shared_ptr<const ops::PackedMatrix> WeightCache::Find(const opt::SideBySide& weight) {
   const auto key = KeyOf(weight);
   if (!key.has_value()) return nullptr;
   if (!opened_) Open();
@@ -94,7 +95,8 @@ std::shared_ptr<const PackedMatrix> WeightCache::Find(const SideBySide& weight) 
   return fits ? found->second : nullptr;
 }
 
-void WeightCache::Add(const SideBySide& weight, std::shared_ptr<const PackedMatrix> matrix) {
+void WeightCache::Add(const opt::SideBySide& weight,
+                      std::shared_ptr<const ops::PackedMatrix> matrix) {
   auto key = KeyOf(weight);
   if (!key.has_value()) return;
   if (!opened_) Open();
@@ -127,4 +129,4 @@ std::string WeightCache::SightingPath() const {
 
 void WeightCache::Remember() { WriteSighting(SightingPath(), sighting_).IgnoreError(); }
 
-}  // namespace attnrun
+}  // namespace attnrun::cache

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_WEIGHT_CACHE_H_
 #define ATTNRUN_WEIGHT_CACHE_WEIGHT_CACHE_H_
 
@@ -8,11 +9,11 @@
 
 #include "absl/status/status.h"
 #include "loader/mapped_file.h"
-#include "ops/matmul/packed_store.h"
+#include "ops/gemm/packed_store.h"
 #include "weight_cache/packed_file.h"
 #include "weight_cache/sighting.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // The packed weights of one model in a directory, whose files are
 //   attnrun-<content of the model>-w<panel width>.packed
@@ -22,17 +23,17 @@ namespace attnrun {
 // Saving removes those of models that were deleted or have other contents now, see SweepCache.
 // Kept are weights that are floats in the model's files, alone or side by side; what the optimizer
 // computed from them, and half-precision weights, are packed at each start.
-class WeightCache final : public PackedStore {
+class WeightCache final : public ops::PackedStore {
  public:
-  using Files = std::vector<std::shared_ptr<const MappedFile>>;
+  using Files = std::vector<std::shared_ptr<const loader::MappedFile>>;
 
   // `files`: those of the model, its own first; at least one. Nothing is read before a weight is
   // looked for that can be kept. Whatever is wrong with the files in the directory is as if they
   // were not there.
   WeightCache(std::string directory, Files files);
 
-  std::shared_ptr<const PackedMatrix> Find(const SideBySide& weight) override;
-  void Add(const SideBySide& weight, std::shared_ptr<const PackedMatrix> matrix) override;
+  std::shared_ptr<const ops::PackedMatrix> Find(const opt::SideBySide& weight) override;
+  void Add(const opt::SideBySide& weight, std::shared_ptr<const ops::PackedMatrix> matrix) override;
 
   // Writes what was added, with what was there, and makes the directory if need be; errors are
   // those of the file system. Does nothing if nothing was added.
@@ -40,7 +41,7 @@ class WeightCache final : public PackedStore {
 
  private:
   // nullopt if a part lies elsewhere than in the model's files.
-  std::optional<WeightKey> KeyOf(const SideBySide& weight) const;
+  std::optional<WeightKey> KeyOf(const opt::SideBySide& weight) const;
   void Open();
   std::string PackedPath() const;
   std::string SightingPath() const;
@@ -55,6 +56,6 @@ class WeightCache final : public PackedStore {
   bool added_ = false;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_WEIGHT_CACHE_H_

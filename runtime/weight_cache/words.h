@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_WEIGHT_CACHE_WORDS_H_
 #define ATTNRUN_WEIGHT_CACHE_WORDS_H_
 
@@ -9,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "core/div_ceil.h"
 
-namespace attnrun {
+namespace attnrun::cache {
 
 // The files of the cache consist of numbers of 64 bits as this machine writes them, and of panels.
 using Words = std::vector<uint64_t>;
@@ -55,6 +56,6 @@ class WordReader {
   bool ok_ = true;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::cache
 
 #endif  // ATTNRUN_WEIGHT_CACHE_WORDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -40,7 +41,7 @@ bool SameBits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 TEST(ConcurrencyTest, ManyThreadsOnOnePlanGetTheBitsOfOne) {
   const PlanTester plan(BuildLayer);
-  PoolAllocator pool(Allocator::Heap());
+  exec::PoolAllocator pool(Allocator::Heap());
   std::mt19937 generator(Seed());
   std::vector<Tensor> inputs;
   std::vector<std::vector<Tensor>> expected;

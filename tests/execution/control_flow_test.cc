@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -194,7 +195,7 @@ TEST_P(ControlFlowTest, ErrorsNameTheNodeAndTheOneAroundIt) {
   const absl::Status status = plan.Run({Make<float>({3}, {1, 2, 3})}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("(If): node '"), HasSubstr("(Add): ")));
+              opt::AllOf(HasSubstr("(If): node '"), HasSubstr("(Add): ")));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,11 +73,11 @@ TEST(LifetimeTest, AnInputLeftOutTakesItsDefaultEveryTime) {
   Value* y = builder.Op("Neg", {x});
   std::unique_ptr<Graph> graph = builder.Output(y).Build().value();
   graph->SetDefault(x, Make<float>({2}, {1, 2}));
-  const auto plan = Plan::Make(*graph, true).value();
+  const auto plan = exec::Plan::Make(*graph, true).value();
   for (const bool given : {false, true, false}) {
     const std::vector<Tensor> inputs = {given ? Make<float>({2}, {3, 4}) : Tensor()};
     std::vector<Tensor> outputs;
-    ASSERT_TRUE(Execute(*plan, inputs, {}, Allocator::Heap(), outputs).ok());
+    ASSERT_TRUE(exec::Execute(*plan, inputs, {}, Allocator::Heap(), outputs).ok());
     EXPECT_EQ(Floats(outputs[0])[0], given ? -3 : -1);
   }
 }
@@ -129,7 +130,7 @@ TEST(LifetimeTest, ResultsOutliveLaterRunsOnTheSamePool) {
     Value* x = b.Input("x", DataType::kFloat, {"n"});
     b.Output(b.Op("Abs", {b.Op("Exp", {x})})).Output(b.Op("Neg", {x}));
   });
-  PoolAllocator pool(Allocator::Heap());
+  exec::PoolAllocator pool(Allocator::Heap());
   const std::vector<float> ones(1000, 1);
   const std::vector<float> twos(1000, 2);
   const auto first = plan.Run({Make<float>({1000}, ones)}, {}, pool).value();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/plan.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ std::unique_ptr<Graph> TwoBranches() {
 
 TEST(PlanTest, NodesOfEqualConstantsShareTheirKernel) {
   const std::unique_ptr<Graph> graph = TwoBranches();
-  const auto plan = Plan::Make(*graph, true).value();
+  const auto plan = exec::Plan::Make(*graph, true).value();
   const auto& branches = plan->steps()[0].subgraphs;
   const auto& taken = branches.at("then_branch")->steps();
   const auto& other = branches.at("else_branch")->steps();

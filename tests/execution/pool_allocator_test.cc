@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/pool_allocator.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ class LimitedAllocator final : public Allocator {
 
 TEST(PoolAllocatorTest, ServesARepeatedRunFromWhatItKept) {
   LimitedAllocator source(SIZE_MAX);
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   for (int run = 0; run < 3; ++run) {
     const auto a = pool.Allocate(kMegabyte).value();
     const auto b = pool.Allocate(3 * kMegabyte).value();
@@ -49,7 +50,7 @@ TEST(PoolAllocatorTest, ServesARepeatedRunFromWhatItKept) {
 
 TEST(PoolAllocatorTest, SmallBlocksAreAligned) {
   LimitedAllocator source(SIZE_MAX);
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   std::vector<std::shared_ptr<void>> blocks;
   for (size_t bytes = 0; bytes < 1500; bytes += 50) {
     blocks.push_back(pool.Allocate(bytes).value());
@@ -59,7 +60,7 @@ TEST(PoolAllocatorTest, SmallBlocksAreAligned) {
 
 TEST(PoolAllocatorTest, KeepsWithinItsBoundAsSizesChange) {
   LimitedAllocator source(SIZE_MAX);
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   for (size_t megabytes = 1; megabytes <= 16; ++megabytes) {
     (void)pool.Allocate(megabytes * kMegabyte).value();
     EXPECT_LE(source.used(), 2 * pool.peak_bytes());
@@ -68,7 +69,7 @@ TEST(PoolAllocatorTest, KeepsWithinItsBoundAsSizesChange) {
 
 TEST(PoolAllocatorTest, WhatWasNotUsedForLongestGoesFirst) {
   LimitedAllocator source(SIZE_MAX);
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   for (const size_t megabytes : {16, 9, 5, 3}) {
     (void)pool.Allocate(megabytes * kMegabyte).value();
   }
@@ -81,7 +82,7 @@ TEST(PoolAllocatorTest, WhatWasNotUsedForLongestGoesFirst) {
 
 TEST(PoolAllocatorTest, ARequestThatIsRefusedCountsForNothing) {
   LimitedAllocator source(8 * kMegabyte);
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   EXPECT_EQ(pool.Allocate(64 * kMegabyte).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(pool.peak_bytes(), 0);
   (void)pool.Allocate(kMegabyte).value();
@@ -90,7 +91,7 @@ TEST(PoolAllocatorTest, ARequestThatIsRefusedCountsForNothing) {
 
 TEST(PoolAllocatorTest, GivesBackWhatItKeptBeforeItRefuses) {
   LimitedAllocator source(8 * kMegabyte);
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   (void)pool.Allocate(5 * kMegabyte).value();
   // Too much beside what is kept, and too little to be served by it.
   EXPECT_TRUE(pool.Allocate(8 * kMegabyte).ok());
@@ -99,7 +100,7 @@ TEST(PoolAllocatorTest, GivesBackWhatItKeptBeforeItRefuses) {
 TEST(PoolAllocatorTest, BlocksMayOutliveIt) {
   std::shared_ptr<void> block;
   {
-    PoolAllocator pool(Allocator::Heap());
+    exec::PoolAllocator pool(Allocator::Heap());
     block = pool.Allocate(kMegabyte).value();
   }
   static_cast<char*>(block.get())[kMegabyte - 1] = 1;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ void RunOn(int64_t length, const PlanTester& plan, Allocator& allocator) {
 TEST(RepeatedRunsTest, TheSecondRunOfAShapeAllocatesNoTensorMemory) {
   const PlanTester plan(BuildLayer);
   CountingSource source;
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   for (const int64_t length : {100, 37, 256}) {
     RunOn(length, plan, pool);
     const int calls = source.calls;
@@ -63,7 +64,7 @@ TEST(RepeatedRunsTest, TheSecondRunOfAShapeAllocatesNoTensorMemory) {
 TEST(RepeatedRunsTest, MemoryStopsGrowingOverAStreamOfLengths) {
   const PlanTester plan(BuildLayer);
   CountingSource source;
-  PoolAllocator pool(source);
+  exec::PoolAllocator pool(source);
   std::mt19937 generator(1);
   std::uniform_int_distribution<int64_t> draw(8, 256);
   std::vector<int64_t> lengths(100);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "execution/turnstile.h"
 
 #include <gmock/gmock.h>
@@ -14,12 +15,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
-void AwaitWaiting(const Turnstile& turnstile, int64_t count) {
+void AwaitWaiting(const exec::Turnstile& turnstile, int64_t count) {
   while (turnstile.num_waiting() != count) absl::SleepFor(absl::Microseconds(100));
 }
 
 TEST(TurnstileTest, LetsCallersInAsTheyCame) {
-  Turnstile turnstile(1);
+  exec::Turnstile turnstile(1);
   ASSERT_TRUE(turnstile.Enter({}).ok());
   // Guarded by the one place.
   std::vector<int> order;
@@ -38,7 +39,7 @@ TEST(TurnstileTest, LetsCallersInAsTheyCame) {
 }
 
 TEST(TurnstileTest, LetsInAsManyAsThereArePlaces) {
-  Turnstile turnstile(2);
+  exec::Turnstile turnstile(2);
   EXPECT_TRUE(turnstile.Enter({}).ok());
   EXPECT_TRUE(turnstile.Enter({}).ok());
   RunOptions options;
@@ -50,7 +51,7 @@ TEST(TurnstileTest, LetsInAsManyAsThereArePlaces) {
 
 // Who gives up holds up nobody behind.
 TEST(TurnstileTest, ForgetsWhoGaveUp) {
-  Turnstile turnstile(1);
+  exec::Turnstile turnstile(1);
   ASSERT_TRUE(turnstile.Enter({}).ok());
   std::atomic<bool> cancel = false;
   std::thread first([&] {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/elements.h"
 #include "fuzz/attention_parts.h"
 #include "fuzz/blocks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TESTS_FUZZ_BLOCKS_H_
 #define ATTNRUN_TESTS_FUZZ_BLOCKS_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fuzz/check.h"
 
 #include "absl/strings/str_cat.h"
@@ -12,14 +13,14 @@ namespace attnrun::testing {
 namespace {
 
 absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const TensorMap& inputs, bool kernels) {
-  const auto plan = Plan::Make(graph, kernels);
+  const auto plan = exec::Plan::Make(graph, kernels);
   if (!plan.ok()) return plan.status();
   std::vector<Tensor> ordered;
   for (const Value* input : graph.inputs()) ordered.push_back(inputs.at(input->name()));
   RunOptions options;
   options.deadline = absl::Now() + absl::Seconds(20);
   std::vector<Tensor> outputs;
-  const absl::Status status = Execute(**plan, ordered, options, Allocator::Heap(), outputs);
+  const absl::Status status = exec::Execute(**plan, ordered, options, Allocator::Heap(), outputs);
   if (!status.ok()) return status;
   for (Tensor& output : outputs) output = output.Dense().value();
   return outputs;
@@ -29,12 +30,12 @@ absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const TensorMap& inp
 // a run.
 std::optional<Failure> CheckRewrites(Graph& graph) {
   const size_t num_outputs = graph.outputs().size();
-  OptimizerOptions options;
+  opt::OptimizerOptions options;
   options.check_graph = true;
-  const auto first = Optimize(graph, options);
+  const auto first = opt::Optimize(graph, options);
   if (!first.ok()) return Failure{"optimizer fails", first.status().ToString()};
   if (graph.outputs().size() != num_outputs) return Failure{"outputs lost", ""};
-  const auto second = Optimize(graph, options);
+  const auto second = opt::Optimize(graph, options);
   if (!second.ok()) return Failure{"optimizer fails again", second.status().ToString()};
   for (const Rewrite& rewrite : *second) {
     if (!rewrite.applied) continue;

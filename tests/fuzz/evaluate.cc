@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fuzz/evaluate.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/run_node.h"
+#include "ops/composite/run_node.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -63,7 +64,7 @@ absl::Status EvaluateNode(const Node& node, Blur& blur, TensorMap& values) {
   for (const Value* input : node.inputs()) {
     inputs.push_back(input == nullptr ? Tensor() : values.at(input->name()));
   }
-  const auto results = RunReference(node, inputs, Allocator::Heap());
+  const auto results = ops::RunReference(node, inputs, Allocator::Heap());
   if (!results.ok()) return Annotate(results.status(), node.description());
   const double least = node.op_type() == "Gelu" ? 1 : 0;
   for (size_t i = 0; i < results->size(); ++i) {

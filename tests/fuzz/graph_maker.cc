@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fuzz/graph_maker.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
-#include "ops/run_node.h"
+#include "ops/composite/run_node.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -76,7 +77,7 @@ bool GraphMaker::Compute(const Node* node) {
     for (const Value* input : node->inputs()) {
       inputs.push_back(input == nullptr ? Tensor() : At(input, binding));
     }
-    auto outputs = RunReference(*node, inputs, Allocator::Heap());
+    auto outputs = ops::RunReference(*node, inputs, Allocator::Heap());
     if (!outputs.ok()) return false;
     for (const Tensor& output : *outputs) {
       if (output.num_elements() > kLargestTensor) return false;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fuzz/shrink.h"
 
 #include <algorithm>
@@ -30,8 +31,8 @@ class Shrinker {
 
  private:
   // A step changes a trial at place i; false if there is nothing to change.
-  template <typename Step>
-  bool TryEach(size_t places, Step step) {
+  template <typename exec::Step>
+  bool TryEach(size_t places, exec::Step step) {
     bool any = false;
     for (size_t i = places; i-- > 0;) {
       Trial smaller = trial_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of the wrong kind, and data that is not where it is said to be.
 #include "hostile/hostile_model.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hostile/hostile_model.h"
 
 #include <sys/resource.h>

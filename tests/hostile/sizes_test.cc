@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers in a file that no node can be asked for: overflowing, negative, huge, NaN.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models whose structure means harm: nesting, names and lists without measure.
 #include "hostile/hostile_model.h"
 

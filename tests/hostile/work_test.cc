@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models that ask for much with little: work without end, tensors that double, long chains.
 #include <limits>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Variables: BUILD (a build folder), README, COMPILER, FLAGS, MODEL, WORK (made anew).
 function(run)
   execute_process(COMMAND ${ARGV} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a file may get wrong: each mistake in a small model, and what is said about it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,8 @@ TEST_P(BadModelTest, IsRefused) {
   GetParam().make(model, *model.mutable_graph());
   const TemporaryFolder folder;
   const std::string path = folder.Write("model.onnx", model.SerializeAsString());
-  EXPECT_EQ(Message(LoadModel(path).status()), absl::StrCat(path, ": ", GetParam().message));
+  EXPECT_EQ(Message(loader::LoadModel(path).status()),
+            absl::StrCat(path, ": ", GetParam().message));
 }
 
 constexpr Mistake kMistakes[] = {
@@ -210,7 +212,7 @@ TEST(BadFileTest, WhatIsNoModelIsSaidToBeNone) {
   };
   for (const auto& [bytes, message] : cases) {
     const std::string path = folder.Write("file.onnx", bytes);
-    const absl::Status status = LoadModel(path).status();
+    const absl::Status status = loader::LoadModel(path).status();
     EXPECT_EQ(Message(status), absl::StrCat(path, " is not an ONNX model: ", message));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   }
@@ -219,11 +221,11 @@ TEST(BadFileTest, WhatIsNoModelIsSaidToBeNone) {
 TEST(BadFileTest, PathsThatLeadToNoFile) {
   const TemporaryFolder folder;
   const std::string none = folder.path("none.onnx");
-  const absl::Status missing = LoadModel(none).status();
+  const absl::Status missing = loader::LoadModel(none).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Message(missing), none + ": there is no such file: No such file or directory");
   const std::string itself = folder.path("");
-  EXPECT_EQ(Message(LoadModel(itself).status()),
+  EXPECT_EQ(Message(loader::LoadModel(itself).status()),
             itself + ": expected a file, but this is a folder");
 }
 

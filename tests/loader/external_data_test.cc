@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,13 +38,13 @@ std::string ModelWith(const std::string& location, const std::string& offset = "
 }
 
 std::vector<int64_t> ReadInitializer(const std::string& path) {
-  const absl::StatusOr<Model> model = LoadModel(path);
+  const absl::StatusOr<loader::Model> model = loader::LoadModel(path);
   EXPECT_TRUE(model.ok()) << Message(model.status());
   return model.ok() ? ToInts(*model->graph->FindValue("e")->constant()).value()
                     : std::vector<int64_t>();
 }
 
-std::string Error(const std::string& path) { return Message(LoadModel(path).status()); }
+std::string Error(const std::string& path) { return Message(loader::LoadModel(path).status()); }
 
 TEST(ExternalDataTest, IsFoundBesideTheModel) {
   const TemporaryFolder folder;
@@ -69,7 +70,8 @@ TEST(ExternalDataTest, RelativePathsOfTheModelWork) {
 TEST(ExternalDataTest, ItsFileIsMappedOnce) {
   const TemporaryFolder folder;
   folder.Write("data.bin", kData);
-  const Model model = LoadModel(folder.Write("a.onnx", ModelWith("data.bin", "4"))).value();
+  const loader::Model model =
+      loader::LoadModel(folder.Write("a.onnx", ModelWith("data.bin", "4"))).value();
   // Pages begin at multiples of 4096, and so does a mapping.
   const auto address = reinterpret_cast<uintptr_t>(model.graph->FindValue("e")->constant()->raw());
   EXPECT_EQ(address % 4096, 4);
@@ -150,13 +152,13 @@ TEST(ExternalDataTest, MissingAndShortFilesAreErrors) {
     const std::string path = folder.Write("a.onnx", bytes);
     EXPECT_EQ(Error(path), absl::StrCat(path, ": initializer 'e': ", message));
   }
-  EXPECT_EQ(LoadModel(folder.Write("a.onnx", ModelWith("none.bin"))).status().code(),
+  EXPECT_EQ(loader::LoadModel(folder.Write("a.onnx", ModelWith("none.bin"))).status().code(),
             absl::StatusCode::kNotFound);
 }
 
 TEST(ExternalDataTest, ModelsGivenAsBytesHaveNone) {
   const std::string bytes = ModelWith("data.bin");
-  EXPECT_EQ(Message(ParseModel(bytes).status()),
+  EXPECT_EQ(Message(loader::ParseModel(bytes).status()),
             "the model: initializer 'e': its data is in the file 'data.bin', but a model given as "
             "bytes has no folder");
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +79,7 @@ Names Describe(const Graph& graph) {
 
 Names Inlined(const onnx::ModelProto& model) {
   const std::string bytes = model.SerializeAsString();
-  const absl::StatusOr<Model> loaded = ParseModel(bytes);
+  const absl::StatusOr<loader::Model> loaded = loader::ParseModel(bytes);
   EXPECT_TRUE(loaded.ok()) << Message(loaded.status());
   if (!loaded.ok()) return {};
   EXPECT_EQ(CheckGraph(*loaded->graph), absl::OkStatus());
@@ -87,7 +88,7 @@ Names Inlined(const onnx::ModelProto& model) {
 
 std::string Error(const onnx::ModelProto& model) {
   const std::string bytes = model.SerializeAsString();
-  return Message(ParseModel(bytes).status());
+  return Message(loader::ParseModel(bytes).status());
 }
 
 TEST(FunctionsTest, BodiesReplaceCalls) {
@@ -154,7 +155,7 @@ TEST(FunctionsTest, SubgraphsWithinBodiesSeeTheBody) {
   }
   AddIntAttribute(AddCall(model.mutable_graph(), "Choose", {"c", "x"}, {"y"}, "f"), "axis", 1);
   const std::string bytes = model.SerializeAsString();
-  const Model loaded = ParseModel(bytes).value();
+  const loader::Model loaded = loader::ParseModel(bytes).value();
   EXPECT_EQ(CheckGraph(*loaded.graph), absl::OkStatus());
   const Node* node = loaded.graph->nodes()[1];
   const Graph& branch = *std::get<std::shared_ptr<Graph>>(*node->attribute("then_branch"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "loader/loader.h"
 
 #include <gmock/gmock.h>
@@ -19,14 +20,14 @@ using ::testing::HasSubstr;
 // The model and the bytes it views.
 struct Loaded {
   std::string bytes;
-  Model model;
+  loader::Model model;
   Graph& graph() const { return *model.graph; }
 };
 
 std::unique_ptr<Loaded> Load(const onnx::ModelProto& proto) {
   auto loaded = std::make_unique<Loaded>();
   loaded->bytes = proto.SerializeAsString();
-  absl::StatusOr<Model> model = ParseModel(loaded->bytes);
+  absl::StatusOr<loader::Model> model = loader::ParseModel(loaded->bytes);
   EXPECT_TRUE(model.ok()) << Message(model.status());
   if (!model.ok()) return nullptr;
   loaded->model = *std::move(model);
@@ -241,7 +242,7 @@ TEST(LoaderTest, SubgraphsReadNamesFromAllGraphsAroundThem) {
 }
 
 TEST(LoaderTest, SubgraphsMayBeDeepButNotTooDeep) {
-  for (const int depth : {kMaxNesting - 1, kMaxNesting, 1000}) {
+  for (const int depth : {loader::kMaxNesting - 1, loader::kMaxNesting, 1000}) {
     onnx::ModelProto proto = SmallModel();
     SetType(proto.mutable_graph()->add_input(), "c", TensorProto::BOOL, {});
     onnx::GraphProto* graph = proto.mutable_graph();
@@ -249,8 +250,8 @@ TEST(LoaderTest, SubgraphsMayBeDeepButNotTooDeep) {
       graph = AddSubgraph(AddNode(graph, "If", {"c"}, {"z"}), "then_branch");
     }
     const std::string bytes = proto.SerializeAsString();
-    const absl::Status status = ParseModel(bytes).status();
-    if (depth < kMaxNesting) {
+    const absl::Status status = loader::ParseModel(bytes).status();
+    if (depth < loader::kMaxNesting) {
       EXPECT_EQ(status, absl::OkStatus());
     } else {
       EXPECT_EQ(Message(status), "the model: subgraphs are nested more than 100 deep");
@@ -296,9 +297,10 @@ TEST(LoaderTest, ReadsTensorFiles) {
   const std::string path = folder.Write(
       "t.pb",
       RawTensor("t", TensorProto::INT16, {2}, std::string("\1\0\2\0", 4)).SerializeAsString());
-  EXPECT_THAT(ToInts(ReadTensorProto(path).value()).value(), ElementsAre(1, 2));
+  EXPECT_THAT(ToInts(loader::ReadTensorProto(path).value()).value(), ElementsAre(1, 2));
   const std::string bad = folder.Write("bad.pb", "# a text file");
-  EXPECT_EQ(Message(ReadTensorProto(bad).status()), bad + " is not an ONNX tensor: it is text");
+  EXPECT_EQ(Message(loader::ReadTensorProto(bad).status()),
+            bad + " is not an ONNX tensor: it is text");
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged files: whatever the bytes, an error and no crash.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -56,7 +57,7 @@ onnx::ModelProto RichModel() {
 absl::Status Load(absl::string_view bytes) {
   const auto copy = std::make_unique<char[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), copy.get());
-  return ParseModel({copy.get(), bytes.size()}).status();
+  return loader::ParseModel({copy.get(), bytes.size()}).status();
 }
 
 TEST(RobustnessTest, TruncatedAnywhere) {
@@ -143,7 +144,7 @@ TEST(RobustnessTest, FilesBeyondTwoGigabytes) {
   ASSERT_EQ(pwrite(file, "\7", 1, static_cast<off_t>(begin.size() + kCount - 1)), 1);
   ASSERT_EQ(pwrite(file, end.data(), end.size(), static_cast<off_t>(begin.size() + kCount)), 4);
   close(file);
-  const absl::StatusOr<Model> model = LoadModel(path);
+  const absl::StatusOr<loader::Model> model = loader::LoadModel(path);
   ASSERT_TRUE(model.ok()) << Message(model.status());
   EXPECT_EQ(model->graph->name(), "ok");
   const Tensor& big = *model->graph->FindValue("big")->constant();
@@ -151,7 +152,7 @@ TEST(RobustnessTest, FilesBeyondTwoGigabytes) {
   EXPECT_EQ(big.data<uint8_t>()[0], 0);
   EXPECT_EQ(big.data<uint8_t>()[kCount - 1], 7);
   std::filesystem::resize_file(path, begin.size() + 1000);
-  EXPECT_NE(Message(LoadModel(path).status()).find("it is truncated or damaged"),
+  EXPECT_NE(Message(loader::LoadModel(path).status()).find("it is truncated or damaged"),
             std::string::npos);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every element type, stored in every way ONNX has for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ constexpr int kInt2 = 26;
 
 absl::StatusOr<Tensor> Read(const TensorProto& proto) {
   const TemporaryFolder folder;
-  return ReadTensorProto(folder.Write("t.pb", proto.SerializeAsString()));
+  return loader::ReadTensorProto(folder.Write("t.pb", proto.SerializeAsString()));
 }
 
 struct Case {
@@ -127,7 +128,7 @@ TEST(TensorTest, FloatDataInSeveralPiecesIsJoined) {
   const TemporaryFolder folder;
   for (const std::string& tag : {std::string("\x25"), std::string("\x22\4")}) {
     const std::string path = folder.Write("t.pb", head + tag + one + tag + two);
-    EXPECT_THAT(ToDoubles(ReadTensorProto(path).value()).value(), ElementsAre(1, 2));
+    EXPECT_THAT(ToDoubles(loader::ReadTensorProto(path).value()).value(), ElementsAre(1, 2));
   }
 }
 
@@ -185,7 +186,7 @@ TEST(TensorTest, ErrorsSayWhatIsWrong) {
   for (const BadCase& c : cases) {
     const TemporaryFolder folder;
     const std::string path = folder.Write("t.pb", c.proto.SerializeAsString());
-    EXPECT_EQ(Message(ReadTensorProto(path).status()), absl::StrCat(path, ": ", c.message))
+    EXPECT_EQ(Message(loader::ReadTensorProto(path).status()), absl::StrCat(path, ": ", c.message))
         << c.name;
   }
 }

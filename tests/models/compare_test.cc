@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `attnrun compare` says of a model that the optimizer spoils.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/archived_models.h"
 #include "nlohmann/json.hpp"
-#include "optimizer/node_queries.h"
+#include "optimizer/analysis/node_queries.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/patch.h"
+#include "optimizer/rewrite/patch.h"
 #include "tools/attnrun/commands.h"
 
 namespace attnrun::cli {
@@ -17,12 +18,12 @@ using ::testing::HasSubstr;
 constexpr float kWrongEpsilon = 1;
 
 // The third normalization gets another epsilon.
-absl::StatusOr<int> SpoilThirdNormalization(PassContext& context) {
+absl::StatusOr<int> SpoilThirdNormalization(opt::PassContext& context) {
   int count = 0;
   for (Node* node : context.graph.nodes()) {
-    if (!IsOp(node, "LayerNormalization") || ++count < 3) continue;
-    if (AttributeOr(*node, "epsilon", 0.0F) == kWrongEpsilon) return 0;
-    Patch patch(context);
+    if (!opt::IsOp(node, "LayerNormalization") || ++count < 3) continue;
+    if (opt::AttributeOr(*node, "epsilon", 0.0F) == kWrongEpsilon) return 0;
+    opt::Patch patch(context);
     AttributeMap attributes = node->attributes();
     attributes.insert_or_assign("epsilon", kWrongEpsilon);
     patch.Rewrite(node, node->inputs(), attributes);
@@ -32,12 +33,12 @@ absl::StatusOr<int> SpoilThirdNormalization(PassContext& context) {
 }
 
 // Columns of the third normalization are read that are not there.
-absl::StatusOr<int> BreakThirdNormalization(PassContext& context) {
+absl::StatusOr<int> BreakThirdNormalization(opt::PassContext& context) {
   int count = 0;
   for (Node* node : context.graph.nodes()) {
-    if (!IsOp(node, "LayerNormalization") || ++count < 3) continue;
-    if (IsOp(node->output(0)->consumers()[0], "Gather")) return 0;
-    Patch patch(context);
+    if (!opt::IsOp(node, "LayerNormalization") || ++count < 3) continue;
+    if (opt::IsOp(node->output(0)->consumers()[0], "Gather")) return 0;
+    opt::Patch patch(context);
     patch.Supersede({node});
     Value* rows = patch.Op("LayerNormalization", node->inputs(), node->attributes(), node->name());
     const std::vector<int64_t> columns(32, 1000);
@@ -88,7 +89,7 @@ TEST(CompareTest, ValuesKeepTheirNamesThroughRewrites) {
 }
 
 TEST(CompareTest, TheWrongRewriteIsNamed) {
-  const ScopedPass wrong({"wrong", SpoilThirdNormalization});
+  const opt::ScopedPass wrong({"wrong", SpoilThirdNormalization});
   const Outcome text = Compare(OnTinyBert());
   EXPECT_EQ(text.status, kComparisonFailed);
   EXPECT_THAT(text.out, HasSubstr("differs with rewrite "));
@@ -106,7 +107,7 @@ TEST(CompareTest, TheWrongRewriteIsNamed) {
 }
 
 TEST(CompareTest, TheRewriteThatMakesAModelFailIsNamed) {
-  const ScopedPass broken({"broken", BreakThirdNormalization});
+  const opt::ScopedPass broken({"broken", BreakThirdNormalization});
   const Outcome text = Compare(OnTinyBert());
   EXPECT_EQ(text.status, kComparisonFailed);
   EXPECT_THAT(text.out, HasSubstr("fails with rewrite "));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <string>
@@ -18,11 +19,11 @@ std::string Describe(const Rewrite& rewrite) {
 }
 
 TEST_P(Idempotent, ASecondRunAppliesNothing) {
-  auto model = LoadModel(InModels(GetParam().file));
+  auto model = loader::LoadModel(InModels(GetParam().file));
   ASSERT_TRUE(model.ok()) << model.status();
-  ASSERT_TRUE(Optimize(*model->graph, {}).ok());
+  ASSERT_TRUE(opt::Optimize(*model->graph, {}).ok());
   EXPECT_TRUE(CheckGraph(*model->graph).ok()) << CheckGraph(*model->graph);
-  const auto second = Optimize(*model->graph, {});
+  const auto second = opt::Optimize(*model->graph, {});
   ASSERT_TRUE(second.ok()) << second.status();
   for (const Rewrite& rewrite : *second) {
     EXPECT_FALSE(rewrite.applied) << Describe(rewrite);

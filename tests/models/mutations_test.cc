@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +24,7 @@ struct Mutant {
 std::optional<Mutant> MakeMutant(const std::vector<Export>& models, uint32_t seed) {
   std::mt19937 generator(seed);
   const Export& model = models[generator() % models.size()];
-  const auto loaded = LoadModel(InModels(model.file));
+  const auto loaded = loader::LoadModel(InModels(model.file));
   if (!loaded.ok()) return std::nullopt;
   auto draft = DraftOf(*loaded->graph);
   if (!draft.ok()) return std::nullopt;

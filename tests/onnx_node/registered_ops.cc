@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints the operators attnrun registers as json, for since_versions.py.
 #include <string>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "ops/registry.h"
+#include "ops/interface/registry.h"
 
 namespace {
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the operators attnrun registers with the schemas of the pinned `onnx` package.
 
 usage: since_versions.py PROGRAM

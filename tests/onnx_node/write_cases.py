@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the ONNX standard's node cases out as test data directories.
 
 usage: write_cases.py FOLDER

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "attnrun/session.h"
 
 #include <gmock/gmock.h>
@@ -137,9 +138,10 @@ TEST(SessionTest, AMemoryLimitEndsTheRunAndNotTheSession) {
   options.memory_limit = 15;
   const absl::Status status = session->Run(Inputs(), options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
-                                                   "run's limit of 15 bytes are in use")));
+  EXPECT_THAT(
+      std::string(status.message()),
+      opt::AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
+                                                "run's limit of 15 bytes are in use")));
   options.memory_limit = 64;
   // Twice, as what a run held is given back.
   EXPECT_TRUE(session->Run(Inputs(), options).ok());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/infer_soundness.h"
 
 #include <map>
@@ -51,7 +52,7 @@ Known Blurred(const Known& list, Knowledge knowledge) {
 // ones must have equal values.
 class Judge {
  public:
-  void Compare(const ValueFacts& told, const Tensor& result) {
+  void Compare(const ops::ValueFacts& told, const Tensor& result) {
     if (told.type != DataType::kUndefined) {
       EXPECT_EQ(told.type, result.type());
     }
@@ -83,12 +84,12 @@ void Check(const SoundnessCase& test, const std::vector<Tensor>& results, Knowle
   for (const Tensor& input : test.inputs) {
     node.inputs.emplace_back();
     if (!input.defined()) continue;
-    const ValueFacts facts = FactsOf(input);
+    const ops::ValueFacts facts = ops::FactsOf(input);
     node.inputs.back() = {facts.type, Blurred(facts.dims, of_dims),
                           Blurred(facts.contents, of_contents)};
   }
   const bool all = of_dims == Knowledge::kNumbers && of_contents == Knowledge::kNumbers;
-  const std::vector<ValueFacts> told =
+  const std::vector<ops::ValueFacts> told =
       InferOutputs(node, all ? test.inputs : std::vector<Tensor>());
   Judge judge;
   for (int i = 0; i < test.num_outputs; ++i) {

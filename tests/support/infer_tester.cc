@@ -1,13 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/infer_tester.h"
 
 #include <memory>
 
 #include "absl/strings/ascii.h"
-#include "ops/registry.h"
+#include "ops/interface/registry.h"
 
 namespace attnrun::testing {
 
-std::vector<ValueFacts> InferOutputs(const InferNode& node, const std::vector<Tensor>& constants) {
+std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
+                                          const std::vector<Tensor>& constants) {
   Graph graph;
   NodeSpec spec;
   // "domain::Name" is of another domain, at version 1.
@@ -17,10 +19,10 @@ std::vector<ValueFacts> InferOutputs(const InferNode& node, const std::vector<Te
   spec.domain = standard ? "" : node.op_type.substr(0, colon);
   spec.opset = standard ? node.opset : 1;
   spec.attributes = node.attributes;
-  std::vector<const ValueFacts*> facts;
+  std::vector<const ops::ValueFacts*> facts;
   std::vector<const Tensor*> tensors;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const std::optional<ValueFacts>& given = node.inputs[i];
+    const std::optional<ops::ValueFacts>& given = node.inputs[i];
     Value* value = nullptr;
     if (given.has_value()) value = graph.AddInput("x" + std::to_string(i), Type()).value();
     spec.inputs.push_back(value);
@@ -31,17 +33,18 @@ std::vector<ValueFacts> InferOutputs(const InferNode& node, const std::vector<Te
   names.reserve(node.num_outputs);
   for (int i = 0; i < node.num_outputs; ++i) names.push_back("y" + std::to_string(i));
   const Node* made = graph.AddNode(std::move(spec), names).value();
-  const absl::StatusOr<std::unique_ptr<Op>> op = OpRegistry::Get().Create(*made);
-  std::vector<ValueFacts> outputs(node.num_outputs);
+  const absl::StatusOr<std::unique_ptr<opt::Op>> op = ops::OpRegistry::Get().Create(*made);
+  std::vector<ops::ValueFacts> outputs(node.num_outputs);
   EXPECT_TRUE(op.ok()) << op.status();
   if (!op.ok()) return outputs;
-  InferContext context(facts, tensors, absl::MakeSpan(outputs));
+  ops::InferContext context(facts, tensors, absl::MakeSpan(outputs));
   (*op)->Infer(context);
   return outputs;
 }
 
-ValueFacts Infer(const std::string& op_type, std::vector<std::optional<ValueFacts>> inputs,
-                 AttributeMap attributes, int opset) {
+ops::ValueFacts Infer(const std::string& op_type,
+                      std::vector<std::optional<ops::ValueFacts>> inputs, AttributeMap attributes,
+                      int opset) {
   return InferOutputs({op_type, std::move(inputs), std::move(attributes), 1, opset}).front();
 }
 
@@ -63,9 +66,10 @@ std::string Text(const Known& list) {
 void ExpectRows(const std::vector<InferRow>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE("row " + std::to_string(i) + ", " + rows[i].node.op_type);
-    const std::vector<ValueFacts> outputs = InferOutputs(rows[i].node);
+    const std::vector<ops::ValueFacts> outputs = InferOutputs(rows[i].node);
     std::string dims;
-    for (const ValueFacts& output : outputs) dims += (dims.empty() ? "" : " ") + Text(output.dims);
+    for (const ops::ValueFacts& output : outputs)
+      dims += (dims.empty() ? "" : " ") + Text(output.dims);
     EXPECT_EQ(dims, rows[i].dims);
     EXPECT_EQ(Text(outputs.front().contents), rows[i].contents);
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TESTS_SUPPORT_INFER_TESTER_H_
 #define ATTNRUN_TESTS_SUPPORT_INFER_TESTER_H_
 
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "ops/infer_context.h"
+#include "ops/interface/infer_context.h"
 
 namespace attnrun::testing {
 
@@ -21,23 +22,25 @@ inline const SymInt kBatch = SymInt::Symbol("batch");
 inline const SymInt kSeq = SymInt::Symbol("seq");
 inline const SymInt kPast = SymInt::Symbol("past");
 
-inline ValueFacts Facts(DataType type, Known dims) { return {type, std::move(dims), std::nullopt}; }
+inline ops::ValueFacts Facts(DataType type, Known dims) {
+  return {type, std::move(dims), std::nullopt};
+}
 
-inline ValueFacts Floats(Dims dims) { return Facts(DataType::kFloat, std::move(dims)); }
+inline ops::ValueFacts Floats(Dims dims) { return Facts(DataType::kFloat, std::move(dims)); }
 
 // A vector of int64, as shapes are computed on.
-inline ValueFacts Numbers(std::vector<SymInt> contents) {
+inline ops::ValueFacts Numbers(std::vector<SymInt> contents) {
   return {DataType::kInt64, Dims{static_cast<int64_t>(contents.size())}, std::move(contents)};
 }
 
-inline ValueFacts Number(SymInt value) {
+inline ops::ValueFacts Number(SymInt value) {
   return {DataType::kInt64, Dims{}, std::vector<SymInt>{std::move(value)}};
 }
 
 // A node and what is known of its inputs; nullopt is an optional input left out.
 struct InferNode {
   std::string op_type;
-  std::vector<std::optional<ValueFacts>> inputs;
+  std::vector<std::optional<ops::ValueFacts>> inputs;
   AttributeMap attributes = {};
   int num_outputs = 1;
   int opset = 20;
@@ -45,12 +48,13 @@ struct InferNode {
 
 // What the operator tells of the outputs of a node. `constants`: the inputs' tensors where they are
 // the same in every run; empty for none.
-std::vector<ValueFacts> InferOutputs(const InferNode& node,
-                                     const std::vector<Tensor>& constants = {});
+std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
+                                          const std::vector<Tensor>& constants = {});
 
 // Of output 0.
-ValueFacts Infer(const std::string& op_type, std::vector<std::optional<ValueFacts>> inputs,
-                 AttributeMap attributes = {}, int opset = 20);
+ops::ValueFacts Infer(const std::string& op_type,
+                      std::vector<std::optional<ops::ValueFacts>> inputs,
+                      AttributeMap attributes = {}, int opset = 20);
 
 // "[2,4*seq,?]": unknown extents, which equal nothing, are all written "?", and what is not known
 // at all "none".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_tester.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/registry.h"
+#include "ops/interface/registry.h"
 
 namespace attnrun::testing {
 namespace {
@@ -83,10 +84,10 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   std::vector<std::string> names;
   for (int i = 0; i < num_outputs_; ++i) names.push_back(absl::StrCat("y", i));
   ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec), names));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(*node));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<opt::Op> op, ops::OpRegistry::Get().Create(*node));
   std::vector<Tensor> inputs = inputs_;
   std::vector<Tensor> outputs(num_outputs_);
-  OpContext context(inputs, absl::MakeSpan(outputs), Allocator::Heap());
+  ops::OpContext context(inputs, absl::MakeSpan(outputs), Allocator::Heap());
   if (!kernel) {
     MakeDense(inputs);
     ATTNRUN_RETURN_IF_ERROR(op->Reference(context));

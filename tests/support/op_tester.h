@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TESTS_SUPPORT_OP_TESTER_H_
 #define ATTNRUN_TESTS_SUPPORT_OP_TESTER_H_
 
@@ -8,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
-#include "ops/op.h"
+#include "ops/interface/op.h"
 
 namespace attnrun::testing {
 

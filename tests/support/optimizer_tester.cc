@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/optimizer_tester.h"
 
 #include <gtest/gtest.h>
@@ -21,10 +22,10 @@ std::unique_ptr<Graph> BuildGraph(const OptimizerTester::Build& build, int opset
 
 absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const std::vector<Tensor>& inputs,
                                         bool kernels) {
-  const auto plan = Plan::Make(graph, kernels);
+  const auto plan = exec::Plan::Make(graph, kernels);
   if (!plan.ok()) return plan.status();
   std::vector<Tensor> outputs;
-  const absl::Status status = Execute(**plan, inputs, {}, Allocator::Heap(), outputs);
+  const absl::Status status = exec::Execute(**plan, inputs, {}, Allocator::Heap(), outputs);
   if (!status.ok()) return status;
   for (Tensor& output : outputs) output = output.Dense().value();
   return outputs;
@@ -32,9 +33,10 @@ absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const std::vector<Te
 
 }  // namespace
 
-OptimizerTester::OptimizerTester(const Build& build, const OptimizerOptions& options, int opset)
+OptimizerTester::OptimizerTester(const Build& build, const opt::OptimizerOptions& options,
+                                 int opset)
     : before_(BuildGraph(build, opset)), after_(BuildGraph(build, opset)) {
-  auto report = Optimize(*after_, options);
+  auto report = opt::Optimize(*after_, options);
   EXPECT_TRUE(report.ok()) << report.status();
   if (report.ok()) report_ = *std::move(report);
   const absl::Status valid = CheckGraph(*after_);

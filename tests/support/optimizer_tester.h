@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TESTS_SUPPORT_OPTIMIZER_TESTER_H_
 #define ATTNRUN_TESTS_SUPPORT_OPTIMIZER_TESTER_H_
 
@@ -27,7 +28,7 @@ class OptimizerTester {
   using Build = std::function<void(GraphBuilder&)>;
 
   // Calls `build` twice, for equal graphs, and optimizes one of them. Errors are test failures.
-  explicit OptimizerTester(const Build& build, const OptimizerOptions& options = {},
+  explicit OptimizerTester(const Build& build, const opt::OptimizerOptions& options = {},
                            int opset = 20);
 
   // Nodes of the optimized graph by operator, "attnrun.Linear" where the domain is not ai.onnx.

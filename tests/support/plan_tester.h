@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TESTS_SUPPORT_PLAN_TESTER_H_
 #define ATTNRUN_TESTS_SUPPORT_PLAN_TESTER_H_
 
@@ -20,14 +21,14 @@ class PlanTester {
     GraphBuilder builder;
     build(builder);
     graph_ = builder.Build().value();
-    plan_ = Plan::Make(*graph_, kernels).value();
+    plan_ = exec::Plan::Make(*graph_, kernels).value();
   }
 
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                           const RunOptions& options = {},
                                           Allocator& allocator = Allocator::Heap()) const {
     std::vector<Tensor> outputs;
-    absl::Status status = Execute(*plan_, inputs, options, allocator, outputs);
+    absl::Status status = exec::Execute(*plan_, inputs, options, allocator, outputs);
     if (!status.ok()) return status;
     return outputs;
   }
@@ -36,7 +37,7 @@ class PlanTester {
 
  private:
   std::unique_ptr<Graph> graph_;
-  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<exec::Plan> plan_;
 };
 
 // A graph to hand to If, Loop or Scan.

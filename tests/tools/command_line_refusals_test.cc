@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is refused: with which status and message, and that nothing is left behind.
 #include "tools/command_line.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands print and write.
 #include "tools/command_line.h"
 
@@ -109,7 +110,7 @@ TEST_F(CommandLineTest, OperatorsAreListed) {
   }));
 }
 
-TEST_F(CommandLineTest, WeightCache) {
+TEST_F(CommandLineTest, cache::WeightCache) {
   onnx::ModelProto model = MakeModel("MatMul");
   model.mutable_graph()->mutable_node(0)->add_input("w");
   onnx::TensorProto& weight = *model.mutable_graph()->add_initializer();

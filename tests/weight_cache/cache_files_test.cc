@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/cache_files.h"
 
 #include <fcntl.h>
@@ -28,22 +29,22 @@ class SweepCacheTest : public ::testing::Test {
   }
 
   // A model that was seen, with its packed file. `content` tells contents apart.
-  Sighting See(const std::string& model, uint64_t content) const {
+  cache::Sighting See(const std::string& model, uint64_t content) const {
     struct stat status = {};
     EXPECT_EQ(stat(model.c_str(), &status), 0);
-    Sighting sighting = {.path = model,
-                         .files = {FileIdentity::Of(status)},
-                         .settled = true,
-                         .content = {content, content, content},
-                         .panel_width = 16,
-                         .packed = {}};
+    cache::Sighting sighting = {.path = model,
+                                .files = {FileIdentity::Of(status)},
+                                .settled = true,
+                                .content = {content, content, content},
+                                .panel_width = 16,
+                                .packed = {}};
     folder_.Write("cache/" + sighting.PackedFileName(), "panels");
-    EXPECT_TRUE(WriteSighting(folder_.path("cache/" + sighting.FileName()), sighting).ok());
+    EXPECT_TRUE(cache::WriteSighting(folder_.path("cache/" + sighting.FileName()), sighting).ok());
     return sighting;
   }
 
   std::vector<std::string> Left() const {
-    SweepCache(folder_.path("cache"));
+    cache::SweepCache(folder_.path("cache"));
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder_.path("cache"))) {
       names.push_back(entry.path().filename());
@@ -57,7 +58,7 @@ class SweepCacheTest : public ::testing::Test {
 TEST_F(SweepCacheTest, ContentsThatAModelHadBeforeGo) {
   const std::string model = folder_.Write("m.onnx", "");
   See(model, 1);
-  const Sighting now = See(model, 2);
+  const cache::Sighting now = See(model, 2);
   EXPECT_EQ(Left().size(), 3) << "a writer may be about to name what is so new";
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(now.FileName(), now.PackedFileName()));
@@ -65,16 +66,16 @@ TEST_F(SweepCacheTest, ContentsThatAModelHadBeforeGo) {
 
 TEST_F(SweepCacheTest, WhatAnotherModelHasStays) {
   const std::string model = folder_.Write("m.onnx", "");
-  const Sighting copy = See(folder_.Write("copy.onnx", ""), 1);
+  const cache::Sighting copy = See(folder_.Write("copy.onnx", ""), 1);
   See(model, 1);
-  const Sighting now = See(model, 2);
+  const cache::Sighting now = See(model, 2);
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(copy.FileName(), copy.PackedFileName(), now.FileName(),
                                            now.PackedFileName()));
 }
 
 TEST_F(SweepCacheTest, DeletedModelsGo) {
-  const Sighting stays = See(folder_.Write("m.onnx", ""), 1);
+  const cache::Sighting stays = See(folder_.Write("m.onnx", ""), 1);
   const std::string model = folder_.Write("deleted.onnx", "");
   See(model, 2);
   fs::remove(model);
@@ -86,13 +87,13 @@ TEST_F(SweepCacheTest, DeletedModelsGo) {
 TEST_F(SweepCacheTest, ModelsThatAreOutOfSightStay) {
   // On a volume that is not mounted here: its folder is missing, or is a folder of another device.
   const std::string model = folder_.Write("volume/m.onnx", "");
-  const Sighting unmounted = See(model, 1);
+  const cache::Sighting unmounted = See(model, 1);
   fs::remove_all(folder_.path("volume"));
-  Sighting other = See(folder_.Write("m.onnx", ""), 2);
+  cache::Sighting other = See(folder_.Write("m.onnx", ""), 2);
   fs::remove(folder_.path("cache/" + other.FileName()));
   other.path = folder_.path("nobody.onnx");
   other.files[0].device += 1;
-  ASSERT_TRUE(WriteSighting(folder_.path("cache/" + other.FileName()), other).ok());
+  ASSERT_TRUE(cache::WriteSighting(folder_.path("cache/" + other.FileName()), other).ok());
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(unmounted.FileName(), unmounted.PackedFileName(),
                                            other.FileName(), other.PackedFileName()));
@@ -109,7 +110,7 @@ TEST_F(SweepCacheTest, UnfinishedFilesGoAndOthersAreNotTouched) {
 }
 
 TEST_F(SweepCacheTest, WhereNothingIsThereNothingHappens) {
-  SweepCache(folder_.path("nowhere"));
+  cache::SweepCache(folder_.path("nowhere"));
   EXPECT_FALSE(fs::exists(folder_.path("nowhere")));
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/content_hash.h"
 
 #include <gtest/gtest.h>
@@ -21,19 +22,19 @@ std::string Bytes(size_t size) {
 
 TEST(ContentHashTest, EveryByteCounts) {
   std::string bytes = Bytes(kSize);
-  const ContentHash hash = ContentHash::Of({bytes});
+  const cache::ContentHash hash = cache::ContentHash::Of({bytes});
   EXPECT_EQ(hash.size, kSize);
   for (const size_t at : {size_t{0}, size_t{63}, size_t{64}, (size_t{4} << 20) - 1, size_t{4} << 20,
                           kSize - 38, kSize - 1}) {
     for (const int bit : {0, 7}) {
       bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-      const ContentHash other = ContentHash::Of({bytes});
+      const cache::ContentHash other = cache::ContentHash::Of({bytes});
       EXPECT_NE(other.low, hash.low) << at;
       EXPECT_NE(other.high, hash.high) << at;
       bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
     }
   }
-  EXPECT_EQ(ContentHash::Of({bytes}), hash);
+  EXPECT_EQ(cache::ContentHash::Of({bytes}), hash);
 }
 
 TEST(ContentHashTest, WhereFilesEndCounts) {
@@ -41,11 +42,11 @@ TEST(ContentHashTest, WhereFilesEndCounts) {
   const absl::string_view all = bytes;
   std::set<std::string> names;
   for (const size_t end : {size_t{0}, size_t{50}, size_t{64}, size_t{100}}) {
-    names.insert(ContentHash::Of({all.substr(0, end), all.substr(end)}).ToString());
+    names.insert(cache::ContentHash::Of({all.substr(0, end), all.substr(end)}).ToString());
   }
-  names.insert(ContentHash::Of({all}).ToString());
-  names.insert(ContentHash::Of({all.substr(50), all.substr(0, 50)}).ToString());
-  names.insert(ContentHash::Of({all, ""}).ToString());
+  names.insert(cache::ContentHash::Of({all}).ToString());
+  names.insert(cache::ContentHash::Of({all.substr(50), all.substr(0, 50)}).ToString());
+  names.insert(cache::ContentHash::Of({all, ""}).ToString());
   // {all, ""} once more, from the loop.
   EXPECT_EQ(names.size(), 6);
 }
@@ -54,9 +55,9 @@ TEST(ContentHashTest, ThreadsDoNotCount) {
   const std::string bytes = Bytes(kSize);
   const int threads = NumThreads();
   SetNumThreads(1);
-  const ContentHash one = ContentHash::Of({bytes, bytes});
+  const cache::ContentHash one = cache::ContentHash::Of({bytes, bytes});
   SetNumThreads(3);
-  EXPECT_EQ(ContentHash::Of({bytes, bytes}), one);
+  EXPECT_EQ(cache::ContentHash::Of({bytes, bytes}), one);
   SetNumThreads(threads);
 }
 

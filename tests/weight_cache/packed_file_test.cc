@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/packed_file.h"
 
 #include <gtest/gtest.h>
@@ -18,43 +19,43 @@ std::string ReadBytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::shared_ptr<const PackedMatrix> Packed(int64_t rows, int64_t columns, uint32_t seed) {
+std::shared_ptr<const ops::PackedMatrix> Packed(int64_t rows, int64_t columns, uint32_t seed) {
   std::mt19937 generator(seed);
   const Tensor weight = RandomFloats({rows, columns}, generator);
-  return PackedMatrix::Pack({weight.data<float>(), rows, columns, columns}).value();
+  return ops::PackedMatrix::Pack({weight.data<float>(), rows, columns, columns}).value();
 }
 
 class PackedFileTest : public ::testing::Test {
  protected:
   PackedFileTest() {
-    identity_ = WritePackedFile(path_, kContent, matrices_).value();
+    identity_ = cache::WritePackedFile(path_, kContent, matrices_).value();
     bytes_ = ReadBytes(path_);
   }
 
   // Whether a file of these bytes is taken for the one written before.
   bool Opens(const std::string& bytes) const {
     const std::string path = folder_.Write("other", bytes);
-    return OpenPackedFile(path, kContent, identity_).has_value();
+    return cache::OpenPackedFile(path, kContent, identity_).has_value();
   }
 
-  static constexpr ContentHash kContent = {1, 2, 3};
+  static constexpr cache::ContentHash kContent = {1, 2, 3};
   const TemporaryFolder folder_;
   const std::string path_ = folder_.path("packed");
   // The file ends with the panels of the longer key: those of an even number of rows end at a
   // boundary, whatever their width on this machine.
-  const PackedMatrices matrices_ = {{{1, 2, 3}, Packed(6, 70, 1)}, {{}, Packed(33, 7, 2)}};
+  const cache::PackedMatrices matrices_ = {{{1, 2, 3}, Packed(6, 70, 1)}, {{}, Packed(33, 7, 2)}};
   FileIdentity identity_;
   std::string bytes_;
 };
 
 TEST_F(PackedFileTest, HoldsWhatWasWritten) {
   for (const auto& trusted : {std::optional<FileIdentity>(), std::optional(identity_)}) {
-    const PackedFile file =
-        OpenPackedFile(path_, kContent, trusted).value_or(PackedFile{{}, FileIdentity()});
+    const cache::PackedFile file = cache::OpenPackedFile(path_, kContent, trusted)
+                                       .value_or(cache::PackedFile{{}, FileIdentity()});
     EXPECT_EQ(file.identity, identity_);
     ASSERT_EQ(file.matrices.size(), matrices_.size());
     for (const auto& [key, matrix] : matrices_) {
-      const PackedMatrix& read = *file.matrices.at(key);
+      const ops::PackedMatrix& read = *file.matrices.at(key);
       EXPECT_EQ(read.rows(), matrix->rows());
       EXPECT_EQ(read.columns(), matrix->columns());
       EXPECT_EQ(reinterpret_cast<uintptr_t>(read.panel(0)) % 64, 0);
@@ -86,10 +87,10 @@ TEST_F(PackedFileTest, AnyMissingByteIsFound) {
 }
 
 TEST_F(PackedFileTest, OtherContentsAndOtherFilesAreNotTaken) {
-  EXPECT_FALSE(OpenPackedFile(path_, {1, 2, 4}, identity_).has_value());
-  EXPECT_FALSE(OpenPackedFile(path_, {1, 3, 3}, identity_).has_value());
-  EXPECT_FALSE(OpenPackedFile(folder_.path("none"), kContent, identity_).has_value());
-  EXPECT_FALSE(OpenPackedFile(folder_.path("."), kContent, identity_).has_value());
+  EXPECT_FALSE(cache::OpenPackedFile(path_, {1, 2, 4}, identity_).has_value());
+  EXPECT_FALSE(cache::OpenPackedFile(path_, {1, 3, 3}, identity_).has_value());
+  EXPECT_FALSE(cache::OpenPackedFile(folder_.path("none"), kContent, identity_).has_value());
+  EXPECT_FALSE(cache::OpenPackedFile(folder_.path("."), kContent, identity_).has_value());
   EXPECT_FALSE(Opens(std::string(100000, 'x')));
 }
 
@@ -106,7 +107,7 @@ TEST_F(PackedFileTest, AnIndexThatLeadsOutOfTheFileIsRefused) {
     uint64_t words = 0;
     std::memcpy(&words, bytes.data() + 6 * 8, 8);
     const size_t head = (kIndex + words) * 8;
-    const uint64_t checksum = Checksum::Of(absl::string_view(bytes).substr(0, head)).low;
+    const uint64_t checksum = cache::Checksum::Of(absl::string_view(bytes).substr(0, head)).low;
     std::memcpy(bytes.data() + head, &checksum, 8);
     return bytes;
   };

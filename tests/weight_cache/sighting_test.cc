@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/sighting.h"
 
 #include <gtest/gtest.h>
@@ -13,23 +14,23 @@
 namespace attnrun::testing {
 namespace {
 
-const Sighting kSighting = {.path = "/models/of nine.onnx",
-                            .files = {{1, 2, 3, 4}, {5, 6, 7, 8}},
-                            .settled = true,
-                            .content = {9, 10, 11},
-                            .panel_width = 16,
-                            .packed = {12, 13, 14, 15}};
+const cache::Sighting kSighting = {.path = "/models/of nine.onnx",
+                                   .files = {{1, 2, 3, 4}, {5, 6, 7, 8}},
+                                   .settled = true,
+                                   .content = {9, 10, 11},
+                                   .panel_width = 16,
+                                   .packed = {12, 13, 14, 15}};
 
 TEST(SightingTest, IsReadAsItWasWritten) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
-  EXPECT_FALSE(ReadSighting(path).has_value());
-  ASSERT_TRUE(WriteSighting(path, kSighting).ok());
-  EXPECT_EQ(ReadSighting(path), kSighting);
+  EXPECT_FALSE(cache::ReadSighting(path).has_value());
+  ASSERT_TRUE(cache::WriteSighting(path, kSighting).ok());
+  EXPECT_EQ(cache::ReadSighting(path), kSighting);
 }
 
 TEST(SightingTest, FilesAreNamedByPathAndByContents) {
-  Sighting other = kSighting;
+  cache::Sighting other = kSighting;
   other.path = "/models/other.onnx";
   EXPECT_NE(other.FileName(), kSighting.FileName());
   EXPECT_EQ(other.PackedFileName(), kSighting.PackedFileName());
@@ -48,14 +49,14 @@ TEST(SightingTest, FilesAreNamedByPathAndByContents) {
 TEST(SightingTest, DamagedOnesAreNone) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
-  ASSERT_TRUE(WriteSighting(path, kSighting).ok());
+  ASSERT_TRUE(cache::WriteSighting(path, kSighting).ok());
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 1);
-    EXPECT_FALSE(ReadSighting(folder.Write("changed", changed)).has_value()) << i;
-    EXPECT_FALSE(ReadSighting(folder.Write("short", bytes.substr(0, i))).has_value()) << i;
+    EXPECT_FALSE(cache::ReadSighting(folder.Write("changed", changed)).has_value()) << i;
+    EXPECT_FALSE(cache::ReadSighting(folder.Write("short", bytes.substr(0, i))).has_value()) << i;
   }
 }
 
@@ -63,7 +64,7 @@ TEST(ReplaceFileTest, LeavesTheOldFileToThoseWhoHaveIt) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("file", "old");
   std::ifstream old(path);
-  ASSERT_TRUE(ReplaceFile(path, {"n", "", "ew"}).ok());
+  ASSERT_TRUE(cache::ReplaceFile(path, {"n", "", "ew"}).ok());
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(old), {}), "old");
   std::ifstream file(path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
@@ -72,10 +73,11 @@ TEST(ReplaceFileTest, LeavesTheOldFileToThoseWhoHaveIt) {
 TEST(ReplaceFileTest, SaysWhatFailedAndLeavesNothingBehind) {
   const TemporaryFolder folder;
   const std::string file = folder.Write("file", "");
-  EXPECT_TRUE(absl::StrContains(ReplaceFile(file + "/inside", {"x"}).status().message(), file));
+  EXPECT_TRUE(
+      absl::StrContains(cache::ReplaceFile(file + "/inside", {"x"}).status().message(), file));
   // The name of a folder cannot be given to a file.
   folder.Write("taken/file", "");
-  EXPECT_TRUE(absl::StrContains(ReplaceFile(folder.path("taken"), {"x"}).status().message(),
+  EXPECT_TRUE(absl::StrContains(cache::ReplaceFile(folder.path("taken"), {"x"}).status().message(),
                                 "taken' cannot be written"));
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path("."))) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/weight_cache.h"
 
 #include <fcntl.h>
@@ -26,43 +27,43 @@ class WeightCacheTest : public ::testing::Test {
     // Younger files are not remembered.
     const struct timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
     EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
-    file_ = MappedFile::Open(path).value();
+    file_ = loader::MappedFile::Open(path).value();
   }
 
-  WeightCache Cache() const { return {folder_.path("cache"), {file_}}; }
+  cache::WeightCache Cache() const { return {folder_.path("cache"), {file_}}; }
   // As a session does it.
-  static void Keep(WeightCache& cache, const SideBySide& weight) {
-    const ScopedPackedStore scope(&cache);
-    ASSERT_TRUE(PackedMatrix::Pack(weight).ok());
+  static void Keep(cache::WeightCache& cache, const opt::SideBySide& weight) {
+    const ops::ScopedPackedStore scope(&cache);
+    ASSERT_TRUE(ops::PackedMatrix::Pack(weight).ok());
   }
   // Columns of the matrix in the file, or in other memory.
-  MatrixView Columns(int64_t first, int64_t count, const void* data = nullptr) const {
+  ops::MatrixView Columns(int64_t first, int64_t count, const void* data = nullptr) const {
     const auto* floats = static_cast<const float*>(data == nullptr ? file_->bytes().data() : data);
     return {floats + first, 64, count, 64};
   }
 
   const TemporaryFolder folder_;
   Tensor floats_;
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const loader::MappedFile> file_;
 };
 
 TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
-  const SideBySide whole({Columns(0, 64)});
-  const SideBySide two({Columns(40, 20), Columns(0, 30)});
-  WeightCache first = Cache();
+  const opt::SideBySide whole({Columns(0, 64)});
+  const opt::SideBySide two({Columns(40, 20), Columns(0, 30)});
+  cache::WeightCache first = Cache();
   Keep(first, whole);
   ASSERT_TRUE(first.Save().ok());
-  WeightCache second = Cache();
+  cache::WeightCache second = Cache();
   EXPECT_NE(second.Find(whole), nullptr);
   EXPECT_EQ(second.Find(two), nullptr);
   Keep(second, two);
   ASSERT_TRUE(second.Save().ok());
   // Now both are there, with the bytes that packing makes.
-  WeightCache third = Cache();
-  for (const SideBySide& weight : {whole, two}) {
+  cache::WeightCache third = Cache();
+  for (const opt::SideBySide& weight : {whole, two}) {
     const auto found = third.Find(weight);
     ASSERT_NE(found, nullptr);
-    const auto packed = PackedMatrix::Pack(weight).value();
+    const auto packed = ops::PackedMatrix::Pack(weight).value();
     ASSERT_EQ(found->panels().byte_size(), packed->panels().byte_size());
     EXPECT_EQ(
         std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()),
@@ -71,25 +72,25 @@ TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
 }
 
 TEST_F(WeightCacheTest, TellsViewsOfTheSameBytesApart) {
-  const MatrixView whole = Columns(0, 64);
-  WeightCache first = Cache();
-  Keep(first, SideBySide({whole}));
+  const ops::MatrixView whole = Columns(0, 64);
+  cache::WeightCache first = Cache();
+  Keep(first, opt::SideBySide({whole}));
   ASSERT_TRUE(first.Save().ok());
-  WeightCache second = Cache();
-  EXPECT_EQ(second.Find(SideBySide({whole.Transposed()})), nullptr);
-  EXPECT_EQ(second.Find(SideBySide({Columns(0, 63)})), nullptr);
-  EXPECT_EQ(second.Find(SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
-  EXPECT_NE(second.Find(SideBySide({whole})), nullptr);
+  cache::WeightCache second = Cache();
+  EXPECT_EQ(second.Find(opt::SideBySide({whole.Transposed()})), nullptr);
+  EXPECT_EQ(second.Find(opt::SideBySide({Columns(0, 63)})), nullptr);
+  EXPECT_EQ(second.Find(opt::SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
+  EXPECT_NE(second.Find(opt::SideBySide({whole})), nullptr);
 }
 
 TEST_F(WeightCacheTest, WritersAtOnceLeaveOneWholeFile) {
   constexpr int kWriters = 8;
-  const SideBySide whole({Columns(0, 64)});
+  const opt::SideBySide whole({Columns(0, 64)});
   std::vector<std::thread> writers;
   writers.reserve(kWriters);
   for (int i = 0; i < kWriters; ++i) {
     writers.emplace_back([&] {
-      WeightCache cache = Cache();
+      cache::WeightCache cache = Cache();
       Keep(cache, whole);
       EXPECT_TRUE(cache.Save().ok());
     });
@@ -104,12 +105,13 @@ TEST_F(WeightCacheTest, WritersAtOnceLeaveOneWholeFile) {
 }
 
 TEST_F(WeightCacheTest, KeepsNothingThatIsNotInTheFiles) {
-  WeightCache cache = Cache();
-  const auto packed = PackedMatrix::Pack(Columns(0, 64)).value();
-  const MatrixView elsewhere = Columns(0, 64, floats_.raw());
+  cache::WeightCache cache = Cache();
+  const auto packed = ops::PackedMatrix::Pack(Columns(0, 64)).value();
+  const ops::MatrixView elsewhere = Columns(0, 64, floats_.raw());
   // The last row of the third ends beyond the file.
-  for (const SideBySide& weight : {SideBySide({elsewhere}), SideBySide({Columns(0, 64), elsewhere}),
-                                   SideBySide({Columns(1, 64)}), SideBySide({Columns(0, 0)})}) {
+  for (const opt::SideBySide& weight :
+       {opt::SideBySide({elsewhere}), opt::SideBySide({Columns(0, 64), elsewhere}),
+        opt::SideBySide({Columns(1, 64)}), opt::SideBySide({Columns(0, 0)})}) {
     EXPECT_EQ(cache.Find(weight), nullptr);
     cache.Add(weight, packed);
   }

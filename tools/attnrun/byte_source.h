@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TOOLS_ATTNRUN_BYTE_SOURCE_H_
 #define ATTNRUN_TOOLS_ATTNRUN_BYTE_SOURCE_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/fma_peak.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TOOLS_ATTNRUN_NPZ_H_
 #define ATTNRUN_TOOLS_ATTNRUN_NPZ_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/repetition.h"
 
 #include "absl/container/flat_hash_map.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TOOLS_ATTNRUN_TABLE_H_
 #define ATTNRUN_TOOLS_ATTNRUN_TABLE_H_
 

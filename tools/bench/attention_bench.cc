@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -45,12 +46,12 @@ struct Attention {
   std::vector<float> y;
   std::vector<float> bias;
   std::unique_ptr<bool[]> mask;
-  AttentionProblem problem;
+  ops::AttentionProblem problem;
 };
 
-double SecondsOf(const AttentionProblem& problem) {
+double SecondsOf(const ops::AttentionProblem& problem) {
   const auto start = std::chrono::steady_clock::now();
-  const absl::Status status = StreamingAttention(problem, Allocator::Heap());
+  const absl::Status status = ops::StreamingAttention(problem, Allocator::Heap());
   benchmark::DoNotOptimize(status.ok());
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -60,7 +61,7 @@ double SecondsOf(const AttentionProblem& problem) {
 void Compare(benchmark::State& state, const Attention& plain, const Attention& masked,
              double open) {
   // The same data, as far in cache for one as for the other.
-  AttentionProblem same = masked.problem;
+  ops::AttentionProblem same = masked.problem;
   same.q = plain.problem.q;
   same.k = plain.problem.k;
   same.v = plain.problem.v;
@@ -73,7 +74,7 @@ void Compare(benchmark::State& state, const Attention& plain, const Attention& m
     best[1] = std::min(best[1], SecondsOf(same));
     state.SetIterationTime(best[1]);
   }
-  const auto operations = static_cast<double>(AttentionFlops(plain.problem));
+  const auto operations = static_cast<double>(ops::AttentionFlops(plain.problem));
   state.counters["plain_us"] = best[0] * 1e6;
   state.counters["plain_share"] = operations / best[0] / peak;
   state.counters["gain"] = best[0] / best[1];

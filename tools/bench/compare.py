@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole models against the peers from PyPI: tools/dev bench models [OPTIONS].
 
 float32, the same threads, the same inputs; the engines take turns, each turn a process of its own

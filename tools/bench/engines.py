@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures an engine once, in a process of its own: neither threads nor memory are shared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include "bench/machine.h"
 #include "bench/onednn_gemm.h"
 #include "core/parallel.h"
-#include "ops/matmul/gemm.h"
+#include "ops/gemm/gemm.h"
 #include "tools/attnrun/fma_peak.h"
 
 // GEMM on packed weights, beside oneDNN's, as shares of what the machine can do: all of them take
@@ -46,8 +47,8 @@ double SecondsOfTurn(const Product& product) {
 }
 
 Product Attnrun(int64_t m, int64_t k, int64_t n, const float* a, const float* b, float* c) {
-  auto packed = PackedMatrix::Pack({b, k, n, n}).value();
-  return [=] { Gemm({a, m, k, k}, *packed, c, n, {}); };
+  auto packed = ops::PackedMatrix::Pack({b, k, n, n}).value();
+  return [=] { ops::Gemm({a, m, k, k}, *packed, c, n, {}); };
 }
 
 // oneDNN's threads (libgomp's) stay awake for some milliseconds after their work, and would take a

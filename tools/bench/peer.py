@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One peer, measured in a process of its own: python -m tools.bench.peer ENGINE MODEL INPUTS.npz.
 
 Prints what `attnrun bench --json` prints.

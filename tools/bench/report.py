@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison of whole models as Markdown."""
 
 from __future__ import annotations

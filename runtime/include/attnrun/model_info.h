@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_MODEL_INFO_H_
 #define ATTNRUN_MODEL_INFO_H_
 

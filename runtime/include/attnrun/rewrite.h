@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_REWRITE_H_
 #define ATTNRUN_REWRITE_H_
 

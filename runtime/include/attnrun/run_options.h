@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_RUN_OPTIONS_H_
 #define ATTNRUN_RUN_OPTIONS_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_SESSION_H_
 #define ATTNRUN_SESSION_H_
 

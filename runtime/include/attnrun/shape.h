@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_SHAPE_H_
 #define ATTNRUN_SHAPE_H_
 

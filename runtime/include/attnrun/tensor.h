@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef ATTNRUN_TENSOR_H_
 #define ATTNRUN_TENSOR_H_
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_COMPOSITE_REFERENCE_STEPS_H_
+#define ATTNRUN_OPS_COMPOSITE_REFERENCE_STEPS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "attnrun/tensor.h"
+#include "graph/graph.h"
+#include "ops/interface/optional_input.h"
+
+namespace attnrun::ops {
+
+// Reference code of an operator that ONNX or ONNX Runtime describe by others: runs theirs, one
+// after the other.
+//
+//   ReferenceSteps steps(context);
+//   Tensor x = steps.Op("DequantizeLinear", {steps.Input(0), steps.Input(1), steps.Input(2)});
+//   return steps.Give(steps.Op("Sigmoid", {x}));
+class ReferenceSteps {
+ public:
+  explicit ReferenceSteps(OpContext& context) : context_(context) {}
+
+  // Undefined where it is left out.
+  Tensor Input(int i) const { return InputOrUndefined(context_, i); }
+
+  // The outputs of an operator of the standard, or of "domain::Name" at version 1, for inputs of
+  // which undefined ones are left out. Undefined after an error, which Give returns.
+  std::vector<Tensor> Ops(const std::string& op_type, int outputs,
+                          const std::vector<Tensor>& inputs, AttributeMap attributes = {});
+  Tensor Op(const std::string& op_type, const std::vector<Tensor>& inputs,
+            AttributeMap attributes = {}) {
+    return Ops(op_type, 1, inputs, std::move(attributes))[0];
+  }
+  Tensor Ints(const std::vector<int64_t>& values);
+  Tensor Cast(const Tensor& tensor, DataType type) {
+    return Op("Cast", {tensor}, {{"to", static_cast<int64_t>(type)}});
+  }
+
+  // Makes `tensor` output i unless there was an error.
+  absl::Status Give(Tensor tensor, int i = 0);
+
+ private:
+  absl::StatusOr<std::vector<Tensor>> Run(const std::string& op_type, int outputs,
+                                          const std::vector<Tensor>& inputs,
+                                          AttributeMap attributes);
+
+  OpContext& context_;
+  absl::Status status_;
+};
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_COMPOSITE_REFERENCE_STEPS_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/composite/run_node.h"
+
+#include <exception>
+#include <memory>
+
+#include "core/status.h"
+#include "ops/interface/registry.h"
+
+namespace attnrun::ops {
+namespace {
+
+absl::StatusOr<std::vector<Tensor>> RunNode(const Node& node, absl::Span<const Tensor> inputs,
+                                            Allocator& allocator, bool by_kernel) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, OpRegistry::Get().Create(node));
+  std::vector<Tensor> outputs(node.outputs().size());
+  OpContext context(inputs, absl::MakeSpan(outputs), allocator);
+  try {
+    std::unique_ptr<Kernel> kernel;
+    if (by_kernel) {
+      // Nothing is the same in every run: there is but one.
+      ATTNRUN_ASSIGN_OR_RETURN(kernel, op->MakeKernel(std::vector<Tensor>(inputs.size())));
+    }
+    const bool accepts = kernel != nullptr && kernel->Accepts(context);
+    ATTNRUN_RETURN_IF_ERROR(accepts ? kernel->Run(context) : op->Reference(context));
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+  for (Tensor& output : outputs) {
+    if (output.defined()) {
+      ATTNRUN_ASSIGN_OR_RETURN(output, output.Dense());
+    }
+  }
+  return outputs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, absl::Span<const Tensor> inputs,
+                                                 Allocator& allocator) {
+  return RunNode(node, inputs, allocator, false);
+}
+
+absl::StatusOr<std::vector<Tensor>> RunKernel(const Node& node, absl::Span<const Tensor> inputs,
+                                              Allocator& allocator) {
+  return RunNode(node, inputs, allocator, true);
+}
+
+}  // namespace attnrun::ops

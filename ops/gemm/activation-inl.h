@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_GEMM_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_GEMM_ACTIVATION_INL_H_
+#undef ATTNRUN_OPS_GEMM_ACTIVATION_INL_H_
+#else
+#define ATTNRUN_OPS_GEMM_ACTIVATION_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "ops/gemm/activation.h"
+#include "ops/tensors/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A tile in memory: rows of `columns` floats, `stride` apart.
+struct TileView {
+  float* data;
+  int64_t stride;
+  int64_t rows;
+  int64_t columns;
+};
+
+// One vector after the other: the processor works on some of them at once.
+template <typename Function>
+HWY_INLINE void MapTile(const TileView& tile, Function f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = tile.columns / lanes;
+  const auto rest = static_cast<size_t>(tile.columns % lanes);
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    float* at = tile.data + row * tile.stride;
+    for (int64_t i = 0; i < whole; ++i, at += lanes) hn::StoreU(f(d, hn::LoadU(d, at)), d, at);
+    if (rest > 0) hn::StoreN(f(d, hn::LoadN(d, at, rest)), d, at, rest);
+  }
+}
+
+// Each element of the tile becomes the activation of it. Its bits do not depend on where it lies.
+inline HWY_NOINLINE void ActivateTile(Activation activation, const TileView& tile) {
+  switch (activation) {
+    case Activation::kNone:
+      return;
+    case Activation::kRelu:
+      // NaN stays NaN.
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR {
+        return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
+      });
+    case Activation::kGelu:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); });
+    case Activation::kGeluTanh:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); });
+    case Activation::kQuickGelu:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR {
+        return TimesSigmoid(d, x, hn::Mul(hn::Set(d, 1.702F), x));
+      });
+    case Activation::kSilu:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return TimesSigmoid(d, x, x); });
+    case Activation::kTanh:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); });
+    case Activation::kSigmoid:
+      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return Sigmoid(d, x); });
+  }
+}
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

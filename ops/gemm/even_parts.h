@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_EVEN_PARTS_H_
+#define ATTNRUN_OPS_GEMM_EVEN_PARTS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace attnrun::ops {
+
+// `total` in `count` parts, of which the first `longer` are one longer than `shortest`. Divided
+// once, since dividing takes as long as some steps of a product. The bits of sums depend on where
+// their blocks of K end: whoever cuts K does it by this.
+struct EvenParts {
+  EvenParts(int64_t total, int64_t count) : shortest(total / count), longer(total % count) {}
+
+  // The length of a part, and where it begins.
+  int64_t operator[](int64_t part) const { return shortest + (part < longer ? 1 : 0); }
+  int64_t Begin(int64_t part) const { return part * shortest + std::min(part, longer); }
+
+  int64_t shortest;
+  int64_t longer;
+};
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_EVEN_PARTS_H_

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_GEMM_H_
+#define ATTNRUN_OPS_GEMM_GEMM_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "ops/gemm/activation.h"
+#include "ops/gemm/matrix.h"
+#include "ops/gemm/packed_matrix.h"
+#include "ops/gemm/quantized_matrix.h"
+
+namespace attnrun::ops {
+
+// What happens to a tile of the product while it is in registers or cache:
+// C = activation(scale * A·B + bias) + residual_scale * residual.
+struct Epilogue {
+  float scale = 1;
+  // [N], or null.
+  const float* bias = nullptr;
+  // [M, N] (strides of 0 broadcast), or data == null.
+  MatrixView residual = {};
+  float residual_scale = 1;
+  Activation activation = Activation::kNone;
+};
+
+// C[M,N] = epilogue(A[M,K]·B[K,N]), C's rows `ldc` floats apart. Runs on up to NumThreads()
+// threads. Every element sums along K in one order that depends on K alone: its bits are the same
+// for any number of threads and for a row alone or among others.
+void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
+          const Epilogue& epilogue);
+void Gemm(const MatrixView& a, const QuantizedMatrix& b, float* c, int64_t ldc,
+          const Epilogue& epilogue);
+
+// One of many products.
+struct GemmProblem {
+  MatrixView a;
+  // If `b_source` is set, only the extents count and it tells the elements.
+  MatrixView b;
+  float* c = nullptr;
+  int64_t ldc = 0;
+  Epilogue epilogue = {};
+  const BlockSource* b_source = nullptr;
+};
+
+// `count` products of the same extents, `problem(i)` telling the i-th, from any thread. As Gemm,
+// with the same bits, for B's that are not known beforehand.
+void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_GEMM_H_

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/gemm_operands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/div_ceil.h"
+#include "hwy/aligned_allocator.h"
+
+namespace attnrun::ops {
+namespace {
+
+// From so many rows on a panel of B that is not packed is copied before it is used.
+constexpr int64_t kRowsThatRepayPacking = 32;
+
+// What a thread copies blocks into that the micro-kernel cannot read in place.
+struct Scratch {
+  float* AtLeast(int64_t size) {
+    if (size > available) {
+      buffer = hwy::AllocateAligned<float>(size);
+      available = size;
+    }
+    return buffer.get();
+  }
+
+  hwy::AlignedFreeUniquePtr<float[]> buffer;
+  int64_t available = 0;
+};
+
+}  // namespace
+
+int64_t DepthBlocksPerPass(int64_t rows, bool copied) {
+  // 0 or -1 where the system does not know.
+  static const int64_t cache_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  const int64_t lines = (copied ? 2 * rows : rows) + 2 * PanelWidth();
+  const auto block_bytes = lines * kDepthBlock * static_cast<int64_t>(sizeof(float));
+  return std::max<int64_t>(cache_bytes / 4 * 3 / block_bytes, 1);
+}
+
+bool CopiesA(const MatrixView& a, int64_t panels) {
+  if (a.column_stride != 1) return true;
+  // From so many panels on.
+  constexpr int64_t kPanelsThatRepayCopying = 8;
+  constexpr int64_t kPageInFloats = 1024;
+  return a.row_stride % kPageInFloats == 0 && a.rows >= kRowsThatRepayPacking &&
+         panels >= kPanelsThatRepayCopying;
+}
+
+bool CopiesB(const GemmProblem& problem, int64_t rows) {
+  return problem.b_source != nullptr || problem.b.column_stride != 1 ||
+         rows >= kRowsThatRepayPacking;
+}
+
+void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRange depth,
+          bool copied) {
+  product.rows = rows.size();
+  product.k = depth.size();
+  product.a = a.at(rows.begin, depth.begin);
+  product.lda = a.row_stride;
+  if (!copied) return;
+  // An odd number of lines, so that rows lie in different sets of the cache.
+  constexpr int64_t kLine = 16;
+  product.lda = (DivCeil(depth.size(), kLine) | 1) * kLine;
+  thread_local Scratch scratch;
+  float* const to = scratch.AtLeast(rows.size() * product.lda);
+  product.a = to;
+  CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), to, product.lda);
+}
+
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth) {
+  product.b = b.panel(index) + depth.begin * PanelWidth();
+  product.ldb = PanelWidth();
+  product.panel_stride = b.rows() * PanelWidth();
+  product.padded = true;
+}
+
+namespace {
+
+// Makes B two panels in scratch space of the thread, and returns it.
+float* SetScratchB(PanelProduct& product, IndexRange depth) {
+  const int64_t width = PanelWidth();
+  thread_local Scratch scratch;
+  float* const panels = scratch.AtLeast(2 * depth.size() * width);
+  product.b = panels;
+  product.ldb = width;
+  product.panel_stride = depth.size() * width;
+  product.padded = true;
+  return panels;
+}
+
+}  // namespace
+
+void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, IndexRange depth) {
+  const int64_t width = PanelWidth();
+  float* const panels = SetScratchB(product, depth);
+  for (int64_t column = 0; column < product.columns; column += width) {
+    Dequantize(b.panel(index + column / width), depth.begin, depth.end,
+               panels + column / width * product.panel_stride);
+  }
+}
+
+void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth) {
+  const int64_t width = PanelWidth();
+  const int64_t first = index * width;
+  if (!CopiesB(problem, product.rows)) {
+    product.b = problem.b.at(depth.begin, first);
+    product.ldb = problem.b.row_stride;
+    product.panel_stride = width;
+    product.padded = false;
+    return;
+  }
+  float* const panels = SetScratchB(product, depth);
+  for (int64_t column = 0; column < product.columns; column += width) {
+    float* const to = panels + column / width * product.panel_stride;
+    const int64_t columns = std::min(width, product.columns - column);
+    if (problem.b_source != nullptr) {
+      problem.b_source->Copy(depth.begin, depth.size(), first + column, columns, to, width);
+    } else {
+      CopyBlock(problem.b, depth.begin, depth.size(), first + column, columns, to, width);
+    }
+  }
+}
+
+}  // namespace attnrun::ops

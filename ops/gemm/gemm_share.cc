@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/gemm_share.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/div_ceil.h"
+#include "core/interrupt.h"
+#include "ops/gemm/even_parts.h"
+#include "ops/gemm/micro_kernel.h"
+
+namespace attnrun::ops {
+namespace {
+
+// Blocks of K as even as possible; at least one, as an empty sum is 0.
+int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1); }
+
+// The rows of B in some blocks of `count`.
+IndexRange DepthOf(int64_t depth, IndexRange blocks, int64_t count) {
+  const EvenParts parts(depth, count);
+  return {parts.Begin(blocks.begin), parts.Begin(blocks.end)};
+}
+
+// What is added to the tile of C that begins there.
+TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column) {
+  const MatrixView& residual = problem.epilogue.residual;
+  if (residual.data == nullptr) return {};
+  return {residual.at(row, column), residual.row_stride, residual.column_stride,
+          problem.epilogue.residual_scale};
+}
+
+// How a share is taken: so many rows and blocks of K at once, those of A copied or in place.
+struct Blocking {
+  int64_t rows;
+  int64_t depth_blocks;
+  bool copies_a;
+};
+
+// A part of the sum over K, of so many blocks, for some rows and panels.
+struct Block {
+  IndexRange rows;
+  IndexRange panels;
+  IndexRange depth;
+  int64_t count;
+  bool first;
+  bool last;
+  bool copies_a;
+};
+
+PanelProduct Begin(const GemmProblem& problem, const Block& block) {
+  PanelProduct product{};
+  product.ldc = problem.ldc;
+  product.blocks = block.count;
+  product.accumulate = !block.first;
+  product.scale = block.last ? problem.epilogue.scale : 1;
+  product.activation = block.last ? problem.epilogue.activation : Activation::kNone;
+  SetA(product, problem.a, block.rows, block.depth, block.copies_a);
+  return product;
+}
+
+// Sets what depends on the column where the product begins.
+void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& block,
+               int64_t column) {
+  const float* bias = problem.epilogue.bias;
+  product.c = problem.c + block.rows.begin * problem.ldc + column;
+  product.bias = block.last && bias != nullptr ? bias + column : nullptr;
+  if (block.last) product.residual = ResidualOf(problem, block.rows.begin, column);
+}
+
+// What a thread reads of B after a block; no depth: nothing.
+struct Next {
+  int64_t panel = 0;
+  IndexRange depth = {0, 0};
+};
+
+void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
+  product.next = nullptr;
+  product.next_bytes = 0;
+  if (next.depth.size() == 0 || next.panel >= b.num_panels()) return;
+  product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
+  product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
+}
+void SetNext(PanelProduct& /*product*/, const QuantizedMatrix& /*b*/, const Next& /*next*/) {}
+// What is copied is in cache, and what is read in place is not one piece.
+void SetNext(PanelProduct& /*product*/, const GemmProblem& /*b*/, const Next& /*next*/) {}
+
+// `b` is the PackedMatrix, or the problem itself.
+template <typename B>
+void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, const Next& next) {
+  // What the thread fetched last, maybe for the share before this one.
+  thread_local const float* fetched = nullptr;
+  PanelProduct product = Begin(problem, block);
+  for (int64_t index = block.panels.begin; index < block.panels.end; index += 2) {
+    const int64_t column = index * PanelWidth();
+    const int64_t columns = std::min(index + 2, block.panels.end) * PanelWidth() - column;
+    product.columns = std::min(columns, problem.b.columns - column);
+    SetB(product, b, index, block.depth);
+    SetColumn(product, problem, block, column);
+    SetNext(product, b, index + 2 < block.panels.end ? Next{index + 2, block.depth} : next);
+    // Floats that were made just now are in cache.
+    product.fetched = std::is_same_v<B, QuantizedMatrix> || product.b == fetched;
+    MultiplyPanels(product);
+    fetched = product.next;
+  }
+}
+
+// Multiplies a share: all panels by some rows and blocks of K, then by the next.
+template <typename B>
+void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
+                    const Blocking& blocking) {
+  const int64_t count = DepthBlocks(problem.a.columns);
+  const int64_t passes = DivCeil(count, blocking.depth_blocks);
+  const auto depth_of = [&](int64_t pass) {
+    return DepthOf(problem.a.columns, Part(count, pass % passes, passes), count);
+  };
+  for (int64_t row = share.rows.begin; row < share.rows.end; row += blocking.rows) {
+    const IndexRange rows = {row, std::min(row + blocking.rows, share.rows.end)};
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      if (Interrupted()) return;
+      const bool last = pass + 1 == passes;
+      const int64_t blocks = Part(count, pass, passes).size();
+      const Block block = {rows,      share.panels, depth_of(pass),   blocks,
+                           pass == 0, last,         blocking.copies_a};
+      // The thread's next share most often has the panels that follow.
+      const bool ends = last && rows.end == share.rows.end;
+      const int64_t next_panel = ends ? share.panels.end : share.panels.begin;
+      MultiplyBlock(problem, b, block, Next{next_panel, depth_of(pass + 1)});
+    }
+  }
+}
+
+template <typename B>
+void MultiplyPacked(const GemmProblem& problem, const B& b, const Share& share) {
+  const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
+  // About even, and whole tiles as far as possible.
+  const int64_t blocks = DivCeil(rows, kRowBlock);
+  const int64_t row_block = DivCeil(DivCeil(rows, blocks), kTileRows) * kTileRows;
+  const bool copied = CopiesA(problem.a, share.panels.size());
+  MultiplyBlocks(problem, b, share, {row_block, DepthBlocksPerPass(row_block, copied), copied});
+}
+
+// At most kFewRows: codes become floats in registers.
+void TakeFewRows(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+  const Block block = {share.rows, share.panels, {0, problem.a.columns},      1,
+                       false,      true,         problem.a.column_stride != 1};
+  const PanelProduct sums = Begin(problem, block);
+  for (int64_t index = share.panels.begin; index < share.panels.end; index += 2) {
+    if (Interrupted()) return;
+    const int64_t column = index * PanelWidth();
+    const int64_t panels = std::min<int64_t>(share.panels.end - index, 2);
+    PanelProduct product = sums;
+    product.columns = std::min(panels * PanelWidth(), problem.b.columns - column);
+    SetColumn(product, problem, block, column);
+    MultiplyFewRows({sums.a, sums.lda, sums.rows, b.panel(index), panels, product.c, product.ldc,
+                     product.columns, DepthBlocks(problem.a.columns)});
+    // What happens to the sums is no different for an empty product more.
+    product.k = 0;
+    product.b = nullptr;
+    product.padded = true;
+    MultiplyPanels(product);
+  }
+}
+
+}  // namespace
+
+void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share) {
+  MultiplyPacked(problem, b, share);
+}
+
+void MultiplyShare(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+  if (share.rows.size() == 0) return;
+  if (share.rows.size() <= kFewRows) return TakeFewRows(problem, b, share);
+  MultiplyPacked(problem, b, share);
+}
+
+void MultiplyShare(const GemmProblem& problem, const Share& share) {
+  // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
+  const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
+  const bool copied = CopiesA(problem.a, share.panels.size());
+  const bool all_rows = !copied && CopiesB(problem, rows);
+  MultiplyBlocks(problem, problem, share, {all_rows ? rows : kRowBlock, 1, copied});
+}
+
+}  // namespace attnrun::ops

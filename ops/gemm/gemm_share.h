@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_GEMM_SHARE_H_
+#define ATTNRUN_OPS_GEMM_GEMM_SHARE_H_
+
+#include <cstdint>
+
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/gemm_operands.h"
+
+namespace attnrun::ops {
+
+inline IndexRange Part(int64_t count, int64_t part, int64_t parts) {
+  return {count * part / parts, count * (part + 1) / parts};
+}
+
+// One thread's share of one product: some rows of C, and some panels of PanelWidth() columns.
+struct Share {
+  IndexRange rows;
+  IndexRange panels;
+};
+
+// Of `problem`, of whose B only the extents count.
+void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share);
+void MultiplyShare(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share);
+void MultiplyShare(const GemmProblem& problem, const Share& share);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_GEMM_SHARE_H_

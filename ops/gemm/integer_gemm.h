@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_INTEGER_GEMM_H_
+#define ATTNRUN_OPS_GEMM_INTEGER_GEMM_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "attnrun/tensor.h"
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/packed_integers.h"
+
+namespace attnrun::ops {
+
+// A matrix [M, K] of 8-bit integers and what is to be taken off its rows.
+struct IntegerRows {
+  // int8 or uint8, dense, M * K elements from `begin` on.
+  const Tensor* values = nullptr;
+  int64_t begin = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  // [M], or one element for all rows, or none for 0. Each of [-128, 255].
+  absl::Span<const int32_t> zero_points;
+};
+
+// Where a product goes: S = A·B in exact integers (modulo 2^32) itself, or
+// activation(scales * S + bias) + residual.
+struct IntegerEpilogue {
+  // [M, N], dense; else null, and `c` is written.
+  int32_t* sums = nullptr;
+  float* c = nullptr;
+  // [N].
+  const float* scales = nullptr;
+  // `scale` is not used.
+  Epilogue epilogue;
+};
+
+// Runs on up to NumThreads() threads. kResourceExhausted as Allocator says.
+absl::Status IntegerGemm(const IntegerRows& a, const PackedIntegers& b,
+                         const IntegerEpilogue& epilogue, Allocator& allocator);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_INTEGER_GEMM_H_

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/integer_kernel.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/gemm/integer_kernel.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "hwy/highway.h"
+#include "ops/gemm/activation-inl.h"
+#include "ops/gemm/even_parts.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Sums = hn::ScalableTag<int32_t>;
+using Pairs = hn::Repartition<int16_t, Sums>;
+using Fours = hn::Repartition<int8_t, Sums>;
+using Bytes = hn::Rebind<int8_t, Pairs>;
+using Floats = hn::ScalableTag<float>;
+using SumVector = hn::Vec<Sums>;
+
+// A tile's vectors and its most rows: accumulators, a row of B, a factor and a product that is
+// about to be added fit the registers (32 with AVX-512, else 16), in fours the number 1 for each
+// pair as well. In twos pairs of int16 are multiplied and added up by one instruction, added to the
+// sum by another: as many numbers as floats take in two. In fours three take twice as many.
+constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+constexpr int kRowsOfTwos = 6;
+constexpr int kRowsOfFours = HWY_TARGET <= HWY_AVX3 ? 6 : 5;
+constexpr int kUnroll = 4;
+
+int64_t IntegerPanelWidth() { return kVectors * static_cast<int64_t>(hn::Lanes(Sums())); }
+
+// sum += v. GCC's own way adds up the products of several steps before it adds them to the sum, and
+// that in another register: then registers do not suffice.
+HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
+#if HWY_TARGET <= HWY_AVX2
+  asm("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(v.raw));
+#else
+  sum = hn::Add(sum, v);
+#endif
+}
+// As in the tile of floats.
+template <class V>
+HWY_INLINE void StaysInRegister(V v) {
+  asm volatile("" : : "v"(v.raw));
+}
+
+// Which lanes of the vector that begins at column `at` are columns of C.
+template <class D>
+HWY_INLINE hn::Mask<D> Columns(D d, const IntegerProduct& p, size_t at) {
+  const auto columns = static_cast<size_t>(p.columns);
+  return hn::FirstN(d, at < columns ? columns - at : 0);
+}
+
+template <int R>
+struct IntegerTile {
+  HWY_ATTR HWY_INLINE void Clear() {
+    HWY_UNROLL(6)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(Sums());
+    }
+  }
+
+  // What stands in one row of A for a step.
+  HWY_ATTR HWY_INLINE static SumVector Factor(const uint8_t* HWY_RESTRICT a) {
+    int32_t bits;
+    std::memcpy(&bits, a, sizeof(bits));
+    return hn::Set(Sums(), bits);
+  }
+
+  // sum += two columns of A times two rows of B.
+  HWY_ATTR HWY_INLINE void StepOfTwos(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                      const int8_t* HWY_RESTRICT b) {
+    const Pairs pairs;
+    hn::Vec<Pairs> row[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      row[v] = hn::PromoteTo(pairs, hn::LoadU(Bytes(), b + v * hn::Lanes(pairs)));
+    }
+    HWY_UNROLL(6)
+    for (int r = 0; r < R; ++r) {
+      const hn::Vec<Pairs> factor = hn::BitCast(pairs, Factor(a + r * lda));
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), factor, row[v]));
+      }
+      StaysInRegister(factor);
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
+  }
+
+  // sum += four columns of A times four rows of B.
+  HWY_ATTR HWY_INLINE void StepOfFours(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                       const int8_t* HWY_RESTRICT b, hn::Vec<Pairs> ones) {
+    const Fours fours;
+    hn::Vec<Fours> row[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(fours, b + v * hn::Lanes(fours));
+    HWY_UNROLL(6)
+    for (int r = 0; r < R; ++r) {
+      const auto factor = hn::BitCast(hn::Repartition<uint8_t, Sums>(), Factor(a + r * lda));
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        const hn::Vec<Pairs> products = hn::SatWidenMulPairwiseAdd(Pairs(), factor, row[v]);
+        AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), products, ones));
+      }
+      StaysInRegister(factor);
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
+  }
+
+  // sum += a step of four bytes of each row of A.
+  template <IntegerLayout kLayout>
+  HWY_ATTR HWY_INLINE void Step(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                const int8_t* HWY_RESTRICT b, hn::Vec<Pairs> ones) {
+    if constexpr (kLayout == IntegerLayout::kTwos) {
+      StepOfTwos(a, lda, b);
+    } else {
+      StepOfFours(a, lda, b, ones);
+    }
+  }
+
+  // sum += rows (of `row_terms`) times columns.
+  HWY_ATTR HWY_INLINE void AddTerm(const IntegerProduct& p, const int32_t* row_terms,
+                                   const int32_t* column_terms) {
+    const Sums d;
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      const size_t at = v * hn::Lanes(d);
+      const SumVector term = hn::MaskedLoad(Columns(d, p, at), d, column_terms + at);
+      HWY_UNROLL(6)
+      for (int r = 0; r < R; ++r) {
+        sum[r][v] = hn::Add(sum[r][v], hn::Mul(term, hn::Set(d, row_terms[r])));
+      }
+    }
+  }
+
+  // sum += A times what B is short of.
+  HWY_ATTR HWY_NOINLINE void AddExcess(const IntegerProduct& p, const uint8_t* a) {
+    const Sums d;
+    HWY_ALIGN int32_t more[R][kVectors * hn::MaxLanes(Sums())] = {};
+    for (const IntegerExcess& excess : p.excess) {
+      for (int r = 0; r < R; ++r)
+        more[r][excess.column] += a[r * p.lda + excess.row] * excess.value;
+    }
+    HWY_UNROLL(6)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        sum[r][v] = hn::Add(sum[r][v], hn::Load(d, more[r] + v * hn::Lanes(d)));
+      }
+    }
+  }
+
+  HWY_ATTR HWY_INLINE void Store(const IntegerProduct& p, int32_t* HWY_RESTRICT c) const {
+    const Sums d;
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      const size_t at = v * hn::Lanes(d);
+      const auto keep = Columns(d, p, at);
+      HWY_UNROLL(6)
+      for (int r = 0; r < R; ++r) hn::BlendedStore(sum[r][v], keep, d, c + r * p.ldc + at);
+    }
+  }
+
+  // C = sum * scales + bias.
+  HWY_ATTR HWY_INLINE void StoreScaled(const IntegerProduct& p, float* HWY_RESTRICT c) const {
+    const Floats d;
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      const size_t at = v * hn::Lanes(d);
+      const auto keep = Columns(d, p, at);
+      const auto scale = hn::MaskedLoad(keep, d, p.scales + at);
+      const auto bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
+      HWY_UNROLL(6)
+      for (int r = 0; r < R; ++r) {
+        const auto y = hn::MulAdd(hn::ConvertTo(d, sum[r][v]), scale, bias);
+        hn::BlendedStore(y, keep, d, c + r * p.ldc + at);
+      }
+    }
+  }
+
+  SumVector sum[R][kVectors];
+};
+
+// C += the residual, of some rows from `row` on.
+HWY_NOINLINE void AddTileResidual(const IntegerProduct& p, int64_t row, int64_t rows) {
+  const Floats d;
+  const TileResidual& residual = p.residual;
+  const auto scale = hn::Set(d, residual.scale);
+  for (int64_t i = row; i < row + rows; ++i) {
+    const float* const from = residual.data + i * residual.row_stride;
+    float* const c = p.c + i * p.ldc;
+    if (residual.column_stride > 1) {
+      for (int64_t j = 0; j < p.columns; ++j) {
+        c[j] = std::fma(residual.scale, from[j * residual.column_stride], c[j]);
+      }
+      continue;
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      const size_t at = v * hn::Lanes(d);
+      const auto keep = Columns(d, p, at);
+      const auto addend =
+          residual.column_stride == 0 ? hn::Set(d, *from) : hn::MaskedLoad(keep, d, from + at);
+      const auto sum = hn::MulAdd(addend, scale, hn::MaskedLoad(keep, d, c + at));
+      hn::BlendedStore(sum, keep, d, c + at);
+    }
+  }
+}
+
+// All steps of a product.
+template <IntegerLayout kLayout, int R>
+HWY_ATTR HWY_INLINE void SumSteps(IntegerTile<R>& tile, const IntegerProduct& p, const uint8_t* a) {
+  const auto ones = hn::Set(Pairs(), int16_t{1});
+  const int8_t* b = p.b;
+  const int64_t step = RowsOfStep(kLayout) * IntegerPanelWidth();
+  int64_t left = p.steps;
+  for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
+    HWY_UNROLL(4)
+    for (int u = 0; u < kUnroll; ++u) {
+      tile.template Step<kLayout>(a + 4 * u, p.lda, b + u * step, ones);
+    }
+  }
+  for (; left > 0; --left, a += 4, b += step) tile.template Step<kLayout>(a, p.lda, b, ones);
+}
+
+// Rows [row, row + R).
+template <int R, IntegerLayout kLayout>
+HWY_ATTR HWY_NOINLINE void MultiplyTile(const IntegerProduct& p, int64_t row) {
+  IntegerTile<R> tile;
+  tile.Clear();
+  const uint8_t* const a = p.a + row * p.lda;
+  SumSteps<kLayout>(tile, p, a);
+  if (!p.excess.empty()) tile.AddExcess(p, a);
+  for (int i = 0; i < 2; ++i) {
+    if (p.row_terms[i] != nullptr) tile.AddTerm(p, p.row_terms[i] + row, p.column_terms[i]);
+  }
+  if (p.sums != nullptr) return tile.Store(p, p.sums + row * p.ldc);
+  float* const c = p.c + row * p.ldc;
+  tile.StoreScaled(p, c);
+  if (p.activation != Activation::kNone) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
+  if (p.residual.data != nullptr) AddTileResidual(p, row, R);
+}
+
+using TileFunction = void (*)(const IntegerProduct&, int64_t);
+
+template <IntegerLayout kLayout, int... kLess>
+constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
+  return std::array<TileFunction, sizeof...(kLess)>{MultiplyTile<kLess + 1, kLayout>...};
+}
+
+template <size_t kMost>
+void MultiplyRows(const IntegerProduct& p, const std::array<TileFunction, kMost>& tiles) {
+  const int64_t count = hwy::DivCeil<int64_t>(p.rows, kMost);
+  if (count == 0) return;
+  const EvenParts rows(p.rows, count);
+  for (int64_t i = 0; i < count; ++i) tiles[rows[i] - 1](p, rows.Begin(i));
+}
+
+void MultiplyIntegers(const IntegerProduct& p) {
+  static constexpr auto kTwos =
+      TilesOf<IntegerLayout::kTwos>(std::make_integer_sequence<int, kRowsOfTwos>());
+  static constexpr auto kFours =
+      TilesOf<IntegerLayout::kFours>(std::make_integer_sequence<int, kRowsOfFours>());
+  if (p.layout == IntegerLayout::kTwos) {
+    MultiplyRows(p, kTwos);
+  } else {
+    MultiplyRows(p, kFours);
+  }
+}
+
+int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out) {
+  const Pairs d;
+  const Sums sums;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zeros = hn::Set(d, static_cast<int16_t>(zero));
+  const auto ones = hn::Set(d, int16_t{1});
+  const auto* const bytes = static_cast<const uint8_t*>(in);
+  SumVector sum = hn::Zero(sums);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto from = hn::LoadU(hn::Rebind<uint8_t, Pairs>(), bytes + i);
+    const auto value =
+        is_signed ? hn::PromoteTo(d, hn::BitCast(Bytes(), from)) : hn::PromoteTo(d, from);
+    const auto centred = hn::Sub(value, zeros);
+    hn::StoreU(centred, d, out + i);
+    sum = hn::Add(sum, hn::WidenMulPairwiseAdd(sums, centred, ones));
+  }
+  int32_t total = hn::ReduceSum(sums, sum);
+  for (; i < count; ++i) {
+    const int value = is_signed ? static_cast<const int8_t*>(in)[i] : bytes[i];
+    out[i] = static_cast<int16_t>(value - zero);
+    total += out[i];
+  }
+  return total;
+}
+
+int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out) {
+  const hn::ScalableTag<uint8_t> d;
+  const hn::ScalableTag<uint64_t> sums;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* const bytes = static_cast<const uint8_t*>(in);
+  const uint8_t flip = is_signed ? 128 : 0;
+  auto sum = hn::Zero(sums);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::Xor(hn::LoadU(d, bytes + i), hn::Set(d, flip));
+    hn::StoreU(value, d, out + i);
+    sum = hn::Add(sum, hn::SumsOf8(value));
+  }
+  auto total = static_cast<uint32_t>(hn::ReduceSum(sums, sum));
+  for (; i < count; ++i) {
+    out[i] = bytes[i] ^ flip;
+    total += out[i];
+  }
+  return static_cast<int32_t>(total);
+}
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnrun::ops {
+
+HWY_EXPORT(MultiplyIntegers);
+HWY_EXPORT(IntegerPanelWidth);
+HWY_EXPORT(CentreIntegers);
+HWY_EXPORT(LiftIntegers);
+
+void MultiplyIntegers(const IntegerProduct& product) {
+  HWY_DYNAMIC_DISPATCH(MultiplyIntegers)(product);
+}
+int64_t IntegerPanelWidth() { return HWY_DYNAMIC_DISPATCH(IntegerPanelWidth)(); }
+int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out) {
+  return HWY_DYNAMIC_DISPATCH(CentreIntegers)(in, is_signed, zero, count, out);
+}
+int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out) {
+  return HWY_DYNAMIC_DISPATCH(LiftIntegers)(in, is_signed, count, out);
+}
+
+}  // namespace attnrun::ops
+#endif  // HWY_ONCE

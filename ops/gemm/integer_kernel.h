@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_INTEGER_KERNEL_H_
+#define ATTNRUN_OPS_GEMM_INTEGER_KERNEL_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "ops/gemm/activation.h"
+#include "ops/gemm/micro_kernel.h"
+
+namespace attnrun::ops {
+
+// How many rows of B, and numbers of a row of A, a step of a product takes: 32 bits of A.
+enum class IntegerLayout {
+  // int16 of [-255, 255] times int8.
+  kTwos,
+  // uint8 times int8, of which two neighbours of one sign are at most 128 together.
+  kFours,
+};
+
+constexpr int64_t RowsOfStep(IntegerLayout layout) {
+  return layout == IntegerLayout::kTwos ? 2 : 4;
+}
+
+// An element of a panel of B that is `value` short of what it stands for.
+struct IntegerExcess {
+  int32_t row;
+  int32_t column;
+  int32_t value;
+
+  bool operator==(const IntegerExcess&) const = default;
+};
+
+// Some rows of A times one panel of B, in exact integers (modulo 2^32):
+// S = A·(B + excess) + row_terms[0]·column_terms[0] + row_terms[1]·column_terms[1].
+// Then C is S itself, or floats made of it.
+struct IntegerProduct {
+  IntegerLayout layout;
+  // [rows, steps] of 32 bits, `lda` bytes from row to row.
+  const uint8_t* a;
+  int64_t lda;
+  // [steps, IntegerPanelWidth(), RowsOfStep(layout)].
+  const int8_t* b;
+  int64_t steps;
+  // Of kFours.
+  absl::Span<const IntegerExcess> excess;
+  int64_t rows;
+  // At most IntegerPanelWidth().
+  int64_t columns;
+  // [rows] and [columns]; null for none.
+  const int32_t* row_terms[2];
+  const int32_t* column_terms[2];
+  // C is S, [rows, columns], `ldc` numbers from row to row; or null: `c` is written instead.
+  int32_t* sums;
+  // C = activation(S * scales + bias) + residual; scales and bias [columns], bias may be null.
+  float* c;
+  int64_t ldc;
+  const float* scales;
+  const float* bias;
+  Activation activation;
+  TileResidual residual;
+};
+
+void MultiplyIntegers(const IntegerProduct& product);
+
+// Columns of a panel of B that suits this machine's registers.
+int64_t IntegerPanelWidth();
+
+// out[i] = in[i] - zero, i < count, of int8 (`is_signed`) or uint8; returns their sum.
+int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out);
+
+// out[i] = in[i], plus 128 if `is_signed`, i < count; returns their sum. `out` may be `in`.
+int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_INTEGER_KERNEL_H_

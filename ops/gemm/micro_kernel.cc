@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/micro_kernel.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "hwy/cache_control.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/gemm/micro_kernel.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "hwy/highway.h"
+#include "ops/gemm/activation-inl.h"
+#include "ops/gemm/even_parts.h"
+#include "ops/gemm/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+// A tile fills the registers. GCC's usual way of dealing them out leaves some of its sums in
+// memory, which the loop then waits for: 15 % of the time with AVX2.
+#if HWY_COMPILER_GCC_ACTUAL
+#pragma GCC push_options
+#pragma GCC optimize("ira-algorithm=priority")
+#endif
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The shapes of tiles, in rows and vectors: large enough to keep both multipliers busy through
+// their latency, small enough for accumulators, a row of B and a factor to fit the registers (32
+// with AVX-512, else 16). Few rows take two panels at once.
+constexpr int kWide = 6;
+// Rows of B that are prefetched ahead while a panel comes from memory.
+constexpr int kAhead = 16;
+// Steps between two updates of the pointers, which else would take a slot from the multipliers.
+// AVX2's steps are half as long.
+constexpr int kUnroll = HWY_TARGET <= HWY_AVX3 ? 4 : 8;
+constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
+
+// Rows [kAhead, kAhead + kUnroll) from `b` on, V vectors wide.
+template <int V>
+HWY_ATTR HWY_INLINE void PrefetchB(const PanelProduct& p, const float* b) {
+  for (int u = kAhead; u < kAhead + kUnroll; ++u) {
+    for (int v = 0; v < V; ++v) {
+      const auto column = static_cast<int64_t>(v % kNarrow * hn::Lanes(Floats()));
+      hwy::Prefetch(b + u * p.ldb + v / kNarrow * p.panel_stride + column);
+    }
+  }
+}
+
+// What a tile prefetches between its steps: `lines` at every kUnroll of them.
+struct Ahead {
+  HWY_INLINE void Prefetch() {
+    for (int64_t i = lines; i > 0; --i, at += kLine) __builtin_prefetch(at, 0, kSecondLevel);
+  }
+
+  static constexpr int64_t kLine = 64;
+  static constexpr int kSecondLevel = 2;
+  const char* at;
+  int64_t lines;
+};
+
+// What a tile ends with: its rows of C, and of the residual, if any.
+struct TileEnd {
+  float* HWY_RESTRICT c;
+  const float* HWY_RESTRICT residual;
+};
+
+// Fetches that, a row at every kUnroll steps: well before it is used, since far rows are on pages
+// of their own, and not all at once, since loads from the second-level cache would wait.
+template <int V>
+struct EndAhead {
+  HWY_INLINE void Prefetch(const PanelProduct& p) {
+    if (left == 0) return;
+    for (int v = 0; v < V; ++v) hwy::Prefetch(at.c + v * hn::Lanes(Floats()));
+    at.c += p.ldc;
+    --left;
+    if (at.residual == nullptr) return;
+    for (int v = 0; v < V; ++v) hwy::Prefetch(at.residual + v * hn::Lanes(Floats()));
+    at.residual += p.residual.row_stride;
+  }
+
+  TileEnd at;
+  int64_t left;
+};
+
+// A block of K, of which `a` and `b` are the beginning, and are left at the end.
+// `first`: these are the first rows that meet the panel, which they fetch from memory.
+template <int R, int V, Layout kLayout>
+HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct& p, Rows<R>& a,
+                                  const float*& b, int64_t k, bool first, Ahead& ahead,
+                                  EndAhead<V>& end) {
+  const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
+  const auto width = static_cast<int64_t>(kNarrow * hn::Lanes(Floats()));
+  const int64_t ldb = kLayout == Layout::kPanel ? width : p.ldb;
+  const auto step = [&](int count) HWY_ATTR {
+    HWY_UNROLL(8)
+    for (int u = 0; u < count; ++u) tile.Step(a, u, b + u * ldb, p.panel_stride, last);
+    a.Advance(count);
+    b += count * ldb;
+  };
+  int64_t left = k;
+  // Some hundred cycles ahead; the hardware's own prefetch stops at every page. For the rows that
+  // follow the panel is in cache, and prefetches would only compete with loads.
+  for (; first && left >= kUnroll; left -= kUnroll) {
+    PrefetchB<V>(p, b);
+    end.Prefetch(p);
+    step(kUnroll);
+  }
+  for (; left >= kUnroll; left -= kUnroll) {
+    ahead.Prefetch();
+    end.Prefetch(p);
+    step(kUnroll);
+  }
+  for (; left > 0; --left) step(1);
+}
+
+// The residual that a tile cannot add in registers: after an activation, or with other strides.
+HWY_NOINLINE void AddResidual(const PanelProduct& p, TileEnd at, int64_t rows) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Vector scale = hn::Set(d, p.residual.scale);
+  for (; rows > 0; --rows, at.residual += p.residual.row_stride, at.c += p.ldc) {
+    if (p.residual.column_stride > 1) {
+      for (int64_t j = 0; j < p.columns; ++j) {
+        at.c[j] = std::fma(p.residual.scale, at.residual[j * p.residual.column_stride], at.c[j]);
+      }
+      continue;
+    }
+    for (int64_t j = 0; j < p.columns; j += lanes) {
+      const auto keep = hn::FirstN(d, p.columns - j);
+      const Vector addend = p.residual.column_stride == 0
+                                ? hn::Set(d, *at.residual)
+                                : hn::MaskedLoad(keep, d, at.residual + j);
+      hn::BlendedStore(hn::MulAdd(addend, scale, hn::MaskedLoad(keep, d, at.c + j)), keep, d,
+                       at.c + j);
+    }
+  }
+}
+
+// What some tiles of as many rows begin with, one below the other.
+struct TileBegin {
+  const float* HWY_RESTRICT a;
+  TileEnd end;
+  // Whether the first one is the first that meets the panel.
+  bool first;
+  Ahead ahead;
+  // What each tile has ahead of it.
+  int64_t bytes_ahead;
+
+  HWY_INLINE void Advance(const PanelProduct& p, int64_t rows) {
+    a += rows * p.lda;
+    end.c += rows * p.ldc;
+    if (end.residual != nullptr) end.residual += rows * p.residual.row_stride;
+    first = false;
+    ahead.at += bytes_ahead;
+  }
+};
+
+// `tiles` tiles of R rows and V vectors, after which `at` is where the next one begins.
+template <int R, int V, Layout kLayout>
+HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts& depth,
+                                         int64_t tiles, TileBegin& at) {
+  const bool added = p.activation == Activation::kNone && p.residual.column_stride == 1;
+  HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
+  for (; tiles > 0; --tiles, at.Advance(p, R)) {
+    EndAhead<V> end_ahead = {at.end, R};
+    Rows<R> rows(at.a, p.lda);
+    Ahead ahead = at.ahead;
+    const float* b = p.b;
+    Tile<R, V, kLayout> tile;
+    for (int64_t block = 0; block < p.blocks; ++block) {
+      tile.Clear();
+      SumBlock(tile, p, rows, b, depth[block], at.first, ahead, end_ahead);
+      if (block == 0 && p.accumulate) tile.AddC(p, at.end.c);
+      if (block > 0) tile.Add(sums);
+      if (block + 1 < p.blocks) tile.Put(sums);
+    }
+    tile.Finish(p, added ? at.end.residual : nullptr, at.end.c);
+    // Not inlined: there are dozens of tiles.
+    if (p.activation != Activation::kNone) {
+      ActivateTile(p.activation, {at.end.c, p.ldc, R, p.columns});
+    }
+    if (at.end.residual != nullptr && !added) AddResidual(p, at.end, R);
+  }
+}
+
+using TileFunction = void (*)(const PanelProduct&, const EvenParts&, int64_t, TileBegin&);
+
+// MultiplyTiles<1, V, kLayout> and so on to the tallest tile of that width.
+template <int V, Layout kLayout, int... kLess>
+constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
+  return std::array<TileFunction, kNarrowRows>{MultiplyTiles<kLess + 1, V, kLayout>...};
+}
+template <Layout kLayout, int... kLess>
+constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
+  return std::array<std::array<TileFunction, kNarrowRows>, kWide>{TilesOf<kLess + 1, kLayout>(
+      std::make_integer_sequence<int, kLess + 1 <= kNarrow ? kNarrowRows : kWideRows>())...};
+}
+// By layout, vectors and rows.
+constexpr std::array<std::array<std::array<TileFunction, kNarrowRows>, kWide>, 3> kTiles = {
+    TilesOf<Layout::kPanel>(std::make_integer_sequence<int, kWide>()),
+    TilesOf<Layout::kInPlace>(std::make_integer_sequence<int, kWide>()),
+    TilesOf<Layout::kInPlaceTail>(std::make_integer_sequence<int, kWide>())};
+
+Layout LayoutOf(const PanelProduct& p) {
+  if (p.padded) return Layout::kPanel;
+  const bool whole = p.columns % static_cast<int64_t>(hn::Lanes(Floats())) == 0;
+  return whole ? Layout::kInPlace : Layout::kInPlaceTail;
+}
+
+// What each of `tiles` tiles fetches of p.next.
+Ahead AheadOf(const PanelProduct& p, int64_t tiles) {
+  const auto* const at = reinterpret_cast<const char*>(p.next);
+  const int64_t steps = tiles * (p.k / kUnroll);
+  if (at == nullptr || steps == 0 || tiles == 1) return {at, 0};
+  return {at, hwy::DivCeil(hwy::DivCeil(p.next_bytes, Ahead::kLine), steps)};
+}
+
+// All rows by at most kWide vectors. Rows are dealt out evenly, since a tile of one or two rows
+// cannot keep the multipliers busy.
+void MultiplyRows(const PanelProduct& p) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+  const int64_t vectors = hwy::DivCeil(p.columns, lanes);
+  const auto& tiles = kTiles[static_cast<size_t>(LayoutOf(p))][vectors - 1];
+  const int64_t count = hwy::DivCeil<int64_t>(p.rows, vectors <= kNarrow ? kNarrowRows : kWideRows);
+  if (count == 0) return;
+  const EvenParts rows(p.rows, count);
+  const EvenParts depth(p.k, p.blocks);
+  // One tile alone fetches its panel itself.
+  TileBegin at = {p.a,
+                  {p.c, p.residual.data},
+                  !p.fetched || count == 1,
+                  AheadOf(p, count),
+                  p.next_bytes / count};
+  if (rows.longer > 0) tiles[rows.shortest](p, depth, rows.longer, at);
+  tiles[rows.shortest - 1](p, depth, count - rows.longer, at);
+}
+
+int64_t PanelWidth() { return kNarrow * static_cast<int64_t>(hn::Lanes(Floats())); }
+
+void MultiplyPanels(const PanelProduct& p) {
+  const int64_t width = PanelWidth();
+  if (p.rows <= kWideRows || p.columns <= width) return MultiplyRows(p);
+  PanelProduct half = p;
+  half.columns = width;
+  // Panels that are not packed are used in place, row by row far from each other.
+  if (p.padded) {
+    half.next = p.b + p.panel_stride;
+    half.next_bytes = p.k * width * static_cast<int64_t>(sizeof(float));
+  }
+  MultiplyRows(half);
+  half.fetched = p.fetched || p.padded;
+  half.next = p.next;
+  half.next_bytes = p.next_bytes;
+  half.columns = p.columns - width;
+  half.b += p.panel_stride;
+  half.c += width;
+  if (p.bias != nullptr) half.bias += width;
+  if (p.residual.data != nullptr) half.residual.data += width * p.residual.column_stride;
+  MultiplyRows(half);
+}
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+#if HWY_COMPILER_GCC_ACTUAL
+#pragma GCC pop_options
+#endif
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnrun::ops {
+
+HWY_EXPORT(MultiplyPanels);
+HWY_EXPORT(PanelWidth);
+
+void MultiplyPanels(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(MultiplyPanels)(product); }
+int64_t PanelWidth() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
+
+}  // namespace attnrun::ops
+#endif  // HWY_ONCE

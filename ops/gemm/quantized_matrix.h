@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_QUANTIZED_MATRIX_H_
+#define ATTNRUN_OPS_GEMM_QUANTIZED_MATRIX_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attnrun/tensor.h"
+#include "ops/gemm/quantized_panel.h"
+
+namespace attnrun::ops {
+
+// A weight [K, N] as codes of 2, 4 or 8 bits, (code - zero point) * scale each, where `block`
+// neighbours along K share scale and zero point. Column by column, as com.microsoft.MatMulNBits has
+// it: codes are uint8 [N, ceil(K / block), block * bits / 8], low bits first, scales and zero
+// points float [N, ceil(K / block)]. No zero points: all are 2^(bits - 1).
+struct CodedColumns {
+  int bits = 4;
+  int64_t block = 32;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  const uint8_t* codes = nullptr;
+  const float* scales = nullptr;
+  const float* zero_points = nullptr;
+
+  int64_t blocks() const { return (rows + block - 1) / block; }
+  int64_t bytes_per_block() const { return block * bits / 8; }
+};
+
+// Such a weight, or several side by side, cut into panels of PanelWidth() columns as PackedMatrix
+// is, still as codes: see QuantizedPanel. Products of it have the same bits as those of the floats
+// that it stands for.
+class QuantizedMatrix {
+ public:
+  // Precondition: at least one part, and all have the same bits, block and rows.
+  // kResourceExhausted as Allocator says.
+  static absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> Pack(
+      const std::vector<CodedColumns>& parts);
+
+  int64_t rows() const { return format_.rows; }
+  int64_t columns() const { return columns_; }
+  int64_t num_panels() const;
+  QuantizedPanel panel(int64_t index) const;
+  // The bytes from panel to panel.
+  int64_t panel_bytes() const { return format_.panel_bytes; }
+
+ private:
+  QuantizedMatrix() = default;
+  void PackPanel(const std::vector<CodedColumns>& parts, int64_t index, uint8_t* to) const;
+
+  QuantizedFormat format_;
+  int64_t columns_ = 0;
+  Tensor data_;
+};
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_QUANTIZED_MATRIX_H_

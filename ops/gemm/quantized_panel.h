@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_QUANTIZED_PANEL_H_
+#define ATTNRUN_OPS_GEMM_QUANTIZED_PANEL_H_
+
+#include <cstdint>
+
+namespace attnrun::ops {
+
+// How the panels of a QuantizedMatrix are laid out, W = PanelWidth() columns wide. For every block
+// of K: W scales; W zero points as floats, unless they are left out; then words of 32 bits, W after
+// W, each with codes of 32 / bits neighbours along K of one column, low bits first. The last block
+// has all its words, though K may end within.
+struct QuantizedFormat {
+  int bits = 4;
+  // Neighbours along K that share a scale: a power of two from 16 on.
+  int64_t block = 32;
+  int64_t rows = 0;
+  // Without them they are 2^(bits - 1), and every scale is 0 or neither tiny nor huge.
+  bool has_zero_points = false;
+  // From block to block, and from panel to panel.
+  int64_t block_bytes = 0;
+  int64_t panel_bytes = 0;
+
+  int codes_per_word() const { return 32 / bits; }
+};
+
+struct QuantizedPanel {
+  const QuantizedFormat& format;
+  const uint8_t* data;
+};
+
+// Writes the rows [begin, end) of a panel as floats, PanelWidth() each, (code - zero point) * scale
+// rounded once.
+void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to);
+
+// Rows of A by two panels that follow each other, or by one.
+struct FewRowsProduct {
+  // [rows, K], `lda` floats from row to row; at most kFewRows.
+  const float* a;
+  int64_t lda;
+  int64_t rows;
+  QuantizedPanel panel;
+  int64_t panels;
+  // [rows, columns], `ldc` floats from row to row.
+  float* c;
+  int64_t ldc;
+  int64_t columns;
+  // K is summed in so many blocks as a PanelProduct.
+  int64_t blocks;
+};
+constexpr int64_t kFewRows = 4;
+
+// C = A·B with the bits that MultiplyPanels gives for the floats of Dequantize.
+void MultiplyFewRows(const FewRowsProduct& product);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_QUANTIZED_PANEL_H_

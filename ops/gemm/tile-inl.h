@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_GEMM_TILE_INL_H_
+#undef ATTNRUN_OPS_GEMM_TILE_INL_H_
+#else
+#define ATTNRUN_OPS_GEMM_TILE_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "ops/gemm/micro_kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Vector = hn::Vec<Floats>;
+
+// Vectors of a panel.
+constexpr int kNarrow = 3;
+
+// Where the next elements of A's R rows lie. Three pointers serve nine rows, with a step or two
+// from each: one for every row would not fit the registers.
+template <int R>
+struct Rows {
+  HWY_INLINE Rows(const float* a, int64_t lda) : step(lda) {
+    for (int i = 0; i < kPointers; ++i) first[i] = a + 3 * i * lda;
+  }
+  HWY_INLINE const float* At(int row) const { return first[row / 3] + row % 3 * step; }
+  HWY_INLINE void Advance(int64_t count) {
+    for (int i = 0; i < kPointers; ++i) first[i] += count;
+  }
+
+  static constexpr int kPointers = (R + 2) / 3;
+  const float* HWY_RESTRICT first[kPointers];
+  int64_t step;
+};
+
+// Says that `v` is used here. Without it GCC turns the last product that takes a factor into one
+// that overwrites it, and copies accumulators to and fro: 5 % of the time.
+HWY_INLINE void StaysInRegister(Vector v) { asm volatile("" : : "v"(v.raw)); }
+
+// How rows of B lie. A parameter, since AVX2 has no register to spare for a mask, nor the loop a
+// slot for run-time strides.
+enum class Layout {
+  // Panels whose rows follow each other.
+  kPanel,
+  // Anywhere, and a whole number of vectors.
+  kInPlace,
+  // Anywhere, with a last vector that ends early and must not be read beyond.
+  kInPlaceTail,
+};
+
+// The accumulators of R rows and V vectors of C.
+template <int R, int V, Layout kLayout>
+struct Tile {
+  HWY_ATTR HWY_INLINE void Clear() {
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(6)
+      for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(Floats());
+    }
+  }
+
+  // sum += column of A times row of B, whose last vector has `last` columns.
+  HWY_ATTR HWY_INLINE void Step(const Rows<R>& a, int64_t k, const float* HWY_RESTRICT b,
+                                int64_t panel_stride, size_t last) {
+    const Floats d;
+    Vector row[V];
+    HWY_UNROLL(6)
+    for (int v = 0; v < V; ++v) {
+      const float* from = b + v / kNarrow * panel_stride + v % kNarrow * hn::Lanes(d);
+      row[v] = kLayout == Layout::kInPlaceTail && v + 1 == V
+                   ? hn::MaskedLoad(hn::FirstN(d, last), d, from)
+                   : hn::LoadU(d, from);
+    }
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; ++r) {
+      const Vector factor = hn::Set(d, a.At(r)[k]);
+      HWY_UNROLL(6)
+      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
+      StaysInRegister(factor);
+    }
+    HWY_UNROLL(6)
+    for (int v = 0; v < V; ++v) StaysInRegister(row[v]);
+  }
+
+  // sum += what C holds.
+  HWY_ATTR HWY_INLINE void AddC(const PanelProduct& p, const float* HWY_RESTRICT c) {
+    const Floats d;
+    HWY_UNROLL(6)
+    for (int v = 0; v < V; ++v) {
+      const auto keep = hn::FirstN(d, p.columns - v * hn::Lanes(d));
+      HWY_UNROLL(8)
+      for (int r = 0; r < R; ++r) {
+        const float* from = c + r * p.ldc + v * hn::Lanes(d);
+        sum[r][v] = hn::Add(sum[r][v], hn::MaskedLoad(keep, d, from));
+      }
+    }
+  }
+
+  // C = sum * scale [+ bias] [+ residual], of which rows follow each other as those of p.residual.
+  // kWhole: C has whole vectors; why that matters, says StoreUpTo.
+  template <bool kWhole>
+  HWY_ATTR HWY_INLINE void FinishAs(const PanelProduct& p, const float* HWY_RESTRICT residual,
+                                    float* HWY_RESTRICT c) const {
+    const Floats d;
+    const Vector scale = hn::Set(d, p.scale);
+    const Vector residual_scale = hn::Set(d, p.residual.scale);
+    HWY_UNROLL(6)
+    for (int v = 0; v < V; ++v) {
+      const size_t at = v * hn::Lanes(d);
+      const auto keep = hn::FirstN(d, p.columns - at);
+      const auto load = [&](const float* from) HWY_ATTR {
+        return kWhole ? hn::LoadU(d, from) : hn::MaskedLoad(keep, d, from);
+      };
+      const Vector bias = p.bias == nullptr ? hn::Zero(d) : load(p.bias + at);
+      HWY_UNROLL(8)
+      for (int r = 0; r < R; ++r) {
+        Vector y = hn::MulAdd(sum[r][v], scale, bias);
+        if (residual != nullptr) {
+          y = hn::MulAdd(load(residual + r * p.residual.row_stride + at), residual_scale, y);
+        }
+        if (kWhole) {
+          hn::StoreU(y, d, c + r * p.ldc + at);
+        } else {
+          hn::BlendedStore(y, keep, d, c + r * p.ldc + at);
+        }
+      }
+    }
+  }
+  HWY_ATTR HWY_INLINE void Finish(const PanelProduct& p, const float* HWY_RESTRICT residual,
+                                  float* HWY_RESTRICT c) const {
+    if (HWY_TARGET <= HWY_AVX3 || p.columns < V * static_cast<int64_t>(hn::Lanes(Floats()))) {
+      return FinishAs<false>(p, residual, c);
+    }
+    if (residual != nullptr) return FinishAs<true>(p, residual, c);
+    FinishAs<true>(p, nullptr, c);
+  }
+
+  // The sums of the blocks of K so far, while the next one needs the registers.
+  HWY_ATTR HWY_INLINE void Put(float* HWY_RESTRICT sums) const {
+    const Floats d;
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(6)
+      for (int v = 0; v < V; ++v) hn::Store(sum[r][v], d, sums + (r * V + v) * hn::Lanes(d));
+    }
+  }
+  HWY_ATTR HWY_INLINE void Add(const float* HWY_RESTRICT sums) {
+    const Floats d;
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(6)
+      for (int v = 0; v < V; ++v) {
+        sum[r][v] = hn::Add(sum[r][v], hn::Load(d, sums + (r * V + v) * hn::Lanes(d)));
+      }
+    }
+  }
+
+  Vector sum[R][V];
+};
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ATTNRUN_OPS_GEMM_TILE_INL_H_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/interface/infer_context.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "core/elements.h"
+#include "ops/interface/cut_extents.h"
+
+namespace attnrun::ops {
+namespace {
+
+// n if `value` is min(n, limit), n being a number of at least 2; else nullopt.
+std::optional<int64_t> UncutExtent(const SymInt& value, const SymInt& limit) {
+  const auto operands = value.OperandsOf("min");
+  if (!operands.has_value() || operands->second != limit) return std::nullopt;
+  const std::optional<int64_t> number = operands->first.constant();
+  return number.value_or(0) < 2 ? std::nullopt : number;
+}
+
+bool IsCutTo(const SymInt& value, const SymInt& limit) {
+  return UncutExtent(value, limit).has_value();
+}
+
+// Whether `value` is max(0, limit + n - n) for a small number n: all but the last n.
+bool IsRestOf(const SymInt& value, const SymInt& limit) {
+  for (const int64_t n : {1, 2, 3, 4}) {
+    if (value == SymInt::Opaque("drop", limit + n, n)) return true;
+  }
+  return false;
+}
+
+// Whether no tensors of these extents go together: the node that has them fails.
+bool AreAtOdds(const SymInt& a, const SymInt& b) {
+  if (!a.constant().has_value() || !b.constant().has_value()) return false;
+  if (*a.constant() < 0 || *b.constant() < 0) return true;
+  return a != b && !a.is_constant(1) && !b.is_constant(1);
+}
+
+// Whether `value` is what `extent` was broadcast to beside another: beside `extent` it stays so.
+bool IsBroadcastOf(const SymInt& value, const SymInt& extent) {
+  const auto operands = value.OperandsOf("broadcast");
+  return operands.has_value() && (operands->first == extent || operands->second == extent);
+}
+
+SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
+  if (a == b || b.is_constant(1)) return a;
+  if (a.is_constant(1)) return b;
+  // A number other than 1 decides: the other side is either the same or 1.
+  if (a.constant().has_value()) return a;
+  if (b.constant().has_value()) return b;
+  // Cut shorter than the other side, it would broadcast with it only if it were 1.
+  if (IsCutTo(b, a) || IsRestOf(b, a)) return a;
+  if (IsCutTo(a, b) || IsRestOf(a, b)) return b;
+  if (IsBroadcastOf(a, b)) return a;
+  if (IsBroadcastOf(b, a)) return b;
+  return SymInt::Opaque("broadcast", a, b);
+}
+
+// Whether the number is n - min(limit, n), by which a tensor falls short of what it is cut to.
+bool IsShortfall(const SymInt& number) {
+  if (number.constant().has_value()) return false;
+  return absl::c_any_of(number.Terms(), [&](const SymInt& term) {
+    return term.coefficient() == -1 && IsCutTo(SymInt(0) - term, number - term);
+  });
+}
+
+}  // namespace
+
+bool InferContext::IsNeverNegative(const SymInt& number) const {
+  // Twice: a table of distances has 2*seq - 1 rows, of which there are some if seq - 1 is not
+  // negative.
+  return number.IsNeverNegative() || IsShortfall(number) ||
+         absl::c_any_of(extents_, [&](const SymInt& extent) {
+           const SymInt rest = number - extent;
+           return rest.IsNeverNegative() || (rest - extent).IsNeverNegative();
+         });
+}
+
+std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector<SymInt>>& a,
+                                                 const std::optional<std::vector<SymInt>>& b) {
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  const size_t rank = std::max(a->size(), b->size());
+  std::vector<SymInt> dims(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    const SymInt one(1);
+    const SymInt& dim_a = i < rank - a->size() ? one : (*a)[i - (rank - a->size())];
+    const SymInt& dim_b = i < rank - b->size() ? one : (*b)[i - (rank - b->size())];
+    if (AreAtOdds(dim_a, dim_b)) return std::nullopt;
+    dims[i] = BroadcastDim(dim_a, dim_b);
+  }
+  return dims;
+}
+
+std::vector<SymInt> RoomsOfCuts(const std::vector<SymInt>& cut, const std::vector<SymInt>& whole) {
+  std::vector<SymInt> rooms;
+  for (size_t i = 1; i <= std::min(cut.size(), whole.size()); ++i) {
+    const SymInt& limit = whole[whole.size() - i];
+    const auto uncut = UncutExtent(cut[cut.size() - i], limit);
+    if (uncut.has_value()) rooms.push_back(SymInt(*uncut) - limit);
+  }
+  return rooms;
+}
+
+ValueFacts FactsOf(const Tensor& tensor) {
+  ValueFacts facts;
+  facts.type = tensor.type();
+  facts.dims.emplace(tensor.shape().begin(), tensor.shape().end());
+  const bool counts = IsInteger(tensor.type()) || tensor.type() == DataType::kBool;
+  if (counts && tensor.rank() <= 1 && tensor.num_elements() <= static_cast<int64_t>(kMaxContents)) {
+    const auto elements = ToInts(tensor);
+    if (elements.ok()) facts.contents.emplace(elements->begin(), elements->end());
+  }
+  return facts;
+}
+
+}  // namespace attnrun::ops

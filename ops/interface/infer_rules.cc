@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/interface/infer_rules.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace attnrun::ops {
+
+std::optional<std::vector<int64_t>> KnownInts(const InferContext& context, int i) {
+  if (!context.has_input(i) || !context.input(i).contents.has_value()) return std::nullopt;
+  std::vector<int64_t> values;
+  for (const SymInt& element : *context.input(i).contents) {
+    if (!element.constant().has_value()) return std::nullopt;
+    values.push_back(*element.constant());
+  }
+  return values;
+}
+
+std::optional<SymInt> OnlyElement(const InferContext& context, int i) {
+  if (!context.has_input(i)) return std::nullopt;
+  const std::optional<std::vector<SymInt>>& contents = context.input(i).contents;
+  if (!contents.has_value() || contents->size() != 1) return std::nullopt;
+  return contents->front();
+}
+
+std::optional<size_t> KnownLength(const InferContext& context, int i) {
+  if (!context.has_input(i)) return std::nullopt;
+  const ValueFacts& facts = context.input(i);
+  if (facts.contents.has_value()) return facts.contents->size();
+  if (!facts.dims.has_value() || facts.dims->size() > 1) return std::nullopt;
+  const std::optional<int64_t> length = Product(*facts.dims).constant();
+  if (!length.has_value() || *length > static_cast<int64_t>(kMaxContents)) return std::nullopt;
+  return static_cast<size_t>(*length);
+}
+
+std::optional<size_t> KnownAxis(int64_t axis, size_t rank) {
+  const auto count = static_cast<int64_t>(rank);
+  if (axis < -count || axis >= count) return std::nullopt;
+  return static_cast<size_t>(axis < 0 ? axis + count : axis);
+}
+
+Dims UnknownDims(size_t rank) {
+  Dims dims;
+  for (size_t i = 0; i < rank; ++i) dims.push_back(SymInt::Unknown());
+  return dims;
+}
+
+SymInt Same(const SymInt& a, const SymInt& b) {
+  if (a == b || a.constant().has_value()) return a;
+  if (b.constant().has_value()) return b;
+  // What is not known says nothing, and what is said in fewer words is more likely to meet itself
+  // elsewhere: seq, rather than 1+slice(seq,...) of tokens that were shifted and padded.
+  const auto vagueness = [](const SymInt& extent) {
+    return std::pair(!extent.IsNeverNegative(), extent.ToString().size());
+  };
+  return vagueness(b) < vagueness(a) ? b : a;
+}
+
+ValueFacts VectorOf(DataType type, std::vector<SymInt> contents) {
+  ValueFacts facts{type, Dims{static_cast<int64_t>(contents.size())}, std::nullopt};
+  if (contents.size() <= kMaxContents) facts.contents = std::move(contents);
+  return facts;
+}
+
+void SetDims(InferContext& context, int i, std::optional<Dims> dims) {
+  context.SetOutput(i, {context.input(0).type, std::move(dims), std::nullopt});
+}
+
+void InferLikeInput(InferContext& context) { SetDims(context, 0, context.input(0).dims); }
+
+}  // namespace attnrun::ops

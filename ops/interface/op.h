@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_INTERFACE_OP_H_
+#define ATTNRUN_OPS_INTERFACE_OP_H_
+
+#include <memory>
+#include "absl/strings/string_view.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ops/interface/infer_context.h"
+#include "ops/interface/op_context.h"
+
+namespace attnrun::ops {
+
+// The optimized implementation of one node. Immutable once made: Run is called from many threads.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  // How the profile calls it: "brgemm", "highway", "onednn".
+  virtual absl::string_view name() const = 0;
+
+  // Whether Run handles these element types and shapes; where not, the reference code runs instead
+  // and the profile says so.
+  virtual bool Accepts(const OpContext& context) const = 0;
+
+  // Whether strided inputs are welcome; otherwise the executor makes them dense first.
+  virtual bool accepts_strided() const { return false; }
+
+  // Computes the outputs. Same contract for errors as Op::Reference.
+  virtual absl::Status Run(OpContext& context) const = 0;
+
+  // Floating-point operations of one call, for the profile; 0 where that is not the point.
+  virtual int64_t Flops(const OpContext& /*context*/) const { return 0; }
+};
+
+// The inputs of a node that are the same in every run; undefined where one is not.
+using ConstantInputs = absl::Span<const Tensor>;
+
+// The operator of one node with its attributes read. Immutable.
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // Computes the outputs straight from the ONNX text, with double accumulators; shares no code with
+  // any kernel. Errors say what was expected against what came (the executor adds the node's name
+  // and op type): kInvalidArgument for types, shapes and values that ONNX rules out, kUnimplemented
+  // for those that attnrun does not cover.
+  virtual absl::Status Reference(OpContext& context) const = 0;
+
+  // Tells what is known of the outputs, given what is known of the inputs. Sound: what is said
+  // holds in every run that succeeds. Saying nothing is always right.
+  virtual void Infer(InferContext& /*context*/) const {}
+
+  // Null: no kernel, the reference code runs. May do work once, such as packing constant weights.
+  virtual absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs /*constants*/) const {
+    return nullptr;
+  }
+};
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_INTERFACE_OP_H_

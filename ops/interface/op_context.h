@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_INTERFACE_OP_CONTEXT_H_
+#define ATTNRUN_OPS_INTERFACE_OP_CONTEXT_H_
+
+#include <vector>
+#include "absl/strings/string_view.h"
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun::ops {
+
+// Runs a node's subgraphs; the executor provides it to If, Loop and Scan.
+class SubgraphRunner {
+ public:
+  virtual ~SubgraphRunner() = default;
+  // Runs the graph held by `attribute` on one tensor per graph input, in order. `outputs` receives
+  // one tensor per graph output.
+  virtual absl::Status Run(absl::string_view attribute, absl::Span<const Tensor> inputs,
+                           std::vector<Tensor>& outputs) = 0;
+};
+
+// The tensors of one application of an operator. Inputs are dense unless the kernel asked for
+// strided ones.
+class OpContext {
+ public:
+  // `exclusive`: one flag per input, set where its bytes may be overwritten; may be empty. An
+  // undefined Tensor among the inputs is an optional one left out. `wanted`: outputs that are read.
+  OpContext(absl::Span<const Tensor> inputs, absl::Span<Tensor> outputs, Allocator& allocator)
+      : inputs_(inputs), outputs_(outputs), allocator_(allocator) {}
+
+  int num_inputs() const { return static_cast<int>(inputs_.size()); }
+  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+  bool has_input(int i) const { return i < num_inputs() && inputs_[i].defined(); }
+  // Precondition: has_input(i), which holds for required inputs: the registry checked the arity.
+  const Tensor& input(int i) const { return inputs_[i]; }
+  // True where the node names the output, so that it must be computed.
+  bool wants_output(int i) const {
+    return i < num_outputs() && (unwanted_.empty() || !unwanted_[i]);
+  }
+
+  // Makes output i a new dense tensor and returns it for writing. If one of `reusable` inputs has
+  // the same element width and count and nobody else reads its bytes, the output takes them over:
+  // the kernel must then read each element before it writes it.
+  absl::StatusOr<Tensor*> AllocateOutput(int i, DataType type, absl::Span<const int64_t> shape,
+                                         absl::Span<const int> reusable = {});
+  void SetOutput(int i, Tensor tensor) {
+    if (wants_output(i)) outputs_[i] = std::move(tensor);
+  }
+
+  // For scratch space and for FromDoubles and its like.
+  Allocator& allocator() const { return allocator_; }
+
+  void set_subgraphs(SubgraphRunner* subgraphs) { subgraphs_ = subgraphs; }
+  SubgraphRunner* subgraphs() const { return subgraphs_; }
+  void set_exclusive(absl::Span<const bool> exclusive) { exclusive_ = exclusive; }
+  void set_unwanted(absl::Span<const bool> unwanted) { unwanted_ = unwanted; }
+
+ private:
+  absl::Span<const Tensor> inputs_;
+  absl::Span<Tensor> outputs_;
+  absl::Span<const bool> exclusive_;
+  absl::Span<const bool> unwanted_;
+  Allocator& allocator_;
+  SubgraphRunner* subgraphs_ = nullptr;
+};
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_INTERFACE_OP_CONTEXT_H_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/interface/registry.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/quote.h"
+#include "core/status.h"
+
+namespace attnrun::ops {
+namespace {
+
+absl::Status CheckCount(absl::string_view what, size_t count, Arity arity) {
+  const int found = static_cast<int>(count);
+  if (found >= arity.min && found <= arity.max) return absl::OkStatus();
+  const std::string expected = arity.max == kVariadic ? absl::StrCat("at least ", arity.min)
+                               : arity.min == arity.max
+                                   ? absl::StrCat(arity.min)
+                                   : absl::StrCat(arity.min, " to ", arity.max);
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected ", expected, " ", what, ", but found ", found));
+}
+
+absl::Status CheckArity(const OpDef& def, const Node& node) {
+  ATTNRUN_RETURN_IF_ERROR(CheckCount("inputs", node.inputs().size(), def.inputs));
+  ATTNRUN_RETURN_IF_ERROR(CheckCount("outputs", node.outputs().size(), def.outputs));
+  for (int i = 0; i < def.inputs.min; ++i) {
+    if (node.input(i) == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("required input ", i, " is left out"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void OpRegistry::Register(OpDef def) {
+  std::pair<std::string, std::string> key(def.domain, def.name);
+  defs_.insert_or_assign(std::move(key), std::move(def));
+}
+
+const OpDef* OpRegistry::Find(absl::string_view domain, absl::string_view name) const {
+  const auto it = defs_.find(std::pair<std::string, std::string>(domain, name));
+  return it == defs_.end() ? nullptr : &it->second;
+}
+
+absl::StatusOr<int> OpRegistry::Version(const Node& node) const {
+  const OpDef* def = Find(node.domain(), node.op_type());
+  if (def == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("operator ", Shortened(node.qualified_op_type()),
+                                                 " (opset ", node.opset(), ") is unknown"));
+  }
+  if (node.domain().empty() && (node.opset() < kOldestOpset || node.opset() > kNewestOpset)) {
+    return absl::UnimplementedError(absl::StrCat("opset ", node.opset(), " is not covered (",
+                                                 kOldestOpset, " to ", kNewestOpset, " are)"));
+  }
+  const auto after = std::upper_bound(def->since.begin(), def->since.end(), node.opset());
+  if (after == def->since.begin()) {
+    return absl::UnimplementedError(absl::StrCat("operator ", Shortened(node.qualified_op_type()),
+                                                 " exists from opset ", def->since.front(),
+                                                 " on, but the model imports ", node.opset()));
+  }
+  return *(after - 1);
+}
+
+absl::StatusOr<std::unique_ptr<Op>> OpRegistry::Create(const Node& node) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const int version, Version(node));
+  const OpDef& def = *Find(node.domain(), node.op_type());
+  ATTNRUN_RETURN_IF_ERROR(CheckArity(def, node));
+  AttributeReader attributes(node, version);
+  std::unique_ptr<Op> op = def.make(attributes);
+  ATTNRUN_RETURN_IF_ERROR(attributes.Finish());
+  return op;
+}
+
+std::vector<const OpDef*> OpRegistry::All() const {
+  std::vector<const OpDef*> all;
+  for (const auto& [key, def] : defs_) all.push_back(&def);
+  return all;
+}
+
+}  // namespace attnrun::ops

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_INTERFACE_REGISTRY_H_
+#define ATTNRUN_OPS_INTERFACE_REGISTRY_H_
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+#include "absl/strings/string_view.h"
+
+#include "absl/container/btree_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ops/interface/attribute_reader.h"
+#include "ops/interface/op.h"
+
+namespace attnrun::ops {
+
+// Least and greatest number of inputs or outputs.
+struct Arity {
+  int min = 0;
+  int max = 0;
+};
+inline constexpr int kVariadic = std::numeric_limits<int>::max();
+
+// Everything the runtime knows of an operator.
+struct OpDef {
+  // "" is ai.onnx.
+  std::string domain;
+  std::string name;
+  // Every since_version of the operator's schema that applies to opsets 7 to 28, ascending; the
+  // first is the one in force at opset 7, or the operator's first.
+  std::vector<int> since;
+  Arity inputs;
+  Arity outputs;
+  std::function<std::unique_ptr<Op>(AttributeReader&)> make;
+};
+
+// Opsets of ai.onnx that attnrun reads.
+inline constexpr int kOldestOpset = 7;
+inline constexpr int kNewestOpset = 28;
+
+// The domain of ONNX Runtime's own operators, described in its docs/ContribOperators.md. They have
+// one version.
+inline constexpr char kContribDomain[] = "com.microsoft";
+
+// The operators by domain and name. An explicit list: see Get.
+class OpRegistry {
+ public:
+  // All operators of attnrun.
+  static const OpRegistry& Get();
+
+  // Precondition: not registered before.
+  void Register(OpDef def);
+
+  // Null if unknown.
+  const OpDef* Find(absl::string_view domain, absl::string_view name) const;
+
+  // The since_version of the node's operator that its opset selects; kUnimplemented if the operator
+  // or the version is not covered.
+  absl::StatusOr<int> Version(const Node& node) const;
+
+  // The node's operator. kUnimplemented as Version; kInvalidArgument for a wrong number of inputs
+  // or outputs, a missing required input and wrong or unknown attributes. The message does not name
+  // the node.
+  absl::StatusOr<std::unique_ptr<Op>> Create(const Node& node) const;
+
+  std::vector<const OpDef*> All() const;
+
+ private:
+  absl::btree_map<std::pair<std::string, std::string>, OpDef> defs_;
+};
+
+// The factory of an operator class that is constructed from an AttributeReader.
+template <typename OpClass>
+std::unique_ptr<Op> Make(AttributeReader& attributes) {
+  return std::make_unique<OpClass>(attributes);
+}
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_INTERFACE_REGISTRY_H_

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_NBIT_BLOCK_QUANTIZED_H_
+#define ATTNRUN_OPS_NBIT_BLOCK_QUANTIZED_H_
+
+#include "ops/interface/registry.h"
+
+namespace attnrun::ops {
+
+// ONNX Runtime's operators on weights that are quantized block by block.
+void RegisterBlockQuantized(OpRegistry& registry);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_NBIT_BLOCK_QUANTIZED_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_NBIT_CODED_WEIGHT_H_
+#define ATTNRUN_OPS_NBIT_CODED_WEIGHT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/tensor.h"
+#include "core/div_ceil.h"
+#include "ops/gemm/quantized_matrix.h"
+
+namespace attnrun::ops {
+
+// A weight W [K, N] whose column n is
+//   (code(n, k) - zero_point(n, k / block_size)) * scale(n, k / block_size):
+// codes, `bits` wide: uint8 [N, blocks, block_size * bits / 8], low bits first, with blocks =
+// ceil(K / block_size); scales [N, blocks], perhaps as one axis: float, float16 or bfloat16;
+// zero_points, perhaps undefined: either packed like codes into uint8 [N, ceil(blocks * bits / 8)]
+// or floats [N, blocks], 2^(bits - 1) if left out.
+struct CodedWeight {
+  int64_t k = 0;
+  int64_t n = 0;
+  int64_t bits = 0;
+  int64_t block_size = 0;
+  Tensor codes;
+  Tensor scales;
+  Tensor zero_points;
+
+  int64_t blocks() const { return DivCeil(k, block_size); }
+
+  // kInvalidArgument unless all of them fit together.
+  absl::Status Check() const;
+  // Zero points as floats [N, blocks]; empty if there are none. Precondition: Check.
+  absl::StatusOr<std::vector<double>> ZeroPoints() const;
+  // W column by column. Precondition: Check.
+  absl::StatusOr<std::vector<double>> Columns() const;
+
+ private:
+  absl::Status CheckNumbers() const;
+  absl::Status CheckZeroPoints() const;
+};
+
+// "expected WHAT[..], but it is uint8[..]".
+absl::Status ExpectedShape(absl::string_view what, const Shape& shape, const Tensor& found);
+
+// Weights side by side for products. Precondition: Check of each, and all have the same K, bits
+// and block_size.
+absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> PackSideBySide(
+    absl::Span<const CodedWeight> weights);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_NBIT_CODED_WEIGHT_H_

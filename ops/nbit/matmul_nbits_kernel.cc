@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "core/status.h"
+#include "ops/gemm/gemm.h"
+#include "ops/nbit/matmul_nbits.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
+
+namespace attnrun::ops {
+namespace {
+
+class MatMulNBitsKernel final : public Kernel {
+ public:
+  // `zero_points` and `groups`: whether those inputs were there when the weight was checked and
+  // packed.
+  MatMulNBitsKernel(const MatMulNBits& op, std::shared_ptr<const QuantizedMatrix> weight,
+                    bool zero_points, bool groups)
+      : op_(op), weight_(std::move(weight)), zero_points_(zero_points), groups_(groups) {}
+
+  absl::string_view name() const override { return "gemm quantized"; }
+
+  bool Accepts(const OpContext& context) const override {
+    // What is computed was not there.
+    return IsFloatOrHalf(context.input(MatMulNBits::kA).type()) &&
+           context.has_input(MatMulNBits::kZeroPoints) == zero_points_ &&
+           context.has_input(MatMulNBits::kGroups) == groups_;
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    Allocator& allocator = context.allocator();
+    ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, op_.ResolveOutput(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor a, ToFloat(context.input(MatMulNBits::kA), allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        FloatOutput y,
+        FloatOutput::Allocate(context, 0, context.input(MatMulNBits::kA).type(), shape));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    Epilogue epilogue;
+    Tensor bias;
+    if (context.has_input(MatMulNBits::kBias)) {
+      ATTNRUN_ASSIGN_OR_RETURN(bias, ToFloat(context.input(MatMulNBits::kBias), allocator));
+      epilogue.bias = bias.data<float>();
+    }
+    const int64_t rows = y.num_elements() / op_.n();
+    Gemm({a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(), epilogue);
+    y.Store();
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    return 2 * context.input(MatMulNBits::kA).num_elements() * op_.n();
+  }
+
+ private:
+  const MatMulNBits op_;
+  const std::shared_ptr<const QuantizedMatrix> weight_;
+  const bool zero_points_;
+  const bool groups_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(ConstantInputs constants) const {
+  std::vector<Tensor> inputs(kBias + 1);
+  for (size_t i = 0; i < constants.size(); ++i) {
+    if (!constants[i].defined()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], constants[i].Dense(Allocator::Heap()));
+  }
+  if (!inputs[kCodes].defined() || !inputs[kScales].defined()) return nullptr;
+  ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return inputs[i]; }));
+  const CodedWeight weight = Weight([&](int i) { return inputs[i]; });
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const QuantizedMatrix> packed, PackSideBySide({weight}));
+  return std::make_unique<MatMulNBitsKernel>(
+      *this, std::move(packed), inputs[kZeroPoints].defined(), inputs[kGroups].defined());
+}
+
+}  // namespace attnrun::ops

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_QUANTIZATION_GRANULARITY_H_
+#define ATTNRUN_OPS_QUANTIZATION_GRANULARITY_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun::ops {
+
+// Which scale belongs to which element of x, seen as [outer, axis, inner] around the quantization
+// axis. `scale` is one element (per tensor), [axis] (per axis), or of the rank of x with
+// ceil(axis / block_size) extents along the axis (blocked).
+struct Granularity {
+  int64_t outer = 1;
+  int64_t axis = 1;
+  int64_t inner = 1;
+  // Neighbours along the axis that share a scale.
+  int64_t block = 1;
+  // Of the scale's elements by outer index, block and inner index; 0 where they share one.
+  int64_t outer_stride = 0;
+  int64_t block_stride = 0;
+  int64_t inner_stride = 0;
+
+  // The scale's element for element i of x.
+  int64_t ScaleIndex(int64_t i) const {
+    const int64_t along = i / inner % axis;
+    return i / inner / axis * outer_stride + along / block * block_stride +
+           i % inner * inner_stride;
+  }
+};
+
+// kInvalidArgument if the scale's shape is none of the three, or if the zero point (null where left
+// out) does not have it too. The axis counts from the back if negative; a tensor of rank 1 has only
+// one, whatever is said.
+absl::StatusOr<Granularity> ResolveGranularity(const Tensor& x, const Tensor& scale,
+                                               const Tensor* zero_point, int64_t axis,
+                                               int64_t block_size);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_QUANTIZATION_GRANULARITY_H_

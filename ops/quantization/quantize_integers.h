@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_QUANTIZATION_QUANTIZE_INTEGERS_H_
+#define ATTNRUN_OPS_QUANTIZATION_QUANTIZE_INTEGERS_H_
+
+#include <cstddef>
+
+#include "attnrun/tensor.h"
+
+namespace attnrun::ops {
+
+// One scale and zero point for all elements, which are integers of 8 or 16 bits.
+struct IntegerScale {
+  float scale = 1;
+  float zero_point = 0;
+  DataType type = DataType::kUint8;
+};
+
+// Whether elements are such integers.
+inline bool IsShortInteger(DataType type) {
+  return type == DataType::kUint8 || type == DataType::kInt8 || type == DataType::kUint16 ||
+         type == DataType::kInt16;
+}
+
+// out[i] = round(x[i] / scale) + zero_point, to even where it is in the middle, within the type's
+// range; NaN gives its least number. i < n, on the calling thread.
+void QuantizeIntegers(const float* x, size_t n, const IntegerScale& by, void* out);
+
+// out[i] = (x[i] - zero_point) * scale.
+void DequantizeIntegers(const void* x, size_t n, const IntegerScale& by, float* out);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_QUANTIZATION_QUANTIZE_INTEGERS_H_

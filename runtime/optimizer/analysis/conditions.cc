@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/analysis/conditions.h"
+
+#include <cmath>
+
+#include "absl/algorithm/container.h"
+#include "core/elements.h"
+#include "ops/interface/infer_rules.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/positions.h"
+#include "optimizer/analysis/trace.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Longer chains have no use, and a file must not be able to exhaust the stack or the clock.
+constexpr int kMaxDepth = 12;
+
+// a - b - margin as positions of these extents.
+std::optional<View> Difference(Value* a, Value* b, int64_t margin, const std::vector<SymInt>& dims,
+                               Facts& facts) {
+  auto minuend = PositionsOf(a, facts);
+  auto subtrahend = PositionsOf(b, facts);
+  if (!minuend.has_value() || !subtrahend.has_value()) return std::nullopt;
+  minuend = minuend->Expanded(dims);
+  subtrahend = subtrahend->Expanded(dims);
+  if (!minuend.has_value() || !subtrahend.has_value()) return std::nullopt;
+  const std::vector<SymInt> steps(dims.size(), 0);
+  const auto sum = View::Sum(*minuend, subtrahend->Scaled(-1));
+  return sum.has_value() ? View::Sum(*sum, View::Counting(-margin, dims, steps)) : std::nullopt;
+}
+
+std::optional<View> Negated(const View& margin) {
+  const std::vector<SymInt> dims = margin.Dims();
+  // Below 0 are the integers from -1 on.
+  const View negated = margin.Scaled(-1);
+  const View one = View::Counting(-1, dims, std::vector<SymInt>(dims.size(), 0));
+  return View::Sum(negated, one);
+}
+
+// What counts at least 0 where column <= row + diagonal, or column >= row + diagonal if `upper`.
+View Triangle(const std::vector<SymInt>& dims, int64_t diagonal, bool upper) {
+  std::vector<SymInt> steps(dims.size(), 0);
+  steps[dims.size() - 2] = upper ? -1 : 1;
+  steps[dims.size() - 1] = upper ? 1 : -1;
+  return View::Counting(upper ? -diagonal : diagonal, dims, steps);
+}
+
+// A table of `number`, which is not 0, in the places of one triangle in every matrix, and 0 in the
+// others. Neither is missing.
+std::optional<View> TableMargin(const Tensor& table, double& number) {
+  constexpr int64_t kMaxElements = 1 << 24;
+  const Shape shape(table.shape().begin(), table.shape().end());
+  if (shape.size() < 2 || table.num_elements() == 0 || table.num_elements() > kMaxElements) {
+    return std::nullopt;
+  }
+  const auto elements = ToDoubles(table);
+  if (!elements.ok()) return std::nullopt;
+  const int64_t columns = shape.back();
+  const int64_t rows = shape[shape.size() - 2];
+  // The first row tells which triangle, and from where on.
+  const bool upper = elements->front() == 0;
+  number = upper ? elements->back() : elements->front();
+  int64_t diagonal = 0;
+  while (diagonal < columns && ((*elements)[diagonal] == 0) == upper) ++diagonal;
+  if (!upper) --diagonal;
+  if (number == 0 || std::isnan(number)) return std::nullopt;
+  for (int64_t i = 0; i < table.num_elements(); ++i) {
+    const int64_t column = i % columns;
+    const int64_t row = i / columns % rows;
+    const bool inside = upper ? column >= row + diagonal : column <= row + diagonal;
+    if ((*elements)[i] != (inside ? number : 0)) return std::nullopt;
+  }
+  if (diagonal >= columns - 1 && !upper) return std::nullopt;
+  return Triangle(std::vector<SymInt>(shape.begin(), shape.end()), diagonal, upper);
+}
+
+// Where Trilu leaves the elements of a tensor of one number other than 0, which it is given; where
+// a table has them; views of these.
+std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& number,
+                                   int depth = kMaxDepth) {
+  if (value->is_constant()) return TableMargin(*value->constant(), number);
+  const Node* node = value->producer();
+  if (node != nullptr && IsViewNode(*node) && depth > 0) {
+    const auto inner = TriangleMargin(node->input(0), facts, number, depth - 1);
+    return inner.has_value() ? ApplyViewNode(*node, *value, *inner, facts) : std::nullopt;
+  }
+  const std::vector<SymInt>* known = facts.DimsOf(value);
+  if (!IsOp(node, "Trilu") || known == nullptr || known->size() < 2) return std::nullopt;
+  const auto filled = UniformOf(node->input(0));
+  const auto diagonal =
+      node->input(1) == nullptr ? std::optional<int64_t>(0) : KnownInt(node->input(1), facts);
+  if (!filled.has_value() || *filled == 0 || !diagonal.has_value()) return std::nullopt;
+  number = *filled;
+  return Triangle(*known, *diagonal, AttributeOr<int64_t>(*node, "upper", 1) != 0);
+}
+
+// Conditions on the elements of such a triangle: that they are there, or that they are not.
+std::optional<View> OnTriangle(const Value* condition, const Node& node, Facts& facts) {
+  double number = 0;
+  if (node.op_type() == "Trilu") return TriangleMargin(condition, facts, number);
+  if (node.op_type() == "Cast") return TriangleMargin(node.input(0), facts, number);
+  if (node.op_type() != "Equal") return std::nullopt;
+  for (const int side : {0, 1}) {
+    auto margin = TriangleMargin(node.input(side), facts, number);
+    const auto compared = ScalarOf(node.input(1 - side));
+    if (!margin.has_value() || facts.RankOf(node.input(1 - side)) > margin->rank()) continue;
+    if (compared == number) return margin;
+    if (compared == 0.0) return Negated(*margin);
+  }
+  return std::nullopt;
+}
+
+std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
+  const std::vector<SymInt>* known = facts.DimsOf(condition);
+  const Node* node = condition->producer();
+  if (facts.TypeOf(condition) != DataType::kBool || known == nullptr) return std::nullopt;
+  double number = 0;
+  if (condition->is_constant()) return TableMargin(*condition->constant(), number);
+  if (node == nullptr || !node->domain().empty() || depth == 0) return std::nullopt;
+  const std::vector<SymInt> dims = *known;
+  const std::string& op = node->op_type();
+  Value* a = node->input(0);
+  Value* b = node->input(1);
+  if (op == "GreaterOrEqual") return Difference(a, b, 0, dims, facts);
+  if (op == "Greater") return Difference(a, b, 1, dims, facts);
+  if (op == "LessOrEqual") return Difference(b, a, 0, dims, facts);
+  if (op == "Less") return Difference(b, a, 1, dims, facts);
+  if (!IsViewNode(*node)) return OnTriangle(condition, *node, facts);
+  const auto inner = MarginTo(a, facts, depth - 1);
+  return inner.has_value() ? ApplyViewNode(*node, *condition, *inner, facts) : std::nullopt;
+}
+
+// Whether no place is below 0, if there are any at all.
+bool AllAtLeastZero(const View& view, const Facts& facts) {
+  SymInt least = view.offset();
+  for (const ViewAxis& axis : view.axes()) {
+    for (const ViewFactor& factor : axis) {
+      if (facts.IsNeverNegative(factor.stride)) continue;
+      if (!facts.IsNeverNegative(factor.stride * SymInt(-1))) return false;
+      // The last index counts; an axis without any leaves nothing to be said.
+      least = least + factor.stride * (factor.size - SymInt(1));
+    }
+  }
+  return facts.IsNeverNegative(least);
+}
+
+std::optional<bool> KnownMargin(Value* condition, Facts& facts) {
+  const auto margin = MarginOf(condition, facts);
+  if (!margin.has_value()) return std::nullopt;
+  if (AllAtLeastZero(*margin, facts)) return true;
+  const auto negated = Negated(*margin);
+  if (negated.has_value() && AllAtLeastZero(*negated, facts)) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> ElementsOf(const Tensor& tensor) {
+  if (tensor.type() != DataType::kBool || tensor.num_elements() == 0) return std::nullopt;
+  const auto elements = ToInts(tensor);
+  if (!elements.ok()) return std::nullopt;
+  const int64_t first = (*elements)[0];
+  if (absl::c_any_of(*elements, [&](int64_t element) { return element != first; })) {
+    return std::nullopt;
+  }
+  return first != 0;
+}
+
+// The number that all elements are in every run, behind views.
+std::optional<double> NumberOf(const Value* value) {
+  for (int step = 0; step < kMaxDepth; ++step) {
+    if (const auto uniform = UniformOf(value)) return uniform;
+    if (value->producer() == nullptr || !IsViewNode(*value->producer())) break;
+    value = value->producer()->input(0);
+  }
+  return std::nullopt;
+}
+
+// Whether a number that is the same everywhere, or the difference of two, is not 0: as 1 - mask is,
+// by which closed places are told.
+std::optional<bool> IsNotZero(const Value* value) {
+  constexpr double kMaxExact = 1ll << 53;
+  if (const auto number = NumberOf(value)) return *number != 0;
+  const Node* node = value->producer();
+  if (!IsOp(node, "Sub")) return std::nullopt;
+  const auto a = NumberOf(node->input(0));
+  const auto b = NumberOf(node->input(1));
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  // Larger integers may look equal as doubles.
+  if (!(std::abs(*a) < kMaxExact && std::abs(*b) < kMaxExact)) return std::nullopt;
+  // In every type a difference is 0 only of equal numbers.
+  return *a != *b;
+}
+
+// Whether all elements are finite or NaN, whatever the inputs are.
+bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
+  if (const auto uniform = UniformOf(value)) return !std::isinf(*uniform);
+  const Node* node = value->producer();
+  if (depth == 0 || node == nullptr || !node->domain().empty()) return false;
+  const std::string& op = node->op_type();
+  if (op == "Softmax" || op == "Sigmoid" || op == "Tanh") return true;
+  const auto input = [&](int i) { return IsNeverInfinite(node->input(i), facts, depth - 1); };
+  if (op == "Where") return input(1) && input(2);
+  // What is finite may not be so in a narrower type.
+  if (op == "Cast") return facts.TypeOf(value) == DataType::kDouble && input(0);
+  return IsOp(node, "Identity") && input(0);
+}
+
+std::optional<bool> ConditionTo(Value* value, Facts& facts, int depth) {
+  if (value == nullptr || facts.TypeOf(value) != DataType::kBool || depth == 0) return std::nullopt;
+  if (value->is_constant()) return ElementsOf(*value->constant());
+  if (const auto uniform = UniformOf(value)) return *uniform != 0;
+  const auto known = KnownMargin(value, facts);
+  const Node* node = value->producer();
+  if (known.has_value() || node == nullptr || !node->domain().empty()) return known;
+  const std::string& op = node->op_type();
+  const auto a = [&] { return ConditionTo(node->input(0), facts, depth - 1); };
+  const auto b = [&] { return ConditionTo(node->input(1), facts, depth - 1); };
+  if (op == "Cast") return IsNotZero(node->input(0));
+  if (op == "IsInf" && IsNeverInfinite(node->input(0), facts, depth)) return false;
+  if (op == "Not") {
+    const auto inner = a();
+    return inner.has_value() ? std::optional<bool>(!*inner) : std::nullopt;
+  }
+  if (op == "And" || op == "Or") {
+    const bool decides = op == "Or";
+    const auto left = a();
+    if (left == decides) return left;
+    const auto right = b();
+    return right == decides || left.has_value() ? right : std::nullopt;
+  }
+  return IsViewNode(*node) ? a() : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<View> MarginOf(Value* condition, Facts& facts) {
+  return MarginTo(condition, facts, kMaxDepth);
+}
+
+std::optional<double> TriangleOf(const Value* value, Facts& facts) {
+  double number = 0;
+  return TriangleMargin(value, facts, number).has_value() ? std::optional(number) : std::nullopt;
+}
+
+std::optional<bool> KnownCondition(Value* condition, Facts& facts) {
+  return ConditionTo(condition, facts, kMaxDepth);
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_ANALYSIS_FACTS_H_
+#define ATTNRUN_OPTIMIZER_ANALYSIS_FACTS_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+#include "ops/interface/infer_context.h"
+
+namespace attnrun::opt {
+
+// What is known of a graph's values in every run: element types, extents as symbolic integers, and
+// the contents of the small integer tensors that shapes are made of. Computed on demand from the
+// graph inputs and the operators' rules; what the file claims of inner values is not believed.
+class Facts {
+ public:
+  // Of a main graph.
+  explicit Facts(const Graph& graph);
+  // Of the body of a node whose graph has the facts `outer`, which must outlive these. What is not
+  // said of the body's inputs is not known.
+  Facts(const Graph& body, Facts& outer, std::vector<ops::ValueFacts> inputs = {});
+
+  const ops::ValueFacts& Of(const Value* value);
+  DataType TypeOf(const Value* value) { return Of(value).type; }
+  // The extents, or null if not even the rank is known.
+  const std::vector<SymInt>* DimsOf(const Value* value);
+  // -1 if unknown.
+  int RankOf(const Value* value);
+  // The extent of an axis, counted from the end if negative, if it is a number.
+  std::optional<int64_t> Extent(const Value* value, int axis);
+
+  // Whether the number is at least 0 in every run. False also where that is not plain to see.
+  bool IsNeverNegative(const SymInt& number) const;
+
+  // To be called before a value is removed: a later one may get its address.
+  void Forget(const Value* value) { facts_.erase(value); }
+
+ private:
+  void FindExtents();
+  void Compute(const Value* value);
+  void ComputeNode(const Node& node);
+  ops::ValueFacts OfOrigin(const Value& value);
+
+  const Graph& graph_;
+  // Null in a main graph.
+  Facts* outer_ = nullptr;
+  std::vector<ops::ValueFacts> inputs_;
+  // Extents of values that every run has, whose formulas do not show that they are not negative.
+  std::vector<SymInt> extents_;
+  absl::flat_hash_map<const Value*, std::unique_ptr<const ops::ValueFacts>> facts_;
+};
+
+// The only element of a constant of one element, as a double.
+std::optional<double> ScalarOf(const Value* value);
+
+// The value that all elements have: of a constant, a ConstantOfShape, or a constant of one element
+// that is expanded.
+std::optional<double> UniformOf(const Value* value);
+
+// The elements of a constant integer tensor of rank 0 or 1.
+std::optional<std::vector<int64_t>> IntsOf(const Value* value);
+
+// The elements of an integer tensor of rank 0 or 1 that is the same in every run, whether the graph
+// has it as a constant or computes it.
+std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts);
+
+// Those of an operand that was an attribute in old versions and is an input now, such as axes.
+std::optional<std::vector<int64_t>> KnownInts(const Node& node, absl::string_view attribute,
+                                              size_t input, Facts& facts);
+
+// The only element of such a tensor.
+std::optional<int64_t> KnownInt(const Value* value, Facts& facts);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_ANALYSIS_FACTS_H_

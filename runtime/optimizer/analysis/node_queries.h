@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_ANALYSIS_NODE_QUERIES_H_
+#define ATTNRUN_OPTIMIZER_ANALYSIS_NODE_QUERIES_H_
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+
+namespace attnrun::opt {
+
+// Whether the node is this operator of the standard domain; false for null.
+inline bool IsOp(const Node* node, absl::string_view op_type) {
+  return node != nullptr && node->domain().empty() && node->op_type() == op_type;
+}
+
+// Whether the node multiplies by weights of its own: their first inputs are the same.
+inline bool IsLinear(const Node& node) {
+  return node.domain() == "attnrun" &&
+         (node.op_type() == "Linear" || node.op_type() == "QuantizedLinear" ||
+          node.op_type() == "BlockQuantizedLinear");
+}
+
+// The only node that reads the value, and the first output of which it computes; null if the value
+// has other readers or is a graph output.
+inline Node* OnlyReader(const Graph& graph, const Value* value) {
+  if (value->consumers().size() != 1 || graph.IsOutput(value)) return nullptr;
+  Node* reader = value->consumers()[0];
+  return reader->output(0) == nullptr ? nullptr : reader;
+}
+
+// What a node of two inputs reads beside `operand`.
+inline Value* OtherOperand(const Node& node, const Value* operand) {
+  return node.input(node.input(0) == operand ? 1 : 0);
+}
+
+// A node's attribute; `otherwise` if it is left out or, in a model that nobody checked, of another
+// kind.
+template <typename T>
+T AttributeOr(const Node& node, absl::string_view name, T otherwise) {
+  const AttributeValue* value = node.attribute(name);
+  const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
+  return typed == nullptr ? std::move(otherwise) : *typed;
+}
+
+// The permutation that exchanges the last two of `rank` axes, of which there must be two.
+inline std::vector<int64_t> SwapOfLastTwo(int rank) {
+  std::vector<int64_t> permutation(rank);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return permutation;
+}
+
+// Whether the node is a Transpose with this permutation as its attribute.
+inline bool IsTranspose(const Node* node, const std::vector<int64_t>& permutation) {
+  return IsOp(node, "Transpose") &&
+         AttributeOr<std::vector<int64_t>>(*node, "perm", {}) == permutation;
+}
+
+// Which axis each axis of a Transpose's result is, of a value of `rank` axes; nullopt if the node's
+// attribute, in a model that nobody checked, is no permutation of them.
+inline std::optional<std::vector<int64_t>> PermutationOf(const Node& transpose, int rank) {
+  std::vector<int64_t> axes(std::max(rank, 0));
+  std::iota(axes.rbegin(), axes.rend(), 0);
+  auto permutation = AttributeOr(transpose, "perm", axes);
+  if (!absl::c_is_permutation(permutation, axes)) return std::nullopt;
+  return permutation;
+}
+
+// Whether a Transpose leaves the last axis where it is.
+inline bool KeepsLastAxis(const Node& transpose) {
+  const auto permutation = AttributeOr<std::vector<int64_t>>(transpose, "perm", {});
+  return !permutation.empty() && permutation.back() == std::ssize(permutation) - 1;
+}
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_ANALYSIS_NODE_QUERIES_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_ANALYSIS_PADS_H_
+#define ATTNRUN_OPTIMIZER_ANALYSIS_PADS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "optimizer/analysis/facts.h"
+
+namespace attnrun::opt {
+
+// How many elements a Pad puts before each of the `rank` axes of its input, and then how many
+// behind each; nullopt if that is not known, or if the run refuses what it says.
+std::optional<std::vector<int64_t>> PadsOf(const Node& pad, int rank, Facts& facts);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_ANALYSIS_PADS_H_

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/analysis/product_search.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool IsProductOfComputed(const Node& node) {
+  if (node.op_type() != "MatMul" && node.op_type() != "Einsum") return false;
+  return absl::c_none_of(node.inputs(), [](const Value* input) { return input->is_constant(); });
+}
+
+class ProductSearch {
+ public:
+  explicit ProductSearch(bool fused_counts) : fused_counts_(fused_counts) {}
+
+  bool Leads(const Value* value, int depth = 0) {
+    constexpr int kMaxForward = 12;
+    if (depth > kMaxForward || !visited_.insert(value).second) return false;
+    return absl::c_any_of(value->consumers(), [&](const Node* node) {
+      if (node->qualified_op_type() == "attnrun.Attention") return fused_counts_;
+      if (!node->domain().empty()) return false;
+      // The standard's Attention holds two.
+      if (IsProductOfComputed(*node) || node->op_type() == "Attention") return true;
+      if (!IsPassedThrough(*node) && node->op_type() != "Softmax") return false;
+      return absl::c_any_of(node->outputs(), [&](const Value* output) {
+        return output != nullptr && Leads(output, depth + 1);
+      });
+    });
+  }
+
+ private:
+  const bool fused_counts_;
+  absl::flat_hash_set<const Value*> visited_;
+};
+
+}  // namespace
+
+bool IsPassedThrough(const Node& node) {
+  static constexpr absl::string_view kOps[] = {"Add",
+                                               "Cast",
+                                               "Concat",
+                                               "Div",
+                                               "Dropout",
+                                               "Elu",
+                                               "Gelu",
+                                               "LayerNormalization",
+                                               "Mul",
+                                               "Neg",
+                                               "Pad",
+                                               "Pow",
+                                               "RMSNormalization",
+                                               "ReduceMean",
+                                               "Reciprocal",
+                                               "Relu",
+                                               "RotaryEmbedding",
+                                               "ScatterElements",
+                                               "ScatterND",
+                                               "Sigmoid",
+                                               "Sqrt",
+                                               "Sub",
+                                               "Swish",
+                                               "Tanh",
+                                               "TensorScatter",
+                                               "Where"};
+  if (node.domain() == "attnrun") {
+    return node.op_type() == "RotaryEmbedding" || node.op_type() == "HeadRmsNormalization" ||
+           node.op_type() == "AppendToCache";
+  }
+  return node.domain().empty() && (IsViewNode(node) || absl::c_linear_search(kOps, node.op_type()));
+}
+
+bool LeadsToProduct(const Value* value) {
+  return ProductSearch(/*fused_counts=*/false).Leads(value);
+}
+
+bool LeadsToAttention(const Value* value) {
+  return ProductSearch(/*fused_counts=*/true).Leads(value);
+}
+
+const Node* LinearMapBehind(const Value& probabilities) {
+  const Value* value = &probabilities;
+  for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
+    const Node* node = value->consumers()[0];
+    if (IsLinear(*node) || node->op_type() == "Conv") return node;
+    if (!IsViewNode(*node) || node->output(0) == nullptr) return nullptr;
+    value = node->output(0);
+  }
+  return nullptr;
+}
+
+const Node* ReaderBehindViews(const Value& probabilities) {
+  const Node* node = probabilities.consumers()[0];
+  for (int step = 0; step < 4 && IsViewNode(*node) && node->output(0) != nullptr; ++step) {
+    const std::vector<Node*>& readers = node->output(0)->consumers();
+    if (readers.empty() || IsOp(readers[0], "MatMul")) break;
+    node = readers[0];
+  }
+  return node;
+}
+
+bool ComesFromProduct(const Value* value) {
+  constexpr int kMaxBack = 8;
+  for (int step = 0; step < kMaxBack; ++step) {
+    const Node* node = value == nullptr ? nullptr : value->producer();
+    if (node == nullptr || !node->domain().empty()) return false;
+    if (IsProductOfComputed(*node)) return true;
+    const bool chooses = node->op_type() == "Where";
+    if (!chooses && !IsPassedThrough(*node)) return false;
+    value = node->input(chooses ? 1 : 0);
+  }
+  return false;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_ANALYSIS_PRODUCT_SEARCH_H_
+#define ATTNRUN_OPTIMIZER_ANALYSIS_PRODUCT_SEARCH_H_
+
+#include "graph/graph.h"
+
+namespace attnrun::opt {
+
+// Operators that may stand between a projection and its attention: they work on elements or rows,
+// or move them about.
+bool IsPassedThrough(const Node& node);
+
+// Whether the value leads, over such operators and a Softmax, to a product of two values that are
+// computed: scores, or what is weighted by them; or to the standard's Attention.
+bool LeadsToProduct(const Value* value);
+
+// The same, or to an attention that is fused, where no product is left to be found.
+bool LeadsToAttention(const Value* value);
+
+// The Linear or Conv that probabilities lead to, over views alone; null if there is none.
+const Node* LinearMapBehind(const Value& probabilities);
+
+// What reads probabilities, which have a reader: a view is not what is in the way, but what reads
+// it.
+const Node* ReaderBehindViews(const Value& probabilities);
+
+// Whether the value comes from such a product, over elementwise operators and views but no Softmax.
+bool ComesFromProduct(const Value* value);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_ANALYSIS_PRODUCT_SEARCH_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_ANALYSIS_REDUCTION_H_
+#define ATTNRUN_OPTIMIZER_ANALYSIS_REDUCTION_H_
+
+#include <optional>
+#include <vector>
+
+#include "optimizer/analysis/facts.h"
+
+namespace attnrun::opt {
+
+// The one axis that a reduction such as ReduceMean removes and keeps as an axis of extent 1: -1 for
+// the last, others counted from the front where the rank is known. nullopt for another operator,
+// several axes or all, and where the axis goes. Axes may be an attribute or an input.
+std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts);
+
+// A reduction over one axis, as ReducedAxis has it, which stays or, if it is the last, is put back.
+struct AxisReduction {
+  const Value* reduced() const { return nodes.back()->input(0); }
+  // The reduction, behind an Unsqueeze perhaps.
+  std::vector<Node*> nodes;
+  int64_t axis = -1;
+};
+
+// The reduction by this operator that computes `value`; nullopt if there is none.
+std::optional<AxisReduction> FindReduction(const Value* value, absl::string_view op_type,
+                                           Facts& facts);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_ANALYSIS_REDUCTION_H_

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/analysis/trace.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "absl/algorithm/container.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/positions.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Longer chains have no use, and a file must not be able to exhaust the stack.
+constexpr int kMaxDepth = 48;
+// Chains that end in a Concat are followed this far, and through no further Concat: nested ones
+// would cost a power of their number of inputs.
+constexpr int kMaxConcatDepth = 16;
+
+std::optional<int> Axis(int64_t axis, int rank) {
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return std::nullopt;
+  return static_cast<int>(axis);
+}
+
+// How one node moves the elements of its first input.
+class Step {
+ public:
+  Step(const Node& node, const Value& output, Facts& facts)
+      : node_(node), output_(output), facts_(facts) {}
+
+  std::optional<View> Apply(const View& view) const {
+    const std::string& op = node_.op_type();
+    if (op == "Identity") return view;
+    if (op == "Transpose") return Transpose(view);
+    if (op == "Slice") return Slice(view);
+    if (op == "Split") return Split(view);
+    if (op == "Gather") return Gather(view);
+    if (op == "GatherND") return GatherND(view);
+    if (op == "Expand") return Expand(view);
+    if (op == "Tile") return Tile(view);
+    return Reshape(view);
+  }
+
+ private:
+  std::optional<View> Transpose(const View& view) const {
+    const auto permutation = PermutationOf(node_, view.rank());
+    return permutation.has_value() ? std::optional(view.Transposed(*permutation)) : std::nullopt;
+  }
+
+  // Reshape, Flatten, Squeeze, Unsqueeze: the elements' order stays.
+  std::optional<View> Reshape(const View& view) const {
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    if (dims == nullptr) return std::nullopt;
+    return view.Reshaped(*dims);
+  }
+
+  std::optional<View> Slice(const View& view) const {
+    const auto starts = SliceStarts();
+    const auto axes = SliceAxes(starts.has_value() ? starts->size() : 0);
+    const auto steps = KnownInts(node_, "steps", 4, facts_);
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    if (!starts.has_value() || !axes.has_value() || dims == nullptr) return std::nullopt;
+    if (node_.input(4) != nullptr && !steps.has_value()) return std::nullopt;
+    std::optional<View> result = view;
+    for (size_t i = 0; i < axes->size() && result.has_value(); ++i) {
+      const auto axis = Axis((*axes)[i], view.rank());
+      const int64_t step = steps.has_value() ? (*steps)[i] : 1;
+      if (!axis.has_value() || step < 1) return std::nullopt;
+      const auto from = Clamped((*starts)[i], view.Extent(*axis));
+      if (!from.has_value()) return std::nullopt;
+      result = result->Sliced(*axis, *from, (*dims)[*axis], step);
+    }
+    return result;
+  }
+
+  std::optional<std::vector<SymInt>> SliceStarts() const {
+    if (const auto known = KnownInts(node_, "starts", 1, facts_)) {
+      return std::vector<SymInt>(known->begin(), known->end());
+    }
+    const Value* starts = node_.input(1);
+    return starts == nullptr ? std::nullopt : facts_.Of(starts).contents;
+  }
+
+  // Where a Slice begins that asks for `wanted`; nullopt if the axis may be too short for it.
+  std::optional<SymInt> Clamped(const SymInt& wanted, const SymInt& extent) const {
+    // x[-n:] of n elements.
+    if (facts_.IsNeverNegative(SymInt(0) - extent - wanted)) return SymInt(0);
+    const std::optional<int64_t> known = wanted.constant();
+    if (!known.has_value()) return std::nullopt;
+    const int64_t start = *known;
+    if (start == 0) return SymInt(0);
+    if (const auto number = extent.constant()) {
+      return SymInt(std::clamp<int64_t>(start < 0 ? start + *number : start, 0, *number));
+    }
+    const SymInt from = start < 0 ? extent + SymInt(start) : SymInt(start);
+    const SymInt rest = start < 0 ? from : extent - from;
+    return facts_.IsNeverNegative(rest) ? std::optional(from) : std::nullopt;
+  }
+
+  std::optional<std::vector<int64_t>> SliceAxes(size_t count) const {
+    if (node_.attribute("axes") != nullptr || node_.input(3) != nullptr) {
+      auto axes = KnownInts(node_, "axes", 3, facts_);
+      if (!axes.has_value() || axes->size() != count) return std::nullopt;
+      return axes;
+    }
+    std::vector<int64_t> axes(count);
+    for (size_t i = 0; i < count; ++i) axes[i] = static_cast<int64_t>(i);
+    return axes;
+  }
+
+  std::optional<View> Split(const View& view) const {
+    const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
+    // Each output adds up what lies before it.
+    constexpr int kMaxBefore = 1024;
+    if (!axis.has_value() || output_.producer_index() > kMaxBefore) return std::nullopt;
+    SymInt start(0);
+    for (int i = 0; i < output_.producer_index(); ++i) {
+      const std::vector<SymInt>* dims =
+          node_.output(i) == nullptr ? nullptr : facts_.DimsOf(node_.output(i));
+      if (dims == nullptr) return std::nullopt;
+      start = start + (*dims)[*axis];
+    }
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    if (dims == nullptr) return std::nullopt;
+    return view.Sliced(*axis, start, (*dims)[*axis]);
+  }
+
+  // One position of an axis, which the output keeps if the index is a list of one, or evenly spaced
+  // ones.
+  std::optional<View> Gather(const View& view) const {
+    const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
+    const auto index = KnownInt(node_.input(1), facts_);
+    const int index_rank = facts_.RankOf(node_.input(1));
+    if (!axis.has_value()) return std::nullopt;
+    if (!index.has_value()) {
+      const auto positions = PositionsOf(node_.input(1), facts_);
+      return positions.has_value() ? Gathered(view, *axis, {*positions}) : std::nullopt;
+    }
+    int64_t at = *index;
+    if (at < 0) {
+      const auto extent = view.Extent(*axis).constant();
+      if (!extent.has_value()) return std::nullopt;
+      at += *extent;
+    }
+    auto slice = view.Sliced(*axis, at, 1);
+    if (!slice.has_value() || index_rank == 1) return slice;
+    return slice->Squeezed(*axis);
+  }
+
+  std::optional<View> GatherND(const View& view) const {
+    if (AttributeOr<int64_t>(node_, "batch_dims", 0) != 0) return std::nullopt;
+    const auto positions = TuplePositionsOf(node_.input(1), facts_);
+    return positions.has_value() ? Gathered(view, 0, *positions) : std::nullopt;
+  }
+
+  std::optional<View> Gathered(const View& view, int first, std::vector<View> positions) const {
+    for (int i = 0; i < static_cast<int>(positions.size()); ++i) {
+      if (first + i < view.rank())
+        positions[i] = FromTheStart(positions[i], view.Extent(first + i));
+      if (!AreNeverNegative(positions[i])) return std::nullopt;
+    }
+    return view.Gathered(first, positions);
+  }
+
+  // One negative index counts from the end.
+  static View FromTheStart(const View& index, const SymInt& extent) {
+    const auto at = index.offset().constant();
+    const bool single = absl::c_all_of(index.axes(), [](const ViewAxis& a) { return a.empty(); });
+    if (!single || !at.has_value() || *at >= 0) return index;
+    const std::vector<SymInt> steps(index.rank(), 0);
+    return View::Counting(extent + *at, index.Dims(), steps);
+  }
+
+  // Of several indices some may be negative and some not: those are not followed.
+  bool AreNeverNegative(const View& indices) const {
+    if (!facts_.IsNeverNegative(indices.offset())) return false;
+    return absl::c_all_of(indices.axes(), [&](const ViewAxis& axis) {
+      return absl::c_all_of(
+          axis, [&](const ViewFactor& factor) { return facts_.IsNeverNegative(factor.stride); });
+    });
+  }
+
+  std::optional<View> Expand(const View& view) const {
+    const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
+    return dims == nullptr ? std::nullopt : view.Expanded(*dims);
+  }
+
+  std::optional<View> Tile(const View& view) const {
+    const auto& repeats = facts_.Of(node_.input(1)).contents;
+    if (!repeats.has_value() || static_cast<int>(repeats->size()) != view.rank()) {
+      return std::nullopt;
+    }
+    View result = view;
+    for (int i = 0; i < view.rank(); ++i) {
+      if (!(*repeats)[i].is_constant(1)) result = result.Tiled(i, (*repeats)[i]);
+    }
+    return result;
+  }
+
+  const Node& node_;
+  const Value& output_;
+  Facts& facts_;
+};
+
+bool IsWidening(const Node& node, Facts& facts) {
+  if (node.op_type() != "Cast" || facts.TypeOf(node.output(0)) != DataType::kFloat) return false;
+  const DataType from = facts.TypeOf(node.input(0));
+  return from == DataType::kFloat16 || from == DataType::kBfloat16;
+}
+
+std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth);
+
+// A Concat whose inputs are views of one base that continue each other.
+std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Follow follow) {
+  std::vector<std::vector<Traced>> inputs;
+  for (Value* input : node.inputs()) {
+    inputs.push_back(TraceTo(input, facts, follow, kMaxConcatDepth));
+    if (inputs.back().empty()) return {};
+  }
+  std::vector<Traced> result;
+  for (const Traced& first : inputs[0]) {
+    const auto axis = Axis(AttributeOr<int64_t>(node, "axis", 0), first.view.rank());
+    if (!axis.has_value()) return {};
+    std::vector<View> views;
+    for (const std::vector<Traced>& candidates : inputs) {
+      const auto same = absl::c_find_if(candidates, [&](const Traced& candidate) {
+        return candidate.base == first.base && candidate.scale == first.scale;
+      });
+      if (same != candidates.end()) views.push_back(same->view);
+    }
+    if (views.size() != inputs.size()) continue;
+    if (auto view = View::Concatenated(views, *axis)) {
+      result.push_back({first.base, *std::move(view), first.scale});
+    }
+  }
+  return result;
+}
+
+std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth) {
+  const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts.DimsOf(value);
+  if (dims == nullptr) return {};
+  std::vector<Traced> result = {{value, View::Dense(*dims), 1}};
+  const Node* node = value->producer();
+  if (node == nullptr || !node->domain().empty() || depth == 0) return result;
+  double factor = 1;
+  Value* scaled = follow.factors ? ScaledOperand(*node, factor) : nullptr;
+  if (scaled != nullptr) {
+    if (facts.RankOf(scaled) != static_cast<int>(dims->size())) return result;
+    for (Traced& traced : TraceTo(scaled, facts, follow, depth - 1)) {
+      traced.scale *= factor;
+      result.push_back(std::move(traced));
+    }
+  } else if (follow.widening && IsWidening(*node, facts)) {
+    const auto narrow = TraceTo(node->input(0), facts, follow, depth - 1);
+    result.insert(result.end(), narrow.begin(), narrow.end());
+  } else if (node->op_type() == "Concat" && depth > kMaxConcatDepth) {
+    const auto views = TraceConcat(*node, facts, follow);
+    result.insert(result.end(), views.begin(), views.end());
+  } else if (IsViewNode(*node)) {
+    const Step step(*node, *value, facts);
+    for (Traced& traced : TraceTo(node->input(0), facts, follow, depth - 1)) {
+      auto view = step.Apply(traced.view);
+      if (view.has_value()) result.push_back({traced.base, *std::move(view), traced.scale});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow) {
+  return TraceTo(value, facts, follow, kMaxDepth);
+}
+
+std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
+                                  Facts& facts) {
+  return Step(node, output, facts).Apply(view);
+}
+
+bool IsViewNode(const Node& node) {
+  static constexpr std::array<absl::string_view, 12> kOps = {
+      "Identity", "Transpose", "Reshape", "Flatten",  "Squeeze", "Unsqueeze",
+      "Slice",    "Split",     "Gather",  "GatherND", "Expand",  "Tile"};
+  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
+}
+
+Value* ScaledOperand(const Node& node, double& factor) {
+  if (!node.domain().empty()) return nullptr;
+  const bool divides = node.op_type() == "Div";
+  if (!divides && node.op_type() != "Mul") return nullptr;
+  for (const int side : {1, 0}) {
+    if (side == 0 && divides) break;
+    const auto scalar = ScalarOf(node.input(side));
+    if (!scalar.has_value()) continue;
+    factor = divides ? 1 / *scalar : *scalar;
+    // Infinite factors do not commute with sums.
+    if (!std::isfinite(factor)) return nullptr;
+    return node.input(1 - side);
+  }
+  return nullptr;
+}
+
+}  // namespace attnrun::opt

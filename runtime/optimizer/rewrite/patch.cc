@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rewrite/patch.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/elements.h"
+#include "core/quote.h"
+#include "core/status.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The name of a node's value, "Linear_2:0" or "Linear_2:0_1".
+std::string MadeUpName(absl::string_view node, int output) {
+  return absl::StrCat(node, ":", output);
+}
+bool IsMadeUp(absl::string_view name) {
+  const size_t colon = name.rfind(':');
+  if (colon == absl::string_view::npos || colon + 1 == name.size()) return false;
+  return absl::c_all_of(name.substr(colon + 1),
+                        [](char c) { return absl::ascii_isdigit(c) || c == '_'; });
+}
+
+}  // namespace
+
+absl::Status PassContext::BeginRewrite() {
+  if (rewrites_left == 0) return absl::CancelledError("no more rewrites are wanted");
+  --rewrites_left;
+  return absl::OkStatus();
+}
+
+void PassContext::Remove(Node* node) {
+  for (const Value* output : node->outputs()) {
+    if (output != nullptr) facts.Forget(output);
+  }
+  graph.RemoveNode(node);
+}
+
+void PassContext::Remove(Value* value) {
+  facts.Forget(value);
+  graph.RemoveValue(value);
+}
+
+void PassContext::Miss(const Node& node, std::string reason) {
+  report.push_back(
+      {std::string(pass), false, std::string(body), {node.name()}, {}, std::move(reason)});
+}
+
+Patch::~Patch() {
+  if (!applied_) Discard();
+}
+
+void Patch::Supersede(absl::Span<Node* const> nodes) {
+  for (Node* node : nodes) {
+    if (!absl::c_linear_search(superseded_, node)) superseded_.push_back(node);
+  }
+}
+
+bool Patch::Admits(absl::Span<Value* const> replaced, const Node* anchor) {
+  const auto miss = [&](std::string reason) {
+    if (anchor != nullptr) context_.Miss(*anchor, std::move(reason));
+    return false;
+  };
+  for (const Node* node : superseded_) {
+    for (const Value* output : node->outputs()) {
+      if (output == nullptr || absl::c_linear_search(replaced, output)) continue;
+      if (context_.graph.IsOutput(output)) {
+        return miss(absl::StrCat(Quoted(output->name()), " is a graph output"));
+      }
+      for (const Node* consumer : output->consumers()) {
+        if (absl::c_linear_search(superseded_, consumer)) continue;
+        return miss(absl::StrCat(Quoted(output->name()), " has another consumer, ",
+                                 consumer->description()));
+      }
+    }
+  }
+  return true;
+}
+
+Value* Patch::Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes,
+                 absl::string_view name) {
+  return Ops(op_type, 1, std::move(inputs), std::move(attributes), name)[0];
+}
+
+std::vector<Value*> Patch::Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
+                               AttributeMap attributes, absl::string_view name) {
+  std::vector<Value*> results(outputs, nullptr);
+  if (!status_.ok()) return results;
+  const size_t colon = op_type.find("::");
+  const bool standard = colon == std::string::npos;
+  NodeSpec spec;
+  spec.op_type = standard ? op_type : op_type.substr(colon + 2);
+  spec.domain = standard ? "" : op_type.substr(0, colon);
+  spec.opset = standard ? kPatchOpset : 1;
+  spec.name = name.empty() ? spec.op_type : std::string(name);
+  spec.inputs = std::move(inputs);
+  spec.attributes = std::move(attributes);
+  std::vector<std::string> names;
+  for (int i = 0; i < outputs; ++i) {
+    names.push_back(context_.graph.UniqueName(MadeUpName(spec.name, i)));
+  }
+  absl::StatusOr<Node*> node = context_.graph.AddNode(std::move(spec), names);
+  if (!node.ok()) {
+    Fail(node.status());
+    return results;
+  }
+  added_.push_back(*node);
+  return (*node)->outputs();
+}
+
+Value* Patch::Constant(absl::string_view name, absl::StatusOr<Tensor> data) {
+  if (!data.ok()) Fail(data.status());
+  if (!status_.ok()) return nullptr;
+  absl::StatusOr<Value*> value =
+      context_.graph.AddInitializer(context_.graph.UniqueName(name), *std::move(data));
+  if (!value.ok()) {
+    Fail(value.status());
+    return nullptr;
+  }
+  constants_.push_back(*value);
+  return *value;
+}
+
+Value* Patch::Ints(absl::Span<const int64_t> values) {
+  // Every layer asks for the same few lists.
+  const std::string name = absl::StrCat("ints:", absl::StrJoin(values, ","));
+  Value* known = context_.graph.FindValue(name);
+  const auto elements = IntsOf(known);
+  const bool same = elements.has_value() && absl::c_equal(*elements, values) &&
+                    known->constant()->rank() == 1 && known->constant()->type() == DataType::kInt64;
+  if (same) return known;
+  return Constant(name, FromInts(DataType::kInt64, {static_cast<int64_t>(values.size())}, values));
+}
+
+void Patch::Replace(Value* old, Value* replacement) {
+  replacements_.emplace_back(old, replacement);
+}
+
+std::string OpNameOf(const Node& node) {
+  if (node.domain().empty()) return node.op_type();
+  return absl::StrCat(node.domain(), "::", node.op_type());
+}
+
+void Patch::Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes) {
+  Supersede({node});
+  const int outputs = static_cast<int>(node->outputs().size());
+  const std::vector<Value*> results =
+      Ops(OpNameOf(*node), outputs, std::move(inputs), std::move(attributes), node->name());
+  for (int i = 0; i < outputs; ++i) {
+    if (node->output(i) != nullptr) Replace(node->output(i), results[i]);
+  }
+}
+
+void Patch::Fail(const absl::Status& status) {
+  if (status_.ok()) status_ = status;
+}
+
+bool Patch::CanApply() {
+  std::vector<Value*> replaced;
+  for (const auto& [old, replacement] : replacements_) replaced.push_back(old);
+  return Admits(replaced, nullptr);
+}
+
+absl::StatusOr<int> Patch::Apply() {
+  ATTNRUN_RETURN_IF_ERROR(status_);
+  if (!CanApply()) {
+    return absl::InternalError(absl::StrCat("a rewrite of pass '", context_.pass,
+                                            "' would remove a value that is still read"));
+  }
+  ATTNRUN_RETURN_IF_ERROR(context_.BeginRewrite());
+  attnrun::Rewrite rewrite = {
+      std::string(context_.pass), true, std::string(context_.body), {}, {}, ""};
+  for (const Node* node : superseded_) rewrite.nodes.push_back(node->name());
+  for (const Node* node : added_) rewrite.into.push_back(node->name());
+  // What computes the same value has the same name, so that the two can be compared; also what an
+  // earlier rewrite put in, if it has none of the model's own.
+  std::vector<std::pair<Value*, std::string>> heirs;
+  for (const auto& [old, replacement] : replacements_) {
+    context_.graph.ReplaceUses(old, replacement);
+    const bool added = absl::c_linear_search(added_, replacement->producer());
+    const bool nameless = replacement->producer() != nullptr && IsMadeUp(replacement->name()) &&
+                          !IsMadeUp(old->name());
+    if (!added && !nameless) continue;
+    heirs.emplace_back(replacement, old->name());
+    replacement->set_type(old->type());
+  }
+  for (Node* node : superseded_) {
+    // Detached first: the order of superseded nodes is the matcher's, not the graph's.
+    for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
+  }
+  for (Node* node : superseded_) context_.Remove(node);
+  absl::flat_hash_set<const Value*> named;
+  for (const auto& [value, name] : heirs) {
+    Value* old = context_.graph.FindValue(name);
+    // Of two the first; and what the graph is given keeps its name.
+    if ((old != nullptr && old->producer() == nullptr) || !named.insert(value).second) continue;
+    // A node that is not superseded is dead from now on.
+    if (old != nullptr) context_.graph.Rename(old, context_.graph.UniqueName(name));
+    context_.graph.Rename(value, name);
+  }
+  context_.report.push_back(std::move(rewrite));
+  applied_ = true;
+  return 1;
+}
+
+void Patch::Discard() {
+  for (Node* node : added_) {
+    for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
+  }
+  for (Node* node : added_) context_.Remove(node);
+  for (Value* value : constants_) context_.Remove(value);
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_REWRITE_PATCH_H_
+#define ATTNRUN_OPTIMIZER_REWRITE_PATCH_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "optimizer/rewrite/pass.h"
+
+namespace attnrun::opt {
+
+// A rewrite as a transaction: nodes to be superseded, new nodes, and which new value stands for
+// which old one. It is applied whole or not at all; a patch that is dropped leaves no trace.
+//
+//   Patch patch(context);
+//   patch.Supersede({matmul, add});
+//   if (!patch.Admits({add->output(0)})) return 0;     // reports what else reads the product
+//   Value* y = patch.Op("attnrun::Linear", {x, weight, bias});
+//   patch.Replace(add->output(0), y);
+//   return patch.Apply();
+class Patch {
+ public:
+  explicit Patch(PassContext& context) : context_(context) {}
+  Patch(const Patch&) = delete;
+  Patch& operator=(const Patch&) = delete;
+  ~Patch();
+
+  // Nodes that vanish.
+  void Supersede(absl::Span<Node* const> nodes);
+  const std::vector<Node*>& superseded() const { return superseded_; }
+
+  // Whether the superseded nodes can go if only `replaced` of their outputs get replacements: no
+  // other output may be read by a node that stays or be a graph output. Otherwise reports the first
+  // that is, as a near miss at `anchor`, unless that is null.
+  bool Admits(absl::Span<Value* const> replaced, const Node* anchor);
+
+  // New nodes and initializers. "domain::Name" is of another domain, at version 1. Null after an
+  // error, which Apply returns.
+  Value* Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes = {},
+            absl::string_view name = "");
+  std::vector<Value*> Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
+                          AttributeMap attributes = {}, absl::string_view name = "");
+  Value* Constant(absl::string_view name, absl::StatusOr<Tensor> data);
+  Value* Ints(absl::Span<const int64_t> values);
+
+  // Every reader of `old` will read `replacement`, which takes over its name if it is new.
+  void Replace(Value* old, Value* replacement);
+
+  // Supersedes the node by one of the same operator that reads `inputs` with these attributes.
+  void Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes);
+
+  const absl::Status& status() const { return status_; }
+
+  // Whether all that the superseded nodes give to others has a replacement.
+  bool CanApply();
+
+  // Applies the patch and reports it. Precondition: CanApply. Returns 1, the number of rewrites;
+  // kCancelled if no more are wanted.
+  absl::StatusOr<int> Apply();
+
+ private:
+  void Fail(const absl::Status& status);
+  void Discard();
+
+  PassContext& context_;
+  std::vector<Node*> superseded_;
+  std::vector<Node*> added_;
+  std::vector<Value*> constants_;
+  std::vector<std::pair<Value*, Value*>> replacements_;
+  absl::Status status_;
+  bool applied_ = false;
+};
+
+// The node's operator as Patch::Op wants it.
+std::string OpNameOf(const Node& node);
+
+// The opset of the standard operators that patches write.
+inline constexpr int kPatchOpset = 24;
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_REWRITE_PATCH_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rewrite/pattern.h"
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool IsCommutative(absl::string_view op_type) {
+  static constexpr std::array<absl::string_view, 7> kOps = {"Add", "Mul", "Min",  "Max",
+                                                            "And", "Or",  "Equal"};
+  return absl::c_linear_search(kOps, op_type);
+}
+
+bool MatchInputs(const Node& node, const std::vector<Pattern>& patterns, bool swapped, Facts& facts,
+                 MatchedNodes& nodes) {
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    if (!patterns[i].Match(node.input(swapped ? 1 - i : i), facts, nodes)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Pattern::Match(Value* value, Facts& facts, MatchedNodes& nodes) const {
+  if (value == nullptr) return false;
+  const size_t before = nodes.size();
+  if ((*function_)(value, facts, nodes)) return true;
+  nodes.resize(before);
+  return false;
+}
+
+Pattern Is(Value** capture) {
+  return Pattern([=](Value* value, Facts&, MatchedNodes&) {
+    *capture = value;
+    return true;
+  });
+}
+
+Pattern Same(Value* const* captured) {
+  return Pattern([=](Value* value, Facts&, MatchedNodes&) { return value == *captured; });
+}
+
+Pattern Scalar(double* capture) {
+  return Pattern([=](Value* value, Facts&, MatchedNodes&) {
+    const auto scalar = ScalarOf(value);
+    if (scalar.has_value()) *capture = *scalar;
+    return scalar.has_value();
+  });
+}
+
+Pattern Number(double number, double relative) {
+  return Pattern([=](Value* value, Facts&, MatchedNodes&) {
+    const auto scalar = ScalarOf(value);
+    return scalar.has_value() && std::abs(*scalar - number) <= relative * std::abs(number);
+  });
+}
+
+Pattern Constant(Value** capture) {
+  return Pattern([=](Value* value, Facts&, MatchedNodes&) {
+    *capture = value;
+    return value->is_constant();
+  });
+}
+
+Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** capture) {
+  return Pattern([op_type = std::string(op_type), inputs = std::move(inputs), capture](
+                     Value* value, Facts& facts, MatchedNodes& nodes) {
+    Node* node = value->producer();
+    if (node == nullptr || value->producer_index() != 0) return false;
+    if (node->op_type() != op_type || !node->domain().empty()) return false;
+    nodes.push_back(node);
+    if (capture != nullptr) *capture = node;
+    const size_t with_node = nodes.size();
+    if (MatchInputs(*node, inputs, false, facts, nodes)) return true;
+    nodes.resize(with_node);
+    return inputs.size() == 2 && IsCommutative(op_type) &&
+           MatchInputs(*node, inputs, true, facts, nodes);
+  });
+}
+
+Pattern OneOf(std::vector<Pattern> alternatives) {
+  return Pattern(
+      [alternatives = std::move(alternatives)](Value* value, Facts& facts, MatchedNodes& nodes) {
+        return absl::c_any_of(alternatives, [&](const Pattern& alternative) {
+          return alternative.Match(value, facts, nodes);
+        });
+      });
+}
+
+Pattern MaybeCast(Pattern inner) { return OneOf({Op("Cast", {inner}), inner}); }
+
+Pattern Keep(Value** capture, Pattern inner) {
+  return Pattern(
+      [capture, inner = std::move(inner)](Value* value, Facts& facts, MatchedNodes& nodes) {
+        *capture = value;
+        return inner.Match(value, facts, nodes);
+      });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_REWRITE_PATTERN_H_
+#define ATTNRUN_OPTIMIZER_REWRITE_PATTERN_H_
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "optimizer/analysis/facts.h"
+
+namespace attnrun::opt {
+
+// The nodes of a match, the root first.
+using MatchedNodes = std::vector<Node*>;
+
+// A pattern says which values it matches. Patterns are built from the functions below, matched
+// from an output towards its producers, and write what they find into the variables they are given:
+//
+//   Value* x;  double epsilon;
+//   const Pattern mean = Op("ReduceMean", {Is(&x)});
+//   ...
+//   MatchedNodes nodes;
+//   if (root.Match(value, facts, nodes)) ...
+//
+// After a failed match the variables are unspecified.
+class Pattern {
+ public:
+  using Function = std::function<bool(Value*, Facts&, MatchedNodes&)>;
+  explicit Pattern(Function function)
+      : function_(std::make_shared<const Function>(std::move(function))) {}
+
+  // Appends the nodes that take part; leaves `nodes` as it was on failure. A null value, an input
+  // left out, matches nothing.
+  bool Match(Value* value, Facts& facts, MatchedNodes& nodes) const;
+
+ private:
+  // Shared: patterns are handed into larger ones by value, for every node that is looked at.
+  std::shared_ptr<const Function> function_;
+};
+
+// Any value; keeps it.
+Pattern Is(Value** capture);
+// The value that another part of the pattern has kept before: inputs are matched in order.
+Pattern Same(Value* const* captured);
+// A constant of one element; keeps it as a double.
+Pattern Scalar(double* capture);
+// A constant of one element, equal to `number` within `relative` of it.
+Pattern Number(double number, double relative = 1e-3);
+// Any constant; keeps the value.
+Pattern Constant(Value** capture);
+// The first output of a node of the standard domain, whose inputs match, which for Add, Mul, Min,
+// Max, And, Or and Equal may be in either order. Further inputs are not looked at.
+Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** capture = nullptr);
+// The first of several that matches.
+Pattern OneOf(std::vector<Pattern> alternatives);
+// The pattern, or that under a Cast.
+Pattern MaybeCast(Pattern inner);
+// The pattern, if the value it is matched against is kept, too.
+Pattern Keep(Value** capture, Pattern inner);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_REWRITE_PATTERN_H_

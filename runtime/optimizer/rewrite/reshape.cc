@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rewrite/reshape.h"
+
+#include "absl/algorithm/container.h"
+
+namespace attnrun::opt {
+
+namespace {
+
+// One extent as an int64 tensor of one element.
+Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
+                     absl::Span<Value* const> like) {
+  if (const auto number = extent.constant()) return patch.Ints({*number});
+  for (Value* value : like) {
+    const std::vector<SymInt>* dims = facts.DimsOf(value);
+    if (dims == nullptr) continue;
+    const auto axis = absl::c_find(*dims, extent);
+    if (axis == dims->end()) continue;
+    const int64_t at = axis - dims->begin();
+    return patch.Op("Shape", {value}, {{"start", at}, {"end", at + 1}});
+  }
+  return nullptr;
+}
+
+// The same where an axis has a multiple of it, as one that holds windows of several samples has.
+Value* ShareOfExtent(Patch& patch, Facts& facts, const SymInt& extent,
+                     absl::Span<Value* const> like) {
+  for (Value* value : like) {
+    const std::vector<SymInt>* dims = facts.DimsOf(value);
+    for (size_t i = 0; dims != nullptr && i < dims->size(); ++i) {
+      const auto share = SymInt::DivideExactly((*dims)[i], extent);
+      const int64_t count = share.value_or(0).constant().value_or(0);
+      if (count < 1) continue;
+      const auto at = static_cast<int64_t>(i);
+      Value* whole = patch.Op("Shape", {value}, {{"start", at}, {"end", at + 1}});
+      return patch.Op("Div", {whole, patch.Ints({count})});
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
+                                                  absl::Span<const SymInt> to) {
+  std::vector<int64_t> target;
+  bool has_rest = false;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (const auto extent = to[i].constant()) {
+      // 0 would copy.
+      if (*extent <= 0) return std::nullopt;
+      target.push_back(*extent);
+    } else if (i < from.size() && from[i] == to[i]) {
+      target.push_back(0);
+    } else if (!has_rest) {
+      has_rest = true;
+      target.push_back(-1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return target;
+}
+
+Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
+                    absl::Span<Value* const> like) {
+  std::vector<Value*> parts;
+  for (const SymInt& extent : extents) {
+    Value* part = ExtentOperand(patch, facts, extent, like);
+    if (part == nullptr) part = ShareOfExtent(patch, facts, extent, like);
+    if (part == nullptr) return nullptr;
+    parts.push_back(part);
+  }
+  return patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+}
+
+Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
+                 absl::Span<Value* const> like) {
+  const std::vector<SymInt>* from = facts.DimsOf(value);
+  if (from == nullptr) return nullptr;
+  if (absl::c_equal(*from, to)) return value;
+  if (const auto target = ReshapeTarget(*from, to)) {
+    return patch.Op("Reshape", {value, patch.Ints(*target)});
+  }
+  std::vector<Value*> parts;
+  Value* rest = nullptr;
+  for (const SymInt& extent : to) {
+    Value* part = ExtentOperand(patch, facts, extent, like);
+    if (part == nullptr && rest != nullptr) return nullptr;
+    if (part == nullptr) part = rest = patch.Ints({-1});
+    parts.push_back(part);
+  }
+  const bool empty = absl::c_any_of(to, [](const SymInt& extent) { return extent.is_constant(0); });
+  if (rest != nullptr && empty) return nullptr;
+  Value* shape = patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+  // An extent that is read off and happens to be 0 is 0; next to a rest ONNX allows none such.
+  return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{rest == nullptr}}});
+}
+
+}  // namespace attnrun::opt

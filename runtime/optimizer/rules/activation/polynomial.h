@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_RULES_ACTIVATION_POLYNOMIAL_H_
+#define ATTNRUN_OPTIMIZER_RULES_ACTIVATION_POLYNOMIAL_H_
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "optimizer/analysis/facts.h"
+
+namespace attnrun::opt {
+
+// coefficient[i] * x^i, summed.
+using Cubic = std::array<double, 4>;
+
+// `value` as a polynomial in `x` of degree at most 3, whatever sums, differences, products,
+// quotients by a number and powers it is written with; nullopt if it is none. Appends the nodes
+// between.
+std::optional<Cubic> AsPolynomial(Value* value, const Value* x, std::vector<Node*>& nodes);
+
+// Whether every coefficient is what is expected, as far as it could be written in elements of
+// `type`.
+bool IsClose(const Cubic& actual, const Cubic& expected, DataType type);
+bool IsClose(double actual, double expected, DataType type);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_RULES_ACTIVATION_POLYNOMIAL_H_

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/bias.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/reshape.h"
+#include "optimizer/rules/attention/picture.h"
+
+namespace attnrun::opt {
+namespace {
+
+// `dims` with 1s before, `rank` in all.
+std::vector<SymInt> Padded(std::vector<SymInt> dims, size_t rank) {
+  if (dims.size() < rank) dims.insert(dims.begin(), rank - dims.size(), SymInt(1));
+  return dims;
+}
+
+// Scores of three leading axes: those at `first` and after it become one. An operand that differs
+// along one of the two only must be written out along the other.
+Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> dims,
+                const std::vector<SymInt>& leading, size_t first, absl::Span<Value* const> like) {
+  const bool same = dims[first].is_constant(1) && dims[first + 1].is_constant(1);
+  if (!same && (dims[first] != leading[first] || dims[first + 1] != leading[first + 1])) {
+    dims[first] = leading[first];
+    dims[first + 1] = leading[first + 1];
+    Value* shape = ShapeOperand(patch, facts, dims, like);
+    if (shape == nullptr) return nullptr;
+    value = patch.Op("Expand", {value, shape});
+  }
+  dims[first] = dims[first] * dims[first + 1];
+  dims.erase(dims.begin() + static_cast<int>(first) + 1);
+  return ReshapeTo(patch, facts, value, dims, like);
+}
+
+// Whether no element can be below `floor`, as of a choice between two numbers.
+bool IsAtLeast(const ScoreBias& bias, double floor) {
+  if (bias.closed.has_value()) return *bias.closed * bias.factor >= floor;
+  const Node* where = bias.operand.value->producer();
+  for (int i = 0; i < 4 && where != nullptr && IsViewNode(*where); ++i) {
+    where = where->input(0)->producer();
+  }
+  if (!IsOp(where, "Where") || bias.factor != 1) return false;
+  const auto at_least = [&](const Value* value) {
+    return UniformOf(value).value_or(-INFINITY) >= floor;
+  };
+  return at_least(where->input(1)) && at_least(where->input(2));
+}
+
+// A bool mask as what it adds.
+Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
+  Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
+  Value* closed =
+      patch.Constant("closed", FromDoubles(type, {}, {bias.closed.value_or(-INFINITY)}));
+  if (bias.negated) std::swap(open, closed);
+  return patch.Op("Where", {mask, open, closed});
+}
+
+// What broadcasts to the scores as the graph has them, as something that broadcasts to [B,N,S,T].
+// Extents that are not numbers are read off `like`. Null if that cannot be written.
+Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
+                       absl::Span<Value* const> like) {
+  const std::vector<SymInt>* known = facts.DimsOf(operand.value);
+  if (known == nullptr || known->size() > operand.dims.size()) return nullptr;
+  const size_t leading = operand.dims.size() - 2;
+  if (known->size() <= 2) return operand.value;
+  const std::vector<SymInt> dims = Padded(*known, operand.dims.size());
+  std::vector<Value*> sources(like.begin(), like.end());
+  sources.push_back(operand.value);
+  if (leading == 3) {
+    return JoinAxes(patch, facts, operand.value, dims, operand.dims, axes.heads_split ? 1 : 0,
+                    sources);
+  }
+  if (leading == 2) {
+    if (!axes.heads_first) return operand.value;
+    Value* whole = ReshapeTo(patch, facts, operand.value, dims, sources);
+    if (whole == nullptr) return nullptr;
+    return patch.Op("Transpose", {whole}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
+  }
+  // Samples and heads on one axis.
+  std::vector<SymInt> split = {axes.batch, axes.heads, dims[1], dims[2]};
+  if (dims[0].is_constant(1)) split[0] = split[1] = SymInt(1);
+  return ReshapeTo(patch, facts, operand.value, split, sources);
+}
+
+// A term that broadcasts to a picture of the scores as one that broadcasts to [..., S, T]. Only
+// samples and heads can be left to broadcast. No value if that cannot be written.
+ScoreTerm FromPicture(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Value* const> like) {
+  if (term.picture.empty()) return term;
+  const std::vector<SymInt>* known = facts.DimsOf(term.value);
+  if (known == nullptr || known->size() > term.picture.size()) return {};
+  std::vector<Value*> sources(like.begin(), like.end());
+  sources.push_back(term.value);
+  const std::vector<SymInt> dims = Padded(*known, term.picture.size());
+  const size_t leading = LeadingAxes(term.picture, term.dims).value_or(0);
+  std::vector<SymInt> full = term.picture;
+  std::vector<SymInt> joined = term.dims;
+  const bool alike = std::all_of(dims.begin(), dims.begin() + static_cast<int>(leading),
+                                 [](const SymInt& extent) { return extent.is_constant(1); });
+  for (size_t i = 0; alike && i < leading; ++i) full[i] = SymInt(1);
+  for (size_t i = 0; alike && i + 2 < joined.size(); ++i) joined[i] = SymInt(1);
+  if (dims != full) {
+    Value* shape = ShapeOperand(patch, facts, full, sources);
+    if (shape == nullptr) return {};
+    term.value = patch.Op("Expand", {term.value, shape});
+    sources.push_back(term.value);
+  }
+  term.value = ReshapeTo(patch, facts, term.value, joined, sources);
+  term.picture.clear();
+  return term;
+}
+
+// The biases from `i` on that can be added before they are laid out: those of one picture. `i`
+// comes to stand behind the last.
+ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, size_t& i) {
+  ScoreBias bias = scores.biases[i++];
+  const auto scaled = [&](const ScoreBias& of) {
+    if (of.factor == 1) return of.operand.value;
+    const DataType type = facts.TypeOf(of.operand.value);
+    return patch.Op(
+        "Mul", {of.operand.value, patch.Constant("factor", FromDoubles(type, {}, {of.factor}))});
+  };
+  const auto joins = [&](const ScoreBias& next) {
+    return !next.closed.has_value() && next.operand.picture == bias.operand.picture &&
+           next.operand.dims == bias.operand.dims;
+  };
+  if (bias.operand.picture.empty() || bias.closed.has_value()) return bias;
+  for (; i < scores.biases.size() && i != scores.floored && joins(scores.biases[i]); ++i) {
+    bias.operand.value = patch.Op("Add", {scaled(bias), scaled(scores.biases[i])});
+    bias.factor = 1;
+  }
+  return bias;
+}
+
+}  // namespace
+
+Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+                   absl::Span<Value* const> like, bool& ok) {
+  Value* sum = nullptr;
+  for (size_t i = 0; i < scores.biases.size();) {
+    ScoreBias bias = NextBias(patch, facts, scores, i);
+    bias.operand = FromPicture(patch, facts, bias.operand, like);
+    ok = ok && bias.operand.value != nullptr;
+    if (!ok) return nullptr;
+    const DataType type =
+        bias.closed.has_value() ? DataType::kFloat : facts.TypeOf(bias.operand.value);
+    Value* value = ToBatchAndHeads(patch, facts, bias.operand, axes, like);
+    ok = ok && value != nullptr;
+    if (!ok) return nullptr;
+    if (bias.closed.has_value()) value = AsBias(patch, value, bias, type);
+    if (bias.factor != 1) {
+      Value* factor = patch.Constant("factor", FromDoubles(type, {}, {bias.factor}));
+      value = patch.Op("Mul", {value, factor});
+    }
+    sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
+    const bool low = scores.floored > 1 || !IsAtLeast(bias, scores.floor);
+    if (i == scores.floored && low) {
+      Value* floor = patch.Constant("floor", FromDoubles(type, {}, {scores.floor}));
+      sum = patch.Op("Max", {sum, floor});
+    }
+  }
+  return sum;
+}
+
+Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+                absl::Span<Value* const> like, bool& ok) {
+  Value* all = nullptr;
+  for (const Scores::Mask& mask : scores.masks) {
+    const ScoreTerm operand = FromPicture(patch, facts, mask.operand, like);
+    Value* value =
+        operand.value == nullptr ? nullptr : ToBatchAndHeads(patch, facts, operand, axes, like);
+    ok = ok && value != nullptr;
+    if (!ok) return nullptr;
+    if (mask.is_number) {
+      value = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    }
+    if (mask.negated) value = patch.Op("Not", {value});
+    all = all == nullptr ? value : patch.Op("And", {all, value});
+  }
+  return all;
+}
+
+Value* SinksOf(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+               absl::Span<Value* const> like, bool& ok) {
+  if (!scores.sinks.has_value()) return nullptr;
+  const ScoreTerm& operand = scores.sinks->operand;
+  if (operand.value == nullptr) {
+    return patch.Constant("sinks", FromDoubles(DataType::kFloat, {1}, {scores.sinks->number}));
+  }
+  Value* value = ToBatchAndHeads(patch, facts, operand, axes, like);
+  ok = ok && value != nullptr;
+  return value;
+}
+
+}  // namespace attnrun::opt

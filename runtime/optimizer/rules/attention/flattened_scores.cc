@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/flattened_scores.h"
+
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/attention/score_order.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool Propose(PassContext& context, Node* softmax, Patch& patch) {
+  constexpr int kFlat = 2;
+  if (!IsOp(softmax, "Softmax") || !IsOverKeys(*softmax, kFlat)) return false;
+  Node* reshape = softmax->input(0)->producer();
+  if (!IsOp(reshape, "Reshape") || reshape->input(1) == nullptr) return false;
+  const std::vector<SymInt>* flat = context.facts.DimsOf(reshape->output(0));
+  const std::vector<SymInt>* dims = context.facts.DimsOf(reshape->input(0));
+  if (flat == nullptr || flat->size() != kFlat || dims == nullptr || dims->size() <= kFlat) {
+    return false;
+  }
+  if (dims->back() != flat->back()) return false;
+  patch.Supersede({softmax});
+  Value* y = patch.Op("Softmax", {reshape->input(0)}, {{"axis", int64_t{-1}}}, softmax->name());
+  patch.Replace(softmax->output(0),
+                patch.Op("Reshape", {y, reshape->input(1)}, reshape->attributes()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> KeepAxesOfScores(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+}
+
+}  // namespace attnrun::opt

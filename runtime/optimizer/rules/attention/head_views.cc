@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/head_views.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The axes of heads, in the order of their views.
+constexpr absl::string_view kRoles = "bsnh";
+
+// Known to hold no elements: nothing can be told from strides then.
+bool IsEmpty(absl::Span<const SymInt> dims) {
+  return absl::c_any_of(dims, [](const SymInt& extent) { return extent.is_constant(0); });
+}
+
+// One factor of the heads' view on an axis of the base: every `step` positions.
+struct Placed {
+  char role;
+  SymInt size;
+  int64_t step;
+};
+
+// Finds the axis of a dense base that a factor counts along, from the outermost on.
+class Placement {
+ public:
+  explicit Placement(absl::Span<const SymInt> dims)
+      : dims_(dims.begin(), dims.end()), strides_(dims.size()), placed_(dims.size()) {
+    SymInt stride(1);
+    for (size_t i = dims.size(); i-- > 0;) {
+      strides_[i] = stride;
+      stride = stride * dims[i];
+    }
+  }
+
+  bool Place(char role, const ViewFactor& factor) {
+    for (size_t axis = 0; axis < dims_.size(); ++axis) {
+      const auto quotient = SymInt::DivideExactly(factor.stride, strides_[axis]);
+      if (!quotient.has_value()) continue;
+      const auto step = quotient->constant();
+      if (!step.has_value() || *step < 1 || !Fits(factor.size, *step, dims_[axis])) continue;
+      placed_[axis].push_back({role, factor.size, *step});
+      return true;
+    }
+    return false;
+  }
+
+  std::optional<ops::HeadLayout> Layout(SymInt offset) const {
+    ops::HeadLayout layout;
+    for (size_t i = 0; i < dims_.size(); ++i) {
+      int64_t start = 0;
+      if (const auto whole = SymInt::DivideExactly(offset, strides_[i]);
+          whole.has_value() && whole->constant().has_value()) {
+        start = *whole->constant();
+        offset = SymInt(0);
+      } else if (offset.constant().has_value() && strides_[i].constant().has_value()) {
+        start = *offset.constant() / *strides_[i].constant();
+        offset = offset - SymInt(start) * strides_[i];
+      }
+      auto axis = MakeAxis(placed_[i], start, dims_[i]);
+      if (!axis.has_value()) return std::nullopt;
+      layout.axes.push_back(*std::move(axis));
+    }
+    if (!offset.is_constant(0) || !layout.Check().ok()) return std::nullopt;
+    return layout;
+  }
+
+ private:
+  static bool Fits(const SymInt& size, int64_t step, const SymInt& extent) {
+    if (size * SymInt(step) == extent) return true;
+    // Heads of a folded axis, 4 of 4*batch.
+    if (size.constant().has_value() && SymInt::DivideExactly(extent, size * SymInt(step))) {
+      return *size.constant() > 0;
+    }
+    return size.constant().has_value() && extent.constant().has_value() &&
+           *size.constant() * step <= *extent.constant();
+  }
+
+  static std::optional<ops::HeadLayout::Axis> MakeAxis(std::vector<Placed> placed, int64_t start,
+                                                       const SymInt& extent) {
+    ops::HeadLayout::Axis axis;
+    axis.offset = start;
+    absl::c_sort(placed, [](const Placed& a, const Placed& b) { return a.step < b.step; });
+    int64_t covered = 1;
+    bool has_rest = false;
+    for (const Placed& factor : placed) {
+      if (has_rest || factor.step % covered != 0) return std::nullopt;
+      if (factor.step != covered) axis.factors.push_back({'_', factor.step / covered});
+      const auto size = factor.size.constant();
+      has_rest = !size.has_value();
+      axis.factors.push_back({factor.role, has_rest ? ops::HeadLayout::kRest : *size});
+      covered = factor.step * size.value_or(1);
+    }
+    absl::c_reverse(axis.factors);
+    const bool whole = axis.factors.size() == 1 && start == 0 && extent.is_constant(covered);
+    if (whole) axis.factors[0].size = ops::HeadLayout::kRest;
+    return axis;
+  }
+
+  const std::vector<SymInt> dims_;
+  std::vector<SymInt> strides_;
+  std::vector<std::vector<Placed>> placed_;
+};
+
+// Reads one axis of a base as the layout says: the axis gives way to one axis per role.
+std::optional<View> SplitAxis(const View& view, int axis, const ops::HeadLayout::Axis& entry,
+                              std::string& roles) {
+  if (entry.factors.empty()) {
+    const auto slice = view.Sliced(axis, entry.offset, 1);
+    return slice.has_value() ? slice->Squeezed(axis) : std::nullopt;
+  }
+  const SymInt extent = view.Extent(axis);
+  SymInt known(1);
+  for (const auto& factor : entry.factors) {
+    if (factor.size != ops::HeadLayout::kRest) known = known * SymInt(factor.size);
+  }
+  std::vector<SymInt> sizes;
+  SymInt total(1);
+  for (const auto& factor : entry.factors) {
+    SymInt size(factor.size);
+    if (factor.size == ops::HeadLayout::kRest) {
+      const auto rest = SymInt::DivideExactly(extent, known);
+      if (!rest.has_value()) return std::nullopt;
+      size = *rest;
+    }
+    sizes.push_back(size);
+    total = total * size;
+  }
+  // A gap's index is a part of the offset.
+  std::vector<int64_t> index(sizes.size(), 0);
+  int64_t start = entry.offset;
+  int64_t inner = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (entry.factors[i].role == '_') {
+      index[i] = entry.offset / inner % entry.factors[i].size;
+      start -= index[i] * inner;
+    }
+    inner *= sizes[i].constant().value_or(1);
+  }
+  auto result = view.Sliced(axis, start, total);
+  if (!result.has_value()) return std::nullopt;
+  std::vector<SymInt> dims = result->Dims();
+  dims.erase(dims.begin() + axis);
+  dims.insert(dims.begin() + axis, sizes.begin(), sizes.end());
+  result = result->Reshaped(dims);
+  for (size_t i = sizes.size(); i-- > 0 && result.has_value();) {
+    if (entry.factors[i].role != '_') continue;
+    const int at = axis + static_cast<int>(i);
+    result = result->Sliced(at, index[i], 1);
+    if (result.has_value()) result = result->Squeezed(at);
+  }
+  for (const auto& factor : entry.factors) {
+    if (factor.role != '_') roles.push_back(factor.role);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<ops::HeadLayout> LayoutOf(const View& view, absl::Span<const SymInt> base) {
+  if (view.rank() != static_cast<int>(kRoles.size()) || IsEmpty(base)) return std::nullopt;
+  Placement placement(base);
+  for (size_t i = 0; i < kRoles.size(); ++i) {
+    const ViewAxis& axis = view.axes()[i];
+    if (axis.empty()) continue;
+    if (axis.size() > 1) return std::nullopt;
+    if (axis[0].stride.is_constant(0)) {
+      // All the same along this axis: the layout leaves it out. Channels must be there.
+      if (kRoles[i] == 'h') return std::nullopt;
+      continue;
+    }
+    if (!placement.Place(kRoles[i], axis[0])) return std::nullopt;
+  }
+  return placement.Layout(view.offset());
+}
+
+std::optional<View> ViewOf(const ops::HeadLayout& layout, const View& base) {
+  if (base.rank() != static_cast<int>(layout.axes.size()) || IsEmpty(base.Dims())) {
+    return std::nullopt;
+  }
+  std::optional<View> view = base;
+  std::string roles;
+  int axis = 0;
+  for (const ops::HeadLayout::Axis& entry : layout.axes) {
+    std::string of_axis;
+    view = SplitAxis(*view, axis, entry, of_axis);
+    if (!view.has_value()) return std::nullopt;
+    roles += of_axis;
+    axis += static_cast<int>(of_axis.size());
+  }
+  std::vector<int64_t> order;
+  for (const char role : kRoles) {
+    if (const size_t at = roles.find(role); at != std::string::npos) {
+      order.push_back(static_cast<int64_t>(at));
+    }
+  }
+  View ordered = view->Transposed(order);
+  for (size_t i = 0; i < kRoles.size(); ++i) {
+    if (roles.find(kRoles[i]) == std::string::npos)
+      ordered = ordered.Unsqueezed(static_cast<int>(i));
+  }
+  return ordered;
+}
+
+}  // namespace attnrun::opt

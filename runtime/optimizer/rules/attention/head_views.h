@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_HEAD_VIEWS_H_
+#define ATTNRUN_OPTIMIZER_RULES_ATTENTION_HEAD_VIEWS_H_
+
+#include <optional>
+
+#include "absl/types/span.h"
+#include "ops/attention/head_layout.h"
+#include "optimizer/analysis/view.h"
+
+namespace attnrun::opt {
+
+// The layout of a view [b, s, n, h] of a base of these extents; nullopt if no layout expresses it.
+std::optional<ops::HeadLayout> LayoutOf(const View& view, absl::Span<const SymInt> base);
+
+// The view [b, s, n, h] that a layout is of a base; the inverse of LayoutOf. An absent axis has
+// extent 1. nullopt if the layout does not fit.
+std::optional<View> ViewOf(const ops::HeadLayout& layout, const View& base);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_HEAD_VIEWS_H_

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/mask.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "core/elements.h"
+#include "ops/attention/fused_attention.h"
+#include "ops/interface/registry.h"
+#include "optimizer/analysis/broadcasting.h"
+#include "optimizer/analysis/conditions.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/attention/open_keys.h"
+
+namespace attnrun::opt {
+namespace {
+
+// [B, N, S, T] of an attnrun.Attention.
+std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
+  const absl::StatusOr<std::unique_ptr<Op>> op = ops::OpRegistry::Get().Create(node);
+  if (!op.ok()) return std::nullopt;
+  std::vector<const ops::ValueFacts*> inputs;
+  for (const Value* input : node.inputs()) {
+    inputs.push_back(input == nullptr ? nullptr : &facts.Of(input));
+  }
+  const std::vector<const Tensor*> constants(inputs.size(), nullptr);
+  std::vector<ops::ValueFacts> outputs(2);
+  ops::InferContext context(inputs, constants, absl::MakeSpan(outputs));
+  (*op)->Infer(context);
+  return outputs[1].dims;
+}
+
+// A bias that is `open` where the condition holds and the number `closed` elsewhere.
+struct ChosenBias {
+  Condition condition;
+  Value* open = nullptr;
+  double closed = 0;
+
+  bool IsZero() const { return UniformOf(open) == 0.0; }
+};
+
+std::optional<ChosenBias> AsChosen(const Value* bias) {
+  const Node* where = bias->producer();
+  if (!IsOp(where, "Where")) return std::nullopt;
+  std::optional<ChosenBias> chosen;
+  // Of two numbers the lower one closes.
+  for (const int side : {1, 2}) {
+    const auto number = UniformOf(where->input(side));
+    if (!number.has_value() || (chosen.has_value() && chosen->closed <= *number)) continue;
+    chosen = ChosenBias{{where->input(0), side == 1}, where->input(3 - side), *number};
+  }
+  return chosen;
+}
+
+// Whether all elements are numbers from a constant that are small next to those that close.
+bool IsOrdinary(const Value* value) {
+  constexpr int kMaxSteps = 8;
+  constexpr int64_t kMaxElements = 1 << 20;
+  constexpr double kLarge = 1e20;
+  if (UniformOf(value) == 0.0) return true;
+  for (int step = 0; step < kMaxSteps && !value->is_constant(); ++step) {
+    const Node* node = value->producer();
+    if (node == nullptr || !(IsViewNode(*node) || IsOp(node, "Gather"))) return false;
+    value = node->input(0);
+  }
+  if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
+  const auto elements = ToDoubles(*value->constant());
+  return elements.ok() &&
+         absl::c_all_of(*elements, [](double element) { return std::abs(element) < kLarge; });
+}
+
+class MaskSimplification {
+ public:
+  MaskSimplification(Facts& facts, Node* node, std::vector<SymInt> scores, Patch& patch)
+      : facts_(facts),
+        node_(node),
+        scores_(std::move(scores)),
+        patch_(patch),
+        inputs_(node->inputs()),
+        attributes_(node->attributes()) {
+    inputs_.resize(ops::FusedAttention::kSinks + 1, nullptr);
+  }
+
+  // Whether there is anything to simplify, which `patch` then holds.
+  bool Propose() {
+    Value*& bias = inputs_[ops::FusedAttention::kBias];
+    if (bias != nullptr) {
+      bias = Source(bias);
+      SplitSum(bias);
+      ReadBias(bias);
+      if (bias != nullptr && UniformOf(bias) == 0.0) bias = nullptr;
+    }
+    ReadMasks();
+    if (Value*& sinks = inputs_[ops::FusedAttention::kSinks]) sinks = Source(sinks, 1);
+    const bool masks =
+        inputs_[ops::FusedAttention::kMask] != nullptr || by_position_ || HasPositions();
+    if (!masks) attributes_.erase("mask_value");
+    while (inputs_.back() == nullptr) inputs_.pop_back();
+    if (inputs_ == node_->inputs() && attributes_.size() == node_->attributes().size()) {
+      return false;
+    }
+    patch_.Rewrite(node_, inputs_, attributes_);
+    return true;
+  }
+
+ private:
+  bool HasPositions() const {
+    return AttributeOr<int64_t>(*node_, "causal", 0) != 0 ||
+           AttributeOr<int64_t>(*node_, "left_window", -1) >= 0 ||
+           AttributeOr<int64_t>(*node_, "right_window", -1) >= 0;
+  }
+
+  // Next to numbers of the size of float's least one scores vanish, so that adding one is as good
+  // as putting it in their place.
+  static constexpr double kSwallows = -1e30;
+
+  // So they do, to halves, next to the least half: those below 16, of which no other is a neighbor.
+  double SwallowsAlone() const {
+    constexpr double kLeastHalf = -65504;
+    return facts_.TypeOf(node_->input(ops::FusedAttention::kQuery)) == DataType::kFloat16
+               ? kLeastHalf
+               : kSwallows;
+  }
+
+  bool ClosesAsMasksDo(const ChosenBias& bias, double swallows) const {
+    if (!(bias.closed <= swallows)) return false;
+    const auto value = static_cast<float>(bias.closed);
+    if (static_cast<double>(value) != bias.closed) return false;
+    const bool masks = inputs_[ops::FusedAttention::kMask] != nullptr || HasPositions();
+    constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+    return !masks || AttributeOr(*node_, "mask_value", kMinusInfinity) == value;
+  }
+
+  // What broadcasts to the scores, or to so many of their columns.
+  Value* Source(Value* value, std::optional<SymInt> columns = std::nullopt) {
+    std::vector<SymInt> scores = scores_;
+    if (columns.has_value()) scores.back() = *columns;
+    return BroadcastSource(
+        value, facts_, [&](const std::vector<SymInt>& dims) { return BroadcastsTo(dims, scores); });
+  }
+
+  // A triangle of a number that closes, beside zeros, is a choice, too.
+  std::optional<ChosenBias> Chosen(Value* bias) {
+    const auto number = TriangleOf(bias, facts_);
+    if (!number.has_value()) return AsChosen(bias);
+    if (!(*number <= SwallowsAlone())) return std::nullopt;
+    Value* closed = patch_.Op("Cast", {bias}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    return ChosenBias{{closed, true}, Number(*bias, 0), *number};
+  }
+
+  void CloseAs(const ChosenBias& chosen) {
+    attributes_["mask_value"] = static_cast<float>(chosen.closed);
+    masks_.push_back(chosen.condition);
+  }
+
+  // Numbers from a table, to which what closes is added.
+  void SplitSum(Value*& bias) {
+    const Node* add = bias->producer();
+    if (!IsOp(add, "Add")) return;
+    for (const int side : {0, 1}) {
+      const auto chosen = Chosen(Source(add->input(side)));
+      if (!chosen.has_value() || !chosen->IsZero() || !ClosesAsMasksDo(*chosen, kSwallows))
+        continue;
+      if (!IsOrdinary(add->input(1 - side))) continue;
+      CloseAs(*chosen);
+      bias = Source(add->input(1 - side));
+      return;
+    }
+  }
+
+  void ReadBias(Value*& bias) {
+    const auto chosen = Chosen(bias);
+    if (!chosen.has_value()) return;
+    if (masks_.empty() && ClosesAsMasksDo(*chosen, SwallowsAlone())) {
+      CloseAs(*chosen);
+      bias = chosen->IsZero() ? nullptr : Source(chosen->open);
+      return;
+    }
+    if (!UniformOf(chosen->open).has_value()) return;
+    const OpenKeys keys = ReadMask({chosen->condition}, scores_, false, facts_);
+    if (!keys.simpler) return;
+    Value* condition = AllOf(patch_, keys.rest);
+    Value* open = Number(*bias, *UniformOf(chosen->open));
+    bias = condition == nullptr
+               ? open
+               : patch_.Op("Where", {condition, open, Number(*bias, chosen->closed)});
+    if (condition == nullptr && chosen->IsZero()) bias = nullptr;
+  }
+
+  Value* Number(const Value& like, double number) {
+    return patch_.Constant("bias", FromDoubles(facts_.TypeOf(&like), {}, {number}));
+  }
+
+  void ReadMasks() {
+    Value*& mask = inputs_[ops::FusedAttention::kMask];
+    if (mask != nullptr) masks_.insert(masks_.begin(), Condition{mask});
+    if (masks_.empty()) return;
+    const OpenKeys keys = ReadMask(masks_, scores_, !HasPositions(), facts_);
+    by_position_ = keys.causal != 0 || keys.left_window >= 0 || keys.right_window >= 0;
+    if (keys.causal != 0) attributes_["causal"] = keys.causal;
+    if (keys.left_window >= 0) attributes_["left_window"] = keys.left_window;
+    if (keys.right_window >= 0) attributes_["right_window"] = keys.right_window;
+    if (keys.simpler || masks_.size() > 1 || masks_[0].negated) {
+      mask = AllOf(patch_, keys.rest);
+    } else {
+      mask = masks_[0].value;
+    }
+  }
+
+  Facts& facts_;
+  Node* const node_;
+  const std::vector<SymInt> scores_;
+  Patch& patch_;
+  std::vector<Value*> inputs_;
+  AttributeMap attributes_;
+  std::vector<Condition> masks_;
+  bool by_position_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<int> SimplifyMasks(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (node->qualified_op_type() != "attnrun.Attention") return false;
+    const auto scores = ScoresDims(*node, context.facts);
+    if (!scores.has_value() || node->inputs().size() <= ops::FusedAttention::kBias) return false;
+    return MaskSimplification(context.facts, node, *scores, patch).Propose();
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/operands.h"
+
+#include <array>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "ops/attention/fused_attention.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/reshape.h"
+#include "optimizer/rules/attention/head_views.h"
+#include "optimizer/rules/attention/heads.h"
+
+namespace attnrun::opt {
+namespace {
+
+constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, HeadRole::kValue};
+
+// Whether the operand is that value already, widened.
+bool IsWidened(const Value& operand, const Value* value) {
+  return IsOp(operand.producer(), "Cast") && operand.producer()->input(0) == value;
+}
+
+// The operand read as far up as one layout reaches, perhaps where it is read already; nullopt if
+// there is none.
+std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
+                                      bool widening, Facts& facts) {
+  const auto layout = ops::HeadLayout::Parse(
+      AttributeOr<std::string>(node, ops::FusedAttention::kLayoutNames[operand], "b n s h"));
+  if (!layout.ok()) return std::nullopt;
+  Value* input = node.input(operand);
+  const std::vector<Traced> chain =
+      Trace(input, facts, {.factors = operand != 2, .widening = widening});
+  for (size_t i = chain.size(); i-- > 0;) {
+    auto view = ViewOf(*layout, chain[i].view);
+    if (!view.has_value() || IsWidened(*input, chain[i].base)) continue;
+    auto further = AsOperand(chain[i], *std::move(view), kRoles[operand], shared, facts);
+    if (further.has_value()) return OfWholeRows(*std::move(further), facts);
+  }
+  return std::nullopt;
+}
+
+using Operands = std::array<std::optional<HeadOperand>, 3>;
+
+Operands FurthestUp(const Node& node, bool widening, Facts& facts) {
+  Operands furthest;
+  const auto find = [&](SharedHeads shared) {
+    for (size_t i = 0; i < furthest.size(); ++i) {
+      furthest[i] = FurthestUp(node, i, shared, widening, facts);
+    }
+  };
+  find(SharedHeads::kOnce);
+  // K and V must count their heads alike.
+  const auto& k = furthest[1];
+  const auto& v = furthest[2];
+  if (!k.has_value() || !v.has_value() || k->heads != v->heads) find(SharedHeads::kRepeated);
+  return furthest;
+}
+
+// Whether every value that is to be widened is read in full.
+bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts) {
+  for (const auto& operand : operands) {
+    if (!operand.has_value() || facts.TypeOf(operand->value) == facts.TypeOf(node.input(0))) {
+      continue;
+    }
+    SymInt read;
+    for (const auto& other : operands) {
+      if (!other.has_value() || other->value != operand->value) continue;
+      const std::vector<SymInt>& dims =
+          other->reshaped.empty() ? *facts.DimsOf(other->value) : other->reshaped;
+      const auto view = ViewOf(other->layout, View::Dense(dims));
+      if (!view.has_value()) return false;
+      read = read + Product(view->Dims());
+    }
+    if (read != Product(*facts.DimsOf(operand->value))) return false;
+  }
+  return true;
+}
+
+// The operand's value as the attention reads it. `widened`: values that are cast already.
+Value* Written(Patch& patch, const HeadOperand& operand, DataType type,
+               absl::flat_hash_map<Value*, Value*>& widened, Facts& facts) {
+  Value* value = operand.value;
+  if (facts.TypeOf(value) != type) {
+    Value*& cast = widened[value];
+    if (cast == nullptr) {
+      cast = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
+    }
+    value = cast;
+  }
+  if (operand.reshaped.empty()) return value;
+  return ReshapeTo(patch, facts, value, operand.reshaped);
+}
+
+bool AbsorbAt(Facts& facts, Node* node, Patch& patch) {
+  std::vector<Value*> inputs = node->inputs();
+  AttributeMap attributes = node->attributes();
+  double scale = AttributeOr(*node, "scale", 1.0F);
+  Operands furthest = FurthestUp(*node, true, facts);
+  if (!WidensNothingElse(*node, furthest, facts)) furthest = FurthestUp(*node, false, facts);
+  absl::flat_hash_map<Value*, Value*> widened;
+  bool changed = false;
+  for (size_t i = 0; i < furthest.size(); ++i) {
+    if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
+    inputs[i] = Written(patch, *furthest[i], facts.TypeOf(inputs[i]), widened, facts);
+    attributes.insert_or_assign(ops::FusedAttention::kLayoutNames[i],
+                                furthest[i]->layout.ToString());
+    scale *= furthest[i]->scale;
+    changed = true;
+  }
+  if (!changed) return false;
+  attributes.insert_or_assign("scale", static_cast<float>(scale));
+  patch.Rewrite(node, inputs, attributes);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> AbsorbViews(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return node->qualified_op_type() == "attnrun.Attention" && AbsorbAt(context.facts, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/picture.h"
+
+#include <algorithm>
+
+namespace attnrun::opt {
+namespace {
+
+SymInt Product(absl::Span<const SymInt> dims) {
+  SymInt product(1);
+  for (const SymInt& extent : dims) product = product * extent;
+  return product;
+}
+
+// Whether a view leaves queries and keys on the last two axes.
+bool KeepsLastTwo(absl::Span<const SymInt> to, absl::Span<const SymInt> from) {
+  const bool queries = to[to.size() - 2] == from[from.size() - 2];
+  const bool keys = to.back() == from.back();
+  if (queries && keys) return true;
+  // A view keeps the number of elements: where the axes before agree, and one of these, the other
+  // does, whatever it is called.
+  return (queries || keys) &&
+         Product(to.first(to.size() - 2)) == Product(from.first(from.size() - 2));
+}
+
+// The scores, a picture so far, are viewed as queries and keys again.
+void LeavePicture(Scores& scores, const std::vector<SymInt>& dims) {
+  scores.picture.clear();
+  for (ScoreBias& bias : scores.biases) {
+    if (!bias.operand.picture.empty()) bias.operand.dims = dims;
+  }
+  for (Scores::Mask& mask : scores.masks) {
+    if (!mask.operand.picture.empty()) mask.operand.dims = dims;
+  }
+}
+
+}  // namespace
+
+std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
+                                  absl::Span<const SymInt> scores) {
+  size_t first = picture.size();
+  for (const SymInt& whole : {scores[scores.size() - 1], scores[scores.size() - 2]}) {
+    SymInt extent(1);
+    while (extent != whole && first > 0) extent = extent * picture[--first];
+    if (extent != whole) return std::nullopt;
+  }
+  return first;
+}
+
+bool RegroupScores(Scores& scores, absl::Span<const SymInt> from, const std::vector<SymInt>& to) {
+  const bool is_picture = !scores.picture.empty();
+  if (!is_picture && KeepsLastTwo(to, from)) return true;
+  // Whatever the view, elements keep their order: one that leads back to queries and keys undoes
+  // it.
+  const std::vector<SymInt>& product = scores.matmul_dims;
+  if (is_picture && std::equal(to.end() - 2, to.end(), product.end() - 2)) {
+    LeavePicture(scores, to);
+    return true;
+  }
+  if (!LeadingAxes(to, product).has_value()) return false;
+  scores.picture = to;
+  return true;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/row_factors.h"
+
+#include <optional>
+#include <vector>
+
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Of products of heads with heads.
+bool IsProduct(const Node* node) {
+  return IsOp(node, "MatMul") && !node->input(0)->is_constant() && !node->input(1)->is_constant() &&
+         node->output(0)->consumers().size() == 1;
+}
+
+// Whether `factor` is the same for all columns of a product of this rank, but no single number,
+// which needs no place of its own.
+bool IsByRow(const Value* factor, int rank, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
+  return !UniformOf(factor).has_value() && (dims->empty() || dims->back().is_constant(1));
+}
+
+// Whether it is a bool as numbers, or constant: masks, that close keys, are such.
+bool MayBeMask(const Value* factor, Facts& facts) {
+  for (int i = 0; i < 8 && factor->producer() != nullptr && IsViewNode(*factor->producer()); ++i) {
+    factor = factor->producer()->input(0);
+  }
+  const Node* cast = factor->producer();
+  return factor->is_constant() ||
+         (IsOp(cast, "Cast") && facts.TypeOf(cast->input(0)) == DataType::kBool);
+}
+
+// Whether `factor` is the same for all rows of a product of as many rows as columns, [.., 1, T].
+bool IsByColumn(const Value* factor, const Value* product, Facts& facts) {
+  const std::vector<SymInt>* of = facts.DimsOf(product);
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (of == nullptr || of->size() < 2 || (*of)[of->size() - 1] != (*of)[of->size() - 2]) {
+    return false;
+  }
+  if (dims == nullptr || dims->empty() || dims->size() > of->size()) return false;
+  if (dims->size() > 1 && !(*dims)[dims->size() - 2].is_constant(1)) return false;
+  return dims->back() == of->back() && !MayBeMask(factor, facts);
+}
+
+// A product and the number it may be scaled by before it is multiplied once more.
+struct ScaledProduct {
+  Node* product = nullptr;
+  Node* scale = nullptr;
+  Value* scaled = nullptr;
+};
+
+std::optional<ScaledProduct> FindProduct(const Value* scores) {
+  Node* scale = scores->producer();
+  double number = 1;
+  Value* inner = scale == nullptr ? nullptr : ScaledOperand(*scale, number);
+  if (inner == nullptr)
+    return IsProduct(scale) ? std::optional(ScaledProduct{scale}) : std::nullopt;
+  if (!IsProduct(inner->producer())) return std::nullopt;
+  return ScaledProduct{inner->producer(), scale, inner};
+}
+
+// The product of these operands in place of `found` and of the factor at `node`; a scale then comes
+// last.
+bool Rebuild(const ScaledProduct& found, Node* node, Value* left, Value* right, Patch& patch) {
+  patch.Supersede({found.product, node});
+  if (found.scale != nullptr) patch.Supersede({found.scale});
+  if (!patch.Admits({node->output(0)}, nullptr)) return false;
+  Value* result = patch.Op("MatMul", {left, right}, {}, found.product->name());
+  if (found.scale != nullptr) {
+    std::vector<Value*> operands = found.scale->inputs();
+    operands[operands[0] == found.scaled ? 0 : 1] = result;
+    result = patch.Op(found.scale->op_type(), operands, {}, found.scale->name());
+  }
+  patch.Replace(node->output(0), result);
+  return true;
+}
+
+// Scores times a factor for each key.
+bool ProposeColumns(PassContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "Mul") || !LeadsToSoftmax(*node->output(0))) return false;
+  for (const int side : {0, 1}) {
+    const Value* scores = node->input(side);
+    const auto found = FindProduct(scores);
+    Value* factor = node->input(1 - side);
+    if (!found.has_value() || !IsByColumn(factor, scores, context.facts)) continue;
+    Node* product = found->product;
+    if (context.facts.RankOf(product->input(1)) != context.facts.RankOf(scores)) continue;
+    Value* keys = patch.Op("Mul", {product->input(1), factor}, {}, node->name());
+    return Rebuild(*found, node, product->input(0), keys, patch);
+  }
+  return false;
+}
+
+// Scores times a factor for each query.
+bool Propose(PassContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
+  for (const int side : {0, 1}) {
+    const auto found = FindProduct(node->input(side));
+    Value* factor = node->input(1 - side);
+    if (!found.has_value() || (side == 1 && IsOp(node, "Div"))) continue;
+    Node* product = found->product;
+    const int rank = context.facts.RankOf(product->output(0));
+    if (rank < 2 || context.facts.RankOf(product->input(0)) != rank) continue;
+    if (!IsByRow(factor, rank, context.facts) || !LeadsToSoftmax(*node->output(0))) continue;
+    Value* rows = patch.Op(node->op_type(), {product->input(0), factor}, {}, node->name());
+    return Rebuild(*found, node, rows, product->input(1), patch);
+  }
+  return false;
+}
+
+// Whether there is one factor for all keys of a query.
+bool IsByQuery(const Value* factor, int rank, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
+  return dims->empty() || dims->back().is_constant(1);
+}
+
+// Whether there is one factor for all queries of each key.
+bool IsByKey(const Value* factor, const Value* probabilities, Facts& facts) {
+  const std::vector<SymInt>* of = facts.DimsOf(probabilities);
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (of == nullptr || dims == nullptr || dims->empty() || dims->size() > of->size()) return false;
+  if (dims->size() > 1 && !(*dims)[dims->size() - 2].is_constant(1)) return false;
+  return dims->back() == of->back();
+}
+
+// [.., 1, T], or [T], as rows of V.
+Value* AsColumn(Value* factor, int rank, Patch& patch) {
+  if (rank == 1) return patch.Op("Unsqueeze", {factor, patch.Ints({1})});
+  return patch.Op("Transpose", {factor}, {{"perm", SwapOfLastTwo(rank)}});
+}
+
+// Whether the value is a Softmax's, perhaps times factors that are still to be moved.
+bool AreProbabilities(const Value* value, int steps = 3) {
+  const Node* node = value->producer();
+  if (IsOp(node, "Softmax")) return true;
+  if (steps == 0 || (!IsOp(node, "Mul") && !IsOp(node, "Div"))) return false;
+  return AreProbabilities(node->input(0), steps - 1) ||
+         (IsOp(node, "Mul") && AreProbabilities(node->input(1), steps - 1));
+}
+
+// Probabilities times a factor for each query: the product with V times it; or for each key: V
+// times it.
+bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
+  if (!IsOp(matmul, "MatMul") || matmul->input(1)->is_constant()) return false;
+  Node* node = matmul->input(0)->producer();
+  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
+  const int rank = context.facts.RankOf(matmul->output(0));
+  for (const int side : {0, 1}) {
+    Value* probabilities = node->input(side);
+    Value* factor = node->input(1 - side);
+    if (!AreProbabilities(probabilities) || (side == 1 && IsOp(node, "Div"))) continue;
+    if (rank < 2 || context.facts.RankOf(probabilities) != rank) continue;
+    const bool behind = IsByQuery(factor, rank, context.facts);
+    if (!behind && !IsByKey(factor, probabilities, context.facts)) continue;
+    patch.Supersede({node, matmul});
+    if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
+    const auto by_factor = [&](Value* x, Value* by) {
+      return patch.Op(node->op_type(), {x, by}, {}, node->name());
+    };
+    Value* v = matmul->input(1);
+    if (!behind) v = by_factor(v, AsColumn(factor, context.facts.RankOf(factor), patch));
+    Value* product = patch.Op("MatMul", {probabilities, v}, {}, matmul->name());
+    patch.Replace(matmul->output(0), behind ? by_factor(product, factor) : product);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool LeadsToSoftmax(const Value& scores) {
+  constexpr int kMaxSteps = 8;
+  const Value* value = &scores;
+  for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {
+    const Node* node = value->consumers()[0];
+    if (IsOp(node, "Softmax")) return true;
+    const bool passes = IsOp(node, "Add") || IsOp(node, "Sub") || IsOp(node, "Mul") ||
+                        IsOp(node, "Div") || IsOp(node, "Where") || IsOp(node, "Cast") ||
+                        IsViewNode(*node);
+    if (!passes || node->output(0) == nullptr) return false;
+    value = node->output(0);
+  }
+  return false;
+}
+
+absl::StatusOr<int> MoveRowFactors(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return Propose(context, node, patch) || ProposeColumns(context, node, patch) ||
+           ProposeBehind(context, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/score_masks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Scores that are closed before something is added. To -inf any number may be added later; where
+// scores vanish, closing is as good as adding.
+bool MasksBecomeBiases(Scores& scores) {
+  if (scores.masks.empty() || !std::isfinite(scores.mask_value)) return true;
+  if (!Swallows(scores.mask_value)) return false;
+  for (const Scores::Mask& mask : scores.masks) {
+    scores.biases.push_back({mask.operand, 1, scores.mask_value, mask.negated});
+  }
+  scores.masks.clear();
+  return true;
+}
+
+}  // namespace
+
+bool IsMaskValue(double number) { return number < std::numeric_limits<double>::infinity(); }
+
+bool Swallows(double number) { return number <= -1e30; }
+
+bool IsOneOrZero(const Value* value, Facts& facts) {
+  constexpr int64_t kMaxElements = 1 << 24;
+  for (int i = 0; i < 8 && value->producer() != nullptr && IsViewNode(*value->producer()); ++i) {
+    value = value->producer()->input(0);
+  }
+  const Node* cast = value->producer();
+  if (IsOp(cast, "Cast")) return facts.TypeOf(cast->input(0)) == DataType::kBool;
+  if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
+  const auto elements = ToDoubles(*value->constant());
+  return elements.ok() && absl::c_all_of(*elements, [](double x) { return x == 0 || x == 1; });
+}
+
+bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& where,
+                std::string& why) {
+  if (!scores.masks.empty() && scores.mask_value != number) {
+    why = absl::StrCat(where.description(), " masks with ", number,
+                       " scores that are already masked with ", scores.mask_value);
+    return false;
+  }
+  if (scores.biases_last || (scores.shifted && !Swallows(number))) return false;
+  scores.mask_value = number;
+  scores.masks.push_back(std::move(mask));
+  return true;
+}
+
+bool KeepScores(Scores& scores, ScoreTerm kept) {
+  if (!scores.masks.empty() || scores.shifted || !scores.biases.empty()) return false;
+  scores.mask_value = 0;
+  scores.masks.push_back({std::move(kept), false, true});
+  return true;
+}
+
+bool IsClosing(Scores& scores, const Value* term, double sign) {
+  double closed = 0;
+  const Node* product = term->producer();
+  if (scores.masks.size() != 1 || !scores.masks[0].is_number || !scores.biases.empty() ||
+      !(IsOp(product, "Mul") || IsOp(product, "Div"))) {
+    return false;
+  }
+  const Value* inverse = ScaledOperand(*product, closed);
+  const Node* difference = inverse == nullptr ? nullptr : inverse->producer();
+  if (!IsOp(difference, "Sub") || UniformOf(difference->input(0)) != 1.0 ||
+      difference->input(1) != scores.masks[0].operand.value) {
+    return false;
+  }
+  scores.mask_value += sign * closed;
+  return std::isfinite(scores.mask_value);
+}
+
+bool FloorScores(Scores& scores, double floor) {
+  if (scores.shifted || scores.floored > 0 || scores.biases_last) return false;
+  scores.mask_value = std::max(scores.mask_value, floor);
+  scores.floored = scores.biases.size();
+  scores.floor = floor;
+  return true;
+}
+
+bool TakesBias(Scores& scores, const Node& sum, std::string& why) {
+  if (MasksBecomeBiases(scores)) return true;
+  if (scores.biases_last || (scores.biases.empty() && scores.floored == 0)) {
+    scores.biases_last = true;
+    return true;
+  }
+  why = absl::StrCat(sum.description(), " adds to scores that are already masked by ",
+                     scores.mask_value);
+  return false;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_SCALE_H_
+#define ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_SCALE_H_
+
+#include "optimizer/rules/attention/scores.h"
+
+// Scores times one number, and cap * tanh(scores / cap), told of `Scores`; false where these have
+// what does not go with it: they are of no use then.
+namespace attnrun::opt {
+
+// With all that was done to the scores before.
+bool ScaleScores(Scores& scores, double factor);
+
+// The quotient is a part of the scale by then.
+bool CapScores(Scores& scores, double cap);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_SCALE_H_

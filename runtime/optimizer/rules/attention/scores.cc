@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/scores.h"
+
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "core/quote.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/product_search.h"
+#include "optimizer/analysis/reduction.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rules/attention/picture.h"
+#include "optimizer/rules/attention/score_masks.h"
+#include "optimizer/rules/attention/score_scale.h"
+
+namespace attnrun::opt {
+namespace {
+
+// More steps than any exporter writes between the product and its Softmax.
+constexpr int kMaxSteps = 24;
+
+// Walks from the Softmax towards the product, one node a step.
+class ScoreWalk {
+ public:
+  ScoreWalk(Facts& facts, std::string& why) : facts_(facts), why_(why) {}
+
+  std::optional<Scores> Find(Value* value, int steps) {
+    Node* node = value == nullptr ? nullptr : value->producer();
+    const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts_.DimsOf(value);
+    if (node == nullptr)
+      return No(absl::StrCat(Quoted(value == nullptr ? "" : value->name()),
+                             " is no product of two matrices"));
+    if (dims == nullptr || dims->size() < 2) {
+      return No(absl::StrCat("the extents of ", Quoted(value->name()), " are not known"));
+    }
+    // Both sides of every sum may have to be tried.
+    if (steps == 0 || --visits_left_ < 0)
+      return No(absl::StrCat("too much stands before ", node->description()));
+    if (!node->domain().empty()) return Between(*node);
+    const std::string& op = node->op_type();
+    if (op == "MatMul") return Product(node, *dims);
+    if (op == "Cast") return Pass(node, Find(node->input(0), steps - 1));
+    if (op == "Add") return Sum(node, *dims, steps);
+    if (op == "Sub") return Difference(node, *dims, steps);
+    if (op == "Max") return Floored(node, *dims, steps);
+    if (op == "Clip") return Clipped(node, *dims, steps);
+    if (op == "Where") return Choice(node, *dims, steps);
+    if (IsViewNode(*node)) return Rearranged(node, *dims, steps);
+    if (op == "Mul" || op == "Div") return Scaled(node, steps);
+    if (op == "Neg") return Negated(node, node->input(0), steps);
+    return Between(*node);
+  }
+
+ private:
+  using Result = std::optional<Scores>;
+
+  // The first reason met is the one that counts.
+  Result No(std::string why) {
+    if (why_.empty()) why_ = std::move(why);
+    return std::nullopt;
+  }
+  Result Between(const Node& outer) {
+    // A view is not what is in the way, but what stands before it.
+    const Node* inner = &outer;
+    for (int i = 0; i < 4 && IsViewNode(*inner) && inner->input(0)->producer() != nullptr; ++i) {
+      inner = inner->input(0)->producer();
+    }
+    const Node& node = IsLinearMap(*inner) || IsPutTogether(*inner) ? *inner : outer;
+    absl::string_view what = IsLinearMap(node) ? ", a linear map over heads" : "";
+    if (IsPutTogether(node)) what = ", which puts them together: of blocks, of windows";
+    return No(absl::StrCat("between the scores and the Softmax stands ", node.description(), what));
+  }
+  static bool IsPutTogether(const Node& node) {
+    return node.op_type() == "Concat" || node.op_type() == "Pad" || node.op_type() == "ScatterND" ||
+           node.op_type() == "ScatterElements";
+  }
+  static bool IsLinearMap(const Node& node) {
+    return node.op_type() == "Linear" || node.op_type() == "Conv" || node.op_type() == "Gemm" ||
+           node.op_type() == "Einsum" ||
+           (node.op_type() == "MatMul" &&
+            (node.input(0)->is_constant() || node.input(1)->is_constant()));
+  }
+
+  static Result Pass(Node* node, Result scores) {
+    if (scores.has_value()) scores->nodes.insert(scores->nodes.begin(), node);
+    return scores;
+  }
+
+  // What `node` makes of the scores of its operand: `tell` tells them, false if it cannot be told.
+  Result Through(Node* node, Value* operand, int steps, absl::FunctionRef<bool(Scores&)> tell) {
+    Result scores = Find(operand, steps - 1);
+    if (!scores.has_value()) return scores;
+    if (!tell(*scores)) return Between(*node);
+    return Pass(node, std::move(scores));
+  }
+
+  Result Product(Node* node, const std::vector<SymInt>& dims) {
+    // Constant queries or keys: learned ones of a batch whose size the exporter fixed. A constant
+    // matrix on the right is a projection.
+    if (node->input(1)->is_constant() && node->input(1)->constant()->rank() < 3)
+      return Between(*node);
+    const int rank = static_cast<int>(dims.size());
+    if (facts_.RankOf(node->input(0)) < 2 || facts_.RankOf(node->input(1)) < 2 || rank > 5) {
+      return No(absl::StrCat("the operands of ", node->description(), " are not heads"));
+    }
+    Scores scores;
+    scores.matmul = node;
+    scores.matmul_dims = dims;
+    scores.nodes = {node};
+    return scores;
+  }
+
+  // Scores on one side, a bias on the other; whichever side leads to a product.
+  Result Sum(Node* node, const std::vector<SymInt>& dims, int steps) {
+    for (const int side : {0, 1}) {
+      Value* bias = node->input(1 - side);
+      if (!Fills(node->input(side), dims)) continue;
+      Result scores = Find(node->input(side), steps - 1);
+      if (!scores.has_value()) continue;
+      if (IsClosing(*scores, bias, 1)) return Pass(node, std::move(scores));
+      if (!TakesBias(*scores, *node, why_)) return std::nullopt;
+      scores->biases.push_back({Term(bias, node->input(side), *scores), 1, {}});
+      return Pass(node, std::move(scores));
+    }
+    return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
+  }
+
+  // Finite scores times 1 or 0.
+  Result Kept(Node* node, const std::vector<SymInt>& dims, int steps) {
+    for (const int side : {0, 1}) {
+      Value* operand = node->input(side);
+      Value* kept = node->input(1 - side);
+      if (!Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
+      return Through(node, operand, steps, [&](Scores& scores) {
+        return KeepScores(scores, Term(kept, operand, scores));
+      });
+    }
+    return Between(*node);
+  }
+
+  // What is done to `scores` by an operand.
+  ScoreTerm Term(Value* operand, const Value* to, const Scores& scores) {
+    return {operand, *facts_.DimsOf(to), scores.picture};
+  }
+
+  Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const auto maximum = FindReduction(node->input(1), "ReduceMax", facts_);
+    if (maximum.has_value() && maximum->axis == -1 && maximum->reduced() == node->input(0)) {
+      return Shifted(node, maximum->nodes, steps);
+    }
+    if (Fills(node->input(1), dims) && ComesFromProduct(node->input(1)) &&
+        !ComesFromProduct(node->input(0))) {
+      return TakenOff(node, steps);
+    }
+    Result scores = Find(node->input(0), steps - 1);
+    if (!scores.has_value() || !Fills(node->input(0), dims)) return Between(*node);
+    if (IsClosing(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
+    if (!TakesBias(*scores, *node, why_)) return std::nullopt;
+    scores->biases.push_back({Term(node->input(1), node->input(0), *scores), -1, {}});
+    return Pass(node, std::move(scores));
+  }
+
+  // Scores that are taken off something, as twice q·k is off the squares of a distance.
+  Result TakenOff(Node* node, int steps) {
+    Result scores = Negated(node, node->input(1), steps);
+    if (!scores.has_value() || !TakesBias(*scores, *node, why_)) return std::nullopt;
+    scores->biases.push_back({Term(node->input(0), node->input(1), *scores), 1, {}});
+    return scores;
+  }
+
+  Result Negated(Node* node, Value* operand, int steps) {
+    return Through(node, operand, steps, [](Scores& scores) { return ScaleScores(scores, -1); });
+  }
+
+  // A row's maximum taken off by hand.
+  Result Shifted(Node* node, const std::vector<Node*>& maximum, int steps) {
+    return Through(node, node->input(0), steps, [&](Scores& scores) {
+      scores.shifted = true;
+      scores.nodes.insert(scores.nodes.begin(), maximum.rbegin(), maximum.rend());
+      return scores.picture.empty();
+    });
+  }
+
+  Result Floored(Node* node, const std::vector<SymInt>& dims, int steps) {
+    if (node->inputs().size() != 2) return Between(*node);
+    for (const int side : {0, 1}) {
+      const auto floor = UniformOf(node->input(1 - side));
+      if (!Swallows(floor.value_or(0)) || !Fills(node->input(side), dims)) continue;
+      return Through(node, node->input(side), steps,
+                     [&](Scores& scores) { return FloorScores(scores, *floor); });
+    }
+    return Between(*node);
+  }
+
+  // From below alone.
+  Result Clipped(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const Value* least = node->input(1);
+    const auto floor = least == nullptr ? std::nullopt : UniformOf(least);
+    if (node->input(2) != nullptr || !Swallows(floor.value_or(0)) || !Fills(node->input(0), dims)) {
+      return Between(*node);
+    }
+    return Through(node, node->input(0), steps,
+                   [&](Scores& scores) { return FloorScores(scores, *floor); });
+  }
+
+  Result Choice(Node* node, const std::vector<SymInt>& dims, int steps) {
+    for (const int side : {1, 2}) {
+      Value* operand = node->input(side);
+      const auto number = UniformOf(node->input(3 - side));
+      if (!number.has_value() || !IsMaskValue(*number) || !Fills(operand, dims)) continue;
+      return Through(node, operand, steps, [&](Scores& scores) {
+        Scores::Mask mask = {Term(node->input(0), operand, scores), side == 2};
+        return MaskScores(scores, std::move(mask), *number, *node, why_);
+      });
+    }
+    return Between(*node);
+  }
+
+  // A product or quotient with one number, which may end a softcap.
+  Result Scaled(Node* node, int steps) {
+    double factor = 1;
+    Value* inner = ScaledOperand(*node, factor);
+    if (inner == nullptr && IsOp(node, "Mul") &&
+        (IsOneOrZero(node->input(0), facts_) || IsOneOrZero(node->input(1), facts_))) {
+      return Kept(node, *facts_.DimsOf(node->output(0)), steps);
+    }
+    if (inner == nullptr && ScaledByConstants(*node)) {
+      return No(absl::StrCat("the scale at ", node->description(), " is no single number"));
+    }
+    if (inner == nullptr) return Between(*node);
+    Node* before = inner->producer();
+    if (before != nullptr && before->op_type() == "Tanh" && before->domain().empty()) {
+      return Capped(node, before, factor, steps);
+    }
+    return Through(node, inner, steps, [&](Scores& scores) { return ScaleScores(scores, factor); });
+  }
+
+  static bool ScaledByConstants(const Node& node) {
+    return node.input(0)->is_constant() || node.input(1)->is_constant();
+  }
+
+  // cap * tanh(x / cap).
+  Result Capped(Node* product, Node* tanh, double cap, int steps) {
+    return Pass(product, Through(tanh, tanh->input(0), steps,
+                                 [&](Scores& scores) { return CapScores(scores, cap); }));
+  }
+
+  // A view that leaves queries and keys alone and only regroups the axes before.
+  Result Rearranged(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const std::vector<SymInt>* inner = facts_.DimsOf(node->input(0));
+    const std::string& op = node->op_type();
+    if (op == "Transpose") return Swapped(node, dims, steps);
+    const bool regroups =
+        op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
+    if (!regroups || inner == nullptr || inner->size() < 2) return Between(*node);
+    return Through(node, node->input(0), steps, [&](Scores& scores) {
+      if (RegroupScores(scores, *inner, dims)) return true;
+      No(absl::StrCat(node->description(), " gives the scores other queries or keys"));
+      return false;
+    });
+  }
+
+  // Scores computed as K Q^T.
+  Result Swapped(Node* node, const std::vector<SymInt>& dims, int steps) {
+    const std::vector<Traced> chain = Trace(node->output(0), facts_);
+    if (chain.size() < 2) return Between(*node);
+    const std::vector<int64_t> order = SwapOfLastTwo(static_cast<int>(dims.size()));
+    const View inner = View::Dense(*facts_.DimsOf(node->input(0)));
+    if (!(inner.Transposed(order) == chain[1].view)) return Between(*node);
+    return Through(node, node->input(0), steps, [](Scores& scores) {
+      // What was added or masked before lies the other way round.
+      const bool changed = !scores.biases.empty() || !scores.masks.empty() || scores.shifted;
+      if (changed || !scores.picture.empty()) return false;
+      scores.swapped = !scores.swapped;
+      std::swap(scores.matmul_dims.back(), *(scores.matmul_dims.end() - 2));
+      return true;
+    });
+  }
+
+  // Whether an operand has all the extents of the result, so that the other one broadcasts to it.
+  // Where names differ, as a mask's may, the run will tell: the operator refuses what does not fit.
+  bool Fills(const Value* value, const std::vector<SymInt>& dims) {
+    const std::vector<SymInt>* of = facts_.DimsOf(value);
+    if (of == nullptr || of->size() != dims.size()) return false;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if ((*of)[i] != dims[i] && (*of)[i].constant().has_value()) return false;
+    }
+    return true;
+  }
+
+  Facts& facts_;
+  std::string& why_;
+  int visits_left_ = 256;
+};
+
+}  // namespace
+
+std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
+  std::optional<Sinks> sinks = FindSinks(value, facts);
+  auto scores = ScoreWalk(facts, why).Find(sinks.has_value() ? sinks->scores : value, kMaxSteps);
+  if (!scores.has_value()) return scores;
+  if (!scores->picture.empty()) {
+    why = "the keys lie on more than one axis";
+    return std::nullopt;
+  }
+  if (!sinks.has_value()) return scores;
+  if (scores->shifted) {
+    why = absl::StrCat("the scores that ", sinks->nodes.back()->description(),
+                       " puts sinks beside are relative to the greatest of their row");
+    return std::nullopt;
+  }
+  scores->nodes.insert(scores->nodes.begin(), sinks->nodes.begin(), sinks->nodes.end());
+  scores->sinks = std::move(sinks);
+  return scores;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/scores_by_query.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/attention/score_order.h"
+
+namespace attnrun::opt {
+namespace {
+
+constexpr int kRank = 4;
+const std::vector<int64_t>& Turn() {
+  static const auto* const order = new std::vector<int64_t>{0, 2, 1, 3};
+  return *order;
+}
+
+bool IsTurn(const Node* node) { return IsTranspose(node, Turn()); }
+
+// Whether a product's right operand is one for all of axis 1, so that rows and this axis may change
+// places.
+bool IsShared(const Node* node, Facts& facts) {
+  if (!IsOp(node, "MatMul")) return false;
+  const std::vector<SymInt>* dims = facts.DimsOf(node->input(1));
+  return dims != nullptr && dims->size() == kRank && (*dims)[1].is_constant(1) &&
+         facts.RankOf(node->input(0)) == kRank;
+}
+
+// The values from the Softmax down to products, with axes 1 and 2 exchanged.
+class TurnedScores {
+ public:
+  TurnedScores(PassContext& context, Patch& patch) : context_(context), patch_(patch) {}
+
+  // Whether one of the products has its heads behind the queries: it is turned, or these are a
+  // fixed number and the queries are not.
+  bool HaveProduct(const Value* value, int steps = 12) {
+    const Node* node = value->producer();
+    if (steps == 0 || node == nullptr || context_.facts.RankOf(value) != kRank) return false;
+    if (IsTurn(node)) return IsOp(node->input(0)->producer(), "MatMul");
+    if (IsShared(node, context_.facts)) {
+      const std::vector<SymInt>& dims = *context_.facts.DimsOf(value);
+      return !dims[1].constant().has_value() && dims[2].constant().has_value();
+    }
+    return IsScoreArithmetic(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
+             return HaveProduct(input, steps - 1);
+           });
+  }
+
+  // Null if its rank is not known.
+  Value* Of(Value* value) {
+    const int rank = context_.facts.RankOf(value);
+    Node* node = value->producer();
+    if (rank < 0 || rank > kRank) return nullptr;
+    if (rank < 2) return value;
+    if (rank == 2) return patch_.Op("Unsqueeze", {value, patch_.Ints({1})});
+    if (rank == 3)
+      return patch_.Op("Transpose", {value}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
+    if (IsTurn(node)) return node->input(0);
+    const bool alone = value->consumers().size() == 1 && !context_.graph.IsOutput(value);
+    if (alone && IsShared(node, context_.facts)) {
+      return Rebuilt(node, {Turned(node->input(0)), node->input(1)});
+    }
+    if (!alone || !IsScoreArithmetic(node)) return Turned(value);
+    std::vector<Value*> inputs;
+    for (Value* input : node->inputs()) inputs.push_back(Of(input));
+    return absl::c_linear_search(inputs, nullptr) ? nullptr : Rebuilt(node, inputs);
+  }
+
+ private:
+  Value* Turned(Value* value) { return patch_.Op("Transpose", {value}, {{"perm", Turn()}}); }
+  Value* Rebuilt(Node* node, const std::vector<Value*>& inputs) {
+    patch_.Supersede({node});
+    return patch_.Op(node->op_type(), inputs, node->attributes(), node->name());
+  }
+
+  PassContext& context_;
+  Patch& patch_;
+};
+
+bool TurnSoftmax(PassContext& context, Node* softmax, Patch& patch) {
+  if (!IsOverKeys(*softmax, kRank)) return false;
+  TurnedScores turned(context, patch);
+  if (!turned.HaveProduct(softmax->input(0))) return false;
+  Value* scores = turned.Of(softmax->input(0));
+  if (scores == nullptr) return false;
+  TransposeBehind(softmax, scores, Turn(), patch);
+  return true;
+}
+
+// P' V -> (P V)', where V is shared by all heads.
+bool TurnProduct(PassContext& context, Node* matmul, Patch& patch) {
+  Node* turn = matmul->input(0)->producer();
+  if (!IsTurn(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
+  if (!IsShared(matmul, context.facts)) return false;
+  patch.Supersede({matmul});
+  const Value* turned = turn->output(0);
+  if (turned->consumers().size() == 1 && !context.graph.IsOutput(turned)) patch.Supersede({turn});
+  Value* y = patch.Op("MatMul", {turn->input(0), matmul->input(1)}, {}, matmul->name());
+  patch.Replace(matmul->output(0), patch.Op("Transpose", {y}, {{"perm", Turn()}}));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> TurnScoresByQuery(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return (IsOp(node, "Softmax") && TurnSoftmax(context, node, patch)) ||
+           (IsOp(node, "MatMul") && TurnProduct(context, node, patch));
+  });
+}
+
+}  // namespace attnrun::opt

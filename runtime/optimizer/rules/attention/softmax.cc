@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/softmax.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/reduction.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/pattern.h"
+
+namespace attnrun::opt {
+namespace {
+
+// A reduction over one axis that stays; keeps the axis.
+Pattern Reduction(const char* op_type, int64_t* axis, const Pattern& inner) {
+  return Pattern([=](Value* value, Facts& facts, MatchedNodes& nodes) {
+    const auto reduction = FindReduction(value, op_type, facts);
+    if (!reduction.has_value()) return false;
+    *axis = reduction->axis;
+    nodes.insert(nodes.end(), reduction->nodes.begin(), reduction->nodes.end());
+    return inner.Match(reduction->nodes.back()->input(0), facts, nodes);
+  });
+}
+
+// The logarithm of the sum of the exponentials of x along one axis; keeps the axis.
+Pattern LogSumExp(Value* const* x, int64_t* axis) {
+  const Pattern exponential = Op("Exp", {Same(x)});
+  return OneOf({Reduction("ReduceLogSumExp", axis, Same(x)),
+                Reduction("ReduceLogSum", axis, exponential),
+                Op("Log", {Reduction("ReduceSum", axis, exponential)})});
+}
+
+// The axis, as ReducedAxis has it; nullopt where several axes count as one.
+std::optional<int64_t> AxisOf(const Node& softmax, Facts& facts) {
+  const int rank = facts.RankOf(softmax.input(0));
+  const int64_t axis = AttributeOr<int64_t>(softmax, "axis", softmax.opset() < 13 ? 1 : -1);
+  if (axis == -1 || axis == rank - 1) return -1;
+  if (softmax.opset() < 13 || (axis < 0 && rank < 0)) return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
+// What the maximum along the axis was taken off, if `shifted` is that, else `shifted`. The operator
+// subtracts it itself; where it is infinite, both ways come to NaN.
+Value* Unshifted(Value* shifted, int64_t axis, Facts& facts, MatchedNodes& nodes) {
+  Value* x = nullptr;
+  int64_t max_axis = 0;
+  MatchedNodes found;
+  const Pattern difference = Op("Sub", {Is(&x), Reduction("ReduceMax", &max_axis, Same(&x))});
+  if (!difference.Match(shifted, facts, found) || max_axis != axis) return shifted;
+  nodes.insert(nodes.end(), found.begin(), found.end());
+  return x;
+}
+
+bool ProposeUnshifted(PassContext& context, Node* softmax, Patch& patch) {
+  const auto axis = AxisOf(*softmax, context.facts);
+  MatchedNodes nodes;
+  if (!axis.has_value()) return false;
+  Value* x = Unshifted(softmax->input(0), *axis, context.facts, nodes);
+  if (x == softmax->input(0)) return false;
+  patch.Rewrite(softmax, {x}, {{"axis", *axis}});
+  return true;
+}
+
+// The Softmax of x in place of the nodes, of which `root` has the result.
+Value* SoftmaxInPlace(Node* root, const MatchedNodes& nodes, Value* x, int64_t axis, Patch& patch) {
+  patch.Supersede(nodes);
+  if (!patch.Admits({root->output(0)}, root)) return nullptr;
+  return patch.Op("Softmax", {x}, {{"axis", axis}}, root->name());
+}
+
+bool ProposeOfLogarithm(PassContext& context, Node* exp, Patch& patch) {
+  MatchedNodes nodes = {exp, exp->input(0)->producer()};
+  std::optional<int64_t> axis = -1;
+  Value* x = nullptr;
+  if (IsOp(nodes[1], "LogSoftmax")) {
+    x = nodes[1]->input(0);
+    axis = AxisOf(*nodes[1], context.facts);
+  } else {
+    nodes.clear();
+    const Pattern power = Op("Exp", {Op("Sub", {Is(&x), LogSumExp(&x, &*axis)})});
+    if (!power.Match(exp->output(0), context.facts, nodes)) return false;
+  }
+  if (!axis.has_value()) return false;
+  Value* softmax = SoftmaxInPlace(exp, nodes, x, *axis, patch);
+  if (softmax == nullptr) return false;
+  patch.Replace(exp->output(0), softmax);
+  return true;
+}
+
+// Of what is divided by its sum, or by what was made of its sum, where that is near a softmax.
+void ReportOtherSums(PassContext& context, const Node& quotient) {
+  constexpr int kMaxSteps = 3;
+  const Value* summed = quotient.input(0);
+  const Node* exp = summed->producer();
+  const auto is_exp = [](const Value* x) { return x != nullptr && IsOp(x->producer(), "Exp"); };
+  const bool changed = IsOp(exp, "Mul") || IsOp(exp, "Where");
+  if (!IsOp(exp, "Exp") && !(changed && absl::c_any_of(exp->inputs(), is_exp))) return;
+  const Node* step = nullptr;
+  const Node* sum = quotient.input(1)->producer();
+  const auto is_sum = [&] {
+    return sum->input(0) == summed && (IsOp(sum, "ReduceSum") || IsOp(sum, "ReduceL1"));
+  };
+  for (int i = 0; i < kMaxSteps && sum != nullptr && !is_sum(); ++i) {
+    step = sum;
+    sum = sum->input(0) == nullptr ? nullptr : sum->input(0)->producer();
+  }
+  // What is added to a sum is the business of softmax_with_sink.
+  if (sum == nullptr || !is_sum() || IsOp(step, "Add")) return;
+  if (changed) {
+    context.Miss(quotient, absl::StrCat("between the exponentials and their sum stands ",
+                                        exp->description()));
+  } else if (step != nullptr) {
+    context.Miss(quotient, absl::StrCat("between the exponentials' sum and the quotient stands ",
+                                        step->description()));
+  }
+}
+
+// Exponentials by their sum, before or behind a product with values.
+bool ProposeQuotient(PassContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
+  Value* e = nullptr;
+  Value* shifted = nullptr;
+  Value* values = nullptr;
+  Node* product = nullptr;
+  int64_t axis = 0;
+  MatchedNodes nodes;
+  const Pattern exponential = Keep(&e, Op("Exp", {Is(&shifted)}));
+  const Pattern weighted = Op("MatMul", {exponential, Is(&values)}, &product);
+  const Pattern sum = Reduction("ReduceSum", &axis, Same(&e));
+  const auto by_sum = [&](const Pattern& x) {
+    return OneOf({Op("Div", {x, sum}), Op("Mul", {x, Op("Reciprocal", {sum})})})
+        .Match(node->output(0), facts, nodes);
+  };
+  const bool behind = !by_sum(exponential);
+  if (behind && (!by_sum(weighted) || axis != -1 || facts.RankOf(values) < 2)) {
+    if (IsOp(node, "Div")) ReportOtherSums(context, *node);
+    return false;
+  }
+  Value* x = Unshifted(shifted, axis, facts, nodes);
+  Value* result = SoftmaxInPlace(node, nodes, x, axis, patch);
+  if (result == nullptr) return false;
+  if (behind) result = patch.Op("MatMul", {result, values}, {}, product->name());
+  patch.Replace(node->output(0), result);
+  return true;
+}
+
+bool Propose(PassContext& context, Node* node, Patch& patch) {
+  if (IsOp(node, "Softmax")) return ProposeUnshifted(context, node, patch);
+  if (IsOp(node, "Exp")) return ProposeOfLogarithm(context, node, patch);
+  if (!IsOp(node, "Div") && !IsOp(node, "Mul")) return false;
+  return ProposeQuotient(context, node, patch);
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseSoftmax(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+}
+
+}  // namespace attnrun::opt

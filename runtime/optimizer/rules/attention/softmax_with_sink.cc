@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/softmax_with_sink.h"
+
+#include <cmath>
+#include <string>
+
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/reduction.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/pattern.h"
+#include "optimizer/rewrite/reshape.h"
+#include "optimizer/rules/attention/scores.h"
+
+namespace attnrun::opt {
+namespace {
+
+// A reduction over the last axis, which stays.
+Pattern OfRow(const char* op_type, Pattern inner) {
+  return Pattern([=](Value* value, Facts& facts, MatchedNodes& nodes) {
+    Node* node = value->producer();
+    if (node == nullptr || ReducedAxis(*node, op_type, facts) != -1) return false;
+    nodes.push_back(node);
+    return inner.Match(node->input(0), facts, nodes);
+  });
+}
+
+// Any value all of whose elements are `number`.
+Pattern Uniform(const double* number) {
+  return Pattern([=](Value* value, Facts&, MatchedNodes&) { return UniformOf(value) == *number; });
+}
+
+class SoftmaxWithSink {
+ public:
+  SoftmaxWithSink(PassContext& context, Node* node)
+      : context_(context), facts_(context.facts), node_(node) {}
+
+  bool Propose(Patch& patch) {
+    Value* own = nullptr;
+    const Pattern sum = Op("Add", {OfRow("ReduceSum", Same(&exponential_)), Is(&own)});
+    const Pattern quotient = OneOf({Op("Div", {Is(&exponential_), sum}),
+                                    Op("Mul", {Is(&exponential_), Op("Reciprocal", {sum})})});
+    if (!quotient.Match(node_->output(0), facts_, nodes_)) return false;
+    if (!MatchUnshifted(own) && !MatchShifted(own)) return false;
+    if (facts_.RankOf(x_) < 1) return false;
+    patch.Supersede(nodes_);
+    if (!patch.Admits({node_->output(0)}, node_)) return false;
+    Value* all = WithSink(patch);
+    if (all == nullptr) return false;
+    Value* y = patch.Op("Softmax", {all}, {{"axis", int64_t{-1}}}, node_->name());
+    patch.Replace(node_->output(0),
+                  patch.Op("Slice", {y, patch.Ints({0}), patch.Ints({-1}), patch.Ints({-1})}));
+    return true;
+  }
+
+ private:
+  bool Miss(std::string why) {
+    context_.Miss(*node_, std::move(why));
+    return false;
+  }
+
+  // A positive number beside exponentials of x itself, which is one of its logarithm.
+  bool MatchUnshifted(const Value* own) {
+    const auto number = UniformOf(own);
+    const Node* exp = exponential_->producer();
+    if (!number.has_value() || !(*number > 0) || !IsOp(exp, "Exp")) return false;
+    const Node* inner = exp->input(0)->producer();
+    if (IsOp(inner, "Sub") && FindReduction(inner->input(1), "ReduceMax", facts_)) return false;
+    number_ = std::log(*number);
+    return std::isfinite(number_) && Op("Exp", {Is(&x_)}).Match(exponential_, facts_, nodes_);
+  }
+
+  bool MatchShifted(Value* own) {
+    const Pattern shifted = Op("Exp", {Op("Sub", {Is(&x_), Is(&shift_)})});
+    return shifted.Match(exponential_, facts_, nodes_) && MatchOwn(own) && MatchShift();
+  }
+
+  // Exp(k - m), or Exp(-m).
+  bool MatchOwn(Value* own) {
+    const Pattern difference =
+        OneOf({Op("Neg", {Same(&shift_)}), Op("Sub", {Is(&sink_), Same(&shift_)})});
+    if (Op("Exp", {difference}).Match(own, facts_, nodes_)) {
+      const auto number = sink_ == nullptr ? 0 : UniformOf(sink_);
+      if (!number.has_value()) return true;
+      sink_ = nullptr;
+      number_ = *number;
+      return std::isfinite(number_);
+    }
+    return UniformOf(own).value_or(0) > 0 &&
+           OfRow("ReduceMax", Same(&x_)).Match(shift_, facts_, nodes_) &&
+           Miss(
+               "beside exponentials relative to the greatest of their row stands a number, a "
+               "sink that rises with it");
+  }
+
+  bool MatchShift() {
+    const Pattern greatest = OfRow("ReduceMax", Same(&x_));
+    const Pattern sink = sink_ == nullptr ? Uniform(&number_) : Same(&sink_);
+    if (Op("Max", {greatest, sink}).Match(shift_, facts_, nodes_)) {
+      return shift_->producer()->inputs().size() == 2;
+    }
+    if (sink_ == nullptr && Op("Clip", {greatest, sink}).Match(shift_, facts_, nodes_)) {
+      return shift_->producer()->input(2) == nullptr;
+    }
+    if (sink_ == nullptr && number_ == 0 && Op("Relu", {greatest}).Match(shift_, facts_, nodes_)) {
+      return true;
+    }
+    return greatest.Match(shift_, facts_, nodes_) && HaveFiniteRows();
+  }
+
+  // Whether nothing closes keys with -inf.
+  bool HaveFiniteRows() {
+    std::string why;
+    const auto scores = FindScores(x_, facts_, why);
+    if (!scores.has_value()) return false;
+    if (scores->biases.empty() && (scores->masks.empty() || std::isfinite(scores->mask_value))) {
+      return true;
+    }
+    return Miss("rows whose scores are all -inf come to NaN");
+  }
+
+  Value* WithSink(Patch& patch) {
+    const int rank = facts_.RankOf(x_);
+    if (sink_ == nullptr) {
+      std::vector<int64_t> pads(2 * rank, 0);
+      pads.back() = 1;
+      const DataType type = facts_.TypeOf(x_);
+      return patch.Op(
+          "Pad", {x_, patch.Ints(pads), patch.Constant("sink", FromDoubles(type, {}, {number_}))});
+    }
+    const std::vector<SymInt>* known = facts_.DimsOf(x_);
+    if (known == nullptr) return nullptr;
+    std::vector<SymInt> dims = *known;
+    dims.back() = SymInt(1);
+    Value* shape = ShapeOperand(patch, facts_, dims, {x_});
+    if (shape == nullptr) return nullptr;
+    return patch.Op("Concat", {x_, patch.Op("Expand", {sink_, shape})}, {{"axis", int64_t{-1}}});
+  }
+
+  PassContext& context_;
+  Facts& facts_;
+  Node* const node_;
+  MatchedNodes nodes_;
+  Value* exponential_ = nullptr;
+  Value* x_ = nullptr;
+  Value* shift_ = nullptr;
+  // Null if it is number_.
+  Value* sink_ = nullptr;
+  double number_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<int> FuseSoftmaxWithSink(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return (IsOp(node, "Div") || IsOp(node, "Mul")) &&
+           SoftmaxWithSink(context, node).Propose(patch);
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/attention/transposed_probabilities.h"
+
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/attention/score_order.h"
+
+namespace attnrun::opt {
+namespace {
+
+// A Transpose that turns the matrices of a stack.
+bool IsSwap(const Node* node) {
+  if (!IsOp(node, "Transpose")) return false;
+  const auto permutation = AttributeOr<std::vector<int64_t>>(*node, "perm", {});
+  const int rank = static_cast<int>(permutation.size());
+  return rank >= 2 && permutation == SwapOfLastTwo(rank);
+}
+
+// V P^T -> (P V^T)^T.
+bool Propose(PassContext& context, Node* matmul, Patch& patch) {
+  if (!IsOp(matmul, "MatMul")) return false;
+  Value* v = matmul->input(0);
+  Node* turn = matmul->input(1)->producer();
+  if (!IsSwap(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
+  // Of two probabilities the first are in their place.
+  if (IsOp(v->producer(), "Softmax")) return false;
+  const int v_rank = context.facts.RankOf(v);
+  const int rank = context.facts.RankOf(matmul->output(0));
+  if (v->is_constant() || v_rank < 2 || rank < 2) return false;
+  patch.Supersede({matmul});
+  // A Transpose that nobody reads would still count as a reader of the probabilities.
+  const Value* turned = turn->output(0);
+  if (turned->consumers().size() == 1 && !context.graph.IsOutput(turned)) patch.Supersede({turn});
+  Value* values = patch.Op("Transpose", {v}, {{"perm", SwapOfLastTwo(v_rank)}});
+  Value* product = patch.Op("MatMul", {turn->input(0), values}, {}, matmul->name());
+  patch.Replace(matmul->output(0),
+                patch.Op("Transpose", {product}, {{"perm", SwapOfLastTwo(rank)}}));
+  return true;
+}
+
+// P' V -> (P V')', where ' rearranges samples and heads.
+bool ProposeStacks(PassContext& context, Node* matmul, Patch& patch) {
+  if (!IsOp(matmul, "MatMul")) return false;
+  Node* turn = matmul->input(0)->producer();
+  Value* v = matmul->input(1);
+  const std::vector<int64_t> order = StackOrder(turn, context.facts.RankOf(v));
+  if (order.empty() || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
+  if (v->is_constant()) return false;
+  patch.Supersede({turn, matmul});
+  if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
+  Value* values = patch.Op("Transpose", {v}, {{"perm", Inverse(order)}});
+  Value* product = patch.Op("MatMul", {turn->input(0), values}, {}, matmul->name());
+  patch.Replace(matmul->output(0), patch.Op("Transpose", {product}, {{"perm", order}}));
+  return true;
+}
+
+// softmax(S, over rows)^T -> softmax(S^T, over columns).
+bool ProposeOverRows(PassContext& context, Node* turn, Patch& patch) {
+  if (!IsSwap(turn)) return false;
+  Node* softmax = turn->input(0)->producer();
+  if (!IsOp(softmax, "Softmax") || softmax->opset() < 13) return false;
+  const int rank = context.facts.RankOf(turn->input(0));
+  const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
+  if (rank < 2 || (axis != -2 && axis != rank - 2)) return false;
+  if (turn->input(0)->consumers().size() != 1) return false;
+  patch.Supersede({softmax, turn});
+  if (!patch.Admits({turn->output(0)}, nullptr)) return false;
+  Value* scores = patch.Op("Transpose", {softmax->input(0)}, {{"perm", SwapOfLastTwo(rank)}});
+  patch.Replace(turn->output(0),
+                patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> TurnTransposedProbabilities(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return Propose(context, node, patch) || ProposeStacks(context, node, patch) ||
+           ProposeOverRows(context, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/canonical/broadcasts.h"
+
+#include <utility>
+
+#include "core/elements.h"
+#include "optimizer/analysis/broadcasting.h"
+#include "optimizer/analysis/conditions.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The extents of the result if input `changed` had extents `dims`.
+std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs, size_t changed,
+                                              const std::vector<SymInt>& dims, Facts& facts) {
+  std::optional<std::vector<SymInt>> result = std::vector<SymInt>();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    result = ops::BroadcastDims(result, i == changed ? dims : facts.Of(inputs[i]).dims);
+  }
+  return result;
+}
+
+// The number that all elements are in every run: behind views, as a condition that is added up, or
+// by a choice that is always the same.
+std::optional<double> NumberOf(Value* value, Facts& facts) {
+  const Node* node = value->producer();
+  if (IsOp(node, "Where")) {
+    const auto condition = KnownCondition(node->input(0), facts);
+    return condition.has_value() ? UniformOf(node->input(*condition ? 1 : 2)) : std::nullopt;
+  }
+  if (IsOp(node, "Cast") && facts.TypeOf(node->input(0)) == DataType::kBool) {
+    const auto condition = KnownCondition(node->input(0), facts);
+    return condition.has_value() ? std::optional<double>(*condition ? 1 : 0) : std::nullopt;
+  }
+  return UniformOf(value);
+}
+
+// A tensor of one number as that number, if the result has the same extents; else null.
+Value* AsNumber(Patch& patch, Facts& facts, const std::vector<Value*>& inputs, size_t i,
+                const std::vector<SymInt>& dims) {
+  Value* input = inputs[i];
+  const auto number = NumberOf(input, facts);
+  const DataType type = facts.TypeOf(input);
+  if (!number.has_value() || input->is_constant() || type == DataType::kBool) return nullptr;
+  if (ResultWith(inputs, i, {}, facts) != dims) return nullptr;
+  return patch.Constant(input->name(), FromDoubles(type, {}, {*number}));
+}
+
+bool DropAt(Facts& facts, Node* node, Patch& patch) {
+  const std::vector<SymInt>* known = facts.DimsOf(node->output(0));
+  if (known == nullptr) return false;
+  const std::vector<SymInt> dims = *known;
+  std::vector<Value*> inputs = node->inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i] = BroadcastSource(inputs[i], facts, [&](const std::vector<SymInt>& from) {
+      return ResultWith(inputs, i, from, facts) == dims;
+    });
+    Value* number = AsNumber(patch, facts, inputs, i, dims);
+    if (number != nullptr) inputs[i] = number;
+  }
+  if (inputs == node->inputs()) return false;
+  patch.Rewrite(node, inputs, node->attributes());
+  return true;
+}
+
+// What is computed of constants alone, one of which is expanded, is a constant that is expanded:
+// Expand broadcasts both ways, as the operator does.
+bool ExpandLater(Node* node, Patch& patch) {
+  if (!Broadcasts(*node) && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;
+  std::vector<Value*> inputs = node->inputs();
+  const Node* expand = nullptr;
+  for (Value*& input : inputs) {
+    if (input == nullptr) return false;
+    if (input->is_constant()) continue;
+    if (expand != nullptr || !IsOp(input->producer(), "Expand")) return false;
+    expand = input->producer();
+    input = expand->input(0);
+    if (!input->is_constant()) return false;
+  }
+  if (expand == nullptr) return false;
+  patch.Supersede({node});
+  Value* small = patch.Op(node->op_type(), inputs, node->attributes(), node->name());
+  patch.Replace(node->output(0), patch.Op("Expand", {small, expand->input(1)}));
+  return true;
+}
+
+// A number that is expanded fills a tensor.
+bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
+  if (!IsOp(expand, "Expand") || expand->input(1)->is_constant()) return false;
+  Value* number = expand->input(0);
+  const auto rank = facts.Extent(expand->input(1), 0);
+  if (!ScalarOf(number).has_value() || number->constant()->rank() > rank.value_or(-1)) return false;
+  auto value = number->constant()->Reshaped({1});
+  if (!value.ok()) return false;
+  patch.Supersede({expand});
+  patch.Replace(expand->output(0), patch.Op("ConstantOfShape", {expand->input(1)},
+                                            {{"value", *std::move(value)}}, expand->name()));
+  return true;
+}
+
+// Axes of extent 1 are tiled by an Expand.
+bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
+  if (!IsOp(tile, "Tile")) return false;
+  const auto repeats = KnownInts(tile->input(1), facts);
+  const std::vector<SymInt>* dims = facts.DimsOf(tile->input(0));
+  if (!repeats.has_value() || dims == nullptr || dims->size() != repeats->size()) return false;
+  for (size_t i = 0; i < repeats->size(); ++i) {
+    if ((*repeats)[i] != 1 && !(*dims)[i].is_constant(1)) return false;
+  }
+  patch.Supersede({tile});
+  patch.Replace(tile->output(0),
+                patch.Op("Expand", {tile->input(0), patch.Ints(*repeats)}, {}, tile->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> DropBroadcasts(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    Facts& facts = context.facts;
+    return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
+           (Broadcasts(*node) && DropAt(facts, node, patch)) || ExpandLater(node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

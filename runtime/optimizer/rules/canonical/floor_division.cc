@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/canonical/floor_division.h"
+
+#include <cmath>
+#include <vector>
+
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/pattern.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Whether `condition` is b < 0, or b >= 0 if not `negative`.
+bool IsSign(Value* condition, Value* b, bool negative, Facts& facts) {
+  MatchedNodes nodes;
+  const char* op = negative ? "Less" : "GreaterOrEqual";
+  if (Op(op, {Same(&b), Number(0, 0)}).Match(condition, facts, nodes)) return true;
+  const Pattern below = Op("Less", {Same(&b), Number(0, 0)});
+  if (!negative && Op("Not", {below}).Match(condition, facts, nodes)) return true;
+  const auto known = ScalarOf(condition);
+  const auto divisor = ScalarOf(b);
+  return known.has_value() && divisor.has_value() && (*known != 0) == ((*divisor < 0) == negative);
+}
+
+// The operands of a floor division, and what it is written with.
+struct Division {
+  Value* a = nullptr;
+  Value* b = nullptr;
+  Value* sign = nullptr;
+  Value* quotient = nullptr;
+  Node* mod = nullptr;
+};
+
+// Where the signs differ, by Xor with b < 0 or by Equal with b >= 0, and there is a remainder. `a`
+// and `b` match the operands.
+Pattern RoundedUp(Division& division, bool by_xor, const Pattern& a, const Pattern& b) {
+  const Pattern zero = Number(0, 0);
+  const Pattern below = Op("Less", {a, zero});
+  const Pattern differ = Op(by_xor ? "Xor" : "Equal", {below, Is(&division.sign)});
+  const Pattern rest = Op("Mod", {Same(&division.a), b}, &division.mod);
+  return Op("And", {differ, OneOf({Op("Not", {Op("Equal", {rest, zero})}), Op("Cast", {rest})})});
+}
+
+Pattern Floored(Division& division, bool by_xor) {
+  const Pattern same_a = Same(&division.a);
+  const Pattern same_b = Same(&division.b);
+  const Pattern quotient = Keep(&division.quotient, Op("Div", {same_a, same_b}));
+  const Pattern chosen =
+      Op("Where", {RoundedUp(division, by_xor, Is(&division.a), Is(&division.b)),
+                   Op("Sub", {quotient, Number(1, 0)}), Same(&division.quotient)});
+  const Pattern first = Op("Div", {Is(&division.a), Is(&division.b)});
+  const Pattern lowered = Op("Sub", {Keep(&division.quotient, first),
+                                     Op("Cast", {RoundedUp(division, by_xor, same_a, same_b)})});
+  return OneOf({chosen, lowered});
+}
+
+// Integers that are divided as floats and rounded down. Of those that a float has exactly, below
+// 2^24, the quotient is a whole number or off it by at least 1 / b, which is more than it is
+// rounded by. Larger ones were rounded before.
+bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
+  if (!IsOp(node, "Cast")) return false;
+  Value* a = nullptr;
+  Value* quotient = nullptr;
+  double b = 0;
+  const Pattern division = Op("Div", {Op("Cast", {Is(&a)}), Scalar(&b)});
+  MatchedNodes nodes;
+  if (!Op("Cast", {Op("Floor", {Keep(&quotient, division)})})
+           .Match(node->output(0), facts, nodes)) {
+    return false;
+  }
+  const DataType type = facts.TypeOf(a);
+  const DataType wide = facts.TypeOf(quotient);
+  if (type != DataType::kInt64 && type != DataType::kInt32) return false;
+  if (facts.TypeOf(node->output(0)) != type) return false;
+  if (wide != DataType::kFloat && wide != DataType::kDouble) return false;
+  constexpr double kLargest = 1 << 24;
+  if (!(b >= 1 && b <= kLargest && b == std::floor(b))) return false;
+  // A constant of one element may have more axes than a.
+  if (facts.RankOf(a) < 0 || facts.RankOf(a) != facts.RankOf(quotient)) return false;
+  patch.Supersede({node});
+  Value* divisor = patch.Constant("divisor", FromDoubles(type, {}, {b}));
+  patch.Replace(node->output(0), patch.Op("attnrun::FloorDiv", {a, divisor}, {}, node->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseFloorDivision(PassContext& context) {
+  Facts& facts = context.facts;
+  Division division;
+  const Pattern by_xor = Floored(division, true);
+  const Pattern by_equal = Floored(division, false);
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (FuseFloatDivision(facts, node, patch)) return true;
+    if (!IsOp(node, "Where") && !IsOp(node, "Sub")) return false;
+    MatchedNodes nodes;
+    const bool negative = by_xor.Match(node->output(0), facts, nodes);
+    if (!negative && !by_equal.Match(node->output(0), facts, nodes)) return false;
+    const auto& [a, b, sign, quotient, mod] = division;
+    if (!IsInteger(facts.TypeOf(a)) || !IsSign(sign, b, negative, facts)) return false;
+    if (AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
+    // Constants of one element may have more axes than a and b.
+    const int rank = facts.RankOf(node->output(0));
+    if (rank < 0 || rank != facts.RankOf(quotient)) return false;
+    patch.Supersede({node});
+    patch.Replace(node->output(0), patch.Op("attnrun::FloorDiv", {a, b}, {}, node->name()));
+    return true;
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/canonical/masked_fill.h"
+
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/pattern.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Whether the value has the elements of `mask` in some order, each once.
+bool HasElementsOf(Value* value, const Value* mask, Facts& facts) {
+  for (int step = 0; value != mask; ++step) {
+    const Node* node = value->producer();
+    constexpr int kMaxSteps = 4;
+    if (step == kMaxSteps || node == nullptr || facts.DimsOf(value) == nullptr) return false;
+    const bool rearranges = IsOp(node, "Reshape") || IsOp(node, "Flatten") ||
+                            IsOp(node, "Transpose") || IsOp(node, "Squeeze") ||
+                            IsOp(node, "Unsqueeze");
+    if (!rearranges) return false;
+    value = node->input(0);
+  }
+  return true;
+}
+
+// Whether the value is how many elements of `mask` are true.
+bool Counts(Value* value, const Value* mask, Facts& facts) {
+  Value* counted = nullptr;
+  Node* sum = nullptr;
+  Node* cast = nullptr;
+  MatchedNodes nodes;
+  const Pattern count = Op("ReduceSum", {Op("Cast", {Is(&counted)}, &cast)}, &sum);
+  if (!count.Match(value, facts, nodes) || !HasElementsOf(counted, mask, facts)) return false;
+  if (facts.TypeOf(cast->output(0)) != DataType::kInt64) return false;
+  // Over all axes, which no list of axes means, if it does not mean none.
+  const auto axes = KnownInts(*sum, "axes", 1, facts);
+  const bool all = sum->input(1) == nullptr && sum->attribute("axes") == nullptr &&
+                   AttributeOr<int64_t>(*sum, "noop_with_empty_axes", 0) == 0;
+  const int rank = facts.RankOf(counted);
+  return all || (rank == 1 && axes.has_value() && axes->size() == 1);
+}
+
+// The one number of what an Expand or a ConstantOfShape makes, without axes.
+absl::StatusOr<Tensor> NumberOf(const Node& filled) {
+  if (IsOp(&filled, "Expand")) return filled.input(0)->constant()->Reshaped({});
+  if (filled.attribute("value") == nullptr) return FromDoubles(DataType::kFloat, {}, {0});
+  return AttributeOr<Tensor>(filled, "value", {}).Reshaped({});
+}
+
+}  // namespace
+
+absl::StatusOr<int> ChooseByMasks(PassContext& context) {
+  Facts& facts = context.facts;
+  Value* x = nullptr;
+  Value* mask = nullptr;
+  Value* number = nullptr;
+  Value* count = nullptr;
+  Node* turned = nullptr;
+  const Pattern places = Op("Transpose", {Op("NonZero", {Is(&mask)})}, &turned);
+  Node* updates = nullptr;
+  const Pattern numbers = OneOf({Op("Expand", {Constant(&number), Is(&count)}, &updates),
+                                 Op("ConstantOfShape", {Is(&count)}, &updates)});
+  const Pattern filled = Op("ScatterND", {Is(&x), places, numbers});
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    MatchedNodes nodes;
+    if (!IsOp(node, "ScatterND") || !filled.Match(node->output(0), facts, nodes)) return false;
+    if (AttributeOr<std::string>(*node, "reduction", "none") != "none") return false;
+    const auto swap = AttributeOr<std::vector<int64_t>>(*turned, "perm", {1, 0});
+    if (swap != std::vector<int64_t>{1, 0} || facts.TypeOf(mask) != DataType::kBool) return false;
+    const std::vector<SymInt>* dims = facts.DimsOf(x);
+    const std::vector<SymInt>* masked = facts.DimsOf(mask);
+    if (dims == nullptr || masked == nullptr || *dims != *masked) return false;
+    const bool expanded = IsOp(updates, "Expand");
+    if (expanded && (!ScalarOf(number).has_value() || number->constant()->rank() > 1)) return false;
+    // Any other number of updates is an error.
+    if (dims->empty() || !Counts(count, mask, facts)) return false;
+    patch.Supersede({node});
+    Value* filling = patch.Constant("filling", NumberOf(*updates));
+    patch.Replace(node->output(0), patch.Op("Where", {mask, filling, x}, {}, node->name()));
+    return true;
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/canonical/padded_convolution.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/pads.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// More zeros than any convolution has: such numbers are left to the run, and their sums fit.
+constexpr int64_t kMost = int64_t{1} << 31;
+
+bool IsCount(int64_t zeros) { return zeros >= 0 && zeros <= kMost; }
+
+bool PadsWithZeros(const Node& pad) {
+  if (AttributeOr<std::string>(pad, "mode", "constant") != "constant") return false;
+  if (AttributeOr<float>(pad, "value", 0) != 0) return false;
+  return pad.input(2) == nullptr || ScalarOf(pad.input(2)) == 0.0;
+}
+
+// How many zeros stand before and after each axis but samples and channels, in a Conv's order;
+// nullopt where the node is anything but a Pad by such zeros.
+std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
+  if (!IsOp(pad, "Pad") || !PadsWithZeros(*pad)) return std::nullopt;
+  const int rank = facts.RankOf(pad->input(0));
+  const auto pads = PadsOf(*pad, rank, facts);
+  if (rank < 3 || !pads.has_value() || !absl::c_all_of(*pads, IsCount)) return std::nullopt;
+  std::vector<int64_t> zeros;
+  for (int i = 0; i < 2 * rank; ++i) {
+    if (i % rank >= 2) {
+      zeros.push_back((*pads)[i]);
+    } else if ((*pads)[i] != 0) {
+      return std::nullopt;
+    }
+  }
+  return zeros;
+}
+
+bool Propose(Facts& facts, Node* node, Patch& patch) {
+  if (!IsOp(node, "Conv")) return false;
+  const Node* pad = node->input(0)->producer();
+  auto zeros = ZerosAround(pad, facts);
+  const auto kind = AttributeOr<std::string>(*node, "auto_pad", "NOTSET");
+  if (!zeros.has_value() || (kind != "NOTSET" && kind != "VALID")) return false;
+  const auto own = AttributeOr<std::vector<int64_t>>(*node, "pads", {});
+  if (!own.empty() && own.size() != zeros->size()) return false;
+  if (!absl::c_all_of(own, IsCount)) return false;
+  for (size_t i = 0; i < own.size(); ++i) (*zeros)[i] += own[i];
+  AttributeMap attributes = node->attributes();
+  attributes.erase("auto_pad");
+  attributes["pads"] = *zeros;
+  std::vector<Value*> inputs = node->inputs();
+  inputs[0] = pad->input(0);
+  patch.Rewrite(node, inputs, attributes);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> PadInConvolutions(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return Propose(context.facts, node, patch); });
+}
+
+}  // namespace attnrun::opt

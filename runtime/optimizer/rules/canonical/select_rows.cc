@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/canonical/select_rows.h"
+
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/positions.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Whether the numbers count 0, step, 2 * step, ... along an axis of `count`, the only one longer
+// than 1.
+bool Counts(Value* value, const SymInt& count, const SymInt& step, Facts& facts) {
+  const auto positions = PositionsOf(value, facts);
+  if (!positions.has_value() || !positions->offset().is_constant(0)) return false;
+  ViewAxis counted;
+  for (const ViewAxis& axis : positions->axes()) {
+    if (!axis.empty() && !counted.empty()) return false;
+    if (!axis.empty()) counted = axis;
+  }
+  return counted == ViewAxis{{count, step}};
+}
+
+bool FromTuples(Facts& facts, Node* node, Patch& patch) {
+  const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
+  const Node* tuples = node->input(1)->producer();
+  if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0 || dims == nullptr) return false;
+  if (!IsOp(tuples, "Concat") || tuples->inputs().size() != 2) return false;
+  if (facts.RankOf(tuples->output(0)) != 2 || facts.Extent(tuples->output(0), 1) != 2) return false;
+  Value* index = tuples->input(1);
+  if (dims->size() < 2 || facts.Extent(index, 1) != 1) return false;
+  if (!Counts(tuples->input(0), (*dims)[0], 1, facts)) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), patch.Op("GatherND", {node->input(0), index},
+                                          {{"batch_dims", int64_t{1}}}, node->name()));
+  return true;
+}
+
+// Rows that a list of indices tells, each in a tuple of its own.
+bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
+  const Node* tuples = node->input(1)->producer();
+  const int rank = facts.RankOf(node->input(1));
+  if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0 || !IsOp(tuples, "Unsqueeze")) return false;
+  const auto axes = KnownInts(*tuples, "axes", 1, facts);
+  if (!axes.has_value() || axes->size() != 1 || rank < 1) return false;
+  if ((*axes)[0] != -1 && (*axes)[0] != rank - 1) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), patch.Op("Gather", {node->input(0), tuples->input(0)},
+                                          {{"axis", int64_t{0}}}, node->name()));
+  return true;
+}
+
+// Whether the numbers [B] are in [0, extent).
+bool IsPlaceIn(Value* value, const SymInt& extent, Facts& facts) {
+  const Node* node = value->producer();
+  if (!IsOp(node, "ArgMax") && !IsOp(node, "ArgMin")) return false;
+  const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
+  const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
+  if (dims == nullptr || dims->size() != 2 || (axis != 1 && axis != -1)) return false;
+  return (*dims)[1] == extent && AttributeOr<int64_t>(*node, "keepdims", 1) == 0;
+}
+
+// The tensor [B, S, D] whose rows the matrix has; null if there is none.
+Value* RowsOf(Value* matrix, Facts& facts) {
+  for (const Traced& traced : Trace(matrix, facts)) {
+    const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
+    if (dims.size() != 3) continue;
+    if (View::Dense(dims).Reshaped({{dims[0] * dims[1], dims[2]}}) == traced.view) {
+      return traced.base;
+    }
+  }
+  return nullptr;
+}
+
+bool FromFlatRows(Facts& facts, Node* node, Patch& patch) {
+  const Node* add = node->input(1)->producer();
+  if (AttributeOr<int64_t>(*node, "axis", 0) != 0 || !IsOp(add, "Add")) return false;
+  if (facts.RankOf(add->output(0)) != 1) return false;
+  Value* rows = RowsOf(node->input(0), facts);
+  if (rows == nullptr) return false;
+  const std::vector<SymInt> dims = *facts.DimsOf(rows);
+  for (const int side : {0, 1}) {
+    Value* index = add->input(side);
+    if (facts.RankOf(index) != 1 || !IsPlaceIn(index, dims[1], facts)) continue;
+    if (!Counts(add->input(1 - side), dims[0], dims[1], facts)) continue;
+    patch.Supersede({node});
+    Value* column = patch.Op("Unsqueeze", {index, patch.Ints({-1})});
+    patch.Replace(node->output(0),
+                  patch.Op("GatherND", {rows, column}, {{"batch_dims", int64_t{1}}}, node->name()));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<int> SelectRows(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (IsOp(node, "GatherND")) {
+      return FromTuples(context.facts, node, patch) || FromSingleTuples(context.facts, node, patch);
+    }
+    return IsOp(node, "Gather") && FromFlatRows(context.facts, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

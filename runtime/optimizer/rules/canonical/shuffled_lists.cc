@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/canonical/shuffled_lists.h"
+
+#include <numeric>
+
+#include "absl/algorithm/container.h"
+#include "core/elements.h"
+#include "ops/composite/run_node.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The length of a list of integers that is short in every run.
+std::optional<int64_t> ShortLength(const Value* value, Facts& facts) {
+  constexpr int64_t kLongest = 64;
+  if (facts.RankOf(value) != 1 || !IsInteger(facts.TypeOf(value))) return std::nullopt;
+  const auto length = facts.Extent(value, 0);
+  return length.has_value() && *length <= kLongest ? length : std::nullopt;
+}
+
+// Whether the node moves elements about, and in every run alike.
+bool MovesAlike(const Node& node) {
+  return IsViewNode(node) && node.outputs().size() == 1 &&
+         absl::c_all_of(absl::MakeSpan(node.inputs()).subspan(1), [](const Value* operand) {
+           return operand == nullptr || operand->is_constant();
+         });
+}
+
+// What the nodes, the last one first, make of a list of `length`.
+std::optional<std::vector<int64_t>> OrderBy(absl::Span<const Node* const> nodes, int64_t length) {
+  std::vector<int64_t> order(length);
+  std::iota(order.begin(), order.end(), 0);
+  absl::StatusOr<Tensor> moved = Tensor::Of<int64_t>({length}, order);
+  for (size_t i = nodes.size(); i-- > 0;) {
+    std::vector<Tensor> inputs = {*std::move(moved)};
+    for (const Value* operand : absl::MakeSpan(nodes[i]->inputs()).subspan(1)) {
+      inputs.push_back(operand == nullptr ? Tensor() : *operand->constant());
+    }
+    absl::StatusOr<std::vector<Tensor>> outputs =
+        ops::RunReference(*nodes[i], inputs, Allocator::Heap());
+    if (!outputs.ok()) return std::nullopt;
+    moved = std::move((*outputs)[0]);
+  }
+  const auto elements = ToInts(*moved);
+  if (!elements.ok()) return std::nullopt;
+  return std::vector<int64_t>(elements->begin(), elements->end());
+}
+
+}  // namespace
+
+absl::StatusOr<int> GatherShuffledLists(PassContext& context) {
+  Facts& facts = context.facts;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (!IsViewNode(*node) || !ShortLength(node->output(0), facts).has_value()) return false;
+    constexpr size_t kMostNodes = 8;
+    std::vector<const Node*> nodes;
+    Value* list = node->output(0);
+    do {
+      const Node* mover = list->producer();
+      if (mover == nullptr || nodes.size() == kMostNodes || !MovesAlike(*mover)) return false;
+      nodes.push_back(mover);
+      list = mover->input(0);
+    } while (facts.RankOf(list) != 1);
+    const auto length = ShortLength(list, facts);
+    if (nodes.size() == 1 || !length.has_value()) return false;
+    const auto order = OrderBy(nodes, *length);
+    if (!order.has_value()) return false;
+    patch.Supersede({node});
+    patch.Replace(node->output(0),
+                  patch.Op("Gather", {list, patch.Ints(*order)}, {}, node->name()));
+    return true;
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/canonical/slice_assignments.h"
+
+#include "absl/algorithm/container.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/positions.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// `count` positions of an axis from `start` on are given the elements of `updates`.
+struct Assignment {
+  int axis = -1;
+  int64_t start = 0;
+  int64_t count = 0;
+  Value* updates = nullptr;
+};
+
+// Whether the numbers count by one along this axis of theirs, and along no other.
+bool CountsAlong(const View& numbers, int along) {
+  for (int axis = 0; axis < numbers.rank(); ++axis) {
+    const ViewAxis& factors = numbers.axes()[axis];
+    if (factors.empty()) continue;
+    if (factors.size() > 1 || !factors[0].stride.is_constant(axis == along ? 1 : 0)) return false;
+  }
+  return true;
+}
+
+std::optional<Assignment> AssignmentOf(const Node& node, Facts& facts) {
+  if (AttributeOr<std::string>(node, "reduction", "none") != "none") return std::nullopt;
+  const auto indices = TuplePositionsOf(node.input(1), facts);
+  const std::vector<SymInt>* dims = facts.DimsOf(node.input(0));
+  const std::vector<SymInt>* updates = facts.DimsOf(node.input(2));
+  if (!indices.has_value() || dims == nullptr || updates == nullptr) return std::nullopt;
+  const int count = static_cast<int>(indices->size());
+  if (updates->size() != dims->size() || count > std::ssize(*dims)) return std::nullopt;
+  Assignment assignment;
+  assignment.updates = node.input(2);
+  std::vector<SymInt> written = *dims;
+  for (int axis = 0; axis < count; ++axis) {
+    const View& places = (*indices)[axis];
+    if (places.rank() != count || !CountsAlong(places, axis)) return std::nullopt;
+    if (places.offset().is_constant(0) && places.Extent(axis) == (*dims)[axis]) continue;
+    const auto start = places.offset().constant();
+    const auto length = places.Extent(axis).constant();
+    if (assignment.axis >= 0 || start.value_or(-1) < 0 || !length.has_value()) return std::nullopt;
+    assignment.axis = axis;
+    assignment.start = *start;
+    assignment.count = *length;
+    written[axis] = *length;
+  }
+  if (assignment.axis < 0 || written != *updates) return std::nullopt;
+  return assignment;
+}
+
+// Whether the slices lie side by side, one after the other, from 0 to `extent`.
+bool Covers(const std::vector<Assignment>& slices, int64_t extent) {
+  int64_t end = 0;
+  for (const Assignment& slice : slices) {
+    if (slice.start != end) return false;
+    end += slice.count;
+  }
+  return end == extent;
+}
+
+// The slices that make up the value, in their order; none if they do not make up all of it.
+std::vector<Assignment> SlicesOf(const Node* node, Facts& facts) {
+  constexpr size_t kMost = 16;
+  std::vector<Assignment> slices;
+  while (IsOp(node, "ScatterND") && slices.size() < kMost) {
+    const auto slice = AssignmentOf(*node, facts);
+    if (!slice.has_value() || (!slices.empty() && slice->axis != slices[0].axis)) break;
+    slices.push_back(*slice);
+    absl::c_sort(slices, [](const auto& a, const auto& b) { return a.start < b.start; });
+    const auto extent = facts.Extent(node->input(0), slice->axis);
+    if (extent.has_value() && Covers(slices, *extent)) return slices;
+    node = node->input(0)->producer();
+  }
+  return {};
+}
+
+// The permutation by which all slices are transposed; empty if they are not, or each by another.
+std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices, Facts& facts) {
+  std::vector<int64_t> common;
+  for (const Assignment& slice : slices) {
+    const Node* node = slice.updates->producer();
+    if (!IsOp(node, "Transpose")) return {};
+    const auto permutation = PermutationOf(*node, facts.RankOf(slice.updates));
+    if (!permutation.has_value() || (!common.empty() && *permutation != common)) return {};
+    common = *permutation;
+  }
+  return common;
+}
+
+}  // namespace
+
+absl::StatusOr<int> JoinAssignedSlices(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    const std::vector<Assignment> slices = SlicesOf(node, context.facts);
+    if (slices.empty()) return false;
+    const std::vector<int64_t> permutation = CommonPermutation(slices, context.facts);
+    std::vector<Value*> parts;
+    parts.reserve(slices.size());
+    for (const Assignment& slice : slices) {
+      parts.push_back(permutation.empty() ? slice.updates : slice.updates->producer()->input(0));
+    }
+    int64_t axis = slices[0].axis;
+    if (!permutation.empty()) axis = permutation[axis];
+    Value* joined = patch.Op("Concat", parts, {{"axis", axis}}, node->name());
+    // They are turned together.
+    if (!permutation.empty()) joined = patch.Op("Transpose", {joined}, {{"perm", permutation}});
+    patch.Supersede({node});
+    patch.Replace(node->output(0), joined);
+    return true;
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/cleanup/common_subexpressions.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "graph/attribute_key.h"
+#include "ops/interface/registry.h"
+#include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/shared_constants.h"
+#include "optimizer/rules/cleanup/constant_folding.h"
+
+namespace attnrun::opt {
+namespace {
+
+int MergeInitializers(PassContext& context) {
+  absl::flat_hash_map<std::string, std::vector<Value*>> seen;
+  int merged = 0;
+  for (Value* value : context.graph.values()) {
+    if (!value->is_constant() || value->consumers().empty()) continue;
+    const Tensor& tensor = *value->constant();
+    if (!HasPlainBytes(tensor)) continue;
+    std::vector<Value*>& candidates = seen[SampleOf(tensor)];
+    const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const Value* other) {
+      return SameElements(*other->constant(), tensor);
+    });
+    if (same == candidates.end()) {
+      candidates.push_back(value);
+      continue;
+    }
+    context.graph.ReplaceUses(value, *same);
+    if (!context.graph.IsOutput(value)) context.Remove(value);
+    ++merged;
+  }
+  return merged;
+}
+
+// Whether the order of two inputs makes no difference, not even in rounding.
+bool Commutes(const Node& node) {
+  static constexpr absl::string_view kOps[] = {"Add", "And", "Equal", "Mul", "Or", "Xor"};
+  return node.domain().empty() && node.inputs().size() == 2 &&
+         absl::c_linear_search(kOps, node.op_type());
+}
+
+// The version of the operator that the node's opset selects: what a pass wrote and what the file
+// holds may name other opsets and mean the same.
+int VersionOf(const Node& node) {
+  // Their newer versions add element types, and attributes that change nothing where left out.
+  static constexpr absl::string_view kUnchanged[] = {"Cast",     "ConstantOfShape", "Flatten",
+                                                     "Identity", "Reshape",         "Shape",
+                                                     "Squeeze",  "Transpose",       "Unsqueeze"};
+  constexpr int kSince = 13;
+  if (node.domain().empty() && node.opset() >= kSince &&
+      absl::c_linear_search(kUnchanged, node.op_type())) {
+    return kSince;
+  }
+  return ops::OpRegistry::Get().Version(node).value_or(node.opset());
+}
+
+// What a node computes; empty if that differs from run to run or is not followed.
+std::string NodeKey(const Node& node) {
+  if (IsRandom(node)) return "";
+  std::string key =
+      absl::StrCat(node.qualified_op_type(), "@", VersionOf(node), "/", node.outputs().size());
+  for (const auto& [name, attribute] : node.attributes()) {
+    absl::StrAppend(&key, "|", name, "=");
+    if (!AppendKey(attribute, key)) return "";
+  }
+  std::vector<Value*> inputs = node.inputs();
+  if (Commutes(node)) std::sort(inputs.begin(), inputs.end());
+  for (const Value* input : inputs) {
+    absl::StrAppend(&key, ",", reinterpret_cast<uintptr_t>(input));
+  }
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<int> MergeCommonSubexpressions(PassContext& context) {
+  int merged = MergeInitializers(context);
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  absl::flat_hash_map<std::string, Node*> seen;
+  for (Node* node : order) {
+    const std::string key = NodeKey(*node);
+    if (key.empty()) continue;
+    const auto [it, inserted] = seen.try_emplace(key, node);
+    if (inserted) continue;
+    Patch patch(context);
+    patch.Supersede({node});
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      Value* old = node->output(i);
+      Value* other = it->second->output(i);
+      if (old != nullptr && other != nullptr) patch.Replace(old, other);
+    }
+    // The other node may leave out an output that this one has.
+    if (!patch.CanApply()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
+    merged += applied;
+  }
+  return merged;
+}
+
+}  // namespace attnrun::opt

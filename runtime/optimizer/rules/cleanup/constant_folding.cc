@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/cleanup/constant_folding.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/status.h"
+#include "ops/composite/run_node.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/patch.h"
+#include "optimizer/rules/quantization/quantized_operands.h"
+
+namespace attnrun::opt {
+namespace {
+
+// A result may be this large, or as large as all the node's inputs together.
+constexpr size_t kMaxResultBytes = size_t{1} << 20;
+
+// Refuses what a folded tensor may not cost, before it is allocated.
+class BoundedAllocator final : public Allocator {
+ public:
+  explicit BoundedAllocator(size_t limit) : limit_(limit) {}
+  absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
+    if (bytes > limit_) return absl::ResourceExhaustedError("too large to fold");
+    return Heap().Allocate(bytes);
+  }
+
+ private:
+  const size_t limit_;
+};
+
+bool MayFold(const Graph& graph, const Node& node) {
+  if (IsRandom(node)) return false;
+  for (const auto& [name, attribute] : node.attributes()) {
+    if (std::holds_alternative<std::shared_ptr<Graph>>(attribute)) return false;
+  }
+  for (const Value* value : node.inputs()) {
+    if (value != nullptr && !value->is_constant()) return false;
+  }
+  // A graph output keeps its producer: the outputs of a model are not renamed.
+  return std::none_of(node.outputs().begin(), node.outputs().end(), [&](const Value* value) {
+    return value != nullptr && graph.IsOutput(value);
+  });
+}
+
+// How much of PassContext::foldable_bytes the node takes besides its results: as many as terms may
+// have to be added up where inputs and results do not tell how long it takes.
+double ExtraCost(const Node& node) {
+  static constexpr std::array<absl::string_view, 5> kOps = {"Conv", "ConvInteger", "ConvTranspose",
+                                                            "Einsum", "QLinearConv"};
+  if (std::find(kOps.begin(), kOps.end(), node.op_type()) == kOps.end()) return 0;
+  double terms = 1;
+  for (const Value* value : node.inputs()) {
+    if (value == nullptr) continue;
+    terms *= std::max<double>(1, static_cast<double>(value->constant()->num_elements()));
+  }
+  return terms;
+}
+
+absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_bytes) {
+  std::vector<Tensor> inputs;
+  size_t limit = kMaxResultBytes;
+  // Weights that are stored as integers of 2 bits or more would else be turned into floats in every
+  // run.
+  const size_t growth = IsOp(&node, "DequantizeLinear") ? 16 : 1;
+  for (const Value* value : node.inputs()) {
+    inputs.push_back(value == nullptr ? Tensor() : *value->constant());
+    limit += growth * inputs.back().byte_size();
+  }
+  limit = std::min(limit, static_cast<size_t>(foldable_bytes));
+  BoundedAllocator allocator(limit);
+  // What is made of weights, as a norm times a direction, takes the reference code long, and more
+  // memory than it may have.
+  return limit > 2 * kMaxResultBytes ? ops::RunKernel(node, inputs, allocator)
+                                     : ops::RunReference(node, inputs, allocator);
+}
+
+}  // namespace
+
+bool IsRandom(const Node& node) {
+  static constexpr std::array<absl::string_view, 6> kRandom = {"RandomNormal",  "RandomNormalLike",
+                                                               "RandomUniform", "RandomUniformLike",
+                                                               "Bernoulli",     "Multinomial"};
+  return std::find(kRandom.begin(), kRandom.end(), node.op_type()) != kRandom.end();
+}
+
+absl::StatusOr<int> FoldConstants(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int folded = 0;
+  int64_t& left = context.foldable_bytes;
+  for (Node* node : order) {
+    if (!MayFold(context.graph, *node)) continue;
+    if (IsWeightOfIntegers(*node, context.graph, context.facts)) continue;
+    const double extra = ExtraCost(*node);
+    if (extra > static_cast<double>(left)) continue;
+    absl::StatusOr<std::vector<Tensor>> results = Compute(*node, left);
+    left -= static_cast<int64_t>(extra);
+    if (!results.ok()) continue;
+    for (const Tensor& result : *results) {
+      left = std::max<int64_t>(left - static_cast<int64_t>(result.byte_size()), 0);
+    }
+    Patch patch(context);
+    patch.Supersede({node});
+    for (size_t i = 0; i < results->size(); ++i) {
+      Value* old = node->output(i);
+      if (old == nullptr || old->consumers().empty()) continue;
+      patch.Replace(old, patch.Constant(old->name(), std::move((*results)[i])));
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
+    folded += applied;
+  }
+  return folded;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/cleanup/extent_sources.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "ops/conv/infer.h"
+#include "optimizer/analysis/depends_on.h"
+#include "optimizer/analysis/node_queries.h"
+
+namespace attnrun::opt {
+namespace {
+
+// A term without its coefficient.
+SymInt Single(const SymInt& term) {
+  return SymInt::DivideExactly(term, term.coefficient()).value_or(term);
+}
+
+}  // namespace
+
+ExtentSources::ExtentSources(PassContext& context, absl::Span<Node* const> order) {
+  std::vector<Value*> values = context.graph.inputs();
+  const std::vector<Value*>& captures = context.graph.captures();
+  values.insert(values.end(), captures.begin(), captures.end());
+  for (Value* value : values) Add(value, context.facts);
+  for (const Node* node : order) {
+    if (ops::HasWindows(*node) || IsOp(node, "Slice")) Add(node->output(0), context.facts);
+  }
+}
+
+bool ExtentSources::Has(const SymInt& extent, const Node& node) const {
+  if (extent.constant().has_value()) return true;
+  return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
+    if (term.constant().has_value()) return true;
+    const auto found = sources_.find(Single(term).ToString());
+    return found != sources_.end() && !DependsOn(*found->second.value, node);
+  });
+}
+
+bool ExtentSources::IsReadBy(const Node& node) const {
+  if (node.op_type() == "Shape" || node.op_type() == "Add" || node.op_type() == "Mul") {
+    return IsRead(node.output(0));
+  }
+  if (node.op_type() != "Concat" && node.op_type() != "Squeeze") return false;
+  return std::all_of(node.inputs().begin(), node.inputs().end(),
+                     [&](const Value* input) { return IsRead(input); });
+}
+
+Value* ExtentSources::Read(Patch& patch, const SymInt& extent) const {
+  if (const auto number = extent.constant()) return patch.Ints({*number});
+  int64_t rest = extent.constant_term();
+  for (const SymInt& term : extent.Terms()) {
+    if (!term.constant().has_value()) rest -= term.coefficient() * SourceOf(term).more;
+  }
+  Value* sum = rest == 0 ? nullptr : patch.Ints({rest});
+  for (const SymInt& term : extent.Terms()) {
+    if (term.constant().has_value()) continue;
+    Value* part = ReadSource(patch, term);
+    sum = sum == nullptr ? part : patch.Op("Add", {sum, part});
+  }
+  return sum;
+}
+
+void ExtentSources::Add(Value* value, Facts& facts) {
+  const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts.DimsOf(value);
+  if (dims == nullptr) return;
+  for (size_t i = 0; i < dims->size(); ++i) {
+    const SymInt& extent = (*dims)[i];
+    const SymInt symbol = extent - extent.constant_term();
+    const std::vector<SymInt> terms = symbol.Terms();
+    if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
+    if (IsOp(value->producer(), "Slice") && symbol.HasUnknown()) continue;
+    sources_.try_emplace(symbol.ToString(),
+                         Source{value, static_cast<int64_t>(i), extent.constant_term()});
+  }
+}
+
+const ExtentSources::Source& ExtentSources::SourceOf(const SymInt& term) const {
+  return sources_.at(Single(term).ToString());
+}
+
+Value* ExtentSources::ReadSource(Patch& patch, const SymInt& term) const {
+  const Source& source = SourceOf(term);
+  Value* extent =
+      patch.Op("Shape", {source.value}, {{"start", source.axis}, {"end", source.axis + 1}});
+  if (term.coefficient() == 1) return extent;
+  return patch.Op("Mul", {extent, patch.Ints({term.coefficient()})});
+}
+
+bool ExtentSources::IsRead(const Value* value, int terms) const {
+  if (value->is_constant()) return true;
+  const Node* node = value->producer();
+  if (node == nullptr || terms == 0) return false;
+  if (node->op_type() == "Add") {
+    return IsRead(node->input(0), terms - 1) && IsRead(node->input(1), 1);
+  }
+  if (node->op_type() == "Mul") {
+    const Value* factor = node->input(1);
+    return factor->is_constant() && factor->constant()->rank() == 1 && IsRead(node->input(0), 1);
+  }
+  return node->op_type() == "Shape" && IsSource(*node);
+}
+
+// Whether a Shape reads one axis of the value that all read its extent off, or several axes, as
+// ReadSource writes it: to the bit, so that equal ones are merged.
+bool ExtentSources::IsSource(const Node& shape) const {
+  const int64_t start = AttributeOr<int64_t>(shape, "start", -1);
+  const int64_t end = AttributeOr<int64_t>(shape, "end", -1);
+  Value* input = shape.input(0);
+  if (start < 0 || end <= start) return false;
+  const bool comes_in = input->is_input() || input->outer() != nullptr;
+  if (end > start + 1) return comes_in;
+  return shape.opset() == kPatchOpset && absl::c_any_of(sources_, [&](const auto& source) {
+           return source.second.value == input && source.second.axis == start;
+         });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/cleanup/no_ops.h"
+
+#include <optional>
+
+#include "absl/algorithm/container.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// In training, too, a ratio of 0 drops nothing.
+bool Drops(const Node& node) {
+  if (node.input(2) == nullptr || ScalarOf(node.input(2)) == 0.0) return false;
+  return ScalarOf(node.input(1)) != 0.0;
+}
+
+// Whether every element of type `from` survives a conversion to `to`.
+bool Widens(DataType from, DataType to) {
+  if (from == to) return true;
+  if (to == DataType::kDouble) return from == DataType::kFloat || from == DataType::kFloat16;
+  if (to == DataType::kFloat) return from == DataType::kFloat16 || from == DataType::kBfloat16;
+  return to == DataType::kInt64 && from == DataType::kInt32;
+}
+
+Value* CastSource(const Node& node, Facts& facts) {
+  const DataType to = facts.TypeOf(node.output(0));
+  if (to == DataType::kUndefined) return nullptr;
+  Value* input = node.input(0);
+  if (facts.TypeOf(input) == to) return input;
+  const Node* before = input->producer();
+  if (before == nullptr || before->op_type() != "Cast" || !before->domain().empty()) return nullptr;
+  const DataType from = facts.TypeOf(before->input(0));
+  return from == to && Widens(from, facts.TypeOf(input)) ? before->input(0) : nullptr;
+}
+
+// x + 0, x - 0, x * 1, x / 1.
+Value* NeutralOperand(const Node& node, Facts& facts) {
+  const std::string& op = node.op_type();
+  const bool sum = op == "Add" || op == "Sub";
+  if (!sum && op != "Mul" && op != "Div") return nullptr;
+  const bool commutes = op == "Add" || op == "Mul";
+  for (const int side : {1, 0}) {
+    if (side == 0 && !commutes) break;
+    const Value* constant = node.input(side);
+    Value* other = node.input(1 - side);
+    if (ScalarOf(constant) != (sum ? 0.0 : 1.0)) continue;
+    if (facts.RankOf(other) >= constant->constant()->rank()) return other;
+  }
+  return nullptr;
+}
+
+bool PadsNothing(const Node& node, Facts& facts) {
+  const auto pads = KnownInts(node, "pads", 1, facts);
+  return pads.has_value() && absl::c_all_of(*pads, [](int64_t pad) { return pad == 0; });
+}
+
+// What the node gives back, or null.
+Value* Unchanged(const Node& node, Facts& facts) {
+  if (!node.domain().empty()) return nullptr;
+  const std::string& op = node.op_type();
+  if (op == "Identity") return node.input(0);
+  if (op == "Dropout" && !Drops(node)) {
+    const Value* mask = node.output(1);
+    return mask == nullptr || mask->consumers().empty() ? node.input(0) : nullptr;
+  }
+  if (op == "Cast") return CastSource(node, facts);
+  if (op == "Pad" && PadsNothing(node, facts)) return node.input(0);
+  const bool folds = op == "Concat" || op == "Sum" || op == "Max" || op == "Min";
+  if (folds && node.inputs().size() == 1) return node.input(0);
+  return NeutralOperand(node, facts);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RemoveNoOps(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    Value* unchanged = Unchanged(*node, context.facts);
+    if (unchanged == nullptr) return false;
+    patch.Supersede({node});
+    patch.Replace(node->output(0), unchanged);
+    return patch.CanApply();
+  });
+}
+
+}  // namespace attnrun::opt

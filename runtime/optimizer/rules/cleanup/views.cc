@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/cleanup/views.h"
+
+#include "core/status.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/reshape.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The permutation of the base's axes that the view is, if it is one.
+std::optional<std::vector<int64_t>> AsPermutation(const View& base, const View& view) {
+  if (view.rank() != base.rank() || !(view.offset() == base.offset())) return std::nullopt;
+  std::vector<int64_t> permutation;
+  std::vector<bool> used(base.rank(), false);
+  for (const ViewAxis& axis : view.axes()) {
+    int found = 0;
+    while (found < base.rank() && (used[found] || base.axes()[found] != axis)) ++found;
+    if (found == base.rank()) return std::nullopt;
+    used[found] = true;
+    permutation.push_back(found);
+  }
+  return permutation;
+}
+
+// The axis of the base that the view has only the first elements of, having all of the others in
+// the same order; axes of extent 1 do not count.
+std::optional<int> CutAxis(const View& base, const View& view) {
+  if (!(view.offset() == base.offset())) return std::nullopt;
+  std::optional<int> cut;
+  int at = 0;
+  for (const ViewAxis& axis : view.axes()) {
+    if (axis.empty()) continue;
+    while (at < base.rank() && base.axes()[at].empty()) ++at;
+    if (at == base.rank()) return std::nullopt;
+    const ViewAxis& whole = base.axes()[at];
+    if (axis != whole) {
+      if (cut.has_value() || axis.size() != 1 || axis[0].stride != whole[0].stride) {
+        return std::nullopt;
+      }
+      cut = at;
+    }
+    ++at;
+  }
+  while (at < base.rank() && base.axes()[at].empty()) ++at;
+  return at == base.rank() ? cut : std::nullopt;
+}
+
+// What gathers the first elements of one axis, as Slice and Reshape; null if it does not.
+Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Node& gather) {
+  // Of tables rows are gathered.
+  if (traced.base->is_constant()) return nullptr;
+  const std::vector<SymInt> dims = *facts.DimsOf(traced.base);
+  const auto axis = CutAxis(View::Dense(dims), traced.view);
+  if (!axis.has_value()) return nullptr;
+  SymInt count;
+  for (const ViewAxis& steps : traced.view.axes()) {
+    const View base = View::Dense(dims);
+    if (steps.size() == 1 && steps[0].stride == base.axes()[*axis][0].stride) count = steps[0].size;
+  }
+  const std::vector<Value*> like = {gather.input(1), gather.input(0)};
+  Value* end = ShapeOperand(patch, facts, {count}, like);
+  // Told in full, so that fewer elements than were asked for are still refused.
+  Value* shape = ShapeOperand(patch, facts, traced.view.Dims(), like);
+  if (end == nullptr || shape == nullptr) return nullptr;
+  Value* slice = patch.Op("Slice", {traced.base, patch.Ints({0}), end, patch.Ints({*axis})});
+  return patch.Op("Reshape", {slice, shape}, {{"allowzero", int64_t{1}}});
+}
+
+// The new axes of extent 1 that make `to` of `from`, if they are all that makes it.
+std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
+                                              absl::Span<const SymInt> to) {
+  std::vector<int64_t> added;
+  size_t kept = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (kept < from.size() && from[kept] == to[i]) {
+      ++kept;
+    } else if (to[i].is_constant(1)) {
+      added.push_back(static_cast<int64_t>(i));
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (kept < from.size()) return std::nullopt;
+  return added;
+}
+
+// One position of an axis and all of the others; the axis stays, as one of extent 1.
+struct Position {
+  int axis;
+  int64_t at;
+  View view;
+
+  Value* Picked(Patch& patch, Value* base) const {
+    return patch.Op("Gather", {base, patch.Ints({at})}, {{"axis", int64_t{axis}}});
+  }
+};
+
+// Those of the base that begin where the view does.
+std::vector<Position> PositionsWhere(const View& base, const View& begins) {
+  std::vector<Position> positions;
+  for (int axis = 0; axis < base.rank(); ++axis) {
+    const ViewAxis& steps = base.axes()[axis];
+    const auto extent = base.Extent(axis).constant();
+    if (steps.size() != 1 || !extent.has_value()) continue;
+    const auto quotient = SymInt::DivideExactly(begins.offset() - base.offset(), steps[0].stride);
+    const int64_t at = quotient.has_value() ? quotient->constant().value_or(-1) : -1;
+    if (at < 0 || at >= *extent) continue;
+    if (auto kept = base.Sliced(axis, at, 1)) positions.push_back({axis, at, *std::move(kept)});
+  }
+  return positions;
+}
+
+// One position of an axis and all of the others, as the Gather that keeps the axis or takes it
+// away; null if the view is something else.
+Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
+  for (const Position& position : PositionsWhere(base, traced.view)) {
+    if (position.view.Squeezed(position.axis) == traced.view) {
+      Value* index = patch.Constant("index", Tensor::Of<int64_t>({}, {position.at}));
+      return patch.Op("Gather", {traced.base, index}, {{"axis", int64_t{position.axis}}});
+    }
+    if (position.view == traced.view) return position.Picked(patch, traced.base);
+  }
+  return nullptr;
+}
+
+// The same with its axes in another order, as the Gather and a Transpose.
+Value* OnePositionTurned(Patch& patch, const Traced& traced, const View& base) {
+  for (const Position& position : PositionsWhere(base, traced.view)) {
+    const auto permutation = AsPermutation(position.view, traced.view);
+    if (!permutation.has_value()) continue;
+    return patch.Op("Transpose", {position.Picked(patch, traced.base)}, {{"perm", *permutation}});
+  }
+  return nullptr;
+}
+
+// Transpose -> Gather -> Transpose, of which several may share the first: two nodes instead of
+// the three, which are the Gather and the Transpose that other exporters write.
+Value* TurnedOnce(Patch& patch, Facts& facts, const Node& node, const std::vector<Traced>& chain) {
+  const Value* picked = node.input(0);
+  if (chain.size() < 4 || !IsOp(&node, "Transpose") || picked->consumers().size() != 1) {
+    return nullptr;
+  }
+  if (!IsOp(picked->producer(), "Gather") ||
+      !IsOp(picked->producer()->input(0)->producer(), "Transpose")) {
+    return nullptr;
+  }
+  return OnePositionTurned(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
+}
+
+// Whether an index tensor picks what the value has of the base.
+bool IsPicked(const Value* value, const Value* base) {
+  while (value != base) {
+    const Node* node = value->producer();
+    if (IsOp(node, "GatherND") || IsOp(node, "Gather")) return true;
+    if (node == nullptr || !IsViewNode(*node)) return false;
+    value = node->input(0);
+  }
+  return false;
+}
+
+// The value as `traced` has it, by at most one node; null if it takes more.
+Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& traced) {
+  const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
+  const View base = View::Dense(dims);
+  if (base == traced.view) return traced.base;
+  if (const auto permutation = AsPermutation(base, traced.view)) {
+    return patch.Op("Transpose", {traced.base}, {{"perm", *permutation}});
+  }
+  const std::vector<SymInt> to = traced.view.Dims();
+  if (base.Reshaped(to) == traced.view) {
+    if (const auto axes = AddedAxes(dims, to)) {
+      return patch.Op("Unsqueeze", {traced.base, patch.Ints(*axes)});
+    }
+    if (const auto target = ReshapeTarget(dims, to)) {
+      return patch.Op("Reshape", {traced.base, patch.Ints(*target)});
+    }
+  }
+  return IsPicked(value, traced.base) ? OnePosition(patch, traced, base) : nullptr;
+}
+
+// Whether the node reads indices that are not needed where it comes to a mere Reshape.
+bool ReadsIndices(const Node& node) {
+  return node.op_type() == "GatherND" ||
+         (node.op_type() == "Gather" && !node.input(1)->is_constant());
+}
+
+// Furthest first. A chain of one node is only worth touching if it comes to nothing, or to
+// something simpler.
+absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
+  const std::vector<Traced> chain = Trace(value, context.facts);
+  for (size_t i = chain.size(); i-- > 1;) {
+    Patch patch(context);
+    const Node& node = *value->producer();
+    Value* simplest = Simplest(patch, context.facts, value, chain[i]);
+    if (simplest == nullptr && ReadsIndices(node)) {
+      simplest = FirstElements(patch, context.facts, chain[i], node);
+    }
+    if (simplest == nullptr) continue;
+    if (simplest != chain[i].base && chain[i].base == node.input(0) && !ReadsIndices(node)) {
+      continue;
+    }
+    patch.Replace(value, simplest);
+    return patch.Apply();
+  }
+  Patch patch(context);
+  Value* turned = TurnedOnce(patch, context.facts, *value->producer(), chain);
+  if (turned == nullptr) return 0;
+  patch.Replace(value, turned);
+  return patch.Apply();
+}
+
+}  // namespace
+
+absl::StatusOr<int> SimplifyViews(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  int simplified = 0;
+  for (Node* node : order) {
+    if (!IsViewNode(*node) && node->op_type() != "Concat") continue;
+    for (Value* value : node->outputs()) {
+      if (value == nullptr) continue;
+      if (value->consumers().empty() && !context.graph.IsOutput(value)) continue;
+      ATTNRUN_ASSIGN_OR_RETURN(const int applied, SimplifyChain(context, value));
+      simplified += applied;
+    }
+  }
+  return simplified;
+}
+
+}  // namespace attnrun::opt

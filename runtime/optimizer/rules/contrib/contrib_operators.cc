@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/contrib/contrib_operators.h"
+
+#include "ops/contrib/contrib.h"
+#include "ops/interface/registry.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/contrib/expansion.h"
+
+namespace attnrun::opt {
+namespace {
+
+struct Entry {
+  absl::string_view domain;
+  absl::string_view op_type;
+  Expand expand;
+};
+
+constexpr Entry kExpansions[] = {
+    {"", "QLinearConv", ExpandQLinearConv},
+    {"", "QLinearMatMul", ExpandQLinearMatMul},
+    {"", "SimplifiedLayerNormalization", ExpandSimplifiedLayerNormalization},
+    {ops::kContribDomain, "Attention", ExpandPackedAttention},
+    {ops::kContribDomain, "BiasGelu", ExpandGelu},
+    {ops::kContribDomain, "BiasSplitGelu", ExpandBiasSplitGelu},
+    {ops::kContribDomain, "DequantizeLinear", ExpandContribQuantization},
+    {ops::kContribDomain, "DynamicQuantizeMatMul", ExpandDynamicQuantizeMatMul},
+    {ops::kContribDomain, "EmbedLayerNormalization", ExpandEmbedLayerNormalization},
+    {ops::kContribDomain, "FastGelu", ExpandFastGelu},
+    {ops::kContribDomain, "FusedGemm", ExpandFusedGemm},
+    {ops::kContribDomain, "FusedMatMul", ExpandFusedMatMul},
+    {ops::kContribDomain, "Gelu", ExpandGelu},
+    {ops::kContribDomain, "GroupQueryAttention", ExpandGroupQueryAttention},
+    {ops::kContribDomain, "MatMulIntegerToFloat", ExpandMatMulIntegerToFloat},
+    {ops::kContribDomain, "MultiHeadAttention", ExpandMultiHeadAttention},
+    {ops::kContribDomain, "QAttention", ExpandQAttention},
+    {ops::kContribDomain, "QEmbedLayerNormalization", ExpandQEmbedLayerNormalization},
+    {ops::kContribDomain, "QGemm", ExpandQGemm},
+    {ops::kContribDomain, "QLinearAdd", ExpandQLinear},
+    {ops::kContribDomain, "QLinearAveragePool", ExpandQLinear},
+    {ops::kContribDomain, "QLinearConcat", ExpandQLinear},
+    {ops::kContribDomain, "QLinearConv", ExpandQLinearConv},
+    {ops::kContribDomain, "QLinearGlobalAveragePool", ExpandQLinear},
+    {ops::kContribDomain, "QLinearLeakyRelu", ExpandQLinear},
+    {ops::kContribDomain, "QLinearMul", ExpandQLinear},
+    {ops::kContribDomain, "QLinearSigmoid", ExpandQLinear},
+    {ops::kContribDomain, "QLinearSoftmax", ExpandQLinear},
+    {ops::kContribDomain, "QLinearWhere", ExpandQLinear},
+    {ops::kContribDomain, "QuantizeLinear", ExpandContribQuantization},
+    {ops::kContribDomain, "QuickGelu", ExpandQuickGelu},
+    {ops::kContribDomain, "RotaryEmbedding", ExpandRotaryEmbedding},
+    {ops::kContribDomain, "SkipLayerNormalization", ExpandSkipLayerNormalization},
+    {ops::kContribDomain, "SkipSimplifiedLayerNormalization",
+     ExpandSkipSimplifiedLayerNormalization},
+    {ops::kContribDomain, "TransposeMatMul", ExpandFusedMatMul},
+};
+
+Expand ExpansionOf(const Node& node) {
+  for (const Entry& entry : kExpansions) {
+    if (node.op_type() == entry.op_type && node.domain() == entry.domain) return entry.expand;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<int> ExpandContribOperators(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    const Expand expand = ExpansionOf(*node);
+    // Inputs and attributes are as the operator has them.
+    if (expand == nullptr || !ops::OpRegistry::Get().Create(*node).ok()) return false;
+    Expansion expansion(context, node, patch);
+    if (!expand(expansion)) return false;
+    return patch.CanApply() || expansion.Decline("an output is read that only the operator gives");
+  });
+}
+
+}  // namespace attnrun::opt

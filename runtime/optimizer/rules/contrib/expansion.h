@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_RULES_CONTRIB_EXPANSION_H_
+#define ATTNRUN_OPTIMIZER_RULES_CONTRIB_EXPANSION_H_
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "optimizer/analysis/facts.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/patch.h"
+
+namespace attnrun::opt {
+
+// One node of ONNX Runtime's own operators that is about to be written in other operators, and what
+// it is written with:
+//
+//   bool ExpandBiasGelu(Expansion& e) {
+//     return e.Give(e.Op("Gelu", {e.Op("Add", {e.input(0), e.input(1)})}));
+//   }
+class Expansion {
+ public:
+  Expansion(PassContext& context, Node* node, Patch& patch)
+      : context_(context), node_(*node), patch_(patch) {
+    patch_.Supersede({node});
+  }
+
+  const Node& node() const { return node_; }
+  Facts& facts() const { return context_.facts; }
+
+  // Null where it is left out.
+  Value* input(int i) const { return node_.input(i); }
+  Value* output(int i) const { return node_.output(i); }
+  // Whether anything reads an output.
+  bool IsRead(int i) const {
+    const Value* value = output(i);
+    return value != nullptr && (!value->consumers().empty() || context_.graph.IsOutput(value));
+  }
+  template <typename T>
+  T Attribute(absl::string_view name, T otherwise) const {
+    return AttributeOr<T>(node_, name, std::move(otherwise));
+  }
+  // An attention's `scale`, if it is given.
+  std::optional<float> Scale() const {
+    const AttributeValue* value = node_.attribute("scale");
+    const float* scale = value == nullptr ? nullptr : std::get_if<float>(value);
+    return scale == nullptr ? std::nullopt : std::optional(*scale);
+  }
+  DataType TypeOf(const Value* value) const { return facts().TypeOf(value); }
+  // The extents of a value of this rank; null if they are not known, or not so many.
+  const std::vector<SymInt>* Dims(const Value* value, size_t rank) const;
+
+  // A new node's output. Those that are to be told apart are named after the node they come from.
+  Value* Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes = {}) {
+    return patch_.Op(op_type, std::move(inputs), std::move(attributes), node_.name());
+  }
+  std::vector<Value*> Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
+                          AttributeMap attributes = {}) {
+    return patch_.Ops(op_type, outputs, std::move(inputs), std::move(attributes), node_.name());
+  }
+  Value* Ints(absl::Span<const int64_t> values) { return patch_.Ints(values); }
+  // One number, of rank 0, or of the rank that `dims` ones make.
+  Value* Number(DataType type, double value, std::vector<int64_t> dims = {});
+
+  // Extent `axis` of a value, int64 of rank 0.
+  Value* ExtentOf(Value* value, int64_t axis);
+  // 0, 1, ... below an integer of rank 0.
+  Value* Range(Value* count);
+  // The value with axes of extent 1 put in at these places of the result.
+  Value* Unsqueeze(Value* value, std::initializer_list<int64_t> axes) {
+    return Op("Unsqueeze", {value, Ints(axes)});
+  }
+  Value* Cast(Value* value, DataType type);
+
+  // One output has a replacement. True.
+  bool Give(Value* replacement, int output = 0) {
+    patch_.Replace(node_.output(output), replacement);
+    return true;
+  }
+  // The node stays as it is, for this reason. False.
+  bool Decline(std::string reason) const {
+    context_.Miss(node_, std::move(reason));
+    return false;
+  }
+
+ private:
+  PassContext& context_;
+  Node& node_;
+  Patch& patch_;
+};
+
+// An 8-bit operand, or one that stands for (value - zero_point) * scale; zero_point may be null.
+struct IntegerOperand {
+  Value* value;
+  Value* scale;
+  Value* zero_point;
+};
+
+// The product of two such matrices as exporters write it for ONNX's own operators: int32 sums, as
+// floats, scaled. Null if one of them is a row, or its scale not known to be float or float16.
+Value* IntegerProduct(Expansion& e, const IntegerOperand& a, const IntegerOperand& b);
+
+// Writes the node in other operators; false if it must stay as it is.
+using Expand = bool (*)(Expansion& expansion);
+
+bool ExpandGelu(Expansion& e);
+bool ExpandFastGelu(Expansion& e);
+bool ExpandQuickGelu(Expansion& e);
+bool ExpandBiasSplitGelu(Expansion& e);
+bool ExpandFusedMatMul(Expansion& e);
+bool ExpandFusedGemm(Expansion& e);
+bool ExpandMatMulIntegerToFloat(Expansion& e);
+bool ExpandQLinear(Expansion& e);
+bool ExpandQLinearConv(Expansion& e);
+bool ExpandQLinearMatMul(Expansion& e);
+bool ExpandQGemm(Expansion& e);
+bool ExpandQAttention(Expansion& e);
+bool ExpandQEmbedLayerNormalization(Expansion& e);
+bool ExpandContribQuantization(Expansion& e);
+bool ExpandDynamicQuantizeMatMul(Expansion& e);
+bool ExpandEmbedLayerNormalization(Expansion& e);
+bool ExpandRotaryEmbedding(Expansion& e);
+bool ExpandPackedAttention(Expansion& e);
+bool ExpandMultiHeadAttention(Expansion& e);
+bool ExpandGroupQueryAttention(Expansion& e);
+bool ExpandSimplifiedLayerNormalization(Expansion& e);
+bool ExpandSkipLayerNormalization(Expansion& e);
+bool ExpandSkipSimplifiedLayerNormalization(Expansion& e);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_RULES_CONTRIB_EXPANSION_H_

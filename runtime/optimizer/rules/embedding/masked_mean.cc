@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/embedding/masked_mean.h"
+
+#include <utility>
+
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/pattern.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The value [B, S] that `m` [B, S, 1] or [B, S, D] repeats along the last axis; null if there is
+// none.
+Value* RepeatedBy(Value* m, Facts& facts) {
+  const std::vector<SymInt>* known = facts.DimsOf(m);
+  if (known == nullptr || known->size() != 3) return nullptr;
+  const std::vector<SymInt> target = *known;
+  for (const Traced& traced : Trace(m, facts)) {
+    const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
+    if (dims.size() != 2) continue;
+    const auto repeated = View::Dense(dims).Unsqueezed(2).Expanded(target);
+    if (repeated.has_value() && *repeated == traced.view) return traced.base;
+  }
+  return nullptr;
+}
+
+// What a Cast of a mask reads; null if the node is none.
+Value* BeforeCast(const Node* node, Facts& facts) {
+  if (!IsOp(node, "Cast")) return nullptr;
+  const DataType from = facts.TypeOf(node->input(0));
+  const bool counts =
+      from == DataType::kBool || from == DataType::kInt32 || from == DataType::kInt64;
+  return counts ? node->input(0) : nullptr;
+}
+
+// The mask [B, S] that `m` is, perhaps with a Cast before or after.
+Value* MaskOf(Value* m, Facts& facts) {
+  if (Value* uncast = BeforeCast(m->producer(), facts)) return RepeatedBy(uncast, facts);
+  Value* mask = RepeatedBy(m, facts);
+  if (mask == nullptr) return nullptr;
+  Value* uncast = BeforeCast(mask->producer(), facts);
+  return uncast != nullptr ? uncast : mask;
+}
+
+// Sums over axis 1 alone, which goes.
+bool SumsTokens(const Node& sum, Facts& facts) {
+  const auto axes = KnownInts(sum, "axes", 1, facts).value_or(std::vector<int64_t>());
+  return facts.RankOf(sum.input(0)) == 3 && AttributeOr<int64_t>(sum, "keepdims", 1) == 0 &&
+         axes.size() == 1 && (axes[0] == 1 || axes[0] == -2);
+}
+
+// Clip(count, min) or Max(count, min).
+Pattern AtLeast(const Pattern& count, double* min, Node** clip) {
+  return OneOf({Op("Clip", {count, Scalar(min)}, clip), Op("Max", {count, Scalar(min)}, clip)});
+}
+
+bool Propose(Facts& facts, Node* node, Patch& patch) {
+  Value* x = nullptr;
+  Value* m = nullptr;
+  Value* counted = nullptr;
+  Node* sum = nullptr;
+  Node* count = nullptr;
+  Node* clip = nullptr;
+  double min = 0;
+  MatchedNodes nodes;
+  const Pattern weighted = Op("ReduceSum", {Op("Mul", {Is(&x), Is(&m)})}, &sum);
+  const Pattern mean =
+      Op("Div", {weighted, AtLeast(Op("ReduceSum", {Is(&counted)}, &count), &min, &clip)});
+  if (!mean.Match(node->output(0), facts, nodes)) return false;
+  if (!SumsTokens(*sum, facts) || !SumsTokens(*count, facts)) return false;
+  if (clip->inputs().size() > 2 && clip->input(2) != nullptr) return false;
+  // Of the factors the one that is a mask.
+  Value* mask = MaskOf(counted, facts);
+  if (mask == nullptr) return false;
+  if (MaskOf(m, facts) != mask) std::swap(x, m);
+  const std::vector<SymInt>* dims = facts.DimsOf(x);
+  const std::vector<SymInt>* mask_dims = facts.DimsOf(mask);
+  if (MaskOf(m, facts) != mask || dims == nullptr || dims->size() != 3) return false;
+  if ((*dims)[0] != (*mask_dims)[0] || (*dims)[1] != (*mask_dims)[1]) return false;
+  if (facts.TypeOf(x) != DataType::kFloat) return false;
+  if (facts.Of(node->output(0)).dims != std::vector<SymInt>{(*dims)[0], (*dims)[2]}) return false;
+  patch.Supersede(nodes);
+  if (!patch.Admits({node->output(0)}, node)) return false;
+  AttributeMap attributes;
+  attributes["min_count"] = static_cast<float>(min);
+  patch.Replace(node->output(0),
+                patch.Op("attnrun::MaskedMean", {x, mask}, attributes, node->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseMaskedMean(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return IsOp(node, "Div") && Propose(context.facts, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

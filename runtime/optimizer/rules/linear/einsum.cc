@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/linear/einsum.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "ops/einsum/contraction.h"
+#include "ops/linear/linear.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/product_search.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/reshape.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool Contains(const ops::Labels& labels, ops::Label label) {
+  return absl::c_linear_search(labels, label);
+}
+
+ops::Labels Joined(const std::vector<ops::Labels>& groups) {
+  ops::Labels joined;
+  for (const ops::Labels& group : groups) joined.insert(joined.end(), group.begin(), group.end());
+  return joined;
+}
+
+std::vector<ops::Labels> OneByOne(const ops::Labels& labels) {
+  std::vector<ops::Labels> groups;
+  for (const ops::Label label : labels) groups.push_back({label});
+  return groups;
+}
+
+int64_t IndexOf(const ops::Labels& labels, ops::Label label) {
+  return absl::c_find(labels, label) - labels.begin();
+}
+
+std::vector<int64_t> Permutation(const ops::Labels& from, const ops::Labels& to) {
+  std::vector<int64_t> permutation;
+  for (const ops::Label label : to) permutation.push_back(IndexOf(from, label));
+  return permutation;
+}
+
+bool HasRepeats(const ops::Labels& labels) {
+  return absl::c_any_of(labels, [&](ops::Label label) { return absl::c_count(labels, label) > 1; });
+}
+
+// One Einsum of two operands.
+class EinsumRewrite {
+ public:
+  EinsumRewrite(PassContext& context, Node* node, Patch& patch)
+      : context_(context), facts_(context.facts), node_(node), patch_(patch) {}
+
+  bool Propose() {
+    if (!ReadLabels() || !CheckExtents()) return false;
+    patch_.Supersede({node_});
+    result_ = node_->output(0);
+    for (const int side : {1, 0}) {
+      if (IsWeight(side)) return ProposeLinear(side);
+    }
+    return ProposeMatMul();
+  }
+
+ private:
+  // Whether the equation is a product of matrices, or of stacks of them.
+  bool ReadLabels() {
+    if (node_->inputs().size() != 2) return false;
+    std::vector<Shape> shapes;
+    for (const Value* input : node_->inputs()) {
+      const std::vector<SymInt>* dims = facts_.DimsOf(input);
+      if (dims == nullptr) return false;
+      // The labels depend on the ranks alone.
+      shapes.emplace_back(dims->size(), 1);
+      dims_.push_back(*dims);
+    }
+    auto shape = ops::ResolveEinsum(AttributeOr<std::string>(*node_, "equation", ""), shapes);
+    if (!shape.ok() || absl::c_any_of(shape->operands, HasRepeats)) return false;
+    auto contraction = ops::Contraction::Of(*shape);
+    if (!contraction.has_value() || contraction->depth.empty()) return false;
+    operands_ = std::move(shape->operands);
+    output_ = std::move(shape->output);
+    labels_ = *std::move(contraction);
+    return true;
+  }
+
+  // An extent of 1 is broadcast by Einsum, but not by all that it is to become: a product of stacks
+  // broadcasts samples. Extents that are only written otherwise are the same.
+  bool CheckExtents() {
+    for (const ops::Label label : operands_[0]) {
+      if (!Contains(operands_[1], label) || Extent(0, label) == Extent(1, label)) continue;
+      if (MayDiffer(label)) continue;
+      context_.Miss(*node_, absl::StrCat("an axis has extent ", Extent(0, label).ToString(),
+                                         " in one operand and ", Extent(1, label).ToString(),
+                                         " in the other"));
+      return false;
+    }
+    return true;
+  }
+
+  // Whether an axis may have an extent in each operand that is not known to be the other's:
+  // samples, where none is merged with them, and what is summed in an attention, where two numbers
+  // with different names are one.
+  bool MayDiffer(ops::Label label) const {
+    if (!HasAxesOfTheirOwn()) return false;
+    if (Contains(labels_.batch, label)) return true;
+    const bool numbers =
+        Extent(0, label).constant().has_value() && Extent(1, label).constant().has_value();
+    return !numbers && IsOfAttention();
+  }
+
+  // Whether the product is one of matrices whose axes are a label each.
+  bool HasAxesOfTheirOwn() const {
+    return labels_.rows.size() == 1 && labels_.columns.size() == 1 && labels_.depth.size() == 1;
+  }
+
+  const SymInt& Extent(int operand, ops::Label label) const {
+    return dims_[operand][IndexOf(operands_[operand], label)];
+  }
+  SymInt Extent(ops::Label label) const {
+    return Extent(Contains(operands_[0], label) ? 0 : 1, label);
+  }
+
+  SymInt Size(int operand, const ops::Labels& labels) const {
+    SymInt size(1);
+    for (const ops::Label label : labels) size = size * Extent(operand, label);
+    return size;
+  }
+
+  // A matrix for all samples that is the same in every run.
+  bool IsWeight(int side) const {
+    const Value* weight = node_->input(side);
+    return labels_.batch.empty() && weight->is_constant() &&
+           !node_->input(1 - side)->is_constant() && IsFloatingPoint(weight->constant()->type());
+  }
+
+  bool ProposeLinear(int side) {
+    const int x = 1 - side;
+    const ops::Labels& rows = x == labels_.left ? labels_.rows : labels_.columns;
+    const ops::Labels& columns = x == labels_.left ? labels_.columns : labels_.rows;
+    ops::Labels depth = labels_.depth;
+    absl::c_sort(depth, [&](ops::Label a, ops::Label b) {
+      return IndexOf(operands_[x], a) < IndexOf(operands_[x], b);
+    });
+    std::vector<ops::Labels> axes = OneByOne(rows);
+    axes.push_back(depth);
+    AttributeMap attributes;
+    std::vector<Value*> inputs = {Arranged(x, axes), Matrix(side, depth, columns, attributes)};
+    if (Value* bias = TakeBias(columns)) inputs.push_back(bias);
+    if (absl::c_linear_search(inputs, nullptr)) return false;
+    Value* y = patch_.Op("attnrun::Linear", inputs, std::move(attributes), node_->name());
+    return Finish(y, Joined({rows, columns}));
+  }
+
+  // The weight as [depth, columns] or [columns, depth], as it lies if possible.
+  Value* Matrix(int side, const ops::Labels& depth, const ops::Labels& columns,
+                AttributeMap& attributes) {
+    Value* weight = node_->input(side);
+    const ops::Labels& stored = operands_[side];
+    const bool transposed = stored == Joined({columns, depth});
+    if (transposed) attributes[ops::Linear::kTransposed] = std::vector<int64_t>{1};
+    const Tensor& data = *weight->constant();
+    const auto size = [&](const ops::Labels& labels) {
+      int64_t product = 1;
+      for (const ops::Label label : labels) product *= data.shape()[IndexOf(stored, label)];
+      return product;
+    };
+    Shape shape = {size(depth), size(columns)};
+    if (transposed) std::swap(shape[0], shape[1]);
+    if (transposed || stored == Joined({depth, columns})) {
+      if (data.shape() == shape) return weight;
+      return patch_.Constant(weight->name(), data.Reshaped(shape));
+    }
+    const Shape dense = DenseStrides(data.shape());
+    Shape extents;
+    Shape strides;
+    for (const int64_t axis : Permutation(stored, Joined({depth, columns}))) {
+      extents.push_back(data.shape()[axis]);
+      strides.push_back(dense[axis]);
+    }
+    auto copy = data.View(extents, strides, 0).Dense();
+    return patch_.Constant(weight->name(), copy.ok() ? copy->Reshaped(shape) : copy);
+  }
+
+  // The bias of an Add that alone reads the product, flat; null if there is none.
+  Value* TakeBias(const ops::Labels& columns) {
+    Node* add = OnlyReader(context_.graph, result_);
+    if (!IsOp(add, "Add")) return nullptr;
+    const Value* bias = OtherOperand(*add, result_);
+    if (!bias->is_constant() || !IsBias(*bias->constant(), columns)) return nullptr;
+    patch_.Supersede({add});
+    result_ = add->output(0);
+    return patch_.Constant(bias->name(),
+                           bias->constant()->Reshaped({bias->constant()->num_elements()}));
+  }
+
+  // Whether the tensor has one element for each column, the same for all rows.
+  bool IsBias(const Tensor& bias, const ops::Labels& columns) const {
+    const size_t rank = output_.size();
+    if (bias.shape().size() > rank) return false;
+    const size_t missing = rank - bias.shape().size();
+    for (size_t axis = 0; axis < rank; ++axis) {
+      const int64_t extent = axis < missing ? 1 : bias.shape()[axis - missing];
+      const SymInt wanted = Contains(columns, output_[axis]) ? Extent(output_[axis]) : SymInt(1);
+      if (!wanted.is_constant(extent)) return false;
+    }
+    return true;
+  }
+
+  // Whether this is one of the two products of an attention, or adds to its scores.
+  bool IsOfAttention() const { return WeighsValues() || LeadsToAttention(node_->output(0)); }
+
+  // Whether this is the second one, whose left operand are the scores' Softmax.
+  bool WeighsValues() const {
+    const Node* before = node_->input(labels_.left)->producer();
+    while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();
+    return IsOp(before, "Softmax");
+  }
+
+  // The rows as the scores have them. If they are two, the first are heads that share keys and
+  // values, as in "bhid,bjd->bhij" or "bqghd,bgkd->bghqk".
+  ops::Labels RowsOfScores() const {
+    ops::Labels rows = labels_.rows;
+    const ops::Labels& scores = WeighsValues() ? operands_[labels_.left] : output_;
+    absl::c_sort(
+        rows, [&](ops::Label a, ops::Label b) { return IndexOf(scores, a) < IndexOf(scores, b); });
+    return rows;
+  }
+
+  bool ProposeMatMul() {
+    std::vector<ops::Labels> left = OneByOne(labels_.batch);
+    std::vector<ops::Labels> right = left;
+    // Heads that share stay an axis of their own.
+    const bool share = labels_.rows.size() == 2 && IsOfAttention();
+    const ops::Labels rows = share ? RowsOfScores() : labels_.rows;
+    if (share) {
+      left.push_back({rows[0]});
+      right.emplace_back();
+    }
+    left.push_back(share ? ops::Labels{rows[1]} : rows);
+    left.push_back(labels_.depth);
+    right.insert(right.end(), {labels_.depth, labels_.columns});
+    const std::vector<Value*> inputs = {Arranged(labels_.left, left),
+                                        Arranged(labels_.right, right)};
+    if (absl::c_linear_search(inputs, nullptr)) return false;
+    Value* y = patch_.Op("MatMul", inputs, {}, node_->name());
+    return Finish(y, Joined({labels_.batch, rows, labels_.columns}));
+  }
+
+  // The operand with one axis per group of labels, in this order.
+  Value* Arranged(int operand, const std::vector<ops::Labels>& axes) {
+    Value* value = Transposed(node_->input(operand), operands_[operand], Joined(axes));
+    std::vector<SymInt> extents;
+    extents.reserve(axes.size());
+    for (const ops::Labels& group : axes) extents.push_back(Size(operand, group));
+    return Reshaped(value, extents);
+  }
+
+  // A result whose last axes stand for several labels, or for none, takes the place of the Einsum.
+  bool Finish(Value* y, const ops::Labels& labels) {
+    std::vector<SymInt> extents;
+    for (const ops::Label label : labels) extents.push_back(Extent(label));
+    Value* shaped = HasAxesOfTheirOwn() ? y : Reshaped(y, extents);
+    Value* result = Transposed(shaped, labels, output_);
+    if (result == nullptr) return false;
+    patch_.Replace(result_, result);
+    return true;
+  }
+
+  Value* Transposed(Value* value, const ops::Labels& from, const ops::Labels& to) {
+    if (value == nullptr || from == to) return value;
+    return patch_.Op("Transpose", {value}, {{"perm", Permutation(from, to)}});
+  }
+  Value* Reshaped(Value* value, absl::Span<const SymInt> extents) {
+    if (value == nullptr) return nullptr;
+    return ReshapeTo(patch_, facts_, value, extents, node_->inputs());
+  }
+
+  PassContext& context_;
+  Facts& facts_;
+  Node* const node_;
+  Patch& patch_;
+  std::vector<std::vector<SymInt>> dims_;
+  std::vector<ops::Labels> operands_;
+  ops::Labels output_;
+  ops::Contraction labels_ = {};
+  // What is replaced.
+  Value* result_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RewriteEinsums(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (node->op_type() != "Einsum" || !node->domain().empty()) return false;
+    return EinsumRewrite(context, node, patch).Propose();
+  });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/linear/epilogue.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "ops/linear/linear.h"
+#include "optimizer/analysis/broadcasting.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The Linear that computes the value, if the value has one reader and nothing is added yet.
+Node* PlainLinear(const PassContext& context, const Value* value) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || !IsLinear(*node)) return nullptr;
+  if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
+  return node->input(ops::Linear::kResidual) == nullptr ? node : nullptr;
+}
+
+bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
+  const std::string activation = ActivationName(*node);
+  if (activation.empty()) return false;
+  Node* linear = PlainLinear(context, node->input(0));
+  if (linear == nullptr || !AttributeOr<std::string>(*linear, "activation", "").empty())
+    return false;
+  patch.Supersede({linear, node});
+  AttributeMap attributes = linear->attributes();
+  attributes.insert_or_assign("activation", activation);
+  patch.Replace(node->output(0),
+                patch.Op(OpNameOf(*linear), linear->inputs(), attributes, linear->name()));
+  return true;
+}
+
+bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
+  if (node->op_type() != "Add" || !node->domain().empty()) return false;
+  for (const int side : {0, 1}) {
+    Node* linear = PlainLinear(context, node->input(side));
+    Value* residual = node->input(1 - side);
+    if (linear == nullptr || residual == node->input(side)) continue;
+    const std::vector<SymInt>* dims = context.facts.DimsOf(linear->output(0));
+    const std::vector<SymInt>* term = context.facts.DimsOf(residual);
+    if (dims == nullptr || term == nullptr || !BroadcastsTo(*term, *dims)) continue;
+    if (context.facts.TypeOf(residual) != context.facts.TypeOf(linear->output(0))) continue;
+    patch.Supersede({linear, node});
+    std::vector<Value*> inputs = linear->inputs();
+    inputs.resize(std::max<size_t>(inputs.size(), ops::Linear::kResidual + 1), nullptr);
+    inputs[ops::Linear::kResidual] = residual;
+    patch.Replace(node->output(0),
+                  patch.Op(OpNameOf(*linear), inputs, linear->attributes(), linear->name()));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string ActivationName(const Node& node) {
+  const std::string& op = node.op_type();
+  if (!node.domain().empty()) return "";
+  if (op == "Relu" || op == "Tanh" || op == "Sigmoid") return op;
+  if (op == "Gelu")
+    return AttributeOr<std::string>(node, "approximate", "") == "tanh" ? "GeluTanh" : "Gelu";
+  if (op != "Swish") return "";
+  const float factor = AttributeOr(node, "alpha", 1.0F);
+  if (factor == 1) return "Silu";
+  return std::abs(factor - 1.702F) < 1e-6F ? "QuickGelu" : "";
+}
+
+absl::StatusOr<int> FuseActivation(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return ProposeActivation(context, node, patch); });
+}
+
+absl::StatusOr<int> FuseResidual(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return ProposeResidual(context, node, patch); });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/linear/gated_activation.h"
+
+#include <optional>
+
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/linear/epilogue.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Columns [first, first + width) of a value.
+struct Columns {
+  Value* base = nullptr;
+  int64_t first = 0;
+  int64_t width = 0;
+};
+
+// The value as columns of the furthest one that it is a part of; nullopt if it is all of that.
+std::optional<Columns> FindColumns(Value* value, Facts& facts) {
+  const std::vector<Traced> chain = Trace(value, facts);
+  for (size_t i = chain.size(); i-- > 1;) {
+    const std::vector<SymInt>& dims = *facts.DimsOf(chain[i].base);
+    const View& view = chain[i].view;
+    const View base = View::Dense(dims);
+    if (dims.empty() || view.rank() != base.rank() || base.axes().back().size() != 1) continue;
+    const int last = view.rank() - 1;
+    const auto first = view.offset().constant();
+    const auto width = view.Extent(last).constant();
+    const auto of = dims.back().constant();
+    if (!first.has_value() || !width.has_value() || !of.has_value()) continue;
+    if (*first < 0 || *width < 1 || *first + *width > *of || *width == *of) continue;
+    // The same rows, of fewer columns.
+    if (base.Sliced(last, *first, *width) == view) return Columns{chain[i].base, *first, *width};
+  }
+  return std::nullopt;
+}
+
+bool ProposeAt(PassContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "Mul")) return false;
+  for (const int side : {0, 1}) {
+    Node* activation = node->input(side)->producer();
+    if (activation == nullptr || node->input(0) == node->input(1)) continue;
+    const std::string name = ActivationName(*activation);
+    if (name.empty()) continue;
+    const auto gate = FindColumns(activation->input(0), context.facts);
+    const auto up = FindColumns(node->input(1 - side), context.facts);
+    if (!gate.has_value() || !up.has_value()) continue;
+    if (gate->base != up->base || gate->width != up->width) continue;
+    patch.Supersede({node, activation});
+    if (!patch.Admits({node->output(0)}, node)) return false;
+    AttributeMap attributes = {
+        {"activation", name}, {"width", gate->width}, {"gate", gate->first}, {"up", up->first}};
+    patch.Replace(node->output(0), patch.Op("attnrun::GatedActivation", {gate->base},
+                                            std::move(attributes), node->name()));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseGatedActivation(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return ProposeAt(context, node, patch); });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/linear/linear.h"
+
+#include <algorithm>
+
+#include "ops/linear/linear.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/linear/linear_bias.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Everything that becomes one Linear.
+struct Match {
+  std::vector<Node*> nodes;
+  Value* x = nullptr;
+  Value* weight = nullptr;
+  Value* bias = nullptr;
+  bool transposed_weight = false;
+  Value* result = nullptr;
+};
+
+bool IsFloating(DataType type) {
+  return type == DataType::kFloat || type == DataType::kFloat16 || type == DataType::kBfloat16 ||
+         type == DataType::kDouble;
+}
+
+bool IsMatrix(const Value* value) {
+  return value != nullptr && value->is_constant() && value->constant()->rank() == 2 &&
+         IsFloating(value->constant()->type());
+}
+
+// Whether a Gemm is X·W + b, X of two axes.
+bool ReadGemm(const Node& node, Match& match) {
+  const bool plain = AttributeOr<int64_t>(node, "transA", 0) == 0;
+  if (!plain || AttributeOr(node, "alpha", 1.0F) != 1) return false;
+  match.transposed_weight = AttributeOr<int64_t>(node, "transB", 0) != 0;
+  if (node.input(2) == nullptr) return true;
+  const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
+  if (AttributeOr(node, "beta", 1.0F) != 1 || !IsBias(node.input(2), columns, 2)) return false;
+  match.bias = node.input(2);
+  return true;
+}
+
+// The Add of a bias that alone reads the product.
+void TakeBias(PassContext& context, Match& match) {
+  if (match.bias != nullptr) return;
+  const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
+  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
+}
+
+bool Propose(PassContext& context, Node* node, Patch& patch) {
+  if (!node->domain().empty()) return false;
+  const bool is_gemm = node->op_type() == "Gemm";
+  if (!is_gemm && node->op_type() != "MatMul") return false;
+  Match match;
+  match.x = node->input(0);
+  match.weight = node->input(1);
+  match.nodes = {node};
+  match.result = node->output(0);
+  if (!IsMatrix(match.weight) || match.x->is_constant()) return false;
+  if (is_gemm && !ReadGemm(*node, match)) return false;
+  TakeBias(context, match);
+  patch.Supersede(match.nodes);
+  AttributeMap attributes;
+  if (match.transposed_weight) attributes[ops::Linear::kTransposed] = std::vector<int64_t>{1};
+  std::vector<Value*> inputs = {match.x, match.weight};
+  if (match.bias != nullptr) inputs.push_back(FlatBias(patch, match.bias));
+  patch.Replace(match.result, patch.Op("attnrun::Linear", inputs, attributes, node->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseLinear(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/linear/linear_bias.h"
+
+#include "optimizer/analysis/node_queries.h"
+
+namespace attnrun::opt {
+
+bool IsBias(const Value* value, int64_t columns, int rank) {
+  if (value == nullptr || !value->is_constant()) return false;
+  const Tensor& tensor = *value->constant();
+  if (tensor.rank() == 0 || tensor.num_elements() != columns) return false;
+  return tensor.dim(tensor.rank() - 1) == columns && (tensor.rank() == 1 || tensor.rank() <= rank);
+}
+
+Value* TakeBiasAdd(PassContext& context, int64_t columns, std::vector<Node*>& nodes,
+                   Value*& result) {
+  Node* add = OnlyReader(context.graph, result);
+  if (!IsOp(add, "Add")) return nullptr;
+  Value* bias = OtherOperand(*add, result);
+  if (!IsBias(bias, columns, context.facts.RankOf(result))) return nullptr;
+  nodes.push_back(add);
+  result = add->output(0);
+  return bias;
+}
+
+Value* FlatBias(Patch& patch, Value* bias) {
+  if (bias == nullptr || bias->constant()->rank() == 1) return bias;
+  return patch.Constant(bias->name(),
+                        bias->constant()->Reshaped({bias->constant()->num_elements()}));
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/normalization/group_normalization.h"
+
+#include "absl/algorithm/container.h"
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/pattern.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The constant's elements [C], if it has one for each of the `channels`, which are axis 1 of
+// `rank`.
+std::optional<Tensor> PerChannel(const Value& constant, int64_t channels, int rank) {
+  const Tensor& tensor = *constant.constant();
+  const int axis = 1 - (rank - tensor.rank());
+  if (tensor.num_elements() != channels || axis < 0 || tensor.dim(axis) != channels) {
+    return std::nullopt;
+  }
+  auto flat = tensor.Reshaped({channels});
+  return flat.ok() ? std::optional<Tensor>(*std::move(flat)) : std::nullopt;
+}
+
+// Whether a constant has `number` everywhere.
+bool IsAll(const Value& constant, double number) {
+  if (!constant.is_constant()) return false;
+  const auto elements = ToDoubles(*constant.constant());
+  return elements.ok() &&
+         absl::c_all_of(*elements, [number](double element) { return element == number; });
+}
+
+// A normalization without scale and bias: what it reads, and in how many groups of channels.
+struct Plain {
+  Value* x = nullptr;
+  int64_t groups = 0;
+  float epsilon = 0;
+};
+
+std::optional<Plain> FindPlain(Value* value, Facts& facts) {
+  const auto in_its_shape = [&](const Node* reshape) { return IsOp(reshape, "Reshape"); };
+  Node* node = value->producer();
+  Node* const back = in_its_shape(node) ? node : nullptr;
+  if (back != nullptr) node = back->input(0)->producer();
+  if (node == nullptr || !IsOp(node, "InstanceNormalization")) return std::nullopt;
+  if (!IsAll(*node->input(1), 1) || !IsAll(*node->input(2), 0)) return std::nullopt;
+  const auto groups = facts.Extent(node->input(0), 1);
+  if (!groups.has_value()) return std::nullopt;
+  const float epsilon = AttributeOr(*node, "epsilon", 1e-5F);
+  if (back == nullptr) return Plain{node->input(0), *groups, epsilon};
+  // Rows of whole groups, wherever their channels end, if samples stay apart.
+  Node* const there = node->input(0)->producer();
+  if (!in_its_shape(there)) return std::nullopt;
+  Value* const x = there->input(0);
+  const std::vector<SymInt>* dims = facts.DimsOf(x);
+  const std::vector<SymInt>* grouped = facts.DimsOf(node->input(0));
+  const std::vector<SymInt>* after = facts.DimsOf(value);
+  if (dims == nullptr || grouped == nullptr || after == nullptr || dims->size() < 3 ||
+      *dims != *after || (*dims)[0] != (*grouped)[0]) {
+    return std::nullopt;
+  }
+  return Plain{x, *groups, epsilon};
+}
+
+// The operator for so many groups.
+Value* Normalized(Patch& patch, const Plain& plain, int64_t channels, Value* scale, Value* bias,
+                  absl::string_view name) {
+  AttributeMap attributes = {{"epsilon", plain.epsilon}};
+  if (plain.groups != channels) attributes.emplace("num_groups", plain.groups);
+  return patch.Op(plain.groups == channels ? "InstanceNormalization" : "GroupNormalization",
+                  {plain.x, scale, bias}, attributes, name);
+}
+
+bool FuseAt(Facts& facts, Node* node, Patch& patch) {
+  Value* normalized;
+  Value* scale;
+  Value* bias;
+  MatchedNodes nodes;
+  const Pattern pattern =
+      Op("Add", {Op("Mul", {Constant(&scale), Is(&normalized)}), Constant(&bias)});
+  if (!IsOp(node, "Add") || !pattern.Match(node->output(0), facts, nodes)) return false;
+  const auto plain = FindPlain(normalized, facts);
+  if (!plain.has_value()) return false;
+  const int rank = facts.RankOf(plain->x);
+  const auto channels = facts.Extent(plain->x, 1);
+  if (!channels.has_value() || plain->groups < 1 || *channels % plain->groups != 0) return false;
+  const auto scales = PerChannel(*scale, *channels, rank);
+  const auto biases = PerChannel(*bias, *channels, rank);
+  if (!scales.has_value() || !biases.has_value() || scales->type() != facts.TypeOf(plain->x)) {
+    return false;
+  }
+  patch.Supersede(nodes);
+  Value* result = Normalized(patch, *plain, *channels, patch.Constant(scale->name(), *scales),
+                             patch.Constant(bias->name(), *biases), node->name());
+  patch.Replace(node->output(0), result);
+  return patch.CanApply();
+}
+
+// One group for each channel.
+bool RenameAt(Facts& facts, Node* node, Patch& patch) {
+  if (!IsOp(node, "GroupNormalization")) return false;
+  const auto groups = AttributeOr<int64_t>(*node, "num_groups", 0);
+  if (groups < 1 || facts.Extent(node->input(0), 1) != groups) return false;
+  patch.Supersede({node});
+  const Plain plain = {node->input(0), groups, AttributeOr(*node, "epsilon", 1e-5F)};
+  patch.Replace(node->output(0),
+                Normalized(patch, plain, groups, node->input(1), node->input(2), node->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseGroupNormalization(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return RenameAt(context.facts, node, patch) || FuseAt(context.facts, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

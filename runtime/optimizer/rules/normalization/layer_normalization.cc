@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/normalization/layer_normalization.h"
+
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/normalization/normalized_rows.h"
+
+namespace attnrun::opt {
+namespace {
+
+// x of x - mean(x), or null. Appends the nodes, a Cast of the difference included.
+Value* CenteredSource(Value* centered, Facts& facts, MatchedNodes& nodes) {
+  Value* x = nullptr;
+  Value* averaged = nullptr;
+  const Pattern difference = Op("Sub", {Is(&x), MaybeCast(LastAxisMean(Is(&averaged)))});
+  if (!difference.Match(centered, facts, nodes)) return nullptr;
+  x = BeforeWidening(x, facts);
+  return BeforeWidening(averaged, facts) == x ? x : nullptr;
+}
+
+// The Casts of a value that is to vanish.
+void AppendCasts(const Value* value, MatchedNodes& nodes) {
+  for (Node* reader : value->consumers()) {
+    if (reader->op_type() == "Cast" && reader->domain().empty()) nodes.push_back(reader);
+  }
+}
+
+std::optional<NormalizedRows> FindCentered(PassContext& context, Node* node) {
+  auto rows = FindNormalizedRows(node, context.facts);
+  if (!rows.has_value()) return std::nullopt;
+  const Value* centered = rows->x;
+  rows->x = CenteredSource(rows->x, context.facts, rows->nodes);
+  if (rows->x == nullptr) return std::nullopt;
+  AppendCasts(centered, rows->nodes);
+  TakeRowParameters(context.graph, context.facts, true, *rows);
+  return rows;
+}
+
+// RMSNormalization of x - mean(x), as an exporter writes it that looks no further. A scale that is
+// not one row for all stays a factor.
+bool FuseCenteredRms(PassContext& context, Node* rms, Patch& patch) {
+  Facts& facts = context.facts;
+  const int rank = facts.RankOf(rms->input(0));
+  const int64_t axis = AttributeOr<int64_t>(*rms, "axis", -1);
+  const auto length = facts.Extent(rms->input(0), -1);
+  if (rank < 1 || (axis != -1 && axis != rank - 1) || length.value_or(0) == 0) return false;
+  MatchedNodes nodes = {rms};
+  const float epsilon = AttributeOr<float>(*rms, "epsilon", 1e-5F);
+  Value* x = CenteredSource(rms->input(0), facts, nodes);
+  Value* y = rms->output(0);
+  const DataType type = facts.TypeOf(y);
+  if (x == nullptr || facts.TypeOf(x) != type || facts.RankOf(x) != rank) return false;
+  patch.Supersede(nodes);
+  if (!patch.Admits({y}, rms)) return false;
+  Value* scale = rms->input(1);
+  const bool is_row = facts.RankOf(scale) == 1 && facts.Extent(scale, 0) == length;
+  const std::vector<double> ones(*length, 1);
+  Value* row = is_row ? scale : patch.Constant("ones", FromDoubles(type, {*length}, ones));
+  Value* norm = patch.Op("LayerNormalization", {x, row},
+                         {{"axis", int64_t{-1}}, {"epsilon", epsilon}}, rms->name());
+  patch.Replace(y, is_row ? norm : patch.Op("Mul", {norm, scale}));
+  return true;
+}
+
+// x * m + (bias - mean(x) * m), where m = [scale *] inverse root.
+std::optional<NormalizedRows> FindShifted(PassContext& context, Node* node, bool scaled) {
+  Facts& facts = context.facts;
+  NormalizedRows rows;
+  Value* centered = nullptr;
+  Value* m = nullptr;
+  const Pattern inverse = InverseRoot(&centered, &rows.epsilon);
+  const Pattern multiplier = scaled ? Op("Mul", {inverse, Constant(&rows.scale)}) : inverse;
+  const Pattern mean = LastAxisMean(Same(&rows.x));
+  const Pattern shift = Op("Mul", {mean, Same(&m)});
+  const Pattern minus_shift = OneOf({Op("Neg", {shift}), Op("Mul", {Op("Neg", {mean}), Same(&m)})});
+  const Pattern product = Op("Mul", {Is(&rows.x), Keep(&m, multiplier)});
+  if (!Op("Add", {product, OneOf({Op("Sub", {Constant(&rows.bias), shift}), minus_shift})})
+           .Match(node->output(0), facts, rows.nodes)) {
+    return std::nullopt;
+  }
+  if (CenteredSource(centered, facts, rows.nodes) != rows.x) return std::nullopt;
+  rows.y = node->output(0);
+  return rows;
+}
+
+bool IsRow(const Value* value, int64_t length) {
+  if (value == nullptr) return true;
+  const Tensor& tensor = *value->constant();
+  return tensor.rank() > 0 && tensor.num_elements() == length &&
+         tensor.dim(tensor.rank() - 1) == length;
+}
+
+std::optional<NormalizedRows> Find(PassContext& context, Node* node) {
+  if (!node->domain().empty()) return std::nullopt;
+  if (node->op_type() == "Mul" || node->op_type() == "Div") return FindCentered(context, node);
+  if (node->op_type() != "Add") return std::nullopt;
+  for (const bool scaled : {true, false}) {
+    auto rows = FindShifted(context, node, scaled);
+    if (!rows.has_value()) continue;
+    const int rank = context.facts.RankOf(rows->x);
+    const auto length = context.facts.Extent(rows->x, -1);
+    if (rank < 1 || rank != context.facts.RankOf(rows->y) || !length.has_value()) continue;
+    if (IsRow(rows->scale, *length) && IsRow(rows->bias, *length)) return rows;
+  }
+  return std::nullopt;
+}
+
+bool IsConstantRow(const Value* value) {
+  return value != nullptr && value->is_constant() && value->constant()->rank() == 1;
+}
+
+// The norm that a value alone is made by, without a bias yet; null if there is none.
+Node* PlainNorm(const PassContext& context, const Value* value) {
+  Node* norm = value->producer();
+  if (!IsOp(norm, "LayerNormalization") || norm->outputs().size() != 1) return nullptr;
+  if (norm->input(2) != nullptr || AttributeOr<int64_t>(*norm, "axis", -1) != -1) return nullptr;
+  if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
+  return norm;
+}
+
+// A bias that something else stood before in the first round.
+bool AddBias(PassContext& context, Node* add, Patch& patch) {
+  if (!IsOp(add, "Add")) return false;
+  for (const int side : {0, 1}) {
+    Node* norm = PlainNorm(context, add->input(side));
+    Value* bias = add->input(1 - side);
+    if (norm == nullptr || !IsConstantRow(bias) || !IsConstantRow(norm->input(1))) continue;
+    const Tensor& scale = *norm->input(1)->constant();
+    if (TypeAndShape(*bias->constant()) != TypeAndShape(scale)) continue;
+    patch.Supersede({norm, add});
+    patch.Replace(add->output(0),
+                  patch.Op("LayerNormalization", {norm->input(0), norm->input(1), bias},
+                           norm->attributes(), norm->name()));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseLayerNormalization(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (AddBias(context, node, patch)) return true;
+    if (IsOp(node, "LayerNormalization")) return ScaleByReader(context, patch, node);
+    if (IsOp(node, "RMSNormalization")) return FuseCenteredRms(context, node, patch);
+    const auto rows = Find(context, node);
+    return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
+  });
+}
+
+}  // namespace attnrun::opt

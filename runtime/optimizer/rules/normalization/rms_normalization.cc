@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/normalization/rms_normalization.h"
+
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/normalization/normalized_rows.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Rows of heads that were numbered through, [B, S * N, H] of x [B, S, N * H]: with an axis of their
+// own they can be normalized where they lie.
+bool KeepHeadsApart(Facts& facts, Node* norm, Patch& patch) {
+  const Node* reshape = norm->input(0)->producer();
+  if (!IsOp(reshape, "Reshape") || facts.RankOf(norm->input(1)) != 1) return false;
+  Value* x = reshape->input(0);
+  const auto size = facts.Extent(norm->input(0), -1);
+  const auto width = facts.Extent(x, -1);
+  if (facts.RankOf(x) != 3 || size.value_or(0) < 1 || width.value_or(0) % *size != 0) return false;
+  const int64_t heads = *width / *size;
+  const int64_t axis = AttributeOr<int64_t>(*norm, "axis", -1);
+  const std::vector<int64_t> numbered = {0, -1, *size};
+  if (heads < 2 || (axis != -1 && axis != 2) || IntsOf(reshape->input(1)) != numbered) return false;
+  if (AttributeOr<int64_t>(*reshape, "allowzero", 0) != 0) return false;
+  patch.Supersede({norm});
+  AttributeMap attributes = norm->attributes();
+  attributes["axis"] = int64_t{-1};
+  Value* apart = patch.Op("Reshape", {x, patch.Ints({0, 0, heads, *size})});
+  Value* y = patch.Op("RMSNormalization", {apart, norm->input(1)}, attributes, norm->name());
+  patch.Replace(norm->output(0), patch.Op("Reshape", {y, patch.Ints(numbered)}));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseRmsNormalization(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (IsOp(node, "RMSNormalization")) {
+      return KeepHeadsApart(context.facts, node, patch) || ScaleByReader(context, patch, node);
+    }
+    auto rows = FindNormalizedRows(node, context.facts);
+    if (!rows.has_value()) return false;
+    TakeRowParameters(context.graph, context.facts, false, *rows);
+    return ReplaceRows(context, patch, *node, "RMSNormalization", *rows);
+  });
+}
+
+}  // namespace attnrun::opt

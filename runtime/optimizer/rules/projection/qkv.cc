@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/projection/qkv.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/quote.h"
+#include "core/status.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/product_search.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rules/projection/merge.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Farther than any exporter's rotary embedding with norms of Q and K goes.
+constexpr int kMaxDepth = 32;
+
+// The products that an operand is made of, in the order in which they are met.
+class ProjectionSearch {
+ public:
+  std::vector<Node*> Find(Value* value) {
+    Visit(value, 0);
+    return found_;
+  }
+
+ private:
+  void Visit(Value* value, int depth) {
+    Node* node = value == nullptr ? nullptr : value->producer();
+    if (node == nullptr || depth > kMaxDepth || !visited_.insert(node).second) return;
+    const bool product = node->op_type() == "MatMul" || node->op_type() == "Gemm" ||
+                         node->op_type() == "MatMulInteger" || IsLinear(*node);
+    if (product) {
+      found_.push_back(node);
+      return;
+    }
+    if (!IsPassedThrough(*node)) return;
+    // Only the data of a Reshape, a Slice and so on, not its operands.
+    const size_t count = IsViewNode(*node) ? 1 : node->inputs().size();
+    for (size_t i = 0; i < count; ++i) Visit(node->input(i), depth + 1);
+  }
+
+  absl::flat_hash_set<const Node*> visited_;
+  std::vector<Node*> found_;
+};
+
+// Attentions whose projections belong together: one, or those of single heads that one Concat
+// joins, in its order.
+class AttentionGroups {
+ public:
+  explicit AttentionGroups(const std::vector<Node*>& order) {
+    for (Node* node : order) {
+      if (node->qualified_op_type() != "attnrun.Attention") continue;
+      Node* const concat = JoiningConcat(*node);
+      Node* const key = concat == nullptr ? node : concat;
+      if (!groups_.contains(key)) keys_.push_back(key);
+      groups_[key].push_back(node);
+    }
+    for (Node* key : keys_) {
+      if (key->op_type() == "Concat") SortByInput(*key, groups_[key]);
+    }
+  }
+
+  std::vector<std::vector<Node*>> Get() const {
+    std::vector<std::vector<Node*>> result;
+    for (const Node* key : keys_) result.push_back(groups_.at(key));
+    return result;
+  }
+
+ private:
+  // The only way from an attention's result leads through views to a Concat.
+  static Node* JoiningConcat(const Node& attention) {
+    const Value* value = attention.output(0);
+    for (int step = 0; step < 6 && value->consumers().size() == 1; ++step) {
+      Node* consumer = value->consumers()[0];
+      if (consumer->op_type() == "Concat" && consumer->domain().empty()) return consumer;
+      if (!IsViewNode(*consumer) || consumer->outputs().size() != 1) return nullptr;
+      value = consumer->output(0);
+    }
+    return nullptr;
+  }
+
+  static void SortByInput(const Node& concat, std::vector<Node*>& attentions) {
+    absl::flat_hash_map<const Node*, size_t> position;
+    for (size_t i = 0; i < concat.inputs().size(); ++i) {
+      const Value* value = concat.input(i);
+      for (int step = 0; step < 6 && value != nullptr && value->producer() != nullptr; ++step) {
+        position[value->producer()] = i;
+        value = value->producer()->input(0);
+      }
+    }
+    absl::c_stable_sort(attentions, [&](Node* a, Node* b) { return position[a] < position[b]; });
+  }
+
+  std::vector<Node*> keys_;
+  absl::flat_hash_map<const Node*, std::vector<Node*>> groups_;
+};
+
+// The Linear whose result a projection reads through no more than norms, numbers and views, as the
+// second of a LoRA pair does, or keys made of latents.
+Node* LinearBefore(const Node& projection) {
+  constexpr int kMaxSteps = 8;
+  Node* node = projection.input(0)->producer();
+  for (int step = 0; step < kMaxSteps && node != nullptr; ++step) {
+    if (IsLinear(*node)) return node;
+    double factor = 1;
+    Value* scaled = ScaledOperand(*node, factor);
+    const bool passes =
+        IsViewNode(*node) || IsOp(node, "LayerNormalization") || IsOp(node, "RMSNormalization");
+    if (scaled == nullptr && !passes) return nullptr;
+    node = (scaled == nullptr ? node->input(0) : scaled)->producer();
+  }
+  return nullptr;
+}
+
+// The projections of a group by their input, Q's before K's before V's, each once.
+struct Projections {
+  std::vector<Value*> inputs;
+  // Those of projections' projections alone.
+  std::vector<Value*> farther_inputs;
+  absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
+  std::string not_merged;
+
+  void Add(Node* node, std::vector<Value*>& to) {
+    Value* x = node->input(0);
+    std::vector<Node*>& nodes = by_input[x];
+    if (nodes.empty()) to.push_back(x);
+    if (!absl::c_linear_search(nodes, node)) nodes.push_back(node);
+  }
+};
+
+Projections FindProjections(const std::vector<Node*>& attentions) {
+  Projections projections;
+  std::vector<Node*> found;
+  for (const int operand : {0, 1, 2}) {
+    for (const Node* attention : attentions) {
+      absl::c_copy(ProjectionSearch().Find(attention->input(operand)), std::back_inserter(found));
+    }
+  }
+  for (Node* node : found) {
+    std::string why;
+    if (LinearMerger::CanMerge(*node, why)) {
+      projections.Add(node, projections.inputs);
+    } else if (projections.not_merged.empty()) {
+      projections.not_merged = why;
+    }
+  }
+  for (const Node* node : found) {
+    std::string why;
+    Node* before = LinearBefore(*node);
+    if (before == nullptr || !LinearMerger::CanMerge(*before, why)) continue;
+    projections.Add(before, projections.farther_inputs);
+  }
+  return projections;
+}
+
+// What keeps the projections of a group apart; empty if nothing does.
+std::string WhyApart(const Projections& projections) {
+  if (!projections.not_merged.empty() || projections.inputs.size() < 2) {
+    return projections.not_merged;
+  }
+  const auto name = [](std::string* out, const Value* x) {
+    absl::StrAppend(out, Quoted(x->name()));
+  };
+  return absl::StrCat("its projections have different inputs: ",
+                      absl::StrJoin(projections.inputs, ", ", name));
+}
+
+absl::StatusOr<int> MergeGroup(PassContext& context, LinearMerger& merger,
+                               const std::vector<Node*>& attentions) {
+  const Node& anchor = *attentions[0];
+  const Projections projections = FindProjections(attentions);
+  // Values that merged Linears compute do not outlive the merge.
+  std::string why = WhyApart(projections);
+  std::vector<std::vector<Node*>> groups;
+  for (const std::vector<Value*>& inputs : {projections.inputs, projections.farther_inputs}) {
+    for (const Value* x : inputs) groups.push_back(projections.by_input.at(x));
+  }
+  int merged = 0;
+  for (const std::vector<Node*>& linears : groups) {
+    if (linears.size() < 2) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge(linears, anchor));
+    merged += applied;
+  }
+  if (!why.empty()) context.Miss(anchor, std::move(why));
+  return merged;
+}
+
+// Attention that is not one Attention: its projections still are one product.
+absl::StatusOr<int> MergeUnfused(PassContext& context, LinearMerger& merger) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  std::vector<Value*> inputs;
+  absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
+  for (Node* node : order) {
+    std::string why;
+    if (!IsLinear(*node) || !LinearMerger::CanMerge(*node, why)) continue;
+    if (!LeadsToProduct(node->output(0))) continue;
+    std::vector<Node*>& nodes = by_input[node->input(0)];
+    if (nodes.empty()) inputs.push_back(node->input(0));
+    nodes.push_back(node);
+  }
+  int merged = 0;
+  for (const Value* x : inputs) {
+    const std::vector<Node*>& linears = by_input.at(x);
+    if (linears.size() < 2) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge(linears, *linears[0]));
+    merged += applied;
+  }
+  return merged;
+}
+
+}  // namespace
+
+absl::StatusOr<int> MergeQkvProjections(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  LinearMerger merger(context);
+  int merged = 0;
+  for (const std::vector<Node*>& attentions : AttentionGroups(order).Get()) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, MergeGroup(context, merger, attentions));
+    merged += applied;
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const int unfused, MergeUnfused(context, merger));
+  return merged + unfused;
+}
+
+namespace {
+
+bool IsActivation(const Node& node) {
+  static constexpr std::array<absl::string_view, 8> kOps = {
+      "Sigmoid", "Gelu", "Relu", "Tanh", "Erf", "Silu", "Swish", "HardSwish"};
+  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
+}
+
+// The Linear that one side of a gate's product comes from, through its activation, be that one node
+// or, as x * Sigmoid(x), several.
+Node* GateSide(Value* value, int depth = 0) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || depth > 8) return nullptr;
+  if (IsLinear(*node)) return node;
+  if (IsActivation(*node)) return GateSide(node->input(0), depth + 1);
+  const bool arithmetic =
+      node->domain().empty() && (node->op_type() == "Mul" || node->op_type() == "Add" ||
+                                 node->op_type() == "Div" || node->op_type() == "Pow");
+  if (!arithmetic) return nullptr;
+  Node* found = nullptr;
+  for (Value* input : node->inputs()) {
+    if (input->is_constant()) continue;
+    Node* side = GateSide(input, depth + 1);
+    if (side == nullptr || (found != nullptr && found != side)) return nullptr;
+    found = side;
+  }
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<int> MergeSiblingProjections(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  LinearMerger merger(context);
+  // Products by elements are not what merging removes.
+  std::vector<const Node*> gates;
+  for (const Node* node : order) {
+    if (node->op_type() == "Mul" && node->domain().empty()) gates.push_back(node);
+  }
+  int merged = 0;
+  for (const Node* node : gates) {
+    Node* a = GateSide(node->input(0));
+    Node* b = GateSide(node->input(1));
+    std::string why;
+    if (a == nullptr || b == nullptr || a == b || a->input(0) != b->input(0)) continue;
+    if (!LinearMerger::CanMerge(*a, why) || !LinearMerger::CanMerge(*b, why)) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge({a, b}, *node));
+    merged += applied;
+  }
+  return merged;
+}
+
+}  // namespace attnrun::opt

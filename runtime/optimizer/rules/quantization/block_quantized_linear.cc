@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/quantization/block_quantized_linear.h"
+
+#include <vector>
+
+#include "ops/interface/registry.h"
+#include "ops/linear/block_quantized_linear.h"
+#include "ops/nbit/matmul_nbits.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/linear/linear_bias.h"
+
+namespace attnrun::opt {
+namespace {
+
+using B = ops::BlockQuantizedLinear;
+
+bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
+
+// Whether all that says what W is does not change and fits together.
+bool HasConstantWeight(const Node& node) {
+  for (const int i : {ops::MatMulNBits::kCodes, ops::MatMulNBits::kScales,
+                      ops::MatMulNBits::kZeroPoints, ops::MatMulNBits::kGroups}) {
+    if (!IsConstantOrLeftOut(node.input(i))) return false;
+  }
+  ops::AttributeReader attributes(node, node.opset());
+  const ops::MatMulNBits product(attributes);
+  const absl::Status fits = product.CheckWeight(
+      [&](int i) { return node.input(i) == nullptr ? Tensor() : *node.input(i)->constant(); });
+  return attributes.Finish().ok() && fits.ok();
+}
+
+bool Propose(PassContext& context, Node* node, Patch& patch) {
+  if (node->op_type() != "MatMulNBits" || node->domain() != ops::kContribDomain) return false;
+  if (!HasConstantWeight(*node)) return false;
+  Value* bias = node->input(ops::MatMulNBits::kBias);
+  Value* result = node->output(0);
+  std::vector<Node*> nodes = {node};
+  const int64_t columns = node->input(ops::MatMulNBits::kCodes)->constant()->dim(0);
+  Value* added = bias == nullptr ? TakeBiasAdd(context, columns, nodes, result) : nullptr;
+  patch.Supersede(nodes);
+  std::vector<Value*> inputs(B::kMoreWeights, nullptr);
+  inputs[B::kX] = node->input(ops::MatMulNBits::kA);
+  inputs[B::kCodes] = node->input(ops::MatMulNBits::kCodes);
+  inputs[B::kBias] = bias == nullptr ? FlatBias(patch, added) : bias;
+  inputs[B::kScales] = node->input(ops::MatMulNBits::kScales);
+  inputs[B::kZeroPoints] = node->input(ops::MatMulNBits::kZeroPoints);
+  AttributeMap attributes;
+  for (const char* name : {"K", "bits", "block_size"}) {
+    if (const AttributeValue* value = node->attribute(name)) attributes[name] = *value;
+  }
+  patch.Replace(result,
+                patch.Op("attnrun::BlockQuantizedLinear", inputs, attributes, node->name()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseBlockQuantizedLinear(PassContext& context) {
+  return RewriteEachNode(context,
+                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
+}
+
+}  // namespace attnrun::opt

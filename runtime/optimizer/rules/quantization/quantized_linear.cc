@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/quantization/quantized_linear.h"
+
+#include <vector>
+
+#include "ops/linear/quantized_linear.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/linear/linear_bias.h"
+#include "optimizer/rules/quantization/quantized_operands.h"
+
+namespace attnrun::opt {
+namespace {
+
+using Q = ops::QuantizedLinear;
+
+// Everything that becomes one QuantizedLinear.
+struct Match {
+  std::vector<Node*> nodes;
+  // Null: 1.
+  Value* x_scale = nullptr;
+  Value* w_scale = nullptr;
+  Value* bias = nullptr;
+  Value* result = nullptr;
+};
+
+bool IsMatrix(const Value* value) {
+  return value != nullptr && value->is_constant() && value->constant()->rank() == 2;
+}
+
+// Whether the constant is one element, or one per column and has no more axes than one of columns.
+bool IsPerColumn(const Value& value, int64_t columns) {
+  const Tensor& tensor = *value.constant();
+  if (tensor.num_elements() == 1) return tensor.rank() <= 1;
+  return tensor.shape() == Shape{columns};
+}
+
+// Whether the value is one number that is not constant.
+bool IsNumber(PassContext& context, const Value* value) {
+  const std::vector<SymInt>* dims = context.facts.DimsOf(value);
+  return !value->is_constant() && dims != nullptr && dims->empty();
+}
+
+// Takes a constant factor; false if there is no place for it.
+bool TakeConstant(Value* factor, int64_t columns, Match& match) {
+  if (match.w_scale != nullptr || !IsPerColumn(*factor, columns)) return false;
+  match.w_scale = factor;
+  return true;
+}
+
+// Takes both factors of their product.
+bool TakeProduct(PassContext& context, const Node& product, int64_t columns, Match& match) {
+  if (match.x_scale != nullptr || match.w_scale != nullptr) return false;
+  for (const int side : {0, 1}) {
+    Value* number = product.input(side);
+    Value* constant = product.input(1 - side);
+    if (!IsNumber(context, number) || !constant->is_constant()) continue;
+    if (!TakeConstant(constant, columns, match)) continue;
+    match.x_scale = number;
+    return true;
+  }
+  return false;
+}
+
+// Takes what the product is multiplied by; false if there is no place for it.
+bool TakeFactor(PassContext& context, Value* factor, int64_t columns, Match& match) {
+  if (context.facts.TypeOf(factor) != DataType::kFloat) return false;
+  if (factor->is_constant()) return TakeConstant(factor, columns, match);
+  Node* node = factor->producer();
+  if (IsOp(node, "Mul") && TakeProduct(context, *node, columns, match)) return true;
+  if (match.x_scale != nullptr || !IsNumber(context, factor)) return false;
+  match.x_scale = factor;
+  return true;
+}
+
+// The Cast, the factors and the bias that follow the product.
+bool TakeReaders(PassContext& context, int64_t columns, Match& match) {
+  Node* cast = OnlyReader(context.graph, match.result);
+  if (!IsOp(cast, "Cast")) return false;
+  if (context.facts.TypeOf(cast->output(0)) != DataType::kFloat) return false;
+  match.nodes.push_back(cast);
+  match.result = cast->output(0);
+  for (Node* node = OnlyReader(context.graph, match.result); IsOp(node, "Mul");
+       node = OnlyReader(context.graph, match.result)) {
+    Value* factor = OtherOperand(*node, match.result);
+    if (factor == match.result || !TakeFactor(context, factor, columns, match)) break;
+    match.nodes.push_back(node);
+    match.result = node->output(0);
+  }
+  if (match.x_scale == nullptr && match.w_scale == nullptr) return false;
+  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
+  return true;
+}
+
+// Whether what is taken off x and W is one number and a constant of columns.
+bool HasPlainZeroPoints(PassContext& context, const Node& node, int64_t columns) {
+  const Value* x = node.input(2);
+  const Value* w = node.input(3);
+  if (w != nullptr && (!w->is_constant() || !IsPerColumn(*w, columns))) return false;
+  if (x == nullptr) return true;
+  const std::vector<SymInt>* dims = context.facts.DimsOf(x);
+  return dims != nullptr && dims->empty();
+}
+
+Value* OrOne(Patch& patch, Value* scale) {
+  return scale != nullptr ? scale : patch.Constant("scale", Tensor::Of<float>({}, {1}));
+}
+
+bool ProposeIntegers(PassContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "MatMulInteger") || !IsMatrix(node->input(1))) return false;
+  const int64_t columns = node->input(1)->constant()->dim(1);
+  if (!HasPlainZeroPoints(context, *node, columns)) return false;
+  Match match;
+  match.nodes = {node};
+  match.result = node->output(0);
+  if (!TakeReaders(context, columns, match)) return false;
+  patch.Supersede(match.nodes);
+  std::vector<Value*> inputs(Q::kMoreWeights, nullptr);
+  inputs[Q::kX] = node->input(0);
+  inputs[Q::kWeight] = node->input(1);
+  inputs[Q::kBias] = FlatBias(patch, match.bias);
+  inputs[Q::kXScale] = OrOne(patch, match.x_scale);
+  inputs[Q::kXZeroPoint] = node->input(2);
+  inputs[Q::kWeightScale] = OrOne(patch, match.w_scale);
+  inputs[Q::kWeightZeroPoint] = node->input(3);
+  patch.Replace(match.result, patch.Op("attnrun::QuantizedLinear", inputs, {}, node->name()));
+  return true;
+}
+
+Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
+  if (!weight.transposed) return weight.value;
+  const Tensor& matrix = *weight.value->constant();
+  const int64_t rows = matrix.dim(1);
+  const Tensor turned = matrix.View({rows, matrix.dim(0)}, {1, rows}, 0);
+  return patch.Constant(weight.value->name(), turned.Dense());
+}
+
+// The bias of a Gemm, or of an Add that follows, if it is one of columns.
+void TakeBias(PassContext& context, int64_t columns, Match& match) {
+  Value* of_gemm = match.nodes[0]->input(2);
+  if (of_gemm != nullptr) {
+    if (IsBias(of_gemm, columns, 2)) match.bias = of_gemm;
+    return;
+  }
+  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
+}
+
+bool ProposeFloats(PassContext& context, Node* node, Patch& patch) {
+  const auto product = ReadQuantizedProduct(*node, context.facts);
+  if (!product.has_value()) return false;
+  const QuantizedWeight& weight = product->weight;
+  Match match;
+  match.nodes = {node};
+  match.result = node->output(0);
+  TakeBias(context, weight.columns(), match);
+  patch.Supersede(match.nodes);
+  std::vector<Value*> inputs(Q::kMoreWeights, nullptr);
+  inputs[Q::kX] = Arranged(patch, product->x);
+  inputs[Q::kWeight] = ColumnsLast(patch, weight);
+  inputs[Q::kBias] = FlatBias(patch, match.bias);
+  inputs[Q::kXScale] = product->x.scale;
+  inputs[Q::kXZeroPoint] = product->x.zero_point;
+  inputs[Q::kWeightScale] = weight.scale;
+  inputs[Q::kWeightZeroPoint] = weight.zero_point;
+  Value* y = patch.Op("attnrun::QuantizedLinear", inputs, {}, node->name());
+  // What a Gemm adds beside that, such as a matrix.
+  Value* term = node->input(2);
+  if (term != nullptr && match.bias == nullptr) y = patch.Op("Add", {y, term});
+  patch.Replace(match.result, y);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseQuantizedLinear(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return ProposeIntegers(context, node, patch) || ProposeFloats(context, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

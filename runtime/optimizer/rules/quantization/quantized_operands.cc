@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/quantization/quantized_operands.h"
+
+#include <array>
+
+#include "absl/algorithm/container.h"
+#include "ops/tensors/bytes.h"
+#include "optimizer/analysis/node_queries.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Sums of so many products of 8-bit integers less their zero points fit 32 bits.
+constexpr int64_t kMostRows = INT32_MAX / (255 * 255);
+
+// Floats of bytes, by scales of their own along an axis at most.
+bool IsDequantization(const Node* node, Facts& facts) {
+  if (!IsOp(node, "DequantizeLinear")) return false;
+  if (node->input(0) == nullptr || node->input(1) == nullptr) return false;
+  const DataType type = facts.TypeOf(node->input(0));
+  const Value* zero = node->input(2);
+  return ops::IsByte(type) && (zero == nullptr || facts.TypeOf(zero) == type) &&
+         AttributeOr<int64_t>(*node, "block_size", 0) == 0 &&
+         facts.TypeOf(node->input(1)) == DataType::kFloat &&
+         facts.TypeOf(node->output(0)) == DataType::kFloat;
+}
+
+bool IsNumber(const Value* value, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(value);
+  if (dims == nullptr || dims->size() > 1) return false;
+  return dims->empty() || (*dims)[0].is_constant(1);
+}
+
+// Whether the node moves elements about as they are, each to one place.
+bool IsArrangement(const Node* node) {
+  static constexpr std::array<absl::string_view, 5> kOps = {"Reshape", "Transpose", "Squeeze",
+                                                            "Unsqueeze", "Flatten"};
+  return node != nullptr && node->domain().empty() && node->input(0) != nullptr &&
+         absl::c_linear_search(kOps, node->op_type());
+}
+
+// Whether there is one scale, and one zero point, for all or for each column.
+bool HasPlainScales(const Node& dequantize, const QuantizedWeight& weight) {
+  const Tensor& scale = *weight.scale->constant();
+  if (weight.zero_point != nullptr && weight.zero_point->constant()->shape() != scale.shape()) {
+    return false;
+  }
+  if (scale.num_elements() == 1) return scale.rank() <= 1;
+  const auto axis = AttributeOr<int64_t>(dequantize, "axis", 1);
+  return scale.shape() == Shape{weight.columns()} &&
+         (axis < 0 ? axis + 2 : axis) == (weight.transposed ? 0 : 1);
+}
+
+std::optional<QuantizedWeight> ReadWeight(Value* floats, bool transposed, Facts& facts) {
+  QuantizedWeight weight;
+  weight.transposed = transposed;
+  if (IsOp(floats->producer(), "Transpose") &&
+      PermutationOf(*floats->producer(), 2) == SwapOfLastTwo(2)) {
+    weight.transposed = !transposed;
+    floats = floats->producer()->input(0);
+  }
+  const Node* node = floats->producer();
+  if (!IsDequantization(node, facts)) return std::nullopt;
+  weight.value = node->input(0);
+  weight.scale = node->input(1);
+  weight.zero_point = node->input(2);
+  for (const Value* value : {weight.value, weight.scale, weight.zero_point}) {
+    if (value != nullptr && !value->is_constant()) return std::nullopt;
+  }
+  const Tensor& matrix = *weight.value->constant();
+  if (matrix.rank() != 2 || matrix.num_elements() == 0 || !HasPlainScales(*node, weight)) {
+    return std::nullopt;
+  }
+  return matrix.dim(weight.transposed ? 1 : 0) <= kMostRows ? std::optional(weight) : std::nullopt;
+}
+
+// X·W + C.
+bool IsPlainGemm(const Node& gemm) {
+  return AttributeOr<int64_t>(gemm, "transA", 0) == 0 && AttributeOr(gemm, "alpha", 1.0F) == 1 &&
+         (gemm.input(2) == nullptr || AttributeOr(gemm, "beta", 1.0F) == 1);
+}
+
+}  // namespace
+
+std::optional<QuantizedOperand> ReadQuantizedOperand(Value* floats, Facts& facts) {
+  QuantizedOperand operand;
+  const Node* node = floats->producer();
+  for (; IsArrangement(node); node = node->input(0)->producer()) operand.views.push_back(node);
+  if (!IsDequantization(node, facts)) return std::nullopt;
+  operand.value = node->input(0);
+  operand.scale = node->input(1);
+  operand.zero_point = node->input(2);
+  if (operand.value->is_constant() || !IsNumber(operand.scale, facts)) return std::nullopt;
+  if (operand.zero_point != nullptr && !IsNumber(operand.zero_point, facts)) return std::nullopt;
+  return operand;
+}
+
+Value* Arranged(Patch& patch, const QuantizedOperand& operand) {
+  Value* value = operand.value;
+  for (auto view = operand.views.rbegin(); view != operand.views.rend(); ++view) {
+    std::vector<Value*> inputs = (*view)->inputs();
+    inputs[0] = value;
+    value = patch.Op(OpNameOf(**view), inputs, (*view)->attributes(), (*view)->name());
+  }
+  return value;
+}
+
+std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts& facts) {
+  const bool is_gemm = IsOp(&product, "Gemm");
+  if (!is_gemm && !IsOp(&product, "MatMul")) return std::nullopt;
+  if (is_gemm && !IsPlainGemm(product)) return std::nullopt;
+  if (product.input(0) == nullptr || product.input(1) == nullptr) return std::nullopt;
+  const bool transposed = is_gemm && AttributeOr<int64_t>(product, "transB", 0) != 0;
+  const auto weight = ReadWeight(product.input(1), transposed, facts);
+  if (!weight.has_value()) return std::nullopt;
+  auto x = ReadQuantizedOperand(product.input(0), facts);
+  if (!x.has_value()) return std::nullopt;
+  return QuantizedProduct{*std::move(x), *weight};
+}
+
+bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts) {
+  const auto multiplies_only = [&](const Value* floats, const auto& self) -> bool {
+    if (floats->consumers().empty() || graph.IsOutput(floats)) return false;
+    return absl::c_all_of(floats->consumers(), [&](const Node* reader) {
+      if (IsOp(reader, "Transpose")) return self(reader->output(0), self);
+      const auto product = ReadQuantizedProduct(*reader, facts);
+      return product.has_value() && product->weight.value == dequantize.input(0);
+    });
+  };
+  return IsOp(&dequantize, "DequantizeLinear") &&
+         multiplies_only(dequantize.output(0), multiplies_only);
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/relative/relative_positions.h"
+
+#include <optional>
+#include <string>
+
+#include "ops/attention/fused_attention.h"
+#include "ops/relative/relative_scores.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/relative/distances.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Whether the node reads a view with rows that overlap as it is, in this place.
+bool ReadsInPlace(const Node& node, const Value* value) {
+  const std::string op = node.qualified_op_type();
+  const auto reads = [&](size_t place) {
+    if (op == "attnrun.Attention") return place == ops::FusedAttention::kBias;
+    if (op == "attnrun.TakeAlongAxis") return place == 1;
+    return op == "attnrun.RelativeScores" && place % ops::RelativeScores::kInputsPerTerm == 2;
+  };
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    if (node.input(i) == value && !reads(i)) return false;
+  }
+  return true;
+}
+
+bool Propose(Facts& facts, Node* node, Patch& patch) {
+  Value* value = node->output(0);
+  if (value->consumers().empty()) return false;
+  for (const Node* reader : value->consumers()) {
+    if (!ReadsInPlace(*reader, value)) return false;
+  }
+  Distances distances(facts);
+  const std::optional<PairAxes> axes = distances.AxesOf(value);
+  const int rank = facts.RankOf(value);
+  if (!axes.has_value() || !(*axes == PairAxes{rank - 2, rank - 1})) return false;
+  Value* queries = distances.QueriesOf(value);
+  if (queries == nullptr) return false;
+  patch.Supersede({node});
+  if (!patch.Admits({value}, nullptr)) return false;
+  patch.Replace(value, patch.Op("attnrun::RelativeToAbsolute",
+                                {distances.PerDistance(patch, value), queries}));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> ComputePerDistance(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return Propose(context.facts, node, patch); });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/relative/relative_scores.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool IsRelativeScores(const Node* node) {
+  return node != nullptr && node->qualified_op_type() == "attnrun.RelativeScores";
+}
+
+// Scores that no other node reads.
+Node* OwnScores(const Value* value) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  return IsRelativeScores(node) && value->consumers().size() == 1 ? node : nullptr;
+}
+
+// The terms of one sum of scores.
+struct Terms {
+  std::vector<Value*> inputs;
+  std::vector<float> scales;
+  std::vector<int64_t> transposed;
+
+  void Append(const Node& node) {
+    inputs.insert(inputs.end(), node.inputs().begin(), node.inputs().end());
+    const auto more = AttributeOr<std::vector<float>>(node, "scales", {});
+    scales.insert(scales.end(), more.begin(), more.end());
+    const auto turned = AttributeOr<std::vector<int64_t>>(node, "transposed", {});
+    transposed.insert(transposed.end(), turned.begin(), turned.end());
+  }
+
+  Value* Make(Patch& patch, const Node& anchor) const {
+    AttributeMap attributes;
+    attributes["scales"] = scales;
+    attributes["transposed"] = transposed;
+    return patch.Op("attnrun::RelativeScores", inputs, attributes, anchor.name());
+  }
+};
+
+// Scores of these terms in place of `scores`, which `node` alone may read, and of the node.
+bool ReplaceBy(const Terms& terms, Node* node, absl::Span<Node* const> scores, Patch& patch) {
+  patch.Supersede(scores);
+  patch.Supersede({node});
+  if (!patch.Admits({node->output(0)}, node)) return false;
+  patch.Replace(node->output(0), terms.Make(patch, *scores[0]));
+  return true;
+}
+
+// What a Tile along the first axis repeats, which matrices in turn do by themselves; else the
+// value.
+Value* WithoutRounds(Value* value, Facts& facts) {
+  const Node* node = value->producer();
+  if (!IsOp(node, "Tile")) return value;
+  const ops::ValueFacts& repeats = facts.Of(node->input(1));
+  if (!repeats.contents.has_value() || repeats.contents->size() != 3) return value;
+  const bool rounds = absl::c_all_of(absl::MakeSpan(*repeats.contents).subspan(1),
+                                     [](const SymInt& times) { return times.is_constant(1); });
+  return rounds ? node->input(0) : value;
+}
+
+// The product of the extents of all axes but the last two.
+SymInt Matrices(const std::vector<SymInt>& dims) { return Product({dims.begin(), dims.end() - 2}); }
+
+// Whether matrix m of x meets matrix m mod n of the positions: their leading axes are the last of
+// x's, or x's first axis counts rounds of them.
+bool TakeTurns(const std::vector<SymInt>& x, const std::vector<SymInt>& positions, bool tiled) {
+  absl::Span<const SymInt> leading(positions.data(), positions.size() - 2);
+  while (!leading.empty() && leading.front().is_constant(1)) leading.remove_prefix(1);
+  absl::Span<const SymInt> of_x(x.data(), x.size() - 2);
+  if (tiled) return of_x.size() == 1;
+  return leading.size() <= of_x.size() && of_x.last(leading.size()) == leading;
+}
+
+bool FuseProduct(Facts& facts, Node* node, Patch& patch) {
+  Node* product = node->input(0)->producer();
+  if (!IsOp(product, "MatMul") || product->output(0)->consumers().size() != 1) return false;
+  Value* x = product->input(0);
+  Value* columns = product->input(1);
+  const std::vector<SymInt>* x_dims = facts.DimsOf(x);
+  const std::vector<SymInt>* to = facts.DimsOf(product->output(0));
+  const int rank = facts.RankOf(columns);
+  if (x_dims == nullptr || to == nullptr || x_dims->size() < 3 || rank < 2) return false;
+  if (facts.TypeOf(x) != DataType::kFloat || to->size() != x_dims->size()) return false;
+  const auto swap = SwapOfLastTwo(rank);
+  const bool turned = IsTranspose(columns->producer(), swap);
+  Value* tiled = turned ? columns->producer()->input(0) : columns;
+  Value* positions = turned ? WithoutRounds(tiled, facts) : tiled;
+  // What broadcasts x is not covered.
+  if (Matrices(*to) != Matrices(*x_dims)) return false;
+  const std::vector<SymInt>* dims = facts.DimsOf(positions);
+  if (dims == nullptr || !TakeTurns(*x_dims, *dims, positions != tiled)) return false;
+  patch.Supersede({node, product});
+  if (!patch.Admits({node->output(0)}, node)) return false;
+  if (!turned) positions = patch.Op("Transpose", {columns}, {{"perm", swap}});
+  const Terms terms = {{x, positions, node->input(1)}, {1}, {0}};
+  patch.Replace(node->output(0), terms.Make(patch, *node));
+  return true;
+}
+
+// A factor of the scores becomes one of each term.
+bool FuseFactor(Node* node, Patch& patch) {
+  double factor = 1;
+  const Value* scaled = ScaledOperand(*node, factor);
+  Node* scores = OwnScores(scaled);
+  if (scores == nullptr || !std::isfinite(static_cast<float>(factor))) return false;
+  Terms terms;
+  terms.Append(*scores);
+  for (float& scale : terms.scales) scale = static_cast<float>(scale * factor);
+  return ReplaceBy(terms, node, {scores}, patch);
+}
+
+bool FuseTranspose(Facts& facts, Node* node, Patch& patch) {
+  Node* scores = OwnScores(node->input(0));
+  const int rank = facts.RankOf(node->input(0));
+  if (scores == nullptr || rank < 2 || !IsTranspose(node, SwapOfLastTwo(rank))) return false;
+  Terms terms;
+  terms.Append(*scores);
+  for (int64_t& turned : terms.transposed) turned = turned == 0 ? 1 : 0;
+  return ReplaceBy(terms, node, {scores}, patch);
+}
+
+bool FuseSum(Facts& facts, Node* node, Patch& patch) {
+  Node* a = OwnScores(node->input(0));
+  Node* b = OwnScores(node->input(1));
+  if (a == nullptr || b == nullptr || a == b) return false;
+  const std::vector<SymInt>* dims = facts.DimsOf(a->output(0));
+  if (dims == nullptr || facts.DimsOf(b->output(0)) == nullptr) return false;
+  if (*dims != *facts.DimsOf(b->output(0))) return false;
+  Terms terms;
+  terms.Append(*a);
+  terms.Append(*b);
+  constexpr size_t kMost = 8;
+  return terms.scales.size() <= kMost && ReplaceBy(terms, node, {a, b}, patch);
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseRelativeScores(PassContext& context) {
+  Facts& facts = context.facts;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    if (node->qualified_op_type() == "attnrun.TakeAlongAxis") {
+      return FuseProduct(facts, node, patch);
+    }
+    if (IsOp(node, "Div") || IsOp(node, "Mul")) return FuseFactor(node, patch);
+    if (IsOp(node, "Transpose")) return FuseTranspose(facts, node, patch);
+    return IsOp(node, "Add") && FuseSum(facts, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

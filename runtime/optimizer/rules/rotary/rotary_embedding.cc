@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/rotary/rotary_embedding.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/quote.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/rotary/rotary_match.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool Is(const Node* node, absl::string_view op_type) {
+  return node != nullptr && node->domain().empty() && node->op_type() == op_type;
+}
+
+Node* ProducerOf(const Value* value, absl::string_view op_type) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  return Is(node, op_type) ? node : nullptr;
+}
+
+bool ProposeRotation(PassContext& context, Node* node, Patch& patch) {
+  if (!Is(node, "Add") && !Is(node, "Concat") && !Is(node, "Reshape")) return false;
+  const auto match = FindRotation(node, context.facts);
+  if (!match.has_value()) return false;
+  const Rotation& rotation = match->rotation;
+  for (Value* table : {rotation.cos, rotation.sin}) {
+    if (rotation.one_per_pair || RepeatsAngles(table, rotation.layout, context.facts)) continue;
+    context.Miss(*node,
+                 absl::StrCat(Quoted(table->name()), " is not known to hold each angle twice"));
+    return false;
+  }
+  patch.Supersede(match->nodes);
+  if (!patch.Admits({node->output(0)}, node)) return false;
+  std::string why;
+  Value* rotated = EmitRotaryEmbedding(patch, context.facts, rotation, node->name(), why);
+  if (rotated == nullptr) {
+    if (!why.empty()) context.Miss(*node, why);
+    return false;
+  }
+  patch.Replace(node->output(0), rotated);
+  return true;
+}
+
+// Concat(RotaryEmbedding(x[..., :R]), x[..., R:]).
+bool ProposePartial(PassContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
+  const Node* concat = Is(node, "Concat") ? PairConcat(node->output(0), facts) : nullptr;
+  Node* rotation = concat == nullptr ? nullptr : ProducerOf(concat->input(0), "RotaryEmbedding");
+  if (rotation == nullptr || facts.RankOf(rotation->input(0)) != 4) return false;
+  const auto rotated = facts.Extent(rotation->input(0), -1);
+  const auto rest = facts.Extent(concat->input(1), -1);
+  if (!rotated.has_value() || !rest.has_value()) return false;
+  for (const Traced& traced : Trace(rotation->input(0), facts)) {
+    Value* x = traced.base;
+    if (facts.RankOf(x) != 4 || facts.Extent(x, -1) != *rotated + *rest) continue;
+    if (!IsSliceOf(rotation->input(0), x, 0, *rotated, 1, facts)) continue;
+    if (!IsSliceOf(concat->input(1), x, *rotated, *rest, 1, facts)) continue;
+    patch.Supersede({node, rotation});
+    if (!patch.Admits({node->output(0)}, node)) return false;
+    std::vector<Value*> inputs = rotation->inputs();
+    inputs[0] = x;
+    AttributeMap attributes = rotation->attributes();
+    const AttributeValue* width = rotation->attribute("rotary_embedding_dim");
+    if (width == nullptr || std::get<int64_t>(*width) == 0) {
+      attributes.insert_or_assign("rotary_embedding_dim", *rotated);
+    }
+    patch.Replace(node->output(0), patch.Op("RotaryEmbedding", inputs, attributes, node->name()));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<int> FuseRotaryEmbedding(PassContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const int rotations,
+                           RewriteEachNode(context, [&](Node* node, Patch& patch) {
+                             return ProposeRotation(context, node, patch);
+                           }));
+  ATTNRUN_ASSIGN_OR_RETURN(const int partial,
+                           RewriteEachNode(context, [&](Node* node, Patch& patch) {
+                             return ProposePartial(context, node, patch);
+                           }));
+  return rotations + partial;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_RULES_ROTARY_ROTARY_MATCH_H_
+#define ATTNRUN_OPTIMIZER_RULES_ROTARY_ROTARY_MATCH_H_
+
+#include <optional>
+#include <vector>
+
+#include "optimizer/rules/rotary/rotary_tables.h"
+
+namespace attnrun::opt {
+
+struct RotationMatch {
+  Rotation rotation;
+  std::vector<Node*> nodes;
+};
+
+// The rotation of the pairs of channels that `node`, the last one of it, computes: an Add of x *
+// cos and the turned x * sin, or a Concat or Reshape of the two halves of the result. Whether the
+// tables are those of a rotary embedding is not looked at.
+std::optional<RotationMatch> FindRotation(Node* node, Facts& facts);
+
+// The Concat of two values along the last axis that computes the value, or null.
+Node* PairConcat(const Value* value, Facts& facts);
+
+// Whether `part` is x[..., start : start + length * step : step].
+bool IsSliceOf(Value* part, Value* x, int64_t start, int64_t length, int64_t step, Facts& facts);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_RULES_ROTARY_ROTARY_MATCH_H_

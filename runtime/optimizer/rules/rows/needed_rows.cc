@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/rows/needed_rows.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "core/quote.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rules/rows/row_operands.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Worth the selections that are left: those of cheap operators alone are not.
+bool IsWorthIt(const Node& node) {
+  return node.domain() == "attnrun" || IsOp(&node, "MatMul") || IsOp(&node, "Softmax") ||
+         IsOp(&node, "LayerNormalization") || IsOp(&node, "RMSNormalization");
+}
+
+// The selections of the same rows of a value, and all that they let compute fewer rows.
+class NeededRows {
+ public:
+  NeededRows(PassContext& context, const Selection& selection)
+      : context_(context), facts_(context.facts), selection_(selection) {
+    for (Node* reader : selection.source()->consumers()) {
+      const auto other = Selection::Of(reader, facts_);
+      const bool known =
+          absl::c_any_of(same_, [&](const Selection& same) { return same.node() == reader; });
+      if (other.has_value() && !known && reader != selection.node() && selection.Covers(*other)) {
+        same_.push_back(*other);
+      }
+    }
+  }
+
+  // Whether there is anything to gain, which `patch` then holds.
+  bool Propose(Patch& patch) {
+    Need(selection_.source(), selection_.axis());
+    for (const Selection& same : same_) Need(same.source(), same.axis());
+    while (!open_.empty()) {
+      Node* node = open_.back();
+      open_.pop_back();
+      Visit(node);
+    }
+    std::erase_if(nodes_, [&](const Node* node) { return IsOneSliceOfMany(*node); });
+    const auto worth_it = [](const Node* node) { return IsWorthIt(*node); };
+    if (absl::c_none_of(nodes_, worth_it)) {
+      ReportOtherReaders();
+      return false;
+    }
+    return Build(patch);
+  }
+
+ private:
+  // That of a value the selected positions along an axis are needed, by `reads` of its readers.
+  struct Needed {
+    int axis = 0;
+    size_t reads = 0;
+    bool axes_differ = false;
+  };
+
+  // The axis of a node's outputs, and its operands.
+  struct Rows {
+    int axis = 0;
+    std::vector<OperandAxis> operands;
+  };
+
+  void Need(Value* value, int axis) {
+    Needed& needed = needed_.try_emplace(value, Needed{axis}).first->second;
+    needed.axes_differ = needed.axes_differ || needed.axis != axis;
+    ++needed.reads;
+    // Looked at again when another reader has come to need as few.
+    if (value->producer() != nullptr) open_.push_back(value->producer());
+  }
+
+  // Whether the selected positions are all that is needed of a value.
+  bool IsAllThatIsNeeded(const Value* value) const {
+    const auto found = needed_.find(value);
+    const size_t reads = found == needed_.end() ? 0 : found->second.reads;
+    return !context_.graph.IsOutput(value) && reads == value->consumers().size();
+  }
+
+  // The axis of the node's outputs along which the selected positions are all that is needed.
+  std::optional<int> NeededAxis(const Node& node) const {
+    std::optional<int> axis;
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr) continue;
+      if (!IsAllThatIsNeeded(output)) return std::nullopt;
+      const auto found = needed_.find(output);
+      if (found == needed_.end()) continue;
+      const Needed& needed = found->second;
+      if (needed.axes_differ || axis.value_or(needed.axis) != needed.axis) return std::nullopt;
+      axis = needed.axis;
+    }
+    return axis;
+  }
+
+  void Visit(Node* node) {
+    const auto axis = NeededAxis(*node);
+    if (!axis.has_value() || rows_.contains(node)) return;
+    auto operands = RowOperandsOf(*node, *axis, selection_.place(), facts_);
+    if (!operands.has_value()) return;
+    for (const OperandAxis& operand : *operands) {
+      const std::vector<SymInt>* dims = facts_.DimsOf(node->input(operand.input));
+      if (dims == nullptr || !selection_.Fits(*dims, operand.axis)) return;
+    }
+    nodes_.push_back(node);
+    for (const OperandAxis& operand : *operands) Need(node->input(operand.input), operand.axis);
+    rows_[node] = {*axis, *std::move(operands)};
+  }
+
+  // Whether others read what is sliced, in full. The Slice then saves nothing, and stays beside
+  // theirs, of which one Split can be made.
+  bool IsOneSliceOfMany(const Node& node) const {
+    if (!IsOp(&node, "Slice")) return false;
+    const Value* sliced = node.input(0);
+    return needed_.at(sliced).reads == 1 && sliced->consumers().size() > 1;
+  }
+
+  void ReportOtherReaders() {
+    const Value* source = selection_.source();
+    const Node* producer = source->producer();
+    if (producer == nullptr || !IsWorthIt(*producer) || IsAllThatIsNeeded(source)) return;
+    const bool is_output = context_.graph.IsOutput(source);
+    context_.Miss(*selection_.node(),
+                  absl::StrCat("all rows of ", Quoted(source->name()), " are computed: it is ",
+                               is_output ? "a graph output" : "read elsewhere, too"));
+  }
+
+  // The value at the selected positions alone.
+  Value* Selected(Patch& patch, Value* value, int axis) {
+    Value*& selected = selected_[{value, axis}];
+    if (selected == nullptr) selected = selection_.Select(patch, value, axis);
+    return selected;
+  }
+
+  bool Rebuild(Patch& patch, Node* node) {
+    const auto& [axis, operands] = rows_.at(node);
+    std::vector<Value*> inputs = node->inputs();
+    for (const OperandAxis& operand : operands) {
+      inputs[operand.input] = Selected(patch, node->input(operand.input), operand.axis);
+    }
+    if (!patch.status().ok()) return false;
+    const std::vector<Value*> outputs = AtSelectedRows(
+        patch, facts_, *node, axis, selection_.place(), inputs, context_.graph.inputs());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] == nullptr && node->output(i) != nullptr) return false;
+      selected_[{node->output(i), axis}] = outputs[i];
+    }
+    return true;
+  }
+
+  bool Build(Patch& patch) {
+    patch.Supersede({selection_.node()});
+    patch.Supersede(nodes_);
+    // They were met readers first.
+    absl::c_reverse(nodes_);
+    for (Node* node : nodes_) {
+      // An error is Apply's to return.
+      if (!Rebuild(patch, node)) return !patch.status().ok();
+    }
+    ReplaceBySelected(patch, selection_);
+    for (const Selection& same : same_) {
+      patch.Supersede({same.node()});
+      ReplaceBySelected(patch, same);
+    }
+    return true;
+  }
+
+  void ReplaceBySelected(Patch& patch, const Selection& selection) {
+    Value* rows = selected_.at({selection.source(), selection.axis()});
+    if (selection.drops_axis()) {
+      rows = patch.Op("Squeeze", {rows, patch.Ints({selection.axis()})});
+    }
+    patch.Replace(selection.node()->output(0), rows);
+  }
+
+  PassContext& context_;
+  Facts& facts_;
+  const Selection selection_;
+  // Others of the same rows.
+  std::vector<Selection> same_;
+  absl::flat_hash_map<const Value*, Needed> needed_;
+  std::vector<Node*> open_;
+  // Nodes of which only the selected positions are needed, each after all its readers.
+  std::vector<Node*> nodes_;
+  absl::flat_hash_map<const Node*, Rows> rows_;
+  absl::flat_hash_map<std::pair<const Value*, int>, Value*> selected_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> SelectNeededRows(PassContext& context) {
+  // Two selections may come to be of the same rows when one has moved up to the other; the next
+  // round is too late, as Q is then merged with K and V.
+  constexpr int kMostTimes = 4;
+  int all = 0;
+  for (int time = 0; time < kMostTimes; ++time) {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        const int rewrites, RewriteEachNode(context, [&](Node* node, Patch& patch) {
+          const auto selection = Selection::Of(node, context.facts);
+          return selection.has_value() && NeededRows(context, *selection).Propose(patch);
+        }));
+    if (rewrites == 0) break;
+    all += rewrites;
+  }
+  return all;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/views/joined_operands.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "optimizer/analysis/broadcasting.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The first axes of `split`, where they are the first of `joined` and the others are the same.
+std::vector<SymInt> JoinedAxes(const std::vector<SymInt>& split,
+                               const std::vector<SymInt>& joined) {
+  if (joined.empty() || split.size() <= joined.size()) return {};
+  const auto rest = split.end() - static_cast<std::ptrdiff_t>(joined.size() - 1);
+  std::vector<SymInt> axes(split.begin(), rest);
+  const bool same = std::equal(rest, split.end(), joined.begin() + 1);
+  return same && Product(axes) == joined[0] ? axes : std::vector<SymInt>();
+}
+
+// The first axes of what a Reshape joins, or of what it splits; empty for other nodes.
+std::vector<SymInt> AxesOfReshape(const Node* node, bool joins, Facts& facts) {
+  if (!IsOp(node, "Reshape")) return {};
+  const std::vector<SymInt>* from = facts.DimsOf(node->input(0));
+  const std::vector<SymInt>* to = facts.DimsOf(node->output(0));
+  if (from == nullptr || to == nullptr) return {};
+  return joins ? JoinedAxes(*from, *to) : JoinedAxes(*to, *from);
+}
+
+// Whether the value is the same along the first of `rank` axes.
+bool RepeatsAlongFirst(const Value* value, int rank, Facts& facts) {
+  const int of_value = facts.RankOf(value);
+  return of_value >= 0 && (of_value < rank || facts.Extent(value, 0) == 1);
+}
+
+// The operands before their axes were joined; empty if some are not of these axes, or all repeat.
+std::vector<Value*> SplitOperands(const Node& node, const std::vector<SymInt>& axes, Facts& facts) {
+  const int rank = facts.RankOf(node.output(0));
+  std::vector<Value*> operands;
+  for (Value* input : node.inputs()) {
+    if (input == nullptr || facts.RankOf(input) > rank) return {};
+    if (RepeatsAlongFirst(input, rank, facts)) {
+      operands.push_back(input);
+    } else if (AxesOfReshape(input->producer(), /*joins=*/true, facts) == axes) {
+      operands.push_back(input->producer()->input(0));
+    } else {
+      return {};
+    }
+  }
+  return operands == node.inputs() ? std::vector<Value*>() : operands;
+}
+
+bool SplitAt(Facts& facts, Node* reshape, Patch& patch) {
+  const std::vector<SymInt> axes = AxesOfReshape(reshape, /*joins=*/false, facts);
+  Node* node = axes.empty() ? nullptr : reshape->input(0)->producer();
+  if (node == nullptr || !Broadcasts(*node)) return false;
+  const std::vector<Value*> operands = SplitOperands(*node, axes, facts);
+  if (operands.empty()) return false;
+  patch.Supersede({reshape, node});
+  patch.Replace(reshape->output(0),
+                patch.Op(node->op_type(), operands, node->attributes(), node->name()));
+  return patch.CanApply();
+}
+
+}  // namespace
+
+absl::StatusOr<int> SplitJoinedOperands(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return SplitAt(context.facts, node, patch); });
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/views/sink_views.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "absl/algorithm/container.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/reshape.h"
+
+namespace attnrun::opt {
+namespace {
+
+// Whether the node computes each row of its first input by itself, whatever the axes before are.
+bool IsRowWise(const Node& node, Facts& facts) {
+  if (node.domain() == "attnrun") return IsLinear(node) && node.input(3) == nullptr;
+  if (!node.domain().empty()) return false;
+  static constexpr std::array<absl::string_view, 7> kUnary = {"Relu", "Gelu",     "Tanh", "Sigmoid",
+                                                              "Erf",  "Softplus", "Cast"};
+  if (absl::c_linear_search(kUnary, node.op_type())) return true;
+  if (node.op_type() != "LayerNormalization" && node.op_type() != "RMSNormalization") return false;
+  // The statistics, where they are asked for, have other extents.
+  if (node.output(1) != nullptr || node.output(2) != nullptr) return false;
+  const int rank = facts.RankOf(node.input(0));
+  const int64_t axis = AttributeOr<int64_t>(node, "axis", -1);
+  return axis == -1 || (rank > 0 && axis == rank - 1);
+}
+
+// A view node whose result, an input of other nodes, differs from what it reads only in how the
+// rows are arranged.
+Node* RowArrangement(Value* result, Facts& facts) {
+  Node* view = result == nullptr ? nullptr : result->producer();
+  if (view == nullptr || !view->domain().empty()) return nullptr;
+  if (view->op_type() != "Reshape" && view->op_type() != "Transpose") return nullptr;
+  // Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
+  if (view->op_type() == "Transpose" && !KeepsLastAxis(*view)) return nullptr;
+  const std::vector<Traced> chain = Trace(result, facts);
+  if (chain.size() < 2 || chain[1].base != view->input(0)) return nullptr;
+  const std::vector<SymInt>& dims = *facts.DimsOf(view->input(0));
+  const View& after = chain[1].view;
+  if (dims.empty() || after.rank() == 0) return nullptr;
+  const View before = View::Dense(dims);
+  return before.axes().back() == after.axes().back() &&
+                 dims.back() == after.Extent(after.rank() - 1)
+             ? view
+             : nullptr;
+}
+
+// The same on other rows.
+Value* OnRows(const Node& node, Value* rows, Patch& patch) {
+  std::vector<Value*> inputs = node.inputs();
+  inputs[0] = rows;
+  AttributeMap attributes = node.attributes();
+  if (attributes.contains("axis")) attributes.insert_or_assign("axis", int64_t{-1});
+  return patch.Op(OpNameOf(node), inputs, attributes, node.name());
+}
+
+bool SinkAt(Facts& facts, Node* node, Patch& patch) {
+  if (!IsRowWise(*node, facts)) return false;
+  Node* view = RowArrangement(node->input(0), facts);
+  const std::vector<SymInt>* dims = view == nullptr ? nullptr : facts.DimsOf(node->output(0));
+  if (dims == nullptr) return false;
+  const std::vector<SymInt> to = *dims;
+  patch.Supersede({node});
+  Value* rows = OnRows(*node, view->input(0), patch);
+  // An error is Apply's to return.
+  if (!patch.status().ok()) return true;
+  Value* result = view->op_type() == "Transpose"
+                      ? patch.Op("Transpose", {rows}, view->attributes(), view->name())
+                      : ReshapeTo(patch, facts, rows, to);
+  if (result == nullptr) return !patch.status().ok();
+  patch.Replace(node->output(0), result);
+  return true;
+}
+
+// What quantizes all elements by one scale does not see how they are arranged, rows or not.
+bool SinkBehindQuantization(Node* node, Patch& patch) {
+  if (!IsOp(node, "DynamicQuantizeLinear")) return false;
+  const Node* view = node->input(0)->producer();
+  if (!IsOp(view, "Reshape") && !IsOp(view, "Transpose")) return false;
+  patch.Supersede({node});
+  const std::vector<Value*> outputs =
+      patch.Ops(node->op_type(), 3, {view->input(0)}, node->attributes(), node->name());
+  if (!patch.status().ok()) return true;
+  std::vector<Value*> inputs = view->inputs();
+  inputs[0] = outputs[0];
+  patch.Replace(node->output(0),
+                patch.Op(view->op_type(), inputs, view->attributes(), view->name()));
+  for (const int i : {1, 2}) {
+    if (node->output(i) != nullptr) patch.Replace(node->output(i), outputs[i]);
+  }
+  return true;
+}
+
+// Whole rows of a base in another order, `order` that of its axes.
+struct OrderedRows {
+  Value* base;
+  std::vector<int64_t> order;
+};
+
+// What a chain of several nodes makes of rows, some of which may have cut rows and put them
+// together again; nullopt if the rows are not whole.
+std::optional<OrderedRows> RowsOf(const Traced& traced, Facts& facts) {
+  constexpr int kMaxRank = 4;
+  const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
+  const View base = View::Dense(dims);
+  const std::vector<SymInt> to = traced.view.Dims();
+  if (dims.size() < 2 || dims.size() > kMaxRank || to.empty() || to.back() != dims.back()) {
+    return std::nullopt;
+  }
+  // Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
+  if (dims.back().is_constant(1)) return std::nullopt;
+  OrderedRows rows = {traced.base, std::vector<int64_t>(dims.size())};
+  std::iota(rows.order.begin(), rows.order.end(), 0);
+  do {
+    if (base.Transposed(rows.order).Reshaped(to) == traced.view) return rows;
+  } while (std::next_permutation(rows.order.begin(), rows.order.end() - 1));
+  return std::nullopt;
+}
+
+// Behind heads that were folded into the batch and come back to rows in two steps or more.
+bool SinkChainAt(Facts& facts, Node* node, Patch& patch) {
+  constexpr size_t kShortest = 3;
+  if (!IsRowWise(*node, facts)) return false;
+  const std::vector<Traced> chain = Trace(node->input(0), facts);
+  for (size_t i = chain.size(); i-- > kShortest;) {
+    const auto rows = RowsOf(chain[i], facts);
+    const std::vector<SymInt>* dims = facts.DimsOf(node->output(0));
+    if (!rows.has_value() || dims == nullptr) continue;
+    const std::vector<SymInt> to = *dims;
+    patch.Supersede({node});
+    Value* result = OnRows(*node, rows->base, patch);
+    if (!absl::c_is_sorted(rows->order)) {
+      result = patch.Op("Transpose", {result}, {{"perm", rows->order}});
+    }
+    if (patch.status().ok()) result = ReshapeTo(patch, facts, result, to);
+    if (result == nullptr) return !patch.status().ok();
+    patch.Replace(node->output(0), result);
+    return true;
+  }
+  return false;
+}
+
+// A sum of two values whose rows are arranged alike, for it alone.
+bool SinkSumAt(Facts& facts, Node* sum, Patch& patch) {
+  if (!IsOp(sum, "Add")) return false;
+  std::vector<Value*> rows;
+  for (Value* term : sum->inputs()) {
+    const Node* view = RowArrangement(term, facts);
+    if (!IsOp(view, "Reshape") || term->consumers().size() != 1) return false;
+    rows.push_back(view->input(0));
+  }
+  const std::vector<SymInt> to = *facts.DimsOf(sum->input(0));
+  if (*facts.DimsOf(sum->input(1)) != to || *facts.DimsOf(rows[0]) != *facts.DimsOf(rows[1])) {
+    return false;
+  }
+  patch.Supersede({sum});
+  Value* result = patch.Op("Add", rows, {}, sum->name());
+  if (patch.status().ok()) result = ReshapeTo(patch, facts, result, to);
+  if (result == nullptr) return !patch.status().ok();
+  patch.Replace(sum->output(0), result);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int> SinkViews(PassContext& context) {
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return SinkBehindQuantization(node, patch) || SinkAt(context.facts, node, patch) ||
+           SinkSumAt(context.facts, node, patch) || SinkChainAt(context.facts, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

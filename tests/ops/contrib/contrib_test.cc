@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX Runtime's own operators but for attention, with expected values by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kMicrosoft[] = "com.microsoft";
+
+Tensor Reference(const OpTester& op, int output = 0) {
+  const auto results = op.Reference();
+  EXPECT_TRUE(results.ok()) << results.status();
+  return results.ok() ? (*results)[output] : Tensor();
+}
+
+TEST(ContribTest, GelusOfOne) {
+  struct Case {
+    const char* op_type;
+    bool biased;
+    float expected;
+  };
+  // (1 + erf(1 / sqrt(2))) / 2, (1 + tanh(0.79788 * 1.044715)) / 2 and 1 / (1 + exp(-1.702)).
+  const Case cases[] = {{"Gelu", false, 0.84134475F},
+                        {"BiasGelu", true, 0.84134475F},
+                        {"FastGelu", false, 0.84119199F},
+                        {"FastGelu", true, 0.84119199F},
+                        {"QuickGelu", false, 0.84579577F}};
+  for (const Case& c : cases) {
+    OpTester op(c.op_type, 1, kMicrosoft);
+    op.Input(Make<float>({2, 2}, c.biased ? std::vector<float>{0.75F, -2, 0.75F, -2}
+                                          : std::vector<float>{1, 0, 1, 0}));
+    if (c.biased) op.Input(Make<float>({2}, {0.25F, 2}));
+    SCOPED_TRACE(c.op_type);
+    ExpectClose(Reference(op), Make<float>({2, 2}, {c.expected, 0, c.expected, 0}), kEpsilon);
+  }
+}
+
+TEST(ContribTest, QuickGeluHasAlpha) {
+  OpTester op("QuickGelu", 1, kMicrosoft);
+  op.Attribute("alpha", 0.0F).Input(Make<float>({3}, {1, 2, -4}));
+  ExpectClose(Reference(op), Make<float>({3}, {0.5F, 1, -2}), 0);
+}
+
+TEST(ContribTest, ops::BiasSplitGelu) {
+  OpTester op("BiasSplitGelu", 1, kMicrosoft);
+  op.Input(Make<float>({1, 2, 4}, {1, 2, 1, 0, 3, 4, 0, 1}));
+  op.Input(Make<float>({4}, {1, 1, 0, 0}));
+  const float one = 0.84134475F;
+  ExpectClose(Reference(op), Make<float>({1, 2, 2}, {2 * one, 0, 0, 5 * one}), kEpsilon);
+}
+
+TEST(ContribTest, FusedMatMulTransposes) {
+  OpTester op("FusedMatMul", 1, kMicrosoft);
+  op.Attribute("transA", int64_t{1}).Attribute("transB", int64_t{1}).Attribute("alpha", 2.0F);
+  op.Input(Make<float>({3, 2}, {1, 4, 2, 5, 3, 6})).Input(Make<float>({2, 3}, {1, 0, 1, 0, 1, 0}));
+  ExpectClose(Reference(op), Make<float>({2, 2}, {8, 4, 20, 10}), 0);
+}
+
+TEST(ContribTest, FusedMatMulMovesTheFirstAxisBehindTheBatch) {
+  // [M, B, K] x [K', B, N]: matrix b is A[:, b, :] · B[:, b, :].
+  OpTester op("FusedMatMul", 1, kMicrosoft);
+  op.Attribute("transBatchA", int64_t{1}).Attribute("transBatchB", int64_t{1});
+  op.Input(Make<float>({1, 2, 2}, {1, 2, 3, 4}));
+  op.Input(Make<float>({2, 2, 1}, {1, 10, 100, 1000}));
+  ExpectClose(Reference(op), Make<float>({2, 1, 1}, {201, 4030}), 0);
+}
+
+TEST(ContribTest, TransposeMatMulHasNoBatches) {
+  OpTester op("TransposeMatMul", 1, kMicrosoft);
+  op.Attribute("transBatchA", int64_t{1});
+  op.Input(Make<float>({1, 1}, {1})).Input(Make<float>({1, 1}, {1}));
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("transBatchA"));
+}
+
+TEST(ContribTest, FusedGemmActivates) {
+  OpTester op("FusedGemm", 1, kMicrosoft);
+  op.Attribute("activation", std::string("LeakyRelu")).Attribute("activation_alpha", 0.5F);
+  op.Attribute("transB", int64_t{1}).Attribute("alpha", 2.0F).Attribute("beta", 10.0F);
+  op.Input(Make<float>({1, 2}, {1, 2})).Input(Make<float>({2, 2}, {3, 4, -3, -4}));
+  op.Input(Make<float>({2}, {1, 1}));
+  ExpectClose(Reference(op), Make<float>({1, 2}, {32, -6}), 0);
+}
+
+TEST(ContribTest, FusedGemmKnowsNoOtherActivation) {
+  OpTester op("FusedGemm", 1, kMicrosoft);
+  op.Attribute("activation", std::string("Cube"));
+  op.Input(Make<float>({1, 1}, {1})).Input(Make<float>({1, 1}, {1}));
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("must be one of"));
+}
+
+TEST(ContribTest, SkipLayerNormalization) {
+  // The sums are (1, 3) and (7, 3): means 2 and 5, deviations 1 and 2.
+  OpTester op("SkipLayerNormalization", 1, kMicrosoft);
+  op.Attribute("epsilon", 0.0F).Outputs(4);
+  op.Input(Make<float>({1, 2, 2}, {0, 1, 6, 1})).Input(Make<float>({2, 2}, {1, 1, 1, 1}));
+  op.Input(Make<float>({2}, {10, 100})).Input(Make<float>({2}, {1, 2}));
+  op.Input(Make<float>({2}, {0, 1}));
+  ExpectClose(Reference(op), Make<float>({1, 2, 2}, {-9, 102, 11, -98}), 0);
+  ExpectClose(Reference(op, 1), Make<float>({1, 2, 1}, {2, 5}), 0);
+  ExpectClose(Reference(op, 2), Make<float>({1, 2, 1}, {1, 0.5F}), 0);
+  ExpectClose(Reference(op, 3), Make<float>({1, 2, 2}, {1, 3, 7, 3}), 0);
+}
+
+TEST(ContribTest, SkipSimplifiedLayerNormalization) {
+  // The sum is (1, 7), its root mean square 5.
+  OpTester op("SkipSimplifiedLayerNormalization", 1, kMicrosoft);
+  op.Attribute("epsilon", 0.0F).Outputs(4);
+  op.Input(Make<float>({1, 2}, {0, 3})).Input(Make<float>({1, 2}, {1, 2}));
+  op.Input(Make<float>({2}, {10, 100})).Input(Make<float>({2}, {0, 2}));
+  ExpectClose(Reference(op), Make<float>({1, 2}, {2, 140}), kEpsilon);
+  ExpectClose(Reference(op, 3), Make<float>({1, 2}, {1, 7}), 0);
+}
+
+// Words (1, 3) and (2, 8), positions (0, 0) and (1, 1), segments (0, 0) and (4, 0).
+OpTester Embeddings(bool segments) {
+  OpTester op("EmbedLayerNormalization", 1, kMicrosoft);
+  op.Attribute("epsilon", 0.0F).Outputs(3);
+  op.Input(Make<int32_t>({1, 2}, {0, 1}));
+  segments ? op.Input(Make<int32_t>({1, 2}, {0, 1})) : op.NoInput();
+  op.Input(Make<float>({2, 2}, {1, 3, 2, 8})).Input(Make<float>({2, 2}, {0, 0, 1, 1}));
+  segments ? op.Input(Make<float>({2, 2}, {0, 0, 4, 0})) : op.NoInput();
+  op.Input(Make<float>({2}, {1, 10})).Input(Make<float>({2}, {1, 0}));
+  op.Input(Make<int32_t>({1, 2}, {1, 0}));
+  return op;
+}
+
+TEST(ContribTest, ops::EmbedLayerNormalization) {
+  ExpectClose(Reference(Embeddings(true), 2), Make<float>({1, 2, 2}, {1, 3, 7, 9}), 0);
+  ExpectClose(Reference(Embeddings(true)), Make<float>({1, 2, 2}, {0, 10, 0, 10}), 0);
+  ExpectClose(Reference(Embeddings(true), 1), Make<int32_t>({1}, {1}), 0);
+  ExpectClose(Reference(Embeddings(false), 2), Make<float>({1, 2, 2}, {1, 3, 3, 9}), 0);
+  OpTester elsewhere = Embeddings(false);
+  elsewhere.Input(Make<int32_t>({1, 2}, {1, 0}));
+  ExpectClose(Reference(elsewhere, 2), Make<float>({1, 2, 2}, {2, 4, 2, 8}), 0);
+  OpTester outside = Embeddings(false);
+  outside.Input(Make<int32_t>({1, 2}, {2, 0}));
+  EXPECT_THAT(outside.Reference().status().message(), HasSubstr("id 2 is not a row of table 3"));
+}
+
+TEST(ContribTest, MaskOfOtherTokensIsRefused) {
+  OpTester op("EmbedLayerNormalization", 1, kMicrosoft);
+  op.Outputs(2).Input(Make<int32_t>({2, 1}, {0, 1})).NoInput();
+  op.Input(Make<float>({2, 1}, {1, 2})).Input(Make<float>({1, 1}, {0})).NoInput();
+  op.Input(Make<float>({1}, {1})).Input(Make<float>({1}, {1})).Input(Make<int32_t>({1, 1}, {1}));
+  EXPECT_THAT(op.Reference().status().message(),
+              HasSubstr("expected a mask [2,1], but it is int32[1,1]"));
+}
+
+TEST(ContribTest, ops::RotaryEmbedding) {
+  // Position 1 turns by a right angle, position 0 not; one id is that of the first token.
+  for (const bool one_id : {true, false}) {
+    OpTester op("RotaryEmbedding", 1, kMicrosoft);
+    op.Input(Make<float>({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}));
+    op.Input(one_id ? Make<int64_t>({1}, {0}) : Make<int64_t>({1, 2}, {0, 1}));
+    op.Input(Make<float>({2, 1}, {1, 0})).Input(Make<float>({2, 1}, {0, 1}));
+    ExpectClose(Reference(op), Make<float>({1, 2, 4}, {1, 2, 3, 4, -6, 5, -8, 7}), 0);
+  }
+}
+
+TEST(ContribTest, RotaryEmbeddingOfAPartOfTheHead) {
+  OpTester op("RotaryEmbedding", 1, kMicrosoft);
+  op.Attribute("num_heads", int64_t{1}).Attribute("rotary_embedding_dim", int64_t{2});
+  op.Input(Make<float>({1, 1, 4}, {1, 2, 3, 4})).Input(Make<int64_t>({1}, {0}));
+  op.Input(Make<float>({1, 1}, {0})).Input(Make<float>({1, 1}, {1}));
+  ExpectClose(Reference(op), Make<float>({1, 1, 4}, {-2, 1, 3, 4}), 0);
+  op.Attribute("scale", 2.0F);
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("'scale' is covered as 1 only"));
+  op.Attribute("scale", 1.0F).Attribute("num_heads", int64_t{-1});
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("[B,S,N*H] of num_heads -1"));
+}
+
+TEST(ContribTest, ops::MatMulIntegerToFloat) {
+  OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
+  op.Input(Make<uint8_t>({2, 2}, {1, 2, 3, 255})).Input(Make<int8_t>({2, 2}, {1, -128, 0, 127}));
+  op.Input(Make<float>({}, {0.5F})).Input(Make<float>({2}, {2, 4}));
+  op.Input(Make<uint8_t>({1}, {1}))
+      .Input(Make<int8_t>({2}, {1, -1}))
+      .Input(Make<float>({2}, {10, 20}));
+  // [[0, 1], [2, 254]] · [[0, -127], [-1, 128]], times 1 and 2.
+  ExpectClose(Reference(op), Make<float>({2, 2}, {9, 276, -244, 64536}), 0);
+}
+
+TEST(ContribTest, ops::DynamicQuantizeMatMul) {
+  OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
+  // From -1 to 1.55: a scale of 0.01 and a zero point of 100.
+  op.Input(Make<float>({1, 2}, {-1, 1.55F})).Input(Make<uint8_t>({2, 1}, {3, 5}));
+  op.Input(Make<float>({1}, {2})).Input(Make<uint8_t>({}, {1})).Input(Make<float>({1}, {1}));
+  // (-100 * 2 + 155 * 4) * 0.01 * 2 + 1.
+  ExpectClose(Reference(op), Make<float>({1, 1}, {9.4F}), 4 * kEpsilon);
+}
+
+TEST(ContribTest, QuantizedProductsRefuseWhatDoesNotFit) {
+  const auto message = [](const Tensor& b_scale, const Tensor& a_zero_point) {
+    OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
+    op.Input(Make<uint8_t>({2, 1}, {1, 2})).Input(Make<int8_t>({1, 3}, {1, 2, 3}));
+    op.Input(Make<float>({}, {1})).Input(b_scale).Input(a_zero_point);
+    return std::string(op.Reference().status().message());
+  };
+  EXPECT_THAT(message(Make<float>({2}, {1, 1}), Make<uint8_t>({}, {0})),
+              HasSubstr("expected b_scale to be a number or a row of 3"));
+  EXPECT_THAT(message(Make<float>({}, {1}), Make<uint8_t>({2}, {0, 0})),
+              HasSubstr("expected a_zero_point to be a number or a row of 1"));
+  EXPECT_THAT(message(Make<float>({}, {1}), Make<int8_t>({}, {0})),
+              HasSubstr("expected A and its zero point to be int8 or uint8"));
+}
+
+TEST(ContribTest, BiasOfAnotherTypeThanTheScalesIsRefused) {
+  OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
+  op.Input(Make<float>({1, 1}, {1})).Input(Make<int8_t>({1, 1}, {1})).Input(Make<float>({}, {1}));
+  op.NoInput().Input(Make<int32_t>({1}, {1}));
+  EXPECT_THAT(op.Reference().status().message(),
+              HasSubstr("of one type, but they are float[], float[] and int32[1]"));
+}
+
+TEST(ContribTest, QuantizedOperandsThatAreLeftOutAreRefused) {
+  const Tensor x = Make<uint8_t>({2}, {1, 2});
+  const Tensor scale = Make<float>({}, {1});
+  OpTester add("QLinearAdd", 1, kMicrosoft);
+  add.Input(x).Input(scale);
+  EXPECT_THAT(add.Reference().status().message(), HasSubstr("input 3 is left out"));
+  OpTester concat("QLinearConcat", 1, kMicrosoft);
+  concat.Attribute("axis", int64_t{0}).Input(scale).Input(Make<uint8_t>({}, {0}));
+  concat.Input(x).Input(scale).NoInput().NoInput().Input(scale);
+  EXPECT_THAT(concat.Reference().status().message(), HasSubstr("input 5 is left out"));
+  OpTester product("QLinearMatMul", 21);
+  product.Input(Make<uint8_t>({1, 1}, {1})).Input(scale).Input(Make<int8_t>({}, {0}));
+  product.Input(Make<uint8_t>({1, 1}, {1})).Input(scale).Input(Make<uint8_t>({}, {0}));
+  product.Input(scale).Input(Make<uint8_t>({}, {0}));
+  EXPECT_THAT(product.Reference().status().message(),
+              HasSubstr("expected zero point 2 of type uint8, but it is int8[]"));
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/elements.h"
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+struct Case {
+  Ints x;
+  Ints kernel;
+  Ints strides = {};
+  Ints pads = {};
+  Ints dilations = {};
+  bool ceil_mode = false;
+  std::string auto_pad = "NOTSET";
+  // oneDNN has no primitive for dilation, and no maximum or average of no element.
+  bool for_reference = false;
+  // With ceil_mode, a window that reaches beyond the padding; those elements never count.
+  bool reaches_beyond = false;
+};
+
+OpTester Tester(const std::string& op_type, const Case& param) {
+  OpTester op(op_type, 22);
+  op.Attribute("kernel_shape", param.kernel).Attribute("auto_pad", param.auto_pad);
+  op.Attribute("ceil_mode", int64_t{param.ceil_mode});
+  if (!param.strides.empty()) op.Attribute("strides", param.strides);
+  if (!param.pads.empty()) op.Attribute("pads", param.pads);
+  if (!param.dilations.empty()) op.Attribute("dilations", param.dilations);
+  return op;
+}
+
+// `accepted`: whether there is a kernel for it.
+void ExpectKernelAgrees(const OpTester& op, double tolerance, bool accepted) {
+  const absl::StatusOr<std::vector<Tensor>> kernel = op.Kernel();
+  ASSERT_EQ(kernel.ok(), accepted) << kernel.status();
+  if (accepted) ExpectClose((*kernel)[0], op.Reference().value()[0], tolerance);
+}
+
+class PoolTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PoolTest, KernelAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  const Tensor x = RandomFloats(GetParam().x, generator);
+  const auto window = static_cast<double>(NumElements(GetParam().kernel).value());
+  for (const DataType type : {DataType::kFloat, DataType::kBfloat16}) {
+    OpTester max = Tester("MaxPool", GetParam());
+    max.Input(Converted(x, type));
+    ExpectKernelAgrees(max, 0, !GetParam().for_reference);
+    for (const int64_t include : {0, 1}) {
+      OpTester average = Tester("AveragePool", GetParam());
+      average.Attribute("count_include_pad", include).Input(Converted(x, type));
+      ExpectKernelAgrees(average, Epsilon(type) + kEpsilon * window,
+                         !GetParam().for_reference && !(include != 0 && GetParam().reaches_beyond));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, PoolTest,
+    ::testing::Values(
+        Case{{2, 3, 9}, {2}}, Case{{1, 2, 9}, {3}, {2}, {1, 1}},
+        Case{.x = {1, 2, 10}, .kernel = {3}, .strides = {2}, .pads = {1, 2}, .ceil_mode = true},
+        Case{.x = {1, 2, 9},
+             .kernel = {3},
+             .strides = {2},
+             .pads = {1, 0},
+             .ceil_mode = true,
+             .reaches_beyond = true},
+        Case{{1, 2, 9, 7}, {3, 2}, {2, 3}, {1, 0, 0, 1}},
+        Case{.x = {1, 2, 9, 7}, .kernel = {3, 2}, .dilations = {2, 1}, .for_reference = true},
+        // Elements of the input that no window reads.
+        Case{{1, 2, 11, 9}, {2, 2}, {4, 3}},
+        Case{.x = {1, 2, 9, 7},
+             .kernel = {3, 2},
+             .strides = {2, 3},
+             .ceil_mode = true,
+             .reaches_beyond = true},
+        Case{{1, 2, 9, 7}, {3, 3}, {2, 2}, {}, {}, false, "SAME_UPPER"},
+        Case{{1, 2, 9, 7}, {4, 4}, {2, 2}, {}, {}, true, "SAME_LOWER"},
+        Case{{1, 2, 9, 7}, {4, 4}, {2, 2}, {}, {}, true, "VALID"},
+        Case{{1, 2, 4, 5, 6}, {2, 3, 2}, {1, 2, 1}, {1, 1, 0, 0, 1, 1}},
+        // Axes that every window holds; whole images; images in several pieces, of unequal size.
+        Case{{1, 2, 1, 1, 6, 1, 5}, {1, 1, 2, 1, 3}}, Case{{2, 20, 7, 9}, {7, 9}},
+        Case{{3, 37, 40, 40}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, Case{{1, 1, 1}, {1}},
+        Case{.x = {1, 1, 3}, .kernel = {2}, .strides = {1}, .pads = {3, 3}, .for_reference = true},
+        // The only window of an axis of one element stands before it.
+        Case{.x = {1, 2, 1, 5},
+             .kernel = {1, 2},
+             .strides = {2, 1},
+             .pads = {1, 0, 0, 0},
+             .for_reference = true},
+        Case{{0, 2, 3}, {2}}, Case{{3, 0, 3, 3}, {2, 2}}));
+
+TEST(GlobalPoolTest, KernelAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  for (const char* name : {"GlobalMaxPool", "GlobalAveragePool"}) {
+    for (const Ints& x : {Ints{2, 3, 7, 9}, Ints{1, 20, 1500}, Ints{2, 5}}) {
+      OpTester op(name, 22);
+      op.Input(RandomFloats(x, generator));
+      const int64_t window = NumElements(absl::MakeSpan(x).subspan(2)).value();
+      ExpectKernelAgrees(op, kEpsilon * static_cast<double>(window), true);
+    }
+  }
+  OpTester lp("GlobalLpPool", 22);
+  lp.Input(Make<float>({1, 1, 2}, {3, -4}));
+  ExpectClose(lp.Reference().value()[0], Make<float>({1, 1, 1}, {5}), 0);
+}
+
+TEST(MaxPoolTest, IndicesNumberTheWholeInput) {
+  for (const bool column_major : {false, true}) {
+    OpTester op("MaxPool", 12);
+    op.Attribute("kernel_shape", Ints{2, 2}).Attribute("storage_order", int64_t{column_major});
+    op.Input(Make<int8_t>({2, 1, 2, 3}, {1, 9, -3, 4, 5, 6, 0, 0, 0, 0, 1, 0})).Outputs(2);
+    const std::vector<Tensor> result = op.Reference().value();
+    ExpectClose(result[0], Make<int8_t>({2, 1, 1, 2}, {9, 9, 1, 1}), 0);
+    // Row 0, column 1 of the first image, row 1, column 1 of the second.
+    const Ints indices = column_major ? Ints{2, 2, 9, 9} : Ints{1, 1, 10, 10};
+    ExpectClose(result[1], Make<int64_t>({2, 1, 1, 2}, indices), 0);
+    EXPECT_FALSE(op.Kernel().ok());
+  }
+}
+
+// oneDNN's primitive passes over NaN, and has no maximum below the lowest float.
+TEST(MaxPoolTest, NanIsLargestAndEmptyWindowsGiveMinusInfinity) {
+  OpTester op("MaxPool", 22);
+  op.Attribute("kernel_shape", Ints{2}).Attribute("pads", Ints{2, 0});
+  op.Input(Make<float>({1, 1, 4}, {NAN, 1, -kInf, -kInf}));
+  const Tensor expected = Make<float>({1, 1, 5}, {-kInf, NAN, NAN, 1, -kInf});
+  ExpectClose(op.Reference().value()[0], expected, 0);
+  for (const float element : {NAN, -kInf, 1.0F, kInf, std::numeric_limits<float>::lowest()}) {
+    OpTester global("GlobalMaxPool", 22);
+    global.Input(Make<float>({1, 1, 2}, {element, element}));
+    ExpectKernelAgrees(global, 0, element >= std::numeric_limits<float>::lowest());
+  }
+}
+
+TEST(PoolErrorsTest, SayWhatIsWrong) {
+  const auto message = [](const Case& param) {
+    OpTester op = Tester("MaxPool", param);
+    op.Input(
+        FromDoubles(DataType::kFloat, param.x, std::vector<double>(NumElements(param.x).value()))
+            .value());
+    EXPECT_FALSE(op.Kernel().ok());
+    return std::string(op.Reference().status().message());
+  };
+  EXPECT_EQ(message({{1, 2}, {2}}),
+            "expected an input [N, C, ..] with a spatial axis, but found [1,2]");
+  EXPECT_EQ(message({{1, 2, 3}, {4}}),
+            "a kernel that reaches over 4 elements does not fit spatial axis 0 of 3 elements and "
+            "padding of 0");
+  EXPECT_EQ(message({{1, 2, 3}, {2, 2}}),
+            "expected the kernel's shape to hold 1 numbers, but found [2,2]");
+  EXPECT_THAT(message({{1, 2, 3}, {2}, {}, {-1, 0}}), ::testing::HasSubstr("pads"));
+  const int64_t huge = 1 << 30;
+  EXPECT_THAT(
+      message({{1, 1, 1, 1, 1}, {huge, huge, huge}, {}, {huge, huge, huge, huge, huge, huge}}),
+      ::testing::HasSubstr("64 bits"));
+  OpTester none("AveragePool", 22);
+  none.Input(Make<float>({1, 1, 1}, {1}));
+  EXPECT_EQ(none.Reference().status().message(),
+            "attribute 'kernel_shape' is required (found none)");
+}
+
+TEST(PoolErrorsTest, HugeKernelsOverSmallInputsCostNothing) {
+  OpTester op("AveragePool", 22);
+  op.Attribute("kernel_shape", Ints{1 << 30, 1 << 30});
+  op.Attribute("pads", Ints{1 << 30, 1 << 30, 0, 0}).Attribute("strides", Ints{1 << 30, 1 << 30});
+  op.Input(Make<float>({1, 1, 1, 1}, {3}));
+  ExpectKernelAgrees(op, 0, false);
+  EXPECT_TRUE(op.Reference().ok());
+}
+
+}  // namespace
+}  // namespace attnrun::testing

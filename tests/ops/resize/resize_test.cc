@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+using ::testing::HasSubstr;
+
+Tensor Vector(Floats values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Make<float>({count}, std::move(values));
+}
+
+Tensor Vector(Ints values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Make<int64_t>({count}, std::move(values));
+}
+
+OpTester ByScales(Tensor x, Floats scales, int opset = 19) {
+  OpTester op("Resize", opset);
+  op.Input(std::move(x)).NoInput().Input(Vector(std::move(scales)));
+  return op;
+}
+
+OpTester BySizes(Tensor x, Ints sizes) {
+  OpTester op("Resize", 19);
+  op.Input(std::move(x)).NoInput().NoInput().Input(Vector(std::move(sizes)));
+  return op;
+}
+
+OpTester Crop(Tensor x, Tensor roi, Ints sizes) {
+  OpTester op("Resize", 19);
+  op.Attribute("coordinate_transformation_mode", std::string("tf_crop_and_resize"));
+  op.Attribute("extrapolation_value", 9.0f);
+  op.Input(std::move(x)).Input(std::move(roi)).NoInput().Input(Vector(std::move(sizes)));
+  return op;
+}
+
+void ExpectVector(const OpTester& op, Floats expected) {
+  const auto result = op.Reference();
+  ASSERT_TRUE(result.ok()) << result.status();
+  ExpectClose((*result)[0], Vector(std::move(expected)), 4 * kEpsilon);
+}
+
+struct Case {
+  std::string mode;
+  std::string transformation;
+  Floats x;
+  float scale;
+  Floats expected;
+};
+
+class ResizeTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ResizeTest, GivesValuesWorkedOutByHand) {
+  const Case& param = GetParam();
+  OpTester op = ByScales(Vector(param.x), {param.scale});
+  op.Attribute("mode", param.mode);
+  op.Attribute("coordinate_transformation_mode", param.transformation);
+  ExpectVector(op, param.expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, ResizeTest,
+                         ::testing::Values(
+                             // Coordinates -0.25, 0.25, 0.75, 1.25.
+                             Case{"linear", "half_pixel", {0, 4}, 2, {0, 1, 3, 4}},
+                             Case{"linear", "asymmetric", {0, 4}, 2, {0, 2, 4, 4}},
+                             Case{"linear", "align_corners", {0, 3}, 2, {0, 1, 2, 3}},
+                             // One element: the first, not the middle.
+                             Case{"linear", "pytorch_half_pixel", {1, 2, 3, 4}, 0.25f, {1}},
+                             Case{"linear", "half_pixel", {1, 2, 3, 4}, 0.25f, {2.5}},
+                             // Width 2.5 made 2: the coordinates -0.1 and 0.7 move by 0.2.
+                             Case{"linear", "half_pixel_symmetric", {0, 10}, 1.25f, {1, 9}},
+                             Case{"nearest", "asymmetric", {1, 2}, 2, {1, 1, 2, 2}},
+                             // (a = -0.75) at distance 0.5: weights -0.09375, 0.59375.
+                             Case{"cubic", "half_pixel", {0, 0, 8, 0}, 0.5f, {-0.75, 4.75}}));
+
+TEST(ResizeNearestTest, RoundsHalvesAsNearestModeSays) {
+  const std::vector<std::pair<std::string, Floats>> cases = {{"round_prefer_floor", {1, 1, 2, 2}},
+                                                             {"round_prefer_ceil", {1, 2, 2, 2}},
+                                                             {"floor", {1, 1, 2, 2}},
+                                                             {"ceil", {1, 2, 2, 2}}};
+  for (const auto& [mode, expected] : cases) {
+    OpTester op = ByScales(Vector(Floats{1, 2}), {2});
+    op.Attribute("coordinate_transformation_mode", std::string("asymmetric"));
+    op.Attribute("nearest_mode", mode);
+    ExpectVector(op, expected);
+  }
+}
+
+TEST(ResizeNearestTest, MovesAnyType) {
+  const std::vector<std::string> x = {"a", "b"};
+  OpTester strings = BySizes(Make<std::string>({2}, x), {4});
+  ExpectClose(strings.Reference().value()[0], Make<std::string>({4}, {"a", "a", "b", "b"}), 0);
+  // More than a double holds.
+  const int64_t large = std::numeric_limits<int64_t>::max() - 1;
+  OpTester integers = BySizes(Vector(Ints{large, 1}), {3});
+  ExpectClose(integers.Reference().value()[0], Vector(Ints{large, large, 1}), 0);
+}
+
+TEST(ResizeNearestTest, OldVersionsTakeFloorGrowingAndCeilShrinking) {
+  OpTester grow("Upsample", 9);
+  grow.Input(Vector(Floats{1, 2})).Input(Vector(Floats{3}));
+  ExpectVector(grow, {1, 1, 1, 2, 2, 2});
+  OpTester attribute("Upsample", 7);
+  attribute.Attribute("scales", Floats{2}).Attribute("mode", std::string("linear"));
+  attribute.Input(Vector(Floats{0, 4}));
+  ExpectVector(attribute, {0, 2, 4, 4});
+  OpTester shrink("Resize", 10);
+  shrink.Input(Vector(Floats{1, 2, 3, 4})).Input(Vector(Floats{0.6f}));
+  ExpectVector(shrink, {1, 3});
+}
+
+TEST(ResizeFilterTest, AntialiasAndExcludeOutside) {
+  // Weights 0.25, 0.75, 0.75, 0.25 (over 2) around 0.5 and 2.5; the edge stands in for outside.
+  OpTester linear = ByScales(Vector(Floats{8, 0, 0, 16}), {0.5f});
+  linear.Attribute("mode", std::string("linear")).Attribute("antialias", int64_t{1});
+  ExpectVector(linear, {4, 8});
+  linear.Attribute("exclude_outside", int64_t{1});
+  ExpectVector(linear, {8 * 3.0f / 7, 16 * 3.0f / 7});
+  // At 0.25 * 2 - 0.5 = 0.5 of two elements only 0.59375 and 0.59375 are inside.
+  OpTester cubic = ByScales(Vector(Floats{2, 4}), {0.5f});
+  cubic.Attribute("mode", std::string("cubic")).Attribute("exclude_outside", int64_t{1});
+  ExpectVector(cubic, {3});
+}
+
+TEST(ResizeFilterTest, IntegersRoundAndSaturate) {
+  OpTester op = ByScales(Make<uint8_t>({4}, {0, 255, 255, 0}), {2});
+  op.Attribute("mode", std::string("cubic"));
+  const Tensor y = op.Reference().value()[0];
+  EXPECT_EQ(y.data<uint8_t>()[0], 0);
+  EXPECT_EQ(y.data<uint8_t>()[3], 255);
+  OpTester linear = ByScales(Make<int8_t>({2}, {0, 7}), {2});
+  linear.Attribute("mode", std::string("linear"));
+  ExpectClose(linear.Reference().value()[0], Make<int8_t>({4}, {0, 2, 5, 7}), 0);
+}
+
+TEST(ResizeShapeTest, AxesAspectRatioAndExtents) {
+  const auto shape = [](OpTester op) { return op.Reference().value()[0].shape(); };
+  const Tensor x = Make<float>({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  OpTester listed = ByScales(x, {2, 0.5f});
+  listed.Attribute("axes", Ints{-1, 1});
+  EXPECT_EQ(shape(listed), (Shape{1, 1, 8}));
+  for (const auto& [policy, expected] : std::vector<std::pair<std::string, Shape>>{
+           {"not_larger", {1, 3, 6}}, {"not_smaller", {1, 4, 8}}, {"stretch", {1, 4, 6}}}) {
+    OpTester op = BySizes(x, {4, 6});
+    op.Attribute("axes", Ints{1, 2}).Attribute("keep_aspect_ratio_policy", policy);
+    EXPECT_EQ(shape(op), expected);
+  }
+  // 0.7f lies below 0.7, but 10 * 0.7f is 7 in single precision.
+  EXPECT_EQ(shape(ByScales(Vector(Floats(10, 1.0f)), {0.7f})), (Shape{7}));
+  EXPECT_EQ(shape(BySizes(x, {0, 2, 4})), (Shape{0, 2, 4}));
+}
+
+TEST(ResizeCropTest, TakesTheRegionAndExtrapolates) {
+  for (const char* mode : {"linear", "nearest"}) {
+    OpTester op = Crop(Vector(Floats{0, 1, 2, 3, 4}), Vector(Floats{0.5f, 1.25f}), {4});
+    op.Attribute("mode", std::string(mode));
+    ExpectVector(op, {2, 3, 4, 9});
+  }
+  ExpectVector(Crop(Vector(Floats{0, 1, 2, 3, 4}), Vector(Floats{0.5f, 1}), {1}), {3});
+}
+
+TEST(ResizeErrorsTest, SayWhatIsWrong) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor x = Vector(Floats{1, 2});
+  const std::vector<std::pair<OpTester, std::string>> cases = {
+      {ByScales(x, {0}), "expected finite scales above 0, but found 0"},
+      {ByScales(x, {-1}), "above 0"},
+      {ByScales(x, {NAN}), "above 0"},
+      {ByScales(x, {inf}), "above 0"},
+      {ByScales(x, {3e38f}), "at most 2^53"},
+      {ByScales(x, {1, 1}), "expected 1 scales, but found 2"},
+      {ByScales(x, {}), "expected 1 scales, but found 0"},
+      {BySizes(x, {-1}), "at least 0"},
+      {BySizes(x, {1, 2}), "expected 1 sizes, but found 2"},
+      {BySizes(x, {std::numeric_limits<int64_t>::max()}), "at most 2^53"},
+      {BySizes(Vector(Floats{}), {2}), "cannot resize an axis of 0 elements to 2"},
+      {Crop(x, Vector(Floats{0}), {2}), "expected 2 numbers of roi, but found 1"},
+      {Crop(x, Vector(Floats{0, NAN}), {2}), "finite roi"},
+      {Crop(x, Vector(Ints{0, 1}), {2}), "expected a roi of floats"},
+      {Crop(x, Vector(Floats{}), {2}), "needs a roi"},
+      {ByScales(x, {1, 1}).Attribute("axes", Ints{0, -1}), "every axis once"},
+      {ByScales(x, {1}).Attribute("axes", Ints{1}), "axis"},
+      {ByScales(x, {1}).Input(Vector(Ints{2})), "either scales or sizes"},
+      {ByScales(x, {1}).Attribute("mode", std::string("quintic")), "must be one of"},
+      {OpTester("Upsample", 9).Input(x).Input(Vector(Floats{0.5f})), "of at least 1"},
+  };
+  for (const auto& [op, message] : cases) {
+    EXPECT_THAT(std::string(op.Reference().status().message()), HasSubstr(message));
+  }
+}
+
+TEST(ResizeErrorsTest, HugeResultsAreRefusedAndEmptyOnesCostNothing) {
+  const int64_t huge = int64_t{1} << 50;
+  for (const char* mode : {"nearest", "linear"}) {
+    const auto run = [&](Tensor x, Ints sizes) {
+      return BySizes(std::move(x), std::move(sizes))
+          .Attribute("mode", std::string(mode))
+          .Reference();
+    };
+    EXPECT_FALSE(run(Vector(Floats{1, 2}), {huge}).ok());
+    EXPECT_FALSE(run(Make<float>({1, 1}, {1}), {huge, huge}).ok());
+    const auto empty = run(Make<float>({1, 1}, {1}), {huge, 0});
+    ASSERT_TRUE(empty.ok()) << empty.status();
+    EXPECT_EQ((*empty)[0].shape(), (Shape{huge, 0}));
+    // Finite, but not once multiplied.
+    OpTester crop = Crop(Make<double>({3}, {1, 2, 3}), Make<double>({2}, {-1e308, 1e308}), {3});
+    crop.Attribute("mode", std::string(mode));
+    ExpectClose(crop.Reference().value()[0], Make<double>({3}, {9, 9, 9}), 0);
+  }
+}
+
+// Growing the first axis before shrinking the last would take 2^32 elements.
+TEST(ResizeErrorsTest, ResultsOnTheWayAreNoLargerThanTheEnds) {
+  const int64_t extent = 1 << 16;
+  const Tensor x = Make<float>({1, extent}, Floats(extent, 2));
+  OpTester op = BySizes(x, {extent, 1});
+  op.Attribute("mode", std::string("linear"));
+  ExpectClose(op.Reference().value()[0], Make<float>({extent, 1}, Floats(extent, 2)), 0);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

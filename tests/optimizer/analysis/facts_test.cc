@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/analysis/facts.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "graph/builder.h"
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+TEST(FactsTest, TheLesserOfAnExtentAndOfOneThatIncludesIt) {
+  GraphBuilder b;
+  Value* past = b.Input("past", DataType::kFloat, {"past", 4});
+  Value* now = b.Input("now", DataType::kFloat, {"now", 4});
+  Value* all = b.Op("Concat", {past, now}, {{"axis", int64_t{0}}});
+  const auto extent = [&](Value* value) {
+    return b.Op("Shape", {value}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+  };
+  Value* least = b.Op("Min", {extent(all), extent(now)});
+  Value* other = b.Op("Min", {extent(past), extent(now)});
+  b.Output(least).Output(other);
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  Facts facts(*graph);
+  EXPECT_EQ(facts.Of(least).contents, std::vector<SymInt>{SymInt::Symbol("now")});
+  EXPECT_FALSE(facts.Of(other).contents->at(0).constant().has_value());
+  EXPECT_NE(facts.Of(other).contents, facts.Of(least).contents);
+}
+
+// As SEW halves its frames: by pooling, by half their number, and as windows are counted.
+TEST(FactsTest, WindowsAreCountedAlike) {
+  using Ints = std::vector<int64_t>;
+  GraphBuilder b;
+  Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});
+  Value* kernel = b.Input("kernel", DataType::kFloat, {4, 1, 10});
+  Value* frames = b.Op("Conv", {samples, kernel}, {{"strides", Ints{5}}});
+  Value* halved = b.Op("AveragePool", {frames}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});
+  Value* count = b.Op("Shape", {frames}, {{"start", int64_t{2}}});
+  Value* two = b.Constant<int64_t>("two", {1}, {2});
+  Value* half = b.Op("Div", {count, two});
+  Value* windows = b.Op(
+      "Add", {b.Op("Div", {b.Op("Sub", {count, two}), two}), b.Constant<int64_t>("one", {1}, {1})});
+  // Nobody says that there are so many.
+  Value* fewer = b.Op("Sub", {count, b.Constant<int64_t>("nine", {1}, {9})});
+  Value* other = b.Op("Div", {fewer, two});
+  b.Output(halved).Output(half).Output(windows).Output(other);
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  Facts facts(*graph);
+  const SymInt expected = facts.DimsOf(halved)->at(2);
+  EXPECT_EQ(facts.Of(half).contents, std::vector<SymInt>{expected});
+  EXPECT_EQ(facts.Of(windows).contents, std::vector<SymInt>{expected});
+  EXPECT_EQ(facts.Of(other).contents->at(0).ToString(), "?div(-10+div(samples,5),2)");
+}
+
+// A table of 40 positions beside as many rows as it may have: what adds both tells that there are
+// no more, and so what is the least of both.
+TEST(FactsTest, WhatIsCutToAnExtentIsLongEnoughBesideIt) {
+  std::mt19937 generator(7);
+  const auto least = [&](bool added, int64_t rows) {
+    GraphBuilder b;
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 4});
+    Value* length = b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+    Value* table = b.Constant("table", RandomFloats({rows, 4}, generator));
+    Value* cut = b.Op("Slice", {table, number(0), length, number(0)});
+    Value* result = b.Op("Min", {number(rows), length});
+    if (added) b.Output(b.Op("Add", {x, cut}));
+    b.Output(cut).Output(result);
+    const std::unique_ptr<Graph> graph = b.Build().value();
+    Facts facts(*graph);
+    EXPECT_EQ(facts.IsNeverNegative(SymInt(rows) - SymInt::Symbol("seq")),
+              facts.DimsOf(cut)->at(0) == SymInt::Symbol("seq"));
+    return facts.Of(result).contents->at(0);
+  };
+  EXPECT_EQ(least(/*added=*/true, 40), SymInt::Symbol("seq"));
+  EXPECT_NE(least(/*added=*/false, 40), SymInt::Symbol("seq"));
+  // A single row is added to all.
+  EXPECT_NE(least(/*added=*/true, 1), SymInt::Symbol("seq"));
+}
+
+TEST(FactsTest, AWindowAndTheDistancesBetweenWindows) {
+  GraphBuilder b;
+  Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});
+  Value* kernel = b.Input("kernel", DataType::kFloat, {4, 1, 10});
+  b.Output(b.Op("Conv", {samples, kernel}, {{"strides", std::vector<int64_t>{5}}}));
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  Facts facts(*graph);
+  const SymInt windows = facts.DimsOf(graph->outputs()[0])->at(2);
+  EXPECT_TRUE(facts.IsNeverNegative(windows - 1));
+  EXPECT_TRUE(facts.IsNeverNegative(windows + windows - 1));
+  EXPECT_FALSE(facts.IsNeverNegative(windows - 2));
+}
+
+// Two extents are equal or one of them is 1: what they became stays so beside either.
+TEST(FactsTest, WhatWasBroadcastStaysSoBesideItsOperands) {
+  GraphBuilder b;
+  Value* x = b.Input("x", DataType::kFloat, {"a"});
+  Value* y = b.Input("y", DataType::kFloat, {"b"});
+  Value* z = b.Input("z", DataType::kFloat, {"c"});
+  Value* sum = b.Op("Add", {x, y});
+  const std::vector<Value*> same = {b.Op("Add", {sum, x}), b.Op("Mul", {y, sum}),
+                                    b.Op("Sub", {sum, sum})};
+  Value* other = b.Op("Add", {sum, z});
+  for (Value* value : same) b.Output(value);
+  b.Output(other);
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  Facts facts(*graph);
+  for (const Value* value : same) EXPECT_EQ(*facts.DimsOf(value), *facts.DimsOf(sum));
+  EXPECT_NE(*facts.DimsOf(other), *facts.DimsOf(sum));
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+// The run refuses it; until then nothing may use it as if it were one.
+TEST(TraceTest, WhatIsNoPermutationIsNotFollowed) {
+  for (const std::vector<int64_t>& perm : {std::vector<int64_t>{0, 70000}, {1, 1}, {-1, 0}, {0}}) {
+    const OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
+      Value* once = b.Op("Transpose", {x}, {{"perm", perm}});
+      b.Output(b.Op("Transpose", {once}, {{"perm", std::vector<int64_t>{1, 0}}}));
+    });
+    EXPECT_EQ(test.Count("Transpose"), 2) << perm.back();
+  }
+}
+
+// Keys of two heads, each for two heads of queries.
+OptimizerTester AttentionOfSelectedHeads(const std::vector<int64_t>& heads) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 4, "seq", 8});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "seq", 8});
+    Value* list = b.Constant("heads", Make<int64_t>({std::ssize(heads)}, heads));
+    Value* selected = b.Op("Gather", {k, list}, {{"axis", int64_t{1}}});
+    Value* turned = b.Op("Transpose", {selected}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    Value* scores = b.Op("MatMul", {q, turned});
+    Value* weights = b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}});
+    b.Output(b.Op("MatMul", {weights, selected}));
+  });
+}
+
+TEST(TraceTest, HeadsThatAListRepeatsAreThoseOfAGroup) {
+  OptimizerTester test = AttentionOfSelectedHeads({0, 0, 1, 1});
+  EXPECT_EQ(test.Count("Gather"), 0);
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  // Scores of 8 small terms (an error of theirs is one of the softmax), and sums over 3 keys.
+  test.Feed("q", Make<float>({3, 4, 3, 8}, std::vector<float>(288, 0.125F)));
+  test.ExpectSameResults(64 * kEpsilon);
+  // No group shares one head.
+  EXPECT_GT(AttentionOfSelectedHeads({0, 1, 1, 0}).Count("Gather"), 0);
+}
+
+// x[-2] and x[-1] of two rows, as an exporter writes indices that are lists.
+TEST(TraceTest, ANegativeIndexCountsFromTheEnd) {
+  const auto rows = [](int64_t first) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {2, "seq"});
+      const auto row = [&](int64_t index) {
+        return b.Op("GatherND", {x, b.Constant<int64_t>("list", {1, 1}, {index})});
+      };
+      b.Output(b.Op("Neg", {b.Op("Concat", {row(first), row(-1)}, {{"axis", int64_t{0}}})}));
+    });
+  };
+  EXPECT_EQ(rows(-2).Ops(), "Neg");
+  rows(-2).ExpectSameResults(0);
+  // Out of range: for the run to refuse.
+  EXPECT_EQ(rows(-3).Count("GatherND"), 1);
+}
+
+// x[:, -n:], n being the extent of `of`, and `more` positions besides.
+OptimizerTester LastOf(const std::string& of, int64_t more) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    Value* other = b.Input("other", DataType::kFloat, {"batch", "past"});
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* extent = b.Op("Shape", {of == "seq" ? x : other}, {{"start", int64_t{1}}});
+    Value* start = b.Op("Sub", {b.Op("Neg", {extent}), number(more)});
+    b.Output(b.Op("Neg", {b.Op("Slice", {x, start, number(INT64_MAX), number(1)})}));
+    b.Output(b.Op("Neg", {other}));
+  });
+}
+
+TEST(ViewsTest, AsManyFromTheEndAsThereAreAreAll) {
+  for (const int64_t more : {0, 1}) {
+    OptimizerTester all = LastOf("seq", more);
+    EXPECT_EQ(all.Ops(), "Neg*2");
+    for (const int64_t seq : {0, 1, 4}) all.Dim("seq", seq).ExpectSameResults(0);
+  }
+  // All but the first one, and as many as something else has.
+  for (OptimizerTester& some : std::array{LastOf("seq", -1), LastOf("past", 0)}) {
+    EXPECT_EQ(some.Count("Slice"), 1);
+    for (const int64_t seq : {0, 1, 4}) some.Dim("seq", seq).ExpectSameResults(0);
+  }
+}
+
+// x[..., -2:-1, :] as dynamo's exporter writes it: the axis is turned to the front and back.
+TEST(ViewsTest, OnePositionOfAnAxisIsGathered) {
+  const auto picked = [](bool kept) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 6, 8});
+      const auto turned = [&](Value* y, std::vector<int64_t> perm) {
+        return b.Op("Transpose", {y}, {{"perm", std::move(perm)}});
+      };
+      Value* list = b.Constant<int64_t>("list", {1, 1}, {-2});
+      Value* one = b.Op("GatherND", {turned(x, {2, 0, 1, 3}), list});
+      if (kept) return void(b.Output(b.Op("Neg", {turned(one, {1, 2, 0, 3})})));
+      b.Output(b.Op("Neg", {b.Op("Squeeze", {one, b.Constant<int64_t>("axis", {1}, {0})})}));
+    });
+  };
+  for (const bool kept : {true, false}) {
+    EXPECT_EQ(picked(kept).Ops(), "Gather Neg");
+    picked(kept).ExpectSameResults(0);
+  }
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/analysis/view.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace attnrun {
+namespace {
+
+const SymInt kBatch = SymInt::Symbol("batch");
+const SymInt kSeq = SymInt::Symbol("seq");
+
+opt::View Hidden() { return opt::View::Dense({kBatch, kSeq, 768}); }
+
+TEST(ViewTest, SplittingAndMergingHeadsComesToNothing) {
+  const auto heads = Hidden().Reshaped({kBatch, kSeq, 12, 64});
+  ASSERT_TRUE(heads.has_value());
+  const opt::View there = heads->Transposed({0, 2, 1, 3});
+  EXPECT_NE(there, *heads);
+  const auto back = there.Transposed({0, 2, 1, 3}).Reshaped({kBatch, kSeq, 768});
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(*back, Hidden());
+}
+
+TEST(ViewTest, TwoSpellingsOfOneSelectionAreEqual) {
+  // K of a packed projection: a slice and a reshape, or a reshape to [.., 3, 12, 64] and an index.
+  const opt::View packed = opt::View::Dense({kBatch, kSeq, 2304});
+  const auto sliced = packed.Sliced(2, 768, 768)->Reshaped({kBatch, kSeq, 12, 64});
+  const auto split = packed.Reshaped({kBatch, kSeq, 3, 12, 64});
+  const auto indexed = split->Sliced(2, 1, 1)->Squeezed(2);
+  ASSERT_TRUE(sliced.has_value() && indexed.has_value());
+  EXPECT_EQ(*sliced, *indexed);
+}
+
+TEST(ViewTest, HeadsThatWereTransposedAreNoMatrixOfRows) {
+  const opt::View heads = Hidden().Reshaped({kBatch, kSeq, 12, 64})->Transposed({0, 2, 1, 3});
+  EXPECT_FALSE(heads.Reshaped({kBatch, kSeq, 768}) == Hidden());
+  EXPECT_TRUE(heads.Reshaped({kBatch * 12, kSeq, 64}).has_value());
+  // Positions and channels do not count on from each other.
+  EXPECT_FALSE(heads.Reshaped({kBatch, kSeq * 768}) == opt::View::Dense({kBatch, kSeq * 768}));
+}
+
+TEST(ViewTest, RepeatedHeadsAreAFactorWithoutStride) {
+  const opt::View kv = opt::View::Dense({kBatch, 2, kSeq, 8});
+  const auto repeated =
+      kv.Unsqueezed(2).Expanded({kBatch, 2, 4, kSeq, 8})->Reshaped({kBatch, 8, kSeq, 8});
+  ASSERT_TRUE(repeated.has_value());
+  EXPECT_EQ(repeated->Extent(1), SymInt(8));
+  EXPECT_EQ(repeated->WithoutRepeats(1), kv);
+}
+
+TEST(ViewTest, PiecesThatFollowEachOtherAreOnePiece) {
+  const opt::View whole = opt::View::Dense({kSeq, 32});
+  const std::vector<opt::View> pieces = {*whole.Sliced(1, 0, 8), *whole.Sliced(1, 8, 8),
+                                         *whole.Sliced(1, 16, 8), *whole.Sliced(1, 24, 8)};
+  EXPECT_EQ(opt::View::Concatenated(pieces, 1), whole);
+  const std::vector<opt::View> uneven = {pieces[0], pieces[1], pieces[3]};
+  EXPECT_FALSE(opt::View::Concatenated(uneven, 1).has_value());
+}
+
+TEST(ViewTest, SlicesAcrossBlocksAreNoView) {
+  const opt::View heads = Hidden().Reshaped({kBatch, kSeq, 12, 64})->Transposed({0, 1, 3, 2});
+  const auto flat = heads.Reshaped({kBatch, kSeq, 768});
+  ASSERT_TRUE(flat.has_value());
+  EXPECT_TRUE(flat->Sliced(2, 12, 24).has_value());
+  EXPECT_TRUE(flat->Sliced(2, 3, 5).has_value());
+  EXPECT_FALSE(flat->Sliced(2, 6, 12).has_value());
+}
+
+}  // namespace
+}  // namespace attnrun

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "support/attention_graph.h"
+
+namespace attnrun::testing {
+namespace {
+
+// Rows of 8 channels, from `start` on, of a packed tensor as heads [batch, 2, seq, 4] in float.
+Value* WidenedHeads(GraphBuilder& b, Value* packed, int64_t start) {
+  const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+  Value* rows = b.Op("Slice", {packed, number(start), number(start + 8), number(-1)});
+  return b.Op("Cast", {Heads(b, rows)}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
+}
+
+// Attention in float on packed Q, K and V of 16 bits and of `channels`.
+OptimizerTester OnPacked(DataType type, int64_t channels) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* packed = b.Input("packed", type, {"batch", "seq", channels});
+    Value* q = WidenedHeads(b, packed, 0);
+    Value* k = b.Op("Transpose", {WidenedHeads(b, packed, 8)},
+                    {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    Value* probabilities = b.Op("Softmax", {b.Op("MatMul", {q, k})}, {{"axis", int64_t{-1}}});
+    Value* context = b.Op("MatMul", {probabilities, WidenedHeads(b, packed, 16)});
+    context = b.Op("Transpose", {context}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    b.Output(Shaped(b, context, {0, 0, 8}));
+  });
+}
+
+TEST(AttentionOperandsTest, WidenedBehindTheirViewsAreWidenedOnce) {
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
+    OptimizerTester test = OnPacked(type, 24);
+    EXPECT_EQ(test.Ops(), "Cast attnrun.Attention");
+    for (const int64_t seq : {1, 3, 8}) test.Dim("seq", seq).ExpectSameResults(kAttentionTolerance);
+  }
+}
+
+// What nobody reads is not widened.
+TEST(AttentionOperandsTest, PiecesOfALargerTensorAreWidenedEach) {
+  OptimizerTester test = OnPacked(DataType::kFloat16, 40);
+  EXPECT_EQ(test.Count("Cast"), 3);
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

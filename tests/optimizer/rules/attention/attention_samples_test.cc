@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "support/attention_graph.h"
+
+// How samples and heads may lie, and which of them broadcast.
+namespace attnrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(AttentionSamplesTest, SamplesOnTwoAxesThatLieApart) {
+  const auto heads = [](GraphBuilder& b, const char* name, bool transposed) {
+    Value* x = b.Input(name, DataType::kFloat, {"batch", "seq", "columns", 8});
+    x = b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    x = b.Op("Reshape", {x, b.Constant<int64_t>("heads", {5}, {0, 0, 0, 2, 4})});
+    const std::vector<int64_t> order =
+        transposed ? std::vector<int64_t>{0, 1, 3, 4, 2} : std::vector<int64_t>{0, 1, 3, 2, 4};
+    return b.Op("Transpose", {x}, {{"perm", order}});
+  };
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* scores = b.Op("MatMul", {heads(b, "q", false), heads(b, "k", true)});
+    Value* y = b.Op("MatMul", {b.Op("Softmax", {scores}), heads(b, "v", false)});
+    b.Output(b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 1, 3, 2, 4}}}));
+  });
+  EXPECT_THAT(test.Misses("attention"), IsEmpty());
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
+  test.Dim("columns", 1).Dim("seq", 5).ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(AttentionSamplesTest, SamplesAndHeadsOnOneAxisThroughout) {
+  for (const bool with_bias : {false, true}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      const auto heads = [&](const char* name, const std::vector<int64_t>& order) {
+        Value* x = b.Input(name, DataType::kFloat, {"seq", "batch", 8});
+        x = b.Op("Reshape", {x, b.Op("Concat",
+                                     {b.Op("Shape", {x}, {{"end", int64_t{1}}}),
+                                      b.Constant<int64_t>("rest", {2}, {-1, 4})},
+                                     {{"axis", int64_t{0}}})});
+        return b.Op("Transpose", {x}, {{"perm", order}});
+      };
+      Value* scores = b.Op("MatMul", {heads("q", {1, 0, 2}), heads("k", {1, 2, 0})});
+      if (with_bias) {
+        Value* bias = b.Input("bias", DataType::kFloat, {"batch", 2, "seq", "seq"});
+        Value* like = b.Op("Shape", {scores});
+        scores = b.Op("Add", {scores, b.Op("Reshape", {bias, like})});
+      }
+      Value* y = b.Op("MatMul", {b.Op("Softmax", {scores}), heads("v", {1, 0, 2})});
+      b.Output(b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{1, 0, 2}}}));
+    });
+    SCOPED_TRACE(with_bias);
+    EXPECT_THAT(test.Misses("attention"), IsEmpty());
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    test.ExpectSameResults(kAttentionTolerance);
+    test.Dim("batch", 1).Dim("seq", 4).ExpectSameResults(kAttentionTolerance);
+  }
+}
+
+TEST(AttentionSamplesTest, AMaskForEachWindowOfASample) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto windows = [&](const char* name) {
+      return Shaped(b, b.Input(name, DataType::kFloat, {"batch", 4, 6, 8}), {-1, 6, 8});
+    };
+    const auto cosine = [&](Value* heads) {
+      Value* norm = b.Op("ReduceL2", {heads, b.Constant<int64_t>("last", {1}, {-1})});
+      return b.Op("Div", {heads, b.Op("Max", {norm, Number(b, 1e-12F)})});
+    };
+    const std::vector<int64_t> order = {0, 1, 3, 2};
+    Value* k = b.Op("Transpose", {cosine(Heads(b, windows("k")))}, {{"perm", order}});
+    Value* s = b.Op("MatMul", {cosine(Heads(b, windows("q"))), k});
+    s = b.Op("Mul", {s, b.Constant<float>("logits", {2, 1, 1}, {3, 0.5F})});
+    s = b.Op("Add", {s, b.Input("table", DataType::kFloat, {1, 2, 6, 6})});
+    s = Shaped(b, s, {-1, 4, 2, 6, 6});
+    s = b.Op("Add", {s, b.Input("mask", DataType::kFloat, {1, 4, 1, 6, 6})});
+    Value* p = b.Op("Softmax", {Shaped(b, s, {-1, 2, 6, 6})});
+    b.Output(b.Op("MatMul", {p, Heads(b, windows("v"))}));
+  });
+  EXPECT_THAT(test.Misses("attention"), IsEmpty());
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
+  test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeys) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    const auto einsum = [&](const char* equation, Value* left, Value* right) {
+      return b.Op("Einsum", {left, right}, {{"equation", std::string(equation)}});
+    };
+    Value* k = b.Input("k", DataType::kFloat, {"batch", "source", 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", "source", 4});
+    Value* scores = einsum("bhid,bjd->bhij", Heads(b, Input(b, "q")), k);
+    Value* y = einsum("bhij,bjd->bhid", b.Op("Softmax", {scores}), v);
+    y = b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    b.Output(b.Op("Reshape", {y, b.Constant<int64_t>("merged", {3}, {0, 0, 8})}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(AttentionSamplesTest, HeadsOfVThatTheScoresDoNotHaveAreNoHeads) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {1, 1, 6, 4});
+    Value* k = b.Input("k", DataType::kFloat, {1, 1, 4, 6});
+    Value* v = b.Input("v", DataType::kFloat, {1, 6, 6, 2});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(AttentionSamplesTest, SamplesThatBroadcastToPositionsAreNoSamples) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {17, 2, "batch", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, 4, 17});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 2, 17, 4});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("MatMul", {q, k})}), v}));
+  });
+  test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
+}
+
+// Extents of other names may turn out as 1 and more than 1: the operator broadcasts as the products
+// do.
+TEST(AttentionSamplesTest, SamplesOfOtherNamesBroadcast) {
+  const auto attention = [](GraphBuilder& b, Value* q, Value* k, Value* v) {
+    Value* p = b.Op("Softmax", {b.Op("MatMul", {Heads(b, q), Heads(b, k, true)})});
+    b.Output(b.Op("MatMul", {p, Heads(b, v)}));
+    return p;
+  };
+  const auto all_but_first = [](GraphBuilder& b, Value* x) {
+    return b.Op("Slice", {x, b.Constant<int64_t>("one", {1}, {1}),
+                          b.Constant<int64_t>("end", {1}, {1 << 20}),
+                          b.Constant<int64_t>("axis", {1}, {0})});
+  };
+  for (const int sliced : {0, 1, 2}) {
+    SCOPED_TRACE(sliced);
+    OptimizerTester test([&](GraphBuilder& b) {
+      std::array<Value*, 3> x = {Input(b, "q"), Input(b, "k"), Input(b, "v")};
+      x[sliced] = all_but_first(b, x[sliced]);
+      attention(b, x[0], x[1], x[2]);
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    test.Dim("batch", 2).ExpectSameResults(kAttentionTolerance);
+  }
+  OptimizerTester read([&](GraphBuilder& b) {
+    Value* x = all_but_first(b, Input(b, "x"));
+    b.Output(attention(b, x, x, Input(b, "v")));
+  });
+  EXPECT_THAT(read.Misses("attention"), ElementsAre(HasSubstr("other samples than the result")));
+  read.Dim("batch", 2).ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(AttentionSamplesTest, SamplesOfTheMaskBroadcast) {
+  OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
+    Value* mask = b.Input("mask", DataType::kBool, {"other", 1, 1, "seq"});
+    return b.Op("Where", {mask, s, Number(b, -1e9F)});
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("batch", 1).Dim("other", 2).ExpectSameResults(kAttentionTolerance);
+  test.Dim("batch", 2).Dim("other", 1).ExpectSameResults(kAttentionTolerance);
+}
+
+TEST(AttentionSamplesTest, NoSamples) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {0, 5, 24});
+    const auto third = [&](int64_t i) {
+      Value* part = b.Op("Slice", {x, b.Constant<int64_t>("from", {1}, {8 * i}),
+                                   b.Constant<int64_t>("to", {1}, {8 * i + 8}),
+                                   b.Constant<int64_t>("axis", {1}, {2})});
+      return part;
+    };
+    Value* scores = b.Op("MatMul", {Heads(b, third(0)), Heads(b, third(1), true)});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}), Heads(b, third(2))}));
+  });
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

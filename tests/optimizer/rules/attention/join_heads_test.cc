@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kHeads = 3;
+constexpr int kSize = 4;
+// Probabilities' rounding, over few keys.
+constexpr double kTolerance = 64 * kEpsilon;
+
+// Where the heads of an attention begin in a row of `packed`.
+struct Offsets {
+  int64_t q;
+  int64_t k;
+  int64_t v;
+};
+
+Value* Attention(GraphBuilder& b, Value* packed, const Offsets& offsets, float scale = 0.5F) {
+  const auto layout = [](int64_t offset) {
+    return absl::StrCat("b s ", offset, "+(h:", kSize, ")");
+  };
+  return b.Op("attnrun::Attention", {packed, packed, packed},
+              {{"q_layout", layout(offsets.q)},
+               {"k_layout", layout(offsets.k)},
+               {"v_layout", layout(offsets.v)},
+               {"scale", scale}});
+}
+
+Value* Packed(GraphBuilder& b) {
+  return b.Input("packed", DataType::kFloat, {"batch", "sequence", 3 * kHeads * kSize});
+}
+
+OptimizerTester Joined(const std::vector<Offsets>& heads, int64_t axis = -1) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    Value* packed = Packed(b);
+    std::vector<Value*> results;
+    for (const Offsets& offsets : heads) results.push_back(Attention(b, packed, offsets));
+    b.Output(b.Op("Concat", results, {{"axis", axis}}));
+  });
+}
+
+void ExpectJoined(const std::vector<Offsets>& heads, const std::string& q, const std::string& k,
+                  const std::string& v) {
+  const OptimizerTester test = Joined(heads);
+  ASSERT_EQ(test.Ops(), "attnrun.Attention");
+  const Node& node = *test.graph().nodes()[0];
+  EXPECT_EQ(std::get<std::string>(*node.attribute("q_layout")), q);
+  EXPECT_EQ(std::get<std::string>(*node.attribute("k_layout")), k);
+  EXPECT_EQ(std::get<std::string>(*node.attribute("v_layout")), v);
+  test.ExpectSameResults(kTolerance);
+}
+
+void ExpectApart(const OptimizerTester& test, int attentions) {
+  EXPECT_EQ(test.Count("attnrun.Attention"), attentions);
+  EXPECT_EQ(test.Count("Concat"), 1);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(JoinHeadsTest, HeadsOneAfterTheOther) {
+  ExpectJoined({{0, 12, 24}, {4, 16, 28}, {8, 20, 32}}, "b s (n:3 h:4)", "b s 12+(n:3 h:4)",
+               "b s 24+(n:3 h:4)");
+}
+
+TEST(JoinHeadsTest, PackedHeadByHead) {
+  ExpectJoined({{0, 4, 8}, {12, 16, 20}, {24, 28, 32}}, "b s (n:3 _:3 h:4)", "b s 4+(n:3 _:3 h:4)",
+               "b s 8+(n:3 _:3 h:4)");
+}
+
+TEST(JoinHeadsTest, OneKeyForAll) {
+  ExpectJoined({{0, 12, 16}, {4, 12, 16}, {8, 12, 16}}, "b s (n:3 h:4)", "b s 12+(h:4)",
+               "b s 16+(h:4)");
+}
+
+TEST(JoinHeadsTest, TheLastAxisByNumber) {
+  EXPECT_EQ(Joined({{0, 12, 24}, {4, 16, 28}}, 2).Ops(), "attnrun.Attention");
+}
+
+TEST(JoinHeadsTest, HeadsWithProjectionsOfTheirOwn) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "sequence", 8});
+    std::mt19937 generator(7);
+    const auto project = [&] {
+      return b.Op("MatMul", {x, b.Constant("w", RandomFloats({8, kSize}, generator))});
+    };
+    std::vector<Value*> heads;
+    for (int i = 0; i < kHeads; ++i) {
+      Value* k = b.Op("Transpose", {project()}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+      Value* scores = b.Op("MatMul", {project(), k});
+      Value* weights = b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}});
+      heads.push_back(b.Op("MatMul", {weights, project()}));
+    }
+    b.Output(b.Op("Concat", heads, {{"axis", int64_t{-1}}}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.Linear");
+  // Scores are sums of products of sums of 8 products.
+  test.ExpectSameResults(1024 * kEpsilon);
+}
+
+TEST(JoinHeadsTest, UnequalDistancesStayApart) {
+  const OptimizerTester test = Joined({{0, 12, 24}, {4, 16, 28}, {12, 20, 32}});
+  ExpectApart(test, 3);
+  EXPECT_THAT(test.Misses("attention_heads"), ElementsAre(HasSubstr("heads of Q")));
+}
+
+TEST(JoinHeadsTest, OtherOrdersStayApart) {
+  const OptimizerTester test = Joined({{0, 12, 28}, {4, 16, 24}});
+  ExpectApart(test, 2);
+  EXPECT_THAT(test.Misses("attention_heads"), ElementsAre(HasSubstr("heads of V")));
+}
+
+TEST(JoinHeadsTest, OneQueryForAllStaysApart) {
+  ExpectApart(Joined({{0, 12, 24}, {0, 16, 28}}), 2);
+}
+
+TEST(JoinHeadsTest, AlongThePositionsStaysApart) {
+  ExpectApart(Joined({{0, 12, 24}, {4, 16, 28}}, 1), 2);
+}
+
+TEST(JoinHeadsTest, OtherAttributesOrReadersStayApart) {
+  OptimizerTester scales([](GraphBuilder& b) {
+    Value* packed = Packed(b);
+    b.Output(b.Op("Concat",
+                  {Attention(b, packed, {0, 12, 24}), Attention(b, packed, {4, 16, 28}, 0.25F)},
+                  {{"axis", int64_t{-1}}}));
+  });
+  ExpectApart(scales, 2);
+  EXPECT_THAT(scales.Misses("attention_heads"), ElementsAre(HasSubstr("other inputs or attr")));
+  OptimizerTester reader([](GraphBuilder& b) {
+    Value* packed = Packed(b);
+    Value* first = Attention(b, packed, {0, 12, 24});
+    b.Output(first);
+    b.Output(b.Op("Concat", {first, Attention(b, packed, {4, 16, 28})}, {{"axis", int64_t{-1}}}));
+  });
+  ExpectApart(reader, 2);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "support/attention_graph.h"
+
+namespace attnrun::testing {
+namespace {
+
+using Order = std::vector<int64_t>;
+
+Value* Turned(GraphBuilder& b, Value* x, const Order& order = {0, 2, 1, 3, 4}) {
+  return b.Op("Transpose", {x}, {{"perm", order}});
+}
+
+// The queries of 2 x 2 heads [batch, 2, 2, seq, 4] by keys that the heads of one group share.
+Value* Products(GraphBuilder& b) {
+  Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 16}), {0, 0, 2, 2, 4});
+  Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 2, 1, 4});
+  return b.Op("MatMul", {Turned(b, q, {0, 2, 3, 1, 4}), Turned(b, k, {0, 2, 3, 4, 1})});
+}
+
+Value* ByValues(GraphBuilder& b, Value* probabilities) {
+  Value* v = Shaped(b, b.Input("v", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 2, 1, 4});
+  Value* y = b.Op("MatMul", {Turned(b, probabilities), Turned(b, v, {0, 2, 3, 1, 4})});
+  return Shaped(b, Turned(b, y, {0, 3, 1, 2, 4}), {0, 0, 16});
+}
+
+Value* Softmax(GraphBuilder& b, Value* x, int64_t axis = -1) {
+  return b.Op("Softmax", {x}, {{"axis", axis}});
+}
+
+TEST(StackedScoresTest, GroupsMayComeBeforeHeads) {
+  const std::vector<Between> spellings = {
+      [](GraphBuilder&, Value* s) { return s; },
+      [](GraphBuilder& b, Value* s) {
+        Value* mask = b.Input("mask", DataType::kFloat, {"seq", "seq"});
+        return b.Op("Add", {b.Op("Mul", {s, Number(b, 0.5F)}), mask});
+      },
+      // Other numbers for each head of each group, and for each group.
+      [](GraphBuilder& b, Value* s) {
+        return b.Op("Add", {s, b.Constant<float>("c", {2, 2, 1, 1}, {0, 1, 2, 3})});
+      },
+      [](GraphBuilder& b, Value* s) {
+        Value* bias = b.Input("bias", DataType::kFloat, {"batch", 2, 1, "seq", "seq"});
+        return b.Op("Add", {bias, s});
+      },
+      [](GraphBuilder& b, Value* s) {
+        Value* mask = b.Input("open", DataType::kBool, {"batch", 1, 1, "seq", "seq"});
+        return b.Op("Where", {mask, s, Number(b, -1e9F)});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test([&](GraphBuilder& b) {
+      b.Output(ByValues(b, Softmax(b, spellings[i](b, Turned(b, Products(b))))));
+    });
+    ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+  }
+}
+
+// Heads "(g h)": those of a group lie side by side, each with keys of its own.
+TEST(StackedScoresTest, GroupsThatShareKeysMayLieOutside) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 24}), {0, 0, 3, 2, 4});
+    Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
+    Value* v = Shaped(b, b.Input("v", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
+    Value* s = b.Op("MatMul", {Turned(b, q, {0, 2, 3, 1, 4}), Turned(b, k, {0, 2, 3, 4, 1})});
+    Value* mask = b.Input("mask", DataType::kFloat, {"batch", 1, 1, 1, "seq"});
+    Value* p = Softmax(b, b.Op("Add", {b.Op("Mul", {s, Number(b, 0.5F)}), mask}));
+    Value* y = b.Op("MatMul", {p, Turned(b, v, {0, 2, 3, 1, 4})});
+    b.Output(Shaped(b, Turned(b, y, {0, 3, 1, 2, 4}), {0, 0, 24}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(2 * kAttentionTolerance);
+  test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(2 * kAttentionTolerance);
+}
+
+TEST(StackedScoresTest, ScoresThatOthersReadStayInTheirOrder) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* scores = Turned(b, Products(b));
+    b.Output(scores);
+    b.Output(ByValues(b, Softmax(b, scores)));
+  });
+  EXPECT_EQ(test.Count("Softmax"), 1);
+  test.ExpectSameResults(2 * kAttentionTolerance);
+}
+
+// Scores as einsum("bhqd,bhkd->bqkh") and its like have them, the Softmax over what are the keys.
+TEST(StackedScoresTest, KeysMayBeAnyAxis) {
+  struct Layout {
+    Order order;
+    int64_t keys;
+  };
+  for (const Layout& layout :
+       {Layout{{0, 2, 3, 1}, 2}, Layout{{3, 0, 1, 2}, 0}, Layout{{0, 3, 1, 2}, -3}}) {
+    for (const bool by_key : {false, true}) {
+      SCOPED_TRACE(layout.keys);
+      SCOPED_TRACE(by_key);
+      OptimizerTester test([&](GraphBuilder& b) {
+        Value* q = Heads(b, Input(b, "q"), by_key);
+        Value* k = Heads(b, Input(b, "k"), !by_key);
+        Order order = layout.order;
+        Order back(4);
+        for (int i = 0; i < 4; ++i) back[order[i]] = i;
+        for (int64_t& from : order) from = by_key && from >= 2 ? 5 - from : from;
+        Value* s = b.Op("MatMul", {by_key ? k : q, by_key ? q : k});
+        s = Turned(b, b.Op("Mul", {s, Number(b, 0.5F)}), order);
+        s = b.Op("Add", {s, b.Constant<float>("c", {1}, {0.5F})});
+        b.Output(Finish(b, Turned(b, Softmax(b, s, layout.keys), back)));
+      });
+      ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+    }
+  }
+}
+
+TEST(StackedScoresTest, AMaskIsTurnedWithThem) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* s = Turned(b, Scores(b), {0, 2, 3, 1});
+    s = b.Op("Add", {s, b.Input("mask", DataType::kFloat, {"seq", 2})});
+    b.Output(Finish(b, Turned(b, Softmax(b, s, 2), {0, 3, 1, 2})));
+  });
+  ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+}
+
+// As transformers of old and speech models write it, for a Softmax of two axes.
+TEST(StackedScoresTest, TheyMayBeOneMatrix) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* s = b.Op("Mul", {Scores(b), Number(b, 0.5F)});
+    Value* keys = b.Op("Shape", {s}, {{"start", int64_t{3}}});
+    Value* rows = b.Constant<int64_t>("rows", {1}, {-1});
+    Value* flat = b.Op("Reshape", {s, b.Op("Concat", {rows, keys}, {{"axis", int64_t{0}}})});
+    b.Output(Finish(b, b.Op("Reshape", {Softmax(b, flat), b.Op("Shape", {s})})));
+  });
+  ExpectOneAttention(std::move(test), kAttentionTolerance);
+}
+
+TEST(StackedScoresTest, OtherRowsAreOtherSoftmaxes) {
+  for (const int64_t width : {8, 2}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 4});
+      Value* flat = Softmax(b, Shaped(b, x, {-1, width}));
+      b.Output(Shaped(b, flat, {-1, 4, 4}));
+    });
+    EXPECT_EQ(test.Applied("flattened_scores"), 0);
+    test.ExpectSameResults(kAttentionTolerance);
+  }
+}
+
+TEST(StackedScoresTest, OnlySoftmaxOverKeys) {
+  for (const int64_t axis : {1, 3}) {
+    OptimizerTester test(
+        [&](GraphBuilder& b) { b.Output(ByValues(b, Softmax(b, Turned(b, Products(b)), axis))); });
+    EXPECT_EQ(test.Count("Softmax"), 1);
+    test.ExpectSameResults(2 * kAttentionTolerance);
+  }
+}
+
+}  // namespace
+}  // namespace attnrun::testing

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+constexpr double kTolerance = 4 * kEpsilon;
+
+TEST(BroadcastsTest, AnExpandToTheOtherOperandsExtents) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    Value* y = b.Input("y", DataType::kFloat, {"batch", 1});
+    b.Output(b.Op("Relu", {b.Op("Sub", {x, b.Op("Expand", {y, b.Op("Shape", {x})})})}));
+  });
+  EXPECT_EQ(test.Ops(), "Relu Sub");
+  for (const int64_t seq : {1, 3}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
+}
+
+TEST(BroadcastsTest, LeadingAxesOfOne) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 4});
+    Value* y = b.Input("y", DataType::kFloat, {"seq", 4});
+    Value* axes = b.Constant<int64_t>("axes", {1}, {0});
+    b.Output(b.Op("Add", {x, b.Op("Unsqueeze", {y, axes})}));
+  });
+  EXPECT_EQ(test.Ops(), "Add");
+  test.ExpectSameResults(kTolerance);
+}
+
+// A residual whose only sample lost its axis on the way, as in graphs that were simplified for it.
+TEST(BroadcastsTest, LeadingAxesOfOneThatAreTakenAway) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {1, 5, 4});
+    Value* y = b.Input("y", DataType::kFloat, {1, 5, 4});
+    Value* rows = b.Op("Reshape", {b.Op("Relu", {y}), b.Constant<int64_t>("rows", {2}, {5, 4})});
+    b.Output(b.Op("Add", {rows, x}));
+  });
+  EXPECT_EQ(test.Ops(), "Add Relu");
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(BroadcastsTest, NotLeadingAxesThatTheResultLacks) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {5, 4});
+    Value* y = b.Input("y", DataType::kFloat, {1, 5, 4});
+    Value* rows = b.Op("Reshape", {b.Op("Relu", {y}), b.Constant<int64_t>("rows", {2}, {5, 4})});
+    b.Output(b.Op("Add", {rows, x}));
+  });
+  EXPECT_EQ(test.Count("Reshape"), 1);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(BroadcastsTest, OneNumberEverywhereIsThatNumber) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    Tensor three = *Tensor::Of<float>({1}, {3});
+    Value* threes = b.Op("ConstantOfShape", {b.Op("Shape", {x})}, {{"value", three}});
+    b.Output(b.Op("Min", {x, threes}));
+  });
+  EXPECT_EQ(test.Ops(), "Min");
+  test.ExpectSameResults(0);
+}
+
+TEST(BroadcastsTest, NotWhereTheResultWouldBeSmaller) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 1});
+    Value* y = b.Input("y", DataType::kFloat, {"batch", 1});
+    Value* like = b.Input("like", DataType::kFloat, {"batch", "seq"});
+    b.Output(b.Op("Add", {x, b.Op("Expand", {y, b.Op("Shape", {like})})}));
+  });
+  EXPECT_EQ(test.Count("Expand"), 1);
+  test.ExpectSameResults(kTolerance);
+}
+
+// Which of two extents is 1 is not known before the run.
+TEST(BroadcastsTest, NotWhereExtentsMayDiffer) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "other"});
+    Value* y = b.Input("y", DataType::kFloat, {"batch", 1});
+    Value* like = b.Input("like", DataType::kFloat, {"batch", "seq"});
+    b.Output(b.Op("Add", {x, b.Op("Expand", {y, b.Op("Shape", {like})})}));
+  });
+  EXPECT_EQ(test.Count("Expand"), 1);
+  test.Dim("other", 1).Dim("seq", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(BroadcastsTest, NotWhatIsMovedAboutBesides) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {4, 4});
+    Value* y = b.Input("y", DataType::kFloat, {4});
+    Value* axes = b.Constant<int64_t>("axes", {1}, {1});
+    b.Output(b.Op("Add", {x, b.Op("Unsqueeze", {y, axes})}));
+  });
+  EXPECT_EQ(test.Count("Unsqueeze") + test.Count("Reshape"), 1);
+  test.ExpectSameResults(kTolerance);
+}
+
+// A mask that masks nothing, of more samples than its condition has.
+TEST(BroadcastsTest, AChoiceThatIsAlwaysTheSameNumber) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    Value* seq = b.Op("Squeeze", {b.Op("Shape", {x}, {{"start", int64_t{1}}})});
+    Value* positions = b.Op("Range", {number(0), seq, number(1)});
+    Value* open = b.Op("GreaterOrEqual", {positions, number(0)});
+    Value* mask = b.Op(
+        "Where", {b.Op("Expand", {open, b.Op("Shape", {x})}), b.Constant<float>("open", {}, {0}),
+                  b.Constant<float>("closed", {}, {-100})});
+    b.Output(b.Op("Neg", {b.Op("Add", {x, mask})}));
+  });
+  EXPECT_EQ(test.Ops(), "Neg");
+  test.ExpectSameResults(0);
+}
+
+// A mask of places that are all open, added as it is.
+TEST(BroadcastsTest, AConditionThatAlwaysHoldsIsOne) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 3});
+    Value* open = b.Constant("open", MakeBool({1, 3}, {1, 1, 1}));
+    Value* mask = b.Op("Cast", {b.Op("Expand", {open, b.Op("Shape", {x})})},
+                       {{"to", static_cast<int64_t>(DataType::kFloat)}});
+    b.Output(b.Op("Neg", {b.Op("Mul", {x, mask})}));
+  });
+  EXPECT_EQ(test.Ops(), "Neg");
+  test.ExpectSameResults(0);
+}
+
+TEST(BroadcastsTest, AnExpandedNumberFillsATensor) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kInt64, {"batch"});
+    Value* number = b.Constant<int64_t>("number", {1}, {int64_t{1} << 60 | 1});
+    b.Output(b.Op("Neg", {b.Op("Expand", {number, b.Op("Shape", {x})})}));
+  });
+  EXPECT_EQ(test.Ops(), "ConstantOfShape Neg Shape");
+  test.ExpectSameResults(0);
+}
+
+TEST(BroadcastsTest, ANumberOfMoreAxesThanTheShapeIsExpanded) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch"});
+    Value* number = b.Constant<float>("number", {1, 1}, {3});
+    b.Output(b.Op("Neg", {b.Op("Expand", {number, b.Op("Shape", {x})})}));
+  });
+  EXPECT_EQ(test.Count("Expand"), 1);
+  test.ExpectSameResults(0);
+}
+
+// As a mask that lets everything through is written, on top of a bias for each head.
+TEST(BroadcastsTest, WhatIsComputedOfAnExpandedConstantIsExpanded) {
+  for (const char* op : {"Add", "Where"}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 2, 3});
+      Value* open = b.Constant<bool>("open", {1, 1, 3}, {true, true, false});
+      Value* shape = b.Op(
+          "Concat",
+          {b.Op("Shape", {x}, {{"end", int64_t{1}}}), b.Constant<int64_t>("rest", {2}, {1, 3})},
+          {{"axis", int64_t{0}}});
+      Value* mask = b.Op("Expand", {open, shape});
+      Value* bias = b.Constant<float>("bias", {1, 2, 1}, {0.5F, -2});
+      Value* other = b.Constant<float>("other", {}, {3});
+      b.Output(*op == 'A' ? b.Op("Add", {bias, b.Op("Cast", {mask}, {{"to", int64_t{1}}})})
+                          : b.Op("Where", {mask, bias, other}));
+    });
+    EXPECT_EQ(test.Ops(), "Concat Expand Shape");
+    test.ExpectSameResults(0);
+    test.Dim("batch", 1).ExpectSameResults(0);
+    test.Dim("batch", 0).ExpectSameResults(0);
+  }
+}
+
+TEST(BroadcastsTest, TiledAxesOfExtentOneAreExpanded) {
+  const auto tiled = [](int64_t extent) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", extent, 4});
+      Value* repeats = b.Constant<int64_t>("repeats", {3}, {1, 2, 1});
+      b.Output(b.Op("Neg", {b.Op("Tile", {x, repeats})}));
+    });
+  };
+  EXPECT_EQ(tiled(1).Ops(), "Expand Neg");
+  tiled(1).ExpectSameResults(0);
+  EXPECT_EQ(tiled(2).Ops(), "Neg Tile");
+}
+
+}  // namespace
+}  // namespace attnrun::testing

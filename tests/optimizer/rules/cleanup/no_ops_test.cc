@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "support/any_type.h"
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+OptimizerTester Dropped(float ratio, bool training, bool mask_is_read = false) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
+    const std::vector<Value*> results = b.Ops(
+        "Dropout", 2,
+        {x, b.Constant<float>("ratio", {}, {ratio}), b.Constant<bool>("training", {}, {training})},
+        {{"seed", int64_t{1}}});
+    b.Output(b.Op("Exp", {results[0]}));
+    if (mask_is_read) b.Output(results[1]);
+  });
+}
+
+TEST(NoOpsTest, DropoutThatDropsNothing) {
+  EXPECT_EQ(Dropped(0.5f, false).Ops(), "Exp");
+  EXPECT_EQ(Dropped(0.0f, true).Ops(), "Exp");
+  Dropped(0.0f, true).ExpectSameResults(16 * kEpsilon);
+}
+
+TEST(NoOpsTest, NotDropoutThatDropsOrWhoseMaskIsRead) {
+  EXPECT_EQ(Dropped(0.5f, true).Ops(), "Dropout Exp");
+  EXPECT_EQ(Dropped(0.0f, true, true).Ops(), "Dropout Exp");
+}
+
+OptimizerTester Padded(std::vector<int64_t> pads) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
+    b.Output(b.Op("Exp", {b.Op("Pad", {x, b.Constant("pads", Ints(pads))})}));
+  });
+}
+
+TEST(NoOpsTest, PaddingByNothing) {
+  EXPECT_EQ(Padded({0, 0, 0, 0}).Ops(), "Exp");
+  EXPECT_EQ(Padded({0, 0, 0, 1}).Ops(), "Exp Pad");
+  Padded({0, 0, 0, 0}).ExpectSameResults(16 * kEpsilon);
+}
+
+}  // namespace
+}  // namespace attnrun::testing

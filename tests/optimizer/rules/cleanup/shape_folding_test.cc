@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/any_type.h"
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+// The length of x plus one, and the length of y. The name of one dimension reads like a formula of
+// the other.
+OptimizerTester Lengths(const std::string& of_x, const std::string& of_y) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    const auto length = [&](Value* of) {
+      return b.Op("Gather",
+                  {b.Op("Shape", {b.Op("Neg", {of})}), b.Constant<int64_t>("0", {1}, {0})});
+    };
+    Value* one = b.Constant<int64_t>("1", {1}, {1});
+    b.Output(b.Op("Add", {length(b.Input("x", DataType::kFloat, {of_x.c_str(), 4})), one}));
+    b.Output(length(b.Input("y", DataType::kFloat, {of_y.c_str(), 4})));
+  });
+}
+
+TEST(ShapeFoldingTest, NamesOfDimensionsAreNoFormulas) {
+  for (const auto& [x, y] : {std::pair("past", "past+1"), {"6", "7"}, {"?3", "?3+1"}}) {
+    OptimizerTester test = Lengths(x, y);
+    EXPECT_EQ(test.Count("Shape"), 2) << x;
+    test.Dim(x, 5).Dim(y, 9).ExpectSameResults(0);
+  }
+}
+
+// expand(4 * batch, -1) as TorchScript writes it: asked of an inner value, with a choice that is
+// always the same.
+TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadOffTheInputs) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto ints = [&](std::vector<int64_t> values) { return b.Constant("n", Ints(values)); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "seq"});
+    Value* rows = b.Op(
+        "Reshape",
+        {b.Op("Exp", {x}), b.Op("Concat", {ints({-1}), b.Op("Shape", {x}, {{"start", int64_t{2}}})},
+                                {{"axis", int64_t{0}}})});
+    Value* wanted = b.Op("Concat", {b.Op("Gather", {b.Op("Shape", {rows}), ints({0})}), ints({3})},
+                         {{"axis", int64_t{0}}});
+    Value* asked = b.Op("Where", {b.Op("Equal", {wanted, ints({-1, -1})}), ints({1, 1}), wanted});
+    b.Output(b.Op("Expand", {b.Input("y", DataType::kFloat, {1, 3}), asked}));
+  });
+  EXPECT_EQ(test.Ops(), "Concat Expand Mul Shape");
+  test.Dim("batch", 2).ExpectSameResults(0);
+}
+
+// The rows of windows, as one exporter asks their value and another computes them again.
+TEST(ShapeFoldingTest, ExtentsOfWindowsAreReadOffThem) {
+  const auto masks = [](bool asked) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 1, "samples"});
+      Value* w = b.Constant("w", Make<float>({2, 1, 4}, {1, 0, 1, 0, 0, 1, 0, 1}));
+      const AttributeMap strides = {{"strides", std::vector<int64_t>{4}}};
+      Value* y = b.Op("Relu", {b.Op("Conv", {x, w}, strides)});
+      Value* rows = asked ? b.Op("Gather", {b.Op("Shape", {y}), number(2)})
+                          : b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), number(4)});
+      // From 5 - rows on.
+      Value* start = b.Op("Sub", {number(5), rows});
+      Value* table = b.Constant("table", Make<float>({6}, {0, 1, 2, 3, 4, 5}));
+      b.Output(y).Output(b.Op("Slice", {table, start, number(6)}));
+    });
+  };
+  for (const bool asked : {true, false}) {
+    OptimizerTester test = masks(asked);
+    EXPECT_EQ(test.Ops(), "Add Conv Mul Relu Shape Slice") << asked;
+    test.Dim("samples", 13).ExpectSameResults(8 * kEpsilon);
+  }
+}
+
+// Nothing that windows depend on is read off them.
+TEST(ShapeFoldingTest, WhatWindowsDependOnIsNotReadOffThem) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 1, "samples"});
+    Value* rows = b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), number(4)});
+    Value* factor = b.Op("Cast", {rows}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
+    Value* w = b.Constant("w", Make<float>({1, 1, 4}, {1, 0, 1, 0}));
+    b.Output(b.Op("Conv", {b.Op("Mul", {x, factor}), w}, {{"strides", std::vector<int64_t>{4}}}));
+  });
+  EXPECT_EQ(test.Ops(), "Cast Conv Div Mul Shape");
+  test.Dim("samples", 13).ExpectSameResults(8 * kEpsilon);
+}
+
+// min(seq, 6), as PyTorch slices a table of 6 positions: of longer inputs the positions are
+// refused.
+TEST(ShapeFoldingTest, LengthsThatATableOfPositionsAllows) {
+  const auto cut = [](int64_t rows) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
+      Value* x = b.Input("x", DataType::kFloat, {"seq", 1});
+      Value* seq = b.Op("Squeeze", {b.Op("Shape", {x}, {{"end", int64_t{1}}})});
+      Value* table = b.Constant("table", Make<float>({6, 1}, {0, 1, 2, 3, 4, 5}));
+      Value* positions = b.Op("Range", {number(0), seq, number(1)});
+      b.Output(b.Op("Add", {x, b.Op("Gather", {table, positions})}));
+      b.Output(b.Op("Neg", {b.Op("Min", {seq, number(rows)})}));
+    });
+  };
+  EXPECT_EQ(cut(6).Count("Min"), 0);
+  EXPECT_EQ(cut(7).Count("Min"), 0);
+  EXPECT_EQ(cut(5).Count("Min"), 1);
+  cut(6).Dim("seq", 6).ExpectSameResults(kEpsilon);
+}
+
+// How many are left of a slice is asked of it once, whoever asks.
+TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadOffThem) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
+    Value* x = b.Input("x", DataType::kFloat, {"total", 4});
+    Value* past =
+        b.Op("Shape", {b.Input("past", DataType::kFloat, {"past", 4})}, {{"end", int64_t{1}}});
+    Value* y = b.Op("Slice", {x, past, number(1 << 20), number(0)});
+    for (const char* op : {"Neg", "Exp"}) {
+      y = b.Op(op, {y});
+      Value* rows = b.Op("Gather", {b.Op("Shape", {y}), number(0)});
+      b.Output(b.Op("Add", {rows, number(std::string(op) == "Neg" ? 1 : 2)}));
+    }
+    b.Output(y);
+  });
+  EXPECT_EQ(test.Ops(), "Add*2 Exp Neg Shape*2 Slice");
+  for (const int64_t past : {0, 2, 5})
+    test.Dim("past", past).Dim("total", 4).ExpectSameResults(4 * kEpsilon);
+}
+
+// To extents that are those of somebody else, by a Reshape in between that may be left out, or must
+// not, since it may refuse what comes in or the outer one may copy its extents.
+TEST(ShapeFoldingTest, AReshapeOfAReshapeWhoseTargetIsNotKnown) {
+  const auto reshaped = [](int64_t allowzero, const char* like, const DimSpec& columns) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      const auto ints = [&](const std::vector<int64_t>& n) { return b.Constant("n", Ints(n)); };
+      Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"rows", columns})});
+      Value* y = b.Input("y", DataType::kFloat, {like, 4});
+      x = b.Op("Reshape", {x, ints({-1, 3})});
+      Value* length = b.Op("Shape", {y}, {{"end", int64_t{1}}});
+      Value* target = b.Op("Concat", {length, ints({-1, 2})}, {{"axis", int64_t{0}}});
+      b.Output(b.Op("Reshape", {x, target}, {{"allowzero", allowzero}}));
+    });
+  };
+  for (const int64_t allowzero : {0, 1}) {
+    EXPECT_EQ(reshaped(allowzero, "rows", 6).Count("Reshape"), 1);
+    EXPECT_EQ(reshaped(allowzero, "rows", "columns").Count("Reshape"), 2);
+    OptimizerTester test = reshaped(allowzero, "other", 6);
+    EXPECT_EQ(test.Count("Reshape"), allowzero == 1 ? 1 : 2);
+    test.Dim("rows", 4).Dim("other", 2).ExpectSameResults(4 * kEpsilon);
+  }
+}
+
+}  // namespace
+}  // namespace attnrun::testing

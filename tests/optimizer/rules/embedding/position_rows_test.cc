@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+constexpr double kTolerance = 2 * kEpsilon;
+
+using Positions = std::function<Value*(GraphBuilder&, Value*)>;
+
+Value* Int(GraphBuilder& b, int64_t number) { return b.Constant<int64_t>("n", {}, {number}); }
+Value* Ints(GraphBuilder& b, int64_t number) { return b.Constant<int64_t>("n", {1}, {number}); }
+Value* Extent(GraphBuilder& b, Value* x) {
+  return b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+}
+Value* Range(GraphBuilder& b, Value* x, int64_t first) {
+  Value* extent = b.Op("Squeeze", {Extent(b, x), Ints(b, 0)});
+  return b.Op("Range", {Int(b, first), b.Op("Add", {extent, Int(b, first)}), Int(b, 1)});
+}
+
+// Adds rows of a table [8, 2] to x [batch, seq, 2].
+OptimizerTester Adding(const Positions& positions) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 2});
+    Value* table =
+        b.Constant<float>("table", {8, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2});
+    b.Output(b.Op("Relu", {b.Op("Add", {b.Op("Gather", {table, positions(b, x)}), x})}));
+  });
+}
+
+TEST(PositionRowsTest, CountsAreSlices) {
+  const std::vector<Positions> spellings = {
+      [](GraphBuilder& b, Value* x) { return Range(b, x, 0); },
+      [](GraphBuilder& b, Value* x) { return b.Op("Unsqueeze", {Range(b, x, 0), Ints(b, 0)}); },
+      [](GraphBuilder& b, Value* x) {
+        Value* batch = b.Op("Shape", {x}, {{"end", int64_t{1}}});
+        Value* repeats = b.Op("Concat", {batch, Ints(b, 1)}, {{"axis", int64_t{0}}});
+        return b.Op("Tile", {b.Op("Unsqueeze", {Range(b, x, 0), Ints(b, 0)}), repeats});
+      },
+      [](GraphBuilder& b, Value* x) {
+        Value* ids = b.Constant<int64_t>("ids", {1, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
+        return b.Op("Slice", {ids, Ints(b, 0), Extent(b, x), Ints(b, 1)});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = Adding(spellings[i]);
+    EXPECT_EQ(test.Ops(), "Add Relu Shape Slice");
+    for (const int64_t seq : {1, 3, 8}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
+  }
+}
+
+TEST(PositionRowsTest, FromANumberOn) {
+  OptimizerTester test =
+      Adding([](GraphBuilder& b, Value* x) { return b.Op("Add", {Range(b, x, 0), Int(b, 2)}); });
+  EXPECT_EQ(test.Count("Gather"), 0);
+  for (const int64_t seq : {1, 3, 6}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
+}
+
+TEST(PositionRowsTest, OtherPositionsStay) {
+  const std::vector<Positions> others = {
+      // The last row alone, which would broadcast if more were asked for.
+      [](GraphBuilder& b, Value* x) { return b.Op("Add", {Range(b, x, 0), Int(b, 7)}); },
+      // From the end, every second, the same for all.
+      [](GraphBuilder& b, Value* x) { return b.Op("Sub", {Range(b, x, 0), Int(b, 3)}); },
+      [](GraphBuilder& b, Value* x) { return b.Op("Mul", {Range(b, x, 0), Int(b, 2)}); },
+      [](GraphBuilder& b, Value* x) { return b.Op("Mul", {Range(b, x, 0), Int(b, 0)}); },
+      [](GraphBuilder& b, Value*) { return b.Input("ids", DataType::kInt64, {1, "seq"}); }};
+  for (size_t i = 0; i < others.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = Adding(others[i]);
+    EXPECT_EQ(test.Count("Slice"), 0);
+    test.Dim("seq", 1).ExpectSameResults(kTolerance);
+  }
+}
+
+}  // namespace
+}  // namespace attnrun::testing

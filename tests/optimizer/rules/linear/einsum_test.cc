@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Sums of 32 products whose order may change.
+constexpr double kTolerance = 32 * kEpsilon;
+
+using Dims = std::initializer_list<DimSpec>;
+
+Value* Weight(GraphBuilder& b, std::vector<int64_t> shape, int seed = 7) {
+  std::mt19937 generator(seed);
+  return b.Constant("w", RandomFloats(std::move(shape), generator));
+}
+
+Value* Einsum(GraphBuilder& b, const std::string& equation, std::vector<Value*> operands) {
+  return b.Op("Einsum", std::move(operands), {{"equation", equation}});
+}
+
+OptimizerTester WithWeight(const std::string& equation, Dims x, const std::vector<int64_t>& weight,
+                           bool weight_first = false) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    std::vector<Value*> operands = {b.Input("x", DataType::kFloat, x), Weight(b, weight)};
+    if (weight_first) std::swap(operands[0], operands[1]);
+    b.Output(Einsum(b, equation, operands));
+  });
+}
+
+OptimizerTester Computed(const std::string& equation, Dims x, Dims y) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    b.Output(Einsum(b, equation,
+                    {b.Input("x", DataType::kFloat, x), b.Input("y", DataType::kFloat, y)}));
+  });
+}
+
+void ExpectOps(const OptimizerTester& test, const std::string& ops) {
+  EXPECT_EQ(test.Ops(), ops);
+  test.ExpectSameResults(kTolerance);
+}
+
+TEST(EinsumTest, ProjectionsToHeads) {
+  const Dims x = {"batch", "sequence", 8};
+  const std::string ops = "Reshape attnrun.Linear";
+  ExpectOps(WithWeight("bsd,dnh->bsnh", x, {8, 2, 4}), ops);
+  ExpectOps(WithWeight("bsd,nhd->bsnh", x, {2, 4, 8}), ops);
+  ExpectOps(WithWeight("bsd,ndh->bsnh", x, {2, 8, 4}), ops);
+  ExpectOps(WithWeight("dnh,bsd->bsnh", x, {8, 2, 4}, true), ops);
+  ExpectOps(WithWeight("b s d, d n h -> b s n h", x, {8, 2, 4}), ops);
+  ExpectOps(WithWeight("...d,dnh->...nh", x, {8, 2, 4}), ops);
+  ExpectOps(WithWeight("bsd,dnh->bnsh", x, {8, 2, 4}), "Reshape Transpose attnrun.Linear");
+}
+
+TEST(EinsumTest, ProjectionsFromHeads) {
+  const Dims x = {"batch", "sequence", 2, 4};
+  ExpectOps(WithWeight("bsnh,nhd->bsd", x, {2, 4, 8}), "Reshape attnrun.Linear");
+  ExpectOps(WithWeight("bsnh,dnh->bsd", x, {8, 2, 4}), "Reshape attnrun.Linear");
+  ExpectOps(WithWeight("bsnh,hnd->bsd", x, {4, 2, 8}), "Reshape attnrun.Linear");
+  ExpectOps(WithWeight("bnsh,nhd->bsd", {"batch", 2, "sequence", 4}, {2, 4, 8}),
+            "Reshape Transpose attnrun.Linear");
+}
+
+TEST(EinsumTest, AMatrixIsNotCopied) {
+  for (const char* equation : {"bsd,dv->bsv", "bsd,vd->bsv"}) {
+    const OptimizerTester test = WithWeight(equation, {"batch", "sequence", 8}, {8, 8});
+    ExpectOps(test, "attnrun.Linear");
+    EXPECT_NE(test.graph().FindValue("w"), nullptr);
+  }
+}
+
+OptimizerTester WithBias(const std::string& equation, const std::vector<int64_t>& bias) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "sequence", 8});
+    b.Output(b.Op("Add", {Weight(b, bias), Einsum(b, equation, {x, Weight(b, {8, 2, 4})})}));
+  });
+}
+
+TEST(EinsumTest, BiasOfEveryColumn) {
+  ExpectOps(WithBias("bsd,dnh->bsnh", {2, 4}), "Reshape attnrun.Linear");
+  ExpectOps(WithBias("bsd,dnh->bsnh", {1, 1, 2, 4}), "Reshape attnrun.Linear");
+  ExpectOps(WithBias("bsd,dnh->bnsh", {2, 1, 4}), "Reshape Transpose attnrun.Linear");
+}
+
+TEST(EinsumTest, OtherAddendsStay) {
+  ExpectOps(WithBias("bsd,dnh->bsnh", {4}), "Add Reshape attnrun.Linear");
+  ExpectOps(WithBias("bsd,dnh->bsnh", {2, 1}), "Add Reshape attnrun.Linear");
+  ExpectOps(WithBias("bsd,dnh->bsnh", {1, 3, 2, 4}), "Add Reshape attnrun.Linear");
+}
+
+TEST(EinsumTest, ScoresAndValues) {
+  const Dims q = {"batch", "queries", 2, 4};
+  const Dims k = {"batch", "keys", 2, 4};
+  ExpectOps(Computed("bsnh,btnh->bnst", q, k), "MatMul Transpose*2");
+  // Rows of the result are of the second operand.
+  ExpectOps(Computed("btnh,bsnh->bnst", k, q), "MatMul Transpose*2");
+  ExpectOps(Computed("bnst,btnh->bsnh", {"batch", 2, "queries", "keys"}, k), "MatMul Transpose*2");
+  ExpectOps(Computed("bhid,bhjd->bhij", {"batch", 2, "i", 4}, {"batch", 2, "j", 4}),
+            "MatMul Transpose");
+  ExpectOps(Computed("bij,bjd->bid", {"batch", "i", "j"}, {"batch", "j", 4}), "MatMul");
+}
+
+TEST(EinsumTest, SeveralLabelsOfOneAxis) {
+  // Queries of two heads that share a key.
+  ExpectOps(Computed("bsgh,bth->bsgt", {"batch", "s", 2, 4}, {"batch", 5, 4}),
+            "MatMul Reshape*2 Transpose");
+  // Extents that a Reshape cannot be told in numbers are read off the operands.
+  ExpectOps(Computed("bsgh,bth->bsgt", {"batch", "s", 2, 4}, {"batch", "t", 4}),
+            "Concat MatMul Reshape*2 Shape*3 Transpose");
+  ExpectOps(Computed("bsnh,btnh->bst", {"batch", "s", 2, 4}, {"batch", "t", 2, 4}),
+            "MatMul Reshape*2 Transpose");
+  ExpectOps(Computed("bd,btd->bt", {"batch", 4}, {"batch", "t", 4}), "MatMul Reshape*2 Transpose");
+}
+
+TEST(EinsumTest, AttentionOfEinsums) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "sequence", 8});
+    const auto heads = [&](int seed) {
+      return Einsum(b, "bsd,dnh->bsnh", {x, Weight(b, {8, 2, 4}, seed)});
+    };
+    Value* q = heads(1);
+    Value* k = heads(2);
+    Value* v = heads(3);
+    Value* scores = Einsum(b, "bsnh,btnh->bnst", {q, k});
+    Value* y =
+        Einsum(b, "bnst,btnh->bsnh", {b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}), v});
+    b.Output(Einsum(b, "bsnh,nhd->bsd", {y, Weight(b, {2, 4, 8})}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.Linear*2");
+  test.Scale("x", 0.125F).ExpectSameResults(256 * kEpsilon);
+}
+
+TEST(EinsumTest, NotWhatIsNoProductOfMatrices) {
+  ExpectOps(WithWeight("bsd,d->bsd", {"batch", "sequence", 8}, {8}), "Einsum");
+  ExpectOps(WithWeight("bdd,dn->bn", {"batch", 8, 8}, {8, 4}), "Einsum");
+  ExpectOps(WithWeight("bsd,dn->bn", {"batch", "sequence", 8}, {8, 4}), "Einsum");
+  OptimizerTester three([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
+    b.Output(Einsum(b, "bi,ij,jk->bk", {x, Weight(b, {8, 4}), Weight(b, {4, 2})}));
+  });
+  ExpectOps(three, "Einsum");
+}
+
+TEST(EinsumTest, NotWhereAnExtentMayBeBroadcast) {
+  OptimizerTester test = Computed("bi,ij->bj", {"batch", "inner"}, {"other", 4});
+  ExpectOps(test, "Einsum");
+  EXPECT_THAT(test.Misses("einsum"), ElementsAre(HasSubstr("extent inner in one operand")));
+  test.Dim("other", 1).ExpectSameResults(kTolerance);
+}
+
+// A product of stacks broadcasts samples as Einsum does.
+TEST(EinsumTest, SamplesOfOtherNames) {
+  OptimizerTester test = Computed("bcxd,bcyd->bcxy", {"batch", "c", "x", 4}, {"other", 3, "y", 4});
+  ExpectOps(test, "MatMul Transpose");
+  for (const int64_t batch : {1, 2}) {
+    for (const int64_t other : {1, 2}) {
+      test.Dim("batch", batch).Dim("other", other);
+      for (const int64_t c : {1, 3}) test.Dim("c", c).ExpectSameResults(kTolerance);
+    }
+  }
+}
+
+TEST(EinsumTest, KeysOfAnotherNameInAnAttention) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "queries", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "keys", 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 2, "values", 4});
+    Value* scores = Einsum(b, "bhid,bhjd->bhij", {q, k});
+    b.Output(Einsum(b, "bhij,bhjd->bhid", {b.Op("Softmax", {scores}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("keys", 5).Dim("values", 5).ExpectSameResults(256 * kEpsilon);
+}
+
+// Heads in groups that share a key, on an axis of their own that stands behind the queries.
+TEST(EinsumTest, AttentionOfGroupedHeads) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", "seq", 2, 3, 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "seq", 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 2, "seq", 4});
+    Value* scores = Einsum(b, "bqghd,bgkd->bghqk", {q, k});
+    b.Output(Einsum(b, "bghqk,bgkd->bqghd", {b.Op("Softmax", {scores}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul"), 0);
+  test.ExpectSameResults(256 * kEpsilon);
+  test.Dim("seq", 1).ExpectSameResults(256 * kEpsilon);
+}
+
+// A bias by the query's place in its window: an axis for windows and one for rows, as they lie,
+// whether the attention that reads it is written out or the standard's operator.
+TEST(EinsumTest, BiasOfAnAttention) {
+  for (const bool standard : {false, true}) {
+    OptimizerTester test(
+        [=](GraphBuilder& b) {
+          Value* q = b.Input("q", DataType::kFloat, {"batch", 3, 5, 4});
+          Value* k = b.Input("k", DataType::kFloat, {"batch", 3, 5, 4});
+          Value* v = b.Input("v", DataType::kFloat, {"batch", 3, 5, 4});
+          Value* bias = Einsum(b, "bnsh,sth->bnst", {q, Weight(b, {5, 5, 4})});
+          if (standard) {
+            b.Output(b.Op("Attention", {q, k, v, bias}, {{"scale", 0.5F}}));
+            return;
+          }
+          Value* turned = b.Op("Transpose", {k}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+          Value* half = b.Constant<float>("half", {}, {0.5F});
+          Value* scores = b.Op("Mul", {b.Op("MatMul", {q, turned}), half});
+          b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("Add", {scores, bias})}), v}));
+        },
+        {}, /*opset=*/23);
+    EXPECT_EQ(test.Count("MatMul"), 1);
+    EXPECT_EQ(test.Ops(), "MatMul Reshape Transpose*3 attnrun.Attention");
+    test.Scale("q", 0.25F).ExpectSameResults(256 * kEpsilon);
+  }
+}
+
+// The same bias, of an attention that was fused before the extents were known.
+TEST(EinsumTest, BiasOfAFusedAttention) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 3, 5, 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 3, 5, 4});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 3, 5, 4});
+    Value* bias = Einsum(b, "bnsh,sth->bnst", {q, Weight(b, {5, 5, 4})});
+    const std::string layout = "b n s h";
+    b.Output(
+        b.Op("attnrun::Attention", {q, k, v, bias},
+             {{"scale", 0.5F}, {"q_layout", layout}, {"k_layout", layout}, {"v_layout", layout}}));
+  });
+  EXPECT_EQ(test.Ops(), "MatMul Transpose*2 attnrun.Attention");
+  test.Scale("q", 0.25F).ExpectSameResults(256 * kEpsilon);
+}
+
+TEST(EinsumTest, WithoutColumns) {
+  WithWeight("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
+  Computed("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
+}
+
+TEST(EinsumTest, EmptyRows) {
+  OptimizerTester test = WithWeight("bsd,ed->bse", {"batch", "sequence", 8}, {12, 8});
+  test.Dim("sequence", 0).ExpectSameResults(kTolerance);
+  test.Dim("sequence", 2).Dim("batch", 0).ExpectSameResults(kTolerance);
+}
+
+}  // namespace
+}  // namespace attnrun::testing
