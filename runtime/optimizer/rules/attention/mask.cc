@@ -23,7 +23,7 @@ namespace {
 
 // [B, N, S, T] of an attnrun.Attention.
 std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
-  const absl::StatusOr<std::unique_ptr<Op>> op = ops::OpRegistry::Get().Create(node);
+  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
   if (!op.ok()) return std::nullopt;
   std::vector<const ops::ValueFacts*> inputs;
   for (const Value* input : node.inputs()) {

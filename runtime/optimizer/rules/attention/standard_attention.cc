@@ -12,8 +12,8 @@
 namespace attnrun::opt {
 namespace {
 
-using enum Attention::Input;
-using enum Attention::Output;
+using enum ops::Attention::Input;
+using enum ops::Attention::Output;
 
 class StandardAttention {
  public:

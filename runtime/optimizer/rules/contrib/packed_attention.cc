@@ -7,7 +7,7 @@
 namespace attnrun::opt {
 namespace {
 
-using enum PackedAttention::Input;
+using enum ops::PackedAttention::Input;
 
 // Where an attention has what it needs besides its projection.
 struct Places {
