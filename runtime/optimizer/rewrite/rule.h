@@ -12,7 +12,7 @@ namespace attnrun::opt {
 
 // The operators a rule starts from, as Node::qualified_op_type has them: "MatMul",
 // "attnrun.Attention". Empty entries are unused.
-using Anchors = std::array<absl::string_view, 12>;
+using Anchors = std::array<absl::string_view, 16>;
 
 // One rewrite that leaves what the graph computes unchanged, up to rounding. A rule is defined in a
 // file of its own below rules/, which opens with a drawing of the graph before and after:

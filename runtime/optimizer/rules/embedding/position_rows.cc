@@ -103,15 +103,10 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
 }  // namespace
 
 absl::StatusOr<int> SlicePositionTables(PassContext& context) {
-  int replaced = 0;
-  for (const size_t side : {0, 1}) {
-    ATTNRUN_ASSIGN_OR_RETURN(
-        const int applied, RewriteEachNode(context, [&](Node* node, Patch& patch) {
-          return IsOp(node, "Add") && ReplaceOperand(patch, context.facts, node, side);
-        }));
-    replaced += applied;
-  }
-  return replaced;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    return ReplaceOperand(patch, context.facts, node, 0) ||
+           ReplaceOperand(patch, context.facts, node, 1);
+  });
 }
 
 }  // namespace attnrun::opt

@@ -74,15 +74,13 @@ bool ProposePartial(PassContext& context, Node* node, Patch& patch) {
 }  // namespace
 
 absl::StatusOr<int> FuseRotaryEmbedding(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const int rotations,
-                           RewriteEachNode(context, [&](Node* node, Patch& patch) {
-                             return ProposeRotation(context, node, patch);
-                           }));
-  ATTNRUN_ASSIGN_OR_RETURN(const int partial,
-                           RewriteEachNode(context, [&](Node* node, Patch& patch) {
-                             return ProposePartial(context, node, patch);
-                           }));
-  return rotations + partial;
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return ProposeRotation(context, node, patch); });
+}
+
+absl::StatusOr<int> FusePartialRotary(PassContext& context) {
+  return RewriteEachNode(
+      context, [&](Node* node, Patch& patch) { return ProposePartial(context, node, patch); });
 }
 
 }  // namespace attnrun::opt

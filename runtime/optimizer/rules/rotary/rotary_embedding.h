@@ -21,6 +21,7 @@
 namespace attnrun::opt {
 
 absl::StatusOr<int> FuseRotaryEmbedding(PassContext& context);
+absl::StatusOr<int> FusePartialRotary(PassContext& context);
 
 }  // namespace attnrun::opt
 

@@ -193,20 +193,10 @@ class NeededRows {
 }  // namespace
 
 absl::StatusOr<int> SelectNeededRows(PassContext& context) {
-  // Two selections may come to be of the same rows when one has moved up to the other; the next
-  // round is too late, as Q is then merged with K and V.
-  constexpr int kMostTimes = 4;
-  int all = 0;
-  for (int time = 0; time < kMostTimes; ++time) {
-    ATTNRUN_ASSIGN_OR_RETURN(
-        const int rewrites, RewriteEachNode(context, [&](Node* node, Patch& patch) {
-          const auto selection = Selection::Of(node, context.facts);
-          return selection.has_value() && NeededRows(context, *selection).Propose(patch);
-        }));
-    if (rewrites == 0) break;
-    all += rewrites;
-  }
-  return all;
+  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
+    const auto selection = Selection::Of(node, context.facts);
+    return selection.has_value() && NeededRows(context, *selection).Propose(patch);
+  });
 }
 
 }  // namespace attnrun::opt
