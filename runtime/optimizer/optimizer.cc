@@ -92,8 +92,8 @@ class Optimizer {
     shared_.clean_up = phases[0];
     shared_.phases.assign(phases.begin() + 1, phases.end());
     if (options.check_graph || kDebug) shared_.checked = &graph;
-    shared_.rewrites_left = options.max_rewrites < 0 ? std::numeric_limits<int64_t>::max()
-                                                     : options.max_rewrites;
+    shared_.rewrites_left =
+        options.max_rewrites < 0 ? std::numeric_limits<int64_t>::max() : options.max_rewrites;
     shared_.foldable_bytes = FoldableBytes(graph);
   }
 

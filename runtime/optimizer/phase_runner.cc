@@ -58,9 +58,12 @@ absl::StatusOr<int> PhaseRunner::Sweep(const Phase& phase) {
 }
 
 absl::StatusOr<int> PhaseRunner::RunRule(const Rule& rule) {
-  RuleContext context = {graph_,         facts_,
-                         rule.name,      body_,
-                         shared_.report, shared_.rewrites_left,
+  RuleContext context = {graph_,
+                         facts_,
+                         rule.name,
+                         body_,
+                         shared_.report,
+                         shared_.rewrites_left,
                          shared_.foldable_bytes};
   return rule.run != nullptr ? rule.run(context) : ProposeAtAnchors(rule, context);
 }
@@ -69,9 +72,9 @@ absl::StatusOr<int> PhaseRunner::ProposeAtAnchors(const Rule& rule, RuleContext&
   if (!index_.has_value()) {
     ATTNRUN_ASSIGN_OR_RETURN(index_, NodeIndex::Of(graph_));
   }
-  return RewriteEachNode(
-      context, index_->At(rule.anchors),
-      [&](Node* node, Patch& patch) { return rule.propose(context, node, patch); });
+  return RewriteEachNode(context, index_->At(rule.anchors), [&](Node* node, Patch& patch) {
+    return rule.propose(context, node, patch);
+  });
 }
 
 }  // namespace attnrun::opt

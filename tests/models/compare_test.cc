@@ -6,9 +6,36 @@
 #include "models/archived_models.h"
 #include "nlohmann/json.hpp"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/optimizer.h"
+#include "optimizer/pipeline.h"
 #include "optimizer/rewrite/patch.h"
 #include "tools/attnrun/commands.h"
+
+namespace attnrun::opt {
+namespace {
+
+// A rule that runs after all others; null for none.
+const Rule* added_rule = nullptr;
+
+// Adds a rule to the pipeline while it exists.
+class ScopedRule {
+ public:
+  explicit ScopedRule(const Rule& rule) { added_rule = &rule; }
+  ScopedRule(const ScopedRule&) = delete;
+  ScopedRule& operator=(const ScopedRule&) = delete;
+  ~ScopedRule() { added_rule = nullptr; }
+};
+
+}  // namespace
+
+// The linker takes this definition instead of the library's.
+const std::vector<Phase>& Phases() {
+  static auto* const phases = new std::vector<Phase>;
+  *phases = StandardPhases();
+  if (added_rule != nullptr) phases->push_back({"added", {added_rule}});
+  return *phases;
+}
+
+}  // namespace attnrun::opt
 
 namespace attnrun::cli {
 namespace {
@@ -18,7 +45,7 @@ using ::testing::HasSubstr;
 constexpr float kWrongEpsilon = 1;
 
 // The third normalization gets another epsilon.
-absl::StatusOr<int> SpoilThirdNormalization(opt::PassContext& context) {
+absl::StatusOr<int> SpoilThirdNormalization(opt::RuleContext& context) {
   int count = 0;
   for (Node* node : context.graph.nodes()) {
     if (!opt::IsOp(node, "LayerNormalization") || ++count < 3) continue;
@@ -33,7 +60,7 @@ absl::StatusOr<int> SpoilThirdNormalization(opt::PassContext& context) {
 }
 
 // Columns of the third normalization are read that are not there.
-absl::StatusOr<int> BreakThirdNormalization(opt::PassContext& context) {
+absl::StatusOr<int> BreakThirdNormalization(opt::RuleContext& context) {
   int count = 0;
   for (Node* node : context.graph.nodes()) {
     if (!opt::IsOp(node, "LayerNormalization") || ++count < 3) continue;
@@ -89,7 +116,8 @@ TEST(CompareTest, ValuesKeepTheirNamesThroughRewrites) {
 }
 
 TEST(CompareTest, TheWrongRewriteIsNamed) {
-  const opt::ScopedPass wrong({"wrong", SpoilThirdNormalization});
+  const opt::Rule rule = {.name = "wrong", .summary = "", .run = SpoilThirdNormalization};
+  const opt::ScopedRule wrong(rule);
   const Outcome text = Compare(OnTinyBert());
   EXPECT_EQ(text.status, kComparisonFailed);
   EXPECT_THAT(text.out, HasSubstr("differs with rewrite "));
@@ -107,7 +135,8 @@ TEST(CompareTest, TheWrongRewriteIsNamed) {
 }
 
 TEST(CompareTest, TheRewriteThatMakesAModelFailIsNamed) {
-  const opt::ScopedPass broken({"broken", BreakThirdNormalization});
+  const opt::Rule rule = {.name = "broken", .summary = "", .run = BreakThirdNormalization};
+  const opt::ScopedRule broken(rule);
   const Outcome text = Compare(OnTinyBert());
   EXPECT_EQ(text.status, kComparisonFailed);
   EXPECT_THAT(text.out, HasSubstr("fails with rewrite "));

@@ -22,7 +22,7 @@ namespace attnrun::opt {
 //   }
 class Expansion {
  public:
-  Expansion(PassContext& context, Node* node, Patch& patch)
+  Expansion(RuleContext& context, Node* node, Patch& patch)
       : context_(context), node_(*node), patch_(patch) {
     patch_.Supersede({node});
   }
@@ -86,7 +86,7 @@ class Expansion {
   }
 
  private:
-  PassContext& context_;
+  RuleContext& context_;
   Node& node_;
   Patch& patch_;
 };
