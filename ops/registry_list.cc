@@ -13,7 +13,7 @@
 #include "ops/linear/linear.h"
 #include "ops/matmul/matmul.h"
 #include "ops/movement/movement.h"
-#include "ops/nbit/block_quantized.h"
+#include "ops/nbit/nbit.h"
 #include "ops/normalization/normalization.h"
 #include "ops/pool/pool.h"
 #include "ops/quantization/quantize.h"

@@ -17,8 +17,8 @@
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_mask-inl.h"
-#include "ops/attention/attention_planner-inl.h"
 #include "ops/attention/attention_reduce-inl.h"
+#include "ops/attention/attention_scheduler-inl.h"
 #include "ops/attention/attention_softmax-inl.h"
 #include "ops/attention/attention_tile-inl.h"
 

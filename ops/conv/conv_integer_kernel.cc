@@ -9,7 +9,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/bytes.h"
 

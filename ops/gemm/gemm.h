@@ -7,8 +7,8 @@
 #include "absl/functional/function_ref.h"
 #include "ops/gemm/activation.h"
 #include "ops/gemm/matrix.h"
+#include "ops/gemm/nbit_panels.h"
 #include "ops/gemm/packed_matrix.h"
-#include "ops/gemm/quantized_matrix.h"
 
 namespace attnrun::ops {
 

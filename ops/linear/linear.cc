@@ -7,9 +7,9 @@
 #include "core/status.h"
 #include "ops/interface/optional_input.h"
 #include "ops/linear/activate.h"
-#include "ops/linear/block_quantized_linear.h"
 #include "ops/linear/gated_activation.h"
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
+#include "ops/linear/nbit_linear.h"
 
 namespace attnrun::ops {
 namespace {

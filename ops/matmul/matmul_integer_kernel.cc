@@ -4,7 +4,7 @@
 
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/matmul/matmul.h"
 #include "ops/tensors/bytes.h"

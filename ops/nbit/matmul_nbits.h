@@ -10,7 +10,7 @@
 #include "attnrun/shape.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/nbit/coded_weight.h"
+#include "ops/nbit/nbit_weight.h"
 
 namespace attnrun::ops {
 

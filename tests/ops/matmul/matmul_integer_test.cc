@@ -7,7 +7,7 @@
 
 #include "core/elements.h"
 #include "core/parallel.h"
-#include "ops/gemm/packed_integers.h"
+#include "ops/gemm/int8_panels.h"
 #include "support/op_tester.h"
 
 // The kernel of MatMulInteger against its reference: integers, so there is no tolerance.

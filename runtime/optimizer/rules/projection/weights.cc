@@ -5,9 +5,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 #include "ops/linear/linear.h"
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rules/projection/join_columns.h"
 

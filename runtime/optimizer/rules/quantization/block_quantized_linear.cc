@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ops/interface/registry.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 #include "ops/nbit/matmul_nbits.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/each_node.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/each_node.h"
 #include "optimizer/rules/linear/linear_bias.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
-#define ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
+#ifndef ATTNRUN_OPS_LINEAR_INT8_LINEAR_H_
+#define ATTNRUN_OPS_LINEAR_INT8_LINEAR_H_
 
 #include <memory>
 
@@ -55,4 +55,4 @@ class QuantizedLinear final : public Op {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
+#endif  // ATTNRUN_OPS_LINEAR_INT8_LINEAR_H_

@@ -4,7 +4,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/interface/optional_input.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 
 namespace attnrun::ops {
 

@@ -5,7 +5,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/linear/activate.h"
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 
 namespace attnrun::ops {
 namespace {

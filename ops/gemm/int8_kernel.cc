@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/integer_kernel.h"
+#include "ops/gemm/int8_kernel.h"
 
 #include <array>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/gemm/integer_kernel.cc"
+#define HWY_TARGET_INCLUDE "ops/gemm/int8_kernel.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/nbit/coded_weight.h"
+#include "ops/nbit/nbit_weight.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_GEMM_INTEGER_KERNEL_H_
-#define ATTNRUN_OPS_GEMM_INTEGER_KERNEL_H_
+#ifndef ATTNRUN_OPS_GEMM_INT8_KERNEL_H_
+#define ATTNRUN_OPS_GEMM_INT8_KERNEL_H_
 
 #include <cstdint>
 
@@ -74,4 +74,4 @@ int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_GEMM_INTEGER_KERNEL_H_
+#endif  // ATTNRUN_OPS_GEMM_INT8_KERNEL_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_NBIT_BLOCK_QUANTIZED_H_
-#define ATTNRUN_OPS_NBIT_BLOCK_QUANTIZED_H_
+#ifndef ATTNRUN_OPS_NBIT_NBIT_H_
+#define ATTNRUN_OPS_NBIT_NBIT_H_
 
 #include "ops/interface/registry.h"
 
@@ -11,4 +11,4 @@ void RegisterBlockQuantized(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_NBIT_BLOCK_QUANTIZED_H_
+#endif  // ATTNRUN_OPS_NBIT_NBIT_H_

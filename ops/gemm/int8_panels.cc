@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/packed_integers.h"
+#include "ops/gemm/int8_panels.h"
 
 #include <algorithm>
 #include <atomic>

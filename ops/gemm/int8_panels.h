@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_GEMM_PACKED_INTEGERS_H_
-#define ATTNRUN_OPS_GEMM_PACKED_INTEGERS_H_
+#ifndef ATTNRUN_OPS_GEMM_INT8_PANELS_H_
+#define ATTNRUN_OPS_GEMM_INT8_PANELS_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
-#include "ops/gemm/integer_kernel.h"
+#include "ops/gemm/int8_kernel.h"
 
 namespace attnrun::ops {
 
@@ -88,4 +88,4 @@ class PackedIntegers {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_GEMM_PACKED_INTEGERS_H_
+#endif  // ATTNRUN_OPS_GEMM_INT8_PANELS_H_

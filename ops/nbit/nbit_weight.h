@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_NBIT_CODED_WEIGHT_H_
-#define ATTNRUN_OPS_NBIT_CODED_WEIGHT_H_
+#ifndef ATTNRUN_OPS_NBIT_NBIT_WEIGHT_H_
+#define ATTNRUN_OPS_NBIT_NBIT_WEIGHT_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
 #include "core/div_ceil.h"
-#include "ops/gemm/quantized_matrix.h"
+#include "ops/gemm/nbit_panels.h"
 
 namespace attnrun::ops {
 
@@ -54,4 +54,4 @@ absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> PackSideBySide(
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_NBIT_CODED_WEIGHT_H_
+#endif  // ATTNRUN_OPS_NBIT_NBIT_WEIGHT_H_

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/quantized_panel.h"
+#include "ops/gemm/nbit_kernel.h"
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/gemm/quantized_panel.cc"
+#define HWY_TARGET_INCLUDE "ops/gemm/nbit_kernel.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
 #include "ops/gemm/even_parts.h"
-#include "ops/gemm/quantized_codes-inl.h"
+#include "ops/gemm/nbit_codes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_GEMM_QUANTIZED_MATRIX_H_
-#define ATTNRUN_OPS_GEMM_QUANTIZED_MATRIX_H_
+#ifndef ATTNRUN_OPS_GEMM_NBIT_PANELS_H_
+#define ATTNRUN_OPS_GEMM_NBIT_PANELS_H_
 
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
-#include "ops/gemm/quantized_panel.h"
+#include "ops/gemm/nbit_kernel.h"
 
 namespace attnrun::ops {
 
@@ -57,4 +57,4 @@ class QuantizedMatrix {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_GEMM_QUANTIZED_MATRIX_H_
+#endif  // ATTNRUN_OPS_GEMM_NBIT_PANELS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 
 #include <algorithm>
 

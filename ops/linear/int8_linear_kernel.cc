@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "core/status.h"
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
+#include "ops/linear/int8_linear.h"
 #include "ops/linear/linear_rows.h"
-#include "ops/linear/quantized_linear.h"
 #include "ops/tensors/bytes.h"
 
 namespace attnrun::ops {

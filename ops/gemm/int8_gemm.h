@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_GEMM_INTEGER_GEMM_H_
-#define ATTNRUN_OPS_GEMM_INTEGER_GEMM_H_
+#ifndef ATTNRUN_OPS_GEMM_INT8_GEMM_H_
+#define ATTNRUN_OPS_GEMM_INT8_GEMM_H_
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
 #include "ops/gemm/gemm.h"
-#include "ops/gemm/packed_integers.h"
+#include "ops/gemm/int8_panels.h"
 
 namespace attnrun::ops {
 
@@ -41,4 +41,4 @@ absl::Status IntegerGemm(const IntegerRows& a, const PackedIntegers& b,
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_GEMM_INTEGER_GEMM_H_
+#endif  // ATTNRUN_OPS_GEMM_INT8_GEMM_H_

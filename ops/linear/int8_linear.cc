@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 
 #include <algorithm>
 

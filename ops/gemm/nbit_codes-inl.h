@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-target include guard, as Highway asks.
-#if defined(ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_
-#undef ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_
+#if defined(ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_
+#undef ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_
 #else
-#define ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_
+#define ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_
 #endif
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "ops/gemm/quantized_panel.h"
+#include "ops/gemm/nbit_kernel.h"
 #include "ops/gemm/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
-#define ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
+#ifndef ATTNRUN_OPS_LINEAR_NBIT_LINEAR_H_
+#define ATTNRUN_OPS_LINEAR_NBIT_LINEAR_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 #include "ops/linear/linear.h"
-#include "ops/nbit/coded_weight.h"
+#include "ops/nbit/nbit_weight.h"
 
 namespace attnrun::ops {
 
@@ -68,4 +68,4 @@ class BlockQuantizedLinear final : public Op {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_LINEAR_BLOCK_QUANTIZED_LINEAR_H_
+#endif  // ATTNRUN_OPS_LINEAR_NBIT_LINEAR_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/quantized_matrix.h"
+#include "ops/gemm/nbit_panels.h"
 
 #include <algorithm>
 #include <cmath>

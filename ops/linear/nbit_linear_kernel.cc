@@ -4,8 +4,8 @@
 #include "absl/algorithm/container.h"
 #include "core/status.h"
 #include "ops/gemm/gemm.h"
-#include "ops/linear/block_quantized_linear.h"
 #include "ops/linear/linear_rows.h"
+#include "ops/linear/nbit_linear.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
 

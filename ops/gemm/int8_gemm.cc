@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/gemm/integer_kernel.h"
+#include "ops/gemm/int8_kernel.h"
 
 namespace attnrun::ops {
 namespace {

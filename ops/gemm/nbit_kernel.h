@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_GEMM_QUANTIZED_PANEL_H_
-#define ATTNRUN_OPS_GEMM_QUANTIZED_PANEL_H_
+#ifndef ATTNRUN_OPS_GEMM_NBIT_KERNEL_H_
+#define ATTNRUN_OPS_GEMM_NBIT_KERNEL_H_
 
 #include <cstdint>
 
@@ -55,4 +55,4 @@ void MultiplyFewRows(const FewRowsProduct& product);
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_GEMM_QUANTIZED_PANEL_H_
+#endif  // ATTNRUN_OPS_GEMM_NBIT_KERNEL_H_
