@@ -33,7 +33,7 @@ const OpRegistry& OpRegistry::Get() {
   static const OpRegistry* const registry = [] {
     auto* all = new OpRegistry;
     RegisterAttention(*all);
-    RegisterBlockQuantized(*all);
+    RegisterNBit(*all);
     RegisterControlFlow(*all);
     RegisterContrib(*all);
     RegisterConv(*all);

@@ -107,7 +107,7 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
   MultiplyPacked(a, b, c, ldc, epilogue);
 }
 
-void Gemm(const MatrixView& a, const QuantizedMatrix& b, float* c, int64_t ldc,
+void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
           const Epilogue& epilogue) {
   MultiplyPacked(a, b, c, ldc, epilogue);
 }

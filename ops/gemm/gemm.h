@@ -29,7 +29,7 @@ struct Epilogue {
 // for any number of threads and for a row alone or among others.
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
-void Gemm(const MatrixView& a, const QuantizedMatrix& b, float* c, int64_t ldc,
+void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
 
 // One of many products.

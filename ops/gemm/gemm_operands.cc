@@ -91,7 +91,7 @@ float* SetScratchB(PanelProduct& product, IndexRange depth) {
 
 }  // namespace
 
-void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, IndexRange depth) {
+void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth) {
   const int64_t width = PanelWidth();
   float* const panels = SetScratchB(product, depth);
   for (int64_t column = 0; column < product.columns; column += width) {

@@ -42,7 +42,7 @@ void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRang
 // `index` on.
 void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth);
 // As above, and dequantizes them.
-void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, IndexRange depth);
+void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth);
 // As above, for the B of a problem, which is not packed.
 void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth);
 

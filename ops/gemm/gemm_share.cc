@@ -80,7 +80,7 @@ void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
   product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
   product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
 }
-void SetNext(PanelProduct& /*product*/, const QuantizedMatrix& /*b*/, const Next& /*next*/) {}
+void SetNext(PanelProduct& /*product*/, const NBitPanels& /*b*/, const Next& /*next*/) {}
 // What is copied is in cache, and what is read in place is not one piece.
 void SetNext(PanelProduct& /*product*/, const GemmProblem& /*b*/, const Next& /*next*/) {}
 
@@ -98,7 +98,7 @@ void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, c
     SetColumn(product, problem, block, column);
     SetNext(product, b, index + 2 < block.panels.end ? Next{index + 2, block.depth} : next);
     // Floats that were made just now are in cache.
-    product.fetched = std::is_same_v<B, QuantizedMatrix> || product.b == fetched;
+    product.fetched = std::is_same_v<B, NBitPanels> || product.b == fetched;
     MultiplyPanels(product);
     fetched = product.next;
   }
@@ -140,7 +140,7 @@ void MultiplyPacked(const GemmProblem& problem, const B& b, const Share& share) 
 }
 
 // At most kFewRows: codes become floats in registers.
-void TakeFewRows(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   const Block block = {share.rows, share.panels, {0, problem.a.columns},      1,
                        false,      true,         problem.a.column_stride != 1};
   const PanelProduct sums = Begin(problem, block);
@@ -167,9 +167,9 @@ void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Shar
   MultiplyPacked(problem, b, share);
 }
 
-void MultiplyShare(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+void MultiplyShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   if (share.rows.size() == 0) return;
-  if (share.rows.size() <= kFewRows) return TakeFewRows(problem, b, share);
+  if (share.rows.size() <= kFewRows) return MultiplyFewRowsOfShare(problem, b, share);
   MultiplyPacked(problem, b, share);
 }
 

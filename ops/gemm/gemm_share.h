@@ -21,7 +21,7 @@ struct Share {
 
 // Of `problem`, of whose B only the extents count.
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share);
-void MultiplyShare(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share);
+void MultiplyShare(const GemmProblem& problem, const NBitPanels& b, const Share& share);
 void MultiplyShare(const GemmProblem& problem, const Share& share);
 
 }  // namespace attnrun::ops

@@ -13,7 +13,7 @@
 namespace attnrun::ops {
 
 // A matrix [M, K] of 8-bit integers and what is to be taken off its rows.
-struct IntegerRows {
+struct Int8Rows {
   // int8 or uint8, dense, M * K elements from `begin` on.
   const Tensor* values = nullptr;
   int64_t begin = 0;
@@ -25,7 +25,7 @@ struct IntegerRows {
 
 // Where a product goes: S = A·B in exact integers (modulo 2^32) itself, or
 // activation(scales * S + bias) + residual.
-struct IntegerEpilogue {
+struct Int8Epilogue {
   // [M, N], dense; else null, and `c` is written.
   int32_t* sums = nullptr;
   float* c = nullptr;
@@ -36,8 +36,8 @@ struct IntegerEpilogue {
 };
 
 // Runs on up to NumThreads() threads. kResourceExhausted as Allocator says.
-absl::Status IntegerGemm(const IntegerRows& a, const PackedIntegers& b,
-                         const IntegerEpilogue& epilogue, Allocator& allocator);
+absl::Status Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
+                      Allocator& allocator);
 
 }  // namespace attnrun::ops
 

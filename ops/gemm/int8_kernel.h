@@ -11,41 +11,39 @@
 namespace attnrun::ops {
 
 // How many rows of B, and numbers of a row of A, a step of a product takes: 32 bits of A.
-enum class IntegerLayout {
+enum class Int8Layout {
   // int16 of [-255, 255] times int8.
-  kTwos,
+  kInt16x2,
   // uint8 times int8, of which two neighbours of one sign are at most 128 together.
-  kFours,
+  kInt8x4,
 };
 
-constexpr int64_t RowsOfStep(IntegerLayout layout) {
-  return layout == IntegerLayout::kTwos ? 2 : 4;
-}
+constexpr int64_t RowsPerStep(Int8Layout layout) { return layout == Int8Layout::kInt16x2 ? 2 : 4; }
 
 // An element of a panel of B that is `value` short of what it stands for.
-struct IntegerExcess {
+struct SaturationCorrection {
   int32_t row;
   int32_t column;
   int32_t value;
 
-  bool operator==(const IntegerExcess&) const = default;
+  bool operator==(const SaturationCorrection&) const = default;
 };
 
 // Some rows of A times one panel of B, in exact integers (modulo 2^32):
-// S = A·(B + excess) + row_terms[0]·column_terms[0] + row_terms[1]·column_terms[1].
+// S = A·(B + corrections) + row_terms[0]·column_terms[0] + row_terms[1]·column_terms[1].
 // Then C is S itself, or floats made of it.
-struct IntegerProduct {
-  IntegerLayout layout;
+struct Int8Product {
+  Int8Layout layout;
   // [rows, steps] of 32 bits, `lda` bytes from row to row.
   const uint8_t* a;
   int64_t lda;
-  // [steps, IntegerPanelWidth(), RowsOfStep(layout)].
+  // [steps, Int8PanelWidth(), RowsPerStep(layout)].
   const int8_t* b;
   int64_t steps;
-  // Of kFours.
-  absl::Span<const IntegerExcess> excess;
+  // Of kInt8x4.
+  absl::Span<const SaturationCorrection> corrections;
   int64_t rows;
-  // At most IntegerPanelWidth().
+  // At most Int8PanelWidth().
   int64_t columns;
   // [rows] and [columns]; null for none.
   const int32_t* row_terms[2];
@@ -61,16 +59,17 @@ struct IntegerProduct {
   TileResidual residual;
 };
 
-void MultiplyIntegers(const IntegerProduct& product);
+void MultiplyInt8(const Int8Product& product);
 
 // Columns of a panel of B that suits this machine's registers.
-int64_t IntegerPanelWidth();
+int64_t Int8PanelWidth();
 
 // out[i] = in[i] - zero, i < count, of int8 (`is_signed`) or uint8; returns their sum.
-int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out);
+int32_t SubtractZeroPoint(const void* in, bool is_signed, int32_t zero, int64_t count,
+                          int16_t* out);
 
 // out[i] = in[i], plus 128 if `is_signed`, i < count; returns their sum. `out` may be `in`.
-int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out);
+int32_t ShiftToUint8(const void* in, bool is_signed, int64_t count, uint8_t* out);
 
 }  // namespace attnrun::ops
 

@@ -87,8 +87,8 @@ struct Scaling {
 // a block begins with.
 struct Place {
   template <class C>
-  static Place Of(const QuantizedPanel& panel, int64_t width, int64_t k) {
-    const QuantizedFormat& format = panel.format;
+  static Place Of(const NBitPanel& panel, int64_t width, int64_t k) {
+    const NBitFormat& format = panel.format;
     const int shift = std::countr_zero(static_cast<uint64_t>(format.block));
     const uint8_t* const block = panel.data + (k >> shift) * format.block_bytes;
     const int64_t word = (k & (format.block - 1)) / C::kPerWord + (C::kHasZeroPoint ? 2 : 1);

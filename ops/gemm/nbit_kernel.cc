@@ -37,7 +37,7 @@ HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, cons
 }
 
 template <class C>
-HWY_ATTR void DequantizeAs(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+HWY_ATTR void DequantizeAs(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
   const int64_t width = kNarrow * lanes;
   const int64_t block = panel.format.block;
@@ -240,7 +240,7 @@ void MultiplyAs(const FewRowsProduct& p) {
 
 // Calls function(Code) for the codes of that format.
 template <class F>
-void WithCode(const QuantizedFormat& format, F function) {
+void WithCode(const NBitFormat& format, F function) {
   if (format.bits == 2) return function(Code<2, true>());
   if (format.bits == 4) {
     return format.has_zero_points ? function(Code<4, true>()) : function(Code<4, false>());
@@ -252,7 +252,7 @@ void MultiplyFewRows(const FewRowsProduct& product) {
   WithCode(product.panel.format, [&](auto code) { MultiplyAs<decltype(code)>(product); });
 }
 
-void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   WithCode(panel.format, [&](auto code) { DequantizeAs<decltype(code)>(panel, begin, end, to); });
 }
 
@@ -268,7 +268,7 @@ HWY_EXPORT(Dequantize);
 void MultiplyFewRows(const FewRowsProduct& product) {
   HWY_DYNAMIC_DISPATCH(MultiplyFewRows)(product);
 }
-void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   HWY_DYNAMIC_DISPATCH(Dequantize)(panel, begin, end, to);
 }
 

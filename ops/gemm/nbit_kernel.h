@@ -6,11 +6,11 @@
 
 namespace attnrun::ops {
 
-// How the panels of a QuantizedMatrix are laid out, W = PanelWidth() columns wide. For every block
+// How the panels of a NBitPanels are laid out, W = PanelWidth() columns wide. For every block
 // of K: W scales; W zero points as floats, unless they are left out; then words of 32 bits, W after
 // W, each with codes of 32 / bits neighbours along K of one column, low bits first. The last block
 // has all its words, though K may end within.
-struct QuantizedFormat {
+struct NBitFormat {
   int bits = 4;
   // Neighbours along K that share a scale: a power of two from 16 on.
   int64_t block = 32;
@@ -24,14 +24,14 @@ struct QuantizedFormat {
   int codes_per_word() const { return 32 / bits; }
 };
 
-struct QuantizedPanel {
-  const QuantizedFormat& format;
+struct NBitPanel {
+  const NBitFormat& format;
   const uint8_t* data;
 };
 
 // Writes the rows [begin, end) of a panel as floats, PanelWidth() each, (code - zero point) * scale
 // rounded once.
-void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to);
+void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to);
 
 // Rows of A by two panels that follow each other, or by one.
 struct FewRowsProduct {
@@ -39,7 +39,7 @@ struct FewRowsProduct {
   const float* a;
   int64_t lda;
   int64_t rows;
-  QuantizedPanel panel;
+  NBitPanel panel;
   int64_t panels;
   // [rows, columns], `ldc` floats from row to row.
   float* c;

@@ -22,7 +22,7 @@ bool HasRoom(float scale) {
 }
 
 // Whether the zero points of a part must be written down.
-bool NeedsZeroPoints(const CodedColumns& part) {
+bool NeedsZeroPoints(const NBitColumns& part) {
   if (part.zero_points != nullptr || part.bits == 2) return true;
   return !std::all_of(part.scales, part.scales + part.columns * part.blocks(), HasRoom);
 }
@@ -34,8 +34,8 @@ struct Column {
   const float* zero_points = nullptr;
 };
 
-Column ColumnOf(const std::vector<CodedColumns>& parts, int64_t index) {
-  for (const CodedColumns& part : parts) {
+Column ColumnOf(const std::vector<NBitColumns>& parts, int64_t index) {
+  for (const NBitColumns& part : parts) {
     if (index >= part.columns) {
       index -= part.columns;
       continue;
@@ -49,18 +49,18 @@ Column ColumnOf(const std::vector<CodedColumns>& parts, int64_t index) {
 
 }  // namespace
 
-int64_t QuantizedMatrix::num_panels() const { return DivCeil(columns_, PanelWidth()); }
+int64_t NBitPanels::num_panels() const { return DivCeil(columns_, PanelWidth()); }
 
-QuantizedPanel QuantizedMatrix::panel(int64_t index) const {
+NBitPanel NBitPanels::panel(int64_t index) const {
   return {format_, data_.data<uint8_t>() + index * format_.panel_bytes};
 }
 
-absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> QuantizedMatrix::Pack(
-    const std::vector<CodedColumns>& parts) {
+absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
+    const std::vector<NBitColumns>& parts) {
   // No make_shared: it cannot call the private constructor.
-  std::shared_ptr<QuantizedMatrix> packed(new QuantizedMatrix);
-  for (const CodedColumns& part : parts) packed->columns_ += part.columns;
-  QuantizedFormat& format = packed->format_;
+  std::shared_ptr<NBitPanels> packed(new NBitPanels);
+  for (const NBitColumns& part : parts) packed->columns_ += part.columns;
+  NBitFormat& format = packed->format_;
   format.bits = parts[0].bits;
   format.block = parts[0].block;
   format.rows = parts[0].rows;
@@ -80,8 +80,8 @@ absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> QuantizedMatrix::Pack(
   return packed;
 }
 
-void QuantizedMatrix::PackPanel(const std::vector<CodedColumns>& parts, int64_t index,
-                                uint8_t* to) const {
+void NBitPanels::PackPanel(const std::vector<NBitColumns>& parts, int64_t index,
+                           uint8_t* to) const {
   const int64_t width = PanelWidth();
   const int64_t blocks = DivCeil(format_.rows, format_.block);
   const int64_t words = format_.block / format_.codes_per_word();

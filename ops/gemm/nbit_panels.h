@@ -16,7 +16,7 @@ namespace attnrun::ops {
 // neighbours along K share scale and zero point. Column by column, as com.microsoft.MatMulNBits has
 // it: codes are uint8 [N, ceil(K / block), block * bits / 8], low bits first, scales and zero
 // points float [N, ceil(K / block)]. No zero points: all are 2^(bits - 1).
-struct CodedColumns {
+struct NBitColumns {
   int bits = 4;
   int64_t block = 32;
   int64_t rows = 0;
@@ -30,27 +30,27 @@ struct CodedColumns {
 };
 
 // Such a weight, or several side by side, cut into panels of PanelWidth() columns as PackedMatrix
-// is, still as codes: see QuantizedPanel. Products of it have the same bits as those of the floats
+// is, still as codes: see NBitPanel. Products of it have the same bits as those of the floats
 // that it stands for.
-class QuantizedMatrix {
+class NBitPanels {
  public:
   // Precondition: at least one part, and all have the same bits, block and rows.
   // kResourceExhausted as Allocator says.
-  static absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> Pack(
-      const std::vector<CodedColumns>& parts);
+  static absl::StatusOr<std::shared_ptr<const NBitPanels>> Pack(
+      const std::vector<NBitColumns>& parts);
 
   int64_t rows() const { return format_.rows; }
   int64_t columns() const { return columns_; }
   int64_t num_panels() const;
-  QuantizedPanel panel(int64_t index) const;
+  NBitPanel panel(int64_t index) const;
   // The bytes from panel to panel.
   int64_t panel_bytes() const { return format_.panel_bytes; }
 
  private:
-  QuantizedMatrix() = default;
-  void PackPanel(const std::vector<CodedColumns>& parts, int64_t index, uint8_t* to) const;
+  NBitPanels() = default;
+  void PackPanel(const std::vector<NBitColumns>& parts, int64_t index, uint8_t* to) const;
 
-  QuantizedFormat format_;
+  NBitFormat format_;
   int64_t columns_ = 0;
   Tensor data_;
 };

@@ -21,9 +21,9 @@ namespace attnrun::ops {
 // columns follow those of W0: N = N0 + N1 + ... X and the weights are int8 or uint8, the weights
 // all of one type; the rest, and Y, is float. Attribute: activation (string): one of
 // kActivationNames.
-class QuantizedLinear final : public Op {
+class Int8Linear final : public Op {
  public:
-  explicit QuantizedLinear(AttributeReader& attributes);
+  explicit Int8Linear(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;

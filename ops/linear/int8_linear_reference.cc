@@ -31,11 +31,11 @@ T OfColumn(const std::vector<T>& values, int64_t column) {
 absl::StatusOr<std::vector<int64_t>> ReadWeights(const OpContext& context,
                                                  const LinearShape& shape) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> zeros,
-                           ReadInts(context, QuantizedLinear::kWeightZeroPoint));
+                           ReadInts(context, Int8Linear::kWeightZeroPoint));
   std::vector<int64_t> all(shape.k * shape.n);
   int64_t first = 0;
-  for (int i = 0; i < QuantizedLinear::NumWeights(context.num_inputs()); ++i) {
-    const int input = QuantizedLinear::WeightInput(i);
+  for (int i = 0; i < Int8Linear::NumWeights(context.num_inputs()); ++i) {
+    const int input = Int8Linear::WeightInput(i);
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> weight, ReadInts(context, input));
     const int64_t columns = context.input(input).dim(1);
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<int64_t>> ReadWeights(const OpContext& context,
 
 }  // namespace
 
-absl::Status QuantizedLinear::Reference(OpContext& context) const {
+absl::Status Int8Linear::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape, Resolve(context));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> x, ReadInts(context, kX));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> x_zero, ReadInts(context, kXZeroPoint));

@@ -119,13 +119,13 @@ void RegisterLinear(OpRegistry& registry) {
                      .since = {1},
                      .inputs = {2, kVariadic},
                      .outputs = {1, 1},
-                     .make = Make<QuantizedLinear>});
+                     .make = Make<Int8Linear>});
   registry.Register({.domain = "attnrun",
                      .name = "BlockQuantizedLinear",
                      .since = {1},
                      .inputs = {2, kVariadic},
                      .outputs = {1, 1},
-                     .make = Make<BlockQuantizedLinear>});
+                     .make = Make<NBitLinear>});
   registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});
 }
 

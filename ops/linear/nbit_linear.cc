@@ -20,26 +20,26 @@ int64_t ColumnsOf(const Tensor& codes) { return codes.rank() == 0 ? 0 : codes.di
 
 }  // namespace
 
-BlockQuantizedLinear::BlockQuantizedLinear(AttributeReader& attributes)
+NBitLinear::NBitLinear(AttributeReader& attributes)
     : k_(attributes.Required<int64_t>("K")),
       bits_(attributes.Int("bits", 4)),
       block_size_(attributes.Required<int64_t>("block_size")),
       activation_(ReadActivation(attributes)) {}
 
-int BlockQuantizedLinear::NumWeights(size_t inputs) {
+int NBitLinear::NumWeights(size_t inputs) {
   const auto more = std::max(static_cast<int>(inputs) - kMoreWeights, 0);
   return 1 + DivCeil(more, kInputsPerWeight);
 }
 
-BlockQuantizedLinear::WeightInputs BlockQuantizedLinear::InputsOf(int weight) {
+NBitLinear::WeightInputs NBitLinear::InputsOf(int weight) {
   if (weight == 0) return {kCodes, kScales, kZeroPoints};
   const int first = kMoreWeights + (weight - 1) * kInputsPerWeight;
   return {first, first + 1, first + 2};
 }
 
-std::vector<CodedWeight> BlockQuantizedLinear::Weights(size_t inputs,
-                                                       absl::FunctionRef<Tensor(int)> input) const {
-  std::vector<CodedWeight> weights;
+std::vector<NBitWeight> NBitLinear::Weights(size_t inputs,
+                                            absl::FunctionRef<Tensor(int)> input) const {
+  std::vector<NBitWeight> weights;
   const auto read = [&](int i) { return i < static_cast<int>(inputs) ? input(i) : Tensor(); };
   for (int i = 0; i < NumWeights(inputs); ++i) {
     const auto [codes, scales, zero_points] = InputsOf(i);
@@ -50,8 +50,8 @@ std::vector<CodedWeight> BlockQuantizedLinear::Weights(size_t inputs,
   return weights;
 }
 
-absl::StatusOr<LinearShape> BlockQuantizedLinear::ResolveOutput(const OpContext& context,
-                                                                int64_t columns) const {
+absl::StatusOr<LinearShape> NBitLinear::ResolveOutput(const OpContext& context,
+                                                      int64_t columns) const {
   for (const int i : {kX, kBias, kResidual}) {
     if (i != kX && !context.has_input(i)) continue;
     if (context.has_input(i) && IsFloatOrHalf(context.input(i).type())) continue;
@@ -66,18 +66,18 @@ absl::StatusOr<LinearShape> BlockQuantizedLinear::ResolveOutput(const OpContext&
   return shape;
 }
 
-absl::StatusOr<LinearShape> BlockQuantizedLinear::Resolve(const OpContext& context) const {
-  const std::vector<CodedWeight> weights =
+absl::StatusOr<LinearShape> NBitLinear::Resolve(const OpContext& context) const {
+  const std::vector<NBitWeight> weights =
       Weights(context.num_inputs(), [&](int i) { return InputOrUndefined(context, i); });
   int64_t columns = 0;
-  for (const CodedWeight& weight : weights) {
+  for (const NBitWeight& weight : weights) {
     ATTNRUN_RETURN_IF_ERROR(weight.Check());
     columns += weight.n;
   }
   return ResolveOutput(context, columns);
 }
 
-void BlockQuantizedLinear::Infer(InferContext& context) const {
+void NBitLinear::Infer(InferContext& context) const {
   ValueFacts y;
   y.type = context.input(kX).type;
   y.dims = context.input(kX).dims;

@@ -17,15 +17,15 @@
 namespace attnrun::ops {
 
 // attnrun.BlockQuantizedLinear-1, made by the optimizer of com.microsoft.MatMulNBits:
-// Y = activation(X·[W0 W1 ...] + bias) + residual, each Wi a CodedWeight [K, Ni]. Inputs: X [...,
+// Y = activation(X·[W0 W1 ...] + bias) + residual, each Wi a NBitWeight [K, Ni]. Inputs: X [...,
 // K] of rank 1 or more, codes of W0, bias? [N], residual?, which broadcasts to Y [..., N], scales
 // and zero_points? of W0, and codes, scales and zero_points? of any number of further weights,
 // whose columns follow those of W0: N = N0 + N1 + ... Attributes: K, bits (4 if left out) and
 // block_size of all of them; activation (string): one of kActivationNames. X, bias and residual are
 // floats, perhaps of different types; Y has that of X.
-class BlockQuantizedLinear final : public Op {
+class NBitLinear final : public Op {
  public:
-  explicit BlockQuantizedLinear(AttributeReader& attributes);
+  explicit NBitLinear(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
@@ -50,7 +50,7 @@ class BlockQuantizedLinear final : public Op {
   static WeightInputs InputsOf(int weight);
 
   // The weights among so many inputs; undefined ones are left out.
-  std::vector<CodedWeight> Weights(size_t inputs, absl::FunctionRef<Tensor(int)> input) const;
+  std::vector<NBitWeight> Weights(size_t inputs, absl::FunctionRef<Tensor(int)> input) const;
 
   // kInvalidArgument for inputs that do not fit together; without the weights, which have `columns`
   // together, for the others.

@@ -9,9 +9,9 @@
 namespace attnrun::ops {
 
 // As Linear with the weights written out.
-absl::Status BlockQuantizedLinear::Reference(OpContext& context) const {
+absl::Status NBitLinear::Reference(OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(Resolve(context).status());
-  const std::vector<CodedWeight> weights =
+  const std::vector<NBitWeight> weights =
       Weights(context.num_inputs(), [&](int i) { return InputOrUndefined(context, i); });
   std::vector<Tensor> inputs(Linear::kMoreWeights);
   for (const int i : {kX, kBias, kResidual}) {

@@ -59,7 +59,7 @@ bool IsPerColumn(const Tensor& zero, int64_t columns) {
 class MatMulIntegerKernel final : public Kernel {
  public:
   // `weight`: B less its zero points if they are constant and one matrix, else null.
-  explicit MatMulIntegerKernel(std::shared_ptr<const PackedIntegers> weight)
+  explicit MatMulIntegerKernel(std::shared_ptr<const Int8Panels> weight)
       : weight_(std::move(weight)) {}
 
   absl::string_view name() const override {
@@ -86,11 +86,11 @@ class MatMulIntegerKernel final : public Kernel {
     const int64_t rows = one ? count * shape.m : shape.m;
     for (int64_t i = 0; i < (one ? 1 : count); ++i) {
       const std::vector<int32_t> zeros = RowZeros(zero, a, i, shape.m);
-      const IntegerRows matrix = {&context.input(0), a.offsets[i], rows, shape.k, zeros};
-      IntegerEpilogue out;
+      const Int8Rows matrix = {&context.input(0), a.offsets[i], rows, shape.k, zeros};
+      Int8Epilogue out;
       out.sums = y->mutable_data<int32_t>() + i * shape.m * shape.n;
       ATTNRUN_ASSIGN_OR_RETURN(const auto b, WeightOf(context, shape, i));
-      ATTNRUN_RETURN_IF_ERROR(IntegerGemm(matrix, *b, out, context.allocator()));
+      ATTNRUN_RETURN_IF_ERROR(Int8Gemm(matrix, *b, out, context.allocator()));
     }
     return absl::OkStatus();
   }
@@ -103,13 +103,13 @@ class MatMulIntegerKernel final : public Kernel {
 
  private:
   // B of product i less its zero points.
-  absl::StatusOr<std::shared_ptr<const PackedIntegers>> WeightOf(const OpContext& context,
-                                                                 const MatMulShape& shape,
-                                                                 int64_t i) const {
+  absl::StatusOr<std::shared_ptr<const Int8Panels>> WeightOf(const OpContext& context,
+                                                             const MatMulShape& shape,
+                                                             int64_t i) const {
     if (weight_ != nullptr) return weight_;
     const Tensor* const zero = OptionalInput(context, 3);
     const Stack stack = StackOf(shape, shape.b, zero, false).value_or(Stack());
-    IntegerMatrix b = {&context.input(1), stack.offsets[i], shape.k, shape.n, nullptr};
+    Int8Matrix b = {&context.input(1), stack.offsets[i], shape.k, shape.n, nullptr};
     Tensor zeros;
     if (zero != nullptr) {
       const Shape extents = {stack.zero_step == 0 ? 1 : shape.n};
@@ -117,24 +117,24 @@ class MatMulIntegerKernel final : public Kernel {
       ATTNRUN_ASSIGN_OR_RETURN(zeros, zeros.Dense(context.allocator()));
       b.zero_points = &zeros;
     }
-    return PackedIntegers::Pack({b}, context.allocator());
+    return Int8Panels::Pack({b}, context.allocator());
   }
 
-  const std::shared_ptr<const PackedIntegers> weight_;
+  const std::shared_ptr<const Int8Panels> weight_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(ConstantInputs constants) const {
-  std::shared_ptr<const PackedIntegers> weight;
+  std::shared_ptr<const Int8Panels> weight;
   const Tensor& b = constants[1];
   // An undefined zero point may be one that differs from run to run.
   const bool has_zero = constants.size() > 3;
   const bool zero_fits = !has_zero || (constants[3].defined() && constants[3].type() == b.type() &&
                                        b.rank() == 2 && IsPerColumn(constants[3], b.dim(1)));
   if (b.defined() && IsByte(b.type()) && b.rank() == 2 && zero_fits) {
-    const IntegerMatrix matrix = {&b, 0, b.dim(0), b.dim(1), has_zero ? &constants[3] : nullptr};
-    ATTNRUN_ASSIGN_OR_RETURN(weight, PackedIntegers::PackShared({matrix}));
+    const Int8Matrix matrix = {&b, 0, b.dim(0), b.dim(1), has_zero ? &constants[3] : nullptr};
+    ATTNRUN_ASSIGN_OR_RETURN(weight, Int8Panels::PackShared({matrix}));
   }
   return std::make_unique<MatMulIntegerKernel>(std::move(weight));
 }

@@ -25,7 +25,7 @@ MatMulNBits::MatMulNBits(AttributeReader& attributes)
   attributes.Ignore("accuracy_level");
 }
 
-CodedWeight MatMulNBits::Weight(Inputs input) const {
+NBitWeight MatMulNBits::Weight(Inputs input) const {
   return {k_, n_, bits_, block_size_, input(kCodes), input(kScales), input(kZeroPoints)};
 }
 

@@ -14,7 +14,7 @@
 
 namespace attnrun::ops {
 
-// com.microsoft MatMulNBits-1: Y [..., N] = A [..., K]·W [K, N] + bias [N] for a CodedWeight W.
+// com.microsoft MatMulNBits-1: Y [..., N] = A [..., K]·W [K, N] + bias [N] for a NBitWeight W.
 // Inputs: A; B, the codes; scales; zero_points?; g_idx? [K], which may only say what block k is in
 // anyway; bias?. A and bias are float, float16 or bfloat16. accuracy_level allows to round A, which
 // is never done here.
@@ -36,7 +36,7 @@ class MatMulNBits final : public Op {
 
   // The inputs of one application; undefined: left out.
   using Inputs = absl::FunctionRef<Tensor(int)>;
-  CodedWeight Weight(Inputs input) const;
+  NBitWeight Weight(Inputs input) const;
   // kInvalidArgument or kUnimplemented unless attributes and all inputs but A fit together.
   absl::Status CheckWeight(Inputs input) const;
   // The shape of Y; as CheckWeight, for all of them, or for A and the bias alone.

@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-void RegisterBlockQuantized(OpRegistry& registry) {
+void RegisterNBit(OpRegistry& registry) {
   registry.Register({kContribDomain, "MatMulNBits", {1}, {3, 6}, {1, 1}, Make<MatMulNBits>});
   registry.Register(
       {kContribDomain, "GatherBlockQuantized", {1}, {3, 4}, {1, 1}, Make<GatherBlockQuantized>});

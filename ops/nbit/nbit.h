@@ -7,7 +7,7 @@
 namespace attnrun::ops {
 
 // ONNX Runtime's operators on weights that are quantized block by block.
-void RegisterBlockQuantized(OpRegistry& registry);
+void RegisterNBit(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

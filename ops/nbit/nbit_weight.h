@@ -21,7 +21,7 @@ namespace attnrun::ops {
 // ceil(K / block_size); scales [N, blocks], perhaps as one axis: float, float16 or bfloat16;
 // zero_points, perhaps undefined: either packed like codes into uint8 [N, ceil(blocks * bits / 8)]
 // or floats [N, blocks], 2^(bits - 1) if left out.
-struct CodedWeight {
+struct NBitWeight {
   int64_t k = 0;
   int64_t n = 0;
   int64_t bits = 0;
@@ -49,8 +49,8 @@ absl::Status ExpectedShape(absl::string_view what, const Shape& shape, const Ten
 
 // Weights side by side for products. Precondition: Check of each, and all have the same K, bits
 // and block_size.
-absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> PackSideBySide(
-    absl::Span<const CodedWeight> weights);
+absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
+    absl::Span<const NBitWeight> weights);
 
 }  // namespace attnrun::ops
 

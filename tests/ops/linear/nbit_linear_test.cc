@@ -77,7 +77,7 @@ class Draw {
   std::mt19937 generator_;
 };
 
-TEST(BlockQuantizedLinearTest, KernelAndReference) {
+TEST(NBitLinearTest, KernelAndReference) {
   const Case cases[] = {
       {1, 64, 4, 32, {{40, false}}, "", {}},
       {3, 64, 4, 32, {{40, false}, {8, false}, {8, false}}, "Silu", {3, 56}},
@@ -100,7 +100,7 @@ TEST(BlockQuantizedLinearTest, KernelAndReference) {
 }
 
 // Beside each other weights have the bits that each has alone.
-TEST(BlockQuantizedLinearTest, SideBySideNothingChanges) {
+TEST(NBitLinearTest, SideBySideNothingChanges) {
   const Case both = {7, 64, 4, 32, {{40, false}, {9, true}}, "", {}};
   std::mt19937 generator(3);
   const Tensor x = RandomFloats({7, 64}, generator);
@@ -124,7 +124,7 @@ TEST(BlockQuantizedLinearTest, SideBySideNothingChanges) {
   ExpectClose(right, run(false, true), 0);
 }
 
-TEST(BlockQuantizedLinearTest, ErrorsSayWhatIsWrong) {
+TEST(NBitLinearTest, ErrorsSayWhatIsWrong) {
   struct Wrong {
     size_t input;
     Tensor tensor;

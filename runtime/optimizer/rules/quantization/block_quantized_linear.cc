@@ -13,7 +13,7 @@
 namespace attnrun::opt {
 namespace {
 
-using B = ops::BlockQuantizedLinear;
+using B = ops::NBitLinear;
 
 bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
 

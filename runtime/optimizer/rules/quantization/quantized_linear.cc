@@ -12,7 +12,7 @@
 namespace attnrun::opt {
 namespace {
 
-using Q = ops::QuantizedLinear;
+using Q = ops::Int8Linear;
 
 // Everything that becomes one QuantizedLinear.
 struct Match {
