@@ -174,8 +174,8 @@ absl::StatusOr<AttentionShape> Attention::Resolve(const OpContext& context) cons
   return shape;
 }
 
-Attention::Range Attention::OpenKeys(const AttentionShape& shape, std::optional<int64_t> valid,
-                                     int64_t query) const {
+Attention::Range Attention::UnmaskedKeys(const AttentionShape& shape, std::optional<int64_t> valid,
+                                         int64_t query) const {
   const int64_t offset = valid.has_value() ? *valid - shape.queries : shape.past;
   const int64_t position = offset + query;
   Range range{0, std::min(valid.value_or(shape.keys), shape.mask_keys)};

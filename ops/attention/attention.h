@@ -63,7 +63,8 @@ class Attention final : public Op {
     int64_t end;
   };
   // `valid`: nonpad_kv_seqlen of the sample, or nullopt.
-  Range OpenKeys(const AttentionShape& shape, std::optional<int64_t> valid, int64_t query) const;
+  Range UnmaskedKeys(const AttentionShape& shape, std::optional<int64_t> valid,
+                     int64_t query) const;
 
   bool causal() const { return causal_; }
   int64_t left_window() const { return left_window_; }

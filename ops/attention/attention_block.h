@@ -32,7 +32,7 @@ Quotient Divide(int64_t dividend, int64_t divisor);
 
 // One unit of work: rows [first_row, first_row + rows) of all queries that share a head of k and v.
 // Row r is query r / group of head kv_head * group + r % group.
-struct AttentionBlock {
+struct QueryBlock {
   int64_t sample = 0;
   int64_t kv_head = 0;
   int64_t group = 1;
@@ -56,30 +56,30 @@ struct AttentionBlock {
 int64_t ValidKeys(const AttentionProblem& problem, int64_t b);
 
 // The valid keys that position leaves open to query s of sample b. Neither end decreases with s.
-IndexRange OpenKeys(const AttentionProblem& problem, int64_t b, int64_t s);
+IndexRange UnmaskedKeys(const AttentionProblem& problem, int64_t b, int64_t s);
 
 // The rows of a block to which position leaves a key of [first, first + kKeyTile) open.
-IndexRange RowsOpenTo(const AttentionProblem& problem, const AttentionBlock& block, int64_t first);
+IndexRange UnmaskedRows(const AttentionProblem& problem, const QueryBlock& block, int64_t first);
 
 // What bias and mask say of each row and tile, worked out once for all heads that share them: for
 // sample b, head n, query s and keys [t, t + kKeyTile), data[b * batch + n * head + s * query + t /
 // kKeyTile]. No data: neither is there.
-struct TileFacts {
+struct MaskSummary {
   const float* data = nullptr;
   int64_t batch = 0;
   int64_t head = 0;
   int64_t query = 0;
 };
 
-// Whether a row gives problem.closed_row: with a peak of -inf all weights are 0, and so is their
+// Whether a row gives problem.masked_row: with a peak of -inf all weights are 0, and so is their
 // sum, unless a score is NaN.
-inline bool IsClosedRow(const AttentionProblem& problem, float peak, float total) {
+inline bool IsMaskedRow(const AttentionProblem& problem, float peak, float total) {
   return (peak == -std::numeric_limits<float>::infinity() && total == 0) ||
          (problem.nan_row_is_zero && std::isnan(total));
 }
 
 // The score of the sink of a row; -inf where there is none.
-float SinkOf(const AttentionProblem& problem, const AttentionBlock& block, int64_t row);
+float SinkOf(const AttentionProblem& problem, const QueryBlock& block, int64_t row);
 
 // The sum of a row's weights, exp(score - peak), so far: of its sink, which is its peak.
 inline float WeightOfSink(float sink) {
@@ -88,19 +88,19 @@ inline float WeightOfSink(float sink) {
 
 // Lets rows of a block begin with their sinks: `peaks`, one each, and `totals`, kWidestVector each,
 // which are 0.
-void TakeSinks(const AttentionProblem& problem, const AttentionBlock& block, IndexRange rows,
-               float* peaks, float* totals);
+void InitializeFromSinks(const AttentionProblem& problem, const QueryBlock& block, IndexRange rows,
+                         float* peaks, float* totals);
 
 // What is computed of a tile, and what is put off.
-struct TilePlan {
+struct TileSchedule {
   // Computed now.
   IndexRange rows;
   // Bias or mask change some score of these.
-  bool masked = false;
+  bool applies_mask = false;
   // Something is put off: all other rows that position leaves.
-  bool puts_off = false;
+  bool deferred = false;
   // No number of the bias there is greater.
-  float bound = -std::numeric_limits<float>::infinity();
+  float max_deferred_bias = -std::numeric_limits<float>::infinity();
 };
 
 // Where the parts of a block's scratch begin, in floats.
@@ -125,8 +125,8 @@ struct BlockScratch {
   int64_t peaks = 0;
   // Sums of the weights of each row, a vector each.
   int64_t totals = 0;
-  // A TilePlan per tile.
-  int64_t plans = 0;
+  // A TileSchedule per tile.
+  int64_t schedules = 0;
   // The sum of the magnitudes of each row of queries.
   int64_t magnitudes = 0;
   int64_t total = 0;

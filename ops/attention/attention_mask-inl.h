@@ -20,45 +20,45 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Numbers of a bias below this close a key for all practical purposes; that they do is checked
 // before it is relied on.
-inline constexpr float kPracticallyClosed = -1000.0F;
+inline constexpr float kPracticallyMasked = -1000.0F;
 
-// What bias and mask say of one row and one tile is a number: kTrivial if they change no score,
-// kOpen if a key may be open for all that is known, and otherwise no less than the bias of any key
+// What bias and mask say of one row and one tile is a number: kNoEffect if they change no score,
+// kMayBeUnmasked if a key may be open for all that is known, and otherwise no less than the bias of any key
 // that the mask leaves open.
-inline constexpr float kTrivial = 0;
-inline constexpr float kOpen = std::numeric_limits<float>::infinity();
+inline constexpr float kNoEffect = 0;
+inline constexpr float kMayBeUnmasked = std::numeric_limits<float>::infinity();
 
 // What they say of one tile and of all rows of a block.
-struct MaskFacts {
+struct TileSummary {
   // To the first and the last of these rows the tile is open.
   IndexRange rows;
   // They change no score of these rows.
-  bool trivial = true;
+  bool no_effect = true;
   // The greatest fact of the other rows.
-  float highest = kMinusInfinity;
+  float max_masked_bias = kMinusInfinity;
 };
 
-inline MaskFacts FactsOf(const TileFacts& facts, const AttentionBlock& block, IndexRange rows,
-                         int64_t first) {
-  MaskFacts all{rows, true, kMinusInfinity};
-  if (facts.data == nullptr) return all;
-  const auto fact = [&](int64_t row) {
-    return facts.data[block.sample * facts.batch + block.Head(row) * facts.head +
-                      block.Query(row) * facts.query + first / kKeyTile];
+inline TileSummary SummarizeTile(const MaskSummary& summary, const QueryBlock& block,
+                                 IndexRange rows, int64_t first) {
+  TileSummary all{rows, true, kMinusInfinity};
+  if (summary.data == nullptr) return all;
+  const auto value = [&](int64_t row) {
+    return summary.data[block.sample * summary.batch + block.Head(row) * summary.head +
+                        block.Query(row) * summary.query + first / kKeyTile];
   };
-  const auto is_closed = [&](int64_t row) {
-    const float number = fact(row);
-    if (number == kTrivial || number == kOpen) return false;
-    all.highest = std::max(all.highest, number);
+  const auto is_masked = [&](int64_t row) {
+    const float number = value(row);
+    if (number == kNoEffect || number == kMayBeUnmasked) return false;
+    all.max_masked_bias = std::max(all.max_masked_bias, number);
     return true;
   };
   // Rows that share their part say the same.
-  const bool same = block.RowsShare(facts.query, facts.head);
+  const bool same = block.RowsShare(summary.query, summary.head);
   if (same) rows.end = std::min(rows.end, rows.begin + 1);
-  while (rows.begin < rows.end && is_closed(rows.begin)) ++rows.begin;
-  while (rows.begin < rows.end && is_closed(rows.end - 1)) --rows.end;
-  for (int64_t row = rows.begin; all.trivial && row < rows.end; ++row) {
-    all.trivial = fact(row) == kTrivial;
+  while (rows.begin < rows.end && is_masked(rows.begin)) ++rows.begin;
+  while (rows.begin < rows.end && is_masked(rows.end - 1)) --rows.end;
+  for (int64_t row = rows.begin; all.no_effect && row < rows.end; ++row) {
+    all.no_effect = value(row) == kNoEffect;
   }
   if (!same || rows.begin == rows.end) all.rows = rows;
   return all;
@@ -92,7 +92,7 @@ inline float GreatestMagnitude(const float* x, size_t n, float least) {
 class BlockMask {
  public:
   // `buffer`: kMaskScratch floats.
-  BlockMask(const AttentionProblem& problem, const AttentionBlock& block, float* buffer)
+  BlockMask(const AttentionProblem& problem, const QueryBlock& block, float* buffer)
       : bias_(problem.bias),
         mask_(problem.mask),
         block_(block),
@@ -111,40 +111,42 @@ class BlockMask {
 
   // Of `count` keys from `first` on those up to the last that the mask opens, at least one; all if
   // it is not the same for all rows.
-  int64_t CountToLastOpen(int64_t first, int64_t count) const {
+  int64_t CountToLastUnmasked(int64_t first, int64_t count) const {
     if (mask_.data == nullptr || !IsShared(mask_)) return count;
-    const bool* open = At(mask_, mask_.data, 0, first);
-    while (count > 1 && !open[(count - 1) * mask_.key]) --count;
+    const bool* unmasked = At(mask_, mask_.data, 0, first);
+    while (count > 1 && !unmasked[(count - 1) * mask_.key]) --count;
     return count;
   }
 
   // Whether the mask opens the kKeyTile keys from `first` on, of which there are `count`, to all
   // rows. False also where it is not the same for all of them.
-  bool OpensAll(int64_t first, int64_t count) const {
+  bool AllUnmasked(int64_t first, int64_t count) const {
     if (mask_.data == nullptr) return true;
-    return IsShared(mask_) && CountOpen(LoadMask(0, first, count)) == kKeyTile;
+    return IsShared(mask_) && CountUnmasked(LoadMask(0, first, count)) == kKeyTile;
   }
 
   // One row's kKeyTile elements of each from key `first` on, of which there are `count`, as bias
-  // and open of `rules`; the mask only if `closes`, as where it does not OpensAll. Valid until the
+  // and open of `rules`; the mask only if `closes`, as where it does not AllUnmasked. Valid until the
   // next call.
-  void Load(int64_t row, int64_t first, int64_t count, bool closes, ScoreRules& rules) const {
-    rules.bias = LoadBias(row, first, count);
-    rules.open = closes ? LoadMask(row, first, count) : nullptr;
+  void Load(int64_t row, int64_t first, int64_t count, bool uses_mask,
+            ScoreModifiers& modifiers) const {
+    modifiers.bias = LoadBias(row, first, count);
+    modifiers.unmasked = uses_mask ? LoadMask(row, first, count) : nullptr;
   }
 
   // What they say of one row and of one tile of it: a TileFact.
-  float Fact(int64_t row, int64_t first, int64_t count) const {
-    const uint8_t* open = LoadMask(row, first, count);
-    if (open != nullptr && open[0] == 0 && CountOpen(open) == 0) return kMinusInfinity;
+  float Summarize(int64_t row, int64_t first, int64_t count) const {
+    const uint8_t* unmasked = LoadMask(row, first, count);
+    if (unmasked != nullptr && unmasked[0] == 0 && CountUnmasked(unmasked) == 0)
+      return kMinusInfinity;
     // Mostly the first numbers tell already that there is something to add.
     if (bias_.data != nullptr) {
       const float* bias = LoadBias(row, first, count);
-      const float highest = HighestIfClosed(bias);
-      if (highest != kOpen) return highest;
-      if (!IsZero(bias)) return kOpen;
+      const float highest = HighestIfMasked(bias);
+      if (highest != kMayBeUnmasked) return highest;
+      if (!IsZero(bias)) return kMayBeUnmasked;
     }
-    return open == nullptr || CountOpen(open) == kKeyTile ? kTrivial : kOpen;
+    return unmasked == nullptr || CountUnmasked(unmasked) == kKeyTile ? kNoEffect : kMayBeUnmasked;
   }
 
  private:
@@ -178,21 +180,21 @@ class BlockMask {
     return buffer;
   }
 
-  static int CountOpen(const uint8_t* open) {
+  static int CountUnmasked(const uint8_t* unmasked) {
     int count = 0;
-    for (int64_t i = 0; i < kKeyTile; ++i) count += open[i] != 0 ? 1 : 0;
+    for (int64_t i = 0; i < kKeyTile; ++i) count += unmasked[i] != 0 ? 1 : 0;
     return count;
   }
 
-  // The highest number if all close their keys, kOpen otherwise.
-  static float HighestIfClosed(const float* bias) {
+  // The highest number if all close their keys, kMayBeUnmasked otherwise.
+  static float HighestIfMasked(const float* bias) {
     const FloatTag d;
-    const FloatVec practically_closed = hn::Set(d, kPracticallyClosed);
+    const FloatVec practically_masked = hn::Set(d, kPracticallyMasked);
     FloatVec highest = hn::Set(d, kMinusInfinity);
     for (size_t i = 0; i < kKeyTile; i += kLanes) {
       const FloatVec v = hn::LoadU(d, bias + i);
       // Not so for NaN.
-      if (!hn::AllTrue(d, hn::Lt(v, practically_closed))) return kOpen;
+      if (!hn::AllTrue(d, hn::Lt(v, practically_masked))) return kMayBeUnmasked;
       highest = hn::Max(highest, v);
     }
     return hn::ReduceMax(d, highest);
@@ -208,7 +210,7 @@ class BlockMask {
 
   const ScoreOperand<float>& bias_;
   const ScoreOperand<bool>& mask_;
-  const AttentionBlock& block_;
+  const QueryBlock& block_;
   float* const bias_buffer_;
   uint8_t* const mask_buffer_;
 };
@@ -217,23 +219,23 @@ class BlockMask {
 struct MaskParts {
   bool any = false;
   // The mask among them.
-  bool closes = false;
+  bool uses_mask = false;
 };
 
 // What position, bias and mask do to one row's scores of the `count` keys from `first` on.
-inline ScoreRules RulesOf(const AttentionProblem& p, const AttentionBlock& block,
-                          const BlockMask& mask, int64_t row, int64_t first, int64_t count,
-                          MaskParts parts) {
-  ScoreRules rules;
-  rules.softcap = p.softcap;
-  rules.closed_score = p.closed_score;
-  rules.bias_on_closed = p.bias_on_closed;
-  rules.valid = static_cast<int>(std::min(kKeyTile, ValidKeys(p, block.sample) - first));
-  const IndexRange open = OpenKeys(p, block.sample, block.Query(row));
-  rules.begin = static_cast<int>(std::clamp<int64_t>(open.begin - first, 0, kKeyTile));
-  rules.end = static_cast<int>(std::clamp<int64_t>(open.end - first, 0, kKeyTile));
-  if (parts.any) mask.Load(row, first, count, parts.closes, rules);
-  return rules;
+inline ScoreModifiers ModifiersOf(const AttentionProblem& p, const QueryBlock& block,
+                                  const BlockMask& mask, int64_t row, int64_t first, int64_t count,
+                                  MaskParts parts) {
+  ScoreModifiers modifiers;
+  modifiers.softcap = p.softcap;
+  modifiers.mask_value = p.mask_value;
+  modifiers.bias_on_masked = p.bias_on_masked;
+  modifiers.valid = static_cast<int>(std::min(kKeyTile, ValidKeys(p, block.sample) - first));
+  const IndexRange unmasked = UnmaskedKeys(p, block.sample, block.Query(row));
+  modifiers.begin = static_cast<int>(std::clamp<int64_t>(unmasked.begin - first, 0, kKeyTile));
+  modifiers.end = static_cast<int>(std::clamp<int64_t>(unmasked.end - first, 0, kKeyTile));
+  if (parts.any) mask.Load(row, first, count, parts.uses_mask, modifiers);
+  return modifiers;
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

@@ -16,7 +16,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Turns q k^T of the one row of `block` into probabilities. `scratch`: the row in whole tiles and
 // kMaskScratch more.
-void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, float* scratch,
+void NormalizeScores(const AttentionProblem& p, const QueryBlock& block, float* scratch,
                      float* row) {
   const FloatTag d;
   const auto size = static_cast<size_t>(TilesOf(p.keys) * kKeyTile);
@@ -25,7 +25,8 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
   FloatVec peaks = hn::Set(d, kMinusInfinity);
   for (int64_t first = 0; first < p.keys; first += kKeyTile) {
     const int64_t count = std::min(kKeyTile, p.keys - first);
-    ApplyRules(RulesOf(p, block, mask, 0, first, count, {true, true}), kKeyTile, scratch + first);
+    ModifyScores(ModifiersOf(p, block, mask, 0, first, count, {true, true}), kKeyTile,
+                 scratch + first);
     for (size_t i = 0; i < kKeyTile; i += kLanes) {
       peaks = hn::Max(peaks, hn::LoadU(d, scratch + first + i));
     }
@@ -42,8 +43,8 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
     hn::StoreU(weight, d, scratch + i);
   }
   const float total = hn::ReduceSum(d, totals) + std::exp(sink - hn::GetLane(shift));
-  if (IsClosedRow(p, peak, total)) {
-    std::fill_n(row, p.keys, p.closed_row);
+  if (IsMaskedRow(p, peak, total)) {
+    std::fill_n(row, p.keys, p.masked_row);
     return;
   }
   const float factor = 1.0F / total;
@@ -108,7 +109,7 @@ absl::Status NormalizeRows(const AttentionProblem& p, float* scores, Allocator& 
   constexpr int64_t kGrain = 1 << 13;
   const int64_t rows = p.batch * p.query_heads * p.queries;
   auto normalize = [&](int64_t begin, int64_t end, float* scratch) {
-    AttentionBlock block;
+    QueryBlock block;
     block.group = p.query_heads / p.kv_heads;
     block.rows = 1;
     for (int64_t row = begin; row < end; ++row) {

@@ -9,7 +9,7 @@
 namespace attnrun::ops {
 
 // As StreamingAttention, but stores the softmax, too, in `probabilities` [batch, query_heads,
-// queries, keys], dense. A row whose scores are all -inf is closed_row there, as well. The bits of
+// queries, keys], dense. A row whose scores are all -inf is masked_row there, as well. The bits of
 // an element do not depend on threads nor on other rows. Precondition: the channels of y are dense.
 absl::Status AttentionWithProbabilities(const AttentionProblem& problem, float* probabilities,
                                         Allocator& allocator);

@@ -107,10 +107,10 @@ Stages ScoreRow(const Attention& op, const Inputs& in, int64_t b, int64_t n, int
   const int64_t kv_head = n / (in.shape.query_heads / in.shape.kv_heads);
   std::optional<int64_t> valid;
   if (!in.valid.empty()) valid = in.valid[b];
-  const Attention::Range open = op.OpenKeys(in.shape, valid, s);
+  const Attention::Range unmasked = op.UnmaskedKeys(in.shape, valid, s);
   const double cap = op.softcap();
   Stages stages;
-  bool all_closed = true;
+  bool all_masked = true;
   for (int64_t t = 0; t < in.shape.keys; ++t) {
     double score = 0;
     for (int64_t h = 0; h < in.shape.head_size; ++h) {
@@ -118,14 +118,15 @@ Stages ScoreRow(const Attention& op, const Inputs& in, int64_t b, int64_t n, int
     }
     score *= in.shape.scale;
     const double capped = cap > 0 ? cap * std::tanh(score / cap) : score;
-    const double bias = t >= open.begin && t < open.end ? in.mask.At(b, n, s, t) : -kInfinity;
-    all_closed = all_closed && bias == -kInfinity;
+    const double bias =
+        t >= unmasked.begin && t < unmasked.end ? in.mask.At(b, n, s, t) : -kInfinity;
+    all_masked = all_masked && bias == -kInfinity;
     stages.of[0].push_back(score);
     stages.of[1].push_back(capped);
     stages.of[2].push_back(capped + bias);
   }
   stages.of[3] =
-      all_closed ? std::vector<double>(in.shape.keys, 0) : Probabilities(stages.of[2], 0);
+      all_masked ? std::vector<double>(in.shape.keys, 0) : Probabilities(stages.of[2], 0);
   return stages;
 }
 

@@ -19,12 +19,12 @@ namespace attnrun::ops::HWY_NAMESPACE {
 
 // What position, bias and mask leave of each tile of keys for the rows of a block. A tile is named
 // by its first key.
-class TilePlanner {
+class TileScheduler {
  public:
-  TilePlanner(const AttentionProblem& problem, const TileFacts& facts, const AttentionBlock& block,
-              const BlockMask& mask)
+  TileScheduler(const AttentionProblem& problem, const MaskSummary& summary,
+                const QueryBlock& block, const BlockMask& mask)
       : p_(problem),
-        facts_(facts),
+        summary_(summary),
         block_(block),
         mask_(mask),
         valid_(ValidKeys(problem, block.sample)),
@@ -36,40 +36,41 @@ class TilePlanner {
 
   // The rows that position leaves. A finite score counts even where it is closed.
   IndexRange RowsOf(int64_t first) const {
-    if (!by_position_ || p_.closed_score != kMinusInfinity) return {0, block_.rows};
-    return RowsOpenTo(p_, block_, first);
+    if (!by_position_ || p_.mask_value != kMinusInfinity) return {0, block_.rows};
+    return UnmaskedRows(p_, block_, first);
   }
 
   // A tile is computed for the rows from the first to the last that it is open to.
-  TilePlan PlanOf(int64_t first) const {
+  TileSchedule Schedule(int64_t first) const {
     const IndexRange rows = RowsOf(first);
-    TilePlan plan;
-    plan.rows = {rows.begin, rows.begin};
-    if (rows.begin == rows.end) return plan;
-    if (p_.bias_on_closed) {
+    TileSchedule schedule;
+    schedule.rows = {rows.begin, rows.begin};
+    if (rows.begin == rows.end) return schedule;
+    if (p_.bias_on_masked) {
       // What bias makes of closed keys is not known before.
-      plan.rows = rows;
-      plan.masked = true;
-      return plan;
+      schedule.rows = rows;
+      schedule.applies_mask = true;
+      return schedule;
     }
-    if (by_position_ && p_.closed_score != kMinusInfinity) {
-      const IndexRange open = RowsOpenTo(p_, block_, first);
-      plan.puts_off = open.begin == open.end;
-      if (plan.puts_off) return plan;
+    if (by_position_ && p_.mask_value != kMinusInfinity) {
+      const IndexRange unmasked = UnmaskedRows(p_, block_, first);
+      schedule.deferred = unmasked.begin == unmasked.end;
+      if (schedule.deferred) return schedule;
     }
-    const MaskFacts facts = FactsOf(facts_, block_, rows, first);
-    const bool all = facts.rows.begin == rows.begin && facts.rows.end == rows.end;
-    plan.rows = facts.rows;
-    plan.masked = !facts.trivial;
-    plan.bound = facts.highest;
-    plan.puts_off = !all && (facts.highest != kMinusInfinity || p_.closed_score != kMinusInfinity);
-    return plan;
+    const TileSummary summary = SummarizeTile(summary_, block_, rows, first);
+    const bool all = summary.rows.begin == rows.begin && summary.rows.end == rows.end;
+    schedule.rows = summary.rows;
+    schedule.applies_mask = !summary.no_effect;
+    schedule.max_deferred_bias = summary.max_masked_bias;
+    schedule.deferred =
+        !all && (summary.max_masked_bias != kMinusInfinity || p_.mask_value != kMinusInfinity);
+    return schedule;
   }
 
   // The first of the tiles from `first` on of which something is computed, from valid() on if none.
-  int64_t Next(const TilePlan* plans, int64_t first) const {
+  int64_t Next(const TileSchedule* schedules, int64_t first) const {
     const auto is_empty = [&] {
-      const IndexRange rows = plans[first / kKeyTile].rows;
+      const IndexRange rows = schedules[first / kKeyTile].rows;
       return rows.begin >= rows.end;
     };
     while (first < valid_ && is_empty()) first += kKeyTile;
@@ -77,32 +78,34 @@ class TilePlanner {
   }
 
   // Keys of the tile up to the last that counts for one of the rows.
-  int64_t KeysIn(int64_t first, IndexRange rows, bool masked) const {
+  int64_t KeysIn(int64_t first, IndexRange rows, bool applies_mask) const {
     int64_t count = KeysFrom(first);
-    if (p_.closed_score != kMinusInfinity) return count;
+    if (p_.mask_value != kMinusInfinity) return count;
     if (by_position_) {
-      const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).end;
+      const int64_t end = UnmaskedKeys(p_, block_.sample, block_.Query(rows.end - 1)).end;
       count = std::min(count, end - first);
     }
-    return masked ? mask_.CountToLastOpen(first, count) : count;
+    return applies_mask ? mask_.CountToLastUnmasked(first, count) : count;
   }
 
   // Whether anything stands between q k^T and the softmax of some row.
-  bool HasRules(int64_t first, IndexRange rows, bool masked) const {
-    if (masked || p_.softcap > 0 || KeysFrom(first) < kKeyTile) return true;
+  bool HasModifiers(int64_t first, IndexRange rows, bool applies_mask) const {
+    if (applies_mask || p_.softcap > 0 || KeysFrom(first) < kKeyTile) return true;
     if (!by_position_) return false;
-    const int64_t begin = OpenKeys(p_, block_.sample, block_.Query(rows.end - 1)).begin;
-    const int64_t end = OpenKeys(p_, block_.sample, block_.Query(rows.begin)).end;
+    const int64_t begin = UnmaskedKeys(p_, block_.sample, block_.Query(rows.end - 1)).begin;
+    const int64_t end = UnmaskedKeys(p_, block_.sample, block_.Query(rows.begin)).end;
     return begin > first || end < first + kKeyTile;
   }
 
   // Whether that is the same for all rows.
-  bool SameRules(bool masked) const { return !by_position_ && (!masked || mask_.SameForAllRows()); }
+  bool SameModifiers(bool applies_mask) const {
+    return !by_position_ && (!applies_mask || mask_.SameForAllRows());
+  }
 
  private:
   const AttentionProblem& p_;
-  const TileFacts& facts_;
-  const AttentionBlock& block_;
+  const MaskSummary& summary_;
+  const QueryBlock& block_;
   const BlockMask& mask_;
   const int64_t valid_;
   const bool by_position_;

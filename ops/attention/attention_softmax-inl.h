@@ -27,17 +27,17 @@ inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 inline constexpr float kSlack = 8;
 
 // What stands between the scores of one row and one tile and their softmax.
-struct ScoreRules {
+struct ScoreModifiers {
   bool ChangeNothing() const {
-    return softcap == 0 && open == nullptr && bias == nullptr && begin <= 0 &&
+    return softcap == 0 && unmasked == nullptr && bias == nullptr && begin <= 0 &&
            end >= static_cast<int>(kKeyTile);
   }
 
   float softcap = 0;
-  float closed_score = kMinusInfinity;
-  bool bias_on_closed = false;
+  float mask_value = kMinusInfinity;
+  bool bias_on_masked = false;
   // kKeyTile numbers each, or null.
-  const uint8_t* open = nullptr;
+  const uint8_t* unmasked = nullptr;
   const float* bias = nullptr;
   // Keys of the tile open by position: [begin, end); keys from `valid` on are not there.
   int begin = 0;
@@ -60,41 +60,41 @@ struct SoftmaxRows {
   size_t sums_size;
 };
 
-HWY_INLINE FloatVec RuledScore(const ScoreRules& rules, FloatVec score, size_t i) {
+HWY_INLINE FloatVec ModifiedScore(const ScoreModifiers& modifiers, FloatVec score, size_t i) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
-  if (rules.softcap > 0) {
-    const FloatVec cap = hn::Set(d, rules.softcap);
+  if (modifiers.softcap > 0) {
+    const FloatVec cap = hn::Set(d, modifiers.softcap);
     score = hn::Mul(cap, hn::Tanh(d, hn::Div(score, cap)));
   }
-  FloatVec closed = hn::Set(d, rules.closed_score);
-  if (rules.bias != nullptr) {
-    const FloatVec bias = hn::LoadU(d, rules.bias + i);
+  FloatVec masked_score = hn::Set(d, modifiers.mask_value);
+  if (modifiers.bias != nullptr) {
+    const FloatVec bias = hn::LoadU(d, modifiers.bias + i);
     score = hn::Add(score, bias);
-    if (rules.bias_on_closed) closed = hn::Add(closed, bias);
+    if (modifiers.bias_on_masked) masked_score = hn::Add(masked_score, bias);
   }
-  if (rules.open != nullptr) {
+  if (modifiers.unmasked != nullptr) {
     const hn::Rebind<uint8_t, FloatTag> d8;
-    const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, rules.open + i));
-    score = hn::IfThenElse(hn::RebindMask(d, hn::Eq(bytes, hn::Zero(di))), closed, score);
+    const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, modifiers.unmasked + i));
+    score = hn::IfThenElse(hn::RebindMask(d, hn::Eq(bytes, hn::Zero(di))), masked_score, score);
   }
-  if (rules.begin > 0 || rules.end < static_cast<int>(kKeyTile)) {
+  if (modifiers.begin > 0 || modifiers.end < static_cast<int>(kKeyTile)) {
     const auto index = hn::Iota(di, static_cast<int>(i));
-    const auto shut =
-        hn::Or(hn::Lt(index, hn::Set(di, rules.begin)), hn::Ge(index, hn::Set(di, rules.end)));
-    score = hn::IfThenElse(hn::RebindMask(d, shut), closed, score);
-    const auto absent = hn::Ge(index, hn::Set(di, rules.valid));
+    const auto out_of_range = hn::Or(hn::Lt(index, hn::Set(di, modifiers.begin)),
+                                     hn::Ge(index, hn::Set(di, modifiers.end)));
+    score = hn::IfThenElse(hn::RebindMask(d, out_of_range), masked_score, score);
+    const auto absent = hn::Ge(index, hn::Set(di, modifiers.valid));
     score = hn::IfThenElse(hn::RebindMask(d, absent), hn::Set(d, kMinusInfinity), score);
   }
   return score;
 }
 
 // Applies the rules to one row of scores.
-inline HWY_NOINLINE void ApplyRules(const ScoreRules& rules, size_t columns,
-                                    float* HWY_RESTRICT scores) {
+inline HWY_NOINLINE void ModifyScores(const ScoreModifiers& modifiers, size_t columns,
+                                      float* HWY_RESTRICT scores) {
   const FloatTag d;
   for (size_t i = 0; i < columns; i += kLanes) {
-    hn::StoreU(RuledScore(rules, hn::LoadU(d, scores + i), i), d, scores + i);
+    hn::StoreU(ModifiedScore(modifiers, hn::LoadU(d, scores + i), i), d, scores + i);
   }
 }
 
@@ -130,8 +130,8 @@ HWY_INLINE FloatVec GreatestOfRows(const SoftmaxRows& all, size_t first) {
 }
 
 // The scores of a row become weights, exp(score - shift), which `totals` takes in.
-HWY_INLINE void TakeRow(float shift, size_t columns, float* HWY_RESTRICT scores,
-                        float* HWY_RESTRICT totals) {
+HWY_INLINE void ExponentiateRow(float shift, size_t columns, float* HWY_RESTRICT scores,
+                                float* HWY_RESTRICT totals) {
   const FloatTag d;
   const FloatVec least = hn::Set(d, shift);
   FloatVec total = hn::LoadU(d, totals);
@@ -143,9 +143,9 @@ HWY_INLINE void TakeRow(float shift, size_t columns, float* HWY_RESTRICT scores,
   hn::StoreU(total, d, totals);
 }
 
-// TakeScores of rows [first, first + count), at most as many as a vector has lanes: what is worked
+// UpdateSoftmax of rows [first, first + count), at most as many as a vector has lanes: what is worked
 // out once per row, is for all of them at once.
-HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t count) {
+HWY_INLINE void UpdateSoftmaxOfRows(const SoftmaxRows& all, size_t first, size_t count) {
   const FloatTag d;
   HWY_ALIGN float numbers[kLanes] = {};
   const FloatVec greatest = GreatestOfRows(all, first);
@@ -167,16 +167,16 @@ HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t coun
   // Without an open key so far, every weight is exp(-inf) = 0.
   hn::Store(hn::IfThenZeroElse(hn::Eq(peaks, lowest), peaks), d, numbers);
   for (size_t r = 0; r < count; ++r) {
-    TakeRow(numbers[r], all.columns, all.scores + (first + r) * kKeyTile,
-            all.totals + (first + r) * kWidestVector);
+    ExponentiateRow(numbers[r], all.columns, all.scores + (first + r) * kKeyTile,
+                    all.totals + (first + r) * kWidestVector);
   }
 }
 
 // Turns the scores of a tile into weights, exp(score - peak), and takes them into the totals. A
 // tile that is closed to a row leaves it as it was.
-inline HWY_NOINLINE void TakeScores(const SoftmaxRows& all) {
+inline HWY_NOINLINE void UpdateSoftmax(const SoftmaxRows& all) {
   for (size_t first = 0; first < all.rows; first += kLanes) {
-    TakeSomeScores(all, first, HWY_MIN(all.rows - first, kLanes));
+    UpdateSoftmaxOfRows(all, first, HWY_MIN(all.rows - first, kLanes));
   }
 }
 

@@ -107,7 +107,7 @@ FusedAttention::FusedAttention(AttributeReader& attributes)
     : scale_(attributes.Float("scale", 1)),
       softcap_(attributes.Float("softcap", 0)),
       mask_value_(attributes.Float("mask_value", -std::numeric_limits<float>::infinity())),
-      bias_on_closed_(attributes.Int("bias_on_closed", 0) != 0),
+      bias_on_masked_(attributes.Int("bias_on_masked", 0) != 0),
       masked_row_(attributes.OneOf("masked_row", "nan", {"nan", "zero", "guarded"})),
       causal_(attributes.Int("causal", 0)),
       left_window_(attributes.Int("left_window", -1)),

@@ -38,7 +38,7 @@ struct FusedAttentionShape {
 // outputs (y, probabilities?):
 //   scores = cap(scale * Q K^T) + bias, cap(x) = softcap * tanh(x / softcap), or x if softcap is 0
 //   scores = mask_value where mask is false or the key's position is closed to the query, plus bias
-//     if bias_on_closed is 1
+//     if bias_on_masked is 1
 //   probabilities = softmax(scores), y = probabilities V, its heads merged: [B, S, Nq * Hv]; with
 //     sinks, the first T columns of softmax(scores with the sink as one more column)
 // Q [B,S,Nq,H], K [B,T,Nkv,H] and V [B,T,Nkv,Hv] lie in q, k and v, floats of any rank, as
@@ -52,7 +52,7 @@ struct FusedAttentionShape {
 // left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores, its sink
 // among them, are all -inf gives NaN, or 0 if masked_row is "zero" or "guarded"; one with a score
 // that is NaN or infinite gives NaN, or 0 if masked_row is "guarded"; without keys it gives 0.
-// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_closed (int,
+// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_masked (int,
 // 0), masked_row
 // ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1) and the
 // layouts. Keys and values must be finite, even where they are closed. y and probabilities have the
@@ -92,7 +92,7 @@ class FusedAttention final : public Op {
   float scale() const { return scale_; }
   float softcap() const { return softcap_; }
   float mask_value() const { return mask_value_; }
-  bool bias_on_closed() const { return bias_on_closed_; }
+  bool bias_on_masked() const { return bias_on_masked_; }
   bool causal() const { return causal_ != 0; }
   int64_t left_window() const { return left_window_; }
   int64_t right_window() const { return right_window_; }
@@ -105,7 +105,7 @@ class FusedAttention final : public Op {
   float scale_;
   float softcap_;
   float mask_value_;
-  bool bias_on_closed_;
+  bool bias_on_masked_;
   std::string masked_row_;
   int64_t causal_;
   int64_t left_window_;

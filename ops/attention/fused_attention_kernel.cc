@@ -117,9 +117,9 @@ class FusedAttentionKernel final : public Kernel {
     problem.y_strides = {
         .batch = shape.queries * width, .sequence = width, .head = shape.value_size};
     problem.scale = op_.scale();
-    problem.closed_score = op_.mask_value();
-    problem.bias_on_closed = op_.bias_on_closed();
-    problem.closed_row = op_.MaskedRow(shape);
+    problem.mask_value = op_.mask_value();
+    problem.bias_on_masked = op_.bias_on_masked();
+    problem.masked_row = op_.MaskedRow(shape);
     problem.nan_row_is_zero = op_.nan_row_is_zero();
     return problem;
   }

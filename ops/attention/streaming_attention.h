@@ -70,14 +70,14 @@ struct AttentionProblem {
   int64_t left_window = -1;
   int64_t right_window = -1;
 
-  // The score of a key that is closed, other than by valid_keys: Where(mask, scores, closed_score)
+  // The score of a key that is closed, other than by valid_keys: Where(mask, scores, mask_value)
   // is what some exporters write. Finite: rows whose keys are all closed are averages.
-  float closed_score = -std::numeric_limits<float>::infinity();
-  // Whether bias is added to closed_score, too.
-  bool bias_on_closed = false;
+  float mask_value = -std::numeric_limits<float>::infinity();
+  // Whether bias is added to mask_value, too.
+  bool bias_on_masked = false;
   // What a row gives whose scores are all -inf.
-  float closed_row = 0;
-  // Whether a row in which a score is NaN or infinite gives closed_row, not NaN.
+  float masked_row = 0;
+  // Whether a row in which a score is NaN or infinite gives masked_row, not NaN.
   bool nan_row_is_zero = false;
 };
 

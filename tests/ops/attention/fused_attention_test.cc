@@ -52,7 +52,7 @@ TEST(FusedAttentionReferenceTest, Positions) {
                     1);
 }
 
-TEST(FusedAttentionReferenceTest, RowsThatAreClosedEverywhere) {
+TEST(FusedAttentionReferenceTest, FullyMaskedRows) {
   const Tensor none = MakeBool({1, 1}, {0});
   for (const OpTester& op :
        {TwoKeys().NoInput().Input(none), TwoKeys().Input(Make<float>({2}, {-kInf, -kInf}))}) {
