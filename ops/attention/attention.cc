@@ -31,7 +31,7 @@ absl::Status CheckRanks(const OpContext& context) {
                                                  Name(context.input(1).type())));
 }
 
-// A [batch, heads, sequence, size] input, or [batch, sequence, heads * size] given the heads.
+// The extents of an input [batch, heads, sequence, size], or [batch, sequence, heads * size].
 struct Heads {
   int64_t batch, heads, sequence, size;
 };
@@ -180,7 +180,7 @@ Attention::Range Attention::UnmaskedKeys(const AttentionShape& shape, std::optio
   const int64_t position = offset + query;
   Range range{0, std::min(valid.value_or(shape.keys), shape.mask_keys)};
   if (causal_) range.end = std::min(range.end, position + 1);
-  // Compared so that a window of any size cannot overflow.
+  // Compares differences, since position + right_window could overflow.
   if (right_window_ >= 0 && right_window_ < range.end - position) {
     range.end = position + right_window_ + 1;
   }

@@ -26,13 +26,29 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Rows to
-// which bias and mask seem to close a tile are put off until the rows' peaks are known; most then
-// prove too small to change a single bit. The others start again, so that their bits are those of
-// all tiles in order: which rows share a block depends on the number of threads.
+// Computes attention for one block of queries: online softmax (Milakov and Gimelshein 2018) over
+// tiles of kKeyTile keys.
+//
+// For each tile: the keys are packed, scaled and transposed; scores = q k^T; softcap, bias, mask
+// and position modify the scores (ScoreModifiers); UpdateSoftmax raises the peak of a row, rescales
+// its sums if need be and turns scores into weights exp(score - peak); the weights times the values
+// are added to the row's sums. At the end y = sums / total.
+//
+// Tiles whose scores are all -inf for a row are skipped. Masks of exporters are often large negative
+// numbers instead, so there are two passes. The first pass defers tiles that bias and mask seem to
+// mask: it computes a tile for the rows from the first to the last that are not masked. Afterwards
+// the peaks are known, and an upper bound on the deferred scores proves for almost all rows that
+// their weights are exactly 0. The second pass computes the other rows anew, over all tiles in
+// order.
+//
+// Invariant on bits: an output row depends on its own q, bias, mask and position and on the keys
+// and values unmasked for it, never on the other rows of its block, whose size depends on the
+// number of threads. It holds because tiles start at multiples of kKeyTile, so that the summation
+// order does not depend on the mask; because a tile that is skipped would add exactly 0; and
+// because a row of the second pass starts again from nothing.
 class TiledAttention {
  public:
-  // `next` tells which block the thread will probably compute next, of no rows if none.
+  // `next` returns the block that this thread will probably compute next; no rows if there is none.
   TiledAttention(const AttentionProblem& problem, const MaskSummary& summary,
                  const QueryBlock& block, float* scratch, absl::FunctionRef<QueryBlock()> next)
       : p_(problem),
@@ -67,9 +83,9 @@ class TiledAttention {
            block.Head(row) * p_.q_strides.head;
   }
 
-  // Queries are used in place: copied, their loads would wait for stores of rows before them that
-  // look alike in the lower bits of the address. Not where heads take turns, so that rows lie by no
-  // one stride.
+  // Uses the queries in place: loads from a copy would wait for stores of earlier rows whose
+  // addresses look alike in the lower bits. Copies them where rows alternate between heads, so that
+  // no single stride leads from row to row, and where channels are not adjacent.
   void FindQueries() {
     queries_ = Query(block_, 0);
     query_stride_ = p_.q_strides.sequence;
@@ -92,7 +108,7 @@ class TiledAttention {
     InitializeFromSinks(p_, block_, rows, scratch_ + layout_.peaks, scratch_ + layout_.totals);
   }
 
-  // From the first to the last row of which something that was put off counts.
+  // The range of rows that need the second pass: those to which a deferred score may contribute.
   IndexRange RowsOfSecondPass(const TileSchedule* schedules) {
     IndexRange all{block_.rows, 0};
     for (int64_t first = 0; first < scheduler_.valid(); first += kKeyTile) {
@@ -106,9 +122,8 @@ class TiledAttention {
     return all;
   }
 
-  // From the first to the last row with a score that was put off and is not so far below the row's
-  // peak that its weight is 0. |q k| is at most the sum of q's magnitudes times the greatest of
-  // k's.
+  // The range of rows for which a deferred score of this tile may have a weight other than 0.
+  // |q k| is at most the sum of q's magnitudes times the greatest magnitude in k.
   IndexRange RowsToRecompute(int64_t first, const TileSchedule& schedule) {
     const float greatest_key =
         schedule.max_deferred_bias == kMinusInfinity ? 0 : GreatestKey(first);
@@ -117,12 +132,12 @@ class TiledAttention {
       if (row >= schedule.rows.begin && row < schedule.rows.end) return false;
       float highest = p_.mask_value;
       if (schedule.max_deferred_bias != kMinusInfinity) {
-        // Twice as much, for rounding.
+        // The factor 2 covers rounding.
         const float product = 2 * scratch_[layout_.magnitudes + row] * greatest_key;
         highest = std::max(schedule.max_deferred_bias + product, highest);
       }
-      // Below -88, ExpBelow88 gives 0. What was put off might have kept the peak lower by kSlack
-      // until now. True for NaN, which std::max keeps as its first.
+      // ExpBelow88 is 0 below -88. Had the tile been computed in order, the peak might be lower by
+      // up to kSlack. True for NaN, which std::max keeps as its first argument.
       return !(highest - scratch_[layout_.peaks + row] < -88 - kSlack);
     };
     IndexRange rows = scheduler_.RowsOf(first);
@@ -143,7 +158,7 @@ class TiledAttention {
     }
   }
 
-  // Once per block.
+  // Computes an upper bound of |scale * q| per row, once per block.
   void SumMagnitudes() {
     if (has_magnitudes_) return;
     has_magnitudes_ = true;
@@ -153,7 +168,7 @@ class TiledAttention {
     }
   }
 
-  // NaN if there is one.
+  // The greatest magnitude among the keys of a tile; NaN if one of them is NaN.
   float GreatestKey(int64_t first) const {
     float greatest = 0;
     for (int64_t t = first; t < first + scheduler_.KeysFrom(first); ++t) {
@@ -178,14 +193,14 @@ class TiledAttention {
            t * p_.v_strides.sequence;
   }
 
-  // Rows that are taken at once, and how many keys of a tile, from its first, count for them.
+  // Rows that are multiplied at once, and how many keys of a tile, from its first, they need.
   struct Piece {
     IndexRange rows;
     int64_t keys;
   };
 
-  // All rows, whose keys are `count`, or the first ones, if position leaves them fewer, so that not
-  // all pay for what the last one sees. Whole register tiles.
+  // All rows with `count` keys; or only the first rows if position leaves them fewer keys, so that
+  // they do not pay for the keys of the last row. Whole register tiles.
   Piece PieceOf(IndexRange rows, int64_t first, int64_t count) const {
     constexpr int64_t kRows = 5 * kTileRows;
     const IndexRange some = {rows.begin, std::min<int64_t>(rows.begin + kRows, rows.end)};
@@ -194,21 +209,23 @@ class TiledAttention {
     return {rows, count};
   }
 
-  // `following`: the tile that is next; where no key is left, it is the next block's turn.
+  // Adds one tile to the given rows. `following`: the tile that comes next; past the last one, the
+  // next block follows.
   void ComputeTile(int64_t first, IndexRange rows, bool applies_mask, int64_t following) {
     if (rows.begin >= rows.end) return;
     const int64_t count = scheduler_.KeysIn(first, rows, applies_mask);
     PackTransposed({Key(block_, first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale,
                    count, p_.head_size, kKeyTile, scratch_ + layout_.keys);
     const bool packs_values = PacksValues(rows.end - rows.begin);
-    // Late, since until then other threads take blocks, too.
+    // Asks late, since other threads take blocks until then.
     const bool last = following >= scheduler_.valid();
     const QueryBlock next = last ? next_() : QueryBlock{};
     Fetch beside_keys = FetchQueries(next);
     if (packs_values) {
       beside_keys.Add(Values(first), p_.v_strides.sequence, count, p_.value_size);
     }
-    // Hardware does not foresee rows of one tile, which are short and far from each other.
+    // The hardware does not prefetch the bias: its rows of one tile are short and far from each
+    // other.
     const float* bias = applies_mask ? mask_.OwnBias(rows.begin, first) : nullptr;
     if (bias != nullptr) beside_keys.Add(bias, p_.bias.query, rows.end - rows.begin, count);
     Fetch beside_values = FetchAfter(following, next);
@@ -217,7 +234,7 @@ class TiledAttention {
     for (int64_t row = rows.begin; row < rows.end;) {
       const Piece piece = PieceOf({row, rows.end}, first, count);
       ComputeWeights(first, piece, applies_mask, beside_keys);
-      // Once they are fetched.
+      // The product with the keys has fetched the values.
       if (packs_values && row == rows.begin) {
         values = CopyValues(first, count);
         values_stride = layout_.value_stride;
@@ -228,17 +245,17 @@ class TiledAttention {
     }
   }
 
-  // Those of the next block.
+  // The queries of the next block, to be prefetched.
   Fetch FetchQueries(const QueryBlock& next) const {
     Fetch fetch;
-    // Else heads take turns, and rows lie by no one stride.
+    // Otherwise rows alternate between heads and have no single stride.
     if (next.group == 1) {
       fetch.Add(Query(next, 0), p_.q_strides.sequence, next.rows, p_.head_size);
     }
     return fetch;
   }
 
-  // What is read after a tile.
+  // The memory that is read after this tile, to be prefetched.
   Fetch FetchAfter(int64_t following, const QueryBlock& next) const {
     Fetch fetch;
     if (following < scheduler_.valid()) {
@@ -255,12 +272,12 @@ class TiledAttention {
     return fetch;
   }
 
-  // The weights of some rows for some keys of a tile, which are taken into the totals.
+  // Computes the weights of some rows for the first keys of a tile and adds them to the totals.
   void ComputeWeights(int64_t first, const Piece& piece, bool applies_mask, Fetch& fetch) {
     const auto& [rows, count] = piece;
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
-    // What is no key becomes -inf below, whatever it was.
+    // Whole vectors: columns beyond the keys become -inf below.
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, scratch_ + layout_.keys,
              kKeyTile, columns, p_.head_size, false, scores, kKeyTile, fetch);
@@ -286,8 +303,8 @@ class TiledAttention {
     }
   }
 
-  // Rows that lie a multiple of a cache's size apart would evict each other while every few rows
-  // of the scores read them again.
+  // True if values are copied: rows that lie a multiple of a cache's size apart would evict each
+  // other while every few rows of scores read them again.
   bool PacksValues(int64_t rows) const {
     constexpr int64_t kFew = 12;
     return p_.v_strides.channel != 1 ||
@@ -312,7 +329,7 @@ class TiledAttention {
     for (int64_t row = 0; row < block_.rows; row += kLanes) StoreSomeRows(row);
   }
 
-  // Rows from `first` on, as many as a vector has lanes: their totals are summed up at once.
+  // Stores as many rows from `first` on as a vector has lanes, whose totals are reduced at once.
   void StoreSomeRows(int64_t first) const {
     const FloatTag d;
     HWY_ALIGN float totals[kLanes];

@@ -6,7 +6,8 @@
 namespace attnrun::ops {
 namespace {
 
-// The first index of [0, count) for which `holds`, which it does for all after it; or count.
+// The first index of [0, count) for which `holds` is true, else count. It must be true for all
+// indices after the first one.
 template <typename Holds>
 int64_t FirstThat(int64_t count, Holds holds) {
   int64_t begin = 0;
@@ -37,7 +38,7 @@ IndexRange UnmaskedKeys(const AttentionProblem& problem, int64_t b, int64_t s) {
   const int64_t position = offset + s;
   IndexRange unmasked{0, ValidKeys(problem, b)};
   if (problem.causal) unmasked.end = std::min(unmasked.end, position + 1);
-  // Compared so that a window of any size cannot overflow.
+  // Compares differences, since position + right_window could overflow.
   if (problem.right_window >= 0 && problem.right_window < unmasked.end - position) {
     unmasked.end = position + problem.right_window + 1;
   }

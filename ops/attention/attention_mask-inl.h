@@ -18,23 +18,23 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Numbers of a bias below this close a key for all practical purposes; that they do is checked
-// before it is relied on.
+// A bias below this masks a key for all practical purposes; TiledAttention::RowsToRecompute checks
+// that it does.
 inline constexpr float kPracticallyMasked = -1000.0F;
 
-// What bias and mask say of one row and one tile is a number: kNoEffect if they change no score,
-// kMayBeUnmasked if a key may be open for all that is known, and otherwise no less than the bias of any key
-// that the mask leaves open.
+// The values of a MaskSummary: kNoEffect if bias and mask change no score of the row in the tile,
+// kMayBeUnmasked if a key may be unmasked as far as is known, and otherwise an upper bound on the
+// bias of the keys that the mask leaves unmasked, -inf if it leaves none.
 inline constexpr float kNoEffect = 0;
 inline constexpr float kMayBeUnmasked = std::numeric_limits<float>::infinity();
 
-// What they say of one tile and of all rows of a block.
+// The MaskSummary of one tile, for all rows of a block.
 struct TileSummary {
-  // To the first and the last of these rows the tile is open.
+  // The range from the first to the last row for which the tile is not masked.
   IndexRange rows;
-  // They change no score of these rows.
+  // True if bias and mask change no score of these rows.
   bool no_effect = true;
-  // The greatest fact of the other rows.
+  // The greatest value of the other rows, for which the tile seems to be masked.
   float max_masked_bias = kMinusInfinity;
 };
 
@@ -52,7 +52,7 @@ inline TileSummary SummarizeTile(const MaskSummary& summary, const QueryBlock& b
     all.max_masked_bias = std::max(all.max_masked_bias, number);
     return true;
   };
-  // Rows that share their part say the same.
+  // Rows that share their bias and mask have equal values.
   const bool same = block.RowsShare(summary.query, summary.head);
   if (same) rows.end = std::min(rows.end, rows.begin + 1);
   while (rows.begin < rows.end && is_masked(rows.begin)) ++rows.begin;
@@ -80,7 +80,7 @@ inline float GreatestMagnitude(const float* x, size_t n, float least) {
   FloatVec greatest = hn::Set(d, least);
   for (size_t i = 0; i < n; i += kLanes) {
     const FloatVec v = hn::Abs(hn::LoadN(d, x + i, HWY_MIN(n - i, kLanes)));
-    // NaN is not in order with anything: it is taken, and stays.
+    // Comparisons with NaN are false: it is taken, and stays.
     const auto stays = hn::Or(hn::IsNaN(greatest), hn::Le(v, greatest));
     greatest = hn::IfThenElse(stays, greatest, v);
   }
@@ -88,7 +88,7 @@ inline float GreatestMagnitude(const float* x, size_t n, float least) {
   return hn::ReduceMax(d, greatest);
 }
 
-// Bias and mask as the rows of one block see them.
+// Reads bias and mask for the rows of one block.
 class BlockMask {
  public:
   // `buffer`: kMaskScratch floats.
@@ -99,18 +99,18 @@ class BlockMask {
         bias_buffer_(buffer),
         mask_buffer_(reinterpret_cast<uint8_t*>(buffer + kKeyTile)) {}
 
-  // Whether they say the same of all rows of the block.
+  // True if all rows of the block share bias and mask.
   bool SameForAllRows() const { return IsShared(bias_) && IsShared(mask_); }
 
-  // The row's bias from key `first` on, where each row has one of its own in one run, bias.query
+  // The row's bias from key `first` on if each row has its own, in adjacent floats, bias.query
   // apart; else null.
   const float* OwnBias(int64_t row, int64_t first) const {
     const bool own = bias_.data != nullptr && block_.group == 1 && bias_.query != 0;
     return own && bias_.key == 1 ? At(bias_, bias_.data, row, first) : nullptr;
   }
 
-  // Of `count` keys from `first` on those up to the last that the mask opens, at least one; all if
-  // it is not the same for all rows.
+  // How many of `count` keys from `first` on precede the last unmasked one, itself included; at
+  // least 1. All of them if the mask differs between rows.
   int64_t CountToLastUnmasked(int64_t first, int64_t count) const {
     if (mask_.data == nullptr || !IsShared(mask_)) return count;
     const bool* unmasked = At(mask_, mask_.data, 0, first);
@@ -118,28 +118,28 @@ class BlockMask {
     return count;
   }
 
-  // Whether the mask opens the kKeyTile keys from `first` on, of which there are `count`, to all
-  // rows. False also where it is not the same for all of them.
+  // True if the mask leaves the whole tile from `first` on, which holds `count` keys, unmasked for
+  // all rows. False also where the mask differs between rows.
   bool AllUnmasked(int64_t first, int64_t count) const {
     if (mask_.data == nullptr) return true;
     return IsShared(mask_) && CountUnmasked(LoadMask(0, first, count)) == kKeyTile;
   }
 
-  // One row's kKeyTile elements of each from key `first` on, of which there are `count`, as bias
-  // and open of `rules`; the mask only if `closes`, as where it does not AllUnmasked. Valid until the
-  // next call.
+  // Sets bias and mask of `modifiers` to a row's kKeyTile elements from key `first` on, of which
+  // `count` exist. The mask only if `uses_mask`: it is not needed where AllUnmasked. Valid until
+  // the next call.
   void Load(int64_t row, int64_t first, int64_t count, bool uses_mask,
             ScoreModifiers& modifiers) const {
     modifiers.bias = LoadBias(row, first, count);
     modifiers.unmasked = uses_mask ? LoadMask(row, first, count) : nullptr;
   }
 
-  // What they say of one row and of one tile of it: a TileFact.
+  // The value of one row and tile in a MaskSummary.
   float Summarize(int64_t row, int64_t first, int64_t count) const {
     const uint8_t* unmasked = LoadMask(row, first, count);
     if (unmasked != nullptr && unmasked[0] == 0 && CountUnmasked(unmasked) == 0)
       return kMinusInfinity;
-    // Mostly the first numbers tell already that there is something to add.
+    // Usually the first numbers of the bias decide.
     if (bias_.data != nullptr) {
       const float* bias = LoadBias(row, first, count);
       const float highest = HighestIfMasked(bias);
@@ -171,7 +171,7 @@ class BlockMask {
            block_.Query(row) * operand.query + first * operand.key;
   }
 
-  // `data` itself if it is a whole run, else a copy padded with `rest`.
+  // `data` itself if it is a dense tile, else a copy padded with `rest`.
   template <typename T>
   static const T* Run(const T* data, int64_t stride, int64_t count, T* buffer, T rest) {
     if (stride == 1 && count == kKeyTile) return data;
@@ -186,14 +186,14 @@ class BlockMask {
     return count;
   }
 
-  // The highest number if all close their keys, kMayBeUnmasked otherwise.
+  // The greatest number if all are below kPracticallyMasked, else kMayBeUnmasked.
   static float HighestIfMasked(const float* bias) {
     const FloatTag d;
     const FloatVec practically_masked = hn::Set(d, kPracticallyMasked);
     FloatVec highest = hn::Set(d, kMinusInfinity);
     for (size_t i = 0; i < kKeyTile; i += kLanes) {
       const FloatVec v = hn::LoadU(d, bias + i);
-      // Not so for NaN.
+      // NaN compares false: it may be unmasked.
       if (!hn::AllTrue(d, hn::Lt(v, practically_masked))) return kMayBeUnmasked;
       highest = hn::Max(highest, v);
     }
@@ -215,14 +215,14 @@ class BlockMask {
   uint8_t* const mask_buffer_;
 };
 
-// What of bias and mask changes scores of a tile.
+// Which of bias and mask change scores of a tile.
 struct MaskParts {
   bool any = false;
-  // The mask among them.
+  // True if the mask does.
   bool uses_mask = false;
 };
 
-// What position, bias and mask do to one row's scores of the `count` keys from `first` on.
+// The modifiers of one row's scores for the `count` keys from `first` on.
 inline ScoreModifiers ModifiersOf(const AttentionProblem& p, const QueryBlock& block,
                                   const BlockMask& mask, int64_t row, int64_t first, int64_t count,
                                   MaskParts parts) {

@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Turns q k^T of the one row of `block` into probabilities. `scratch`: the row in whole tiles and
-// kMaskScratch more.
+// Turns the scores q k^T of the one row of `block` into probabilities. `scratch`: one row padded to
+// whole tiles, and kMaskScratch floats.
 void NormalizeScores(const AttentionProblem& p, const QueryBlock& block, float* scratch,
                      float* row) {
   const FloatTag d;
@@ -32,7 +32,7 @@ void NormalizeScores(const AttentionProblem& p, const QueryBlock& block, float* 
     }
   }
   const float sink = SinkOf(p, block, 0);
-  // If either is NaN, so is the total.
+  // The total is NaN if either is.
   const float greatest = hn::ReduceMax(d, peaks);
   const float peak = greatest < sink ? sink : greatest;
   const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0.0F : peak);
@@ -65,7 +65,7 @@ namespace {
 
 HWY_EXPORT(NormalizeScores);
 
-// Index `i` counts heads of q over all samples.
+// The sample and heads of index `i`, which counts heads of q over all samples.
 struct HeadOf {
   HeadOf(const AttentionProblem& p, int64_t i)
       : sample(i / p.query_heads),
@@ -105,7 +105,7 @@ void MultiplyByValues(const AttentionProblem& p, const float* probabilities) {
 }
 
 absl::Status NormalizeRows(const AttentionProblem& p, float* scores, Allocator& allocator) {
-  // Scores worth a thread of their own.
+  // The number of scores that are worth a thread of their own.
   constexpr int64_t kGrain = 1 << 13;
   const int64_t rows = p.batch * p.query_heads * p.queries;
   auto normalize = [&](int64_t begin, int64_t end, float* scratch) {

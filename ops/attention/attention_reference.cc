@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Elements by batch, head, position and channel, whatever the layout.
+// Elements addressed by batch, head, position and channel, in either layout.
 struct Heads {
   std::vector<double> values = {};
   int64_t heads = 0;
@@ -57,10 +57,10 @@ absl::StatusOr<Heads> Present(const OpContext& context, int current, int past,
   return all;
 }
 
-// What attn_mask adds to the score of a query and a key.
+// The number that attn_mask adds to the score of a query and a key.
 struct Mask {
   std::vector<double> values = {};
-  // Over batch, heads, queries and keys.
+  // Strides over batch, heads, queries and keys.
   Shape strides = {};
   bool is_bool = false;
 
@@ -71,7 +71,7 @@ struct Mask {
   }
 };
 
-// One row of scores at the stages that qk_matmul_output_mode counts.
+// One row of scores, and of probabilities, as numbered by qk_matmul_output_mode.
 struct Stages {
   std::vector<double> of[4];
 };
@@ -79,7 +79,7 @@ struct Stages {
 struct Inputs {
   AttentionShape shape;
   Heads q = {};
-  // Past and current.
+  // Past and current keys and values.
   Heads k = {};
   Heads v = {};
   Mask mask = {};
@@ -167,7 +167,7 @@ absl::Status Attention::Reference(OpContext& context) const {
     for (int64_t h = 0; h < shape.value_size; ++h) {
       double sum = 0;
       for (int64_t t = 0; t < shape.keys; ++t) {
-        // A key that does not count, counts for nothing even if its value is not finite.
+        // A key of probability 0 adds nothing even if its value is not finite.
         if (stages.of[3][t] != 0) sum += stages.of[3][t] * in.v.At(b, n / group, t, h);
       }
       y.mutable_data<double>()[out * shape.value_size + h] = sum;

@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
-// What position, bias and mask leave of each tile of keys for the rows of a block. A tile is named
-// by its first key.
+// Decides which rows of a block the first pass computes for each tile of keys, from position, bias
+// and mask. A tile is named by its first key.
 class TileScheduler {
  public:
   TileScheduler(const AttentionProblem& problem, const MaskSummary& summary,
@@ -30,24 +30,26 @@ class TileScheduler {
         valid_(ValidKeys(problem, block.sample)),
         by_position_(problem.causal || problem.left_window >= 0 || problem.right_window >= 0) {}
 
-  // Keys that are there at all.
+  // The number of keys.
   int64_t valid() const { return valid_; }
   int64_t KeysFrom(int64_t first) const { return std::min(kKeyTile, valid_ - first); }
 
-  // The rows that position leaves. A finite score counts even where it is closed.
+  // The rows for which position leaves a key of the tile. With a finite mask value it leaves all:
+  // masked scores contribute, too.
   IndexRange RowsOf(int64_t first) const {
     if (!by_position_ || p_.mask_value != kMinusInfinity) return {0, block_.rows};
     return UnmaskedRows(p_, block_, first);
   }
 
-  // A tile is computed for the rows from the first to the last that it is open to.
+  // The schedule of a tile: it is computed for the range of rows from the first to the last for
+  // which it is not masked.
   TileSchedule Schedule(int64_t first) const {
     const IndexRange rows = RowsOf(first);
     TileSchedule schedule;
     schedule.rows = {rows.begin, rows.begin};
     if (rows.begin == rows.end) return schedule;
     if (p_.bias_on_masked) {
-      // What bias makes of closed keys is not known before.
+      // The bias may unmask keys again: nothing is known in advance.
       schedule.rows = rows;
       schedule.applies_mask = true;
       return schedule;
@@ -67,7 +69,7 @@ class TileScheduler {
     return schedule;
   }
 
-  // The first of the tiles from `first` on of which something is computed, from valid() on if none.
+  // The first tile from `first` on that the first pass computes; valid() or more if there is none.
   int64_t Next(const TileSchedule* schedules, int64_t first) const {
     const auto is_empty = [&] {
       const IndexRange rows = schedules[first / kKeyTile].rows;
@@ -77,7 +79,7 @@ class TileScheduler {
     return first;
   }
 
-  // Keys of the tile up to the last that counts for one of the rows.
+  // The number of keys of the tile up to the last one that one of the rows needs.
   int64_t KeysIn(int64_t first, IndexRange rows, bool applies_mask) const {
     int64_t count = KeysFrom(first);
     if (p_.mask_value != kMinusInfinity) return count;
@@ -88,7 +90,7 @@ class TileScheduler {
     return applies_mask ? mask_.CountToLastUnmasked(first, count) : count;
   }
 
-  // Whether anything stands between q k^T and the softmax of some row.
+  // True if softcap, bias, mask or position changes a score of one of the rows.
   bool HasModifiers(int64_t first, IndexRange rows, bool applies_mask) const {
     if (applies_mask || p_.softcap > 0 || KeysFrom(first) < kKeyTile) return true;
     if (!by_position_) return false;
@@ -97,7 +99,7 @@ class TileScheduler {
     return begin > first || end < first + kKeyTile;
   }
 
-  // Whether that is the same for all rows.
+  // True if the modifiers of all rows of the block are equal.
   bool SameModifiers(bool applies_mask) const {
     return !by_position_ && (!applies_mask || mask_.SameForAllRows());
   }

@@ -22,11 +22,12 @@ namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-// What scores may exceed their row's peak by before all that was summed up is scaled anew: weights
-// up to exp(8) are as exact as those up to 1. Most rows are scaled once.
+// By how much a score may exceed its row's peak before the peak is raised and the row's sums are
+// rescaled. Weights up to exp(8) are as exact as those up to 1, and most rows are rescaled once.
 inline constexpr float kSlack = 8;
 
-// What stands between the scores of one row and one tile and their softmax.
+// Changes to the scores of one row and tile between q k^T and softmax: softcap, bias, mask and
+// position.
 struct ScoreModifiers {
   bool ChangeNothing() const {
     return softcap == 0 && unmasked == nullptr && bias == nullptr && begin <= 0 &&
@@ -36,26 +37,26 @@ struct ScoreModifiers {
   float softcap = 0;
   float mask_value = kMinusInfinity;
   bool bias_on_masked = false;
-  // kKeyTile numbers each, or null.
+  // The row's mask, 0 where a key is masked, and bias: kKeyTile elements each, or null.
   const uint8_t* unmasked = nullptr;
   const float* bias = nullptr;
-  // Keys of the tile open by position: [begin, end); keys from `valid` on are not there.
+  // Position leaves keys [begin, end) of the tile unmasked; keys from `valid` on do not exist.
   int begin = 0;
   int end = static_cast<int>(kKeyTile);
   int valid = static_cast<int>(kKeyTile);
 };
 
-// The running softmax of the rows of a tile, one after the other.
+// The online softmax of the rows of a tile, row after row.
 struct SoftmaxRows {
   size_t rows;
-  // kKeyTile each, of which so many count: whole vectors.
+  // kKeyTile per row, of which the first `columns` are used: whole vectors.
   float* scores;
   size_t columns;
-  // The greatest score, less kSlack at most.
+  // The running maximum of the scores, which may lag behind by kSlack.
   float* peaks;
-  // kWidestVector each: sums of exp(score - peak).
+  // kWidestVector per row: sums of exp(score - peak), lane by lane.
   float* totals;
-  // sums_size each: sums of the values, so weighted.
+  // sums_size per row: sums of the values weighted by exp(score - peak).
   float* sums;
   size_t sums_size;
 };
@@ -89,7 +90,7 @@ HWY_INLINE FloatVec ModifiedScore(const ScoreModifiers& modifiers, FloatVec scor
   return score;
 }
 
-// Applies the rules to one row of scores.
+// Modifies one row of scores.
 inline HWY_NOINLINE void ModifyScores(const ScoreModifiers& modifiers, size_t columns,
                                       float* HWY_RESTRICT scores) {
   const FloatTag d;
@@ -98,7 +99,7 @@ inline HWY_NOINLINE void ModifyScores(const ScoreModifiers& modifiers, size_t co
   }
 }
 
-// Scales what a row summed up relative to a peak that has risen since.
+// Rescales the totals and sums of a row whose peak has risen.
 HWY_INLINE void Rescale(const SoftmaxRows& all, size_t row, float by) {
   const FloatTag d;
   const FloatVec factor = hn::Set(d, by);
@@ -110,7 +111,7 @@ HWY_INLINE void Rescale(const SoftmaxRows& all, size_t row, float by) {
   }
 }
 
-// The greatest of each lane over a row of scores.
+// The maximum of each lane over a row of scores.
 HWY_INLINE FloatVec GreatestLanes(const float* HWY_RESTRICT scores, size_t columns) {
   const FloatTag d;
   FloatVec greatest = hn::LoadU(d, scores);
@@ -120,7 +121,8 @@ HWY_INLINE FloatVec GreatestLanes(const float* HWY_RESTRICT scores, size_t colum
   return greatest;
 }
 
-// The greatest score of each of the rows first ... first + kLanes - 1, or of the last row.
+// The greatest score of each of the rows first ... first + kLanes - 1; beyond the end, of the last
+// row.
 HWY_INLINE FloatVec GreatestOfRows(const SoftmaxRows& all, size_t first) {
   return ReduceRows(
       [&](size_t r) HWY_ATTR {
@@ -129,7 +131,7 @@ HWY_INLINE FloatVec GreatestOfRows(const SoftmaxRows& all, size_t first) {
       [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); });
 }
 
-// The scores of a row become weights, exp(score - shift), which `totals` takes in.
+// Turns the scores of a row into weights exp(score - shift) and adds them to `totals`.
 HWY_INLINE void ExponentiateRow(float shift, size_t columns, float* HWY_RESTRICT scores,
                                 float* HWY_RESTRICT totals) {
   const FloatTag d;
@@ -143,8 +145,8 @@ HWY_INLINE void ExponentiateRow(float shift, size_t columns, float* HWY_RESTRICT
   hn::StoreU(total, d, totals);
 }
 
-// UpdateSoftmax of rows [first, first + count), at most as many as a vector has lanes: what is worked
-// out once per row, is for all of them at once.
+// UpdateSoftmax for rows [first, first + count), at most as many as a vector has lanes: computes
+// the peaks and factors of all of them at once.
 HWY_INLINE void UpdateSoftmaxOfRows(const SoftmaxRows& all, size_t first, size_t count) {
   const FloatTag d;
   HWY_ALIGN float numbers[kLanes] = {};
@@ -154,7 +156,7 @@ HWY_INLINE void UpdateSoftmaxOfRows(const SoftmaxRows& all, size_t first, size_t
   const auto rises = hn::Gt(greatest, hn::Add(before, hn::Set(d, kSlack)));
   const FloatVec peaks = hn::IfThenElse(rises, greatest, before);
   StoreUpTo(peaks, d, all.peaks + first, count);
-  // Without a peak nothing was summed up yet.
+  // A row without a peak has no sums to rescale.
   const auto rescales = hn::And(rises, hn::Gt(before, lowest));
   if (!hn::AllFalse(d, rescales)) {
     const FloatVec factors =
@@ -164,7 +166,7 @@ HWY_INLINE void UpdateSoftmaxOfRows(const SoftmaxRows& all, size_t first, size_t
       if (numbers[r] != 1) Rescale(all, first + r, numbers[r]);
     }
   }
-  // Without an open key so far, every weight is exp(-inf) = 0.
+  // Where all keys so far are masked, every weight is exp(-inf) = 0.
   hn::Store(hn::IfThenZeroElse(hn::Eq(peaks, lowest), peaks), d, numbers);
   for (size_t r = 0; r < count; ++r) {
     ExponentiateRow(numbers[r], all.columns, all.scores + (first + r) * kKeyTile,
@@ -172,8 +174,8 @@ HWY_INLINE void UpdateSoftmaxOfRows(const SoftmaxRows& all, size_t first, size_t
   }
 }
 
-// Turns the scores of a tile into weights, exp(score - peak), and takes them into the totals. A
-// tile that is closed to a row leaves it as it was.
+// Adds a tile to the online softmax: turns scores into weights exp(score - peak) and adds them to
+// the totals. A row for which the tile is masked stays as it was.
 inline HWY_NOINLINE void UpdateSoftmax(const SoftmaxRows& all) {
   for (size_t first = 0; first < all.rows; first += kLanes) {
     UpdateSoftmaxOfRows(all, first, HWY_MIN(all.rows - first, kLanes));

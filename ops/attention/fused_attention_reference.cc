@@ -31,10 +31,10 @@ absl::StatusOr<Heads> Read(const Tensor& tensor, const HeadView& view) {
   return heads;
 }
 
-// Bias, mask or sinks; `otherwise` where left out.
+// Bias, mask or sinks. ReadTerm takes `otherwise` for one that is left out.
 struct ScoreTerm {
   std::vector<double> values;
-  // Over batch, heads, queries and keys.
+  // Strides over batch, heads, queries and keys.
   Shape strides = {0, 0, 0, 0};
 
   double At(int64_t b, int64_t n, int64_t s, int64_t t) const {
@@ -80,7 +80,8 @@ bool IsUnmaskedByPosition(const FusedAttention& op, int64_t position, int64_t t)
   return op.right_window() < 0 || t - position <= op.right_window();
 }
 
-// As the graph that this stands for holds it: next to a bias of -1e9 small scores vanish.
+// Rounds a score to the precision in which the original graph holds it: small scores vanish beside
+// a bias of -1e9.
 double Held(DataType type, double score) {
   return type == DataType::kDouble ? score : static_cast<float>(score);
 }

@@ -15,7 +15,7 @@ void AttendBlock(const AttentionProblem& problem, const MaskSummary& summary,
   TiledAttention(problem, summary, block, scratch, next).Run();
 }
 
-// The facts of the first `keys` keys of one query.
+// Writes the values of a MaskSummary for one query and its first `keys` keys.
 void SummarizeQueryMask(const AttentionProblem& problem, const QueryBlock& query, int64_t keys,
                         float* summary) {
   float buffer[kMaskScratch];
@@ -45,32 +45,32 @@ namespace {
 HWY_EXPORT(AttendBlock);
 HWY_EXPORT(SummarizeQueryMask);
 
-// Rows of a block: enough that packing its keys costs little next to computing with them, few
-// enough that its sums stay in the second-level cache and every thread has work.
+// Rows per block: enough that packing its keys costs little beside computing with them; few enough
+// that its sums stay in the second-level cache and every thread has work.
 int64_t RowsPerBlock(const AttentionProblem& problem) {
   constexpr int64_t kMost = 256;
   constexpr int64_t kLeast = 32;
   const int64_t rows = problem.queries * (problem.query_heads / problem.kv_heads);
   const int64_t heads = problem.batch * problem.kv_heads;
-  // Four blocks per thread even out what they cost.
+  // Four blocks per thread balance the load, since blocks differ in cost.
   const int64_t blocks_per_head = std::max<int64_t>(1, 4 * NumThreads() / heads);
   return std::min(rows, std::clamp(rows / blocks_per_head, kLeast, kMost));
 }
 
-// How far apart the facts of a dimension lie, of which a step takes `inner`; 0 if neither bias nor
-// mask varies along it.
+// The stride of a MaskSummary along a dimension, of which one step takes `inner`; 0 if neither bias
+// nor mask varies along it.
 int64_t SummaryStride(int64_t bias_stride, int64_t mask_stride, int64_t inner) {
   return bias_stride == 0 && mask_stride == 0 ? 0 : inner;
 }
 
-// Keys that may be read of bias and mask.
+// The greatest number of valid keys over all samples.
 int64_t MostValidKeys(const AttentionProblem& problem) {
   int64_t most = 0;
   for (int64_t b = 0; b < problem.batch; ++b) most = std::max(most, ValidKeys(problem, b));
   return most;
 }
 
-// `table` holds what the facts point to.
+// Summarizes bias and mask; `table` holds the data.
 absl::StatusOr<MaskSummary> SummarizeMask(const AttentionProblem& p, Allocator& allocator,
                                           Tensor& table) {
   MaskSummary summary;
