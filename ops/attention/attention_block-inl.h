@@ -34,12 +34,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 // its sums if need be and turns scores into weights exp(score - peak); the weights times the values
 // are added to the row's sums. At the end y = sums / total.
 //
-// Tiles whose scores are all -inf for a row are skipped. Masks of exporters are often large negative
-// numbers instead, so there are two passes. The first pass defers tiles that bias and mask seem to
-// mask: it computes a tile for the rows from the first to the last that are not masked. Afterwards
-// the peaks are known, and an upper bound on the deferred scores proves for almost all rows that
-// their weights are exactly 0. The second pass computes the other rows anew, over all tiles in
-// order.
+// Tiles whose scores are all -inf for a row are skipped. Masks of exporters are often large
+// negative numbers instead, so there are two passes. The first pass defers tiles that bias and mask
+// seem to mask: it computes a tile for the rows from the first to the last that are not masked.
+// Afterwards the peaks are known, and an upper bound on the deferred scores proves for almost all
+// rows that their weights are exactly 0. The second pass computes the other rows anew, over all
+// tiles in order.
 //
 // Invariant on bits: an output row depends on its own q, bias, mask and position and on the keys
 // and values unmasked for it, never on the other rows of its block, whose size depends on the
@@ -281,8 +281,9 @@ class TiledAttention {
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, scratch_ + layout_.keys,
              kKeyTile, columns, p_.head_size, false, scores, kKeyTile, fetch);
-    if (scheduler_.HasModifiers(first, rows, applies_mask))
+    if (scheduler_.HasModifiers(first, rows, applies_mask)) {
       ModifyRows(rows, first, count, columns, applies_mask);
+    }
     UpdateSoftmax({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
                    scratch_ + layout_.totals + rows.begin * kWidestVector, Sums(rows.begin),
                    static_cast<size_t>(layout_.value_stride)});
@@ -297,8 +298,9 @@ class TiledAttention {
     ScoreModifiers modifiers;
     float* scores = scratch_ + layout_.scores;
     for (int64_t row = rows.begin; row < rows.end; ++row, scores += kKeyTile) {
-      if (!same || row == rows.begin)
+      if (!same || row == rows.begin) {
         modifiers = ModifiersOf(p_, block_, mask_, row, first, count, parts);
+      }
       if (!modifiers.ChangeNothing()) ModifyScores(modifiers, columns, scores);
     }
   }

@@ -137,8 +137,9 @@ class BlockMask {
   // The value of one row and tile in a MaskSummary.
   float Summarize(int64_t row, int64_t first, int64_t count) const {
     const uint8_t* unmasked = LoadMask(row, first, count);
-    if (unmasked != nullptr && unmasked[0] == 0 && CountUnmasked(unmasked) == 0)
+    if (unmasked != nullptr && unmasked[0] == 0 && CountUnmasked(unmasked) == 0) {
       return kMinusInfinity;
+    }
     // Usually the first numbers of the bias decide.
     if (bias_.data != nullptr) {
       const float* bias = LoadBias(row, first, count);

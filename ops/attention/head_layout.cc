@@ -218,7 +218,7 @@ absl::StatusOr<HeadView> HeadLayout::Resolve(absl::Span<const int64_t> shape,
                                              absl::Span<const int64_t> strides) const {
   ATTNRUN_RETURN_IF_ERROR(Check());
   if (shape.size() != axes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("layout '", ToString(), "' is of ", axes.size(),
+    return absl::InvalidArgumentError(absl::StrCat("layout '", ToString(), "' has ", axes.size(),
                                                    " axes, but the shape is ",
                                                    attnrun::ToString(shape)));
   }
