@@ -12,22 +12,22 @@
 namespace attnrun::ops {
 namespace {
 
-// Rows of A that are made ready at once, and all panels of B pass by: bytes.
+// Bytes of A that are prepared at once and then multiplied by all panels of B.
 constexpr int64_t kBytesAtOnce = 4 << 20;
-// Of these, what stays in the second-level cache while a panel passes by.
+// Bytes of A that stay in the second-level cache while a panel is multiplied.
 constexpr int64_t kBytesOfBlock = 192 << 10;
-// Multiplications worth handing to a thread.
+// The number of multiplications worth handing to a thread.
 constexpr int64_t kLeastPerRange = 1 << 20;
-// What blocks of rows are cut to, so that tiles are whole, of five rows or of six.
+// Blocks of rows are multiples of this, so that tiles of five and of six rows are whole.
 constexpr int64_t kRowUnit = 30;
 
-// So many rows of `bytes` each as fit, in whole tiles.
+// The number of rows of `bytes` bytes that fit within the limit, in whole tiles.
 int64_t RowsWithin(int64_t limit, int64_t bytes) {
   return std::max<int64_t>(limit / std::max<int64_t>(bytes, 1) / kRowUnit, 1) * kRowUnit;
 }
 
-// Rows of A as the kernel wants them, with what makes up for what they are not: in twos less their
-// zero points, in fours as uint8.
+// Rows of A in the kernel's layout, with the terms that correct the sums: int16 less their zero
+// points, or uint8 with the zero points still in them.
 class PreparedRows {
  public:
   static absl::StatusOr<PreparedRows> Allocate(int64_t rows, const Int8Panels& b,
@@ -42,7 +42,7 @@ class PreparedRows {
     return result;
   }
 
-  // Rows [begin, begin + count) of `a`.
+  // Prepares rows [begin, begin + count) of `a`.
   void Fill(const Int8Rows& a, int64_t begin, int64_t count) {
     ParallelFor(count, std::max<int64_t>(kLeastPerRange / 16 / (stride_ + 1), 1),
                 [&](int64_t first, int64_t last) {
@@ -51,9 +51,9 @@ class PreparedRows {
   }
 
   const uint8_t* row(int64_t i) const { return values_.data<uint8_t>() + i * stride_; }
-  // By row, the sum of its numbers less their zero points.
+  // For each row, the sum of its numbers less their zero points.
   const int32_t* sums() const { return terms_.data<int32_t>(); }
-  // By row, less what its numbers are too large.
+  // For each row, minus the zero point of its uint8 numbers.
   const int32_t* negated_zero_points() const { return terms_.data<int32_t>() + terms_.dim(1); }
   int64_t stride() const { return stride_; }
 
@@ -88,7 +88,7 @@ class PreparedRows {
   Tensor terms_;
 };
 
-// Rows [begin, end) of C by the columns of one panel.
+// Rows [begin, end) of C in one panel.
 struct Block {
   int64_t begin;
   int64_t end;
@@ -134,7 +134,7 @@ void MultiplyBlock(const PreparedRows& a, int64_t first, const Int8Panels& b,
   MultiplyInt8(product);
 }
 
-// Rows [first, first + rows) of C.
+// Computes rows [first, first + rows) of C.
 void MultiplyRows(const PreparedRows& a, int64_t first, int64_t rows, const Int8Panels& b,
                   const Int8Epilogue& out) {
   const int64_t most = RowsWithin(kBytesOfBlock, a.stride());
@@ -142,7 +142,7 @@ void MultiplyRows(const PreparedRows& a, int64_t first, int64_t rows, const Int8
   const int64_t block_rows = DivCeil(DivCeil(rows, blocks), kRowUnit) * kRowUnit;
   const int64_t panels = b.num_panels();
   const int64_t work = std::max<int64_t>(block_rows * b.rows() * Int8PanelWidth(), 1);
-  // Panel by panel within a block of rows.
+  // Goes panel by panel within a block of rows.
   ParallelFor(DivCeil(rows, block_rows) * panels, DivCeil(kLeastPerRange, work),
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end && !Interrupted(); ++i) {

@@ -12,30 +12,30 @@
 
 namespace attnrun::ops {
 
-// A matrix [M, K] of 8-bit integers and what is to be taken off its rows.
+// A matrix [M, K] of 8-bit integers and the zero points of its rows.
 struct Int8Rows {
   // int8 or uint8, dense, M * K elements from `begin` on.
   const Tensor* values = nullptr;
   int64_t begin = 0;
   int64_t rows = 0;
   int64_t columns = 0;
-  // [M], or one element for all rows, or none for 0. Each of [-128, 255].
+  // [M], or one element for all rows, or none for 0; each within [-128, 255].
   absl::Span<const int32_t> zero_points;
 };
 
-// Where a product goes: S = A·B in exact integers (modulo 2^32) itself, or
-// activation(scales * S + bias) + residual.
+// The output of a product: the exact integers S = A·B (modulo 2^32), or activation(scales * S +
+// bias) + residual.
 struct Int8Epilogue {
-  // [M, N], dense; else null, and `c` is written.
+  // S, [M, N], dense; if null, `c` is written instead.
   int32_t* sums = nullptr;
   float* c = nullptr;
   // [N].
   const float* scales = nullptr;
-  // `scale` is not used.
+  // Its `scale` is not used.
   Epilogue epilogue;
 };
 
-// Runs on up to NumThreads() threads. kResourceExhausted as Allocator says.
+// C = A·B as `epilogue` says, on up to NumThreads() threads. kResourceExhausted as Allocator says.
 absl::Status Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
                       Allocator& allocator);
 

@@ -25,10 +25,11 @@ using Bytes = hn::Rebind<int8_t, Int16s>;
 using Floats = hn::ScalableTag<float>;
 using SumVector = hn::Vec<Sums>;
 
-// A tile's vectors and its most rows: accumulators, a row of B, a factor and a product that is
-// about to be added fit the registers (32 with AVX-512, else 16), in fours the number 1 for each
-// pair as well. In twos pairs of int16 are multiplied and added up by one instruction, added to the
-// sum by another: as many numbers as floats take in two. In fours three take twice as many.
+// The vectors of a tile and its greatest number of rows: accumulators, a row of B, a factor and a
+// product that is about to be added fit the registers (32 with AVX-512, else 16); for int8x4 a
+// vector of ones as well. For int16x2, one instruction multiplies pairs of int16 and adds them up,
+// and another adds that to the sum: two instructions for two numbers, as in float. For int8x4 it
+// takes three instructions for four numbers.
 constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 constexpr int kInt16x2Rows = 6;
 constexpr int kInt8x4Rows = HWY_TARGET <= HWY_AVX3 ? 6 : 5;
@@ -36,8 +37,8 @@ constexpr int kUnroll = 4;
 
 int64_t Int8PanelWidth() { return kVectors * static_cast<int64_t>(hn::Lanes(Sums())); }
 
-// sum += v. GCC's own way adds up the products of several steps before it adds them to the sum, and
-// that in another register: then registers do not suffice.
+// sum += v. Left to itself, GCC adds up the products of several steps before it adds them to the
+// sum, which takes another register, of which there are none left.
 HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
 #if HWY_TARGET <= HWY_AVX2
   asm("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(v.raw));
@@ -45,13 +46,13 @@ HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
   sum = hn::Add(sum, v);
 #endif
 }
-// As in the tile of floats.
+// See tile-inl.h.
 template <class V>
 HWY_INLINE void StaysInRegister(V v) {
   asm volatile("" : : "v"(v.raw));
 }
 
-// Which lanes of the vector that begins at column `at` are columns of C.
+// The lanes of the vector at column `at` that are columns of C.
 template <class D>
 HWY_INLINE hn::Mask<D> Columns(D d, const Int8Product& p, size_t at) {
   const auto columns = static_cast<size_t>(p.columns);
@@ -68,7 +69,7 @@ struct Int8Tile {
     }
   }
 
-  // What stands in one row of A for a step.
+  // The 32 bits of one row of A for a step, in all lanes.
   HWY_ATTR HWY_INLINE static SumVector Factor(const uint8_t* HWY_RESTRICT a) {
     int32_t bits;
     std::memcpy(&bits, a, sizeof(bits));
@@ -129,7 +130,7 @@ struct Int8Tile {
     }
   }
 
-  // sum += rows (of `row_terms`) times columns.
+  // sum += row_terms times column_terms.
   HWY_ATTR HWY_INLINE void AddTerm(const Int8Product& p, const int32_t* row_terms,
                                    const int32_t* column_terms) {
     const Sums d;
@@ -144,7 +145,7 @@ struct Int8Tile {
     }
   }
 
-  // sum += A times what B is short of.
+  // sum += A times the saturation corrections of B.
   HWY_ATTR HWY_NOINLINE void AddCorrections(const Int8Product& p, const uint8_t* a) {
     const Sums d;
     HWY_ALIGN int32_t more[R][kVectors * hn::MaxLanes(Sums())] = {};
@@ -192,7 +193,7 @@ struct Int8Tile {
   SumVector sum[R][kVectors];
 };
 
-// C += the residual, of some rows from `row` on.
+// Adds the residual to rows [row, row + rows) of C.
 HWY_NOINLINE void AddTileResidual(const Int8Product& p, int64_t row, int64_t rows) {
   const Floats d;
   const TileResidual& residual = p.residual;
@@ -217,7 +218,7 @@ HWY_NOINLINE void AddTileResidual(const Int8Product& p, int64_t row, int64_t row
   }
 }
 
-// All steps of a product.
+// Adds all steps of a product to the tile.
 template <Int8Layout kLayout, int R>
 HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const uint8_t* a) {
   const auto ones = hn::Set(Int16s(), int16_t{1});
@@ -233,7 +234,7 @@ HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const
   for (; left > 0; --left, a += 4, b += step) tile.template Step<kLayout>(a, p.lda, b, ones);
 }
 
-// Rows [row, row + R).
+// Computes rows [row, row + R) of C.
 template <int R, Int8Layout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTile(const Int8Product& p, int64_t row) {
   Int8Tile<R> tile;

@@ -15,12 +15,12 @@
 namespace attnrun::ops {
 namespace {
 
-// uint8 is kept less 128, which is the same bits but the first.
+// uint8 is stored less 128, which flips the first bit.
 int ShiftOf(DataType type) { return type == DataType::kUint8 ? 128 : 0; }
 int8_t FlipOf(DataType type) { return static_cast<int8_t>(type == DataType::kUint8 ? -128 : 0); }
 
-// What the first of two neighbours is to be less, so that 255 times both together fits 16 bits. Of
-// different signs they always do.
+// The amount to take off the first of two neighbours so that 255 times their sum fits 16 bits. It
+// is 0 for different signs.
 int CorrectionOf(int8_t first, int8_t second) {
   constexpr int kMost = 128;
   const int sum = first + second;
@@ -35,7 +35,7 @@ int64_t CountCorrections(const Int8Matrix& part) {
     int64_t count = 0;
     for (int64_t pair = begin; pair < end; ++pair) {
       const int8_t* const row = from + 2 * pair * part.columns;
-      // So narrow that the compiler makes vectors of it.
+      // 32 bits, so that the compiler vectorizes the loop.
       int32_t of_row = 0;
       for (int64_t j = 0; j < part.columns; ++j) {
         const auto first = static_cast<int8_t>(row[j] ^ flip);
@@ -49,7 +49,8 @@ int64_t CountCorrections(const Int8Matrix& part) {
   return total;
 }
 
-// Whether few enough pairs saturate: each takes about as long as a quarter of a step of its panel.
+// True if few enough pairs saturate: each correction takes about as long as a quarter of a step of
+// its panel.
 bool SuitsInt8x4(absl::Span<const Int8Matrix> parts) {
   int64_t corrections = 0;
   int64_t columns = 0;
@@ -121,7 +122,7 @@ bool Int8Panels::Equals(const Int8Panels& other) const {
   const auto equal = [](const Tensor& a, const Tensor& b) {
     return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
   };
-  // What panels are short of, their sums and they themselves do not tell alone.
+  // Panels alone do not determine the matrix: offsets, sums and corrections count, too.
   return rows_ == other.rows_ && columns_ == other.columns_ && layout_ == other.layout_ &&
          equal(panels_, other.panels_) && equal(offsets_, other.offsets_) &&
          equal(sums_, other.sums_) && corrections_ == other.corrections_;
@@ -166,7 +167,7 @@ void Int8Panels::PackPanel(const Int8Matrix& part, int64_t column, int64_t panel
   }
 }
 
-// Columns [begin, end) of this, all of one panel; `column`: where the part begins.
+// Packs columns [begin, end), all in one panel; `column`: the first column of the part.
 template <int kGroup>
 void Int8Panels::PackColumns(const Int8Matrix& part, int64_t column, Columns columns) {
   const int64_t width = Int8PanelWidth();
@@ -193,7 +194,7 @@ void Int8Panels::Limit(int64_t panel) {
   const int64_t per_step = Int8PanelWidth() * group;
   int8_t* values = panels_.mutable_data<int8_t>() + panel * steps() * per_step;
   for (int64_t step = 0; step < steps(); ++step, values += per_step) {
-    // First whether there is any, which the compiler makes vectors of.
+    // First checks whether the step has any, a loop that the compiler vectorizes.
     int32_t any = 0;
     for (int64_t i = 0; i < per_step; i += 2) any |= CorrectionOf(values[i], values[i + 1]);
     for (int64_t i = 0; any != 0 && i < per_step; i += 2) {

@@ -13,33 +13,33 @@
 
 namespace attnrun::ops {
 
-// A matrix [K, N] of 8-bit integers and what is to be taken off them.
+// A matrix [K, N] of 8-bit integers and the zero points of its columns.
 struct Int8Matrix {
   // int8 or uint8, dense, K * N elements from `begin` on.
   const Tensor* values = nullptr;
   int64_t begin = 0;
   int64_t rows = 0;
   int64_t columns = 0;
-  // Of the type of `values`: one element, or one per column. Null: nothing.
+  // Of the type of `values`, one element or one per column; null for zeros.
   const Tensor* zero_points = nullptr;
 };
 
-// Matrices of equally many rows side by side, as int8 in panels of Int8PanelWidth() columns. Of
-// each panel the rows of a step (see Int8Layout) lie together, a group of numbers for each
-// column; rows and columns beyond the last are zeros. A number of [-255, 255], as an element less
-// its zero point is, is kept as an int8 and an offset of its column.
+// Matrices with equally many rows side by side, as int8 in panels of Int8PanelWidth() columns. The
+// rows of a step (see Int8Layout) lie together, a group of numbers for each column; rows and
+// columns beyond the last are zeros. An element less its zero point, a number of [-255, 255], is
+// stored as an int8 and an offset of its column.
 //
-// In fours, products of two neighbours are added up in 16 bits by the instruction that multiplies,
-// which saturates where both weights are large and of one sign. Of such a pair the first is made
-// smaller, and what it is short of kept in a list by itself: of bell-shaped weights that is one
-// pair in some thousands. Where it is many, rows are taken in twos, whose products have 32 bits.
+// For kInt8x4, the multiply instruction adds products of two neighbours in 16 bits, which saturates
+// if both weights are large and of one sign. The first weight of such a pair is clamped; the
+// remainder goes to a sparse list of saturation corrections. Bell-shaped weights have one such pair
+// in some thousands. A matrix with many of them uses kInt16x2, whose products have 32 bits.
 class Int8Panels {
  public:
-  // kResourceExhausted as Allocator says. Precondition: at least one part.
+  // Packs `parts`. kResourceExhausted as Allocator says. Precondition: at least one part.
   static absl::StatusOr<std::shared_ptr<const Int8Panels>> Pack(absl::Span<const Int8Matrix> parts,
                                                                 Allocator& allocator);
-  // The same of what is kept: live ones of equal contents share their bytes, whichever nodes,
-  // models or sessions they belong to.
+  // As Pack, on the heap and shared: live panels of equal contents share their bytes, whichever
+  // nodes, models or sessions they belong to.
   static absl::StatusOr<std::shared_ptr<const Int8Panels>> PackShared(
       absl::Span<const Int8Matrix> parts);
 
@@ -51,11 +51,11 @@ class Int8Panels {
   int64_t num_panels() const;
   // [steps(), Int8PanelWidth(), RowsPerStep(layout())].
   const int8_t* panel(int64_t index) const;
-  // What elements of a panel are short of.
+  // The saturation corrections of a panel.
   absl::Span<const SaturationCorrection> corrections(int64_t panel) const;
-  // What every element of a column is short of: [columns()], or null where nothing is.
+  // The number to add to every element of a column: [columns()], or null if all are 0.
   const int32_t* offsets() const { return has_offsets_ ? offsets_.data<int32_t>() : nullptr; }
-  // The sums of columns without their offsets: [columns()].
+  // The sum of each column without its offset: [columns()].
   const int32_t* sums() const { return sums_.data<int32_t>(); }
 
  private:
@@ -63,7 +63,7 @@ class Int8Panels {
   size_t Fingerprint() const;
   bool Equals(const Int8Panels& other) const;
   absl::Status Allocate(Allocator& allocator);
-  // `column`: where the part begins.
+  // `column`: the first column of the part.
   void PackPart(const Int8Matrix& part, int64_t column);
   void PackPanel(const Int8Matrix& part, int64_t column, int64_t panel);
   struct Columns {
@@ -72,7 +72,7 @@ class Int8Panels {
   };
   template <int kGroup>
   void PackColumns(const Int8Matrix& part, int64_t column, Columns columns);
-  // Makes pairs smaller that would saturate.
+  // Clamps the pairs of a panel that would saturate, and lists the corrections.
   void Limit(int64_t panel);
 
   int64_t rows_ = 0;
@@ -82,7 +82,7 @@ class Int8Panels {
   Tensor panels_;
   Tensor offsets_;
   Tensor sums_;
-  // By panel; none where rows are taken in twos.
+  // The corrections of each panel; empty for kInt16x2.
   std::vector<std::vector<SaturationCorrection>> corrections_;
 };
 

@@ -13,7 +13,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Whether scale / 2^28 and 128 * scale are exact.
+// True if scale / 2^28 and 128 * scale are exact.
 bool HasRoom(float scale) {
   constexpr float kTiny = 0x1p-98F;
   constexpr float kHuge = 0x1p100F;
@@ -21,13 +21,13 @@ bool HasRoom(float scale) {
   return size == 0 || (size > kTiny && size < kHuge);
 }
 
-// Whether the zero points of a part must be written down.
+// True if the zero points of a part must be stored.
 bool NeedsZeroPoints(const NBitColumns& part) {
   if (part.zero_points != nullptr || part.bits == 2) return true;
   return !std::all_of(part.scales, part.scales + part.columns * part.blocks(), HasRoom);
 }
 
-// A column of a part; codes == null: one of the last panel's that pad it.
+// A column of a part; null codes: a column that pads the last panel.
 struct Column {
   const uint8_t* codes = nullptr;
   const float* scales = nullptr;
@@ -98,7 +98,7 @@ void NBitPanels::PackPanel(const std::vector<NBitColumns>& parts, int64_t index,
       float* const first = floats + (format_.has_zero_points ? 2 : 1) * width;
       for (int64_t word = 0; word < words; ++word) {
         uint32_t codes = 0;
-        // Bytes of a little-endian machine are in the order of the codes.
+        // A little-endian machine reads the bytes in the order of the codes.
         if (!padding) std::memcpy(&codes, column.codes + (block * words + word) * 4, sizeof(codes));
         std::memcpy(first + word * width, &codes, sizeof(codes));
       }

@@ -12,10 +12,11 @@
 
 namespace attnrun::ops {
 
-// A weight [K, N] as codes of 2, 4 or 8 bits, (code - zero point) * scale each, where `block`
-// neighbours along K share scale and zero point. Column by column, as com.microsoft.MatMulNBits has
-// it: codes are uint8 [N, ceil(K / block), block * bits / 8], low bits first, scales and zero
-// points float [N, ceil(K / block)]. No zero points: all are 2^(bits - 1).
+// A weight [K, N] as codes of 2, 4 or 8 bits, each standing for (code - zero point) * scale;
+// `block` neighbours along K share scale and zero point. Stored by column, as in
+// com.microsoft.MatMulNBits: codes are uint8 [N, ceil(K / block), block * bits / 8], low bits
+// first; scales and zero points are float [N, ceil(K / block)]. Null zero points: all are 2^(bits -
+// 1).
 struct NBitColumns {
   int bits = 4;
   int64_t block = 32;
@@ -29,9 +30,9 @@ struct NBitColumns {
   int64_t bytes_per_block() const { return block * bits / 8; }
 };
 
-// Such a weight, or several side by side, cut into panels of PanelWidth() columns as PackedMatrix
-// is, still as codes: see NBitPanel. Products of it have the same bits as those of the floats
-// that it stands for.
+// Such a weight, or several side by side, cut into panels of PanelWidth() columns like
+// PackedMatrix, but still as codes: see NBitFormat. Products have the same bits as those of the
+// dequantized floats.
 class NBitPanels {
  public:
   // Precondition: at least one part, and all have the same bits, block and rows.
@@ -43,7 +44,7 @@ class NBitPanels {
   int64_t columns() const { return columns_; }
   int64_t num_panels() const;
   NBitPanel panel(int64_t index) const;
-  // The bytes from panel to panel.
+  // Bytes from panel to panel.
   int64_t panel_bytes() const { return format_.panel_bytes; }
 
  private:
