@@ -12,7 +12,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Input i as messages name it; the first weight tells the type of all.
+// Checks the type of input i, which messages call `what`.
 absl::Status CheckType(const OpContext& context, int i, DataType type, absl::string_view what) {
   if (!context.has_input(i) || context.input(i).type() == type) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("expected ", what, " of type ", Name(type),
@@ -43,7 +43,7 @@ absl::Status CheckTypes(const OpContext& context) {
   return CheckType(context, Q::kResidual, DataType::kFloat, "residual");
 }
 
-// Sets K and N.
+// Sets K and N of the shape.
 absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) {
   const Tensor& x = context.input(Int8Linear::kX);
   shape.k = x.rank() == 0 ? 0 : x.shape().back();
@@ -64,7 +64,7 @@ absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) {
   return absl::OkStatus();
 }
 
-// One number, or as many as there are columns.
+// kInvalidArgument unless input i is one number or one per column.
 absl::Status CheckColumns(const OpContext& context, int i, int64_t columns,
                           absl::string_view what) {
   if (!context.has_input(i) || context.input(i).num_elements() == 1) return absl::OkStatus();

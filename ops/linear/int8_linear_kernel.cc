@@ -10,8 +10,8 @@
 namespace attnrun::ops {
 namespace {
 
-// The matrices that the weights are, each with its part of the zero points (which may be
-// undefined); `zeros` holds these parts. Precondition: they fit together.
+// The weights as matrices, each with its part of the zero points (which may be undefined); `zeros`
+// holds these parts. Precondition: they fit together.
 std::vector<Int8Matrix> MatricesOf(const std::vector<Tensor>& weights, const Tensor& zero_point,
                                    std::vector<Tensor>& zeros) {
   zeros.assign(weights.size(), Tensor());
@@ -40,7 +40,7 @@ std::vector<Tensor> WeightsAmong(absl::Span<const Tensor> inputs) {
   return weights;
 }
 
-// Whether constants are what Resolve will accept.
+// True if Resolve will accept these constants.
 bool FitTogether(const std::vector<Tensor>& weights, const Tensor& zero_point) {
   int64_t columns = 0;
   for (const Tensor& weight : weights) {
@@ -55,14 +55,14 @@ bool FitTogether(const std::vector<Tensor>& weights, const Tensor& zero_point) {
 
 class Int8LinearKernel final : public Kernel {
  public:
-  // `weight`: the weights less `zero_point`, which may be undefined.
+  // `weight`: the weights, packed with `zero_point`, which may be undefined.
   Int8LinearKernel(const Int8Linear& op, std::shared_ptr<const Int8Panels> weight,
                    bool has_zero_point)
       : op_(op), weight_(std::move(weight)), has_zero_point_(has_zero_point) {}
 
   absl::string_view name() const override { return "integer gemm packed"; }
 
-  // Zero points that differ from run to run are not those that were taken off the weights.
+  // False for zero points that are computed: the weights were packed without them.
   bool Accepts(const OpContext& context) const override {
     return context.has_input(Int8Linear::kWeightZeroPoint) == has_zero_point_;
   }
@@ -102,7 +102,7 @@ class Int8LinearKernel final : public Kernel {
     return ByteAt(zero, 0);
   }
 
-  // What one of S is in Y: [N].
+  // The factors from S to Y: [N].
   static absl::StatusOr<Tensor> ScalesOf(const OpContext& context, int64_t columns) {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor scales,
                              Tensor::Allocate(DataType::kFloat, {columns}, context.allocator()));

@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Optional inputs: no elements if left out.
+// Read optional inputs; no elements if left out.
 absl::StatusOr<std::vector<int64_t>> ReadInts(const OpContext& context, int input) {
   if (!context.has_input(input)) return std::vector<int64_t>();
   return ToInts(context.input(input));
@@ -20,7 +20,8 @@ absl::StatusOr<std::vector<double>> ReadDoubles(const OpContext& context, int in
   return ToDoubles(context.input(input));
 }
 
-// The element of a column, where there is one per column, one for all, or none, which is 0.
+// The element of a column in a list with one element per column, one for all, or none, which means
+// 0.
 template <typename T>
 T OfColumn(const std::vector<T>& values, int64_t column) {
   if (values.empty()) return 0;

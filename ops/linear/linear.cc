@@ -32,7 +32,7 @@ int Linear::NumWeights(size_t inputs) {
   return 1 + std::max(static_cast<int>(inputs) - kMoreWeights, 0);
 }
 
-// Sets K and N.
+// Sets K and N of the shape.
 absl::Status Linear::ResolveWeights(const OpContext& context, LinearShape& shape) const {
   const Tensor& x = context.input(kX);
   shape.k = x.rank() == 0 ? 0 : x.shape().back();

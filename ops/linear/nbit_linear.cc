@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kInputsPerWeight = 3;
 
-// The columns of codes [N, blocks, bytes].
+// The number of columns of codes [N, blocks, bytes].
 int64_t ColumnsOf(const Tensor& codes) { return codes.rank() == 0 ? 0 : codes.dim(0); }
 
 }  // namespace

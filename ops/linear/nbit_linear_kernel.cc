@@ -14,7 +14,7 @@ namespace {
 
 class NBitLinearKernel final : public Kernel {
  public:
-  // `has_zero_points`: which of the weights had them when they were packed.
+  // `has_zero_points`: for each weight, true if it was packed with zero points.
   NBitLinearKernel(const NBitLinear& op, std::shared_ptr<const NBitPanels> weight,
                    std::vector<bool> has_zero_points)
       : op_(op), weight_(std::move(weight)), has_zero_points_(std::move(has_zero_points)) {}
@@ -23,7 +23,7 @@ class NBitLinearKernel final : public Kernel {
   bool accepts_strided() const override { return true; }
 
   bool Accepts(const OpContext& context) const override {
-    // Zero points that are computed were not there.
+    // False for zero points that are computed: the weights were packed without them.
     for (size_t i = 0; i < has_zero_points_.size(); ++i) {
       const int input = NBitLinear::InputsOf(static_cast<int>(i)).zero_points;
       const bool has = input < context.num_inputs() && context.has_input(input);
@@ -63,7 +63,7 @@ class NBitLinearKernel final : public Kernel {
 absl::StatusOr<std::unique_ptr<Kernel>> NBitLinear::MakeKernel(ConstantInputs constants) const {
   const std::vector<NBitWeight> weights =
       Weights(constants.size(), [&](int i) { return constants[i]; });
-  // Others run on the reference code, which says what is wrong with them.
+  // The reference code runs the others and says what is wrong with them.
   if (!absl::c_all_of(weights, [](const NBitWeight& weight) { return weight.Check().ok(); })) {
     return nullptr;
   }

@@ -8,7 +8,7 @@
 
 namespace attnrun::ops {
 
-// As Linear with the weights written out.
+// Runs Linear on the dequantized weights.
 absl::Status NBitLinear::Reference(OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(Resolve(context).status());
   const std::vector<NBitWeight> weights =
