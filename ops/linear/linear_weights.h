@@ -18,7 +18,7 @@ absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator);
 // The weights of a node with this many inputs.
 std::vector<Tensor> WeightsAmong(size_t inputs, absl::FunctionRef<Tensor(int)> input);
 
-// True if all weights are constant float matrices with equal K.
+// True if all weights are defined and float matrices with equal K.
 bool FitTogether(const Linear& op, absl::Span<const Tensor> weights);
 
 // The weights of a Linear as floats: views of their memory where they are float already.

@@ -12,7 +12,7 @@ namespace {
 
 class MatMulNBitsKernel final : public Kernel {
  public:
-  // `zero_points` and `groups`: whether those inputs were there when the weight was checked and
+  // `zero_points` and `groups`: true if those inputs were constants when the weight was checked and
   // packed.
   MatMulNBitsKernel(const MatMulNBits& op, std::shared_ptr<const NBitPanels> weight,
                     bool zero_points, bool groups)
@@ -21,7 +21,7 @@ class MatMulNBitsKernel final : public Kernel {
   absl::string_view name() const override { return "gemm quantized"; }
 
   bool Accepts(const OpContext& context) const override {
-    // What is computed was not there.
+    // Inputs that are computed were not there when the weight was packed.
     return IsFloatOrHalf(context.input(MatMulNBits::kA).type()) &&
            context.has_input(MatMulNBits::kZeroPoints) == zero_points_ &&
            context.has_input(MatMulNBits::kGroups) == groups_;

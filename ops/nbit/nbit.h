@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// ONNX Runtime's operators on weights that are quantized block by block.
+// Registers ONNX Runtime's operators on weights of 2, 4 or 8 bits, quantized block by block.
 void RegisterNBit(OpRegistry& registry);
 
 }  // namespace attnrun::ops

@@ -24,7 +24,7 @@ absl::Status NBitWeight::CheckNumbers() const {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected block_size to be a power of two from 16 to 65536, but found ", block_size));
   }
-  // Beyond these no weight is in memory, and sizes would not fit 64 bits.
+  // No larger weight fits in memory, and sizes would not fit 64 bits.
   constexpr int64_t kLargest = int64_t{1} << 31;
   if (k >= 1 && n >= 1 && k <= kLargest && n <= kLargest) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<double>> NBitWeight::Columns() const {
 absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
     absl::Span<const NBitWeight> weights) {
   std::vector<NBitColumns> parts;
-  // What the parts view.
+  // The memory that the parts view.
   std::vector<Tensor> tensors;
   std::vector<std::vector<float>> floats;
   floats.reserve(weights.size());

@@ -15,12 +15,12 @@
 
 namespace attnrun::ops {
 
-// A weight W [K, N] whose column n is
-//   (code(n, k) - zero_point(n, k / block_size)) * scale(n, k / block_size):
-// codes, `bits` wide: uint8 [N, blocks, block_size * bits / 8], low bits first, with blocks =
-// ceil(K / block_size); scales [N, blocks], perhaps as one axis: float, float16 or bfloat16;
-// zero_points, perhaps undefined: either packed like codes into uint8 [N, ceil(blocks * bits / 8)]
-// or floats [N, blocks], 2^(bits - 1) if left out.
+// A weight W [K, N] with
+//   W(k, n) = (code(n, k) - zero_point(n, k / block_size)) * scale(n, k / block_size).
+// codes of `bits` bits: uint8 [N, blocks, block_size * bits / 8], low bits first, with blocks =
+// ceil(K / block_size); scales: float, float16 or bfloat16 [N, blocks], perhaps flattened;
+// zero_points: packed like codes into uint8 [N, ceil(blocks * bits / 8)], or floats [N, blocks], or
+// undefined, which means 2^(bits - 1).
 struct NBitWeight {
   int64_t k = 0;
   int64_t n = 0;
@@ -32,11 +32,11 @@ struct NBitWeight {
 
   int64_t blocks() const { return DivCeil(k, block_size); }
 
-  // kInvalidArgument unless all of them fit together.
+  // kInvalidArgument unless all members fit together.
   absl::Status Check() const;
-  // Zero points as floats [N, blocks]; empty if there are none. Precondition: Check.
+  // The zero points as numbers [N, blocks]; empty if there are none. Precondition: Check.
   absl::StatusOr<std::vector<double>> ZeroPoints() const;
-  // W column by column. Precondition: Check.
+  // The elements of W, column by column. Precondition: Check.
   absl::StatusOr<std::vector<double>> Columns() const;
 
  private:
@@ -44,11 +44,11 @@ struct NBitWeight {
   absl::Status CheckZeroPoints() const;
 };
 
-// "expected WHAT[..], but it is uint8[..]".
+// The error "expected WHAT[..], but it is uint8[..]".
 absl::Status ExpectedShape(absl::string_view what, const Shape& shape, const Tensor& found);
 
-// Weights side by side for products. Precondition: Check of each, and all have the same K, bits
-// and block_size.
+// Packs weights side by side. Precondition: Check of each; all have the same K, bits and
+// block_size.
 absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
     absl::Span<const NBitWeight> weights);
 
