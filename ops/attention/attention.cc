@@ -108,8 +108,8 @@ absl::Status Attention::ResolveHeads(const OpContext& context, AttentionShape& s
     ATTNRUN_RETURN_IF_ERROR(CheckPast(past_key, context.input(1), k));
     ATTNRUN_RETURN_IF_ERROR(CheckPast(past_value, context.input(2), v));
     if (past_key.dim(2) != past_value.dim(2)) {
-      return absl::InvalidArgumentError(absl::StrCat("past_key holds ", past_key.dim(2),
-                                                     " keys, past_value ", past_value.dim(2)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "past_key holds ", past_key.dim(2), " keys, but past_value holds ", past_value.dim(2)));
     }
     shape.past = past_key.dim(2);
   }

@@ -36,7 +36,7 @@ class OpContext {
   bool has_input(int i) const { return i < num_inputs() && inputs_[i].defined(); }
   // Precondition: has_input(i), which holds for required inputs: the registry checked the arity.
   const Tensor& input(int i) const { return inputs_[i]; }
-  // True if the output is read, so that it must be computed.
+  // True if the node names the output, so that it must be computed.
   bool wants_output(int i) const {
     return i < num_outputs() && (unwanted_.empty() || !unwanted_[i]);
   }
@@ -57,7 +57,7 @@ class OpContext {
   SubgraphRunner* subgraphs() const { return subgraphs_; }
   // `exclusive`: for each input, true if its bytes may be overwritten; empty: none.
   void set_exclusive(absl::Span<const bool> exclusive) { exclusive_ = exclusive; }
-  // `unwanted`: for each output, true if nothing reads it; empty: all are read.
+  // `unwanted`: for each output, true if the node does not name it; empty: all are wanted.
   void set_unwanted(absl::Span<const bool> unwanted) { unwanted_ = unwanted; }
 
  private:

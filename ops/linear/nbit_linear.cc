@@ -55,11 +55,13 @@ absl::StatusOr<LinearShape> NBitLinear::ResolveOutput(const OpContext& context,
   for (const int i : {kX, kBias, kResidual}) {
     if (i != kX && !context.has_input(i)) continue;
     if (context.has_input(i) && IsFloatOrHalf(context.input(i).type())) continue;
-    return absl::InvalidArgumentError(absl::StrCat("expected floats as input ", i));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected input ", i, " to be floats, but it is ",
+                     context.has_input(i) ? TypeAndShape(context.input(i)) : "left out"));
   }
   const Tensor& x = context.input(kX);
   if (x.rank() == 0 || x.shape().back() != k_) {
-    return ExpectedShape("X to be floats of rows ", {k_}, x);
+    return ExpectedShape("X to be floats with rows of shape ", {k_}, x);
   }
   LinearShape shape = {.m = 0, .k = k_, .n = columns, .output = {}};
   ATTNRUN_RETURN_IF_ERROR(ResolveRows(context, shape));

@@ -64,7 +64,8 @@ absl::Status GatherBlockQuantized::CheckTypes(const OpContext& context) const {
   const Tensor& data = context.input(kData);
   if (!kData4.Contains(data.type()) && data.type() != DataType::kUint8) {
     return absl::UnimplementedError(
-        absl::StrCat("data of int4, uint4 and uint8 are covered, but it is ", TypeAndShape(data)));
+        absl::StrCat("expected data of int4, uint4 or uint8, others are not covered, but it is ",
+                     TypeAndShape(data)));
   }
   ATTNRUN_RETURN_IF_ERROR(
       CheckType(context, kIndices, TypeSet{DataType::kInt32, DataType::kInt64}));

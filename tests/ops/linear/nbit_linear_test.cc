@@ -132,8 +132,8 @@ TEST(NBitLinearTest, ErrorsSayWhatIsWrong) {
   };
   const Tensor codes = Make<uint8_t>({2, 1, 8}, std::vector<uint8_t>(16, 1));
   const Wrong cases[] = {
-      {0, Make<float>({1, 3}, {1, 2, 3}), "expected X to be floats of rows [16]"},
-      {0, Make<int32_t>({1}, {1}), "expected floats as input 0"},
+      {0, Make<float>({1, 3}, {1, 2, 3}), "expected X to be floats with rows of shape [16]"},
+      {0, Make<int32_t>({1}, {1}), "expected input 0 to be floats, but it is int32[1]"},
       {1, Make<uint8_t>({2, 2, 8}, std::vector<uint8_t>(32)), "expected B to be uint8[2,1,8]"},
       {2, Make<float>({3}, {1, 2, 3}), "expected bias of shape [4], but it is float[3]"},
       {3, Make<float>({3}, {1, 2, 3}), "residual [3] does not broadcast to Y[1,4]"},
