@@ -9,7 +9,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/bytes.h"
 
@@ -24,9 +24,9 @@ bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
          (count == 1 || count == channels);
 }
 
-using Weights = std::vector<std::shared_ptr<const PackedIntegers>>;
-using Pack = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const PackedIntegers>>(
-    const IntegerMatrix& matrix)>;
+using Weights = std::vector<std::shared_ptr<const Int8Panels>>;
+using Pack =
+    absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Int8Panels>>(const Int8Matrix& matrix)>;
 
 // w [M, C/group, ..] by group, each as [depth, features], less its zero points (may be null).
 absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, int64_t groups,
@@ -41,13 +41,13 @@ absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, i
     for (int64_t feature = 0; feature < features; ++feature) {
       for (int64_t k = 0; k < depth; ++k) to[k * features + feature] = *from++;
     }
-    IntegerMatrix matrix = {&turned, 0, depth, features, zero_point};
+    Int8Matrix matrix = {&turned, 0, depth, features, zero_point};
     Tensor zeros;
     if (zero_point != nullptr && zero_point->num_elements() > 1) {
       zeros = zero_point->View({features}, {1}, group * features);
       matrix.zero_points = &zeros;
     }
-    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed, pack(matrix));
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Int8Panels> packed, pack(matrix));
     weights.push_back(std::move(packed));
   }
   return weights;
@@ -132,8 +132,8 @@ class ConvIntegerKernel final : public Kernel {
     if (y->num_elements() == 0) return absl::OkStatus();
     Weights weights = weights_;
     if (weights.empty()) {
-      const auto pack = [&](const IntegerMatrix& matrix) {
-        return PackedIntegers::Pack({matrix}, context.allocator());
+      const auto pack = [&](const Int8Matrix& matrix) {
+        return Int8Panels::Pack({matrix}, context.allocator());
       };
       ATTNRUN_ASSIGN_OR_RETURN(
           weights, PackWeights(context.input(1), OptionalInput(context, 3), shape.group, pack));
@@ -161,7 +161,7 @@ class ConvIntegerKernel final : public Kernel {
 
   // Images and groups are both outermost: the i-th pair's channels are the i-th.
   static absl::Status Convolve(const OpContext& context, const ConvShape& shape, int64_t i,
-                               const PackedIntegers& weights, int32_t* y) {
+                               const Int8Panels& weights, int32_t* y) {
     const Tensor& x = context.input(0);
     const Tensor* const zero_point = OptionalInput(context, 2);
     // As its bits, which those of padding are.
@@ -180,10 +180,10 @@ class ConvIntegerKernel final : public Kernel {
     for (int64_t begin = 0; begin < shape.output_size && !Interrupted(); begin += most) {
       const int64_t count = std::min(most, shape.output_size - begin);
       windows.Write(begin, count, rows.mutable_data<uint8_t>());
-      IntegerEpilogue out;
+      Int8Epilogue out;
       out.sums = product.mutable_data<int32_t>();
-      const IntegerRows a = {&rows, 0, count, rows.dim(1), {&centre, 1}};
-      ATTNRUN_RETURN_IF_ERROR(IntegerGemm(a, weights, out, allocator));
+      const Int8Rows a = {&rows, 0, count, rows.dim(1), {&centre, 1}};
+      ATTNRUN_RETURN_IF_ERROR(Int8Gemm(a, weights, out, allocator));
       StoreFeatures(product.data<int32_t>(), count, features, y + begin, shape.output_size);
     }
     return absl::OkStatus();
@@ -204,9 +204,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(ConstantInputs c
   const int64_t groups = attributes_.group;
   if (constant && IsByte(w.type()) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
       w.dim(0) % groups == 0 && Fits(w, has_zero ? &constants[3] : nullptr, w.dim(0))) {
-    const auto pack = [](const IntegerMatrix& matrix) {
-      return PackedIntegers::PackShared({matrix});
-    };
+    const auto pack = [](const Int8Matrix& matrix) { return Int8Panels::PackShared({matrix}); };
     ATTNRUN_ASSIGN_OR_RETURN(weights,
                              PackWeights(w, has_zero ? &constants[3] : nullptr, groups, pack));
   }

@@ -49,8 +49,9 @@ Dims UnknownDims(size_t rank) {
 SymInt Same(const SymInt& a, const SymInt& b) {
   if (a == b || a.constant().has_value()) return a;
   if (b.constant().has_value()) return b;
-  // What is not known says nothing, and what is said in fewer words is more likely to meet itself
-  // elsewhere: seq, rather than 1+slice(seq,...) of tokens that were shifted and padded.
+  // A known extent beats an unknown one, and a short expression a long one, since it is more likely
+  // to occur elsewhere: seq rather than the 1+slice(seq,...) of tokens that were shifted and
+  // padded.
   const auto vagueness = [](const SymInt& extent) {
     return std::pair(!extent.IsNeverNegative(), extent.ToString().size());
   };

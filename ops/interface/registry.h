@@ -30,23 +30,23 @@ struct OpDef {
   // "" is ai.onnx.
   std::string domain;
   std::string name;
-  // Every since_version of the operator's schema that applies to opsets 7 to 28, ascending; the
-  // first is the one in force at opset 7, or the operator's first.
+  // Every since_version of the operator's schema that applies to opsets 7 to 28, ascending. The
+  // first one is in force at opset 7, or is the operator's first.
   std::vector<int> since;
   Arity inputs;
   Arity outputs;
   std::function<std::unique_ptr<Op>(AttributeReader&)> make;
 };
 
-// Opsets of ai.onnx that attnrun reads.
+// The opsets of ai.onnx that attnrun reads.
 inline constexpr int kOldestOpset = 7;
 inline constexpr int kNewestOpset = 28;
 
-// The domain of ONNX Runtime's own operators, described in its docs/ContribOperators.md. They have
-// one version.
+// The domain of ONNX Runtime's own operators, which docs/ContribOperators.md describes there. They
+// have one version.
 inline constexpr char kContribDomain[] = "com.microsoft";
 
-// The operators by domain and name. An explicit list: see Get.
+// The operators by domain and name. They are registered from an explicit list: see Get.
 class OpRegistry {
  public:
   // All operators of attnrun.
@@ -73,7 +73,7 @@ class OpRegistry {
   absl::btree_map<std::pair<std::string, std::string>, OpDef> defs_;
 };
 
-// The factory of an operator class that is constructed from an AttributeReader.
+// The factory for an operator class that is constructed from an AttributeReader.
 template <typename OpClass>
 std::unique_ptr<Op> Make(AttributeReader& attributes) {
   return std::make_unique<OpClass>(attributes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What normalizations tell of their outputs.
+// Inference of types and shapes for the normalizations.
 #include <utility>
 
 #include "ops/interface/infer_rules.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of this folder tell of their output.
+// Inference of types and shapes for the operators of this folder.
 #include "ops/interface/infer_rules.h"
 #include "ops/softmax/softmax.h"
 

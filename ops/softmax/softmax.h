@@ -10,16 +10,16 @@
 
 namespace attnrun::ops {
 
-// A tensor as [outer, length, inner]: the sum runs over the middle.
+// A tensor as [outer, length, inner]: the sum runs along `length`.
 struct SoftmaxShape {
   int64_t outer = 1;
   int64_t length = 1;
   int64_t inner = 1;
 };
 
-// What Softmax, LogSoftmax and Hardmax have in common: x of floats, an axis, and, before version
-// 13, that the input is first flattened to 2-D at `axis`, so that the sum runs over `axis` and all
-// axes after it.
+// The common part of Softmax, LogSoftmax and Hardmax: x of floats and an axis. Before version 13
+// the input is first flattened to 2-D at `axis`, so that the sum runs over `axis` and all axes
+// after it.
 class SoftmaxAxis {
  public:
   explicit SoftmaxAxis(AttributeReader& attributes);
@@ -27,7 +27,7 @@ class SoftmaxAxis {
 
  private:
   int64_t axis_;
-  // Versions before 13.
+  // True before version 13.
   bool flatten_;
 };
 

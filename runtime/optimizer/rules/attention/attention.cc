@@ -326,7 +326,7 @@ class AttentionFusion {
     attributes["scale"] = static_cast<float>(scores_.scale * q_.scale * k_.scale);
     if (scores_.softcap != 0) attributes["softcap"] = static_cast<float>(scores_.softcap);
     if (!scores_.masks.empty()) attributes["mask_value"] = static_cast<float>(scores_.mask_value);
-    if (scores_.biases_last) attributes["bias_on_closed"] = int64_t{1};
+    if (scores_.biases_last) attributes["bias_on_masked"] = int64_t{1};
     if (probabilities_.zero_rows) attributes["masked_row"] = std::string("zero");
     if (probabilities_.guarded) attributes["masked_row"] = std::string("guarded");
     return attributes;

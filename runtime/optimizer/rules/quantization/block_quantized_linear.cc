@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ops/interface/registry.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 #include "ops/nbit/matmul_nbits.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -22,7 +22,7 @@
 namespace attnrun::opt {
 namespace {
 
-using B = ops::BlockQuantizedLinear;
+using B = ops::NBitLinear;
 
 bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
 

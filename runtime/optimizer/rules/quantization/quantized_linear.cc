@@ -33,7 +33,7 @@
 
 #include <vector>
 
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/linear_bias.h"
@@ -42,7 +42,7 @@
 namespace attnrun::opt {
 namespace {
 
-using Q = ops::QuantizedLinear;
+using Q = ops::Int8Linear;
 
 // Everything that becomes one QuantizedLinear.
 struct Match {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
-#define ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
+#ifndef ATTNRUN_OPS_LINEAR_INT8_LINEAR_H_
+#define ATTNRUN_OPS_LINEAR_INT8_LINEAR_H_
 
 #include <memory>
 
@@ -12,24 +12,23 @@
 
 namespace attnrun::ops {
 
-// attnrun.QuantizedLinear-1, made by the optimizer of MatMulInteger and what turns its integers
-// into numbers: Y = activation(S * (x_scale * w_scale) + bias) + residual, where S = (X -
-// x_zero_point)·([W0 W1 ...] - w_zero_point) in integers that wrap at 32 bits. Inputs: X
-// [..., K] of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to Y [..., N],
-// x_scale, one number, x_zero_point?, one number of X's type, w_scale, one number or [N],
-// w_zero_point?, one number or [N] of the weights' type, and further weights W1 [K, N1], ..., whose
-// columns follow those of W0: N = N0 + N1 + ... X and the weights are int8 or uint8, the weights
-// all of one type; the rest, and Y, is float. Attribute: activation (string): one of
-// kActivationNames.
-class QuantizedLinear final : public Op {
+// attnrun.QuantizedLinear-1, made by the optimizer from MatMulInteger and the nodes that scale its
+// integers: Y = activation(S * (x_scale * w_scale) + bias) + residual, where S = (X -
+// x_zero_point)·([W0 W1 ...] - w_zero_point) in integers that wrap at 32 bits. Inputs: X [..., K]
+// of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to Y [..., N], x_scale, one
+// number, x_zero_point?, one number of X's type, w_scale, one number or [N], w_zero_point?, one
+// number or [N] of the weights' type, and further weights W1 [K, N1], ..., whose columns follow
+// those of W0: N = N0 + N1 + ... X and the weights are int8 or uint8, all weights of one type; the
+// other inputs, and Y, are float. Attribute: activation (string): one of kActivationNames.
+class Int8Linear final : public Op {
  public:
-  explicit QuantizedLinear(AttributeReader& attributes);
+  explicit Int8Linear(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
-  // Inputs; the first four as those of Linear.
+  // Inputs; the first four are those of Linear.
   static constexpr int kX = Linear::kX;
   static constexpr int kWeight = Linear::kWeight;  // W0
   static constexpr int kBias = Linear::kBias;
@@ -40,7 +39,7 @@ class QuantizedLinear final : public Op {
   static constexpr int kWeightZeroPoint = 7;
   static constexpr int kMoreWeights = 8;  // W1
 
-  // How many weights a node of so many inputs has, and which input each is.
+  // The number of weights of a node with this many inputs, and the input that is weight `index`.
   static int NumWeights(size_t inputs);
   static int WeightInput(int index) { return index == 0 ? kWeight : kMoreWeights + index - 1; }
 
@@ -55,4 +54,4 @@ class QuantizedLinear final : public Op {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_LINEAR_QUANTIZED_LINEAR_H_
+#endif  // ATTNRUN_OPS_LINEAR_INT8_LINEAR_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/quantized_matrix.h"
+#include "ops/gemm/nbit_panels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Whether scale / 2^28 and 128 * scale are exact.
+// True if scale / 2^28 and 128 * scale are exact.
 bool HasRoom(float scale) {
   constexpr float kTiny = 0x1p-98F;
   constexpr float kHuge = 0x1p100F;
@@ -21,21 +21,21 @@ bool HasRoom(float scale) {
   return size == 0 || (size > kTiny && size < kHuge);
 }
 
-// Whether the zero points of a part must be written down.
-bool NeedsZeroPoints(const CodedColumns& part) {
+// True if the zero points of a part must be stored.
+bool NeedsZeroPoints(const NBitColumns& part) {
   if (part.zero_points != nullptr || part.bits == 2) return true;
   return !std::all_of(part.scales, part.scales + part.columns * part.blocks(), HasRoom);
 }
 
-// A column of a part; codes == null: one of the last panel's that pad it.
+// A column of a part; null codes: a column that pads the last panel.
 struct Column {
   const uint8_t* codes = nullptr;
   const float* scales = nullptr;
   const float* zero_points = nullptr;
 };
 
-Column ColumnOf(const std::vector<CodedColumns>& parts, int64_t index) {
-  for (const CodedColumns& part : parts) {
+Column ColumnOf(const std::vector<NBitColumns>& parts, int64_t index) {
+  for (const NBitColumns& part : parts) {
     if (index >= part.columns) {
       index -= part.columns;
       continue;
@@ -49,18 +49,18 @@ Column ColumnOf(const std::vector<CodedColumns>& parts, int64_t index) {
 
 }  // namespace
 
-int64_t QuantizedMatrix::num_panels() const { return DivCeil(columns_, PanelWidth()); }
+int64_t NBitPanels::num_panels() const { return DivCeil(columns_, PanelWidth()); }
 
-QuantizedPanel QuantizedMatrix::panel(int64_t index) const {
+NBitPanel NBitPanels::panel(int64_t index) const {
   return {format_, data_.data<uint8_t>() + index * format_.panel_bytes};
 }
 
-absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> QuantizedMatrix::Pack(
-    const std::vector<CodedColumns>& parts) {
+absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
+    const std::vector<NBitColumns>& parts) {
   // No make_shared: it cannot call the private constructor.
-  std::shared_ptr<QuantizedMatrix> packed(new QuantizedMatrix);
-  for (const CodedColumns& part : parts) packed->columns_ += part.columns;
-  QuantizedFormat& format = packed->format_;
+  std::shared_ptr<NBitPanels> packed(new NBitPanels);
+  for (const NBitColumns& part : parts) packed->columns_ += part.columns;
+  NBitFormat& format = packed->format_;
   format.bits = parts[0].bits;
   format.block = parts[0].block;
   format.rows = parts[0].rows;
@@ -80,8 +80,8 @@ absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> QuantizedMatrix::Pack(
   return packed;
 }
 
-void QuantizedMatrix::PackPanel(const std::vector<CodedColumns>& parts, int64_t index,
-                                uint8_t* to) const {
+void NBitPanels::PackPanel(const std::vector<NBitColumns>& parts, int64_t index,
+                           uint8_t* to) const {
   const int64_t width = PanelWidth();
   const int64_t blocks = DivCeil(format_.rows, format_.block);
   const int64_t words = format_.block / format_.codes_per_word();
@@ -98,7 +98,7 @@ void QuantizedMatrix::PackPanel(const std::vector<CodedColumns>& parts, int64_t 
       float* const first = floats + (format_.has_zero_points ? 2 : 1) * width;
       for (int64_t word = 0; word < words; ++word) {
         uint32_t codes = 0;
-        // Bytes of a little-endian machine are in the order of the codes.
+        // A little-endian machine reads the bytes in the order of the codes.
         if (!padding) std::memcpy(&codes, column.codes + (block * words + word) * 4, sizeof(codes));
         std::memcpy(first + word * width, &codes, sizeof(codes));
       }

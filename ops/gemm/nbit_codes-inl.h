@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-target include guard, as Highway asks.
-#if defined(ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_
-#undef ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_
+#if defined(ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_
+#undef ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_
 #else
-#define ATTNRUN_OPS_GEMM_QUANTIZED_CODES_INL_H_
+#define ATTNRUN_OPS_GEMM_NBIT_CODES_INL_H_
 #endif
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "ops/gemm/quantized_panel.h"
+#include "ops/gemm/nbit_kernel.h"
 #include "ops/gemm/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Words = hn::RebindToSigned<Floats>;
 
-// What a code is: its bits and whether its zero point is written down.
+// The format of a code: its bits, and whether its zero point is stored.
 template <int kBitsOfCode, bool kWritten>
 struct Code {
   static constexpr int kBits = kBitsOfCode;
@@ -31,16 +31,17 @@ struct Code {
   static constexpr float kMiddle = 1 << (kBits - 1);
 };
 
-// What turns codes of one block and V vectors of columns into floats. Codes are not shifted but
-// masked where they are in their words, so that code `i` comes as a multiple of 2^(i * kBits):
-// scales are divided by that beforehand, and zero points multiplied. Powers of two leave the bits
-// alone.
+// Scales and zero points that turn the codes of one block and V vectors of columns into floats.
+// Codes are masked where they are in their words, not shifted, so that code `i` is multiplied by
+// 2^(i * kBits): scales are divided by that in advance, and zero points multiplied. Powers of two
+// do not change the bits.
 template <class C, int V>
 struct Scaling {
   static constexpr int kLast = C::kPerWord - 1;
   static constexpr int kZeros = C::kHasZeroPoint ? kLast : 1;
 
-  // Of vector `v`, whose first scale in a panel that is so wide is `block`.
+  // Reads scales and zero points of vector `v`. `block`: its first scale in a panel of `width`
+  // columns.
   HWY_ATTR HWY_INLINE void Read(int v, const float* block, int64_t width) {
     const Floats d;
     scale[0][v] = hn::LoadU(d, block);
@@ -59,15 +60,16 @@ struct Scaling {
     }
   }
 
-  // Code `i` of the words of vector `v`, rounded once: scale times zero point is exact where that
-  // is a power of two. `first_zero`: zero[0][v], which the caller may have in a register.
+  // The value of code `i` of the words of vector `v`, rounded once: scale times zero point is exact
+  // if the zero point is a power of two. `first_zero`: zero[0][v], which the caller may have in a
+  // register.
   HWY_ATTR HWY_INLINE Vector At(const uint8_t* from, int i, int v, hn::Vec<Words> mask,
                                 Vector first_zero) const {
     const Floats d;
     const Words words;
     const hn::RebindToUnsigned<Floats> unsigned_words;
     const auto word = hn::LoadU(words, reinterpret_cast<const int32_t*>(from));
-    // Masked, the last one would be negative where its highest bit is set.
+    // With a mask, the last code would be negative if its highest bit is set: it is shifted.
     const auto last = hn::ShiftRight<32 - C::kBits>(hn::BitCast(unsigned_words, word));
     const auto code = i == kLast ? hn::BitCast(words, last) : hn::And(word, mask);
     const int at = i == kLast ? 0 : i;
@@ -76,32 +78,33 @@ struct Scaling {
     return hn::Mul(hn::Sub(x, at == 0 ? first_zero : zero[at][v]), scale[at][v]);
   }
 
-  // By code and vector: those used together lie side by side, and so in different banks of the
-  // cache.
+  // Indexed by code and vector: elements used together are adjacent, and so in different banks of
+  // the cache.
   Vector scale[kLast][V];
   // The zero point, or minus scale times zero point.
   Vector zero[kZeros][V];
 };
 
-// Where the codes of row `k` lie. Blocks are powers of two, as divisions would delay the loads that
-// a block begins with.
+// The place of the codes of row `k`. Blocks are powers of two: a division would delay the loads at
+// the beginning of a block.
 struct Place {
   template <class C>
-  static Place Of(const QuantizedPanel& panel, int64_t width, int64_t k) {
-    const QuantizedFormat& format = panel.format;
+  static Place Of(const NBitPanel& panel, int64_t width, int64_t k) {
+    const NBitFormat& format = panel.format;
     const int shift = std::countr_zero(static_cast<uint64_t>(format.block));
     const uint8_t* const block = panel.data + (k >> shift) * format.block_bytes;
     const int64_t word = (k & (format.block - 1)) / C::kPerWord + (C::kHasZeroPoint ? 2 : 1);
     return {reinterpret_cast<const float*>(block), block + word * width * 4};
   }
-  // Where the block that row `k` belongs to ends.
+  // The end of the block that row `k` belongs to.
   static int64_t End(int64_t block, int64_t k) { return (k & -block) + block; }
 
   const float* block;
   const uint8_t* words;
 };
 
-// Calls rows(first, count) for the rows [begin, end) cut at words.
+// Splits the rows [begin, end) at words: calls rows(k, first, count) for `count` rows from row `k`
+// on, which are the codes from `first` on of one word.
 template <class C, class F>
 HWY_ATTR HWY_INLINE void ForEachWord(int64_t begin, int64_t end, F rows) {
   for (int64_t k = begin; k < end;) {
@@ -112,8 +115,8 @@ HWY_ATTR HWY_INLINE void ForEachWord(int64_t begin, int64_t end, F rows) {
   }
 }
 
-// The same pointer, which the compiler cannot see through: what it reads there it reads again,
-// rather than keep it in registers that it does not have.
+// The same pointer, opaque to the compiler: it then reads the memory again rather than keep values
+// in registers that it does not have.
 template <typename T>
 HWY_INLINE const T* Opaque(const T* pointer) {
   asm volatile("" : "+r"(pointer) : : "memory");

@@ -4,14 +4,14 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/interface/optional_input.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 
 namespace attnrun::ops {
 
-// As Linear with the weights written out.
-absl::Status BlockQuantizedLinear::Reference(OpContext& context) const {
+// Runs Linear on the dequantized weights.
+absl::Status NBitLinear::Reference(OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(Resolve(context).status());
-  const std::vector<CodedWeight> weights =
+  const std::vector<NBitWeight> weights =
       Weights(context.num_inputs(), [&](int i) { return InputOrUndefined(context, i); });
   std::vector<Tensor> inputs(Linear::kMoreWeights);
   for (const int i : {kX, kBias, kResidual}) {

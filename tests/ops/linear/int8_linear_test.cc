@@ -14,10 +14,10 @@ namespace {
 using ::testing::HasSubstr;
 using Dims = std::vector<int64_t>;
 
-OpTester QuantizedLinearTester() { return OpTester("QuantizedLinear", 1, "attnrun"); }
+OpTester Int8LinearTester() { return OpTester("QuantizedLinear", 1, "attnrun"); }
 
-TEST(QuantizedLinearReferenceTest, ScalesThenAddsThenActivatesThenAddsTheResidual) {
-  OpTester op = QuantizedLinearTester();
+TEST(Int8LinearReferenceTest, ScalesThenAddsThenActivatesThenAddsTheResidual) {
+  OpTester op = Int8LinearTester();
   op.Attribute("activation", std::string("Relu"));
   // Less 10: (0, 1), (-10, 245).
   op.Input(Make<uint8_t>({2, 2}, {10, 11, 0, 255}));
@@ -31,7 +31,7 @@ TEST(QuantizedLinearReferenceTest, ScalesThenAddsThenActivatesThenAddsTheResidua
   ExpectClose(op.Reference().value()[0], Make<float>({2, 3}, {100, 102, 351, 200, 200, 63583}), 0);
 }
 
-TEST(QuantizedLinearReferenceTest, ErrorsSayWhatIsWrong) {
+TEST(Int8LinearReferenceTest, ErrorsSayWhatIsWrong) {
   struct Wrong {
     int input;
     Tensor tensor;
@@ -61,7 +61,7 @@ TEST(QuantizedLinearReferenceTest, ErrorsSayWhatIsWrong) {
                                   Make<float>({}, {1})};
     inputs.resize(std::max<size_t>(inputs.size(), wrong.input + 1));
     inputs[wrong.input] = wrong.tensor;
-    OpTester op = QuantizedLinearTester();
+    OpTester op = Int8LinearTester();
     for (const Tensor& input : inputs) input.defined() ? op.Input(input) : op.NoInput();
     const auto result = op.Reference();
     ASSERT_FALSE(result.ok()) << wrong.message;
@@ -85,7 +85,7 @@ OpTester Random(const Case& c, DataType type, bool per_column, std::mt19937& gen
   int64_t n = 0;
   for (const int64_t columns : c.columns) n += columns;
   const Dims of_columns(per_column ? 1 : 0, n);
-  OpTester op = QuantizedLinearTester();
+  OpTester op = Int8LinearTester();
   op.Attribute("activation", std::string(c.activation));
   op.Input(RandomInts(type, {c.m, c.k}, generator, low, low + 255));
   op.Constant(RandomInts(type, {c.k, c.columns[0]}, generator, low, low + 255));
@@ -99,7 +99,7 @@ OpTester Random(const Case& c, DataType type, bool per_column, std::mt19937& gen
   return op;
 }
 
-TEST(QuantizedLinearKernelTest, AgreesWithTheReference) {
+TEST(Int8LinearKernelTest, AgreesWithTheReference) {
   const Case cases[] = {{1, 64, {48}, "", {48}},
                         {7, 33, {5, 16, 1}, "Gelu", {7, 22}},
                         {64, 384, {40}, "Relu", {64, 1}},

@@ -5,12 +5,12 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/linear/activate.h"
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Optional inputs: no elements if left out.
+// Read optional inputs; no elements if left out.
 absl::StatusOr<std::vector<int64_t>> ReadInts(const OpContext& context, int input) {
   if (!context.has_input(input)) return std::vector<int64_t>();
   return ToInts(context.input(input));
@@ -20,7 +20,8 @@ absl::StatusOr<std::vector<double>> ReadDoubles(const OpContext& context, int in
   return ToDoubles(context.input(input));
 }
 
-// The element of a column, where there is one per column, one for all, or none, which is 0.
+// The element of a column in a list with one element per column, one for all, or none, which means
+// 0.
 template <typename T>
 T OfColumn(const std::vector<T>& values, int64_t column) {
   if (values.empty()) return 0;
@@ -31,11 +32,11 @@ T OfColumn(const std::vector<T>& values, int64_t column) {
 absl::StatusOr<std::vector<int64_t>> ReadWeights(const OpContext& context,
                                                  const LinearShape& shape) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> zeros,
-                           ReadInts(context, QuantizedLinear::kWeightZeroPoint));
+                           ReadInts(context, Int8Linear::kWeightZeroPoint));
   std::vector<int64_t> all(shape.k * shape.n);
   int64_t first = 0;
-  for (int i = 0; i < QuantizedLinear::NumWeights(context.num_inputs()); ++i) {
-    const int input = QuantizedLinear::WeightInput(i);
+  for (int i = 0; i < Int8Linear::NumWeights(context.num_inputs()); ++i) {
+    const int input = Int8Linear::WeightInput(i);
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> weight, ReadInts(context, input));
     const int64_t columns = context.input(input).dim(1);
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -50,7 +51,7 @@ absl::StatusOr<std::vector<int64_t>> ReadWeights(const OpContext& context,
 
 }  // namespace
 
-absl::Status QuantizedLinear::Reference(OpContext& context) const {
+absl::Status Int8Linear::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape, Resolve(context));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> x, ReadInts(context, kX));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> x_zero, ReadInts(context, kXZeroPoint));

@@ -2,20 +2,20 @@
 #include <vector>
 
 #include "core/status.h"
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
+#include "ops/linear/int8_linear.h"
 #include "ops/linear/linear_rows.h"
-#include "ops/linear/quantized_linear.h"
 #include "ops/tensors/bytes.h"
 
 namespace attnrun::ops {
 namespace {
 
-// The matrices that the weights are, each with its part of the zero points (which may be
-// undefined); `zeros` holds these parts. Precondition: they fit together.
-std::vector<IntegerMatrix> MatricesOf(const std::vector<Tensor>& weights, const Tensor& zero_point,
-                                      std::vector<Tensor>& zeros) {
+// The weights as matrices, each with its part of the zero points (which may be undefined); `zeros`
+// holds these parts. Precondition: they fit together.
+std::vector<Int8Matrix> MatricesOf(const std::vector<Tensor>& weights, const Tensor& zero_point,
+                                   std::vector<Tensor>& zeros) {
   zeros.assign(weights.size(), Tensor());
-  std::vector<IntegerMatrix> matrices;
+  std::vector<Int8Matrix> matrices;
   int64_t column = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     const int64_t columns = weights[i].dim(1);
@@ -33,14 +33,14 @@ std::vector<IntegerMatrix> MatricesOf(const std::vector<Tensor>& weights, const 
 
 std::vector<Tensor> WeightsAmong(absl::Span<const Tensor> inputs) {
   std::vector<Tensor> weights;
-  weights.reserve(QuantizedLinear::NumWeights(inputs.size()));
-  for (int i = 0; i < QuantizedLinear::NumWeights(inputs.size()); ++i) {
-    weights.push_back(inputs[QuantizedLinear::WeightInput(i)]);
+  weights.reserve(Int8Linear::NumWeights(inputs.size()));
+  for (int i = 0; i < Int8Linear::NumWeights(inputs.size()); ++i) {
+    weights.push_back(inputs[Int8Linear::WeightInput(i)]);
   }
   return weights;
 }
 
-// Whether constants are what Resolve will accept.
+// True if Resolve will accept these constants.
 bool FitTogether(const std::vector<Tensor>& weights, const Tensor& zero_point) {
   int64_t columns = 0;
   for (const Tensor& weight : weights) {
@@ -53,18 +53,18 @@ bool FitTogether(const std::vector<Tensor>& weights, const Tensor& zero_point) {
          (zero_point.num_elements() == 1 || zero_point.shape() == Shape{columns});
 }
 
-class QuantizedLinearKernel final : public Kernel {
+class Int8LinearKernel final : public Kernel {
  public:
-  // `weight`: the weights less `zero_point`, which may be undefined.
-  QuantizedLinearKernel(const QuantizedLinear& op, std::shared_ptr<const PackedIntegers> weight,
-                        bool has_zero_point)
+  // `weight`: the weights, packed with `zero_point`, which may be undefined.
+  Int8LinearKernel(const Int8Linear& op, std::shared_ptr<const Int8Panels> weight,
+                   bool has_zero_point)
       : op_(op), weight_(std::move(weight)), has_zero_point_(has_zero_point) {}
 
   absl::string_view name() const override { return "integer gemm packed"; }
 
-  // Zero points that differ from run to run are not those that were taken off the weights.
+  // False for zero points that are computed: the weights were packed without them.
   bool Accepts(const OpContext& context) const override {
-    return context.has_input(QuantizedLinear::kWeightZeroPoint) == has_zero_point_;
+    return context.has_input(Int8Linear::kWeightZeroPoint) == has_zero_point_;
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -73,21 +73,21 @@ class QuantizedLinearKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kFloat, shape.output));
     if (y->num_elements() == 0) return absl::OkStatus();
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor scales, ScalesOf(context, shape.n));
-    IntegerEpilogue out;
+    Int8Epilogue out;
     out.c = y->mutable_data<float>();
     out.scales = scales.data<float>();
     out.epilogue.activation = op_.activation();
-    if (context.has_input(QuantizedLinear::kBias)) {
-      out.epilogue.bias = context.input(QuantizedLinear::kBias).data<float>();
+    if (context.has_input(Int8Linear::kBias)) {
+      out.epilogue.bias = context.input(Int8Linear::kBias).data<float>();
     }
     Tensor residual;
-    if (context.has_input(QuantizedLinear::kResidual)) {
-      residual = context.input(QuantizedLinear::kResidual);
+    if (context.has_input(Int8Linear::kResidual)) {
+      residual = context.input(Int8Linear::kResidual);
       ATTNRUN_ASSIGN_OR_RETURN(out.epilogue.residual, ResidualRows(residual, shape, allocator));
     }
     const int32_t zero = XZeroPoint(context);
-    const IntegerRows x = {&context.input(QuantizedLinear::kX), 0, shape.m, shape.k, {&zero, 1}};
-    return IntegerGemm(x, *weight_, out, allocator);
+    const Int8Rows x = {&context.input(Int8Linear::kX), 0, shape.m, shape.k, {&zero, 1}};
+    return Int8Gemm(x, *weight_, out, allocator);
   }
 
   int64_t Flops(const OpContext& context) const override {
@@ -97,17 +97,17 @@ class QuantizedLinearKernel final : public Kernel {
 
  private:
   static int32_t XZeroPoint(const OpContext& context) {
-    if (!context.has_input(QuantizedLinear::kXZeroPoint)) return 0;
-    const Tensor& zero = context.input(QuantizedLinear::kXZeroPoint);
+    if (!context.has_input(Int8Linear::kXZeroPoint)) return 0;
+    const Tensor& zero = context.input(Int8Linear::kXZeroPoint);
     return ByteAt(zero, 0);
   }
 
-  // What one of S is in Y: [N].
+  // The factors from S to Y: [N].
   static absl::StatusOr<Tensor> ScalesOf(const OpContext& context, int64_t columns) {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor scales,
                              Tensor::Allocate(DataType::kFloat, {columns}, context.allocator()));
-    const float x_scale = *context.input(QuantizedLinear::kXScale).data<float>();
-    const Tensor& w_scale = context.input(QuantizedLinear::kWeightScale);
+    const float x_scale = *context.input(Int8Linear::kXScale).data<float>();
+    const Tensor& w_scale = context.input(Int8Linear::kWeightScale);
     const int64_t step = w_scale.num_elements() == 1 ? 0 : 1;
     for (int64_t j = 0; j < columns; ++j) {
       scales.mutable_data<float>()[j] = x_scale * w_scale.data<float>()[j * step];
@@ -115,24 +115,23 @@ class QuantizedLinearKernel final : public Kernel {
     return scales;
   }
 
-  const QuantizedLinear op_;
-  const std::shared_ptr<const PackedIntegers> weight_;
+  const Int8Linear op_;
+  const std::shared_ptr<const Int8Panels> weight_;
   const bool has_zero_point_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> QuantizedLinear::MakeKernel(
-    ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Int8Linear::MakeKernel(ConstantInputs constants) const {
   if (constants.size() <= kWeightScale) return nullptr;
   const std::vector<Tensor> weights = WeightsAmong(constants);
   const Tensor zero_point =
       constants.size() > kWeightZeroPoint ? constants[kWeightZeroPoint] : Tensor();
   if (!FitTogether(weights, zero_point)) return nullptr;
   std::vector<Tensor> zeros;
-  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed,
-                           PackedIntegers::PackShared(MatricesOf(weights, zero_point, zeros)));
-  return std::make_unique<QuantizedLinearKernel>(*this, std::move(packed), zero_point.defined());
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Int8Panels> packed,
+                           Int8Panels::PackShared(MatricesOf(weights, zero_point, zeros)));
+  return std::make_unique<Int8LinearKernel>(*this, std::move(packed), zero_point.defined());
 }
 
 }  // namespace attnrun::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/integer_kernel.h"
+#include "ops/gemm/int8_kernel.h"
 
 #include <array>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/gemm/integer_kernel.cc"
+#define HWY_TARGET_INCLUDE "ops/gemm/int8_kernel.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
@@ -19,25 +19,26 @@ namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Sums = hn::ScalableTag<int32_t>;
-using Pairs = hn::Repartition<int16_t, Sums>;
-using Fours = hn::Repartition<int8_t, Sums>;
-using Bytes = hn::Rebind<int8_t, Pairs>;
+using Int16s = hn::Repartition<int16_t, Sums>;
+using Int8s = hn::Repartition<int8_t, Sums>;
+using Bytes = hn::Rebind<int8_t, Int16s>;
 using Floats = hn::ScalableTag<float>;
 using SumVector = hn::Vec<Sums>;
 
-// A tile's vectors and its most rows: accumulators, a row of B, a factor and a product that is
-// about to be added fit the registers (32 with AVX-512, else 16), in fours the number 1 for each
-// pair as well. In twos pairs of int16 are multiplied and added up by one instruction, added to the
-// sum by another: as many numbers as floats take in two. In fours three take twice as many.
+// The vectors of a tile and its greatest number of rows: accumulators, a row of B, a factor and a
+// product that is about to be added fit the registers (32 with AVX-512, else 16); for int8x4 a
+// vector of ones as well. For int16x2, one instruction multiplies pairs of int16 and adds them up,
+// and another adds that to the sum: two instructions for two numbers, as in float. For int8x4 it
+// takes three instructions for four numbers.
 constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
-constexpr int kRowsOfTwos = 6;
-constexpr int kRowsOfFours = HWY_TARGET <= HWY_AVX3 ? 6 : 5;
+constexpr int kInt16x2Rows = 6;
+constexpr int kInt8x4Rows = HWY_TARGET <= HWY_AVX3 ? 6 : 5;
 constexpr int kUnroll = 4;
 
-int64_t IntegerPanelWidth() { return kVectors * static_cast<int64_t>(hn::Lanes(Sums())); }
+int64_t Int8PanelWidth() { return kVectors * static_cast<int64_t>(hn::Lanes(Sums())); }
 
-// sum += v. GCC's own way adds up the products of several steps before it adds them to the sum, and
-// that in another register: then registers do not suffice.
+// sum += v. Left to itself, GCC adds up the products of several steps before it adds them to the
+// sum, which takes another register, of which there are none left.
 HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
 #if HWY_TARGET <= HWY_AVX2
   asm("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(v.raw));
@@ -45,21 +46,21 @@ HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
   sum = hn::Add(sum, v);
 #endif
 }
-// As in the tile of floats.
+// See tile-inl.h.
 template <class V>
 HWY_INLINE void StaysInRegister(V v) {
   asm volatile("" : : "v"(v.raw));
 }
 
-// Which lanes of the vector that begins at column `at` are columns of C.
+// The lanes of the vector at column `at` that are columns of C.
 template <class D>
-HWY_INLINE hn::Mask<D> Columns(D d, const IntegerProduct& p, size_t at) {
+HWY_INLINE hn::Mask<D> Columns(D d, const Int8Product& p, size_t at) {
   const auto columns = static_cast<size_t>(p.columns);
   return hn::FirstN(d, at < columns ? columns - at : 0);
 }
 
 template <int R>
-struct IntegerTile {
+struct Int8Tile {
   HWY_ATTR HWY_INLINE void Clear() {
     HWY_UNROLL(6)
     for (int r = 0; r < R; ++r) {
@@ -68,7 +69,7 @@ struct IntegerTile {
     }
   }
 
-  // What stands in one row of A for a step.
+  // The 32 bits of one row of A for a step, in all lanes.
   HWY_ATTR HWY_INLINE static SumVector Factor(const uint8_t* HWY_RESTRICT a) {
     int32_t bits;
     std::memcpy(&bits, a, sizeof(bits));
@@ -76,17 +77,17 @@ struct IntegerTile {
   }
 
   // sum += two columns of A times two rows of B.
-  HWY_ATTR HWY_INLINE void StepOfTwos(const uint8_t* HWY_RESTRICT a, int64_t lda,
-                                      const int8_t* HWY_RESTRICT b) {
-    const Pairs pairs;
-    hn::Vec<Pairs> row[kVectors];
+  HWY_ATTR HWY_INLINE void StepInt16x2(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                       const int8_t* HWY_RESTRICT b) {
+    const Int16s int16s;
+    hn::Vec<Int16s> row[kVectors];
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      row[v] = hn::PromoteTo(pairs, hn::LoadU(Bytes(), b + v * hn::Lanes(pairs)));
+      row[v] = hn::PromoteTo(int16s, hn::LoadU(Bytes(), b + v * hn::Lanes(int16s)));
     }
     HWY_UNROLL(6)
     for (int r = 0; r < R; ++r) {
-      const hn::Vec<Pairs> factor = hn::BitCast(pairs, Factor(a + r * lda));
+      const hn::Vec<Int16s> factor = hn::BitCast(int16s, Factor(a + r * lda));
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
         AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), factor, row[v]));
@@ -98,18 +99,18 @@ struct IntegerTile {
   }
 
   // sum += four columns of A times four rows of B.
-  HWY_ATTR HWY_INLINE void StepOfFours(const uint8_t* HWY_RESTRICT a, int64_t lda,
-                                       const int8_t* HWY_RESTRICT b, hn::Vec<Pairs> ones) {
-    const Fours fours;
-    hn::Vec<Fours> row[kVectors];
+  HWY_ATTR HWY_INLINE void StepInt8x4(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                      const int8_t* HWY_RESTRICT b, hn::Vec<Int16s> ones) {
+    const Int8s int8s;
+    hn::Vec<Int8s> row[kVectors];
     HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(fours, b + v * hn::Lanes(fours));
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(int8s, b + v * hn::Lanes(int8s));
     HWY_UNROLL(6)
     for (int r = 0; r < R; ++r) {
       const auto factor = hn::BitCast(hn::Repartition<uint8_t, Sums>(), Factor(a + r * lda));
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
-        const hn::Vec<Pairs> products = hn::SatWidenMulPairwiseAdd(Pairs(), factor, row[v]);
+        const hn::Vec<Int16s> products = hn::SatWidenMulPairwiseAdd(Int16s(), factor, row[v]);
         AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), products, ones));
       }
       StaysInRegister(factor);
@@ -119,18 +120,18 @@ struct IntegerTile {
   }
 
   // sum += a step of four bytes of each row of A.
-  template <IntegerLayout kLayout>
+  template <Int8Layout kLayout>
   HWY_ATTR HWY_INLINE void Step(const uint8_t* HWY_RESTRICT a, int64_t lda,
-                                const int8_t* HWY_RESTRICT b, hn::Vec<Pairs> ones) {
-    if constexpr (kLayout == IntegerLayout::kTwos) {
-      StepOfTwos(a, lda, b);
+                                const int8_t* HWY_RESTRICT b, hn::Vec<Int16s> ones) {
+    if constexpr (kLayout == Int8Layout::kInt16x2) {
+      StepInt16x2(a, lda, b);
     } else {
-      StepOfFours(a, lda, b, ones);
+      StepInt8x4(a, lda, b, ones);
     }
   }
 
-  // sum += rows (of `row_terms`) times columns.
-  HWY_ATTR HWY_INLINE void AddTerm(const IntegerProduct& p, const int32_t* row_terms,
+  // sum += row_terms times column_terms.
+  HWY_ATTR HWY_INLINE void AddTerm(const Int8Product& p, const int32_t* row_terms,
                                    const int32_t* column_terms) {
     const Sums d;
     HWY_UNROLL(4)
@@ -144,13 +145,13 @@ struct IntegerTile {
     }
   }
 
-  // sum += A times what B is short of.
-  HWY_ATTR HWY_NOINLINE void AddExcess(const IntegerProduct& p, const uint8_t* a) {
+  // sum += A times the saturation corrections of B.
+  HWY_ATTR HWY_NOINLINE void AddCorrections(const Int8Product& p, const uint8_t* a) {
     const Sums d;
     HWY_ALIGN int32_t more[R][kVectors * hn::MaxLanes(Sums())] = {};
-    for (const IntegerExcess& excess : p.excess) {
+    for (const SaturationCorrection& correction : p.corrections) {
       for (int r = 0; r < R; ++r)
-        more[r][excess.column] += a[r * p.lda + excess.row] * excess.value;
+        more[r][correction.column] += a[r * p.lda + correction.row] * correction.value;
     }
     HWY_UNROLL(6)
     for (int r = 0; r < R; ++r) {
@@ -161,7 +162,7 @@ struct IntegerTile {
     }
   }
 
-  HWY_ATTR HWY_INLINE void Store(const IntegerProduct& p, int32_t* HWY_RESTRICT c) const {
+  HWY_ATTR HWY_INLINE void Store(const Int8Product& p, int32_t* HWY_RESTRICT c) const {
     const Sums d;
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
@@ -173,7 +174,7 @@ struct IntegerTile {
   }
 
   // C = sum * scales + bias.
-  HWY_ATTR HWY_INLINE void StoreScaled(const IntegerProduct& p, float* HWY_RESTRICT c) const {
+  HWY_ATTR HWY_INLINE void StoreScaled(const Int8Product& p, float* HWY_RESTRICT c) const {
     const Floats d;
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
@@ -192,8 +193,8 @@ struct IntegerTile {
   SumVector sum[R][kVectors];
 };
 
-// C += the residual, of some rows from `row` on.
-HWY_NOINLINE void AddTileResidual(const IntegerProduct& p, int64_t row, int64_t rows) {
+// Adds the residual to rows [row, row + rows) of C.
+HWY_NOINLINE void AddTileResidual(const Int8Product& p, int64_t row, int64_t rows) {
   const Floats d;
   const TileResidual& residual = p.residual;
   const auto scale = hn::Set(d, residual.scale);
@@ -217,12 +218,12 @@ HWY_NOINLINE void AddTileResidual(const IntegerProduct& p, int64_t row, int64_t 
   }
 }
 
-// All steps of a product.
-template <IntegerLayout kLayout, int R>
-HWY_ATTR HWY_INLINE void SumSteps(IntegerTile<R>& tile, const IntegerProduct& p, const uint8_t* a) {
-  const auto ones = hn::Set(Pairs(), int16_t{1});
+// Adds all steps of a product to the tile.
+template <Int8Layout kLayout, int R>
+HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const uint8_t* a) {
+  const auto ones = hn::Set(Int16s(), int16_t{1});
   const int8_t* b = p.b;
-  const int64_t step = RowsOfStep(kLayout) * IntegerPanelWidth();
+  const int64_t step = RowsPerStep(kLayout) * Int8PanelWidth();
   int64_t left = p.steps;
   for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
     HWY_UNROLL(4)
@@ -233,14 +234,14 @@ HWY_ATTR HWY_INLINE void SumSteps(IntegerTile<R>& tile, const IntegerProduct& p,
   for (; left > 0; --left, a += 4, b += step) tile.template Step<kLayout>(a, p.lda, b, ones);
 }
 
-// Rows [row, row + R).
-template <int R, IntegerLayout kLayout>
-HWY_ATTR HWY_NOINLINE void MultiplyTile(const IntegerProduct& p, int64_t row) {
-  IntegerTile<R> tile;
+// Computes rows [row, row + R) of C.
+template <int R, Int8Layout kLayout>
+HWY_ATTR HWY_NOINLINE void MultiplyTile(const Int8Product& p, int64_t row) {
+  Int8Tile<R> tile;
   tile.Clear();
   const uint8_t* const a = p.a + row * p.lda;
   SumSteps<kLayout>(tile, p, a);
-  if (!p.excess.empty()) tile.AddExcess(p, a);
+  if (!p.corrections.empty()) tile.AddCorrections(p, a);
   for (int i = 0; i < 2; ++i) {
     if (p.row_terms[i] != nullptr) tile.AddTerm(p, p.row_terms[i] + row, p.column_terms[i]);
   }
@@ -251,35 +252,36 @@ HWY_ATTR HWY_NOINLINE void MultiplyTile(const IntegerProduct& p, int64_t row) {
   if (p.residual.data != nullptr) AddTileResidual(p, row, R);
 }
 
-using TileFunction = void (*)(const IntegerProduct&, int64_t);
+using TileFunction = void (*)(const Int8Product&, int64_t);
 
-template <IntegerLayout kLayout, int... kLess>
+template <Int8Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
   return std::array<TileFunction, sizeof...(kLess)>{MultiplyTile<kLess + 1, kLayout>...};
 }
 
 template <size_t kMost>
-void MultiplyRows(const IntegerProduct& p, const std::array<TileFunction, kMost>& tiles) {
+void MultiplyRows(const Int8Product& p, const std::array<TileFunction, kMost>& tiles) {
   const int64_t count = hwy::DivCeil<int64_t>(p.rows, kMost);
   if (count == 0) return;
   const EvenParts rows(p.rows, count);
   for (int64_t i = 0; i < count; ++i) tiles[rows[i] - 1](p, rows.Begin(i));
 }
 
-void MultiplyIntegers(const IntegerProduct& p) {
-  static constexpr auto kTwos =
-      TilesOf<IntegerLayout::kTwos>(std::make_integer_sequence<int, kRowsOfTwos>());
-  static constexpr auto kFours =
-      TilesOf<IntegerLayout::kFours>(std::make_integer_sequence<int, kRowsOfFours>());
-  if (p.layout == IntegerLayout::kTwos) {
-    MultiplyRows(p, kTwos);
+void MultiplyInt8(const Int8Product& p) {
+  static constexpr auto kInt16x2Tiles =
+      TilesOf<Int8Layout::kInt16x2>(std::make_integer_sequence<int, kInt16x2Rows>());
+  static constexpr auto kInt8x4Tiles =
+      TilesOf<Int8Layout::kInt8x4>(std::make_integer_sequence<int, kInt8x4Rows>());
+  if (p.layout == Int8Layout::kInt16x2) {
+    MultiplyRows(p, kInt16x2Tiles);
   } else {
-    MultiplyRows(p, kFours);
+    MultiplyRows(p, kInt8x4Tiles);
   }
 }
 
-int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out) {
-  const Pairs d;
+int32_t SubtractZeroPoint(const void* in, bool is_signed, int32_t zero, int64_t count,
+                          int16_t* out) {
+  const Int16s d;
   const Sums sums;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto zeros = hn::Set(d, static_cast<int16_t>(zero));
@@ -288,7 +290,7 @@ int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t cou
   SumVector sum = hn::Zero(sums);
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto from = hn::LoadU(hn::Rebind<uint8_t, Pairs>(), bytes + i);
+    const auto from = hn::LoadU(hn::Rebind<uint8_t, Int16s>(), bytes + i);
     const auto value =
         is_signed ? hn::PromoteTo(d, hn::BitCast(Bytes(), from)) : hn::PromoteTo(d, from);
     const auto centred = hn::Sub(value, zeros);
@@ -304,7 +306,7 @@ int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t cou
   return total;
 }
 
-int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out) {
+int32_t ShiftToUint8(const void* in, bool is_signed, int64_t count, uint8_t* out) {
   const hn::ScalableTag<uint8_t> d;
   const hn::ScalableTag<uint64_t> sums;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -331,20 +333,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attnrun::ops {
 
-HWY_EXPORT(MultiplyIntegers);
-HWY_EXPORT(IntegerPanelWidth);
-HWY_EXPORT(CentreIntegers);
-HWY_EXPORT(LiftIntegers);
+HWY_EXPORT(MultiplyInt8);
+HWY_EXPORT(Int8PanelWidth);
+HWY_EXPORT(SubtractZeroPoint);
+HWY_EXPORT(ShiftToUint8);
 
-void MultiplyIntegers(const IntegerProduct& product) {
-  HWY_DYNAMIC_DISPATCH(MultiplyIntegers)(product);
+void MultiplyInt8(const Int8Product& product) { HWY_DYNAMIC_DISPATCH(MultiplyInt8)(product); }
+int64_t Int8PanelWidth() { return HWY_DYNAMIC_DISPATCH(Int8PanelWidth)(); }
+int32_t SubtractZeroPoint(const void* in, bool is_signed, int32_t zero, int64_t count,
+                          int16_t* out) {
+  return HWY_DYNAMIC_DISPATCH(SubtractZeroPoint)(in, is_signed, zero, count, out);
 }
-int64_t IntegerPanelWidth() { return HWY_DYNAMIC_DISPATCH(IntegerPanelWidth)(); }
-int32_t CentreIntegers(const void* in, bool is_signed, int32_t zero, int64_t count, int16_t* out) {
-  return HWY_DYNAMIC_DISPATCH(CentreIntegers)(in, is_signed, zero, count, out);
-}
-int32_t LiftIntegers(const void* in, bool is_signed, int64_t count, uint8_t* out) {
-  return HWY_DYNAMIC_DISPATCH(LiftIntegers)(in, is_signed, count, out);
+int32_t ShiftToUint8(const void* in, bool is_signed, int64_t count, uint8_t* out) {
+  return HWY_DYNAMIC_DISPATCH(ShiftToUint8)(in, is_signed, count, out);
 }
 
 }  // namespace attnrun::ops

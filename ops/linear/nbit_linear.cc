@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 
 #include <algorithm>
 
@@ -15,31 +15,31 @@ namespace {
 
 constexpr int kInputsPerWeight = 3;
 
-// The columns of codes [N, blocks, bytes].
+// The number of columns of codes [N, blocks, bytes].
 int64_t ColumnsOf(const Tensor& codes) { return codes.rank() == 0 ? 0 : codes.dim(0); }
 
 }  // namespace
 
-BlockQuantizedLinear::BlockQuantizedLinear(AttributeReader& attributes)
+NBitLinear::NBitLinear(AttributeReader& attributes)
     : k_(attributes.Required<int64_t>("K")),
       bits_(attributes.Int("bits", 4)),
       block_size_(attributes.Required<int64_t>("block_size")),
       activation_(ReadActivation(attributes)) {}
 
-int BlockQuantizedLinear::NumWeights(size_t inputs) {
+int NBitLinear::NumWeights(size_t inputs) {
   const auto more = std::max(static_cast<int>(inputs) - kMoreWeights, 0);
   return 1 + DivCeil(more, kInputsPerWeight);
 }
 
-BlockQuantizedLinear::WeightInputs BlockQuantizedLinear::InputsOf(int weight) {
+NBitLinear::WeightInputs NBitLinear::InputsOf(int weight) {
   if (weight == 0) return {kCodes, kScales, kZeroPoints};
   const int first = kMoreWeights + (weight - 1) * kInputsPerWeight;
   return {first, first + 1, first + 2};
 }
 
-std::vector<CodedWeight> BlockQuantizedLinear::Weights(size_t inputs,
-                                                       absl::FunctionRef<Tensor(int)> input) const {
-  std::vector<CodedWeight> weights;
+std::vector<NBitWeight> NBitLinear::Weights(size_t inputs,
+                                            absl::FunctionRef<Tensor(int)> input) const {
+  std::vector<NBitWeight> weights;
   const auto read = [&](int i) { return i < static_cast<int>(inputs) ? input(i) : Tensor(); };
   for (int i = 0; i < NumWeights(inputs); ++i) {
     const auto [codes, scales, zero_points] = InputsOf(i);
@@ -50,34 +50,36 @@ std::vector<CodedWeight> BlockQuantizedLinear::Weights(size_t inputs,
   return weights;
 }
 
-absl::StatusOr<LinearShape> BlockQuantizedLinear::ResolveOutput(const OpContext& context,
-                                                                int64_t columns) const {
+absl::StatusOr<LinearShape> NBitLinear::ResolveOutput(const OpContext& context,
+                                                      int64_t columns) const {
   for (const int i : {kX, kBias, kResidual}) {
     if (i != kX && !context.has_input(i)) continue;
     if (context.has_input(i) && IsFloatOrHalf(context.input(i).type())) continue;
-    return absl::InvalidArgumentError(absl::StrCat("expected floats as input ", i));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected input ", i, " to be floats, but it is ",
+                     context.has_input(i) ? TypeAndShape(context.input(i)) : "left out"));
   }
   const Tensor& x = context.input(kX);
   if (x.rank() == 0 || x.shape().back() != k_) {
-    return ExpectedShape("X to be floats of rows ", {k_}, x);
+    return ExpectedShape("X to be floats with rows of shape ", {k_}, x);
   }
   LinearShape shape = {.m = 0, .k = k_, .n = columns, .output = {}};
   ATTNRUN_RETURN_IF_ERROR(ResolveRows(context, shape));
   return shape;
 }
 
-absl::StatusOr<LinearShape> BlockQuantizedLinear::Resolve(const OpContext& context) const {
-  const std::vector<CodedWeight> weights =
+absl::StatusOr<LinearShape> NBitLinear::Resolve(const OpContext& context) const {
+  const std::vector<NBitWeight> weights =
       Weights(context.num_inputs(), [&](int i) { return InputOrUndefined(context, i); });
   int64_t columns = 0;
-  for (const CodedWeight& weight : weights) {
+  for (const NBitWeight& weight : weights) {
     ATTNRUN_RETURN_IF_ERROR(weight.Check());
     columns += weight.n;
   }
   return ResolveOutput(context, columns);
 }
 
-void BlockQuantizedLinear::Infer(InferContext& context) const {
+void NBitLinear::Infer(InferContext& context) const {
   ValueFacts y;
   y.type = context.input(kX).type;
   y.dims = context.input(kX).dims;

@@ -77,7 +77,7 @@ class Draw {
   std::mt19937 generator_;
 };
 
-TEST(BlockQuantizedLinearTest, KernelAndReference) {
+TEST(NBitLinearTest, KernelAndReference) {
   const Case cases[] = {
       {1, 64, 4, 32, {{40, false}}, "", {}},
       {3, 64, 4, 32, {{40, false}, {8, false}, {8, false}}, "Silu", {3, 56}},
@@ -100,7 +100,7 @@ TEST(BlockQuantizedLinearTest, KernelAndReference) {
 }
 
 // Beside each other weights have the bits that each has alone.
-TEST(BlockQuantizedLinearTest, SideBySideNothingChanges) {
+TEST(NBitLinearTest, SideBySideNothingChanges) {
   const Case both = {7, 64, 4, 32, {{40, false}, {9, true}}, "", {}};
   std::mt19937 generator(3);
   const Tensor x = RandomFloats({7, 64}, generator);
@@ -124,7 +124,7 @@ TEST(BlockQuantizedLinearTest, SideBySideNothingChanges) {
   ExpectClose(right, run(false, true), 0);
 }
 
-TEST(BlockQuantizedLinearTest, ErrorsSayWhatIsWrong) {
+TEST(NBitLinearTest, ErrorsSayWhatIsWrong) {
   struct Wrong {
     size_t input;
     Tensor tensor;
@@ -132,8 +132,8 @@ TEST(BlockQuantizedLinearTest, ErrorsSayWhatIsWrong) {
   };
   const Tensor codes = Make<uint8_t>({2, 1, 8}, std::vector<uint8_t>(16, 1));
   const Wrong cases[] = {
-      {0, Make<float>({1, 3}, {1, 2, 3}), "expected X to be floats of rows [16]"},
-      {0, Make<int32_t>({1}, {1}), "expected floats as input 0"},
+      {0, Make<float>({1, 3}, {1, 2, 3}), "expected X to be floats with rows of shape [16]"},
+      {0, Make<int32_t>({1}, {1}), "expected input 0 to be floats, but it is int32[1]"},
       {1, Make<uint8_t>({2, 2, 8}, std::vector<uint8_t>(32)), "expected B to be uint8[2,1,8]"},
       {2, Make<float>({3}, {1, 2, 3}), "expected bias of shape [4], but it is float[3]"},
       {3, Make<float>({3}, {1, 2, 3}), "residual [3] does not broadcast to Y[1,4]"},

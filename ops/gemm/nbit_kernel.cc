@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/quantized_panel.h"
+#include "ops/gemm/nbit_kernel.h"
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/gemm/quantized_panel.cc"
+#define HWY_TARGET_INCLUDE "ops/gemm/nbit_kernel.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
 #include "ops/gemm/even_parts.h"
-#include "ops/gemm/quantized_codes-inl.h"
+#include "ops/gemm/nbit_codes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows [begin, end), all of one word, row after row so that lines are written whole.
+// Dequantizes `count` rows of one word from code `first` on, row by row so that cache lines are
+// written whole.
 template <class C>
 HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, const uint8_t* words,
                                         int first, int count, float* to) {
@@ -37,7 +38,7 @@ HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, cons
 }
 
 template <class C>
-HWY_ATTR void DequantizeAs(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+HWY_ATTR void DequantizeAs(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
   const int64_t width = kNarrow * lanes;
   const int64_t block = panel.format.block;
@@ -61,7 +62,7 @@ HWY_ATTR void DequantizeAs(const QuantizedPanel& panel, int64_t begin, int64_t e
   }
 }
 
-// R rows by P panels, while rows of one block are added to their sums.
+// The product of R rows and P panels, one block of the weight at a time.
 template <class C, int R, int P>
 struct FewRows {
   static constexpr int kVectors = P * kNarrow;
@@ -109,7 +110,7 @@ struct FewRows {
           for (int r = 0; r < R; ++r) sums.v[r][v] = hn::MulAdd(factor[r], weight, sums.v[r][v]);
         }
       } else {
-        // Registers are short: the weights first, so that one factor is needed at a time.
+        // Registers are scarce: all weights first, so that one factor is needed at a time.
         Vector weight[kVectors];
         HWY_UNROLL(6)
         for (int v = 0; v < kVectors; ++v) {
@@ -149,8 +150,8 @@ struct FewRows {
     sums = local;
   }
 
-  // Codes [first, first + count) of one word; not inlined, so that it takes no registers from the
-  // loop of whole words.
+  // Adds codes [first, first + count) of one word. Not inlined, so that it takes no registers from
+  // the loop over whole words.
   HWY_ATTR HWY_NOINLINE void AddPart(Sums& sums, int first, int count) {
     AddCodes(sums, words, a, lda, panel_bytes, scaling.zero[0], first, count);
     words += width * 4;
@@ -165,7 +166,7 @@ struct FewRows {
   Scaling<C, kVectors> scaling;
 };
 
-// Adds rows [begin, end) of K, cut at blocks and words.
+// Adds rows [begin, end) of K, split at blocks and words.
 template <class C, int R, int P>
 HWY_ATTR HWY_INLINE void AddRows(const FewRowsProduct& p, int64_t begin, int64_t end,
                                  typename FewRows<C, R, P>::Sums& sums) {
@@ -186,7 +187,7 @@ HWY_ATTR HWY_INLINE void AddRows(const FewRowsProduct& p, int64_t begin, int64_t
   }
 }
 
-// Block of K after block, whose sums are added as MultiplyTiles does it.
+// Sums block after block of K and adds their sums in the order of MultiplyTiles.
 template <class C, int R, int P>
 HWY_ATTR HWY_NOINLINE void MultiplyRows(const FewRowsProduct& p) {
   constexpr int kVectors = P * kNarrow;
@@ -214,7 +215,7 @@ HWY_ATTR HWY_NOINLINE void MultiplyRows(const FewRowsProduct& p) {
   }
 }
 
-// Two panels, one after the other.
+// Multiplies by two panels, one after the other.
 template <class C, int R>
 HWY_ATTR void MultiplyEach(const FewRowsProduct& p) {
   const int64_t width = kNarrow * static_cast<int64_t>(hn::Lanes(Floats()));
@@ -230,7 +231,7 @@ HWY_ATTR void MultiplyEach(const FewRowsProduct& p) {
 
 template <class C>
 void MultiplyAs(const FewRowsProduct& p) {
-  // One row has two panels' sums under way, as three would wait for each other.
+  // One row sums two panels at once: three sums would wait for each other.
   if (p.rows == 1 && p.panels == 2) return MultiplyRows<C, 1, 2>(p);
   using Function = void (*)(const FewRowsProduct&);
   constexpr Function kByRows[kFewRows] = {MultiplyEach<C, 1>, MultiplyEach<C, 2>,
@@ -238,9 +239,9 @@ void MultiplyAs(const FewRowsProduct& p) {
   kByRows[p.rows - 1](p);
 }
 
-// Calls function(Code) for the codes of that format.
+// Calls function(Code) with the Code of the format.
 template <class F>
-void WithCode(const QuantizedFormat& format, F function) {
+void WithCode(const NBitFormat& format, F function) {
   if (format.bits == 2) return function(Code<2, true>());
   if (format.bits == 4) {
     return format.has_zero_points ? function(Code<4, true>()) : function(Code<4, false>());
@@ -252,7 +253,7 @@ void MultiplyFewRows(const FewRowsProduct& product) {
   WithCode(product.panel.format, [&](auto code) { MultiplyAs<decltype(code)>(product); });
 }
 
-void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   WithCode(panel.format, [&](auto code) { DequantizeAs<decltype(code)>(panel, begin, end, to); });
 }
 
@@ -268,7 +269,7 @@ HWY_EXPORT(Dequantize);
 void MultiplyFewRows(const FewRowsProduct& product) {
   HWY_DYNAMIC_DISPATCH(MultiplyFewRows)(product);
 }
-void Dequantize(const QuantizedPanel& panel, int64_t begin, int64_t end, float* to) {
+void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   HWY_DYNAMIC_DISPATCH(Dequantize)(panel, begin, end, to);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Input i as messages name it; the first weight tells the type of all.
+// Checks the type of input i, which messages call `what`.
 absl::Status CheckType(const OpContext& context, int i, DataType type, absl::string_view what) {
   if (!context.has_input(i) || context.input(i).type() == type) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("expected ", what, " of type ", Name(type),
@@ -20,7 +20,7 @@ absl::Status CheckType(const OpContext& context, int i, DataType type, absl::str
 }
 
 absl::Status CheckTypes(const OpContext& context) {
-  using Q = QuantizedLinear;
+  using Q = Int8Linear;
   for (const int required : {Q::kX, Q::kWeight, Q::kXScale, Q::kWeightScale}) {
     if (context.has_input(required)) continue;
     return absl::InvalidArgumentError(absl::StrCat("input ", required, " is missing"));
@@ -43,12 +43,12 @@ absl::Status CheckTypes(const OpContext& context) {
   return CheckType(context, Q::kResidual, DataType::kFloat, "residual");
 }
 
-// Sets K and N.
+// Sets K and N of the shape.
 absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) {
-  const Tensor& x = context.input(QuantizedLinear::kX);
+  const Tensor& x = context.input(Int8Linear::kX);
   shape.k = x.rank() == 0 ? 0 : x.shape().back();
-  for (int i = 0; i < QuantizedLinear::NumWeights(context.num_inputs()); ++i) {
-    const int input = QuantizedLinear::WeightInput(i);
+  for (int i = 0; i < Int8Linear::NumWeights(context.num_inputs()); ++i) {
+    const int input = Int8Linear::WeightInput(i);
     const Tensor weight = InputOrUndefined(context, input);
     if (x.rank() == 0 || weight.rank() != 2 || weight.dim(0) != shape.k) {
       return absl::InvalidArgumentError(
@@ -64,7 +64,7 @@ absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) {
   return absl::OkStatus();
 }
 
-// One number, or as many as there are columns.
+// kInvalidArgument unless input i is one number or one per column.
 absl::Status CheckColumns(const OpContext& context, int i, int64_t columns,
                           absl::string_view what) {
   if (!context.has_input(i) || context.input(i).num_elements() == 1) return absl::OkStatus();
@@ -77,14 +77,13 @@ absl::Status CheckColumns(const OpContext& context, int i, int64_t columns,
 
 }  // namespace
 
-QuantizedLinear::QuantizedLinear(AttributeReader& attributes)
-    : activation_(ReadActivation(attributes)) {}
+Int8Linear::Int8Linear(AttributeReader& attributes) : activation_(ReadActivation(attributes)) {}
 
-int QuantizedLinear::NumWeights(size_t inputs) {
+int Int8Linear::NumWeights(size_t inputs) {
   return 1 + std::max(static_cast<int>(inputs) - kMoreWeights, 0);
 }
 
-absl::StatusOr<LinearShape> QuantizedLinear::Resolve(const OpContext& context) const {
+absl::StatusOr<LinearShape> Int8Linear::Resolve(const OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(CheckTypes(context));
   LinearShape shape;
   ATTNRUN_RETURN_IF_ERROR(ResolveWeights(context, shape));
@@ -96,7 +95,7 @@ absl::StatusOr<LinearShape> QuantizedLinear::Resolve(const OpContext& context) c
   return shape;
 }
 
-void QuantizedLinear::Infer(InferContext& context) const {
+void Int8Linear::Infer(InferContext& context) const {
   ValueFacts y;
   y.type = DataType::kFloat;
   const auto& x = context.input(kX).dims;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/nbit/coded_weight.h"
+#include "ops/nbit/nbit_weight.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
@@ -15,7 +15,7 @@ absl::Status ExpectedShape(absl::string_view what, const Shape& shape, const Ten
       absl::StrCat("expected ", what, ToString(shape), ", but it is ", TypeAndShape(found)));
 }
 
-absl::Status CodedWeight::CheckNumbers() const {
+absl::Status NBitWeight::CheckNumbers() const {
   if (!IsCodeWidth(bits)) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected bits to be 2, 4 or 8, but found ", bits));
@@ -24,14 +24,14 @@ absl::Status CodedWeight::CheckNumbers() const {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected block_size to be a power of two from 16 to 65536, but found ", block_size));
   }
-  // Beyond these no weight is in memory, and sizes would not fit 64 bits.
+  // No larger weight fits in memory, and sizes would not fit 64 bits.
   constexpr int64_t kLargest = int64_t{1} << 31;
   if (k >= 1 && n >= 1 && k <= kLargest && n <= kLargest) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("expected K and N from 1 to 2^31, but found ", k, " and ", n));
 }
 
-absl::Status CodedWeight::CheckZeroPoints() const {
+absl::Status NBitWeight::CheckZeroPoints() const {
   if (!zero_points.defined()) return absl::OkStatus();
   const bool packed = zero_points.type() == DataType::kUint8;
   const Shape shape = {n, packed ? DivCeil(blocks() * bits, 8) : blocks()};
@@ -43,7 +43,7 @@ absl::Status CodedWeight::CheckZeroPoints() const {
       zero_points);
 }
 
-absl::Status CodedWeight::Check() const {
+absl::Status NBitWeight::Check() const {
   ATTNRUN_RETURN_IF_ERROR(CheckNumbers());
   const Shape packed = {n, blocks(), block_size * bits / 8};
   if (codes.type() != DataType::kUint8 || codes.shape() != packed) {
@@ -57,7 +57,7 @@ absl::Status CodedWeight::Check() const {
   return CheckZeroPoints();
 }
 
-absl::StatusOr<std::vector<double>> CodedWeight::ZeroPoints() const {
+absl::StatusOr<std::vector<double>> NBitWeight::ZeroPoints() const {
   if (!zero_points.defined()) return std::vector<double>();
   if (zero_points.type() != DataType::kUint8) return ToDoubles(zero_points);
   const int64_t row_bytes = DivCeil(blocks() * bits, 8);
@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<double>> CodedWeight::ZeroPoints() const {
   return points;
 }
 
-absl::StatusOr<std::vector<double>> CodedWeight::Columns() const {
+absl::StatusOr<std::vector<double>> NBitWeight::Columns() const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> factors, ToDoubles(scales));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> points, ZeroPoints());
   const double middle = 1 << (bits - 1);
@@ -85,15 +85,15 @@ absl::StatusOr<std::vector<double>> CodedWeight::Columns() const {
   return columns;
 }
 
-absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> PackSideBySide(
-    absl::Span<const CodedWeight> weights) {
-  std::vector<CodedColumns> parts;
-  // What the parts view.
+absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
+    absl::Span<const NBitWeight> weights) {
+  std::vector<NBitColumns> parts;
+  // The memory that the parts view.
   std::vector<Tensor> tensors;
   std::vector<std::vector<float>> floats;
   floats.reserve(weights.size());
-  for (const CodedWeight& weight : weights) {
-    CodedWeight dense = weight;
+  for (const NBitWeight& weight : weights) {
+    NBitWeight dense = weight;
     for (Tensor* tensor : {&dense.codes, &dense.scales, &dense.zero_points}) {
       if (tensor->defined()) {
         ATTNRUN_ASSIGN_OR_RETURN(*tensor, tensor->Dense(Allocator::Heap()));
@@ -112,7 +112,7 @@ absl::StatusOr<std::shared_ptr<const QuantizedMatrix>> PackSideBySide(
                      .scales = scales.data<float>(),
                      .zero_points = points.empty() ? nullptr : floats.back().data()});
   }
-  return QuantizedMatrix::Pack(parts);
+  return NBitPanels::Pack(parts);
 }
 
 }  // namespace attnrun::ops

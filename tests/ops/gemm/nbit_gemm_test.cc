@@ -23,9 +23,9 @@ struct Format {
   bool zero_points;
 };
 
-class QuantizedGemmTest : public ::testing::TestWithParam<Format> {
+class NBitGemmTest : public ::testing::TestWithParam<Format> {
  protected:
-  QuantizedGemmTest() {
+  NBitGemmTest() {
     std::mt19937 generator(Seed());
     codes_.resize(f_.n * blocks_ * f_.block * f_.bits / 8);
     for (uint8_t& byte : codes_) byte = static_cast<uint8_t>(generator());
@@ -41,11 +41,11 @@ class QuantizedGemmTest : public ::testing::TestWithParam<Format> {
     epilogue_.bias = bias_.data();
     epilogue_.residual = {a_.data(), kRows, f_.n, 1};
     epilogue_.activation = ops::Activation::kSilu;
-    packed_ = ops::QuantizedMatrix::Pack({Columns(0, f_.n)}).value();
+    packed_ = ops::NBitPanels::Pack({Columns(0, f_.n)}).value();
   }
-  ~QuantizedGemmTest() override { SetNumThreads(threads_); }
+  ~NBitGemmTest() override { SetNumThreads(threads_); }
 
-  ops::CodedColumns Columns(int64_t first, int64_t count) const {
+  ops::NBitColumns Columns(int64_t first, int64_t count) const {
     const int64_t block = first * blocks_;
     return {f_.bits,
             f_.block,
@@ -88,10 +88,10 @@ class QuantizedGemmTest : public ::testing::TestWithParam<Format> {
   std::vector<float> a_;
   std::vector<float> bias_;
   ops::Epilogue epilogue_;
-  std::shared_ptr<const ops::QuantizedMatrix> packed_;
+  std::shared_ptr<const ops::NBitPanels> packed_;
 };
 
-TEST_P(QuantizedGemmTest, HasTheBitsOfFloats) {
+TEST_P(NBitGemmTest, HasTheBitsOfFloats) {
   const std::vector<float> floats = Floats();
   const auto b = ops::PackedMatrix::Pack(ops::MatrixView{floats.data(), f_.k, f_.n, f_.n}).value();
   for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{5}, kRows}) {
@@ -100,7 +100,7 @@ TEST_P(QuantizedGemmTest, HasTheBitsOfFloats) {
   }
 }
 
-TEST_P(QuantizedGemmTest, DoesNotDependOnThreadsOrOtherRows) {
+TEST_P(NBitGemmTest, DoesNotDependOnThreadsOrOtherRows) {
   epilogue_.residual = {};
   SetNumThreads(1);
   const std::vector<float> all = Product(*packed_, 0, kRows);
@@ -115,20 +115,20 @@ TEST_P(QuantizedGemmTest, DoesNotDependOnThreadsOrOtherRows) {
   }
 }
 
-TEST_P(QuantizedGemmTest, DoesNotDependOnTheInstructionSet) {
+TEST_P(NBitGemmTest, DoesNotDependOnTheInstructionSet) {
   for (const int64_t rows : {int64_t{1}, kRows}) {
-    const auto with = ops::QuantizedMatrix::Pack({Columns(0, f_.n)}).value();
+    const auto with = ops::NBitPanels::Pack({Columns(0, f_.n)}).value();
     const std::vector<float> all = Product(*with, 0, rows);
     hwy::DisableTargets(HWY_AVX3);
-    const auto without = ops::QuantizedMatrix::Pack({Columns(0, f_.n)}).value();
+    const auto without = ops::NBitPanels::Pack({Columns(0, f_.n)}).value();
     EXPECT_EQ(all, Product(*without, 0, rows));
     hwy::DisableTargets(0);
   }
 }
 
-TEST_P(QuantizedGemmTest, PartsSideBySideHaveTheBitsOfOne) {
+TEST_P(NBitGemmTest, PartsSideBySideHaveTheBitsOfOne) {
   const int64_t first = f_.n / 3;
-  const auto parts = ops::QuantizedMatrix::Pack({Columns(0, first), Columns(first, f_.n - first)});
+  const auto parts = ops::NBitPanels::Pack({Columns(0, first), Columns(first, f_.n - first)});
   EXPECT_EQ(Product(**parts, 0, 3), Product(*packed_, 0, 3));
   EXPECT_EQ(Product(**parts, 0, 20), Product(*packed_, 0, 20));
 }
@@ -147,7 +147,7 @@ std::vector<Format> Formats() {
   return formats;
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, QuantizedGemmTest, ::testing::ValuesIn(Formats()),
+INSTANTIATE_TEST_SUITE_P(Formats, NBitGemmTest, ::testing::ValuesIn(Formats()),
                          [](const auto& test) {
                            const Format& f = test.param;
                            return absl::StrCat("k", f.k, "n", f.n, "bits", f.bits, "block", f.block,
