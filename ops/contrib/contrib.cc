@@ -18,7 +18,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Fills in an attribute of a class that serves several operators.
+// The factory of a class that serves several operators, which `kind` distinguishes.
 template <typename OpClass, typename Kind>
 std::function<std::unique_ptr<Op>(AttributeReader&)> MakeOf(Kind kind) {
   return

@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<double>> ReadRows(const OpContext& context, int i, in
   return ToDoubles(tensor);
 }
 
-// Scales each head's row to a mean square of 1, and its channels by the weights of input i.
+// Scales each head's row to a mean square of 1, then its channels by the weights in input i.
 absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHeads& heads) {
   const Tensor& weights = context.input(i);
   if (weights.type() != context.input(kQuery).type() || weights.shape() != Shape{heads.size}) {
@@ -46,7 +46,7 @@ absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHea
   return absl::OkStatus();
 }
 
-// The bias, of as many columns as there are tokens in all.
+// Reads attention_bias, which must have a column for each of all tokens.
 absl::StatusOr<NaiveBias> ReadBias(const OpContext& context, const Shape& scores) {
   if (context.has_input(kScoresBias)) {
     const Tensor& bias = context.input(kScoresBias);
@@ -59,7 +59,8 @@ absl::StatusOr<NaiveBias> ReadBias(const OpContext& context, const Shape& scores
   return NaiveBias::Read(context, kScoresBias, scores);
 }
 
-// Of each sample the `kept` first positions of the past, then the given ones, then zeros.
+// Per sample: the first `kept` positions of the past, then the given ones, then zeros; `keys` in
+// all.
 absl::StatusOr<NaiveHeads> Append(const OpContext& context, int past_input,
                                   const std::vector<int64_t>& kept, int64_t keys,
                                   const NaiveHeads& given) {
@@ -86,7 +87,7 @@ absl::StatusOr<NaiveHeads> Append(const OpContext& context, int past_input,
   return all;
 }
 
-// So many positions, from the first that is not dropped on, then zeros.
+// Per sample: `capacity` positions, without the first `dropped`, then zeros.
 NaiveHeads Drop(const NaiveHeads& all, const std::vector<int64_t>& dropped, int64_t capacity) {
   NaiveHeads rest(all.batch, all.heads, capacity, all.size);
   for (int64_t i = 0; i < std::ssize(rest.values); ++i) {
@@ -177,7 +178,7 @@ absl::Status GroupQueryAttention::Reference(OpContext& context) const {
   attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t key) {
     const int64_t t = key + positions.first[b] - positions.kept[b];
     const int64_t p = positions.first[b] + s;
-    // A cache that slides holds fewer, whatever their total.
+    // A sliding cache may hold fewer tokens than total_sequence_length.
     const int64_t end = sliding_ ? positions.lengths[b] : std::min(positions.lengths[b], total);
     const bool open = t < end && (!causal_ || t <= p) && (window_ < 0 || t > p - window_);
     return open ? bias.At(b, n, s, t) : -std::numeric_limits<double>::infinity();

@@ -24,7 +24,7 @@ absl::Status Misfit(const OpContext& context, int i, int64_t heads) {
       " are no queries, keys and values of ", heads, " heads (see input ", i, ")"));
 }
 
-// Role 0, 1 or 2, the queries, keys or values, out of input i.
+// Reads role 0, 1 or 2 (queries, keys or values) from input i.
 absl::StatusOr<NaiveHeads> ReadRole(const OpContext& context, int role, int i, int64_t heads) {
   const Tensor& tensor = context.input(i);
   const bool typed =
@@ -37,7 +37,7 @@ absl::StatusOr<NaiveHeads> ReadRole(const OpContext& context, int role, int i, i
     return NaiveHeads::OfRows(rows, tensor.dim(0), tensor.dim(1), tensor.dim(2), 0, heads,
                               tensor.dim(2) / heads);
   }
-  // Head by head 3 or 2 rows of channels, of which the last is that of the values.
+  // Packed: each head has 3 or 2 rows of channels, the last one for the values.
   const int64_t parts = 3 - i;
   const bool packed = tensor.rank() == 5 && tensor.dim(2) == heads && tensor.dim(3) == parts;
   if (!packed) return Misfit(context, i, heads);
@@ -54,7 +54,7 @@ absl::StatusOr<NaiveHeads> ReadRole(const OpContext& context, int role, int i, i
   return result;
 }
 
-// Adds the part of the bias from `column` on. `total`: the bias's length.
+// Adds the bias from `column` on. `total`: the expected length of the bias.
 absl::Status AddBias(const OpContext& context, int64_t column, int64_t total, NaiveHeads& heads) {
   if (!context.has_input(kBias)) return absl::OkStatus();
   const Tensor& tensor = context.input(kBias);

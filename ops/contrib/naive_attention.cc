@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Makes scores probabilities. `sink`: the exponent of one more of them.
+// Turns scores into probabilities. `sink`: one more score, whose probability is dropped (-inf:
+// none).
 void Softmax(std::vector<double>& row, double sink) {
   double largest = sink;
   for (const double score : row) largest = std::max(largest, score);

@@ -11,10 +11,10 @@
 #include "attnrun/tensor.h"
 #include "ops/interface/op_context.h"
 
-// What the reference code of ONNX Runtime's attention operators has in common.
+// Shared by the reference code of ONNX Runtime's attention operators.
 namespace attnrun::ops {
 
-// Elements [b, n, s, h]: sample, head, position, channel.
+// Queries, keys or values as doubles [b, n, s, h]: sample, head, position, channel.
 struct NaiveHeads {
   int64_t batch = 0;
   int64_t heads = 0;
@@ -32,34 +32,34 @@ struct NaiveHeads {
   }
   Shape shape() const { return {batch, heads, sequence, size}; }
 
-  // Those of a matrix of rows [b, s], `width` wide, of which head n begins at column + n * size.
+  // From a matrix of rows [b, s], `width` wide, where head n begins at column + n * size.
   static NaiveHeads OfRows(const std::vector<double>& rows, int64_t batch, int64_t sequence,
                            int64_t width, int64_t column, int64_t heads, int64_t size);
-  // `past` [b, n, p, h], which may be null, and then these.
+  // `past` [b, n, p, h], which may be null, followed by these.
   NaiveHeads After(const NaiveHeads* past) const;
-  // As [b, s, n * h].
+  // Rows [b, s, n * h].
   std::vector<double> Merged() const;
 };
 
-// A tensor [b, n, s, h] of the type of input 0. kInvalidArgument, naming `what`, unless it has that
-// rank and these extents; -1 is any.
+// Reads input i, a tensor [b, n, s, h] of the type of input 0. kInvalidArgument, naming `what`,
+// unless it has rank 4 and the extents `expected`, where -1 means any.
 absl::StatusOr<NaiveHeads> ReadHeads(const OpContext& context, int i, const char* what,
                                      const Shape& expected);
 
-// scores = scale * Q K^T + term(b, n, s, t), of which -inf closes a key; y = softmax(scores) V.
-// Heads of K and V serve neighbouring heads of Q. A row without open keys gives 0.
+// scores = scale * Q K^T + term(b, n, s, t), where a term of -inf masks a key; y = softmax(scores)
+// V. A head of K and V serves a group of neighboring heads of Q. A fully masked row gives 0.
 struct NaiveAttention {
   double scale = 1;
-  // scores = softcap * tanh(scores / softcap) before the term is added; 0: not.
+  // Unless 0: scores = softcap * tanh(scores / softcap) before the term is added.
   double softcap = 0;
   std::function<double(int64_t b, int64_t n, int64_t s, int64_t t)> term;
-  // One more score of each head, whose probability goes nowhere; may be empty.
+  // One more score per head, whose probability is dropped; may be empty.
   std::vector<double> sinks = {};
 
   NaiveHeads Run(const NaiveHeads& q, const NaiveHeads& k, const NaiveHeads& v) const;
 };
 
-// What broadcasts to [b, n, s, t] and is added to the scores; 0 if the input is left out.
+// The bias that is added to the scores, broadcast to [b, n, s, t]; 0 if the input is left out.
 class NaiveBias {
  public:
   // kInvalidArgument unless the input is left out or has the type of input 0 and broadcasts.
@@ -71,34 +71,35 @@ class NaiveBias {
   Shape strides_ = {0, 0, 0, 0};
 };
 
-// The mask that com.microsoft Attention and MultiHeadAttention take as input i, if it is given,
-// int32: which keys are open, as [B, T] or [B, S, T], where numbers above 0 are open; how many keys
-// of each sample are, [B]; or behind which key they end and with which they begin, [2 B].
+// The optional mask of com.microsoft Attention and MultiHeadAttention, int32 input i. It is one of
+//   [B, T] or [B, S, T]    numbers above 0 unmask keys
+//   [B]                    the end of each sample's unmasked keys
+//   [2 B]                  their ends, then their beginnings
 class NaiveMask {
  public:
   static absl::StatusOr<NaiveMask> Read(const OpContext& context, int i, const Shape& scores);
   bool IsOpen(int64_t b, int64_t s, int64_t t) const;
 
  private:
-  // Empty: all are open.
+  // Empty: all keys are unmasked.
   std::vector<int64_t> values_ = {};
-  // Of [b, s, t], unless `ends_`.
+  // Strides of [b, s, t], unless `ends_`.
   std::vector<int64_t> strides_ = {};
-  // Per sample the end, then, behind them, the beginning.
+  // The values are the ends of all samples, then, if there are any, the beginnings.
   bool ends_ = false;
   int64_t batch_ = 0;
 };
 
-// The attention that com.microsoft Attention and MultiHeadAttention have in common, of keys and
-// values that `past` ones come before: scores + bias, which is input `bias`, plus `filter` where
-// the mask, input `mask`, closes a key, and causal from the past's end on.
+// The attention that com.microsoft Attention and MultiHeadAttention share, where `past` keys and
+// values precede the given ones: scores + bias (input `bias`), plus `filter` for keys that the mask
+// (input `mask`) masks. If `causal`, query s sees keys up to past + s.
 struct MaskedAttention {
   int bias = 0;
   int mask = 0;
   int64_t past = 0;
   bool causal = false;
   float filter = 0;
-  // 1 / sqrt(H) if it is left out.
+  // Nullopt: 1 / sqrt(H).
   std::optional<float> scale = {};
 
   absl::StatusOr<NaiveHeads> Run(const OpContext& context, const NaiveHeads& q, const NaiveHeads& k,

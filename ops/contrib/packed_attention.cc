@@ -15,7 +15,7 @@ namespace {
 
 using enum PackedAttention::Input;
 
-// x·weights + bias, as rows.
+// x·weights + bias, row by row.
 absl::StatusOr<std::vector<double>> Project(const OpContext& context) {
   const Tensor& x = context.input(kX);
   const Tensor& weights = context.input(kWeights);
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<double>> Project(const OpContext& context) {
   return rows;
 }
 
-// Half of the past: keys (0) or values (1).
+// Reads one half of the past: keys (0) or values (1).
 absl::StatusOr<NaiveHeads> ReadPast(const OpContext& context, int half, int64_t heads,
                                     int64_t size) {
   const Tensor& past = context.input(kPast);

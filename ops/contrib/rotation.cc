@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// One position for each token.
+// The position of each token.
 absl::StatusOr<std::vector<int64_t>> Positions(const Tensor& ids, int64_t batch, int64_t sequence) {
   const bool one = ids.shape() == Shape{1};
   if (ids.type() != DataType::kInt64 || (!one && ids.shape() != Shape{batch, sequence})) {
