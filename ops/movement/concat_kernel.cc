@@ -9,7 +9,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Each input is, for every index of the axes before `axis`, one run of bytes.
+// For every index of the axes before `axis`, each input contributes one run of bytes.
 class ConcatKernel final : public Kernel {
  public:
   explicit ConcatKernel(Concat op) : op_(std::move(op)) {}

@@ -7,9 +7,9 @@
 
 namespace attnrun::ops {
 
-// ONNX DepthToSpace-1 to -28: [N, C, H, W] to [N, C / b², H b, W b], b being `blocksize`: channels
-// become blocks of pixels. `mode` (11): channels hold, outermost first, row and column in the block
-// and then the depth ("DCR"), or the depth first ("CRD").
+// ONNX DepthToSpace-1, -11, -13, -28: [N, C, H, W] to [N, C / b², H b, W b] with b = `blocksize`:
+// channels become blocks of pixels. `mode` (from version 11 on) states what the channels hold,
+// outermost first: row and column in the block, then the depth ("DCR"), or the depth first ("CRD").
 class DepthToSpace final : public WindowOp<DepthToSpace> {
  public:
   explicit DepthToSpace(AttributeReader& attributes);
@@ -22,8 +22,8 @@ class DepthToSpace final : public WindowOp<DepthToSpace> {
   bool depth_last_ = true;
 };
 
-// ONNX SpaceToDepth-1 to -28: the inverse, [N, C, H, W] to [N, C b², H / b, W / b]. `mode` (28) as
-// above.
+// ONNX SpaceToDepth-1, -13, -28: the inverse, [N, C, H, W] to [N, C b², H / b, W / b]. `mode` (from
+// version 28 on) as above.
 class SpaceToDepth final : public WindowOp<SpaceToDepth> {
  public:
   explicit SpaceToDepth(AttributeReader& attributes);

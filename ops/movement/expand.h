@@ -7,7 +7,7 @@
 
 namespace attnrun::ops {
 
-// ONNX Expand-8, -13: the data broadcast, in both directions, with the shape given by input 1.
+// ONNX Expand-8, -13 (data, shape): the data broadcast, in both directions, with the given shape.
 class Expand final : public WindowOp<Expand> {
  public:
   explicit Expand(AttributeReader& /*attributes*/) {}
@@ -16,7 +16,8 @@ class Expand final : public WindowOp<Expand> {
   void Infer(InferContext& context) const override;
 };
 
-// ONNX Tile-6, -13: repeats[i] copies of the data, one after the other, along axis i.
+// ONNX Tile-6, -13 (data, repeats): repeats[i] copies of the data, one after the other, along axis
+// i.
 class Tile final : public WindowOp<Tile> {
  public:
   explicit Tile(AttributeReader& /*attributes*/) {}

@@ -32,12 +32,12 @@ AxisRange SliceRange(int64_t extent, int64_t start, int64_t end, int64_t step) {
     start = std::clamp<int64_t>(start, 0, extent - 1);
     end = std::clamp<int64_t>(end, -1, extent - 1);
     if (start > end) distance = start - end;
-    // The magnitude, also of the least int64, which has no negative.
+    // The magnitude of the step; it exists even for the least int64, which has no negative.
     stride = 0 - stride;
   }
   if (distance == 0) return {};
   const auto count = static_cast<int64_t>((distance - 1) / stride + 1);
-  // A step that is never taken could overflow where it is multiplied with the axis's stride.
+  // A step that is not taken could overflow when it is multiplied by the axis's stride.
   return {start, count == 1 ? 1 : step, count};
 }
 

@@ -28,7 +28,7 @@ class SplitKernel final : public Kernel {
   const Split op_;
 };
 
-// `sizes` if there are as many as outputs and they add up to the axis.
+// `sizes`; kInvalidArgument unless there is one per output and they add up to the axis.
 absl::StatusOr<Shape> CheckExtents(const Tensor& data, int axis, int num_outputs, Shape sizes) {
   int64_t left = data.dim(axis);
   bool fits = static_cast<int>(sizes.size()) == num_outputs;

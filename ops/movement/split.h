@@ -11,10 +11,10 @@
 
 namespace attnrun::ops {
 
-// ONNX Split-2 to -18: consecutive pieces of the data along `axis`. Their extents come from
-// attribute `split` before version 13 and from input 1 from there on. Without them the axis is cut
+// ONNX Split-2, -11, -13, -18: consecutive pieces of the data along `axis`. Their extents are
+// attribute `split` before version 13, input 1 from version 13 on. Without them the axis is cut
 // into as many equal pieces as there are outputs (or `num_outputs`, version 18); from version 18 on
-// the last one may be smaller.
+// the last piece may be smaller.
 class Split final : public Op {
  public:
   explicit Split(AttributeReader& attributes);
@@ -28,7 +28,7 @@ class Split final : public Op {
 
  private:
   absl::StatusOr<Shape> Extents(const OpContext& context, int axis) const;
-  // The pieces of an axis of `extent`; fewer than outputs if no run can succeed.
+  // The extents of the pieces of an axis of `extent`; fewer than outputs if no run can succeed.
   std::vector<SymInt> InferExtents(const InferContext& context, const SymInt& extent) const;
   absl::StatusOr<Shape> EqualExtents(const Tensor& data, int axis, int64_t pieces) const;
 

@@ -21,7 +21,7 @@ bool IsContiguous(const Window& window) {
 }  // namespace
 
 absl::Status MoveWindow(OpContext& context, int i, const Tensor& data, const Window& window) {
-  // Data without elements has no place that the offset could mean.
+  // Data without elements has no address for the offset.
   if (data.num_elements() > 0 && IsContiguous(window)) {
     ATTNRUN_RETURN_IF_ERROR(NumElements(window.shape).status());
     context.SetOutput(i, data.View(window.shape, DenseStrides(window.shape), window.offset));

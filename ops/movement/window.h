@@ -10,32 +10,32 @@
 
 namespace attnrun::ops {
 
-// Elements of a dense tensor, seen through a box with strides of its own: what every operator is
-// that moves data without looking at it. The tensor's own strides are StridesOf(tensor).
+// Elements of a dense tensor seen through a box with strides of its own: the result of every
+// operator that moves data without looking at it. The tensor's own strides are StridesOf(tensor).
 struct Window {
-  // Of the result.
+  // The shape of the result.
   Shape shape;
-  // The box, row-major in the order of the result's elements, and the strides its axes have in the
-  // data, in elements. Strides may be 0 or negative. Often extents are shape, but a box may have
-  // more axes, as a block of pixels does.
+  // The extents of the box, in the row-major order of the result's elements, and the strides of its
+  // axes in the data, in elements. Strides may be 0 or negative. The extents often are `shape`, but
+  // a box may have more axes, as for blocks of pixels.
   Shape extents;
   Shape strides;
-  // Of the first element.
+  // The offset of the first element.
   int64_t offset = 0;
 };
 
-// Makes output i what `window` shows of `data`: a view of the same bytes where they lie dense in
-// the right order, else a copy. Precondition: MovesAsBytes(data.type()).
+// Sets output i to the elements of `data` that `window` shows: a view if they are dense and in
+// order, else a copy. Precondition: MovesAsBytes(data.type()).
 absl::Status MoveWindow(OpContext& context, int i, const Tensor& data, const Window& window);
 
-// The same for any element type, always a copy, one element after the other.
+// Likewise for any element type, but always copies, element by element.
 absl::Status MoveWindowReference(OpContext& context, int i, const Tensor& data,
                                  const Window& window);
 
 // True where input 0 is of a type that kernels move as bytes.
 bool MovesInputAsBytes(const OpContext& context);
 
-// The kernel of an operator with one output, a window on input 0.
+// The kernel of an operator whose one output is a window on input 0.
 template <typename OpClass>
 class WindowKernel final : public Kernel {
  public:
