@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -22,7 +22,7 @@ namespace attnrun::ops {
 // then the given ones, then zeros.
 //   with norm weights [H]: q and k become x / sqrt(mean(x^2) + qk_norm_epsilon) * weight
 //   do_rotary: pairs of channels of q and k are rotated by the angles of their positions (see
-//     NaiveAngles), pairs of neighbors if `rotary_interleaved`
+//     RotaryTables), pairs of neighbors if `rotary_interleaved`
 //   scores = scale * q k^T, capped by softcap, + attention_bias; a key is unmasked if it is below
 //     seqlens_k[b] + 1, not after the query (unless `causal` is 0), and among the last
 //     `local_window_size` (-1: all)
@@ -83,10 +83,10 @@ class GroupQueryAttention final : public Op {
   // L(length) for a cache of this capacity.
   int64_t Resident(int64_t length, int64_t capacity) const;
   // The queries and the given keys and values; queries and keys are normalized.
-  absl::StatusOr<std::vector<NaiveHeads>> ReadOperands(const OpContext& context) const;
+  absl::StatusOr<std::vector<ReferenceHeads>> ReadOperands(const OpContext& context) const;
   // Rotates the queries and keys.
-  absl::Status Turn(const OpContext& context, const Positions& positions,
-                    std::vector<NaiveHeads>& qkv) const;
+  absl::Status Rotate(const OpContext& context, const Positions& positions,
+                      std::vector<ReferenceHeads>& qkv) const;
   // One sink per head, or none.
   absl::StatusOr<std::vector<double>> ReadSinks(const OpContext& context) const;
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -22,7 +22,7 @@ namespace attnrun::ops {
 // [B, N, P, H]; there are T = P + L of them.
 //   scores = scale * q k^T + attention_bias, plus `mask_filter_value` for masked keys
 //   y = softmax(scores) v
-// `unidirectional`, where L = S: query s sees keys up to P + s. For the mask see NaiveMask. Not
+// `unidirectional`, where L = S: query s sees keys up to P + s. For the mask see AttentionMask. Not
 // covered: the past as a buffer (past_sequence_length, cache_indirection), and the fourth output.
 class MultiHeadAttention final : public Op {
  public:
@@ -46,9 +46,9 @@ class MultiHeadAttention final : public Op {
 
  private:
   // The queries and the given keys and values, with the bias added.
-  absl::StatusOr<std::vector<NaiveHeads>> ReadOperands(const OpContext& context) const;
+  absl::StatusOr<std::vector<ReferenceHeads>> ReadOperands(const OpContext& context) const;
   // Puts the past before the keys and values; returns the number of its keys.
-  absl::StatusOr<int64_t> AddPast(const OpContext& context, std::vector<NaiveHeads>& qkv) const;
+  absl::StatusOr<int64_t> AddPast(const OpContext& context, std::vector<ReferenceHeads>& qkv) const;
 
   int64_t heads_;
   bool causal_;

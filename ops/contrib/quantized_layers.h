@@ -12,7 +12,7 @@
 namespace attnrun::ops {
 
 // com.microsoft QAttention-1 (input, weight, bias, input_scale, weight_scale, mask_index?,
-// input_zero_point?, weight_zero_point?, past?) -> (y, present?): Attention (see PackedAttention)
+// input_zero_point?, weight_zero_point?, past?) -> (y, present?): Attention (see ContribAttention)
 // of (input - input_zero_point) * input_scale and (weight - weight_zero_point) * weight_scale,
 // where input and weight are int8 or uint8. The input's scale and zero point are scalars, the
 // weight's are scalars or one per column.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -13,7 +13,7 @@ namespace attnrun::ops {
 
 // Tables [M, R / 2] of cosines and sines: the angles by which pairs of the first R channels of a
 // head are rotated at M positions.
-struct NaiveAngles {
+struct RotaryTables {
   int64_t positions = 0;
   int64_t pairs = 0;
   std::vector<double> cos = {};
@@ -21,12 +21,12 @@ struct NaiveAngles {
 
   // Reads inputs i and i + 1. kInvalidArgument unless they are two such tables of the type of input
   // 0.
-  static absl::StatusOr<NaiveAngles> Read(const OpContext& context, int i);
+  static absl::StatusOr<RotaryTables> Read(const OpContext& context, int i);
   // Rotates each pair (x, y) of the heads at [b, s] by the angles of position[b * S + s], to (x cos
   // - y sin, x sin + y cos). Pairs are neighbors if `interleaved`, else R / 2 apart.
   // kInvalidArgument for positions outside the tables, or heads of fewer than R channels.
-  absl::Status Turn(const std::vector<int64_t>& position, bool interleaved,
-                    NaiveHeads& heads) const;
+  absl::Status Rotate(const std::vector<int64_t>& position, bool interleaved,
+                      ReferenceHeads& heads) const;
 };
 
 // com.microsoft RotaryEmbedding-1 (x, position_ids int64, cos_cache, sin_cache) -> y like x, which

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_CONTRIB_NAIVE_ATTENTION_H_
-#define ATTNRUN_OPS_CONTRIB_NAIVE_ATTENTION_H_
+#ifndef ATTNRUN_OPS_CONTRIB_REFERENCE_ATTENTION_H_
+#define ATTNRUN_OPS_CONTRIB_REFERENCE_ATTENTION_H_
 
 #include <cstdint>
 #include <functional>
@@ -15,14 +15,14 @@
 namespace attnrun::ops {
 
 // Queries, keys or values as doubles [b, n, s, h]: sample, head, position, channel.
-struct NaiveHeads {
+struct ReferenceHeads {
   int64_t batch = 0;
   int64_t heads = 0;
   int64_t sequence = 0;
   int64_t size = 0;
   std::vector<double> values = {};
 
-  NaiveHeads(int64_t b, int64_t n, int64_t s, int64_t h)
+  ReferenceHeads(int64_t b, int64_t n, int64_t s, int64_t h)
       : batch(b), heads(n), sequence(s), size(h), values(b * n * s * h) {}
   double& At(int64_t b, int64_t n, int64_t s, int64_t h) {
     return values[((b * heads + n) * sequence + s) * size + h];
@@ -33,22 +33,22 @@ struct NaiveHeads {
   Shape shape() const { return {batch, heads, sequence, size}; }
 
   // From a matrix of rows [b, s], `width` wide, where head n begins at column + n * size.
-  static NaiveHeads OfRows(const std::vector<double>& rows, int64_t batch, int64_t sequence,
-                           int64_t width, int64_t column, int64_t heads, int64_t size);
+  static ReferenceHeads OfRows(const std::vector<double>& rows, int64_t batch, int64_t sequence,
+                               int64_t width, int64_t column, int64_t heads, int64_t size);
   // `past` [b, n, p, h], which may be null, followed by these.
-  NaiveHeads After(const NaiveHeads* past) const;
+  ReferenceHeads After(const ReferenceHeads* past) const;
   // Rows [b, s, n * h].
   std::vector<double> Merged() const;
 };
 
 // Reads input i, a tensor [b, n, s, h] of the type of input 0. kInvalidArgument, naming `what`,
 // unless it has rank 4 and the extents `expected`, where -1 means any.
-absl::StatusOr<NaiveHeads> ReadHeads(const OpContext& context, int i, const char* what,
-                                     const Shape& expected);
+absl::StatusOr<ReferenceHeads> ReadHeads(const OpContext& context, int i, const char* what,
+                                         const Shape& expected);
 
 // scores = scale * Q K^T + term(b, n, s, t), where a term of -inf masks a key; y = softmax(scores)
 // V. A head of K and V serves a group of neighboring heads of Q. A fully masked row gives 0.
-struct NaiveAttention {
+struct ReferenceAttention {
   double scale = 1;
   // Unless 0: scores = softcap * tanh(scores / softcap) before the term is added.
   double softcap = 0;
@@ -56,14 +56,15 @@ struct NaiveAttention {
   // One more score per head, whose probability is dropped; may be empty.
   std::vector<double> sinks = {};
 
-  NaiveHeads Run(const NaiveHeads& q, const NaiveHeads& k, const NaiveHeads& v) const;
+  ReferenceHeads Run(const ReferenceHeads& q, const ReferenceHeads& k,
+                     const ReferenceHeads& v) const;
 };
 
 // The bias that is added to the scores, broadcast to [b, n, s, t]; 0 if the input is left out.
-class NaiveBias {
+class AttentionBias {
  public:
   // kInvalidArgument unless the input is left out or has the type of input 0 and broadcasts.
-  static absl::StatusOr<NaiveBias> Read(const OpContext& context, int i, const Shape& scores);
+  static absl::StatusOr<AttentionBias> Read(const OpContext& context, int i, const Shape& scores);
   double At(int64_t b, int64_t n, int64_t s, int64_t t) const;
 
  private:
@@ -75,10 +76,10 @@ class NaiveBias {
 //   [B, T] or [B, S, T]    numbers above 0 unmask keys
 //   [B]                    the end of each sample's unmasked keys
 //   [2 B]                  their ends, then their beginnings
-class NaiveMask {
+class AttentionMask {
  public:
-  static absl::StatusOr<NaiveMask> Read(const OpContext& context, int i, const Shape& scores);
-  bool IsOpen(int64_t b, int64_t s, int64_t t) const;
+  static absl::StatusOr<AttentionMask> Read(const OpContext& context, int i, const Shape& scores);
+  bool IsUnmasked(int64_t b, int64_t s, int64_t t) const;
 
  private:
   // Empty: all keys are unmasked.
@@ -102,10 +103,10 @@ struct MaskedAttention {
   // Nullopt: 1 / sqrt(H).
   std::optional<float> scale = {};
 
-  absl::StatusOr<NaiveHeads> Run(const OpContext& context, const NaiveHeads& q, const NaiveHeads& k,
-                                 const NaiveHeads& v) const;
+  absl::StatusOr<ReferenceHeads> Run(const OpContext& context, const ReferenceHeads& q,
+                                     const ReferenceHeads& k, const ReferenceHeads& v) const;
 };
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_CONTRIB_NAIVE_ATTENTION_H_
+#endif  // ATTNRUN_OPS_CONTRIB_REFERENCE_ATTENTION_H_

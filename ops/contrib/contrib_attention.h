@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_
-#define ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_
+#ifndef ATTNRUN_OPS_CONTRIB_CONTRIB_ATTENTION_H_
+#define ATTNRUN_OPS_CONTRIB_CONTRIB_ATTENTION_H_
 
 #include <optional>
 #include <vector>
@@ -17,13 +17,13 @@ namespace attnrun::ops {
 //     heads each; k and v follow those of the past
 //   scores = scale * q k^T + attention_bias, plus `mask_filter_value` for masked keys
 //   y = softmax(scores) v
-// `unidirectional`: query s sees keys up to P + s. For the mask see NaiveMask. Not covered:
+// `unidirectional`: query s sees keys up to P + s. For the mask see AttentionMask. Not covered:
 // do_rotary, and past_present_share_buffer with its past_sequence_length.
-class PackedAttention final : public Op {
+class ContribAttention final : public Op {
  public:
   enum Input { kX, kWeights, kBias, kMask, kPast, kScoresBias, kPastLength };
 
-  explicit PackedAttention(AttributeReader& attributes);
+  explicit ContribAttention(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
@@ -41,4 +41,4 @@ class PackedAttention final : public Op {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_CONTRIB_PACKED_ATTENTION_H_
+#endif  // ATTNRUN_OPS_CONTRIB_CONTRIB_ATTENTION_H_
