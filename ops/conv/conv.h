@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/conv/window.h"
+#include "ops/conv/sliding_window.h"
 #include "ops/interface/op.h"
 #include "ops/interface/registry.h"
 

@@ -84,13 +84,13 @@ bool SetExtents(const ConvShape& shape, ConvTiling& tiling) {
 }
 
 // Sets how x is copied, and the convolution that remains on the copy.
-void TakeWindow(const ConvShape& shape, bool apart, ConvTiling& tiling) {
+void LayOutSource(const ConvShape& shape, bool apart, ConvTiling& tiling) {
   if (apart) {
-    TakeWindows(shape, tiling);
+    LayOutWindows(shape, tiling);
     tiling.kernel = tiling.strides = tiling.dilations = {1};
     tiling.output = {shape.output_size};
   } else {
-    TakeElements(shape, tiling);
+    LayOutElements(shape, tiling);
     tiling.kernel = shape.window.kernel;
     tiling.strides = shape.window.strides;
     tiling.dilations = shape.window.dilations;
@@ -100,14 +100,14 @@ void TakeWindow(const ConvShape& shape, bool apart, ConvTiling& tiling) {
 
 }  // namespace
 
-void TakeWindows(const ConvShape& shape, ImageLayout& layout) {
+void LayOutWindows(const ConvShape& shape, ImageLayout& layout) {
   layout.source = shape.window;
   layout.source_taps = shape.kernel_size;
   layout.source_positions = shape.output_size;
   layout.positions = shape.output_size;
 }
 
-void TakeElements(const ConvShape& shape, ImageLayout& layout) {
+void LayOutElements(const ConvShape& shape, ImageLayout& layout) {
   const Shape ones(shape.window.kernel.size(), 1);
   layout.source = shape.window;
   layout.source.kernel = layout.source.strides = layout.source.dilations = ones;
@@ -197,7 +197,7 @@ std::optional<ConvTiling> TileConv(const ConvShape& shape) {
   tiling.depthwise = IsDepthwise(shape);
   const bool apart = AreApart(shape.window) && !tiling.depthwise;
   if (!apart && shape.window.kernel.size() > 3) return std::nullopt;
-  TakeWindow(shape, apart, tiling);
+  LayOutSource(shape, apart, tiling);
   CutChannels(shape, tiling);
   CutRows(tiling);
   CutSum(tiling);

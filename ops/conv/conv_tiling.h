@@ -35,10 +35,10 @@ struct ImageLayout {
 };
 
 // Makes every window a position that holds all its elements.
-void TakeWindows(const ConvShape& shape, ImageLayout& layout);
+void LayOutWindows(const ConvShape& shape, ImageLayout& layout);
 // Makes every element of the padded input a position. The caller sets `source.output`,
 // `source_positions` and `positions`.
-void TakeElements(const ConvShape& shape, ImageLayout& layout);
+void LayOutElements(const ConvShape& shape, ImageLayout& layout);
 
 // True if no two windows share an element, and each has adjacent elements along the last axis.
 bool AreApart(const SlidingWindow& window);

@@ -2,7 +2,7 @@
 #ifndef ATTNRUN_OPS_CONV_INFER_H_
 #define ATTNRUN_OPS_CONV_INFER_H_
 
-#include "ops/conv/window.h"
+#include "ops/conv/sliding_window.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ops/conv/window.h"
+#include "ops/conv/sliding_window.h"
 #include "ops/gemm/gemm.h"
 
 namespace attnrun::ops {

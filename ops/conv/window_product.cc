@@ -56,10 +56,10 @@ std::optional<ImageLayout> LayoutOf(const ConvShape& shape) {
   ImageLayout layout;
   int64_t row_channels = shape.c;
   if (AreApart(shape.window)) {
-    TakeWindows(shape, layout);
+    LayOutWindows(shape, layout);
     row_channels *= shape.kernel_size;
   } else {
-    TakeElements(shape, layout);
+    LayOutElements(shape, layout);
     const int64_t extent =
         (shape.output_size - 1) * shape.window.strides[0] + shape.window.reach(0);
     layout.source.output = {extent};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_CONV_WINDOW_H_
-#define ATTNRUN_OPS_CONV_WINDOW_H_
+#ifndef ATTNRUN_OPS_CONV_SLIDING_WINDOW_H_
+#define ATTNRUN_OPS_CONV_SLIDING_WINDOW_H_
 
 #include <cstdint>
 #include <optional>
@@ -130,4 +130,4 @@ void ForEachPosition(const SlidingWindow& window, Visit visit) {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_CONV_WINDOW_H_
+#endif  // ATTNRUN_OPS_CONV_SLIDING_WINDOW_H_

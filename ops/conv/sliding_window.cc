@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/window.h"
+#include "ops/conv/sliding_window.h"
 
 #include <algorithm>
 
