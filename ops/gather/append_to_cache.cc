@@ -8,7 +8,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/interface/infer_rules.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {

@@ -5,7 +5,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/gather/elements.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/indices.h"
 #include "ops/tensors/machine_word.h"
 #include "ops/tensors/strided_copy.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/gather/scatter_reduction.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {

@@ -3,7 +3,7 @@
 
 #include "core/status.h"
 #include "ops/movement/pad.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {

@@ -69,7 +69,7 @@ absl::StatusOr<Slice::Ranges> Slice::Read(const OpContext& context) const {
   return ranges;
 }
 
-absl::StatusOr<Window> Slice::MakeWindow(const OpContext& context) const {
+absl::StatusOr<StridedView> Slice::MakeView(const OpContext& context) const {
   const Tensor& data = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(Ranges ranges, Read(context));
   const size_t count = ranges.starts.size();
@@ -79,21 +79,21 @@ absl::StatusOr<Window> Slice::MakeWindow(const OpContext& context) const {
         ToString(ranges.axes), " and steps ", ToString(ranges.steps), " must be of one length"));
   }
   ATTNRUN_RETURN_IF_ERROR(NormalizeAxes(ranges.axes, data.rank()));
-  Window window = {data.shape(), {}, StridesOf(data), 0};
+  StridedView view = {data.shape(), {}, StridesOf(data), 0};
   for (size_t i = 0; i < count; ++i) {
     const int64_t axis = ranges.axes[i];
     if (ranges.steps[i] == 0) {
       return absl::InvalidArgumentError(absl::StrCat("the step along axis ", axis, " is 0"));
     }
     const AxisRange range =
-        SliceRange(window.shape[axis], ranges.starts[i], ranges.ends[i], ranges.steps[i]);
-    window.shape[axis] = range.count;
+        SliceRange(view.shape[axis], ranges.starts[i], ranges.ends[i], ranges.steps[i]);
+    view.shape[axis] = range.count;
     if (range.count == 0) continue;
-    window.offset += range.start * window.strides[axis];
-    window.strides[axis] *= range.step;
+    view.offset += range.start * view.strides[axis];
+    view.strides[axis] *= range.step;
   }
-  window.extents = window.shape;
-  return window;
+  view.extents = view.shape;
+  return view;
 }
 
 }  // namespace attnrun::ops

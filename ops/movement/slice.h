@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ops/interface/attribute_reader.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 
 namespace attnrun::ops {
 
@@ -13,11 +13,11 @@ namespace attnrun::ops {
 // excluding, ends[i]. Negative starts and ends count from the end, and both are clamped to the
 // axis; negative steps walk backwards. All are attributes (without steps) before version 10, inputs
 // from version 10 on.
-class Slice final : public WindowOp<Slice> {
+class Slice final : public StridedViewOp<Slice> {
  public:
   explicit Slice(AttributeReader& attributes);
 
-  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
 
  private:

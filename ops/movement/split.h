@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ops/interface/attribute_reader.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 
 namespace attnrun::ops {
 
@@ -23,8 +23,8 @@ class Split final : public Op {
   void Infer(InferContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
-  // One window on input 0 per output.
-  absl::StatusOr<absl::InlinedVector<Window, 3>> MakeWindows(const OpContext& context) const;
+  // One view of input 0 per output.
+  absl::StatusOr<absl::InlinedVector<StridedView, 3>> MakeViews(const OpContext& context) const;
 
  private:
   absl::StatusOr<Shape> Extents(const OpContext& context, int axis) const;

@@ -4,8 +4,8 @@
 
 #include "core/parallel.h"
 #include "core/status.h"
+#include "ops/movement/strided_view.h"
 #include "ops/movement/trilu.h"
-#include "ops/movement/window.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {

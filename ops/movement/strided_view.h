@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_MOVEMENT_WINDOW_H_
-#define ATTNRUN_OPS_MOVEMENT_WINDOW_H_
+#ifndef ATTNRUN_OPS_MOVEMENT_STRIDED_VIEW_H_
+#define ATTNRUN_OPS_MOVEMENT_STRIDED_VIEW_H_
 
 #include <memory>
 #include <utility>
@@ -10,9 +10,9 @@
 
 namespace attnrun::ops {
 
-// Elements of a dense tensor seen through a box with strides of its own: the result of every
+// Elements of a tensor seen through a box with strides of its own: the result of every
 // operator that moves data without looking at it. The tensor's own strides are StridesOf(tensor).
-struct Window {
+struct StridedView {
   // The shape of the result.
   Shape shape;
   // The extents of the box, in the row-major order of the result's elements, and the strides of its
@@ -24,54 +24,54 @@ struct Window {
   int64_t offset = 0;
 };
 
-// Sets output i to the elements of `data` that `window` shows: a view if they are dense and in
-// order, else a copy. Precondition: MovesAsBytes(data.type()).
-absl::Status MoveWindow(OpContext& context, int i, const Tensor& data, const Window& window);
+// Sets output i to the elements of `data` that `view` shows: it shares their bytes if they are dense
+// and in order, else copies them. Precondition: MovesAsBytes(data.type()).
+absl::Status MoveView(OpContext& context, int i, const Tensor& data, const StridedView& view);
 
 // Likewise for any element type, but always copies, element by element.
-absl::Status MoveWindowReference(OpContext& context, int i, const Tensor& data,
-                                 const Window& window);
+absl::Status MoveViewReference(OpContext& context, int i, const Tensor& data,
+                               const StridedView& view);
 
-// True where input 0 is of a type that kernels move as bytes.
+// True if input 0 is of a type that kernels move as bytes.
 bool MovesInputAsBytes(const OpContext& context);
 
-// The kernel of an operator whose one output is a window on input 0.
+// The kernel of an operator whose one output is a view of input 0.
 template <typename OpClass>
-class WindowKernel final : public Kernel {
+class StridedViewKernel final : public Kernel {
  public:
-  explicit WindowKernel(OpClass op) : op_(std::move(op)) {}
+  explicit StridedViewKernel(OpClass op) : op_(std::move(op)) {}
 
   absl::string_view name() const override { return "copy"; }
   bool Accepts(const OpContext& context) const override { return MovesInputAsBytes(context); }
   bool accepts_strided() const override { return true; }
   absl::Status Run(OpContext& context) const override {
-    ATTNRUN_ASSIGN_OR_RETURN(const Window window, op_.MakeWindow(context));
-    return MoveWindow(context, 0, context.input(0), window);
+    ATTNRUN_ASSIGN_OR_RETURN(const StridedView view, op_.MakeView(context));
+    return MoveView(context, 0, context.input(0), view);
   }
 
  private:
   const OpClass op_;
 };
 
-// Base of such operators. OpClass has a const method MakeWindow(const OpContext&) that checks all
-// inputs and returns absl::StatusOr<Window>.
+// Base of such operators. OpClass has a const method MakeView(const OpContext&) that checks all
+// inputs and returns absl::StatusOr<StridedView>.
 template <typename OpClass>
-class WindowOp : public Op {
+class StridedViewOp : public Op {
  public:
   absl::Status Reference(OpContext& context) const override {
-    ATTNRUN_ASSIGN_OR_RETURN(const Window window, self().MakeWindow(context));
-    return MoveWindowReference(context, 0, context.input(0), window);
+    ATTNRUN_ASSIGN_OR_RETURN(const StridedView view, self().MakeView(context));
+    return MoveViewReference(context, 0, context.input(0), view);
   }
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs /*constants*/) const override {
-    return std::make_unique<WindowKernel<OpClass>>(self());
+    return std::make_unique<StridedViewKernel<OpClass>>(self());
   }
 
  private:
   friend OpClass;
-  WindowOp() = default;
+  StridedViewOp() = default;
   const OpClass& self() const { return static_cast<const OpClass&>(*this); }
 };
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_MOVEMENT_WINDOW_H_
+#endif  // ATTNRUN_OPS_MOVEMENT_STRIDED_VIEW_H_
