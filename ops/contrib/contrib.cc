@@ -2,11 +2,11 @@
 #include "ops/contrib/contrib.h"
 
 #include "ops/contrib/activations.h"
+#include "ops/contrib/contrib_attention.h"
 #include "ops/contrib/dynamic_quantize_lstm.h"
 #include "ops/contrib/embed_layer_normalization.h"
 #include "ops/contrib/group_query_attention.h"
 #include "ops/contrib/multi_head_attention.h"
-#include "ops/contrib/packed_attention.h"
 #include "ops/contrib/products.h"
 #include "ops/contrib/qlinear.h"
 #include "ops/contrib/quantized_layers.h"
@@ -18,7 +18,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Fills in an attribute of a class that serves several operators.
+// The factory of a class that serves several operators, which `kind` distinguishes.
 template <typename OpClass, typename Kind>
 std::function<std::unique_ptr<Op>(AttributeReader&)> MakeOf(Kind kind) {
   return
@@ -45,7 +45,7 @@ void RegisterContrib(OpRegistry& registry) {
   add("DynamicQuantizeMatMul", {3, 5}, {1, 1}, Make<DynamicQuantizeMatMul>);
   add("SkipLayerNormalization", {3, 5}, {1, 4}, MakeOf<SkipNormalization>(true));
   add("EmbedLayerNormalization", {1, 9}, {1, 3}, Make<EmbedLayerNormalization>);
-  add("Attention", {2, 7}, {1, 2}, Make<PackedAttention>);
+  add("Attention", {2, 7}, {1, 2}, Make<ContribAttention>);
   add("MultiHeadAttention", {1, 10}, {1, 3}, Make<MultiHeadAttention>);
   add("GroupQueryAttention", {1, 16}, {1, 3}, Make<GroupQueryAttention>);
   add("DynamicQuantizeLSTM", {3, 12}, {0, 3}, Make<DynamicQuantizeLstm>);

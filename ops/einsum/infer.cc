@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Einsum tells of its output.
+// Inference of Einsum's output.
 #include <utility>
 
 #include "ops/einsum/einsum.h"

@@ -6,7 +6,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The attributes that the operator has, with their defaults.
+// `alpha`, `beta`, `gamma`: the defaults of the attributes that the operator has.
 struct Entry {
   const char* name;
   UnaryFunction function;

@@ -49,7 +49,7 @@ void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
                      }});
 }
 
-// ONNX defines the remainder of floats that takes the divisor's sign from version 28 on.
+// Only from version 28 on does ONNX define the remainder of floats with the divisor's sign.
 std::unique_ptr<Op> MakeMod(AttributeReader& attributes) {
   const bool truncate = attributes.Int("fmod", 0) != 0;
   if (truncate) return std::make_unique<Binary>(BinaryFunction::kTruncMod, kNumbers);
@@ -64,8 +64,8 @@ std::unique_ptr<Op> MakeBitShift(AttributeReader& attributes) {
                                   kIntegers);
 }
 
-// -x mod n, by which an extent x falls short of the next multiple of a number n, with that multiple
-// as such: x and what is missing are then seen to be one. Nullopt for other operands.
+// -x mod n, the distance from an extent x to the next multiple of a number n, written as that
+// multiple minus x, so that adding x gives the multiple. Nullopt for other operands.
 std::optional<SymInt> MissingToMultiple(const InferContext& context, const SymInt& a,
                                         const SymInt& b) {
   const SymInt x = SymInt(0) - a;
@@ -73,7 +73,8 @@ std::optional<SymInt> MissingToMultiple(const InferContext& context, const SymIn
   return b * SymInt::Opaque("ceildiv", x, b) - x;
 }
 
-// f of integers that may depend on extents. Extents and their products are taken to fit their type.
+// f of integers that may depend on extents. Extents and their products are assumed to fit their
+// type.
 SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt& a, const SymInt& b,
              DataType type) {
   const std::optional<int64_t> x = a.constant();
@@ -100,7 +101,7 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     case BinaryFunction::kFloorDiv: {
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       if (exact.has_value()) return *exact;
-      // Truncated, where that is the same.
+      // Without negative operands truncation and floor agree.
       const bool plain = context.IsNeverNegative(a) && context.IsNeverNegative(b);
       return plain ? SymInt::Quotient(a, b) : SymInt::Opaque("floordiv", a, b);
     }

@@ -25,7 +25,7 @@ std::unique_ptr<Op> MakeCastLike(AttributeReader& attributes) {
 
 bool HoldsExtents(DataType type) { return type == DataType::kInt64 || type == DataType::kInt32; }
 
-// An integer or bool as another. Extents are taken to fit 32 bits, as tf2onnx has it.
+// An integer or bool as another type. Extents are assumed to fit 32 bits, as tf2onnx assumes.
 SymInt CastElement(const SymInt& x, DataType to) {
   const std::optional<int64_t> number = x.constant();
   if (to == DataType::kBool)

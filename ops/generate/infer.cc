@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generating operators tell of their output.
+// Inference for operators that make tensors from attributes, shapes and scalars.
 #include <algorithm>
 #include <utility>
 
@@ -12,13 +12,13 @@
 namespace attnrun::ops {
 namespace {
 
-// Output 0 has the shape of input 0 and `type`, or its type where that is not given.
+// Output 0 has the shape of input 0 and `type`, or input 0's type if `type` is undefined.
 void SetLikeInput(InferContext& context, DataType type) {
   const ValueFacts& x = context.input(0);
   context.SetOutput(0, {type == DataType::kUndefined ? x.type : type, x.dims, std::nullopt});
 }
 
-// How many integers Range gives.
+// The number of integers that Range gives.
 SymInt InferRangeLength(const InferContext& context, const SymInt& start, const SymInt& limit,
                         const SymInt& delta) {
   const std::optional<int64_t> a = start.constant();
@@ -45,7 +45,7 @@ void ConstantOfShape::Infer(InferContext& context) const {
       rank.has_value() && !facts.dims.has_value()) {
     facts.dims = UnknownDims(*rank);
   }
-  // The value may have any rank, as one element has one shape as good as another.
+  // The value, one element, may have any rank; facts hold contents only up to rank 1.
   const absl::StatusOr<Tensor> value = value_->Reshaped({});
   const std::optional<int64_t> count = facts.dims.has_value() && facts.dims->size() <= 1
                                            ? Product(*facts.dims).constant()

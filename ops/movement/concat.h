@@ -9,7 +9,7 @@
 
 namespace attnrun::ops {
 
-// ONNX Concat-4, -11, -13: the inputs one after the other along `axis`; their types and all other
+// ONNX Concat-4, -11, -13: the inputs, one after the other along `axis`. Their types and all other
 // extents must agree.
 class Concat final : public Op {
  public:

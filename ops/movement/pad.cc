@@ -21,8 +21,8 @@ PadMode ReadMode(AttributeReader& attributes) {
   return mode == "wrap" ? PadMode::kWrap : PadMode::kConstant;
 }
 
-// extent + before + after, or -1 where that is negative or beyond int64, or one side alone takes
-// away more than there is.
+// extent + before + after; -1 if that is negative or beyond int64, or if one side alone removes
+// more than there is.
 int64_t PaddedExtent(int64_t extent, int64_t before, int64_t after) {
   int64_t sum = 0;
   if (before < -extent || after < -extent) return -1;

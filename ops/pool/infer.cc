@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pooling tells of its outputs.
+// Inference of the types and extents of pooling.
 #include <utility>
 
 #include "ops/conv/infer.h"

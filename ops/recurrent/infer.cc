@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recurrent layers tell of their outputs.
+// Inference of the types and extents of recurrent layers.
 #include <utility>
 
 #include "ops/interface/infer_rules.h"

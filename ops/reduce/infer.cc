@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reductions tell of their output.
+// Inference of reductions.
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +27,8 @@ SymInt Reduced(Reduction reduction, const std::vector<SymInt>& elements) {
   return result;
 }
 
-// What a list of integers is reduced to. Extents and their products are taken to fit their type.
+// The contents of a reduced list of integers. Extents and their products are assumed to fit their
+// type.
 std::optional<std::vector<SymInt>> ReducedContents(Reduction reduction, const ValueFacts& x,
                                                    const std::vector<bool>& reduced) {
   const bool compares = reduction == Reduction::kMax || reduction == Reduction::kMin;
@@ -50,7 +51,7 @@ std::optional<std::vector<bool>> Reduce::InferReduced(const InferContext& contex
   if (!axes.has_value()) return std::nullopt;
   std::vector<bool> reduced(rank, axes->empty() && !empty_is_none_);
   for (const int64_t named : *axes) {
-    // A scalar may be reduced along its imagined axis.
+    // A scalar may be reduced as if it had one axis.
     const std::optional<size_t> axis = KnownAxis(named, std::max<size_t>(rank, 1));
     if (!axis.has_value()) return std::nullopt;
     if (*axis < rank) reduced[*axis] = true;

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The first version whose axes are an input.
+// The first version that takes the axes as an input.
 int AxesInputVersion(Reduction reduction) { return reduction == Reduction::kSum ? 13 : 18; }
 
 absl::Status CheckType(Reduction reduction, DataType type) {
@@ -56,7 +56,7 @@ absl::StatusOr<ReduceShape> Reduce::Resolve(const OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Axes(context));
   std::vector<bool> reduced(std::max(x.rank(), 1), false);
   for (const int64_t axis : axes) {
-    // A scalar may be reduced along its imagined axis.
+    // A scalar may be reduced as if it had one axis.
     ATTNRUN_ASSIGN_OR_RETURN(const int normalized, NormalizeAxis(axis, std::max(x.rank(), 1)));
     reduced[normalized] = true;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Resize tells of its output.
+// Inference of Resize's output.
 #include <cmath>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The scales of an input that is the same in every run.
+// The scales of an input that is the same in every run, else none.
 std::vector<double> KnownScales(const InferContext& context, int input) {
   const Tensor* scales = input < 0 ? nullptr : context.constant(input);
   if (scales == nullptr) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What searching operators tell of their outputs.
+// Inference of searching operators.
 #include <utility>
 
 #include "ops/interface/infer_rules.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators of shapes tell of their outputs.
+// Inference of operators on shapes.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Input 0 under other extents: a view, so that contents stay as they are.
+// Output 0 is input 0 with other extents: a view, whose contents stay.
 void SetView(InferContext& context, std::optional<Dims> dims) {
   const ValueFacts& data = context.input(0);
   ValueFacts facts{data.type, std::move(dims), std::nullopt};
@@ -19,7 +19,7 @@ void SetView(InferContext& context, std::optional<Dims> dims) {
   context.SetOutput(0, std::move(facts));
 }
 
-// What stands for -1: the extents of the data by those that are given. Equal ones cancel out.
+// The extent that -1 stands for: the data's extents divided by the given ones. Equal ones cancel.
 SymInt Remaining(Dims available, const Dims& given) {
   Dims divisors;
   for (const SymInt& extent : given) {
@@ -33,8 +33,8 @@ SymInt Remaining(Dims available, const Dims& given) {
   return SymInt::Quotient(Product(available), Product(divisors));
 }
 
-// A symbolic entry is taken for the extent it names. (Where it is 0 and not `allow_zero`, ONNX
-// copies an axis instead; that can differ only for data without elements that stay without any.)
+// A symbolic entry is taken as the extent itself. (If it is 0 without `allow_zero`, ONNX copies an
+// axis instead, which differs only for data without elements whose result has none, either.)
 std::optional<Dims> InferReshaped(const InferContext& context, const Dims& wanted,
                                   bool allow_zero) {
   const std::optional<Dims>& data = context.input(0).dims;
@@ -51,7 +51,7 @@ std::optional<Dims> InferReshaped(const InferContext& context, const Dims& wante
                (!context.IsNeverNegative(wanted[i]) && inferred == wanted.end())) {
       dims.push_back(SymInt::Unknown());
     } else {
-      // Beside a -1 that is known no other entry is negative.
+      // If one entry is known to be -1, no other is negative.
       dims.push_back(wanted[i]);
       given.push_back(wanted[i]);
     }
@@ -129,7 +129,7 @@ void Squeeze::Infer(InferContext& context) const {
     }
   } else {
     for (size_t axis = 0; axis < dims->size(); ++axis) {
-      // Only numbers tell whether the axis goes.
+      // Only a known extent decides whether the axis is dropped.
       if (!(*dims)[axis].constant().has_value()) return;
       drop[axis] = (*dims)[axis].is_constant(1);
     }
@@ -155,7 +155,7 @@ void Unsqueeze::Infer(InferContext& context) const {
   std::vector<bool> added(rank, false);
   for (const int64_t named : *axes) {
     const std::optional<size_t> axis = KnownAxis(named, rank);
-    // A repeated one is an error.
+    // A repeated axis is an error.
     if (!axis.has_value() || added[*axis]) return;
     added[*axis] = true;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signal operators tell of their output.
+// Inference of signal operators.
 #include <utility>
 
 #include "ops/interface/infer_rules.h"
@@ -9,7 +9,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Of a spectrum of `length` frequencies those that `one_sided` keeps.
+// The number of frequencies, of `length`, that `one_sided` keeps.
 SymInt Frequencies(const SymInt& length, bool one_sided) {
   return one_sided ? SymInt::Quotient(length, 2) + 1 : length;
 }

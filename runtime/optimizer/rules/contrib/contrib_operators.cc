@@ -30,7 +30,7 @@ constexpr Entry kExpansions[] = {
     {"", "QLinearConv", ExpandQLinearConv},
     {"", "QLinearMatMul", ExpandQLinearMatMul},
     {"", "SimplifiedLayerNormalization", ExpandSimplifiedLayerNormalization},
-    {ops::kContribDomain, "Attention", ExpandPackedAttention},
+    {ops::kContribDomain, "Attention", ExpandContribAttention},
     {ops::kContribDomain, "BiasGelu", ExpandGelu},
     {ops::kContribDomain, "BiasSplitGelu", ExpandBiasSplitGelu},
     {ops::kContribDomain, "DequantizeLinear", ExpandContribQuantization},

@@ -122,7 +122,7 @@ bool ExpandContribQuantization(Expansion& e);
 bool ExpandDynamicQuantizeMatMul(Expansion& e);
 bool ExpandEmbedLayerNormalization(Expansion& e);
 bool ExpandRotaryEmbedding(Expansion& e);
-bool ExpandPackedAttention(Expansion& e);
+bool ExpandContribAttention(Expansion& e);
 bool ExpandMultiHeadAttention(Expansion& e);
 bool ExpandGroupQueryAttention(Expansion& e);
 bool ExpandSimplifiedLayerNormalization(Expansion& e);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_CONV_WINDOW_H_
-#define ATTNRUN_OPS_CONV_WINDOW_H_
+#ifndef ATTNRUN_OPS_CONV_SLIDING_WINDOW_H_
+#define ATTNRUN_OPS_CONV_SLIDING_WINDOW_H_
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 // The sliding windows that convolutions and pooling share.
 namespace attnrun::ops {
 
-// How a node states its windows; vectors that are empty mean the default.
+// A node's attributes of its windows; an empty vector means the default.
 struct WindowAttributes {
   // NOTSET, SAME_UPPER, SAME_LOWER or VALID.
   std::string auto_pad;
@@ -44,45 +44,44 @@ struct SlidingWindow {
 
   // Extent of the dilated kernel.
   int64_t reach(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
-  // Input coordinate that kernel coordinate `tap` of output `position` reads; may lie in the
+  // The input coordinate that kernel coordinate `tap` reads for output `position`; may lie in the
   // padding.
   int64_t coordinate(size_t axis, int64_t position, int64_t tap) const {
     return position * strides[axis] - pads_begin[axis] + tap * dilations[axis];
   }
-  // The kernel coordinates whose input coordinate is not in the padding.
+  // The kernel coordinates that read inside the input.
   IndexRange TapsInside(size_t axis, int64_t position) const;
-  // Where in the input the line along the last axis begins that output `position` reads with `tap`,
-  // which counts the kernel's elements without the last axis, row-major; nullopt if that line lies
-  // in the padding.
+  // The offset in the input of the line along the last axis that output `position` reads with
+  // `tap`, a row-major index over all kernel axes but the last; nullopt if the line lies in the
+  // padding.
   std::optional<int64_t> LineOffset(absl::Span<const int64_t> position, int64_t tap) const;
 };
 
-// The i of [0, count) for which the `length` elements from start + i * stride on lie inside [0,
+// The i in [0, count) for which the `length` elements from start + i * stride on lie inside [0,
 // extent).
 IndexRange PositionsInside(int64_t start, int64_t stride, int64_t length, int64_t extent,
                            int64_t count);
 
-// Resolves the windows for an input [N, C, ..] and a kernel of these spatial extents (those of
-// kernel_shape must be the same). kInvalidArgument for attributes of the wrong length, extents and
-// steps below 1, negative pads and kernels that the padded input does not hold.
+// Resolves the windows over an input [N, C, ..] with a kernel of these spatial extents, which
+// kernel_shape must equal if it is given. kInvalidArgument for attributes of the wrong length,
+// extents and steps below 1, negative pads, and kernels larger than the padded input.
 absl::StatusOr<SlidingWindow> ResolveWindow(const WindowAttributes& attributes,
                                             absl::Span<const int64_t> input,
                                             absl::Span<const int64_t> kernel);
 
-// The parts of ResolveWindow that ConvTranspose shares: all but output and, with auto_pad, the
+// The part of ResolveWindow that ConvTranspose shares: all but `output` and, with auto_pad, the
 // pads.
 absl::StatusOr<SlidingWindow> CheckWindow(const WindowAttributes& attributes,
                                           absl::Span<const int64_t> input,
                                           absl::Span<const int64_t> kernel);
 
-// `values` if there are any, else `count` times `otherwise`. kInvalidArgument naming the attribute
-// unless there are `count` of them, none below `least` or absurdly large.
+// `values`, or `count` times `otherwise` if it is empty. kInvalidArgument naming the attribute if
+// there are not `count` values, or one is below `least` or absurdly large.
 absl::StatusOr<Shape> WindowValues(absl::string_view name, const std::vector<int64_t>& values,
                                    size_t count, int64_t least, int64_t otherwise);
 
-// Calls visit(tap, offset) for every element of the kernel that reads inside the input when the
-// window stands at `position`: `tap` counts the kernel's elements and `offset` the input's, both
-// row-major.
+// Calls visit(tap, offset) for every kernel element that reads inside the input when the window is
+// at `position`: `tap` is a row-major index over the kernel, `offset` over the input.
 template <typename Visit>
 void ForEachTap(const SlidingWindow& window, absl::Span<const int64_t> position, Visit visit) {
   const size_t axes = window.kernel.size();
@@ -131,4 +130,4 @@ void ForEachPosition(const SlidingWindow& window, Visit visit) {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_CONV_WINDOW_H_
+#endif  // ATTNRUN_OPS_CONV_SLIDING_WINDOW_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/packed_attention.h"
+#include "ops/contrib/contrib_attention.h"
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -7,15 +7,15 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {
 namespace {
 
-using enum PackedAttention::Input;
+using enum ContribAttention::Input;
 
-// x·weights + bias, as rows.
+// x·weights + bias, row by row.
 absl::StatusOr<std::vector<double>> Project(const OpContext& context) {
   const Tensor& x = context.input(kX);
   const Tensor& weights = context.input(kWeights);
@@ -49,9 +49,9 @@ absl::StatusOr<std::vector<double>> Project(const OpContext& context) {
   return rows;
 }
 
-// Half of the past: keys (0) or values (1).
-absl::StatusOr<NaiveHeads> ReadPast(const OpContext& context, int half, int64_t heads,
-                                    int64_t size) {
+// Reads one half of the past: keys (0) or values (1).
+absl::StatusOr<ReferenceHeads> ReadPast(const OpContext& context, int half, int64_t heads,
+                                        int64_t size) {
   const Tensor& past = context.input(kPast);
   if (past.rank() != 5 || past.type() != context.input(kX).type() || past.dim(0) != 2 ||
       past.dim(1) != context.input(kX).dim(0) || past.dim(2) != heads || past.dim(4) != size) {
@@ -59,7 +59,7 @@ absl::StatusOr<NaiveHeads> ReadPast(const OpContext& context, int half, int64_t 
         "expected a past ", Name(context.input(kX).type()), "[2,", context.input(kX).dim(0), ",",
         heads, ",past,", size, "], but found ", TypeAndShape(past)));
   }
-  NaiveHeads result(past.dim(1), heads, past.dim(3), size);
+  ReferenceHeads result(past.dim(1), heads, past.dim(3), size);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> both, ToDoubles(past));
   const auto count = static_cast<int64_t>(result.values.size());
   result.values.assign(both.begin() + half * count, both.begin() + (half + 1) * count);
@@ -68,7 +68,7 @@ absl::StatusOr<NaiveHeads> ReadPast(const OpContext& context, int half, int64_t 
 
 }  // namespace
 
-PackedAttention::PackedAttention(AttributeReader& attributes)
+ContribAttention::ContribAttention(AttributeReader& attributes)
     : heads_(attributes.Required<int64_t>("num_heads")),
       causal_(attributes.Int("unidirectional", 0) != 0),
       filter_(attributes.Float("mask_filter_value", -10000)),
@@ -80,7 +80,7 @@ PackedAttention::PackedAttention(AttributeReader& attributes)
   attributes.ExpectNoInput(kPastLength, "past_sequence_length");
 }
 
-absl::StatusOr<std::vector<int64_t>> PackedAttention::Sizes(int64_t width) const {
+absl::StatusOr<std::vector<int64_t>> ContribAttention::Sizes(int64_t width) const {
   std::vector<int64_t> sizes = sizes_;
   if (sizes.empty()) sizes.assign(3, width / 3);
   bool fits = sizes.size() == 3 && heads_ > 0 && sizes[0] == sizes[1] && sizes[0] > 0;
@@ -95,33 +95,33 @@ absl::StatusOr<std::vector<int64_t>> PackedAttention::Sizes(int64_t width) const
                    width, " together, but found ", absl::StrJoin(sizes, ", ")));
 }
 
-absl::Status PackedAttention::Reference(OpContext& context) const {
+absl::Status ContribAttention::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> rows, Project(context));
   const Tensor& x = context.input(kX);
   const int64_t width = context.input(kWeights).dim(1);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, Sizes(width));
-  std::vector<NaiveHeads> qkv;
+  std::vector<ReferenceHeads> qkv;
   int64_t past = 0;
   int64_t column = 0;
   for (int i = 0; i < 3; ++i) {
     const int64_t size = sizes[i] / heads_;
-    qkv.push_back(NaiveHeads::OfRows(rows, x.dim(0), x.dim(1), width, column, heads_, size));
+    qkv.push_back(ReferenceHeads::OfRows(rows, x.dim(0), x.dim(1), width, column, heads_, size));
     column += sizes[i];
     if (i == 0 || !context.has_input(kPast)) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads before, ReadPast(context, i - 1, heads_, size));
+    ATTNRUN_ASSIGN_OR_RETURN(const ReferenceHeads before, ReadPast(context, i - 1, heads_, size));
     past = before.sequence;
     qkv[i] = qkv[i].After(&before);
   }
-  const NaiveHeads& q = qkv[0];
-  const NaiveHeads& k = qkv[1];
-  const NaiveHeads& v = qkv[2];
+  const ReferenceHeads& q = qkv[0];
+  const ReferenceHeads& k = qkv[1];
+  const ReferenceHeads& v = qkv[2];
   const MaskedAttention attention{.bias = kScoresBias,
                                   .mask = kMask,
                                   .past = past,
                                   .causal = causal_,
                                   .filter = filter_,
                                   .scale = scale_};
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads y, attention.Run(context, q, k, v));
+  ATTNRUN_ASSIGN_OR_RETURN(const ReferenceHeads y, attention.Run(context, q, k, v));
   ATTNRUN_RETURN_IF_ERROR(
       SetDoubles(context, 0, x.type(), {x.dim(0), x.dim(1), sizes[2]}, y.Merged()));
   if (!context.wants_output(1)) return absl::OkStatus();
@@ -133,7 +133,7 @@ absl::Status PackedAttention::Reference(OpContext& context) const {
   return SetDoubles(context, 1, x.type(), {2, k.batch, k.heads, k.sequence, k.size}, present);
 }
 
-void PackedAttention::Infer(InferContext& context) const {
+void ContribAttention::Infer(InferContext& context) const {
   const std::optional<Dims>& x = context.input(kX).dims;
   const std::optional<Dims>& weights = context.input(kWeights).dims;
   Dims y = x.has_value() && x->size() == 3 ? *x : UnknownDims(3);

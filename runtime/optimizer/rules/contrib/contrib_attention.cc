@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/packed_attention.h"
+#include "ops/contrib/contrib_attention.h"
 
 #include "ops/contrib/quantized_layers.h"
 #include "optimizer/rules/contrib/attention.h"
@@ -7,7 +7,7 @@
 namespace attnrun::opt {
 namespace {
 
-using enum ops::PackedAttention::Input;
+using enum ops::ContribAttention::Input;
 
 // Where an attention has what it needs besides its projection.
 struct Places {
@@ -91,7 +91,7 @@ constexpr char kUnknownHeads[] = "the size of its heads is not known";
 //              y   present                            q    k, v    |    mask, scores_bias
 //                                                      \  Concat with the past   /
 //                                                       attnrun.Attention
-bool ExpandPackedAttention(Expansion& e) {
+bool ExpandContribAttention(Expansion& e) {
   const Places places = {kX, kWeights, kMask, kPast, kScoresBias, e.TypeOf(e.input(kX))};
   if (!HasKnownHeads(e, places) || !IsFloatingPoint(places.type)) {
     return e.Decline(kUnknownHeads);

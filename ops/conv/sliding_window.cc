@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/window.h"
+#include "ops/conv/sliding_window.h"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ absl::Status Wrong(absl::string_view name, const std::vector<int64_t>& values,
                                                  ", but found [", absl::StrJoin(values, ","), "]"));
 }
 
-// Output extent and pads of one axis under SAME_UPPER or SAME_LOWER.
+// Sets the output extent and pads of one axis under SAME_UPPER or SAME_LOWER.
 void PadToSame(SlidingWindow& window, size_t axis, bool upper) {
   const int64_t stride = window.strides[axis];
   window.output[axis] = DivCeil(window.input[axis], stride);
@@ -30,7 +30,7 @@ void PadToSame(SlidingWindow& window, size_t axis, bool upper) {
   window.pads_end[axis] = total - window.pads_begin[axis];
 }
 
-// Output extent of one axis where the pads are known.
+// Sets the output extent of one axis whose pads are known.
 absl::Status FitOutput(SlidingWindow& window, size_t axis, bool ceil_mode) {
   const int64_t stride = window.strides[axis];
   const int64_t padded = window.input[axis] + window.pads_begin[axis] + window.pads_end[axis];
@@ -42,7 +42,7 @@ absl::Status FitOutput(SlidingWindow& window, size_t axis, bool ceil_mode) {
                      " elements and padding of ", padded - window.input[axis]));
   }
   window.output[axis] = (ceil_mode ? DivCeil(room, stride) : room / stride) + 1;
-  // Windows that would start in the padding at the end are left out.
+  // Windows that would start in the padding at the end do not count.
   const int64_t end = window.input[axis] + window.pads_begin[axis];
   if (ceil_mode && (window.output[axis] - 1) * stride >= end) --window.output[axis];
   if (window.output[axis] > kLargest) {
@@ -150,7 +150,7 @@ absl::StatusOr<SlidingWindow> ResolveWindow(const WindowAttributes& attributes,
     window.pads_end = window.pads_begin;
   }
   const bool upper = attributes.auto_pad == "SAME_UPPER";
-  // VALID leaves out every window that the input does not hold.
+  // With VALID only windows that lie inside the input count.
   const bool ceil_mode = attributes.ceil_mode && attributes.auto_pad == "NOTSET";
   for (size_t axis = 0; axis < window.input.size(); ++axis) {
     if (upper || attributes.auto_pad == "SAME_LOWER") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Makes scores probabilities. `sink`: the exponent of one more of them.
+// Turns scores into probabilities. `sink`: one more score, whose probability is dropped (-inf:
+// none).
 void Softmax(std::vector<double>& row, double sink) {
   double largest = sink;
   for (const double score : row) largest = std::max(largest, score);
@@ -30,9 +31,10 @@ void Softmax(std::vector<double>& row, double sink) {
 
 }  // namespace
 
-NaiveHeads NaiveHeads::OfRows(const std::vector<double>& rows, int64_t batch, int64_t sequence,
-                              int64_t width, int64_t column, int64_t heads, int64_t size) {
-  NaiveHeads result(batch, heads, sequence, size);
+ReferenceHeads ReferenceHeads::OfRows(const std::vector<double>& rows, int64_t batch,
+                                      int64_t sequence, int64_t width, int64_t column,
+                                      int64_t heads, int64_t size) {
+  ReferenceHeads result(batch, heads, sequence, size);
   for (int64_t b = 0; b < batch; ++b) {
     for (int64_t s = 0; s < sequence; ++s) {
       for (int64_t i = 0; i < heads * size; ++i) {
@@ -43,9 +45,9 @@ NaiveHeads NaiveHeads::OfRows(const std::vector<double>& rows, int64_t batch, in
   return result;
 }
 
-NaiveHeads NaiveHeads::After(const NaiveHeads* past) const {
+ReferenceHeads ReferenceHeads::After(const ReferenceHeads* past) const {
   const int64_t before = past == nullptr ? 0 : past->sequence;
-  NaiveHeads result(batch, heads, before + sequence, size);
+  ReferenceHeads result(batch, heads, before + sequence, size);
   for (int64_t row = 0; row < batch * heads * result.sequence; ++row) {
     const int64_t t = row % result.sequence;
     const int64_t n = row / result.sequence % heads;
@@ -57,7 +59,7 @@ NaiveHeads NaiveHeads::After(const NaiveHeads* past) const {
   return result;
 }
 
-std::vector<double> NaiveHeads::Merged() const {
+std::vector<double> ReferenceHeads::Merged() const {
   std::vector<double> merged;
   for (int64_t row = 0; row < batch * sequence; ++row) {
     for (int64_t i = 0; i < heads * size; ++i) {
@@ -67,8 +69,8 @@ std::vector<double> NaiveHeads::Merged() const {
   return merged;
 }
 
-absl::StatusOr<NaiveHeads> ReadHeads(const OpContext& context, int i, const char* what,
-                                     const Shape& expected) {
+absl::StatusOr<ReferenceHeads> ReadHeads(const OpContext& context, int i, const char* what,
+                                         const Shape& expected) {
   const Tensor& tensor = context.input(i);
   bool fits = tensor.type() == context.input(0).type() && tensor.rank() == 4;
   for (int axis = 0; fits && axis < 4; ++axis) {
@@ -79,14 +81,14 @@ absl::StatusOr<NaiveHeads> ReadHeads(const OpContext& context, int i, const char
         "expected ", what, " to be ", Name(context.input(0).type()), "[",
         absl::StrJoin(expected, ","), "], -1 being any number, but it is ", TypeAndShape(tensor)));
   }
-  NaiveHeads heads(tensor.dim(0), tensor.dim(1), tensor.dim(2), tensor.dim(3));
+  ReferenceHeads heads(tensor.dim(0), tensor.dim(1), tensor.dim(2), tensor.dim(3));
   ATTNRUN_ASSIGN_OR_RETURN(heads.values, ToDoubles(tensor));
   return heads;
 }
 
-NaiveHeads NaiveAttention::Run(const NaiveHeads& q, const NaiveHeads& k,
-                               const NaiveHeads& v) const {
-  NaiveHeads y(q.batch, q.heads, q.sequence, v.size);
+ReferenceHeads ReferenceAttention::Run(const ReferenceHeads& q, const ReferenceHeads& k,
+                                       const ReferenceHeads& v) const {
+  ReferenceHeads y(q.batch, q.heads, q.sequence, v.size);
   for (int64_t row = 0; row < q.batch * q.heads * q.sequence; ++row) {
     const int64_t s = row % q.sequence;
     const int64_t n = row / q.sequence % q.heads;
@@ -108,8 +110,9 @@ NaiveHeads NaiveAttention::Run(const NaiveHeads& q, const NaiveHeads& k,
   return y;
 }
 
-absl::StatusOr<NaiveBias> NaiveBias::Read(const OpContext& context, int i, const Shape& scores) {
-  NaiveBias bias;
+absl::StatusOr<AttentionBias> AttentionBias::Read(const OpContext& context, int i,
+                                                  const Shape& scores) {
+  AttentionBias bias;
   if (!context.has_input(i)) return bias;
   const Tensor& tensor = context.input(i);
   if (tensor.type() != context.input(0).type()) {
@@ -122,12 +125,13 @@ absl::StatusOr<NaiveBias> NaiveBias::Read(const OpContext& context, int i, const
   return bias;
 }
 
-double NaiveBias::At(int64_t b, int64_t n, int64_t s, int64_t t) const {
+double AttentionBias::At(int64_t b, int64_t n, int64_t s, int64_t t) const {
   return values_[b * strides_[0] + n * strides_[1] + s * strides_[2] + t * strides_[3]];
 }
 
-absl::StatusOr<NaiveMask> NaiveMask::Read(const OpContext& context, int i, const Shape& scores) {
-  NaiveMask mask;
+absl::StatusOr<AttentionMask> AttentionMask::Read(const OpContext& context, int i,
+                                                  const Shape& scores) {
+  AttentionMask mask;
   if (!context.has_input(i)) return mask;
   const Tensor& tensor = context.input(i);
   const int64_t batch = scores[0];
@@ -151,23 +155,26 @@ absl::StatusOr<NaiveMask> NaiveMask::Read(const OpContext& context, int i, const
   return mask;
 }
 
-bool NaiveMask::IsOpen(int64_t b, int64_t s, int64_t t) const {
+bool AttentionMask::IsUnmasked(int64_t b, int64_t s, int64_t t) const {
   if (values_.empty()) return true;
   if (!ends_) return values_[b * strides_[0] + s * strides_[1] + t * strides_[2]] > 0;
   const bool has_beginning = std::ssize(values_) == 2 * batch_;
   return t < values_[b] && (!has_beginning || t >= values_[batch_ + b]);
 }
 
-absl::StatusOr<NaiveHeads> MaskedAttention::Run(const OpContext& context, const NaiveHeads& q,
-                                                const NaiveHeads& k, const NaiveHeads& v) const {
+absl::StatusOr<ReferenceHeads> MaskedAttention::Run(const OpContext& context,
+                                                    const ReferenceHeads& q,
+                                                    const ReferenceHeads& k,
+                                                    const ReferenceHeads& v) const {
   const Shape scores = {q.batch, q.heads, q.sequence, k.sequence};
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias added, NaiveBias::Read(context, bias, scores));
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveMask open, NaiveMask::Read(context, mask, scores));
-  NaiveAttention attention;
+  ATTNRUN_ASSIGN_OR_RETURN(const AttentionBias added, AttentionBias::Read(context, bias, scores));
+  ATTNRUN_ASSIGN_OR_RETURN(const AttentionMask key_mask,
+                           AttentionMask::Read(context, mask, scores));
+  ReferenceAttention attention;
   attention.scale = scale.value_or(static_cast<float>(1 / std::sqrt(q.size)));
   attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t t) {
     if (causal && t > s + past) return -kInfinity;
-    return added.At(b, n, s, t) + (open.IsOpen(b, s, t) ? 0 : static_cast<double>(filter));
+    return added.At(b, n, s, t) + (key_mask.IsUnmasked(b, s, t) ? 0 : static_cast<double>(filter));
   };
   return attention.Run(q, k, v);
 }
