@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/team.h"
+#include "core/thread_pool.h"
 
 #include <emmintrin.h>
 
@@ -74,28 +74,29 @@ void Await(const std::atomic<T>& atomic, T old) {
 // Teams that nobody uses, by number of threads; the one used last is the first to be used again.
 struct Idle {
   std::mutex mutex;
-  std::map<int, std::vector<Team*>> teams;
+  std::map<int, std::vector<ThreadPool*>> pools;
 };
 
 Idle& GetIdle() {
-  // Never destroyed, nor are the teams: their threads may outlive static destruction.
+  // Never destroyed, nor are the pools: their threads may outlive static destruction.
   static auto* const idle = new Idle;
   return *idle;
 }
 
-Team* TakeIdle(int threads) {
+ThreadPool* TakeIdle(int threads) {
   Idle& idle = GetIdle();
   const std::lock_guard<std::mutex> lock(idle.mutex);
-  std::vector<Team*>& teams = idle.teams[threads];
-  if (teams.empty()) return nullptr;
-  Team* team = teams.back();
-  teams.pop_back();
-  return team;
+  std::vector<ThreadPool*>& pools = idle.pools[threads];
+  if (pools.empty()) return nullptr;
+  ThreadPool* pool = pools.back();
+  pools.pop_back();
+  return pool;
 }
 
 }  // namespace
 
-Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
+ThreadPool::ThreadPool(int threads)
+    : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
   try {
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { Serve(i); });
   } catch (const std::system_error&) {
@@ -104,9 +105,9 @@ Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces
   }
 }
 
-bool Team::IsInside() { return is_inside; }
+bool ThreadPool::IsInside() { return is_inside; }
 
-void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
+void ThreadPool::Run(int pieces, absl::FunctionRef<void(int)> body) {
   body_ = &body;
   unfinished_.store(pieces, std::memory_order_relaxed);
   const uint32_t work = works_.load(std::memory_order_relaxed) + 1;
@@ -124,7 +125,7 @@ void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
   if (exception_ != nullptr) std::rethrow_exception(std::exchange(exception_, nullptr));
 }
 
-void Team::Serve(int thread) {
+void ThreadPool::Serve(int thread) {
   for (uint32_t seen = 0;;) {
     Await(works_, seen);
     seen = works_.load(std::memory_order_acquire);
@@ -132,7 +133,7 @@ void Team::Serve(int thread) {
   }
 }
 
-void Team::Work(int thread) {
+void ThreadPool::Work(int thread) {
   const InsideScope inside;
   for (int piece = Claim(thread); piece >= 0; piece = Claim(thread)) {
     try {
@@ -145,7 +146,7 @@ void Team::Work(int thread) {
   }
 }
 
-int Team::Claim(int thread) {
+int ThreadPool::Claim(int thread) {
   int piece = ClaimOf(pieces_[thread].ticket, true);
   for (int i = 1; piece < 0 && i < num_threads_; ++i) {
     piece = ClaimOf(pieces_[(thread + i) % num_threads_].ticket, false);
@@ -153,16 +154,16 @@ int Team::Claim(int thread) {
   return piece;
 }
 
-TeamLease::TeamLease(int threads)
-    : threads_(threads), team_([threads] {
-        Team* idle = TakeIdle(threads);
-        return idle != nullptr ? idle : new Team(threads);
+ThreadPoolLease::ThreadPoolLease(int threads)
+    : threads_(threads), pool_([threads] {
+        ThreadPool* idle = TakeIdle(threads);
+        return idle != nullptr ? idle : new ThreadPool(threads);
       }()) {}
 
-TeamLease::~TeamLease() {
+ThreadPoolLease::~ThreadPoolLease() {
   Idle& idle = GetIdle();
   const std::lock_guard<std::mutex> lock(idle.mutex);
-  idle.teams[threads_].push_back(team_);
+  idle.pools[threads_].push_back(pool_);
 }
 
 }  // namespace attnrun

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_CORE_TEAM_H_
-#define ATTNRUN_CORE_TEAM_H_
+#ifndef ATTNRUN_CORE_THREAD_POOL_H_
+#define ATTNRUN_CORE_THREAD_POOL_H_
 
 #include <atomic>
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace attnrun {
 
 // Some threads that share the work of one caller at a time. They stay awake for some tens of
 // microseconds after it, as the next piece of work often follows, then sleep.
-class Team {
+class ThreadPool {
  public:
   // Starts threads - 1 threads, or as many as the system allows. They run as long as the process.
-  explicit Team(int threads);
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  explicit ThreadPool(int threads);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   // Calls body(piece) once for each piece in [0, pieces), on the calling thread and on those of the
-  // team, and returns when all have ended. Each thread has a run of pieces of its own, which it
+  // pool, and returns when all have ended. Each thread has a run of pieces of its own, which it
   // takes in order, and then helps others from the end of theirs. The caller waits for no thread
   // that has not begun. The first exception that left a body is thrown again.
   void Run(int pieces, absl::FunctionRef<void(int)> body);
@@ -58,21 +58,21 @@ class Team {
   std::vector<std::thread> threads_;
 };
 
-// A team of so many threads that nobody else uses as long as this exists.
-class TeamLease {
+// A pool of so many threads that nobody else uses as long as this exists.
+class ThreadPoolLease {
  public:
-  explicit TeamLease(int threads);
-  ~TeamLease();
-  TeamLease(const TeamLease&) = delete;
-  TeamLease& operator=(const TeamLease&) = delete;
+  explicit ThreadPoolLease(int threads);
+  ~ThreadPoolLease();
+  ThreadPoolLease(const ThreadPoolLease&) = delete;
+  ThreadPoolLease& operator=(const ThreadPoolLease&) = delete;
 
-  Team* operator->() const { return team_; }
+  ThreadPool* operator->() const { return pool_; }
 
  private:
   const int threads_;
-  Team* const team_;
+  ThreadPool* const pool_;
 };
 
 }  // namespace attnrun
 
-#endif  // ATTNRUN_CORE_TEAM_H_
+#endif  // ATTNRUN_CORE_THREAD_POOL_H_
