@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_EXECUTION_TURNSTILE_H_
-#define ATTNRUN_EXECUTION_TURNSTILE_H_
+#ifndef ATTNRUN_EXECUTION_SEMAPHORE_H_
+#define ATTNRUN_EXECUTION_SEMAPHORE_H_
 
 #include <cstdint>
 #include <deque>
@@ -14,14 +14,14 @@ namespace attnrun::exec {
 
 // Keeps callers x threads within the CPUs: so many runs at once, the others sleep and begin in the
 // order in which they came, so that none waits for more than those before it.
-class Turnstile {
+class Semaphore {
  public:
-  explicit Turnstile(int places) : free_(places) {}
+  explicit Semaphore(int places) : free_(places) {}
 
   // Returns when a place is the caller's, until Leave. kCancelled and kDeadlineExceeded as
   // `options` say; there is nothing to leave then.
-  absl::Status Enter(const RunOptions& options);
-  void Leave();
+  absl::Status Acquire(const RunOptions& options);
+  void Release();
 
   // Callers that wait.
   int64_t num_waiting() const;
@@ -39,4 +39,4 @@ class Turnstile {
 
 }  // namespace attnrun::exec
 
-#endif  // ATTNRUN_EXECUTION_TURNSTILE_H_
+#endif  // ATTNRUN_EXECUTION_SEMAPHORE_H_
