@@ -12,11 +12,11 @@ namespace attnrun::cache {
 // further suffix.
 inline constexpr absl::string_view kCacheFilePrefix = "attnrun-";
 inline constexpr absl::string_view kPackedSuffix = ".packed";
-inline constexpr absl::string_view kSightingSuffix = ".seen";
+inline constexpr absl::string_view kStampSuffix = ".seen";
 inline constexpr absl::string_view kUnfinishedSuffix = ".tmp";
 
 // Removes from the directory of a cache what no start will use: files whose writer did not come to
-// its end, Sightings of models that were deleted, and packed files of contents that no Sighting
+// its end, stamps of models that were deleted, and packed files of contents that no SourceStamp
 // names. Nothing that was written within the last hour: its writer may yet be at it. What cannot be
 // removed stays.
 void SweepCache(const std::string& directory);

@@ -30,12 +30,12 @@ absl::string_view PanelsOf(const ops::PackedMatrix& matrix) {
 }
 
 // Header and index without the checksum that follows them.
-Words HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
+FileWords HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   uint64_t words = 0;
   for (const auto& [key, matrix] : matrices) words += key.size() + kEntryWords;
-  Words head = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
-                content.size, content.low, content.high,
-                words};
+  FileWords head = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
+                    content.size, content.low, content.high,
+                    words};
   uint64_t begin = Aligned((kHeaderWords + words + 1) * sizeof(uint64_t));
   for (const auto& [key, matrix] : matrices) {
     head.push_back(key.size());
@@ -111,8 +111,8 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   WordReader reader(bytes);
-  const Words expected = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
-                          content.size, content.low, content.high};
+  const FileWords expected = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
+                              content.size, content.low, content.high};
   for (const uint64_t word : expected) {
     if (reader.Next() != word) return std::nullopt;
   }
@@ -131,7 +131,7 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
 absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const ContentHash& content,
                                              const PackedMatrices& matrices) {
   std::vector<absl::string_view> parts = PartsOf(matrices);
-  Words head = HeadOf(content, matrices);
+  FileWords head = HeadOf(content, matrices);
   head.push_back(Checksum::Of(BytesOf(head)).low);
   head.resize(Aligned(head.size() * sizeof(uint64_t)) / sizeof(uint64_t), 0);
   parts.insert(parts.begin(), BytesOf(head));

@@ -11,12 +11,12 @@
 #include "core/file_identity.h"
 #include "ops/gemm/packed_matrix.h"
 #include "weight_cache/content_hash.h"
-#include "weight_cache/words.h"
+#include "weight_cache/file_words.h"
 
 namespace attnrun::cache {
 
 // Which weight of a model: where in its files it lies, and how.
-using WeightKey = Words;
+using WeightKey = FileWords;
 using PackedMatrices = absl::btree_map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
 
 // A file of packed matrices:

@@ -49,19 +49,19 @@ WeightCache::WeightCache(std::string directory, Files files)
 
 void WeightCache::Open() {
   opened_ = true;
-  sighting_.path = Absolute(files_[0]->path());
-  for (const auto& file : files_) sighting_.files.push_back(file->identity());
-  sighting_.settled = AreSettled(sighting_.files);
-  sighting_.panel_width = ops::PanelWidth();
-  const std::optional<Sighting> last = ReadSighting(SightingPath());
-  const bool known = last.has_value() && last->settled && last->files == sighting_.files;
-  sighting_.content = known ? last->content : HashOf(files_);
-  auto packed = OpenPackedFile(PackedPath(), sighting_.content,
+  stamp_.path = Absolute(files_[0]->path());
+  for (const auto& file : files_) stamp_.files.push_back(file->identity());
+  stamp_.settled = AreSettled(stamp_.files);
+  stamp_.panel_width = ops::PanelWidth();
+  const std::optional<SourceStamp> last = ReadSourceStamp(StampPath());
+  const bool known = last.has_value() && last->settled && last->files == stamp_.files;
+  stamp_.content = known ? last->content : HashOf(files_);
+  auto packed = OpenPackedFile(PackedPath(), stamp_.content,
                                known ? std::optional(last->packed) : std::nullopt);
   if (!packed.has_value()) return;
   matrices_ = std::move(packed->matrices);
-  sighting_.packed = packed->identity;
-  if (last != sighting_) Remember();
+  stamp_.packed = packed->identity;
+  if (last != stamp_) Remember();
 }
 
 std::optional<WeightKey> WeightCache::KeyOf(const opt::SideBySide& weight) const {
@@ -111,8 +111,7 @@ absl::Status WeightCache::Save() {
   if (error) {
     return absl::ErrnoToStatus(error.value(), absl::StrCat("'", directory_, "' cannot be made"));
   }
-  ATTNRUN_ASSIGN_OR_RETURN(sighting_.packed,
-                           WritePackedFile(PackedPath(), sighting_.content, matrices_));
+  ATTNRUN_ASSIGN_OR_RETURN(stamp_.packed, WritePackedFile(PackedPath(), stamp_.content, matrices_));
   Remember();
   SweepCache(directory_);
   added_ = false;
@@ -120,13 +119,13 @@ absl::Status WeightCache::Save() {
 }
 
 std::string WeightCache::PackedPath() const {
-  return absl::StrCat(directory_, "/", sighting_.PackedFileName());
+  return absl::StrCat(directory_, "/", stamp_.PackedFileName());
 }
 
-std::string WeightCache::SightingPath() const {
-  return absl::StrCat(directory_, "/", sighting_.FileName());
+std::string WeightCache::StampPath() const {
+  return absl::StrCat(directory_, "/", stamp_.FileName());
 }
 
-void WeightCache::Remember() { WriteSighting(SightingPath(), sighting_).IgnoreError(); }
+void WeightCache::Remember() { WriteSourceStamp(StampPath(), stamp_).IgnoreError(); }
 
 }  // namespace attnrun::cache

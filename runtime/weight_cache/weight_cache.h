@@ -11,7 +11,7 @@
 #include "loader/mapped_file.h"
 #include "ops/gemm/packed_store.h"
 #include "weight_cache/packed_file.h"
-#include "weight_cache/sighting.h"
+#include "weight_cache/source_stamp.h"
 
 namespace attnrun::cache {
 
@@ -19,7 +19,7 @@ namespace attnrun::cache {
 //   attnrun-<content of the model>-w<panel width>.packed
 //     the packed matrices, see PackedFile
 //   attnrun-<device and path of the model>-w<panel width>.seen
-//     a Sighting
+//     a SourceStamp
 // Saving removes those of models that were deleted or have other contents now, see SweepCache.
 // Kept are weights that are floats in the model's files, alone or side by side; what the optimizer
 // computed from them, and half-precision weights, are packed at each start.
@@ -44,14 +44,14 @@ class WeightCache final : public ops::PackedStore {
   std::optional<WeightKey> KeyOf(const opt::SideBySide& weight) const;
   void Open();
   std::string PackedPath() const;
-  std::string SightingPath() const;
+  std::string StampPath() const;
   // Errors do no harm: next time all is read again.
   void Remember();
 
   const std::string directory_;
   const Files files_;
   bool opened_ = false;
-  Sighting sighting_;
+  SourceStamp stamp_;
   PackedMatrices matrices_;
   bool added_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weight_cache/sighting.h"
+#include "weight_cache/source_stamp.h"
 
 #include <algorithm>
 
@@ -7,15 +7,15 @@
 #include "loader/mapped_file.h"
 #include "weight_cache/cache_files.h"
 #include "weight_cache/checksum.h"
+#include "weight_cache/file_words.h"
 #include "weight_cache/replace_file.h"
-#include "weight_cache/words.h"
 
 namespace attnrun::cache {
 namespace {
 
 constexpr uint64_t kMagic = 0x6e65657361747461;  // "attaseen"
 
-void Append(const FileIdentity& file, Words& words) {
+void Append(const FileIdentity& file, FileWords& words) {
   words.insert(words.end(), {file.device, file.inode, file.size, file.modified});
 }
 
@@ -29,19 +29,19 @@ FileIdentity ReadIdentity(WordReader& reader) {
 
 }  // namespace
 
-std::string Sighting::FileName() const {
+std::string SourceStamp::FileName() const {
   const Checksum place = Checksum::Of(absl::StrCat(absl::Hex(files[0].device), path));
   return absl::StrCat(kCacheFilePrefix, absl::Hex(place.high, absl::kZeroPad16),
-                      absl::Hex(place.low, absl::kZeroPad16), "-w", panel_width, kSightingSuffix);
+                      absl::Hex(place.low, absl::kZeroPad16), "-w", panel_width, kStampSuffix);
 }
 
-std::string Sighting::PackedFileName() const {
+std::string SourceStamp::PackedFileName() const {
   return absl::StrCat(kCacheFilePrefix, content.ToString(), "-w", panel_width, kPackedSuffix);
 }
 
 // Magic, content (3), panel width, whether it is settled, packed file, path, number of files,
 // files, checksum of all that.
-std::optional<Sighting> ReadSighting(const std::string& path) {
+std::optional<SourceStamp> ReadSourceStamp(const std::string& path) {
   const auto file = loader::MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
@@ -50,33 +50,33 @@ std::optional<Sighting> ReadSighting(const std::string& path) {
   WordReader reader(bytes.substr(0, end));
   const bool whole = checksum.Next() == Checksum::Of(bytes.substr(0, end)).low && checksum.ok();
   if (!whole || reader.Next() != kMagic) return std::nullopt;
-  Sighting sighting;
-  for (uint64_t* word : {&sighting.content.size, &sighting.content.low, &sighting.content.high}) {
+  SourceStamp stamp;
+  for (uint64_t* word : {&stamp.content.size, &stamp.content.low, &stamp.content.high}) {
     *word = reader.Next();
   }
-  sighting.panel_width = static_cast<int64_t>(reader.Next());
-  sighting.settled = reader.Next() != 0;
-  sighting.packed = ReadIdentity(reader);
-  sighting.path = reader.NextText();
+  stamp.panel_width = static_cast<int64_t>(reader.Next());
+  stamp.settled = reader.Next() != 0;
+  stamp.packed = ReadIdentity(reader);
+  stamp.path = reader.NextText();
   const uint64_t count = reader.Next();
-  while (reader.ok() && sighting.files.size() < count) {
-    sighting.files.push_back(ReadIdentity(reader));
+  while (reader.ok() && stamp.files.size() < count) {
+    stamp.files.push_back(ReadIdentity(reader));
   }
-  if (!reader.ok() || sighting.files.empty()) return std::nullopt;
-  return sighting;
+  if (!reader.ok() || stamp.files.empty()) return std::nullopt;
+  return stamp;
 }
 
-absl::Status WriteSighting(const std::string& path, const Sighting& sighting) {
-  Words words = {kMagic,
-                 sighting.content.size,
-                 sighting.content.low,
-                 sighting.content.high,
-                 static_cast<uint64_t>(sighting.panel_width),
-                 uint64_t{sighting.settled}};
-  Append(sighting.packed, words);
-  AppendText(sighting.path, words);
-  words.push_back(sighting.files.size());
-  for (const FileIdentity& file : sighting.files) Append(file, words);
+absl::Status WriteSourceStamp(const std::string& path, const SourceStamp& stamp) {
+  FileWords words = {kMagic,
+                     stamp.content.size,
+                     stamp.content.low,
+                     stamp.content.high,
+                     static_cast<uint64_t>(stamp.panel_width),
+                     uint64_t{stamp.settled}};
+  Append(stamp.packed, words);
+  AppendText(stamp.path, words);
+  words.push_back(stamp.files.size());
+  for (const FileIdentity& file : stamp.files) Append(file, words);
   words.push_back(Checksum::Of(BytesOf(words)).low);
   return ReplaceFile(path, {BytesOf(words)}).status();
 }

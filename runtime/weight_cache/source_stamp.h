@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_WEIGHT_CACHE_SIGHTING_H_
-#define ATTNRUN_WEIGHT_CACHE_SIGHTING_H_
+#ifndef ATTNRUN_WEIGHT_CACHE_SOURCE_STAMP_H_
+#define ATTNRUN_WEIGHT_CACHE_SOURCE_STAMP_H_
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ namespace attnrun::cache {
 
 // What was found when the files of a model, and the packed file made from them, were last read
 // whole: as long as they are the same files in the same state, that need not be done again.
-struct Sighting {
+struct SourceStamp {
   // Absolute, of the model's own file.
   std::string path;
   // As they were when they were read, the model's own first; at least one.
@@ -26,20 +26,20 @@ struct Sighting {
   int64_t panel_width = 0;
   FileIdentity packed;
 
-  // What a Sighting of this path and device, and the packed file of these contents, are called in
+  // What the stamp of this path and device, and the packed file of these contents, are called in
   // the directory of a cache.
   std::string FileName() const;
   std::string PackedFileName() const;
 
-  friend bool operator==(const Sighting&, const Sighting&) = default;
+  friend bool operator==(const SourceStamp&, const SourceStamp&) = default;
 };
 
 // nullopt if there is none at that path, or it is not whole.
-std::optional<Sighting> ReadSighting(const std::string& path);
+std::optional<SourceStamp> ReadSourceStamp(const std::string& path);
 
 // Errors as ReplaceFile.
-absl::Status WriteSighting(const std::string& path, const Sighting& sighting);
+absl::Status WriteSourceStamp(const std::string& path, const SourceStamp& stamp);
 
 }  // namespace attnrun::cache
 
-#endif  // ATTNRUN_WEIGHT_CACHE_SIGHTING_H_
+#endif  // ATTNRUN_WEIGHT_CACHE_SOURCE_STAMP_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_WEIGHT_CACHE_WORDS_H_
-#define ATTNRUN_WEIGHT_CACHE_WORDS_H_
+#ifndef ATTNRUN_WEIGHT_CACHE_FILE_WORDS_H_
+#define ATTNRUN_WEIGHT_CACHE_FILE_WORDS_H_
 
 #include <cstdint>
 #include <cstring>
@@ -13,14 +13,14 @@
 namespace attnrun::cache {
 
 // The files of the cache consist of numbers of 64 bits as this machine writes them, and of panels.
-using Words = std::vector<uint64_t>;
+using FileWords = std::vector<uint64_t>;
 
-inline absl::string_view BytesOf(const Words& words) {
+inline absl::string_view BytesOf(const FileWords& words) {
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)};
 }
 
 // Appends text as its length and the words that it fills.
-inline void AppendText(absl::string_view text, Words& words) {
+inline void AppendText(absl::string_view text, FileWords& words) {
   words.push_back(text.size());
   const size_t begin = words.size();
   words.resize(begin + DivCeil(text.size(), sizeof(uint64_t)), 0);
@@ -58,4 +58,4 @@ class WordReader {
 
 }  // namespace attnrun::cache
 
-#endif  // ATTNRUN_WEIGHT_CACHE_WORDS_H_
+#endif  // ATTNRUN_WEIGHT_CACHE_FILE_WORDS_H_
