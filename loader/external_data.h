@@ -8,7 +8,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 
 namespace attnrun::loader {
 

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/tensor.h"
+#include "core/mapped_file.h"
 #include "graph/graph.h"
-#include "loader/mapped_file.h"
 
 namespace attnrun::loader {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/div_ceil.h"
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 #include "ops/gemm/micro_kernel.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/replace_file.h"
@@ -62,9 +62,9 @@ std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
 }
 
 // The matrix whose panels begin there; null if the file does not hold them.
-std::shared_ptr<const ops::PackedMatrix> ViewPanels(
-    const std::shared_ptr<const loader::MappedFile>& file, uint64_t rows, uint64_t columns,
-    uint64_t begin) {
+std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const MappedFile>& file,
+                                                    uint64_t rows, uint64_t columns,
+                                                    uint64_t begin) {
   constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
   const absl::string_view bytes = file->bytes();
   if (rows == 0 || columns == 0 || rows > kMost || columns > kMost || begin > bytes.size() ||
@@ -82,7 +82,7 @@ std::shared_ptr<const ops::PackedMatrix> ViewPanels(
 }
 
 // `verify`: whether panels are read and their checksums compared.
-std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const loader::MappedFile>& file,
+std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>& file,
                                         uint64_t words, bool verify) {
   const absl::string_view bytes = file->bytes();
   WordReader reader(bytes.substr(kHeaderWords * sizeof(uint64_t), words * sizeof(uint64_t)));
@@ -107,7 +107,7 @@ std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const loader::Mapp
 
 std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentHash& content,
                                          const std::optional<FileIdentity>& trusted) {
-  const auto file = loader::MappedFile::Open(path);
+  const auto file = MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   WordReader reader(bytes);

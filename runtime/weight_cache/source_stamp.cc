@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 #include "weight_cache/cache_files.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/file_words.h"
@@ -42,7 +42,7 @@ std::string SourceStamp::PackedFileName() const {
 // Magic, content (3), panel width, whether it is settled, packed file, path, number of files,
 // files, checksum of all that.
 std::optional<SourceStamp> ReadSourceStamp(const std::string& path) {
-  const auto file = loader::MappedFile::Open(path);
+  const auto file = MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   const size_t end = std::max(bytes.size(), sizeof(uint64_t)) - sizeof(uint64_t);

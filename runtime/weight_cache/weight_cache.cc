@@ -71,7 +71,7 @@ std::optional<WeightKey> WeightCache::KeyOf(const opt::SideBySide& weight) const
     if (part.columns == 0) continue;
     const auto* begin = reinterpret_cast<const char*>(part.data);
     const auto* end = begin + SpanOf(part) * sizeof(float);
-    const auto holds = [&](const std::shared_ptr<const loader::MappedFile>& file) {
+    const auto holds = [&](const std::shared_ptr<const MappedFile>& file) {
       const absl::string_view bytes = file->bytes();
       return begin >= bytes.data() && end <= bytes.data() + bytes.size();
     };

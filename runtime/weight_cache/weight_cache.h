@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 #include "ops/gemm/packed_store.h"
 #include "weight_cache/packed_file.h"
 #include "weight_cache/source_stamp.h"
@@ -25,7 +25,7 @@ namespace attnrun::cache {
 // computed from them, and half-precision weights, are packed at each start.
 class WeightCache final : public ops::PackedStore {
  public:
-  using Files = std::vector<std::shared_ptr<const loader::MappedFile>>;
+  using Files = std::vector<std::shared_ptr<const MappedFile>>;
 
   // `files`: those of the model, its own first; at least one. Nothing is read before a weight is
   // looked for that can be kept. Whatever is wrong with the files in the directory is as if they

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
 
-namespace attnrun::loader {
+namespace attnrun {
 namespace {
 
 absl::Status OpenError(int error) {
@@ -51,4 +51,4 @@ MappedFile::~MappedFile() {
   munmap(const_cast<char*>(data_), size_);
 }
 
-}  // namespace attnrun::loader
+}  // namespace attnrun

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_LOADER_MAPPED_FILE_H_
-#define ATTNRUN_LOADER_MAPPED_FILE_H_
+#ifndef ATTNRUN_CORE_MAPPED_FILE_H_
+#define ATTNRUN_CORE_MAPPED_FILE_H_
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "core/file_identity.h"
 
-namespace attnrun::loader {
+namespace attnrun {
 
 // The bytes of a regular file, mapped read-only and private; unmapped on destruction. The file must
 // not be changed meanwhile.
@@ -40,6 +40,6 @@ class MappedFile {
   FileIdentity identity_;
 };
 
-}  // namespace attnrun::loader
+}  // namespace attnrun
 
-#endif  // ATTNRUN_LOADER_MAPPED_FILE_H_
+#endif  // ATTNRUN_CORE_MAPPED_FILE_H_
