@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 
 namespace attnrun::testing {
 namespace {

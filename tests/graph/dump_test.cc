@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 
 namespace attnrun::testing {
 namespace {
