@@ -24,11 +24,6 @@ std::string DumpDot(const Graph& graph);
 // Two graphs in one drawing, side by side, as "before" and "after".
 std::string DumpDot(const Graph& before, const Graph& after);
 
-// {"name","inputs":[{"name","type"}],"outputs":[name],"captures":[name],"initializers":[{"name",
-// "type"}],"nodes":[{"name","op","inputs":[name],"outputs":[{"name","type"}],"attributes":{name:
-// text},"subgraphs":{name: graph}}]}; an input or output left out is "".
-std::string DumpJson(const Graph& graph);
-
 }  // namespace attnrun
 
 #endif  // ATTNRUN_GRAPH_DUMP_H_
