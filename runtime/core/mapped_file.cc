@@ -23,7 +23,7 @@ absl::Status OpenError(int error) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  // Without O_NONBLOCK a named pipe would make open() wait for a writer.
+  // Without O_NONBLOCK, open() on a named pipe would wait for a writer.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return OpenError(errno);
   const auto closer = absl::MakeCleanup([file] { close(file); });

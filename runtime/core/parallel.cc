@@ -15,7 +15,7 @@ thread_local int num_threads = 0;
 
 }  // namespace
 
-// A ticket counts pieces in 16 bits.
+// ThreadPool counts pieces in 16 bits.
 void SetNumThreads(int threads) { num_threads = std::clamp(threads, 1, 0xFFFF / kRangesPerThread); }
 
 int NumThreads() {
@@ -27,7 +27,8 @@ int64_t NumRanges(int64_t count, int64_t grain) {
   if (NumThreads() == 1) return 1;
   const int64_t worthwhile = DivCeil(count, std::max<int64_t>(grain, 1));
   if (worthwhile <= NumThreads()) return std::max<int64_t>(worthwhile, 1);
-  // As many for every thread, or equally fast ones would wait for one that has another.
+  // A multiple of the number of threads; otherwise threads of equal speed would wait for one with
+  // an extra range.
   return std::min<int64_t>(worthwhile / NumThreads(), kRangesPerThread) * NumThreads();
 }
 

@@ -40,7 +40,7 @@ Range LeftOf(uint64_t ticket) {
   return {static_cast<int>(ticket >> 16 & kMostPieces), static_cast<int>(ticket & kMostPieces)};
 }
 
-// The first or the last piece that is left, -1 if none is.
+// Claims the first or the last piece that is left; -1 if there is none.
 int ClaimOf(std::atomic<uint64_t>& ticket, bool first) {
   uint64_t before = ticket.load(std::memory_order_acquire);
   for (;;) {
@@ -54,8 +54,8 @@ int ClaimOf(std::atomic<uint64_t>& ticket, bool first) {
   }
 }
 
-// Returns once `atomic` is no longer `old`: awake at first, since waking takes about as long as
-// this waits.
+// Returns once `atomic` is no longer `old`. Spins first, because waking a sleeping thread takes
+// about as long as the spinning lasts.
 template <typename T>
 void Await(const std::atomic<T>& atomic, T old) {
   using Clock = std::chrono::steady_clock;
@@ -71,7 +71,7 @@ void Await(const std::atomic<T>& atomic, T old) {
   atomic.wait(old, std::memory_order_acquire);
 }
 
-// Teams that nobody uses, by number of threads; the one used last is the first to be used again.
+// Pools that are not in use, by number of threads. The most recently used one is taken first.
 struct Idle {
   std::mutex mutex;
   std::map<int, std::vector<ThreadPool*>> pools;
@@ -100,7 +100,7 @@ ThreadPool::ThreadPool(int threads)
   try {
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { Serve(i); });
   } catch (const std::system_error&) {
-    // The system has no more: those that there are do the work.
+    // The system allows no more threads: those started so far do the work.
     return;
   }
 }

@@ -14,43 +14,43 @@
 
 namespace attnrun {
 
-// Some threads that share the work of one caller at a time. They stay awake for some tens of
-// microseconds after it, as the next piece of work often follows, then sleep.
+// A fixed set of threads that share the work of one caller at a time. After a Run they spin for
+// some tens of microseconds, since the next Run often follows, and then sleep.
 class ThreadPool {
  public:
-  // Starts threads - 1 threads, or as many as the system allows. They run as long as the process.
+  // Starts threads - 1 threads, or as many as the system allows. They run until the process ends.
   explicit ThreadPool(int threads);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   // Calls body(piece) once for each piece in [0, pieces), on the calling thread and on those of the
-  // pool, and returns when all have ended. Each thread has a run of pieces of its own, which it
-  // takes in order, and then helps others from the end of theirs. The caller waits for no thread
-  // that has not begun. The first exception that left a body is thrown again.
+  // pool, and returns when all calls have ended. Each thread owns a run of pieces, works through it
+  // in order, and then takes pieces from the end of other threads' runs. The caller never waits for
+  // a thread that has not begun. Rethrows the first exception that left a body.
   void Run(int pieces, absl::FunctionRef<void(int)> body);
 
-  // Whether the calling thread is within a body.
+  // True if the calling thread is inside a body.
   static bool IsInside();
 
  private:
-  // The pieces of a thread that nobody claimed: which work it is (32 bits), the first piece and the
-  // end (16 each). One word, so that whoever wakes late can claim nothing of work that it did not
-  // look at; on a line of its own, since each thread mostly looks at its own.
+  // The unclaimed pieces of one thread: number of the Run (32 bits), first piece and end (16 bits
+  // each). One word, so that a thread that wakes late cannot claim a piece of a Run it has not
+  // seen. On a cache line of its own, since each thread mostly accesses its own.
   struct alignas(64) Pieces {
     std::atomic<uint64_t> ticket = 0;
   };
 
-  // `thread`: the number of the calling one, 0 being that of Run.
+  // `thread` is the number of the calling thread; the caller of Run is 0.
   void Serve(int thread);
   void Work(int thread);
-  // The next piece of the current work, -1 if there is none.
+  // The next piece of the current Run; -1 if there is none.
   int Claim(int thread);
 
   const int num_threads_;
   const std::unique_ptr<Pieces[]> pieces_;
-  // Counts the works; the threads sleep on it.
+  // Counts the Runs; the pool's threads sleep on it.
   std::atomic<uint32_t> works_ = 0;
-  // Pieces that have not ended; the caller sleeps on it.
+  // Pieces that have not ended; the caller of Run sleeps on it.
   std::atomic<int> unfinished_ = 0;
   const absl::FunctionRef<void(int)>* body_ = nullptr;
   std::mutex mutex_;
@@ -58,7 +58,7 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// A pool of so many threads that nobody else uses as long as this exists.
+// A pool with this many threads, for exclusive use while the lease exists.
 class ThreadPoolLease {
  public:
   explicit ThreadPoolLease(int threads);
