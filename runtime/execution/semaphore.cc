@@ -9,14 +9,14 @@
 namespace attnrun::exec {
 namespace {
 
-// Nobody wakes a caller whose flag was set: it looks now and then.
+// Setting the cancel flag wakes nobody, so a waiting caller checks it every few milliseconds.
 absl::Time WakeUp(const RunOptions& options) {
   constexpr absl::Duration kPatience = absl::Milliseconds(5);
   if (options.cancel == nullptr) return options.deadline;
   return std::min(options.deadline, absl::Now() + kPatience);
 }
 
-// Whether and why to wait no longer.
+// kCancelled or kDeadlineExceeded if the caller should stop waiting, otherwise OK.
 absl::Status GiveUp(const RunOptions& options) {
   if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
     return absl::CancelledError("the run was cancelled while it waited for others");

@@ -12,23 +12,24 @@
 
 namespace attnrun::exec {
 
-// Keeps callers x threads within the CPUs: so many runs at once, the others sleep and begin in the
-// order in which they came, so that none waits for more than those before it.
+// A counting semaphore that admits callers in order of arrival; a deadline or a cancel flag ends
+// the wait. It limits the concurrent runs of a session to as many as the CPUs have room for.
+// Thread-safe.
 class Semaphore {
  public:
   explicit Semaphore(int places) : free_(places) {}
 
-  // Returns when a place is the caller's, until Leave. kCancelled and kDeadlineExceeded as
-  // `options` say; there is nothing to leave then.
+  // Waits for a free place and takes it, until Release. On kCancelled and kDeadlineExceeded, as
+  // `options` say, no place was taken.
   absl::Status Acquire(const RunOptions& options);
   void Release();
 
-  // Callers that wait.
+  // The number of callers that are waiting.
   int64_t num_waiting() const;
 
  private:
-  // Whether there is a place for the caller of that number by then. Numbers ascend from front to
-  // back of waiting_.
+  // Waits until `time` at most; true if a place is free and caller `number` is first in line.
+  // Numbers ascend from front to back of waiting_.
   bool AwaitTurn(int64_t number, absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
