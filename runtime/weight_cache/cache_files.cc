@@ -31,11 +31,11 @@ std::optional<FileIdentity> Identify(const std::string& path) {
 
 struct CacheFile {
   std::string name;
-  // Old enough to go.
+  // True if written more than an hour ago, so that its writer has finished or failed.
   bool old;
 };
 
-// None if they cannot all be told.
+// The files of the cache in a directory; none if they cannot all be listed.
 std::vector<CacheFile> FilesIn(const std::string& directory) {
   const absl::Time latest = absl::Now() - absl::Hours(1);
   std::vector<CacheFile> files;
@@ -52,7 +52,8 @@ std::vector<CacheFile> FilesIn(const std::string& directory) {
   return files;
 }
 
-// Not only out of sight, as what is mounted elsewhere: its folder is there, on the same device.
+// True if the model is deleted and not merely unmounted: its folder still exists on the same
+// device.
 bool IsDeleted(const SourceStamp& stamp) {
   if (Identify(stamp.path).has_value() || errno != ENOENT) return false;
   const auto folder = Identify(fs::path(stamp.path).parent_path().string());

@@ -16,10 +16,10 @@ namespace attnrun::cache {
 namespace {
 
 constexpr uint64_t kMagic = 0x6b63617061747461;  // "attapack"
-// To be raised when panels are laid out otherwise.
+// To be increased when the layout of panels changes.
 constexpr uint64_t kFormat = 1;
 constexpr size_t kHeaderWords = 7;
-// Of the index, for each matrix, beside its key.
+// Words of an index entry in addition to its key.
 constexpr size_t kEntryWords = 5;
 constexpr uint64_t kPanelAlignment = 64;
 
@@ -29,7 +29,7 @@ absl::string_view PanelsOf(const ops::PackedMatrix& matrix) {
   return {static_cast<const char*>(matrix.panels().raw()), matrix.panels().byte_size()};
 }
 
-// Header and index without the checksum that follows them.
+// Header and index, without the checksum that follows them.
 FileWords HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   uint64_t words = 0;
   for (const auto& [key, matrix] : matrices) words += key.size() + kEntryWords;
@@ -49,7 +49,7 @@ FileWords HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   return head;
 }
 
-// The panels one after the other, with what fills the gaps.
+// The panels one after the other, each followed by its padding.
 std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
   static constexpr char kZeros[kPanelAlignment] = {};
   std::vector<absl::string_view> parts;
@@ -61,7 +61,7 @@ std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
   return parts;
 }
 
-// The matrix whose panels begin there; null if the file does not hold them.
+// A view of the matrix whose panels start at `begin`; null if the file does not hold all of them.
 std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const MappedFile>& file,
                                                     uint64_t rows, uint64_t columns,
                                                     uint64_t begin) {
@@ -81,7 +81,7 @@ std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const 
   return ops::PackedMatrix::Of(static_cast<int64_t>(columns), *std::move(tensor));
 }
 
-// `verify`: whether panels are read and their checksums compared.
+// With `verify`, reads all panels and compares their checksums.
 std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>& file,
                                         uint64_t words, bool verify) {
   const absl::string_view bytes = file->bytes();
@@ -117,7 +117,7 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
     if (reader.Next() != word) return std::nullopt;
   }
   const uint64_t words = reader.Next();
-  // Compared like this so that no sum wraps around.
+  // Written so that no sum can overflow.
   if (!reader.ok() || words > bytes.size() / sizeof(uint64_t) - kHeaderWords) return std::nullopt;
   const uint64_t head = (kHeaderWords + words) * sizeof(uint64_t);
   WordReader after(bytes.substr(head));

@@ -39,8 +39,8 @@ std::string SourceStamp::PackedFileName() const {
   return absl::StrCat(kCacheFilePrefix, content.ToString(), "-w", panel_width, kPackedSuffix);
 }
 
-// Magic, content (3), panel width, whether it is settled, packed file, path, number of files,
-// files, checksum of all that.
+// Format: magic, content hash (3 words), panel width, settled, identity of the packed file, path,
+// number of files, their identities, checksum of all that.
 std::optional<SourceStamp> ReadSourceStamp(const std::string& path) {
   const auto file = MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;

@@ -13,31 +13,31 @@
 
 namespace attnrun::cache {
 
-// What was found when the files of a model, and the packed file made from them, were last read
-// whole: as long as they are the same files in the same state, that need not be done again.
+// The state of a model's files, and of the packed file made from them, when they were last read
+// completely. While their state stays the same, they need not be read again.
 struct SourceStamp {
-  // Absolute, of the model's own file.
+  // Absolute path of the model's own file.
   std::string path;
-  // As they were when they were read, the model's own first; at least one.
+  // The state of each file when it was read, the model's own first; at least one.
   std::vector<FileIdentity> files;
-  // Whether nobody can have written to them since without their times telling.
+  // True if the modification times are old enough that any later write must change them.
   bool settled = false;
   ContentHash content;
   int64_t panel_width = 0;
   FileIdentity packed;
 
-  // What the stamp of this path and device, and the packed file of these contents, are called in
-  // the directory of a cache.
+  // Names in the cache directory: of the stamp for this path and device, and of the packed file for
+  // this content.
   std::string FileName() const;
   std::string PackedFileName() const;
 
   friend bool operator==(const SourceStamp&, const SourceStamp&) = default;
 };
 
-// nullopt if there is none at that path, or it is not whole.
+// nullopt if the file is missing or damaged.
 std::optional<SourceStamp> ReadSourceStamp(const std::string& path);
 
-// Errors as ReplaceFile.
+// Errors as in ReplaceFile.
 absl::Status WriteSourceStamp(const std::string& path, const SourceStamp& stamp);
 
 }  // namespace attnrun::cache

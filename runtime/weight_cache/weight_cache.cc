@@ -22,8 +22,8 @@ ContentHash HashOf(const WeightCache::Files& files) {
   return ContentHash::Of(bytes);
 }
 
-// Files that are so new may yet be written without their time moving on, by the clock's step or
-// that of the file system.
+// True if any later write must change the modification times. A newer file may be written again
+// within one tick of the clock or of the file system's timestamps.
 bool AreSettled(const std::vector<FileIdentity>& files) {
   const absl::Time latest = absl::Now() - absl::Seconds(2);
   return absl::c_all_of(files, [&](const FileIdentity& file) {
@@ -36,7 +36,7 @@ std::string Absolute(const std::string& path) {
   return std::filesystem::absolute(path, error).lexically_normal().string();
 }
 
-// Floats from the first element to the last.
+// Number of floats from the first element to the last.
 uint64_t SpanOf(const ops::MatrixView& view) {
   return static_cast<uint64_t>((view.rows - 1) * view.row_stride +
                                (view.columns - 1) * view.column_stride + 1);
