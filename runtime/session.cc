@@ -71,7 +71,7 @@ class Session::Impl {
     return cache.has_value() ? cache->Save() : absl::OkStatus();
   }
 
-  // One tensor per output of the model, not always dense.
+  // One tensor per model output, not necessarily dense.
   absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
     std::optional<exec::LimitedAllocator> limited;
