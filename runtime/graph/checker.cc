@@ -22,7 +22,7 @@ absl::Status Broken(const Parts&... parts) {
 
 std::string Quote(const Value* value) { return absl::StrCat("value ", Quoted(value->name())); }
 
-// Checks one graph, and those within it by checkers of their own.
+// Checks one graph; graphs inside it get checkers of their own.
 class Checker {
  public:
   explicit Checker(const Graph& graph) : graph_(graph) {}
@@ -50,7 +50,7 @@ class Checker {
 
   const Graph& graph_;
   absl::flat_hash_set<std::string> node_names_;
-  // Who reads each value, once per slot.
+  // The nodes that read each value, one entry per input slot.
   absl::flat_hash_map<const Value*, std::vector<const Node*>> readers_;
 };
 
