@@ -14,12 +14,12 @@ namespace {
 using onnx::GraphProto;
 using onnx::NodeProto;
 
-// "node 'a' (Add)"; what Node::description says before there is a Node.
+// "node 'a' (Add)", as Node::description, for nodes that are not yet made.
 std::string Describe(const NodeProto& proto) {
   return absl::StrCat("node ", Quoted(proto.name()), " (", Shortened(proto.op_type()), ")");
 }
 
-// The inputs or outputs of a node without the empty names at the end, which mean nothing.
+// The number of inputs or outputs, without empty names at the end, which have no meaning.
 template <typename Names>
 int CountNames(const Names& names) {
   int count = names.size();
