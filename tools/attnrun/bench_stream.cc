@@ -15,13 +15,13 @@ namespace attnrun::cli {
 namespace {
 
 constexpr int kRequests = 200;
-// Runs of the same extent right after a request: other load on the machine hits both alike.
+// Repeated runs right after a request, so that other load on the machine affects both alike.
 constexpr int kRepeats = 3;
 
 struct Report {
-  // Sorted: a request's time over the median of its repeats.
+  // Time of a request over the median of its repeats; sorted.
   std::vector<double> ratios;
-  // After each of the two passes over the same requests.
+  // Peak memory after each of the two passes over the same requests.
   double first_pass_mb = 0;
   double second_pass_mb = 0;
 };
@@ -40,7 +40,7 @@ absl::StatusOr<double> TimeRatio(const Options& options, const PreparedModel& mo
   return absl::FDivDuration(request.time, Percentile(repeats, 50));
 }
 
-// One request per extent, in this order.
+// Runs one request per extent, in this order; returns the ratios.
 absl::StatusOr<std::vector<double>> RunPass(const Options& options,
                                             const std::vector<int64_t>& extents,
                                             PreparedModel& model) {

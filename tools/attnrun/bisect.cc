@@ -20,7 +20,7 @@ absl::StatusOr<Session> LoadWith(const Options& options, int64_t rewrites) {
   return Session::Load(options.model, limited);
 }
 
-// Long lists are cut: a branch taken has hundreds of nodes.
+// Cuts long lists, since a branch of an If that is inlined has hundreds of nodes.
 std::string Listed(const std::vector<std::string>& names) {
   constexpr size_t kShown = 8;
   const size_t shown = std::min(names.size(), kShown);
@@ -47,7 +47,7 @@ absl::StatusOr<Culprit> FindCulprit(const Options& options, int64_t rewrites, Di
   };
   ATTNRUN_ASSIGN_OR_RETURN(const bool without_any, differs_with(0));
   if (without_any) return culprit;
-  // It agrees with `good` rewrites and differs with `bad`.
+  // The model agrees with `good` rewrites and differs with `bad`.
   int64_t good = 0;
   int64_t bad = rewrites;
   while (bad - good > 1) {

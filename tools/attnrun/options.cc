@@ -18,7 +18,7 @@
 namespace attnrun::cli {
 namespace {
 
-// "NAME=VALUE" split at its first '='.
+// Splits "NAME=VALUE" at the first '='.
 std::pair<std::string, std::string> SplitPair(const std::string& option, const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
@@ -71,7 +71,7 @@ void SetStream(const std::string& text, Options& options) {
   }
 }
 
-// An option that may be repeated, one value each time.
+// Adds an option that may be repeated and takes one value each time.
 template <typename Add>
 CLI::Option* AddRepeated(CLI::App& app, Options& options, const std::string& name, Add add,
                          const std::string& description) {
@@ -182,7 +182,7 @@ void AddBenchModes(CLI::App& app, Options& options) {
   stream->type_name("NAME=LOW..HIGH")->excludes(callers);
 }
 
-// A command on a model.
+// Adds a command; all but `ops` take a model.
 CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
                      const std::string& description) {
   CLI::App& command = *app.add_subcommand(name, description);
@@ -222,7 +222,7 @@ void AddCommands(CLI::App& app, Options& options) {
   AddCommand(app, options, "ops", "List the operators that attnrun runs, and their versions");
 }
 
-// What the options of one command cannot say by themselves.
+// Checks that no single option can make.
 void CheckTogether(const Options& options) {
   const bool tolerance = options.tolerance.rtol.has_value() || options.tolerance.atol.has_value();
   if (options.command == "run" && tolerance && options.expect.empty()) {
@@ -241,7 +241,7 @@ bool IsCommand(const CLI::App& app, const std::string& name) {
                      [&name](const CLI::App* command) { return command->check_name(name); });
 }
 
-// The arguments, last one first as CLI11 wants them, with the command that may be left out.
+// The arguments, with the default command inserted if it is left out, in CLI11's order: last first.
 std::vector<std::string> Arguments(int argc, const char* const* argv, const CLI::App& app) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const bool complete = arguments.empty() || IsCommand(app, arguments[0]) ||
