@@ -26,7 +26,7 @@ absl::Status CheckLocation(const fs::path& location) {
   if (location.empty()) return absl::InvalidArgumentError("the location of its data is empty");
   // System calls would end the name at the zero byte.
   if (location.native().find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError("the location of its data holds a zero byte");
+    return absl::InvalidArgumentError("the location of its data contains a zero byte");
   }
   if (location.is_absolute()) {
     return absl::InvalidArgumentError(

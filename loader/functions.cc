@@ -90,7 +90,7 @@ absl::StatusOr<int> FindOpset(const Frame& frame, const std::string& domain) {
     if (const auto it = f->opsets.find(domain); it != f->opsets.end()) return it->second;
   }
   if (domain == "com.microsoft") return 1;
-  return absl::InvalidArgumentError(absl::StrCat("the model imports no opset of its domain ",
+  return absl::InvalidArgumentError(absl::StrCat("the model imports no opset for its domain ",
                                                  Quoted(domain.empty() ? "ai.onnx" : domain)));
 }
 

@@ -120,8 +120,9 @@ absl::Status GraphReader::SetAttribute(const Pending& pending, const onnx::Attri
   Scope* scope = pending.scope;
   if (!proto.ref_attr_name().empty()) {
     if (scope->frame->function == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("it refers to ", Quoted(proto.ref_attr_name()),
-                                                     " of a function, but stands in none"));
+      return absl::InvalidArgumentError(absl::StrCat("it refers to attribute ",
+                                                     Quoted(proto.ref_attr_name()),
+                                                     " of a function, but is not inside one"));
     }
     const auto binding = scope->frame->attributes.find(proto.ref_attr_name());
     if (binding == scope->frame->attributes.end()) return absl::OkStatus();

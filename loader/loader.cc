@@ -28,7 +28,7 @@ constexpr int64_t kNewestIrVersion = 14;
 absl::Status CheckLooksBinary(absl::string_view bytes) {
   if (bytes.empty()) return absl::DataLossError("it is empty");
   if (absl::StartsWith(bytes, "version https://git-lfs")) {
-    return absl::DataLossError("it is a Git LFS pointer; the file it stands for is not here");
+    return absl::DataLossError("it is a Git LFS pointer; 'git lfs pull' fetches the file itself");
   }
   const absl::string_view head = bytes.substr(0, 64);
   const auto is_text = [](unsigned char c) {

@@ -85,9 +85,10 @@ absl::StatusOr<uint64_t> SkeletonWriter::ReadVarint(size_t& position, size_t end
                           static_cast<int>(window));
   uint64_t value = 0;
   if (!stream.ReadVarint64(&value)) {
-    return absl::DataLossError(absl::StrCat(
-        "at byte ", position,
-        window < kLongest ? " it is truncated or damaged" : " it is damaged: a number has no end"));
+    return absl::DataLossError(absl::StrCat("at byte ", position,
+                                            window < kLongest
+                                                ? " it is truncated or damaged"
+                                                : " it is damaged: a number does not end"));
   }
   position += stream.CurrentPosition();
   return value;
@@ -120,7 +121,7 @@ absl::StatusOr<WireField> SkeletonWriter::ReadField(size_t begin, size_t end) co
     }
     default:
       return absl::DataLossError(
-          absl::StrCat("what is at byte ", begin, " is no field of a protobuf message"));
+          absl::StrCat("the data at byte ", begin, " is not a field of a protobuf message"));
   }
   if (size > end - position) {
     return absl::DataLossError(

@@ -30,7 +30,8 @@ std::string ToString(const Header& header) {
 }
 
 absl::StatusOr<Header> ReadHeader(const TensorProto& proto) {
-  if (proto.has_segment()) return absl::UnimplementedError("it is stored in segments");
+  if (proto.has_segment())
+    return absl::UnimplementedError("tensors stored in segments are not supported");
   Header header;
   header.type = static_cast<DataType>(proto.data_type());
   if (!IsValid(header.type)) {
