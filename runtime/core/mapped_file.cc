@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(S_ISDIR(status.st_mode)
                                           ? "expected a file, but this is a folder"
-                                          : "expected a regular file, but this is none");
+                                          : "expected a regular file, but this is not one");
   }
   const auto size = static_cast<size_t>(status.st_size);
   void* data = nullptr;

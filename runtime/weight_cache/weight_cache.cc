@@ -109,7 +109,8 @@ absl::Status WeightCache::Save() {
   std::error_code error;
   std::filesystem::create_directories(directory_, error);
   if (error) {
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("'", directory_, "' cannot be made"));
+    return absl::ErrnoToStatus(error.value(),
+                               absl::StrCat("directory '", directory_, "' cannot be created"));
   }
   ATTNRUN_ASSIGN_OR_RETURN(stamp_.packed, WritePackedFile(PackedPath(), stamp_.content, matrices_));
   Remember();
