@@ -93,7 +93,8 @@ absl::StatusOr<TensorMap> ReadTestData(const std::string& folder, Role role,
   for (const auto& [k, file] : files) {
     if (k >= numbered.size()) {
       return absl::InvalidArgumentError(absl::StrCat(file, ": expected at most ", numbered.size(),
-                                                     " ", Noun(role), "s, as the model has"));
+                                                     " ", Noun(role),
+                                                     "s, since the model has no more"));
     }
     ATTNRUN_ASSIGN_OR_RETURN(arrays[numbered[k]->name], LoadTensorProto(file));
   }

@@ -72,9 +72,9 @@ absl::StatusOr<Report> Measure(const Options& options, PreparedModel& model) {
 void PrintText(const Options& options, const Report& report) {
   const Stream& stream = *options.stream;
   std::cout << absl::StrFormat(
-      "%d requests of %s %d to %d; a request's time over that of the same length repeated\n"
+      "%d requests of %s %d to %d; ratio of a request's time to repeated runs of that length\n"
       "ratio        p50 %.3f  p90 %.3f  p99 %.3f  max %.3f\n"
-      "peak memory  %.1f MB after these, %.1f MB after the same once more\n",
+      "peak memory  %.1f MB after these, %.1f MB after the same requests again\n",
       report.ratios.size(), stream.dim, stream.low, stream.high, PercentileOf(report.ratios, 50),
       PercentileOf(report.ratios, 90), PercentileOf(report.ratios, 99), report.ratios.back(),
       report.first_pass_mb, report.second_pass_mb);

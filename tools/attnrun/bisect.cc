@@ -66,17 +66,17 @@ absl::StatusOr<Culprit> FindCulprit(const Options& options, int64_t rewrites, Di
 std::string Describe(const Culprit& culprit, absl::string_view verb) {
   if (culprit.number == 0) {
     return absl::StrCat(verb,
-                        " without any rewrite, so by a kernel: --max-rewrites 0 compares "
+                        " without any rewrite, so a kernel is the cause; --max-rewrites 0 compares "
                         "every value\n");
   }
   const Rewrite& rewrite = culprit.rewrite;
   Table table("lll");
   table.Add({"", "pass", rewrite.pass});
   if (!rewrite.body.empty()) table.Add({"", "in", rewrite.body});
-  table.Add({"", "took", Listed(rewrite.nodes)});
-  table.Add({"", "left", Listed(rewrite.into)});
+  table.Add({"", "replaced", Listed(rewrite.nodes)});
+  table.Add({"", "with", Listed(rewrite.into)});
   return absl::StrCat(verb, " with rewrite ", culprit.number, " of ", culprit.rewrites,
-                      ", not with those before it:\n", table.Text());
+                      ", but not with only those before it:\n", table.Text());
 }
 
 Json ToJson(const Culprit& culprit) {

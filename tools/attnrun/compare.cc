@@ -208,9 +208,10 @@ void PrintValues(const Report& report) {
   std::cout << "first value that diverges: '" << Printable(report.first->name) << "' (number "
             << report.first->place << "): " << Describe(report.first->difference) << "\n";
   if (IsRoundedOtherwise(*report.first)) {
-    std::cout << "it is quantized, and one apart: a number about in the middle between two was "
-                 "rounded to the other;\nwhat depends on it may differ by as much as quantizing "
-                 "costs\n";
+    std::cout
+        << "it is quantized and differs by one: a number near the middle between two steps was "
+           "rounded the other way;\nvalues that depend on it may differ by as much as the "
+           "quantization error\n";
   }
 }
 

@@ -173,8 +173,8 @@ std::string Describe(const Difference& difference) {
                                      difference.allowed);
   if (difference.ok) return text;
   absl::StrAppend(&text, "; ", difference.beyond, " of ", difference.elements,
-                  " elements are beyond it, the worst at ", ToString(difference.index),
-                  ": expected ", difference.expected, ", but found ", difference.found);
+                  " elements exceed it, the worst at ", ToString(difference.index), ": expected ",
+                  difference.expected, ", but found ", difference.found);
   return text;
 }
 

@@ -42,7 +42,7 @@ struct Difference {
 absl::StatusOr<Difference> Compare(const Tensor& expected, const Tensor& found,
                                    const Tolerance& tolerance);
 
-// "largest difference 0.5, allowed 0.0001; 3 of 64 elements are beyond it, the worst at [0,3]:
+// "largest difference 0.5, allowed 0.0001; 3 of 64 elements exceed it, the worst at [0,3]:
 // expected 1, but found 1.5".
 std::string Describe(const Difference& difference);
 

@@ -73,7 +73,8 @@ absl::Status DimSizes::Set(const std::string& symbol, int64_t extent) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "no input has a dimension named '", Printable(symbol), "'; ",
-      known.empty() ? "none is named" : absl::StrCat("there are ", absl::StrJoin(known, ", "))));
+      known.empty() ? "no dimension has a name"
+                    : absl::StrCat("the dimensions are ", absl::StrJoin(known, ", "))));
 }
 
 absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
@@ -86,7 +87,7 @@ absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
     if (expected == tensor.dim(axis) || set_.count(symbol) == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("input '", Printable(info.name), "': expected ", expected, " for dimension '",
-                     Printable(symbol), "', as --dim says, but found ", tensor.dim(axis)));
+                     Printable(symbol), "', as set by --dim, but found ", tensor.dim(axis)));
   }
   return absl::OkStatus();
 }

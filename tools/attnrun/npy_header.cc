@@ -56,7 +56,7 @@ class HeaderParser {
   absl::Status Expect(char c) {
     if (Accept(c)) return absl::OkStatus();
     return Malformed(absl::StrCat("expected '", std::string(1, c), "', but found ",
-                                  text_.empty() ? "its end" : "something else"));
+                                  text_.empty() ? "the end" : "something else"));
   }
 
   absl::StatusOr<std::string> String() {

@@ -22,14 +22,15 @@ void SwapBytes(char* data, int64_t size, int unit) {
 absl::Status CheckSize(const NpyHeader& header, int64_t count, int64_t remaining) {
   const int64_t bytes = header.element.bytes;
   if (bytes == 0 && count > 0) {
-    return absl::InvalidArgumentError("expected strings, but found elements without bytes");
+    return absl::InvalidArgumentError(
+        "expected strings, but the header announces elements of 0 bytes");
   }
   if (bytes == 0 ? remaining == 0 : remaining % bytes == 0 && remaining / bytes == count) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("shape ", ToString(header.shape), " of ", bytes,
-                                                 "-byte elements was announced, ", "but ",
-                                                 remaining, " bytes follow"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the header announces shape ", ToString(header.shape), " of ", bytes,
+                   "-byte elements, but ", remaining, " bytes follow"));
 }
 
 absl::StatusOr<std::string> DecodeUnicode(std::string& bytes, bool swapped) {
@@ -39,7 +40,7 @@ absl::StatusOr<std::string> DecodeUnicode(std::string& bytes, bool swapped) {
   text.resize(text.find_last_not_of(U'\0') + 1);
   std::optional<std::string> result = ToUtf8(text);
   if (result.has_value()) return *std::move(result);
-  return absl::InvalidArgumentError("a Unicode string holds what is no character");
+  return absl::InvalidArgumentError("a Unicode string contains an invalid code point");
 }
 
 absl::Status ReadStrings(ByteSource& source, const NpyElement& element, Tensor& tensor) {

@@ -107,11 +107,12 @@ class Drawing {
         "font-family=\"sans-serif\" font-size=\"12\">\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
         kWidth, height);
-    absl::StrAppend(&svg, Text(10, 22, title),
-                    Text(10, 42,
-                         "As long as it takes, dark as far as it reaches of the machine's "
-                         "multiply-add peak."),
-                    Legend());
+    absl::StrAppend(
+        &svg, Text(10, 22, title),
+        Text(10, 42,
+             "The length of a bar is a node's time, its dark part the share that the node "
+             "reaches of the machine's multiply-add peak."),
+        Legend());
     double y = kTop;
     for (const Line& line : lines_) {
       absl::StrAppend(&svg, Row(line, y));
