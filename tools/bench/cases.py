@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whole models are measured on."""
+"""The models and inputs on which whole models are measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Case:
-    """A model of models.large, and the extents of its inputs; images have no length."""
+    """A model of models.large and the extents of its inputs; images have no length."""
 
     title: str
     model: str
@@ -49,7 +49,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Job:
-    """One row of the report: a file, and an .npz of inputs."""
+    """One row of the report: a model file and an .npz of inputs."""
 
     title: str
     model: Path

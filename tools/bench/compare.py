@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models against the peers from PyPI: tools/dev bench models [OPTIONS].
+"""Compares whole models with other engines from PyPI: tools/dev bench models [OPTIONS].
 
-float32, the same threads, the same inputs; the engines take turns, each turn a process of its own
-that loads, warms up and runs; the best of all turns counts, and beside it the median of the turns'
-ratios. Prints Markdown. Exit status 1: outputs differ by more than 1e-4 x max(1, largest output).
+All engines use float32, the same threads and the same inputs. They take turns; each turn is a
+process that loads the model, warms up and runs it. The report has the best of all turns and the
+median of the turns' ratios, as Markdown. Exit status 1 means that outputs differ by more than
+1e-4 x max(1, largest output).
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _made(case: Case, models: Path, folder: Path) -> Job:
     file = models / f"{case.model}.onnx"
     if not file.exists():
         _progress(f"making {file}")
-        # Not at the top: PyTorch is slow to import.
+        # Imported here because PyTorch is slow to import.
         from models import large
 
         large.make(case.model, models)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of whole models as Markdown."""
+"""Reports the comparison of whole models as Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOLERANCE = 1e-4
 
 
 def differs(result: Result) -> bool:
-    # Not so for NaN, either.
+    # Written so that NaN counts as a difference.
     return not all(value <= _TOLERANCE for value in result.differences.values())
 
 
@@ -39,7 +39,7 @@ def _ratio(result: Result) -> float:
 
 
 def _ratio_of_turns(result: Result) -> float:
-    """The same for each turn, the median: a machine that slows down for a minute hits all alike."""
+    """The median of that ratio over turns; a slow minute affects all engines of a turn alike."""
     turns = zip(*(f.latencies for name, f in result.engines.items() if name != ATTNRUN))
     return median(
         min(peers) / ours for peers, ours in zip(turns, result.engines[ATTNRUN].latencies)

@@ -178,14 +178,14 @@ absl::StatusOr<int> Patch::Apply() {
   for (const Node* node : added_) rewrite.into.push_back(node->name());
   // What computes the same value has the same name, so that the two can be compared; also what an
   // earlier rewrite put in, if it has none of the model's own.
-  std::vector<std::pair<Value*, std::string>> heirs;
+  std::vector<std::pair<Value*, std::string>> renamed;
   for (const auto& [old, replacement] : replacements_) {
     context_.graph.ReplaceUses(old, replacement);
     const bool added = absl::c_linear_search(added_, replacement->producer());
     const bool nameless = replacement->producer() != nullptr && IsMadeUp(replacement->name()) &&
                           !IsMadeUp(old->name());
     if (!added && !nameless) continue;
-    heirs.emplace_back(replacement, old->name());
+    renamed.emplace_back(replacement, old->name());
     replacement->set_type(old->type());
   }
   for (Node* node : superseded_) {
@@ -194,7 +194,7 @@ absl::StatusOr<int> Patch::Apply() {
   }
   for (Node* node : superseded_) context_.Remove(node);
   absl::flat_hash_set<const Value*> named;
-  for (const auto& [value, name] : heirs) {
+  for (const auto& [value, name] : renamed) {
     Value* old = context_.graph.FindValue(name);
     // Of two the first; and what the graph is given keeps its name.
     if ((old != nullptr && old->producer() == nullptr) || !named.insert(value).second) continue;

@@ -104,13 +104,13 @@ TEST_P(NBitGemmTest, DoesNotDependOnThreadsOrOtherRows) {
   epilogue_.residual = {};
   SetNumThreads(1);
   const std::vector<float> all = Product(*packed_, 0, kRows);
-  for (const int team : {1, 2, 3}) {
-    SetNumThreads(team);
+  for (const int threads : {1, 2, 3}) {
+    SetNumThreads(threads);
     for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{7}, kRows}) {
       const int64_t first = (kRows - rows) / 2;
       const auto from = all.begin() + first * f_.n;
       EXPECT_EQ(Product(*packed_, first, rows), std::vector<float>(from, from + rows * f_.n))
-          << team << " threads, " << rows << " rows";
+          << threads << " threads, " << rows << " rows";
     }
   }
 }

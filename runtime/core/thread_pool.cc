@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/team.h"
+#include "core/thread_pool.h"
 
 #include <emmintrin.h>
 
@@ -40,7 +40,7 @@ Range LeftOf(uint64_t ticket) {
   return {static_cast<int>(ticket >> 16 & kMostPieces), static_cast<int>(ticket & kMostPieces)};
 }
 
-// The first or the last piece that is left, -1 if none is.
+// Claims the first or the last piece that is left; -1 if there is none.
 int ClaimOf(std::atomic<uint64_t>& ticket, bool first) {
   uint64_t before = ticket.load(std::memory_order_acquire);
   for (;;) {
@@ -54,8 +54,8 @@ int ClaimOf(std::atomic<uint64_t>& ticket, bool first) {
   }
 }
 
-// Returns once `atomic` is no longer `old`: awake at first, since waking takes about as long as
-// this waits.
+// Returns once `atomic` is no longer `old`. Spins first, because waking a sleeping thread takes
+// about as long as the spinning lasts.
 template <typename T>
 void Await(const std::atomic<T>& atomic, T old) {
   using Clock = std::chrono::steady_clock;
@@ -71,42 +71,43 @@ void Await(const std::atomic<T>& atomic, T old) {
   atomic.wait(old, std::memory_order_acquire);
 }
 
-// Teams that nobody uses, by number of threads; the one used last is the first to be used again.
+// Pools that are not in use, by number of threads. The most recently used one is taken first.
 struct Idle {
   std::mutex mutex;
-  std::map<int, std::vector<Team*>> teams;
+  std::map<int, std::vector<ThreadPool*>> pools;
 };
 
 Idle& GetIdle() {
-  // Never destroyed, nor are the teams: their threads may outlive static destruction.
+  // Never destroyed, nor are the pools: their threads may outlive static destruction.
   static auto* const idle = new Idle;
   return *idle;
 }
 
-Team* TakeIdle(int threads) {
+ThreadPool* TakeIdle(int threads) {
   Idle& idle = GetIdle();
   const std::lock_guard<std::mutex> lock(idle.mutex);
-  std::vector<Team*>& teams = idle.teams[threads];
-  if (teams.empty()) return nullptr;
-  Team* team = teams.back();
-  teams.pop_back();
-  return team;
+  std::vector<ThreadPool*>& pools = idle.pools[threads];
+  if (pools.empty()) return nullptr;
+  ThreadPool* pool = pools.back();
+  pools.pop_back();
+  return pool;
 }
 
 }  // namespace
 
-Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
+ThreadPool::ThreadPool(int threads)
+    : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
   try {
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { Serve(i); });
   } catch (const std::system_error&) {
-    // The system has no more: those that there are do the work.
+    // The system allows no more threads: those started so far do the work.
     return;
   }
 }
 
-bool Team::IsInside() { return is_inside; }
+bool ThreadPool::IsInside() { return is_inside; }
 
-void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
+void ThreadPool::Run(int pieces, absl::FunctionRef<void(int)> body) {
   body_ = &body;
   unfinished_.store(pieces, std::memory_order_relaxed);
   const uint32_t work = works_.load(std::memory_order_relaxed) + 1;
@@ -124,7 +125,7 @@ void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
   if (exception_ != nullptr) std::rethrow_exception(std::exchange(exception_, nullptr));
 }
 
-void Team::Serve(int thread) {
+void ThreadPool::Serve(int thread) {
   for (uint32_t seen = 0;;) {
     Await(works_, seen);
     seen = works_.load(std::memory_order_acquire);
@@ -132,7 +133,7 @@ void Team::Serve(int thread) {
   }
 }
 
-void Team::Work(int thread) {
+void ThreadPool::Work(int thread) {
   const InsideScope inside;
   for (int piece = Claim(thread); piece >= 0; piece = Claim(thread)) {
     try {
@@ -145,7 +146,7 @@ void Team::Work(int thread) {
   }
 }
 
-int Team::Claim(int thread) {
+int ThreadPool::Claim(int thread) {
   int piece = ClaimOf(pieces_[thread].ticket, true);
   for (int i = 1; piece < 0 && i < num_threads_; ++i) {
     piece = ClaimOf(pieces_[(thread + i) % num_threads_].ticket, false);
@@ -153,16 +154,16 @@ int Team::Claim(int thread) {
   return piece;
 }
 
-TeamLease::TeamLease(int threads)
-    : threads_(threads), team_([threads] {
-        Team* idle = TakeIdle(threads);
-        return idle != nullptr ? idle : new Team(threads);
+ThreadPoolLease::ThreadPoolLease(int threads)
+    : threads_(threads), pool_([threads] {
+        ThreadPool* idle = TakeIdle(threads);
+        return idle != nullptr ? idle : new ThreadPool(threads);
       }()) {}
 
-TeamLease::~TeamLease() {
+ThreadPoolLease::~ThreadPoolLease() {
   Idle& idle = GetIdle();
   const std::lock_guard<std::mutex> lock(idle.mutex);
-  idle.teams[threads_].push_back(team_);
+  idle.pools[threads_].push_back(pool_);
 }
 
 }  // namespace attnrun

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
-namespace attnrun {
+namespace attnrun::testing {
 
 Value* GraphBuilder::Fail(const absl::Status& status) {
   status_.Update(status);
@@ -81,4 +81,4 @@ absl::StatusOr<std::unique_ptr<Graph>> GraphBuilder::Build() {
   return std::move(owned_);
 }
 
-}  // namespace attnrun
+}  // namespace attnrun::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
 
-namespace attnrun::loader {
+namespace attnrun {
 namespace {
 
 absl::Status OpenError(int error) {
@@ -23,7 +23,7 @@ absl::Status OpenError(int error) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  // Without O_NONBLOCK a named pipe would make open() wait for a writer.
+  // Without O_NONBLOCK, open() on a named pipe would wait for a writer.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return OpenError(errno);
   const auto closer = absl::MakeCleanup([file] { close(file); });
@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(S_ISDIR(status.st_mode)
                                           ? "expected a file, but this is a folder"
-                                          : "expected a regular file, but this is none");
+                                          : "expected a regular file, but this is not one");
   }
   const auto size = static_cast<size_t>(status.st_size);
   void* data = nullptr;
@@ -51,4 +51,4 @@ MappedFile::~MappedFile() {
   munmap(const_cast<char*>(data_), size_);
 }
 
-}  // namespace attnrun::loader
+}  // namespace attnrun

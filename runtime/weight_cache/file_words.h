@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_WEIGHT_CACHE_WORDS_H_
-#define ATTNRUN_WEIGHT_CACHE_WORDS_H_
+#ifndef ATTNRUN_WEIGHT_CACHE_FILE_WORDS_H_
+#define ATTNRUN_WEIGHT_CACHE_FILE_WORDS_H_
 
 #include <cstdint>
 #include <cstring>
@@ -12,22 +12,22 @@
 
 namespace attnrun::cache {
 
-// The files of the cache consist of numbers of 64 bits as this machine writes them, and of panels.
-using Words = std::vector<uint64_t>;
+// Everything in a cache file except panels: 64-bit numbers in this machine's byte order.
+using FileWords = std::vector<uint64_t>;
 
-inline absl::string_view BytesOf(const Words& words) {
+inline absl::string_view BytesOf(const FileWords& words) {
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)};
 }
 
-// Appends text as its length and the words that it fills.
-inline void AppendText(absl::string_view text, Words& words) {
+// Appends the length of `text`, then its bytes, padded with zeros to whole words.
+inline void AppendText(absl::string_view text, FileWords& words) {
   words.push_back(text.size());
   const size_t begin = words.size();
   words.resize(begin + DivCeil(text.size(), sizeof(uint64_t)), 0);
   std::memcpy(words.data() + begin, text.data(), text.size());
 }
 
-// Reads numbers one after the other; zeros past the end.
+// Reads numbers one after the other; returns zeros past the end.
 class WordReader {
  public:
   explicit WordReader(absl::string_view bytes) : bytes_(bytes) {}
@@ -48,7 +48,7 @@ class WordReader {
     bytes_.remove_prefix(DivCeil(size, sizeof(uint64_t)) * sizeof(uint64_t));
     return text;
   }
-  // Whether there were as many as were asked for.
+  // False once a read went past the end.
   bool ok() const { return ok_; }
 
  private:
@@ -58,4 +58,4 @@ class WordReader {
 
 }  // namespace attnrun::cache
 
-#endif  // ATTNRUN_WEIGHT_CACHE_WORDS_H_
+#endif  // ATTNRUN_WEIGHT_CACHE_FILE_WORDS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/team.h"
+#include "core/thread_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,30 +23,30 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A team is never destroyed: its threads run as long as the process.
-Team& NewTeam(int threads) {
-  static auto* const teams = new std::vector<Team*>;
-  teams->push_back(new Team(threads));
-  return *teams->back();
+// A pool is never destroyed: its threads run as long as the process.
+ThreadPool& NewPool(int threads) {
+  static auto* const pools = new std::vector<ThreadPool*>;
+  pools->push_back(new ThreadPool(threads));
+  return *pools->back();
 }
 
-TEST(TeamTest, EveryPieceOnce) {
+TEST(ThreadPoolTest, EveryPieceOnce) {
   for (const int threads : {1, 2, 5}) {
-    Team& team = NewTeam(threads);
+    ThreadPool& pool = NewPool(threads);
     for (int pieces = 0; pieces < 300; ++pieces) {
       std::vector<int> calls(pieces, 0);
-      team.Run(pieces, [&](int piece) { ++calls[piece]; });
+      pool.Run(pieces, [&](int piece) { ++calls[piece]; });
       EXPECT_THAT(calls, Each(1));
     }
   }
 }
 
-TEST(TeamTest, AThreadTakesItsOwnPiecesInOrderAndThenHelpsFromTheEnd) {
-  Team& team = NewTeam(2);
+TEST(ThreadPoolTest, AThreadTakesItsOwnPiecesInOrderAndThenHelpsFromTheEnd) {
+  ThreadPool& pool = NewPool(2);
   const std::thread::id caller = std::this_thread::get_id();
   std::vector<int> taken;
   std::atomic<int> ended = 0;
-  team.Run(8, [&](int piece) {
+  pool.Run(8, [&](int piece) {
     if (std::this_thread::get_id() == caller) {
       taken.push_back(piece);
     } else {
@@ -62,30 +62,30 @@ TEST(TeamTest, AThreadTakesItsOwnPiecesInOrderAndThenHelpsFromTheEnd) {
   EXPECT_EQ(taken, expected);
 }
 
-TEST(TeamTest, WakesAfterSleeping) {
-  Team& team = NewTeam(3);
+TEST(ThreadPoolTest, WakesAfterSleeping) {
+  ThreadPool& pool = NewPool(3);
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::atomic<int> sum = 0;
-    team.Run(3, [&](int piece) { sum += piece; });
+    pool.Run(3, [&](int piece) { sum += piece; });
     EXPECT_EQ(sum, 3);
   }
 }
 
-TEST(TeamTest, SleepsWhenThereIsNothingToDo) {
-  Team& team = NewTeam(4);
-  team.Run(4, [](int) {});
+TEST(ThreadPoolTest, SleepsWhenThereIsNothingToDo) {
+  ThreadPool& pool = NewPool(4);
+  pool.Run(4, [](int) {});
   const double before = CpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   // Three threads awake all the time would take 0.2 s or more.
   EXPECT_LT(CpuSeconds() - before, 0.05);
 }
 
-TEST(TeamTest, AnExceptionComesOutWhenAllHaveEnded) {
-  Team& team = NewTeam(3);
+TEST(ThreadPoolTest, AnExceptionComesOutWhenAllHaveEnded) {
+  ThreadPool& pool = NewPool(3);
   for (int thrower = 0; thrower < 8; ++thrower) {
     std::atomic<int> ended = 0;
-    EXPECT_THROW(team.Run(8,
+    EXPECT_THROW(pool.Run(8,
                           [&](int piece) {
                             if (piece == thrower) throw std::runtime_error("thrown");
                             ++ended;
@@ -94,7 +94,7 @@ TEST(TeamTest, AnExceptionComesOutWhenAllHaveEnded) {
     EXPECT_EQ(ended, 7);
   }
   std::atomic<int> ended = 0;
-  team.Run(8, [&](int) { ++ended; });
+  pool.Run(8, [&](int) { ++ended; });
   EXPECT_EQ(ended, 8);
 }
 
@@ -150,7 +150,7 @@ TEST(ParallelForTest, RangesAreAsManyForEveryThread) {
   SetNumThreads(before);
 }
 
-TEST(ParallelForTest, CallersDoNotShareATeam) {
+TEST(ParallelForTest, CallersDoNotShareAPool) {
   std::vector<std::thread> callers;
   callers.reserve(4);
   std::atomic<int64_t> total = 0;

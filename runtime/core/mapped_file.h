@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_LOADER_MAPPED_FILE_H_
-#define ATTNRUN_LOADER_MAPPED_FILE_H_
+#ifndef ATTNRUN_CORE_MAPPED_FILE_H_
+#define ATTNRUN_CORE_MAPPED_FILE_H_
 
 #include <memory>
 #include <string>
@@ -10,24 +10,24 @@
 #include "absl/strings/string_view.h"
 #include "core/file_identity.h"
 
-namespace attnrun::loader {
+namespace attnrun {
 
-// The bytes of a regular file, mapped read-only and private; unmapped on destruction. The file must
-// not be changed meanwhile.
+// A regular file, mapped read-only and private, unmapped on destruction. The file must not change
+// while it is mapped.
 class MappedFile {
  public:
-  // kNotFound if there is no such file, kPermissionDenied if it may not be read, kInvalidArgument
-  // if it is no regular file. The message does not name the path.
+  // kNotFound: no such file. kPermissionDenied: not readable. kInvalidArgument: not a regular file.
+  // The message does not name the path.
   static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
 
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
-  // As it was asked for.
+  // The path given to Open.
   const std::string& path() const { return path_; }
   absl::string_view bytes() const { return {data_, size_}; }
-  // As the file was when it was opened.
+  // The state of the file when it was opened.
   const FileIdentity& identity() const { return identity_; }
 
  private:
@@ -40,6 +40,6 @@ class MappedFile {
   FileIdentity identity_;
 };
 
-}  // namespace attnrun::loader
+}  // namespace attnrun
 
-#endif  // ATTNRUN_LOADER_MAPPED_FILE_H_
+#endif  // ATTNRUN_CORE_MAPPED_FILE_H_

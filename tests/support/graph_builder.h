@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_GRAPH_BUILDER_H_
-#define ATTNRUN_GRAPH_BUILDER_H_
+#ifndef ATTNRUN_TESTS_SUPPORT_GRAPH_BUILDER_H_
+#define ATTNRUN_TESTS_SUPPORT_GRAPH_BUILDER_H_
 
 #include <initializer_list>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
 
-namespace attnrun {
+namespace attnrun::testing {
 
 // An extent as it is written in code: 384, "batch", or "" for one that is not known.
 struct DimSpec {
@@ -80,6 +80,6 @@ class GraphBuilder {
   absl::Status status_;
 };
 
-}  // namespace attnrun
+}  // namespace attnrun::testing
 
-#endif  // ATTNRUN_GRAPH_BUILDER_H_
+#endif  // ATTNRUN_TESTS_SUPPORT_GRAPH_BUILDER_H_

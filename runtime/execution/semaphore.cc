@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/turnstile.h"
+#include "execution/semaphore.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,14 +9,14 @@
 namespace attnrun::exec {
 namespace {
 
-// Nobody wakes a caller whose flag was set: it looks now and then.
+// Setting the cancel flag wakes nobody, so a waiting caller checks it every few milliseconds.
 absl::Time WakeUp(const RunOptions& options) {
   constexpr absl::Duration kPatience = absl::Milliseconds(5);
   if (options.cancel == nullptr) return options.deadline;
   return std::min(options.deadline, absl::Now() + kPatience);
 }
 
-// Whether and why to wait no longer.
+// kCancelled or kDeadlineExceeded if the caller should stop waiting, otherwise OK.
 absl::Status GiveUp(const RunOptions& options) {
   if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
     return absl::CancelledError("the run was cancelled while it waited for others");
@@ -29,7 +29,7 @@ absl::Status GiveUp(const RunOptions& options) {
 
 }  // namespace
 
-absl::Status Turnstile::Enter(const RunOptions& options) {
+absl::Status Semaphore::Acquire(const RunOptions& options) {
   const absl::MutexLock lock(&mutex_);
   const int64_t number = ++last_number_;
   waiting_.push_back(number);
@@ -40,17 +40,17 @@ absl::Status Turnstile::Enter(const RunOptions& options) {
   return status;
 }
 
-void Turnstile::Leave() {
+void Semaphore::Release() {
   const absl::MutexLock lock(&mutex_);
   ++free_;
 }
 
-int64_t Turnstile::num_waiting() const {
+int64_t Semaphore::num_waiting() const {
   const absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(waiting_.size());
 }
 
-bool Turnstile::AwaitTurn(int64_t number, absl::Time time) {
+bool Semaphore::AwaitTurn(int64_t number, absl::Time time) {
   const auto is_turn = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return free_ > 0 && waiting_.front() == number;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weight_cache/sighting.h"
+#include "weight_cache/source_stamp.h"
 
 #include <gtest/gtest.h>
 
@@ -14,49 +14,50 @@
 namespace attnrun::testing {
 namespace {
 
-const cache::Sighting kSighting = {.path = "/models/of nine.onnx",
+const cache::SourceStamp kStamp = {.path = "/models/of nine.onnx",
                                    .files = {{1, 2, 3, 4}, {5, 6, 7, 8}},
                                    .settled = true,
                                    .content = {9, 10, 11},
                                    .panel_width = 16,
                                    .packed = {12, 13, 14, 15}};
 
-TEST(SightingTest, IsReadAsItWasWritten) {
+TEST(SourceStampTest, IsReadAsItWasWritten) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
-  EXPECT_FALSE(cache::ReadSighting(path).has_value());
-  ASSERT_TRUE(cache::WriteSighting(path, kSighting).ok());
-  EXPECT_EQ(cache::ReadSighting(path), kSighting);
+  EXPECT_FALSE(cache::ReadSourceStamp(path).has_value());
+  ASSERT_TRUE(cache::WriteSourceStamp(path, kStamp).ok());
+  EXPECT_EQ(cache::ReadSourceStamp(path), kStamp);
 }
 
-TEST(SightingTest, FilesAreNamedByPathAndByContents) {
-  cache::Sighting other = kSighting;
+TEST(SourceStampTest, FilesAreNamedByPathAndByContents) {
+  cache::SourceStamp other = kStamp;
   other.path = "/models/other.onnx";
-  EXPECT_NE(other.FileName(), kSighting.FileName());
-  EXPECT_EQ(other.PackedFileName(), kSighting.PackedFileName());
-  other = kSighting;
+  EXPECT_NE(other.FileName(), kStamp.FileName());
+  EXPECT_EQ(other.PackedFileName(), kStamp.PackedFileName());
+  other = kStamp;
   other.content.high = 12;
   other.files[0].inode = 99;
-  EXPECT_EQ(other.FileName(), kSighting.FileName());
-  EXPECT_NE(other.PackedFileName(), kSighting.PackedFileName());
+  EXPECT_EQ(other.FileName(), kStamp.FileName());
+  EXPECT_NE(other.PackedFileName(), kStamp.PackedFileName());
   // For another machine that shares the directory.
-  other = kSighting;
+  other = kStamp;
   other.panel_width = 48;
-  EXPECT_NE(other.FileName(), kSighting.FileName());
-  EXPECT_NE(other.PackedFileName(), kSighting.PackedFileName());
+  EXPECT_NE(other.FileName(), kStamp.FileName());
+  EXPECT_NE(other.PackedFileName(), kStamp.PackedFileName());
 }
 
-TEST(SightingTest, DamagedOnesAreNone) {
+TEST(SourceStampTest, DamagedOnesAreNone) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
-  ASSERT_TRUE(cache::WriteSighting(path, kSighting).ok());
+  ASSERT_TRUE(cache::WriteSourceStamp(path, kStamp).ok());
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 1);
-    EXPECT_FALSE(cache::ReadSighting(folder.Write("changed", changed)).has_value()) << i;
-    EXPECT_FALSE(cache::ReadSighting(folder.Write("short", bytes.substr(0, i))).has_value()) << i;
+    EXPECT_FALSE(cache::ReadSourceStamp(folder.Write("changed", changed)).has_value()) << i;
+    EXPECT_FALSE(cache::ReadSourceStamp(folder.Write("short", bytes.substr(0, i))).has_value())
+        << i;
   }
 }
 
