@@ -110,7 +110,7 @@ TEST_F(CommandLineTest, OperatorsAreListed) {
   }));
 }
 
-TEST_F(CommandLineTest, cache::WeightCache) {
+TEST_F(CommandLineTest, WeightCache) {
   onnx::ModelProto model = MakeModel("MatMul");
   model.mutable_graph()->mutable_node(0)->add_input("w");
   onnx::TensorProto& weight = *model.mutable_graph()->add_initializer();

@@ -94,7 +94,7 @@ TEST(ContribInferTest, QuantizedLayers) {
   });
 }
 
-TEST(ContribInferTest, ops::Attention) {
+TEST(ContribInferTest, Attention) {
   const AttributeMap heads = Int("num_heads", 2);
   const AttributeMap groups = {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}};
   const Tensor past = F({1, 1, 2, 4});

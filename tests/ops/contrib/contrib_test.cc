@@ -46,7 +46,7 @@ TEST(ContribTest, QuickGeluHasAlpha) {
   ExpectClose(Reference(op), Make<float>({3}, {0.5F, 1, -2}), 0);
 }
 
-TEST(ContribTest, ops::BiasSplitGelu) {
+TEST(ContribTest, BiasSplitGelu) {
   OpTester op("BiasSplitGelu", 1, kMicrosoft);
   op.Input(Make<float>({1, 2, 4}, {1, 2, 1, 0, 3, 4, 0, 1}));
   op.Input(Make<float>({4}, {1, 1, 0, 0}));
@@ -129,7 +129,7 @@ OpTester Embeddings(bool segments) {
   return op;
 }
 
-TEST(ContribTest, ops::EmbedLayerNormalization) {
+TEST(ContribTest, EmbedLayerNormalization) {
   ExpectClose(Reference(Embeddings(true), 2), Make<float>({1, 2, 2}, {1, 3, 7, 9}), 0);
   ExpectClose(Reference(Embeddings(true)), Make<float>({1, 2, 2}, {0, 10, 0, 10}), 0);
   ExpectClose(Reference(Embeddings(true), 1), Make<int32_t>({1}, {1}), 0);
@@ -151,7 +151,7 @@ TEST(ContribTest, MaskOfOtherTokensIsRefused) {
               HasSubstr("expected a mask [2,1], but it is int32[1,1]"));
 }
 
-TEST(ContribTest, ops::RotaryEmbedding) {
+TEST(ContribTest, RotaryEmbedding) {
   // Position 1 turns by a right angle, position 0 not; one id is that of the first token.
   for (const bool one_id : {true, false}) {
     OpTester op("RotaryEmbedding", 1, kMicrosoft);
@@ -174,7 +174,7 @@ TEST(ContribTest, RotaryEmbeddingOfAPartOfTheHead) {
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("[B,S,N*H] of num_heads -1"));
 }
 
-TEST(ContribTest, ops::MatMulIntegerToFloat) {
+TEST(ContribTest, MatMulIntegerToFloat) {
   OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
   op.Input(Make<uint8_t>({2, 2}, {1, 2, 3, 255})).Input(Make<int8_t>({2, 2}, {1, -128, 0, 127}));
   op.Input(Make<float>({}, {0.5F})).Input(Make<float>({2}, {2, 4}));
@@ -185,7 +185,7 @@ TEST(ContribTest, ops::MatMulIntegerToFloat) {
   ExpectClose(Reference(op), Make<float>({2, 2}, {9, 276, -244, 64536}), 0);
 }
 
-TEST(ContribTest, ops::DynamicQuantizeMatMul) {
+TEST(ContribTest, DynamicQuantizeMatMul) {
   OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
   // From -1 to 1.55: a scale of 0.01 and a zero point of 100.
   op.Input(Make<float>({1, 2}, {-1, 1.55F})).Input(Make<uint8_t>({2, 1}, {3, 5}));

@@ -9,7 +9,7 @@ const ops::ValueFacts kUnknown = Facts(DataType::kFloat, std::nullopt);
 
 ops::ValueFacts Indices(Dims dims) { return Facts(DataType::kInt64, std::move(dims)); }
 
-TEST(GatherInferTest, ops::Gather) {
+TEST(GatherInferTest, Gather) {
   const ops::ValueFacts table = Floats({30522, 768});
   const ops::ValueFacts shape = Numbers({kBatch, kSeq, 768});
   const AttributeMap second = {{"axis", int64_t{1}}};

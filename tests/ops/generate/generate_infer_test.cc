@@ -28,7 +28,7 @@ TEST(GenerateInferTest, Constants) {
   EXPECT_EQ(Infer("ConstantOfShape", {Numbers({2})}, {{"value", two}}).type, DataType::kInt64);
 }
 
-TEST(GenerateInferTest, ops::Range) {
+TEST(GenerateInferTest, Range) {
   const ops::ValueFacts floats = Facts(DataType::kFloat, Dims{});
   ExpectRows({
       {{"Range", {Number(0), Number(kSeq), Number(1)}}, "[seq]"},

@@ -31,7 +31,7 @@ TEST(MovementInferTest, TransposeAndSameShape) {
   });
 }
 
-TEST(MovementInferTest, ops::Slice) {
+TEST(MovementInferTest, Slice) {
   const auto slice = [](SymInt extent, SymInt start, SymInt end, SymInt step = 1) {
     return InferNode{"Slice",
                      {Floats({kBatch, std::move(extent)}), Numbers({std::move(start)}),
@@ -85,7 +85,7 @@ TEST(MovementInferTest, ops::Slice) {
   EXPECT_EQ(part.dims->back(), kSeq);
 }
 
-TEST(MovementInferTest, ops::Split) {
+TEST(MovementInferTest, Split) {
   const ops::ValueFacts packed = Floats({kBatch, kSeq, 2304});
   const AttributeMap last = {{"axis", int64_t{-1}}};
   const AttributeMap three = {{"axis", int64_t{-1}}, {"num_outputs", int64_t{3}}};
@@ -107,7 +107,7 @@ TEST(MovementInferTest, ops::Split) {
   });
 }
 
-TEST(MovementInferTest, ops::Concat) {
+TEST(MovementInferTest, Concat) {
   const AttributeMap first = {{"axis", int64_t{0}}};
   const AttributeMap second = {{"axis", int64_t{-2}}};
   ExpectRows({

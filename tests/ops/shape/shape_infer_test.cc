@@ -25,7 +25,7 @@ TEST(ShapeInferTest, ShapesAreContents) {
   EXPECT_EQ(Infer("Shape", {kHidden}).type, DataType::kInt64);
 }
 
-TEST(ShapeInferTest, ops::Reshape) {
+TEST(ShapeInferTest, Reshape) {
   const AttributeMap zeros = {{"allowzero", int64_t{1}}};
   const ops::ValueFacts heads = Floats({kBatch, kSeq, 12, 64});
   ExpectRows({

@@ -83,7 +83,7 @@ TEST(ContribOperatorsTest, FusedMatMulMovesTheFirstAxis) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(ContribOperatorsTest, ops::FusedGemm) {
+TEST(ContribOperatorsTest, FusedGemm) {
   OptimizerTester test([](GraphBuilder& b) {
     std::mt19937 generator(3);
     Value* x = b.Input("x", DataType::kFloat, {"rows", kWidth});
@@ -265,7 +265,7 @@ void ExpectSameWhereverTokensStand(OptimizerTester& test, bool slides) {
   }
 }
 
-TEST(ContribOperatorsTest, ops::GroupQueryAttention) {
+TEST(ContribOperatorsTest, GroupQueryAttention) {
   const Grouped forms[] = {
       {},
       {.packed = false},

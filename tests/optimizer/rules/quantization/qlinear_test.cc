@@ -181,7 +181,7 @@ TEST(QLinearTest, Elementwise) {
   for (const Case& c : cases) Check(c);
 }
 
-TEST(QLinearTest, ops::Pooling) {
+TEST(QLinearTest, Pooling) {
   const Case cases[] = {
       {"QLinearGlobalAveragePool",
        "com.microsoft",
