@@ -23,7 +23,7 @@ HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, cons
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Vector zero[kNarrow];
   for (int v = 0; v < kNarrow; ++v) zero[v] = scaling.zero[0][v];
-  auto mask = hn::Set(cache::Words(), C::kMask << (first * C::kBits));
+  auto mask = hn::Set(Words(), C::kMask << (first * C::kBits));
   HWY_UNROLL(16)
   for (int i = first; i < first + count; ++i) {
     asm volatile("" : "+v"(mask.raw));
@@ -93,8 +93,7 @@ struct FewRows {
     const auto word_of = [&](int v) HWY_ATTR {
       return from + v / kNarrow * next_panel + v % kNarrow * hn::Lanes(d) * 4;
     };
-    auto mask =
-        hn::Set(cache::Words(), static_cast<int32_t>(uint32_t{C::kMask} << (first * C::kBits)));
+    auto mask = hn::Set(Words(), static_cast<int32_t>(uint32_t{C::kMask} << (first * C::kBits)));
     HWY_UNROLL(16)
     for (int i = 0; i < count; ++i) {
       const Scaling<C, kVectors>* const scales = Opaque(&scaling);

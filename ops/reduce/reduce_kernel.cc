@@ -59,8 +59,8 @@ struct MinStep {
 };
 
 // All lanes joined, in every lane.
-template <typename exec::Step>
-HWY_INLINE FloatVec JoinLanes(exec::Step step, FloatVec totals) {
+template <typename Step>
+HWY_INLINE FloatVec JoinLanes(Step step, FloatVec totals) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   HWY_ALIGN float buffer[2 * hn::MaxLanes(FloatTag())];
@@ -74,11 +74,11 @@ HWY_INLINE FloatVec JoinLanes(exec::Step step, FloatVec totals) {
 }
 
 // The total over whole runs, in every lane. Four totals side by side hide the latency of a step.
-template <typename exec::Step>
-HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, exec::Step step) {
+template <typename Step>
+HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, Step step) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
-  FloatVec total0 = hn::Set(d, exec::Step::kStart);
+  FloatVec total0 = hn::Set(d, Step::kStart);
   FloatVec total1 = total0;
   FloatVec total2 = total0;
   FloatVec total3 = total0;
@@ -101,11 +101,10 @@ HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, exec::Step step) {
 }
 
 // The totals of `count` columns from `column` on.
-template <typename exec::Step>
-HWY_INLINE FloatVec TotalOfColumns(const FloatRuns& runs, size_t column, size_t count,
-                                   exec::Step step) {
+template <typename Step>
+HWY_INLINE FloatVec TotalOfColumns(const FloatRuns& runs, size_t column, size_t count, Step step) {
   const FloatTag d;
-  FloatVec total = hn::Set(d, exec::Step::kStart);
+  FloatVec total = hn::Set(d, Step::kStart);
   const float* HWY_RESTRICT x = runs.begin + column;
   if (count == hn::Lanes(d)) {
     for (size_t k = 0; k < runs.num_offsets; ++k) {
