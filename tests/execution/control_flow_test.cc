@@ -195,7 +195,7 @@ TEST_P(ControlFlowTest, ErrorsNameTheNodeAndTheOneAroundIt) {
   const absl::Status status = plan.Run({Make<float>({3}, {1, 2, 3})}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              opt::AllOf(HasSubstr("(If): node '"), HasSubstr("(Add): ")));
+              AllOf(HasSubstr("(If): node '"), HasSubstr("(Add): ")));
 }
 
 }  // namespace

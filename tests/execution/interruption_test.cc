@@ -152,7 +152,7 @@ TEST(InterruptionTest, ARefusedAllocationNamesTheNodeWhereverItHappens) {
       const auto outputs = plan.Run({Square()}, {}, allocator);
       if (outputs.ok()) break;
       EXPECT_EQ(outputs.status().code(), absl::StatusCode::kResourceExhausted);
-      EXPECT_THAT(Message(outputs.status()), opt::AllOf(HasSubstr("node '"), HasSubstr("refused")));
+      EXPECT_THAT(Message(outputs.status()), AllOf(HasSubstr("node '"), HasSubstr("refused")));
     }
     EXPECT_GE(served, 2);
   }
@@ -175,7 +175,7 @@ TEST(InterruptionTest, ExceptionsBecomeErrors) {
     FailingAllocator broken(0, []() -> absl::Status { throw std::runtime_error("broken"); });
     const absl::Status status = plan.Run({Square()}, {}, broken).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-    EXPECT_THAT(Message(status), opt::AllOf(HasSubstr("(Exp)"), HasSubstr("broken")));
+    EXPECT_THAT(Message(status), AllOf(HasSubstr("(Exp)"), HasSubstr("broken")));
   }
 }
 

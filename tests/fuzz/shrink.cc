@@ -31,8 +31,8 @@ class Shrinker {
 
  private:
   // A step changes a trial at place i; false if there is nothing to change.
-  template <typename exec::Step>
-  bool TryEach(size_t places, exec::Step step) {
+  template <typename Step>
+  bool TryEach(size_t places, Step step) {
     bool any = false;
     for (size_t i = places; i-- > 0;) {
       Trial smaller = trial_;

@@ -140,7 +140,7 @@ TEST(SessionTest, AMemoryLimitEndsTheRunAndNotTheSession) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(
       std::string(status.message()),
-      opt::AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
+      AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
                                                 "run's limit of 15 bytes are in use")));
   options.memory_limit = 64;
   // Twice, as what a run held is given back.

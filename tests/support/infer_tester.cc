@@ -33,7 +33,7 @@ std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
   names.reserve(node.num_outputs);
   for (int i = 0; i < node.num_outputs; ++i) names.push_back("y" + std::to_string(i));
   const Node* made = graph.AddNode(std::move(spec), names).value();
-  const absl::StatusOr<std::unique_ptr<opt::Op>> op = ops::OpRegistry::Get().Create(*made);
+  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(*made);
   std::vector<ops::ValueFacts> outputs(node.num_outputs);
   EXPECT_TRUE(op.ok()) << op.status();
   if (!op.ok()) return outputs;

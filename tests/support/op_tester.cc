@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   std::vector<std::string> names;
   for (int i = 0; i < num_outputs_; ++i) names.push_back(absl::StrCat("y", i));
   ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec), names));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<opt::Op> op, ops::OpRegistry::Get().Create(*node));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<ops::Op> op, ops::OpRegistry::Get().Create(*node));
   std::vector<Tensor> inputs = inputs_;
   std::vector<Tensor> outputs(num_outputs_);
   ops::OpContext context(inputs, absl::MakeSpan(outputs), Allocator::Heap());

@@ -57,7 +57,7 @@ TEST(DifferenceTest, TolerancesDecide) {
         Compare(Make(type, expected), Make(type, found), tolerance).value();
     EXPECT_EQ(difference.ok, ok) << ::testing::PrintToString(expected) << " "
                                  << ::testing::PrintToString(found) << ": "
-                                 << loader::Describe(difference);
+                                 << cli::Describe(difference);
   }
 }
 
@@ -67,7 +67,7 @@ TEST(DifferenceTest, NamesTheWorstElement) {
   const Difference difference = Compare(expected, found, {.atol = 0.1}).value();
   EXPECT_EQ(difference.largest, 0.5);
   EXPECT_THAT(difference.index, ElementsAre(0, 1));
-  EXPECT_EQ(loader::Describe(difference),
+  EXPECT_EQ(cli::Describe(difference),
             "largest difference 0.5, allowed 0.1; 2 of 4 elements are beyond it, the worst at "
             "[0,1]: expected 2, but found 2.5");
 }
@@ -101,7 +101,7 @@ TEST(DifferenceTest, OtherTypesAndShapesAreNotCompared) {
   const Difference difference =
       Compare(Make(DataType::kFloat, {1, 2}), Make(DataType::kDouble, {1}), {}).value();
   EXPECT_FALSE(difference.ok);
-  EXPECT_EQ(loader::Describe(difference), "expected float[2], but found double[1]");
+  EXPECT_EQ(cli::Describe(difference), "expected float[2], but found double[1]");
 }
 
 // Large tensors are compared a piece at a time.

@@ -53,7 +53,7 @@ std::string Written(const Tensor& tensor) {
 void ExpectSame(const Tensor& expected, const Tensor& found) {
   const absl::StatusOr<Difference> difference = Compare(expected, found, {0, 0});
   ASSERT_TRUE(difference.ok()) << difference.status();
-  EXPECT_TRUE(difference->ok) << TypeAndShape(expected) << ": " << loader::Describe(*difference);
+  EXPECT_TRUE(difference->ok) << TypeAndShape(expected) << ": " << cli::Describe(*difference);
 }
 
 TEST(NpyTest, EveryElementTypeSurvivesARoundTrip) {

@@ -43,7 +43,7 @@ TEST(TimelineTest, ABarIsAsLongAsItsTimeAndAsDarkAsItsShareOfThePeak) {
   const std::vector<ProfileRow> nodes = {Row("attnrun.Linear", "a", 3, 3e6), Row("Add", "b", 1, 0),
                                          Row("attnrun.Linear", "c", 1, 1e6), Row("Add", "d", 1, 0)};
   const std::string svg = TimelineSvg(nodes, 2, "title");
-  EXPECT_THAT(svg, opt::AllOf(HasSubstr(">title<"), HasSubstr("layer 0  4 ms"),
+  EXPECT_THAT(svg, AllOf(HasSubstr(">title<"), HasSubstr("layer 0  4 ms"),
                               HasSubstr("layer 1  2 ms"), HasSubstr("Linear 66.7 %")));
   EXPECT_THAT(svg, HasSubstr("attnrun.Linear  a (gemm): 3.000 ms, 1.0 GFLOP/s, 50 % of peak"));
   EXPECT_THAT(svg, HasSubstr("width=\"779.00\" height=\"26.00\""));
@@ -52,8 +52,8 @@ TEST(TimelineTest, ABarIsAsLongAsItsTimeAndAsDarkAsItsShareOfThePeak) {
 
 TEST(TimelineTest, NamesAreEscapedAndNothingIsDividedByZero) {
   const std::string svg = TimelineSvg({Row("A<b>", "x\"&\n", 0, 0)}, 0, "t");
-  EXPECT_THAT(svg, opt::AllOf(HasSubstr("A&lt;b&gt;  x\\&quot;&amp;\\n"), HasSubstr("all nodes")));
-  EXPECT_THAT(svg, opt::AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf\""))));
+  EXPECT_THAT(svg, AllOf(HasSubstr("A&lt;b&gt;  x\\&quot;&amp;\\n"), HasSubstr("all nodes")));
+  EXPECT_THAT(svg, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf\""))));
   EXPECT_THAT(TimelineSvg({}, 1, "t"), HasSubstr("</svg>"));
 }
 

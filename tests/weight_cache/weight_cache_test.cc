@@ -32,7 +32,7 @@ class WeightCacheTest : public ::testing::Test {
 
   cache::WeightCache Cache() const { return {folder_.path("cache"), {file_}}; }
   // As a session does it.
-  static void Keep(cache::WeightCache& cache, const opt::SideBySide& weight) {
+  static void Keep(cache::WeightCache& cache, const ops::SideBySide& weight) {
     const ops::ScopedPackedStore scope(&cache);
     ASSERT_TRUE(ops::PackedMatrix::Pack(weight).ok());
   }
@@ -48,8 +48,8 @@ class WeightCacheTest : public ::testing::Test {
 };
 
 TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
-  const opt::SideBySide whole({Columns(0, 64)});
-  const opt::SideBySide two({Columns(40, 20), Columns(0, 30)});
+  const ops::SideBySide whole({Columns(0, 64)});
+  const ops::SideBySide two({Columns(40, 20), Columns(0, 30)});
   cache::WeightCache first = Cache();
   Keep(first, whole);
   ASSERT_TRUE(first.Save().ok());
@@ -60,7 +60,7 @@ TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
   ASSERT_TRUE(second.Save().ok());
   // Now both are there, with the bytes that packing makes.
   cache::WeightCache third = Cache();
-  for (const opt::SideBySide& weight : {whole, two}) {
+  for (const ops::SideBySide& weight : {whole, two}) {
     const auto found = third.Find(weight);
     ASSERT_NE(found, nullptr);
     const auto packed = ops::PackedMatrix::Pack(weight).value();
@@ -74,18 +74,18 @@ TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
 TEST_F(WeightCacheTest, TellsViewsOfTheSameBytesApart) {
   const ops::MatrixView whole = Columns(0, 64);
   cache::WeightCache first = Cache();
-  Keep(first, opt::SideBySide({whole}));
+  Keep(first, ops::SideBySide({whole}));
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
-  EXPECT_EQ(second.Find(opt::SideBySide({whole.Transposed()})), nullptr);
-  EXPECT_EQ(second.Find(opt::SideBySide({Columns(0, 63)})), nullptr);
-  EXPECT_EQ(second.Find(opt::SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
-  EXPECT_NE(second.Find(opt::SideBySide({whole})), nullptr);
+  EXPECT_EQ(second.Find(ops::SideBySide({whole.Transposed()})), nullptr);
+  EXPECT_EQ(second.Find(ops::SideBySide({Columns(0, 63)})), nullptr);
+  EXPECT_EQ(second.Find(ops::SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
+  EXPECT_NE(second.Find(ops::SideBySide({whole})), nullptr);
 }
 
 TEST_F(WeightCacheTest, WritersAtOnceLeaveOneWholeFile) {
   constexpr int kWriters = 8;
-  const opt::SideBySide whole({Columns(0, 64)});
+  const ops::SideBySide whole({Columns(0, 64)});
   std::vector<std::thread> writers;
   writers.reserve(kWriters);
   for (int i = 0; i < kWriters; ++i) {
@@ -109,9 +109,9 @@ TEST_F(WeightCacheTest, KeepsNothingThatIsNotInTheFiles) {
   const auto packed = ops::PackedMatrix::Pack(Columns(0, 64)).value();
   const ops::MatrixView elsewhere = Columns(0, 64, floats_.raw());
   // The last row of the third ends beyond the file.
-  for (const opt::SideBySide& weight :
-       {opt::SideBySide({elsewhere}), opt::SideBySide({Columns(0, 64), elsewhere}),
-        opt::SideBySide({Columns(1, 64)}), opt::SideBySide({Columns(0, 0)})}) {
+  for (const ops::SideBySide& weight :
+       {ops::SideBySide({elsewhere}), ops::SideBySide({Columns(0, 64), elsewhere}),
+        ops::SideBySide({Columns(1, 64)}), ops::SideBySide({Columns(0, 0)})}) {
     EXPECT_EQ(cache.Find(weight), nullptr);
     cache.Add(weight, packed);
   }

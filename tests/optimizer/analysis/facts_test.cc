@@ -25,7 +25,7 @@ TEST(FactsTest, TheLesserOfAnExtentAndOfOneThatIncludesIt) {
   Value* other = b.Op("Min", {extent(past), extent(now)});
   b.Output(least).Output(other);
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   EXPECT_EQ(facts.Of(least).contents, std::vector<SymInt>{SymInt::Symbol("now")});
   EXPECT_FALSE(facts.Of(other).contents->at(0).constant().has_value());
   EXPECT_NE(facts.Of(other).contents, facts.Of(least).contents);
@@ -49,7 +49,7 @@ TEST(FactsTest, WindowsAreCountedAlike) {
   Value* other = b.Op("Div", {fewer, two});
   b.Output(halved).Output(half).Output(windows).Output(other);
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   const SymInt expected = facts.DimsOf(halved)->at(2);
   EXPECT_EQ(facts.Of(half).contents, std::vector<SymInt>{expected});
   EXPECT_EQ(facts.Of(windows).contents, std::vector<SymInt>{expected});
@@ -71,7 +71,7 @@ TEST(FactsTest, WhatIsCutToAnExtentIsLongEnoughBesideIt) {
     if (added) b.Output(b.Op("Add", {x, cut}));
     b.Output(cut).Output(result);
     const std::unique_ptr<Graph> graph = b.Build().value();
-    Facts facts(*graph);
+    opt::Facts facts(*graph);
     EXPECT_EQ(facts.IsNeverNegative(SymInt(rows) - SymInt::Symbol("seq")),
               facts.DimsOf(cut)->at(0) == SymInt::Symbol("seq"));
     return facts.Of(result).contents->at(0);
@@ -88,7 +88,7 @@ TEST(FactsTest, AWindowAndTheDistancesBetweenWindows) {
   Value* kernel = b.Input("kernel", DataType::kFloat, {4, 1, 10});
   b.Output(b.Op("Conv", {samples, kernel}, {{"strides", std::vector<int64_t>{5}}}));
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   const SymInt windows = facts.DimsOf(graph->outputs()[0])->at(2);
   EXPECT_TRUE(facts.IsNeverNegative(windows - 1));
   EXPECT_TRUE(facts.IsNeverNegative(windows + windows - 1));
@@ -108,7 +108,7 @@ TEST(FactsTest, WhatWasBroadcastStaysSoBesideItsOperands) {
   for (Value* value : same) b.Output(value);
   b.Output(other);
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   for (const Value* value : same) EXPECT_EQ(*facts.DimsOf(value), *facts.DimsOf(sum));
   EXPECT_NE(*facts.DimsOf(other), *facts.DimsOf(sum));
 }

@@ -197,7 +197,7 @@ TEST(LayerNormalizationFusionTest, AnotherReaderOfTheDifferenceLeavesANormWithou
   });
   EXPECT_EQ(test.Ops(), "RMSNormalization ReduceMean Relu Sub");
   EXPECT_THAT(test.Misses("layer_normalization"),
-              ElementsAre(opt::AllOf(HasSubstr("'Sub' has another consumer"), HasSubstr("Relu"))));
+              ElementsAre(AllOf(HasSubstr("'Sub' has another consumer"), HasSubstr("Relu"))));
   test.ExpectSameResults(kTolerance);
 }
 

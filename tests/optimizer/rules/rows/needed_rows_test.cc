@@ -96,7 +96,7 @@ Value* Sliced(GraphBuilder& b, Value* x, int64_t start, int64_t end) {
 // How many rows a run computes in its products with weights: [B, rows, ...] of each Linear.
 std::vector<std::string> LinearRows(const OptimizerTester& test) {
   std::vector<std::string> rows;
-  Facts facts(test.graph());
+  opt::Facts facts(test.graph());
   for (const Node* node : test.graph().nodes()) {
     if (node->qualified_op_type() != "attnrun.Linear") continue;
     rows.push_back(facts.DimsOf(node->output(0))->at(1).ToString());
