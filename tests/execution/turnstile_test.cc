@@ -19,10 +19,10 @@ void AwaitWaiting(const exec::Turnstile& turnstile, int64_t count) {
   while (turnstile.num_waiting() != count) absl::SleepFor(absl::Microseconds(100));
 }
 
-TEST(TurnstileTest, LetsCallersInAsTheyCame) {
+TEST(TurnstileTest, LetsCallersInInOrderOfArrival) {
   exec::Turnstile turnstile(1);
   ASSERT_TRUE(turnstile.Enter({}).ok());
-  // Guarded by the one place.
+  // Only the caller that was let in touches this.
   std::vector<int> order;
   std::vector<std::thread> callers;
   for (int i = 0; i < 5; ++i) {
@@ -49,8 +49,8 @@ TEST(TurnstileTest, LetsInAsManyAsThereArePlaces) {
   EXPECT_TRUE(turnstile.Enter({}).ok());
 }
 
-// Who gives up holds up nobody behind.
-TEST(TurnstileTest, ForgetsWhoGaveUp) {
+// A caller that gives up does not block the callers behind it.
+TEST(TurnstileTest, ForgetsCallersThatGaveUp) {
   exec::Turnstile turnstile(1);
   ASSERT_TRUE(turnstile.Enter({}).ok());
   std::atomic<bool> cancel = false;

@@ -3,7 +3,7 @@
 #include "fuzz/graph_maker.h"
 #include "support/op_tester.h"
 
-// Constants and the operators that are written in one of several ways.
+// Constants, and operators that have several spellings.
 namespace attnrun::testing {
 
 Value* GraphMaker::Constant(Tensor tensor) {

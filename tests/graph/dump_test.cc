@@ -65,7 +65,7 @@ TEST(DumpTest, JsonHoldsTheWholeGraph) {
   EXPECT_EQ(branch["nodes"][0]["inputs"], nlohmann::json({"Reshape", ""}));
 }
 
-TEST(DumpTest, NamesThatAreNotUtf8AreSurvived) {
+TEST(DumpTest, NamesThatAreNotUtf8AreAccepted) {
   GraphBuilder b;
   b.Output(b.Input("\xff", DataType::kFloat));
   const std::unique_ptr<Graph> graph = b.Build().value();

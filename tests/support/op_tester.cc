@@ -24,7 +24,7 @@ void MakeDense(std::vector<Tensor>& tensors) {
   for (Tensor& tensor : tensors) tensor = tensor.Dense().value();
 }
 
-// A copy with bytes of its own. Precondition: dense, no strings.
+// A copy that owns its bytes. Precondition: dense, no strings.
 Tensor Copy(const Tensor& tensor) {
   Tensor copy = Tensor::Allocate(tensor.type(), tensor.shape()).value();
   std::memcpy(copy.mutable_raw(), tensor.raw(), tensor.byte_size());
@@ -151,8 +151,7 @@ Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& gener
 }
 
 uint32_t Seed() {
-  // Numbered within each test, so that neither the order of tests nor a filter changes what they
-  // draw.
+  // Calls are counted per test, so that neither the order of tests nor a filter changes the seeds.
   static const ::testing::TestInfo* test = nullptr;
   static uint32_t calls = 0;
   const ::testing::TestInfo* current = ::testing::UnitTest::GetInstance()->current_test_info();

@@ -16,7 +16,7 @@ using ::testing::Not;
 
 Repetition Of(const std::string& kinds) { return LongestRepetition(absl::StrSplit(kinds, ' ')); }
 
-TEST(RepetitionTest, FindsLayersBetweenWhatStandsAround) {
+TEST(RepetitionTest, FindsLayersBetweenOtherNodes) {
   const Repetition found = Of("e n q a l q a l q a l n p");
   EXPECT_EQ(found.begin, 2);
   EXPECT_EQ(found.period, 3);
@@ -28,7 +28,7 @@ TEST(RepetitionTest, TakesTheShortestPeriodOfTheLongestStretch) {
   EXPECT_EQ(Of("x y x y p q r p q r p q r").period, 3);
 }
 
-TEST(RepetitionTest, EqualNodesOrTooFewAreNoLayers) {
+TEST(RepetitionTest, EqualOrFewNodesAreNoLayers) {
   for (const char* kinds : {"", "a", "a b", "a a a a a", "a b c d"}) {
     EXPECT_EQ(Of(kinds).repeats, 0) << kinds;
   }
@@ -39,7 +39,7 @@ ProfileRow Row(const std::string& op_type, const std::string& node, double ms, d
 }
 
 TEST(TimelineTest, ABarIsAsLongAsItsTimeAndAsDarkAsItsShareOfThePeak) {
-  // 3 ms at half of 2 GFLOP/s, in the longest line, which is 4 ms and 1,040 pixels long.
+  // The node takes 3 ms at half of 2 GFLOP/s. The longest line takes 4 ms and is 1,040 pixels long.
   const std::vector<ProfileRow> nodes = {Row("attnrun.Linear", "a", 3, 3e6), Row("Add", "b", 1, 0),
                                          Row("attnrun.Linear", "c", 1, 1e6), Row("Add", "d", 1, 0)};
   const std::string svg = TimelineSvg(nodes, 2, "title");

@@ -21,7 +21,7 @@ const cache::Sighting kSighting = {.path = "/models/of nine.onnx",
                                    .panel_width = 16,
                                    .packed = {12, 13, 14, 15}};
 
-TEST(SightingTest, IsReadAsItWasWritten) {
+TEST(SightingTest, RoundTrips) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
   EXPECT_FALSE(cache::ReadSighting(path).has_value());
@@ -39,14 +39,14 @@ TEST(SightingTest, FilesAreNamedByPathAndByContents) {
   other.files[0].inode = 99;
   EXPECT_EQ(other.FileName(), kSighting.FileName());
   EXPECT_NE(other.PackedFileName(), kSighting.PackedFileName());
-  // For another machine that shares the directory.
+  // Another machine, with another panel width, shares the directory.
   other = kSighting;
   other.panel_width = 48;
   EXPECT_NE(other.FileName(), kSighting.FileName());
   EXPECT_NE(other.PackedFileName(), kSighting.PackedFileName());
 }
 
-TEST(SightingTest, DamagedOnesAreNone) {
+TEST(SightingTest, DamagedFilesAreIgnored) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
   ASSERT_TRUE(cache::WriteSighting(path, kSighting).ok());
@@ -60,7 +60,7 @@ TEST(SightingTest, DamagedOnesAreNone) {
   }
 }
 
-TEST(ReplaceFileTest, LeavesTheOldFileToThoseWhoHaveIt) {
+TEST(ReplaceFileTest, ReadersOfTheOldFileKeepIt) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("file", "old");
   std::ifstream old(path);
@@ -70,12 +70,12 @@ TEST(ReplaceFileTest, LeavesTheOldFileToThoseWhoHaveIt) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
 }
 
-TEST(ReplaceFileTest, SaysWhatFailedAndLeavesNothingBehind) {
+TEST(ReplaceFileTest, ErrorsNameTheFileAndLeaveNothingBehind) {
   const TemporaryFolder folder;
   const std::string file = folder.Write("file", "");
   EXPECT_TRUE(
       absl::StrContains(cache::ReplaceFile(file + "/inside", {"x"}).status().message(), file));
-  // The name of a folder cannot be given to a file.
+  // A file cannot take the name of a folder.
   folder.Write("taken/file", "");
   EXPECT_TRUE(absl::StrContains(cache::ReplaceFile(folder.path("taken"), {"x"}).status().message(),
                                 "taken' cannot be written"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's own operators but for attention, with expected values by hand.
+// ONNX Runtime's own operators except attention, with expected values computed by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST(ContribTest, FusedGemmActivates) {
   ExpectClose(Reference(op), Make<float>({1, 2}, {32, -6}), 0);
 }
 
-TEST(ContribTest, FusedGemmKnowsNoOtherActivation) {
+TEST(ContribTest, FusedGemmRefusesOtherActivations) {
   OpTester op("FusedGemm", 1, kMicrosoft);
   op.Attribute("activation", std::string("Cube"));
   op.Input(Make<float>({1, 1}, {1})).Input(Make<float>({1, 1}, {1}));
@@ -94,7 +94,7 @@ TEST(ContribTest, FusedGemmKnowsNoOtherActivation) {
 }
 
 TEST(ContribTest, SkipLayerNormalization) {
-  // The sums are (1, 3) and (7, 3): means 2 and 5, deviations 1 and 2.
+  // The sums are (1, 3) and (7, 3), with means 2 and 5 and deviations 1 and 2.
   OpTester op("SkipLayerNormalization", 1, kMicrosoft);
   op.Attribute("epsilon", 0.0F).Outputs(4);
   op.Input(Make<float>({1, 2, 2}, {0, 1, 6, 1})).Input(Make<float>({2, 2}, {1, 1, 1, 1}));
@@ -107,7 +107,7 @@ TEST(ContribTest, SkipLayerNormalization) {
 }
 
 TEST(ContribTest, SkipSimplifiedLayerNormalization) {
-  // The sum is (1, 7), its root mean square 5.
+  // The sum is (1, 7) with a root mean square of 5.
   OpTester op("SkipSimplifiedLayerNormalization", 1, kMicrosoft);
   op.Attribute("epsilon", 0.0F).Outputs(4);
   op.Input(Make<float>({1, 2}, {0, 3})).Input(Make<float>({1, 2}, {1, 2}));
@@ -116,7 +116,7 @@ TEST(ContribTest, SkipSimplifiedLayerNormalization) {
   ExpectClose(Reference(op, 3), Make<float>({1, 2}, {1, 7}), 0);
 }
 
-// Words (1, 3) and (2, 8), positions (0, 0) and (1, 1), segments (0, 0) and (4, 0).
+// Word rows (1, 3) and (2, 8), position rows (0, 0) and (1, 1), segment rows (0, 0) and (4, 0).
 OpTester Embeddings(bool segments) {
   OpTester op("EmbedLayerNormalization", 1, kMicrosoft);
   op.Attribute("epsilon", 0.0F).Outputs(3);
@@ -142,7 +142,7 @@ TEST(ContribTest, EmbedLayerNormalization) {
   EXPECT_THAT(outside.Reference().status().message(), HasSubstr("id 2 is not a row of table 3"));
 }
 
-TEST(ContribTest, MaskOfOtherTokensIsRefused) {
+TEST(ContribTest, AMaskOfAnotherShapeIsRefused) {
   OpTester op("EmbedLayerNormalization", 1, kMicrosoft);
   op.Outputs(2).Input(Make<int32_t>({2, 1}, {0, 1})).NoInput();
   op.Input(Make<float>({2, 1}, {1, 2})).Input(Make<float>({1, 1}, {0})).NoInput();
@@ -152,7 +152,8 @@ TEST(ContribTest, MaskOfOtherTokensIsRefused) {
 }
 
 TEST(ContribTest, RotaryEmbedding) {
-  // Position 1 turns by a right angle, position 0 not; one id is that of the first token.
+  // Position 1 turns by a right angle, position 0 not at all. A single id is the position of the
+  // first token.
   for (const bool one_id : {true, false}) {
     OpTester op("RotaryEmbedding", 1, kMicrosoft);
     op.Input(Make<float>({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}));
@@ -162,7 +163,7 @@ TEST(ContribTest, RotaryEmbedding) {
   }
 }
 
-TEST(ContribTest, RotaryEmbeddingOfAPartOfTheHead) {
+TEST(ContribTest, RotaryEmbeddingOfPartOfTheHead) {
   OpTester op("RotaryEmbedding", 1, kMicrosoft);
   op.Attribute("num_heads", int64_t{1}).Attribute("rotary_embedding_dim", int64_t{2});
   op.Input(Make<float>({1, 1, 4}, {1, 2, 3, 4})).Input(Make<int64_t>({1}, {0}));
@@ -187,14 +188,14 @@ TEST(ContribTest, MatMulIntegerToFloat) {
 
 TEST(ContribTest, DynamicQuantizeMatMul) {
   OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
-  // From -1 to 1.55: a scale of 0.01 and a zero point of 100.
+  // The range -1 to 1.55 gives a scale of 0.01 and a zero point of 100.
   op.Input(Make<float>({1, 2}, {-1, 1.55F})).Input(Make<uint8_t>({2, 1}, {3, 5}));
   op.Input(Make<float>({1}, {2})).Input(Make<uint8_t>({}, {1})).Input(Make<float>({1}, {1}));
   // (-100 * 2 + 155 * 4) * 0.01 * 2 + 1.
   ExpectClose(Reference(op), Make<float>({1, 1}, {9.4F}), 4 * kEpsilon);
 }
 
-TEST(ContribTest, QuantizedProductsRefuseWhatDoesNotFit) {
+TEST(ContribTest, QuantizedProductsRefuseMismatchedOperands) {
   const auto message = [](const Tensor& b_scale, const Tensor& a_zero_point) {
     OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
     op.Input(Make<uint8_t>({2, 1}, {1, 2})).Input(Make<int8_t>({1, 3}, {1, 2, 3}));
@@ -209,7 +210,7 @@ TEST(ContribTest, QuantizedProductsRefuseWhatDoesNotFit) {
               HasSubstr("expected A and its zero point to be int8 or uint8"));
 }
 
-TEST(ContribTest, BiasOfAnotherTypeThanTheScalesIsRefused) {
+TEST(ContribTest, ABiasOfAnotherTypeThanTheScalesIsRefused) {
   OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
   op.Input(Make<float>({1, 1}, {1})).Input(Make<int8_t>({1, 1}, {1})).Input(Make<float>({}, {1}));
   op.NoInput().Input(Make<int32_t>({1}, {1}));
@@ -217,7 +218,7 @@ TEST(ContribTest, BiasOfAnotherTypeThanTheScalesIsRefused) {
               HasSubstr("of one type, but they are float[], float[] and int32[1]"));
 }
 
-TEST(ContribTest, QuantizedOperandsThatAreLeftOutAreRefused) {
+TEST(ContribTest, MissingQuantizedOperandsAreRefused) {
   const Tensor x = Make<uint8_t>({2}, {1, 2});
   const Tensor scale = Make<float>({}, {1});
   OpTester add("QLinearAdd", 1, kMicrosoft);

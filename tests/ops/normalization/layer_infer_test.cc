@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What einsum, recurrent, signal, quantizing and resizing operators tell of their outputs before a
-// run.
+// The facts that einsum, recurrent, signal, quantizing and resizing operators infer about their
+// outputs before a run.
 #include "support/infer_tester.h"
 #include "support/op_tester.h"
 

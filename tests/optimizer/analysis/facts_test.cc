@@ -13,7 +13,7 @@
 namespace attnrun::testing {
 namespace {
 
-TEST(FactsTest, TheLesserOfAnExtentAndOfOneThatIncludesIt) {
+TEST(FactsTest, MinOfASumAndItsTermIsTheTerm) {
   GraphBuilder b;
   Value* past = b.Input("past", DataType::kFloat, {"past", 4});
   Value* now = b.Input("now", DataType::kFloat, {"now", 4});
@@ -31,8 +31,8 @@ TEST(FactsTest, TheLesserOfAnExtentAndOfOneThatIncludesIt) {
   EXPECT_NE(facts.Of(other).contents, facts.Of(least).contents);
 }
 
-// As SEW halves its frames: by pooling, by half their number, and as windows are counted.
-TEST(FactsTest, WindowsAreCountedAlike) {
+// SEW halves its frames in three ways: by pooling, as count / 2, and by the formula for windows.
+TEST(FactsTest, FormulasForTheNumberOfWindowsAgree) {
   using Ints = std::vector<int64_t>;
   GraphBuilder b;
   Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});
@@ -44,7 +44,7 @@ TEST(FactsTest, WindowsAreCountedAlike) {
   Value* half = b.Op("Div", {count, two});
   Value* windows = b.Op(
       "Add", {b.Op("Div", {b.Op("Sub", {count, two}), two}), b.Constant<int64_t>("one", {1}, {1})});
-  // Nobody says that there are so many.
+  // It is unknown whether there are as many as nine.
   Value* fewer = b.Op("Sub", {count, b.Constant<int64_t>("nine", {1}, {9})});
   Value* other = b.Op("Div", {fewer, two});
   b.Output(halved).Output(half).Output(windows).Output(other);
@@ -56,9 +56,9 @@ TEST(FactsTest, WindowsAreCountedAlike) {
   EXPECT_EQ(facts.Of(other).contents->at(0).ToString(), "?div(-10+div(samples,5),2)");
 }
 
-// A table of 40 positions beside as many rows as it may have: what adds both tells that there are
-// no more, and so what is the least of both.
-TEST(FactsTest, WhatIsCutToAnExtentIsLongEnoughBesideIt) {
+// Up to `seq` rows are sliced from a table of `rows` positions. Adding the slice to x proves that
+// there are at least `seq` of them, so min(rows, seq) is seq.
+TEST(FactsTest, AddingASliceProvesThatTheTableIsLongEnough) {
   std::mt19937 generator(7);
   const auto least = [&](bool added, int64_t rows) {
     GraphBuilder b;
@@ -78,11 +78,11 @@ TEST(FactsTest, WhatIsCutToAnExtentIsLongEnoughBesideIt) {
   };
   EXPECT_EQ(least(/*added=*/true, 40), SymInt::Symbol("seq"));
   EXPECT_NE(least(/*added=*/false, 40), SymInt::Symbol("seq"));
-  // A single row is added to all.
+  // A single row broadcasts, so the sum proves nothing.
   EXPECT_NE(least(/*added=*/true, 1), SymInt::Symbol("seq"));
 }
 
-TEST(FactsTest, AWindowAndTheDistancesBetweenWindows) {
+TEST(FactsTest, ThereIsAtLeastOneWindow) {
   GraphBuilder b;
   Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});
   Value* kernel = b.Input("kernel", DataType::kFloat, {4, 1, 10});
@@ -95,8 +95,9 @@ TEST(FactsTest, AWindowAndTheDistancesBetweenWindows) {
   EXPECT_FALSE(facts.IsNeverNegative(windows - 2));
 }
 
-// Two extents are equal or one of them is 1: what they became stays so beside either.
-TEST(FactsTest, WhatWasBroadcastStaysSoBesideItsOperands) {
+// The operands have equal extents or an extent of 1, so the sum keeps its extent when it is
+// combined with either operand again.
+TEST(FactsTest, BroadcastingAgainWithAnOperandChangesNoExtent) {
   GraphBuilder b;
   Value* x = b.Input("x", DataType::kFloat, {"a"});
   Value* y = b.Input("y", DataType::kFloat, {"b"});
