@@ -26,7 +26,7 @@ std::vector<int64_t> Wrapped(DataType type, const std::vector<int64_t>& values) 
   return ToInts(FromInts(type, shape, values).value()).value();
 }
 
-// `value` modulo 2^bits, as the type reads it.
+// `value` modulo 2^bits, in the range of the type.
 int64_t Modulo(DataType type, int64_t value) {
   const int64_t range = int64_t{1} << BitWidth(type);
   const int64_t low = ((value % range) + range) % range;
@@ -37,7 +37,7 @@ TEST(ElementsTest, IntegersKeepTheirLowestBits) {
   for (const DataType type : IntegerTypes()) {
     std::vector<int64_t> values;
     std::vector<int64_t> expected;
-    // An odd count leaves the packed types' last byte half used.
+    // The count is odd, so the packed types use only half of their last byte.
     for (int64_t value = -300; value <= 300; ++value) values.push_back(value * 131 + 1);
     for (const int64_t value : values) expected.push_back(Modulo(type, value));
     EXPECT_THAT(Wrapped(type, values), ElementsAreArray(expected)) << Name(type);
@@ -72,18 +72,18 @@ TEST(ElementsTest, DoublesTruncateTowardsZero) {
   EXPECT_THAT(ToDoubles(wide).value(), ElementsAre(0x1p63, 0x1p64));
 }
 
-TEST(ElementsTest, BoolIsWhetherItIsNotZero) {
+TEST(ElementsTest, BoolIsTrueForEveryNonzeroNumber) {
   const Tensor tensor = FromDoubles(DataType::kBool, {4}, {0, 0.1, -2, NAN}).value();
   EXPECT_THAT(ToInts(tensor).value(), ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(Wrapped(DataType::kBool, {256, 0, -1}), ElementsAre(1, 0, 1));
 }
 
 TEST(ElementsTest, FloatsRoundOnce) {
-  // 1 + 2^-24 lies half-way between two floats, and a little more rounds up.
+  // 1 + 2^-24 lies halfway between two floats and rounds to even, so a little more rounds up.
   const Tensor tensor =
       FromDoubles(DataType::kFloat, {2}, {1 + 0x1p-24, 1 + 0x1p-24 + 0x1p-50}).value();
   EXPECT_THAT(ToDoubles(tensor).value(), ElementsAre(1, 1 + 0x1p-23));
-  // Through a float, this would first become 1 + 2^-11, and then 1.
+  // By way of float this would first become 1 + 2^-11 and then 1.
   const Tensor half = FromDoubles(DataType::kFloat16, {1}, {1 + 0x1p-11 + 0x1p-40}).value();
   EXPECT_THAT(ToDoubles(half).value(), ElementsAre(1 + 0x1p-10));
 }
@@ -95,7 +95,7 @@ TEST(ElementsTest, PackedFloatsAreReadBack) {
   EXPECT_THAT(ToDoubles(tensor).value(), ElementsAreArray(values));
 }
 
-TEST(ElementsTest, WhatIsNoNumberIsRefused) {
+TEST(ElementsTest, OtherElementTypesAreRefused) {
   const Tensor text = Tensor::Of<std::string>({1}, {"1"}).value();
   const Tensor real = Tensor::Of<float>({1}, {1}).value();
   EXPECT_EQ(ToDoubles(text).status().code(), absl::StatusCode::kInvalidArgument);

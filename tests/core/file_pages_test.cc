@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kSize = size_t{8} << 20;
 
-// Bytes of files that this process has in memory.
+// The number of bytes of mapped files that this process has in memory.
 size_t ResidentFileBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key;) {
@@ -25,7 +25,7 @@ size_t ResidentFileBytes() {
   return 0;
 }
 
-// A map of a file of kSize bytes.
+// Maps a file of kSize bytes.
 class FilePagesTest : public ::testing::Test {
  protected:
   FilePagesTest() {
@@ -48,7 +48,7 @@ TEST_F(FilePagesTest, ReleasedPagesLeaveMemoryAndComeBack) {
   AddFileMap(data_, kSize);
   ASSERT_EQ(ReadAll(), 7 * kSize);
   const size_t before = ResidentFileBytes();
-  // Whole pages only: the first and the last of this range are not.
+  // Only whole pages are released; the first and the last page of this range are partial.
   ReleaseFilePages(data_ + 100, kSize - 200);
   EXPECT_GE(before - ResidentFileBytes(), kSize * 9 / 10);
   EXPECT_EQ(ReadAll(), 7 * kSize);
@@ -64,7 +64,7 @@ TEST_F(FilePagesTest, OtherMemoryIsLeftAlone) {
 
   ASSERT_EQ(ReadAll(), 7 * kSize);
   const size_t before = ResidentFileBytes();
-  // Reaches beyond the map.
+  // The range reaches beyond the end of the map.
   ReleaseFilePages(data_ + kSize / 4, kSize / 2);
   RemoveFileMap(data_);
   ReleaseFilePages(data_, kSize / 2);

@@ -17,7 +17,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The types of at most 16 bits with a sign.
+// The signed types of at most 16 bits.
 const std::vector<DataType>& SignedTypes() {
   static const auto* const types = new std::vector<DataType>{
       DataType::kFloat16,    DataType::kBfloat16,       DataType::kFloat8E4M3FN,
@@ -28,7 +28,7 @@ const std::vector<DataType>& SignedTypes() {
 
 uint32_t NumPatterns(DataType type) { return 1U << BitWidth(type); }
 
-// The finite values that are not negative, ascending, with their patterns.
+// The finite non-negative values in ascending order, each with its bit pattern.
 std::map<double, uint16_t> Magnitudes(DataType type) {
   std::map<double, uint16_t> values;
   for (uint32_t bits = 0; bits < NumPatterns(type) / 2; ++bits) {
@@ -38,7 +38,7 @@ std::map<double, uint16_t> Magnitudes(DataType type) {
   return values;
 }
 
-TEST(MinifloatTest, Float16IsTheCompilers) {
+TEST(MinifloatTest, Float16AgreesWithTheCompilersType) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto expected = static_cast<double>(std::bit_cast<_Float16>(static_cast<uint16_t>(bits)));
     const double value = DecodeFloat(DataType::kFloat16, static_cast<uint16_t>(bits));
@@ -63,7 +63,7 @@ TEST(MinifloatTest, EveryPatternSurvivesARoundTrip) {
   for (const DataType type : SignedTypes()) {
     for (uint32_t bits = 0; bits < NumPatterns(type); ++bits) {
       const double value = DecodeFloat(type, static_cast<uint16_t>(bits));
-      // Saturation turns infinities into the largest finite value, as ONNX's Cast does.
+      // Saturation would turn infinities into the largest finite value, as ONNX's Cast does.
       const uint16_t again = EncodeFloat(type, value, false);
       if (std::isnan(value)) {
         ASSERT_TRUE(std::isnan(DecodeFloat(type, again))) << Name(type) << " " << bits;
@@ -74,8 +74,9 @@ TEST(MinifloatTest, EveryPatternSurvivesARoundTrip) {
   }
 }
 
-// ONNX "Float stored in 8 bits" and OCP MX v1.0: largest, smallest normal and smallest subnormal.
-TEST(MinifloatTest, LimitsAreThoseOfTheSpecifications) {
+// From ONNX "Float stored in 8 bits" and OCP MX v1.0: the largest, the smallest normal and the
+// smallest subnormal number.
+TEST(MinifloatTest, LimitsFollowTheSpecifications) {
   struct Limits {
     DataType type;
     double largest, smallest;
@@ -97,7 +98,7 @@ TEST(MinifloatTest, RoundsToNearestWithTiesToEven) {
     const std::map<double, uint16_t> values = Magnitudes(type);
     for (auto low = values.begin(); std::next(low) != values.end(); ++low) {
       const auto high = std::next(low);
-      const double middle = (low->first + high->first) / 2;  // exact: doubles are far wider
+      const double middle = (low->first + high->first) / 2;  // exact, since double is far wider
       const uint16_t even = low->second % 2 == 0 ? low->second : high->second;
       ASSERT_EQ(EncodeFloat(type, middle), even) << Name(type) << " " << middle;
       ASSERT_EQ(EncodeFloat(type, std::nextafter(middle, 0)), low->second) << Name(type);
@@ -106,7 +107,7 @@ TEST(MinifloatTest, RoundsToNearestWithTiesToEven) {
   }
 }
 
-TEST(MinifloatTest, NegativeValuesRoundAsTheirMagnitudes) {
+TEST(MinifloatTest, NegativeValuesRoundLikeTheirMagnitudes) {
   for (const DataType type : SignedTypes()) {
     const bool has_negative_zero =
         type != DataType::kFloat8E4M3FNUZ && type != DataType::kFloat8E5M2FNUZ;
@@ -119,7 +120,7 @@ TEST(MinifloatTest, NegativeValuesRoundAsTheirMagnitudes) {
   }
 }
 
-TEST(MinifloatTest, OverflowSaturatesOrNotAsAsked) {
+TEST(MinifloatTest, OverflowSaturatesOnlyIfAsked) {
   struct Row {
     DataType type;
     double value;
@@ -129,7 +130,7 @@ TEST(MinifloatTest, OverflowSaturatesOrNotAsAsked) {
       {DataType::kFloat16, 65519, 65504, 65504},
       {DataType::kFloat16, 65520, kInfinity, kInfinity},
       {DataType::kBfloat16, 1e39, kInfinity, kInfinity},
-      {DataType::kFloat8E4M3FN, 464, 448, 448},  // half-way to 480, and 448 is even
+      {DataType::kFloat8E4M3FN, 464, 448, 448},  // halfway to 480; 448 is even
       {DataType::kFloat8E4M3FN, 465, 448, kNan},
       {DataType::kFloat8E4M3FN, -kInfinity, -448, kNan},
       {DataType::kFloat8E4M3FNUZ, 1000, 240, kNan},
@@ -151,7 +152,7 @@ TEST(MinifloatTest, OverflowSaturatesOrNotAsAsked) {
 
 TEST(MinifloatTest, NanStaysNan) {
   for (const DataType type : SignedTypes()) {
-    if (type == DataType::kFloat4E2M1) continue;  // it has none
+    if (type == DataType::kFloat4E2M1) continue;  // this type has no NaN
     EXPECT_TRUE(std::isnan(DecodeFloat(type, EncodeFloat(type, kNan)))) << Name(type);
     EXPECT_TRUE(std::isnan(DecodeFloat(type, EncodeFloat(type, -kNan)))) << Name(type);
   }

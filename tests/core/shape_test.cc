@@ -21,7 +21,7 @@ TEST(NumElementsTest, MultipliesTheExtents) {
   EXPECT_EQ(NumElements({kMax, 1}).value(), kMax);
 }
 
-TEST(NumElementsTest, RefusesWhat64BitsCannotCount) {
+TEST(NumElementsTest, RefusesCountsBeyond64Bits) {
   const std::vector<Shape> shapes = {
       {-1}, {0, -1}, {kMin}, {int64_t{1} << 32, int64_t{1} << 31}, {kMax, 2}, {kMax, kMax, kMax}};
   for (const Shape& shape : shapes) {
@@ -30,8 +30,9 @@ TEST(NumElementsTest, RefusesWhat64BitsCannotCount) {
   }
 }
 
-// The strides of an empty tensor are products of its other extents, so those must not overflow.
-TEST(NumElementsTest, AnExtentOfZeroHidesNoOverflow) {
+// The strides of an empty tensor are products of its other extents, so those products must not
+// overflow.
+TEST(NumElementsTest, AnExtentOfZeroDoesNotHideAnOverflow) {
   EXPECT_FALSE(NumElements({0, kMax, 2}).ok());
   EXPECT_FALSE(NumElements({kMax, 2, 0}).ok());
 }
@@ -64,7 +65,7 @@ TEST(BroadcastShapesTest, AlignsTheInnermostAxes) {
   EXPECT_EQ(BroadcastShapes({8, 1, 6, 1}, {7, 1, 5}).value(), Shape({8, 7, 6, 5}));
 }
 
-TEST(BroadcastShapesTest, AnEmptyAxisGoesWithOneOnly) {
+TEST(BroadcastShapesTest, AnEmptyAxisBroadcastsOnlyWithOne) {
   EXPECT_EQ(BroadcastShapes({0}, {1}).value(), Shape({0}));
   EXPECT_EQ(BroadcastShapes({4, 1}, {0}).value(), Shape({4, 0}));
   EXPECT_FALSE(BroadcastShapes({0}, {3}).ok());
@@ -76,7 +77,7 @@ TEST(BroadcastShapesTest, MessageNamesBothShapes) {
   EXPECT_EQ(status.message(), "shapes [2,3] and [2] do not broadcast");
 }
 
-TEST(BroadcastStridesTest, AreZeroAlongWhatRepeats) {
+TEST(BroadcastStridesTest, AreZeroAlongRepeatedAxes) {
   EXPECT_EQ(BroadcastStrides({2, 1, 4}, {5, 2, 3, 4}).value(), Shape({0, 4, 0, 1}));
   EXPECT_EQ(BroadcastStrides({}, {2, 3}).value(), Shape({0, 0}));
 }

@@ -68,13 +68,13 @@ TEST(StatusTest, AnnotateKeepsTheCode) {
   EXPECT_EQ(Annotate(absl::NotFoundError("gone"), "file"), absl::NotFoundError("file: gone"));
 }
 
-TEST(StatusTest, AnnotateLeavesTheMiddleOfLongMessagesOut) {
+TEST(StatusTest, AnnotateDropsTheMiddleOfLongMessages) {
   const std::string list(100'000, '7');
   absl::Status status = Annotate(absl::NotFoundError("begin " + list + " end"), "file");
   EXPECT_EQ(status.message().substr(0, 13), "file: begin 7");
   EXPECT_EQ(status.message().substr(status.message().size() - 5), "7 end");
   EXPECT_LT(status.message().size(), 4200U);
-  // However many contexts there are, the outermost and what went wrong stay.
+  // After any number of annotations, the outermost context and the original error are still there.
   status = absl::NotFoundError("gone");
   for (int i = 0; i < 1000; ++i) status = Annotate(status, absl::StrCat("graph ", i));
   EXPECT_EQ(status.message().substr(0, 10), "graph 999:");

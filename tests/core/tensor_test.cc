@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// 0, 1, 2, ... in row-major order.
+// Elements 0, 1, 2, ... in row-major order.
 Tensor Counting(const Shape& shape) {
   Tensor tensor = Tensor::Allocate(DataType::kFloat, shape).value();
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -47,7 +47,7 @@ TEST(TensorTest, DefaultIsNoTensor) {
   EXPECT_FALSE(tensor.is_exclusive());
 }
 
-TEST(TensorTest, AllocateTakesWhatTypeAndShapeNeed) {
+TEST(TensorTest, AllocateReservesTheBytesOfTypeAndShape) {
   CountingAllocator allocator;
   const std::vector<std::pair<DataType, size_t>> bytes_of_nine = {
       {DataType::kDouble, 72}, {DataType::kFloat16, 18}, {DataType::kBool, 9},
@@ -77,7 +77,7 @@ TEST(TensorTest, AllocateRefusesImpossibleTypesAndShapes) {
 }
 
 TEST(TensorTest, BytesBeyond64BitsAreInvalid) {
-  // Countable elements, uncountable bytes.
+  // The element count fits 64 bits, the byte count does not.
   const absl::Status status = Tensor::Allocate(DataType::kDouble, {kMax / 4}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("64-bit"));
@@ -95,14 +95,15 @@ TEST(TensorTest, MoreThanTheMachineHasIsResourceExhausted) {
 TEST(TensorTest, StringsBeginEmpty) {
   Tensor tensor = Tensor::Allocate(DataType::kString, {2}).value();
   EXPECT_EQ(tensor.data<std::string>()[1], "");
-  // Longer than what std::string keeps inside itself: a leak shows under the address sanitizer.
+  // The string is longer than std::string's inline buffer, so the address sanitizer would see a
+  // leak.
   tensor.mutable_data<std::string>()[1] = std::string(100, 'x');
   const Tensor swapped = tensor.View({2}, {-1}, 1).Dense().value();
   EXPECT_EQ(swapped.data<std::string>()[0], std::string(100, 'x'));
   EXPECT_EQ(swapped.data<std::string>()[1], "");
 }
 
-TEST(TensorTest, OfWantsOneElementPerPlace) {
+TEST(TensorTest, OfNeedsOneValuePerElement) {
   EXPECT_THAT(Floats(Tensor::Of<float>({2, 1}, {5, 6}).value()), ElementsAre(5, 6));
   EXPECT_EQ(Tensor::Of<float>({2, 2}, {5, 6}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Tensor::Of<int64_t>({0}, {}).value().type(), DataType::kInt64);
@@ -124,7 +125,7 @@ TEST(TensorTest, BorrowedMutableBytesAreNeverExclusive) {
   EXPECT_FALSE(tensor.is_exclusive());
 }
 
-TEST(TensorTest, BorrowWantsExactlyTheBytes) {
+TEST(TensorTest, BorrowNeedsTheExactNumberOfBytes) {
   const std::array<float, 4> bytes = {};
   for (const size_t size : {0, 15, 17}) {
     const absl::Status status =
@@ -135,7 +136,7 @@ TEST(TensorTest, BorrowWantsExactlyTheBytes) {
   EXPECT_FALSE(Tensor::Borrow(DataType::kString, {}, bytes.data(), 32).ok());
 }
 
-TEST(TensorTest, BorrowHoldsWhatKeepsTheBytesAlive) {
+TEST(TensorTest, BorrowHoldsTheOwnerOfTheBytes) {
   auto bytes = std::make_shared<std::array<uint8_t, 4>>();
   const std::weak_ptr<void> watched = bytes;
   {
@@ -188,7 +189,7 @@ TEST(TensorTest, DenseGathersAStridedView) {
   EXPECT_THAT(Floats(tensor.View({2, 2}, {-3, -1}, 5).Dense().value()), ElementsAre(5, 4, 2, 1));
 }
 
-TEST(TensorTest, DenseOfADenseTensorCopiesNothing) {
+TEST(TensorTest, DenseDoesNotCopyADenseTensor) {
   const Tensor tensor = Counting({2, 3});
   const Tensor row = tensor.View({3}, {1}, 3);
   EXPECT_TRUE(row.is_dense());

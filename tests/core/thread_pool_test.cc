@@ -16,21 +16,21 @@ namespace {
 
 using ::testing::Each;
 
-// CPU time of all threads of this process.
+// The CPU time that all threads of this process have used.
 double CpuSeconds() {
   timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A pool is never destroyed: its threads run as long as the process.
+// A ThreadPool is never destroyed: its threads run until the process ends.
 ThreadPool& NewPool(int threads) {
   static auto* const pools = new std::vector<ThreadPool*>;
   pools->push_back(new ThreadPool(threads));
   return *pools->back();
 }
 
-TEST(ThreadPoolTest, EveryPieceOnce) {
+TEST(ThreadPoolTest, RunsEveryPieceOnce) {
   for (const int threads : {1, 2, 5}) {
     ThreadPool& pool = NewPool(threads);
     for (int pieces = 0; pieces < 300; ++pieces) {
@@ -41,7 +41,7 @@ TEST(ThreadPoolTest, EveryPieceOnce) {
   }
 }
 
-TEST(ThreadPoolTest, AThreadTakesItsOwnPiecesInOrderAndThenHelpsFromTheEnd) {
+TEST(ThreadPoolTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
   ThreadPool& pool = NewPool(2);
   const std::thread::id caller = std::this_thread::get_id();
   std::vector<int> taken;
@@ -50,12 +50,12 @@ TEST(ThreadPoolTest, AThreadTakesItsOwnPiecesInOrderAndThenHelpsFromTheEnd) {
     if (std::this_thread::get_id() == caller) {
       taken.push_back(piece);
     } else {
-      // Its first piece lasts until the caller has done all others.
+      // This thread's first piece lasts until the caller has done all other pieces.
       while (ended < 7) std::this_thread::yield();
     }
     ++ended;
   });
-  // The other thread may not have begun at all.
+  // The other thread may not have started at all.
   std::vector<int> expected = {0, 1, 2, 3, 7, 6, 5, 4};
   expected.resize(taken.size());
   EXPECT_GE(taken.size(), 7);
@@ -77,11 +77,11 @@ TEST(ThreadPoolTest, SleepsWhenThereIsNothingToDo) {
   pool.Run(4, [](int) {});
   const double before = CpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  // Three threads awake all the time would take 0.2 s or more.
+  // Three threads that spin all the time would use 0.2 s or more.
   EXPECT_LT(CpuSeconds() - before, 0.05);
 }
 
-TEST(ThreadPoolTest, AnExceptionComesOutWhenAllHaveEnded) {
+TEST(ThreadPoolTest, AnExceptionIsThrownAfterAllPiecesHaveEnded) {
   ThreadPool& pool = NewPool(3);
   for (int thrower = 0; thrower < 8; ++thrower) {
     std::atomic<int> ended = 0;
@@ -105,7 +105,7 @@ TEST(ParallelForTest, CoversTheRangeForAnyNumberOfThreads) {
     for (const int64_t count : {0, 1, 6, 100}) {
       std::vector<int> calls(count, 0);
       ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
-        // Within a body, the whole range runs inline.
+        // A nested ParallelFor runs its whole range inline.
         ParallelFor(end - begin, 1, [&](int64_t first, int64_t last) {
           EXPECT_EQ(last - first, end - begin);
           for (int64_t i = begin; i < end; ++i) ++calls[i];
@@ -124,7 +124,7 @@ TEST(ParallelForTest, ASlowThreadLeavesRangesToTheOthers) {
   EXPECT_GT(ranges, 2);
   std::atomic<int64_t> ended = 0;
   ParallelFor(100, 1, [&](int64_t begin, int64_t) {
-    // Whoever has the first range ends it only after all the others.
+    // The thread with the first range finishes it only after all other ranges.
     const auto start = std::chrono::steady_clock::now();
     while (begin == 0 && ended < ranges - 1 &&
            std::chrono::steady_clock::now() - start < std::chrono::seconds(10)) {
@@ -137,7 +137,7 @@ TEST(ParallelForTest, ASlowThreadLeavesRangesToTheOthers) {
   SetNumThreads(before);
 }
 
-TEST(ParallelForTest, RangesAreAsManyForEveryThread) {
+TEST(ParallelForTest, EveryThreadGetsTheSameNumberOfRanges) {
   const int before = NumThreads();
   SetNumThreads(2);
   EXPECT_EQ(NumRanges(1, 10), 1);

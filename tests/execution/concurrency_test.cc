@@ -12,7 +12,7 @@
 namespace attnrun::testing {
 namespace {
 
-// One layer's worth of products, a norm and an activation; then a Loop that adds its captured bias.
+// The products of one layer, a norm and an activation, then a Loop that adds a captured bias.
 void BuildLayer(GraphBuilder& b) {
   std::mt19937 generator(7);
   Value* x = b.Input("x", DataType::kFloat, {"rows", 48});
@@ -39,7 +39,7 @@ bool SameBits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   return a.size() == b.size();
 }
 
-TEST(ConcurrencyTest, ManyThreadsOnOnePlanGetTheBitsOfOne) {
+TEST(ConcurrencyTest, ManyThreadsOnOnePlanGetTheSameBitsAsOne) {
   const PlanTester plan(BuildLayer);
   exec::PoolAllocator pool(Allocator::Heap());
   std::mt19937 generator(Seed());

@@ -21,7 +21,7 @@ Tensor Scalar(float value) { return Make<float>({}, {value}); }
 
 class ControlFlowTest : public ::testing::TestWithParam<bool> {
  protected:
-  // The outputs of the graph that `build` makes.
+  // Runs the graph that `build` makes and returns its outputs.
   static std::vector<Tensor> Run(const PlanTester::Build& build,
                                  const std::vector<Tensor>& inputs) {
     return PlanTester(build, GetParam()).Run(inputs).value();
@@ -31,8 +31,7 @@ class ControlFlowTest : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Engines, ControlFlowTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Kernels" : "Reference"; });
 
-// The branches give a value of the graph around them as it is, a constant, and what a node
-// computes.
+// The branches return a captured value, a constant and the result of a node.
 void BuildIf(GraphBuilder& b) {
   Value* condition = b.Input("condition", DataType::kBool, {});
   Value* r = b.Op("Relu", {b.Input("x", DataType::kFloat, {"n"})});
@@ -46,14 +45,15 @@ void BuildIf(GraphBuilder& b) {
   });
   const auto outputs =
       b.Ops("If", 2, {condition}, {{"then_branch", then_branch}, {"else_branch", else_branch}});
-  // Written over its input where that is allowed: here the captured value or the constant.
+  // Neg may run in place where that is allowed; here its input is the captured value or the
+  // constant.
   b.Output(b.Op("Neg", {outputs[0]})).Output(outputs[0]).Output(outputs[1]).Output(r);
 }
 
-TEST_P(ControlFlowTest, IfGivesCapturesConstantsAndComputedValues) {
+TEST_P(ControlFlowTest, IfReturnsCapturesConstantsAndComputedValues) {
   const Tensor x = Make<float>({2}, {0, 3});
   const PlanTester plan(BuildIf, GetParam());
-  for (int repeat = 0; repeat < 2; ++repeat) {  // the constant is unharmed
+  for (int repeat = 0; repeat < 2; ++repeat) {  // run twice: the constant must stay unchanged
     const auto taken = plan.Run({MakeBool({}, {1}), x}).value();
     EXPECT_THAT(Numbers(taken[0]), ElementsAre(0, -3));
     EXPECT_THAT(Numbers(taken[1]), ElementsAre(0, 3));
@@ -85,7 +85,8 @@ TEST_P(ControlFlowTest, CapturesReachThroughTwoGraphs) {
   EXPECT_THAT(Numbers(Run(build, {MakeBool({}, {0}), Scalar(-5)})[0]), ElementsAre(5));
 }
 
-// sum, doubled and the sums so far: the body reads the carried value's start from outside, too.
+// Returns the sum, the carried second value and all partial sums. The body also captures the start
+// value from outside.
 void BuildLoop(GraphBuilder& b) {
   Value* limit = b.Input("limit", DataType::kInt64, {});
   Value* start = b.Op("Neg", {b.Input("x", DataType::kFloat, {1})});
@@ -105,7 +106,8 @@ void BuildLoop(GraphBuilder& b) {
 
 TEST_P(ControlFlowTest, LoopCarriesSwapsCapturesAndStacks) {
   const auto outputs = Run(BuildLoop, {Make<int64_t>({}, {4}), Make<float>({1}, {-2})});
-  // (2,2) (2,4) (4,4) (4,6) (6,6): the first is what is stacked, the sum becomes the second.
+  // The carried pairs are (2,2) (2,4) (4,4) (4,6) (6,6). The first of each pair is stacked; the sum
+  // becomes the second.
   EXPECT_THAT(Numbers(outputs[0]), ElementsAre(6));
   EXPECT_THAT(Numbers(outputs[1]), ElementsAre(6));
   EXPECT_THAT(Numbers(outputs[2]), ElementsAre(2, 2, 4, 4));
@@ -146,7 +148,7 @@ TEST_P(ControlFlowTest, ScanKeepsStateAlongItsAxisAndDirection) {
   EXPECT_THAT(Numbers(outputs[1]), ElementsAre(3, 5, 6, 30, 50, 60));
 }
 
-TEST_P(ControlFlowTest, PiecesOfATensorAreStackedAsTheyAre) {
+TEST_P(ControlFlowTest, SlicesOfATensorAreStackedUnchanged) {
   const auto build = [](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {2, 4});
     const auto body = Subgraph([](GraphBuilder& inner) {
@@ -165,7 +167,7 @@ TEST_P(ControlFlowTest, PiecesOfATensorAreStackedAsTheyAre) {
   EXPECT_THAT(Numbers(outputs[0]), ElementsAre(1, 5, -1, -5));
 }
 
-TEST_P(ControlFlowTest, ACarriedValueLeftOutIsAnError) {
+TEST_P(ControlFlowTest, AMissingCarriedValueIsAnError) {
   const PlanTester plan(
       [](GraphBuilder& b) {
         const auto body = Subgraph([](GraphBuilder& inner) {
@@ -182,7 +184,7 @@ TEST_P(ControlFlowTest, ACarriedValueLeftOutIsAnError) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("input 'v' is left out"));
 }
 
-TEST_P(ControlFlowTest, ErrorsNameTheNodeAndTheOneAroundIt) {
+TEST_P(ControlFlowTest, ErrorsNameTheNodeAndItsEnclosingNode) {
   const auto build = [](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat);
     const auto branch = Subgraph([&](GraphBuilder& inner) {
@@ -195,7 +197,7 @@ TEST_P(ControlFlowTest, ErrorsNameTheNodeAndTheOneAroundIt) {
   const absl::Status status = plan.Run({Make<float>({3}, {1, 2, 3})}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              opt::AllOf(HasSubstr("(If): node '"), HasSubstr("(Add): ")));
+              AllOf(HasSubstr("(If): node '"), HasSubstr("(Add): ")));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void BuildChain(GraphBuilder& b) {
   b.Output(b.Op("MatMul", {b.Op("Softmax", {b.Op("Exp", {x})}), x}));
 }
 
-// A Loop without bound, whose body adds one, or has no nodes at all.
+// A Loop without a bound. Its body adds one, or is empty.
 void BuildEndlessLoop(GraphBuilder& b, bool empty_body) {
   Value* x = b.Input("x", DataType::kFloat, {});
   const auto body = Subgraph([&](GraphBuilder& inner) {
@@ -82,7 +82,7 @@ TEST(InterruptionTest, CancellingFromAnotherThreadEndsAnEndlessLoop) {
     std::atomic<bool> cancel = false;
     RunOptions options;
     options.cancel = &cancel;
-    // Lest a failure of this test never ends.
+    // If this test fails, the deadline still ends it.
     options.deadline = absl::Now() + absl::Seconds(60);
     std::thread other([&] {
       absl::SleepFor(absl::Milliseconds(5));
@@ -94,7 +94,7 @@ TEST(InterruptionTest, CancellingFromAnotherThreadEndsAnEndlessLoop) {
   }
 }
 
-// Cancels the run when it is asked for memory, which is after the node has begun.
+// Cancels the run at the first allocation, which happens after the node has begun.
 class CancellingAllocator final : public Allocator {
  public:
   explicit CancellingAllocator(std::atomic<bool>& cancel) : cancel_(cancel) {}
@@ -127,7 +127,7 @@ TEST(InterruptionTest, CancellingStopsWithinANode) {
   }
 }
 
-// Serves so many requests, then fails in the way it is told to.
+// Serves `served` requests, then fails as `fail` does.
 class FailingAllocator final : public Allocator {
  public:
   FailingAllocator(int served, std::function<absl::Status()> fail)
@@ -143,7 +143,7 @@ class FailingAllocator final : public Allocator {
   std::function<absl::Status()> fail_;
 };
 
-TEST(InterruptionTest, ARefusedAllocationNamesTheNodeWhereverItHappens) {
+TEST(InterruptionTest, ARefusedAllocationAlwaysNamesTheNode) {
   for (const bool kernels : {false, true}) {
     const PlanTester plan(BuildChain, kernels);
     int served = 0;
@@ -152,13 +152,13 @@ TEST(InterruptionTest, ARefusedAllocationNamesTheNodeWhereverItHappens) {
       const auto outputs = plan.Run({Square()}, {}, allocator);
       if (outputs.ok()) break;
       EXPECT_EQ(outputs.status().code(), absl::StatusCode::kResourceExhausted);
-      EXPECT_THAT(Message(outputs.status()), opt::AllOf(HasSubstr("node '"), HasSubstr("refused")));
+      EXPECT_THAT(Message(outputs.status()), AllOf(HasSubstr("node '"), HasSubstr("refused")));
     }
     EXPECT_GE(served, 2);
   }
 }
 
-TEST(InterruptionTest, TheNodeThatFailedIsTheOneNamed) {
+TEST(InterruptionTest, TheErrorNamesTheNodeThatFailed) {
   const PlanTester plan(BuildChain);
   FailingAllocator allocator(0, [] { return absl::ResourceExhaustedError("refused"); });
   const Node* exp = plan.graph().FindValue("Exp")->producer();
@@ -175,7 +175,7 @@ TEST(InterruptionTest, ExceptionsBecomeErrors) {
     FailingAllocator broken(0, []() -> absl::Status { throw std::runtime_error("broken"); });
     const absl::Status status = plan.Run({Square()}, {}, broken).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-    EXPECT_THAT(Message(status), opt::AllOf(HasSubstr("(Exp)"), HasSubstr("broken")));
+    EXPECT_THAT(Message(status), AllOf(HasSubstr("(Exp)"), HasSubstr("broken")));
   }
 }
 

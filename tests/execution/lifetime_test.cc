@@ -23,7 +23,7 @@ class CountingAllocator final : public Allocator {
   int count = 0;
 };
 
-TEST(LifetimeTest, AChainWritesOverItsOwnResults) {
+TEST(LifetimeTest, AChainOverwritesItsOwnResults) {
   const PlanTester plan([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"n"});
     for (const char* op : {"Neg", "Abs", "Exp", "Sqrt", "Neg"}) x = b.Op(op, {x});
@@ -40,7 +40,7 @@ TEST(LifetimeTest, InputsAreNeverWritten) {
     b.Output(b.Op("Neg", {b.Op("Reshape", {x, b.Constant<int64_t>("flat", {1}, {-1})})}));
   });
   const Tensor x = Make<float>({3}, {1, 2, 3});
-  // A copy that is the only owner of its bytes, as a caller that hands them over would have it.
+  // The tensor is the only owner of its bytes, as when a caller hands its buffer over.
   std::vector<Tensor> inputs = {Make<float>({3}, {1, 2, 3})};
   const auto outputs = plan.Run(inputs).value();
   ExpectClose(inputs[0], x, 0);
@@ -82,7 +82,8 @@ TEST(LifetimeTest, AnInputLeftOutTakesItsDefaultEveryTime) {
   }
 }
 
-// Twelve operators on random earlier values of shape [3,3]; some work in place, some give views.
+// Adds a node that reads random earlier values of shape [3,3]. Some operators work in place, some
+// return views.
 Value* AddRandomNode(GraphBuilder& b, const std::vector<Value*>& values, std::mt19937& generator) {
   const auto any = [&] { return values[generator() % values.size()]; };
   const std::vector<std::string> unary = {"Neg", "Abs", "Relu", "Sigmoid", "Identity", "Transpose"};
@@ -93,9 +94,9 @@ Value* AddRandomNode(GraphBuilder& b, const std::vector<Value*>& values, std::mt
   return b.Op("Softmax", {any()}, {{"axis", static_cast<int64_t>(generator() % 2)}});
 }
 
-// Where every value is a graph output, none may be written over: what each holds then is what it
-// must hold where few are.
-TEST(LifetimeTest, WritingOverChangesNoValueThatIsReadLater) {
+// If every value is a graph output, no value may be overwritten. Those results are the expected
+// ones for the same graph with few outputs.
+TEST(LifetimeTest, OverwritingChangesNoValueThatIsReadLater) {
   std::mt19937 generator(Seed());
   for (int round = 0; round < 200; ++round) {
     const uint32_t seed = generator();

@@ -9,7 +9,7 @@
 namespace attnrun::testing {
 namespace {
 
-// Branches that multiply by a weight of the main graph; the last by one of their own.
+// Both branches multiply by one weight of the main graph, then by a weight of their own.
 std::unique_ptr<Graph> TwoBranches() {
   GraphBuilder b;
   Value* condition = b.Input("condition", DataType::kBool, {});
@@ -27,7 +27,7 @@ std::unique_ptr<Graph> TwoBranches() {
   return b.Build().value();
 }
 
-TEST(PlanTest, NodesOfEqualConstantsShareTheirKernel) {
+TEST(PlanTest, NodesWithEqualConstantsShareTheirKernel) {
   const std::unique_ptr<Graph> graph = TwoBranches();
   const auto plan = exec::Plan::Make(*graph, true).value();
   const auto& branches = plan->steps()[0].subgraphs;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMegabyte = 1 << 20;
 
-// Hands out at most `limit` bytes at a time.
+// Has at most `limit` bytes in use at a time.
 class LimitedAllocator final : public Allocator {
  public:
   explicit LimitedAllocator(size_t limit) : limit_(limit) {}
@@ -34,7 +34,7 @@ class LimitedAllocator final : public Allocator {
   size_t used_ = 0;
 };
 
-TEST(PoolAllocatorTest, ServesARepeatedRunFromWhatItKept) {
+TEST(PoolAllocatorTest, ServesARepeatedRunFromKeptBlocks) {
   LimitedAllocator source(SIZE_MAX);
   exec::PoolAllocator pool(source);
   for (int run = 0; run < 3; ++run) {
@@ -67,20 +67,20 @@ TEST(PoolAllocatorTest, KeepsWithinItsBoundAsSizesChange) {
   }
 }
 
-TEST(PoolAllocatorTest, WhatWasNotUsedForLongestGoesFirst) {
+TEST(PoolAllocatorTest, ReleasesTheLeastRecentlyUsedBlockFirst) {
   LimitedAllocator source(SIZE_MAX);
   exec::PoolAllocator pool(source);
   for (const size_t megabytes : {16, 9, 5, 3}) {
     (void)pool.Allocate(megabytes * kMegabyte).value();
   }
   EXPECT_EQ(source.calls, 4);
-  // All of them would be more than twice the largest: the 16 went.
+  // All four together exceed twice the largest, so the block of 16 MB was released.
   EXPECT_EQ(pool.kept_bytes(), 17 * kMegabyte);
   for (const size_t megabytes : {9, 5, 3}) (void)pool.Allocate(megabytes * kMegabyte).value();
   EXPECT_EQ(source.calls, 4);
 }
 
-TEST(PoolAllocatorTest, ARequestThatIsRefusedCountsForNothing) {
+TEST(PoolAllocatorTest, ARefusedRequestDoesNotCountTowardsThePeak) {
   LimitedAllocator source(8 * kMegabyte);
   exec::PoolAllocator pool(source);
   EXPECT_EQ(pool.Allocate(64 * kMegabyte).status().code(), absl::StatusCode::kResourceExhausted);
@@ -89,15 +89,15 @@ TEST(PoolAllocatorTest, ARequestThatIsRefusedCountsForNothing) {
   EXPECT_EQ(pool.peak_bytes(), kMegabyte);
 }
 
-TEST(PoolAllocatorTest, GivesBackWhatItKeptBeforeItRefuses) {
+TEST(PoolAllocatorTest, ReleasesKeptBlocksBeforeItRefuses) {
   LimitedAllocator source(8 * kMegabyte);
   exec::PoolAllocator pool(source);
   (void)pool.Allocate(5 * kMegabyte).value();
-  // Too much beside what is kept, and too little to be served by it.
+  // The request does not fit beside the kept block, and the kept block is too small for it.
   EXPECT_TRUE(pool.Allocate(8 * kMegabyte).ok());
 }
 
-TEST(PoolAllocatorTest, BlocksMayOutliveIt) {
+TEST(PoolAllocatorTest, BlocksMayOutliveThePool) {
   std::shared_ptr<void> block;
   {
     exec::PoolAllocator pool(Allocator::Heap());

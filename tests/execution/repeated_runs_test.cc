@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kWidth = 64;
 
-// Counts what a pool asks for, and how much of it is in use.
+// Counts the requests of a pool and the bytes in use.
 class CountingSource final : public Allocator {
  public:
   absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
@@ -73,7 +73,7 @@ TEST(RepeatedRunsTest, MemoryStopsGrowingOverAStreamOfLengths) {
   const size_t peak = pool.peak_bytes();
   const int calls = source.calls;
   for (const int64_t length : lengths) RunOn(length, plan, pool);
-  // What the longest run asks for at once, and blocks of other sizes as much again.
+  // The bound is the peak of the longest run plus as much again in blocks of other sizes.
   EXPECT_EQ(pool.peak_bytes(), peak);
   EXPECT_LE(source.most, 2 * peak);
   EXPECT_LE(source.calls, 2 * calls);

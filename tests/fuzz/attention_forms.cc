@@ -2,11 +2,11 @@
 #include "fuzz/attention_parts.h"
 #include "fuzz/blocks.h"
 
-// Attentions of other forms than one product over all heads.
+// Attentions that are not one product over all heads.
 namespace attnrun::testing {
 namespace {
 
-// One head after the other, side by side at the end.
+// Computes one head after the other and concatenates them at the end.
 Value* AddSingleHeads(GraphMaker& m, Value* x) {
   const int64_t width = m.dice().Of<int64_t>({1, 2, 4});
   const int64_t heads = m.dice().Int(2, 3);
@@ -25,7 +25,7 @@ Value* AddSingleHeads(GraphMaker& m, Value* x) {
   return m.Op("Concat", outputs, {{"axis", int64_t{-1}}});
 }
 
-// Keys by queries, softmax over the rows, V turned.
+// Scores of keys by queries, the softmax over the rows, V transposed.
 Value* AddTransposed(GraphMaker& m, Value* x) {
   const int64_t width = m.dice().Of<int64_t>({1, 2, 4});
   const auto turned = [&] { return m.Transpose(AddProjection(m, x, width), {0, 2, 1}); };
@@ -35,7 +35,7 @@ Value* AddTransposed(GraphMaker& m, Value* x) {
   return m.dice().Chance(0.8) ? m.Transpose(y, {0, 2, 1}) : y;
 }
 
-// The standard's operator of opset 23.
+// The standard's Attention operator of opset 23.
 Value* AddStandard(GraphMaker& m, Value* x) {
   if (m.opset() < 23) return m.Fail();
   const int64_t kv_heads = m.dice().Int(1, 2);

@@ -71,7 +71,7 @@ Operands Folded(GraphMaker& m, const Operands& operands, const AttentionShape& s
                  {{"axis", int64_t{0}}})})};
 }
 
-// Three pieces of one projection's columns.
+// Three slices of the columns of one projection.
 Operands Packed(GraphMaker& m, Value* x, const AttentionShape& shape) {
   const int64_t q = shape.heads * shape.width;
   const int64_t k = shape.kv_heads * shape.width;

@@ -17,7 +17,7 @@ double Closing(GraphMaker& m) {
   return m.dice().Of<double>({-1e9, -1e4, -3.4028234663852886e38, -INFINITY});
 }
 
-// [B 1 1 T], [1 1 S T], [B 1 S T] or the like, of which elements are 1 where scores are open.
+// A mask of shape [B 1 1 T], [1 1 S T], [B 1 S T] or similar; 1 marks unmasked scores.
 Value* Mask(GraphMaker& m, Value* scores, DataType type) {
   if (m.failed()) return nullptr;
   const auto keys = m.Extent(scores, -1);

@@ -4,44 +4,44 @@
 
 #include "fuzz/graph_maker.h"
 
-// Pieces of transformers in random spellings. Each takes a value, adds nodes and returns the
-// result, or null once the step has failed.
+// Pieces of transformers in random spellings. Each function takes a value, adds nodes and returns
+// the result, or null once the step has failed.
 namespace attnrun::testing {
 
-// X·W, with or without a bias: MatMul, Gemm, Einsum or a pointwise convolution.
+// X·W with or without a bias, as MatMul, Gemm, Einsum or a pointwise convolution.
 Value* AddProjection(GraphMaker& maker, Value* x, int64_t columns);
-// Several projections of one value, combined or not.
+// Several projections of one value, packed into one product or separate.
 Value* AddSiblings(GraphMaker& maker, Value* x);
-// Multi-head attention of x [B S D] to itself or to another value, with projections or without.
+// Multi-head attention of x [B S D] to itself or to another value, with or without projections.
 Value* AddAttention(GraphMaker& maker, Value* x);
-// Head by head, with the probabilities turned, or as the standard's operator.
+// Attention head by head, with transposed probabilities, or as the standard's operator.
 Value* AddOtherAttention(GraphMaker& maker, Value* x);
 
-// Layer and RMS normalization, over the last axis or nearly so.
+// Layer or RMS normalization over the last axis; rarely over a wrong one.
 Value* AddNormalization(GraphMaker& maker, Value* x);
-// GELU, SiLU and others, written out or not.
+// GELU, SiLU and other activations, as one operator or written out.
 Value* AddActivation(GraphMaker& maker, Value* x);
-// Softmax along the last axis or nearly so.
+// Softmax along the last axis; rarely along a wrong one.
 Value* AddSoftmax(GraphMaker& maker, Value* x);
 // Rotary embedding of x [B N S H].
 Value* AddRotary(GraphMaker& maker, Value* x);
 
 // One operator that selects or moves elements.
 Value* AddView(GraphMaker& maker, Value* x);
-// A Reshape to extents some of which are computed.
+// A Reshape whose target extents are partly computed.
 Value* AddDynamicReshape(GraphMaker& maker, Value* x);
 
 // One elementwise or reducing operator, with another value or a constant.
 Value* AddArithmetic(GraphMaker& maker, Value* x);
-// Casts there and back.
+// Casts to another type and back.
 Value* AddCasts(GraphMaker& maker, Value* x);
-// A choice by comparison.
+// A Where with a comparison as its condition.
 Value* AddWhere(GraphMaker& maker, Value* x);
-// What exporters write with computed indices and extents: floor division, masked fills, slices that
-// are assigned, rows in whole blocks.
+// Computed indices and extents as exporters write them: floor division, masked fills, slice
+// assignments, rows padded to whole blocks.
 Value* AddIndexed(GraphMaker& maker, Value* x);
 
-// A graph of a few of these.
+// A graph of a few of these pieces.
 Trial RandomTrial(uint32_t seed);
 
 }  // namespace attnrun::testing

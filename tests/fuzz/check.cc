@@ -26,8 +26,8 @@ absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const TensorMap& inp
   return outputs;
 }
 
-// Optimizes the graph, once more to see that nothing is left, and checks what can be told without
-// a run.
+// Optimizes the graph, then optimizes it again to see that no rewrite is left, and makes the checks
+// that need no run.
 std::optional<Failure> CheckRewrites(Graph& graph) {
   const size_t num_outputs = graph.outputs().size();
   opt::OptimizerOptions options;

@@ -10,15 +10,17 @@
 namespace attnrun::testing {
 
 struct Failure {
-  // The same for the same defect, as far as one can tell: what shrinking holds on to.
+  // A label that is the same for the same kind of defect, as far as can be known; shrinking keeps
+  // it.
   std::string kind;
   std::string detail;
 };
 
-// What the optimizer must do with any graph: succeed, leaving a sound graph after every pass; find
-// nothing to do when it runs again; keep the number of outputs; and compute what the reference
-// computes on the graph as it was, with kernels and without, within what rounding may do. Where the
-// reference refuses a binding, all that is asked is an end without a crash. Null if all is well.
+// Checks the optimizer on any graph. The optimizer must succeed and leave a sound graph after every
+// pass; find nothing to do in a second run; keep the number of outputs; and keep the results of the
+// reference on the original graph, with and without kernels, up to rounding. If the reference
+// refuses a binding, the optimized graph only has to end without a crash. Returns null if all is
+// well.
 std::optional<Failure> Check(const Trial& trial);
 
 }  // namespace attnrun::testing

@@ -11,21 +11,20 @@
 namespace attnrun::testing {
 namespace {
 
-// One draw and the same with the other sign, which takes what is close to a step across it, and
-// another draw, as the first may happen to move an element little, which finds what is divided by
-// next to nothing.
+// The first draw and its negation move numbers that are close to a step to both sides of it. A
+// second seed follows because one draw may happen to move an element very little; it also exposes
+// divisions by numbers that are almost 0.
 constexpr Noise kDraws[] = {{.epsilons = 4, .seed = 1},
                             {.epsilons = -4, .seed = 1},
                             {.epsilons = 4, .seed = 2, .takes_to_zero = true}};
-// A fused operator rounds as often as the nodes it stands for, or less; kernels sum in another
-// order.
+// A fused operator rounds at most as often as the nodes it replaces; kernels sum in another order.
 constexpr double kRoom = 32;
-// What the reference's own sums in double leave where whole numbers cancel out, some hundred times
-// as much after a normalization, which divides it by the root of its epsilon.
+// Covers the rounding of the reference's own sums in double where whole numbers cancel out, times
+// some hundreds after a normalization, which divides by the root of its epsilon.
 constexpr double kOwnRounding = 1e-12;
 
-// Whether a Reshape is told an extent that was computed, is 0 and therefore stands for another one.
-// No exporter means that, and the optimizer takes extents for what they are.
+// True if a Reshape reads a computed extent of 0, which makes it copy an extent of its input. No
+// exporter means that, and the optimizer takes computed extents literally.
 bool CopiesForComputedZero(const Graph& graph, const TensorMap& values) {
   for (const Node* node : graph.nodes()) {
     if (node->op_type() != "Reshape" || node->attribute("allowzero") != nullptr) continue;
@@ -47,7 +46,7 @@ bool SameKind(double a, double b) {
   return std::isnan(a) ? std::isnan(b) : a == b;
 }
 
-// Whether noise leaves shapes as they are, and all elements finite, infinite or NaN that are.
+// True if noise keeps all shapes and keeps every element finite, infinite or NaN.
 bool SameKind(const TensorMap& exact, const TensorMap& noisy) {
   return std::ranges::all_of(exact, [&](const auto& entry) {
     const auto& [name, tensor] = entry;
@@ -58,7 +57,7 @@ bool SameKind(const TensorMap& exact, const TensorMap& noisy) {
   });
 }
 
-// By element, how far noise moves it.
+// The distance by which noise moves each element.
 std::vector<double> Movements(const std::vector<double>& exact, const std::vector<Tensor>& noisy) {
   std::vector<double> moved(exact.size(), 0);
   for (const Tensor& tensor : noisy) {
@@ -105,7 +104,7 @@ std::string Expectation::Difference(const std::string& name, const Tensor& actua
   const std::vector<double> found = ToDoubles(actual).value();
   const std::vector<double> moved = Movements(*doubles, noisy);
   const double typical = Median(moved);
-  // What a graph casts to double and back may be computed in float.
+  // A rewrite may compute in float what the graph casts to double and back.
   const double epsilon =
       IsFloatingPoint(expected.type()) ? std::max(Epsilon(expected.type()), kEpsilon) : 0;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -115,7 +114,7 @@ std::string Expectation::Difference(const std::string& name, const Tensor& actua
         (std::isnan(wanted) && (kernels || std::isnan(found[i])))) {
       continue;
     }
-    // Zero may be what is left where numbers around 1 cancel out, which noise does not move.
+    // An expected 0 may be the difference of numbers around 1, which noise does not move.
     const double size = wanted == 0 ? 1 : std::fabs(wanted);
     const double allowed = kRoom * (std::max(moved[i], typical) + epsilon * size + kOwnRounding);
     if (std::fabs(found[i] - wanted) <= allowed) continue;

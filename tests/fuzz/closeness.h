@@ -9,21 +9,22 @@
 
 namespace attnrun::testing {
 
-// What a graph computes on given inputs, and how far off another order of rounding may be: as far
-// as a few epsilons of noise on every value move each element, with room to spare.
+// The results of a graph on given inputs, and the error that another order of rounding may cause.
+// The allowed error is the distance by which a few epsilons of noise on every value move each
+// element, with a margin.
 class Expectation {
  public:
   Expectation(const Graph& graph, const TensorMap& inputs);
 
-  // False where the reference refuses the inputs, where a Reshape copies an extent because a
-  // computed one happens to be 0, and where noise changes a shape or turns an element to or from
-  // NaN or infinity: that may come and go with any rounding.
+  // False if the reference refuses the inputs, if a Reshape copies an extent because a computed one
+  // happens to be 0, or if noise changes a shape or turns an element into or out of NaN or
+  // infinity. Rounding alone can cause the last two, so such results prove nothing.
   bool known() const { return known_; }
   const TensorMap& values() const { return exact_; }
 
-  // How `actual` differs from the value of that name; empty if it does not. Integers that noise
-  // changes are not compared. With kernels NaN may become a number: what is masked is not computed,
-  // though it be NaN.
+  // Describes how `actual` differs from the value of that name; empty if it does not. Integers that
+  // noise changes are not compared. With kernels NaN may become a number, because kernels do not
+  // compute masked elements.
   std::string Difference(const std::string& name, const Tensor& actual, bool kernels) const;
 
  private:

@@ -17,7 +17,7 @@ struct DraftNode {
   std::string op_type;
   std::string domain;
   int opset = 0;
-  // Names of values; "" is one left out.
+  // Names of values; "" stands for an omitted input or output.
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   AttributeMap attributes;
@@ -27,12 +27,12 @@ struct DraftNode {
 struct Draft {
   std::map<std::string, Type> inputs;
   std::map<std::string, Tensor> constants;
-  // Each after those it reads.
+  // In topological order.
   std::vector<DraftNode> nodes;
   std::vector<std::string> outputs;
 };
 
-// Inputs' defaults are dropped. kInvalidArgument if a node has subgraphs.
+// Drops the defaults of inputs. Returns kInvalidArgument if a node has subgraphs.
 absl::StatusOr<Draft> DraftOf(const Graph& graph);
 
 absl::StatusOr<std::unique_ptr<Graph>> Build(const Draft& draft);
@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Build(const Draft& draft);
 // Drops nodes, constants and inputs that no output needs.
 void Prune(Draft& draft);
 
-// For people: the graph, and the elements of its short constants.
+// The graph in readable form, with the elements of its short constants.
 std::string Text(const Draft& draft);
 
 }  // namespace attnrun::testing

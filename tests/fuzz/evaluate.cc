@@ -13,10 +13,11 @@
 namespace attnrun::testing {
 namespace {
 
-// Numbers as large as those that close a mask absorb what they are added to.
+// Larger numbers, such as those of additive masks, absorb the noise of the numbers they are added
+// to; they get no noise of their own.
 constexpr double kLargest = 1e6;
 
-// The middle one of the sizes of the numbers that are not 0.
+// The median magnitude of the nonzero numbers.
 double TypicalSize(const std::vector<double>& elements) {
   std::vector<double> sizes;
   for (const double x : elements) {
@@ -32,8 +33,8 @@ class Blur {
  public:
   explicit Blur(const Noise& noise) : noise_(noise), generator_(noise.seed) {}
 
-  // `least` is the size that an element's noise is taken of if its own and the typical one add up
-  // to less.
+  // If an element's magnitude plus the typical one is below `least`, its noise is relative to
+  // `least`.
   Tensor operator()(const Tensor& tensor, double least = 0) {
     if (noise_.epsilons == 0 || !IsFloatingPoint(tensor.type())) return tensor;
     std::vector<double> elements = ToDoubles(tensor).value();

@@ -10,25 +10,26 @@
 
 namespace attnrun::testing {
 
-// A graph and what to run it on: one map of inputs for each choice of its symbolic dimensions.
+// A graph and its inputs: one map of inputs per choice of the symbolic dimensions.
 struct Trial {
   Draft draft;
   std::vector<TensorMap> bindings;
 };
 
-// Each element of floating-point inputs and results moves by up to so many of its type's epsilons,
-// of its own size and of its tensor's typical one (a small sum of large terms is as wrong as those
-// are), a Gelu's of 1 besides, which its kernels are as close to as 1 + erf(x) in float would be.
-// Zeros stay, and so does what holds nothing but whole numbers.
+// Moves each element of floating-point inputs and results by up to `epsilons` epsilons of its type,
+// relative to its own magnitude plus the typical magnitude of its tensor, because a small sum of
+// large terms is as inexact as the terms. For Gelu the magnitude is at least 1, because kernels are
+// as close as 1 + erf(x) in float. Zeros stay, and so do tensors of whole numbers.
 struct Noise {
   double epsilons = 0;
   uint32_t seed = 1;
-  // What may become 0 does, as where it underflows: what is divided by it is infinite then.
+  // If true, elements that noise may move to 0 become 0, as if they underflowed, so that dividing
+  // by them gives infinity.
   bool takes_to_zero = false;
 };
 
-// Every value of the graph, computed node by node with reference code. Noise shows how far rounding
-// in other places may move the outputs.
+// Computes every value of the graph, node by node with reference code. Noise shows how far rounding
+// at other places may move the outputs.
 absl::StatusOr<TensorMap> Evaluate(const Graph& graph, const TensorMap& inputs, const Noise& noise);
 
 }  // namespace attnrun::testing

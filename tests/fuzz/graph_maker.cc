@@ -161,7 +161,7 @@ Value* GraphMaker::Any(const Filter& filter) {
     if (filter(value)) found.push_back(value);
   }
   if (found.empty()) return Fail();
-  // The better of two draws, most of the time.
+  // Mostly the later one of two draws.
   const auto last = static_cast<int64_t>(found.size()) - 1;
   const int64_t place = dice_.Int(0, last);
   return found[dice_.Chance(0.7) ? std::max(place, dice_.Int(0, last)) : place];

@@ -15,17 +15,17 @@
 
 namespace attnrun::testing {
 
-// Random choices.
+// A source of random choices.
 class Dice {
  public:
   explicit Dice(uint32_t seed) : generator_(seed) {}
   std::mt19937& generator() { return generator_; }
-  // Of [low, high].
+  // A number of [low, high].
   int64_t Int(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(generator_);
   }
   bool Chance(double probability) { return std::bernoulli_distribution(probability)(generator_); }
-  // Once in so many cases in which a pattern would hold, something that is almost right.
+  // True once in about 33 calls: the caller then spells a pattern almost correctly but wrong.
   bool Wrong() { return Chance(0.03); }
   template <typename T>
   const T& Pick(const std::vector<T>& items) {
@@ -40,14 +40,14 @@ class Dice {
   std::mt19937 generator_;
 };
 
-// A graph that grows node by node, each of which is run as it is added, at every binding of the
-// symbols: so there is no need to know what shapes an operator takes, and a node that fails is
-// taken back. A step of several nodes is over with its first failure: all later calls of it return
-// null, until Restart. What it left behind stays, as nodes nobody reads.
+// A graph that grows node by node. Each node is run when it is added, under every binding of the
+// symbols, so callers need not know which shapes an operator accepts. A node that fails is removed
+// again, and the current step ends with it: all later calls return null until Restart. Nodes that
+// the failed step has already added stay in the graph without readers.
 class GraphMaker {
  public:
-  // How many choices of the symbols' extents there are: two that are all different, and one with
-  // extents of 1 and a batch that may be empty.
+  // The number of bindings of the symbols: two in which all extents differ, and one with extents of
+  // 1 and a batch that may be empty.
   static constexpr int kBindings = 3;
 
   explicit GraphMaker(uint32_t seed);
@@ -60,50 +60,50 @@ class GraphMaker {
   Value* Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes = {});
   std::vector<Value*> Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
                           AttributeMap attributes = {});
-  // The inputs in either order.
+  // Passes the two inputs in random order.
   Value* Commute(const std::string& op_type, Value* a, Value* b);
 
-  // Constants, as initializers or as what a Constant node gives.
+  // Constants, as initializers or as the outputs of Constant nodes.
   Value* Constant(Tensor tensor);
   Value* Weight(const std::vector<int64_t>& shape, double scale = 1);
   Value* Ints(const std::vector<int64_t>& elements);
   Value* Int(int64_t element);
-  // Of one element, seldom of the wrong one, of rank 0 or, seldom, more.
+  // A constant of one element, of rank 0 or rarely more; rarely of a wrong number.
   Value* Number(double number, DataType type = DataType::kFloat);
-  // An axis from either end, seldom another one.
+  // The axis counted from either end; rarely another axis.
   int64_t Axis(int64_t axis, int rank);
 
-  // An operator that reduces along axes, in this opset's form.
+  // An operator that reduces along axes, in the form of this opset.
   Value* Reduce(const std::string& op_type, Value* x, const std::vector<int64_t>& axes,
                 bool keep = true);
   Value* Unsqueeze(Value* x, const std::vector<int64_t>& axes);
   Value* Transpose(Value* x, std::vector<int64_t> permutation);
-  // The extents of axes as a vector, read off the value in one way or another.
+  // The extent of an axis as a vector, read from the value in one of several spellings.
   Value* ExtentOf(Value* x, int64_t axis);
 
-  // A value under one of the bindings; undefined of null.
+  // The value under one binding; undefined for null.
   const Tensor& At(const Value* value, int binding) const;
   int Rank(const Value* value) const { return At(value, 0).rank(); }
   DataType TypeOf(const Value* value) const { return At(value, 0).type(); }
-  // An extent that is the same under all bindings.
+  // The extent if it is the same under all bindings.
   std::optional<int64_t> Extent(const Value* value, int64_t axis) const;
-  // Whether an axis is as long as a symbol under all bindings.
+  // True if the axis is as long as the symbol under all bindings.
   bool HasExtentOf(const Value* value, int64_t axis, const std::string& symbol) const;
   bool SameShape(const Value* a, const Value* b) const;
 
   bool failed() const { return failed_; }
   void Restart() { failed_ = false; }
-  // Gives up the step.
+  // Ends the step.
   Value* Fail();
 
-  // Values that steps may start from. Those that are not finite or too large are not kept.
+  // Makes the value available to later steps, unless its elements are not finite or too large.
   void Keep(Value* value);
   using Filter = std::function<bool(const Value*)>;
-  // One of them, likelier a late one; null if there is none.
+  // A random kept value that passes the filter, more often a late one; null if there is none.
   Value* Any(const Filter& filter);
   Value* AnyFloat(int min_rank = 0);
 
-  // Ends: what nobody reads, and some of what somebody does, are outputs.
+  // Finishes the graph: unread values and some of the read ones become outputs.
   Trial Finish();
 
  private:

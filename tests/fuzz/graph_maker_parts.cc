@@ -3,12 +3,12 @@
 #include "fuzz/graph_maker.h"
 #include "support/op_tester.h"
 
-// Constants and the operators that are written in one of several ways.
+// Constants, and operators that have several spellings.
 namespace attnrun::testing {
 
 Value* GraphMaker::Constant(Tensor tensor) {
   if (failed_) return nullptr;
-  if (dice_.Chance(0.2)) return opt::Op("Constant", {}, {{"value", std::move(tensor)}});
+  if (dice_.Chance(0.2)) return Op("Constant", {}, {{"value", std::move(tensor)}});
   return builder_.Constant("c", std::move(tensor));
 }
 
@@ -47,31 +47,31 @@ Value* GraphMaker::Reduce(const std::string& op_type, Value* x, const std::vecto
   if (!as_input) attributes["axes"] = axes;
   std::vector<Value*> inputs = {x};
   if (as_input) inputs.push_back(Ints(axes));
-  return opt::Op(op_type, inputs, attributes);
+  return Op(op_type, inputs, attributes);
 }
 
 Value* GraphMaker::Unsqueeze(Value* x, const std::vector<int64_t>& axes) {
-  return opt::Op("Unsqueeze", {x, Ints(axes)});
+  return Op("Unsqueeze", {x, Ints(axes)});
 }
 
 Value* GraphMaker::Transpose(Value* x, std::vector<int64_t> permutation) {
   if (failed_) return nullptr;
   if (dice_.Wrong()) std::shuffle(permutation.begin(), permutation.end(), dice_.generator());
-  return opt::Op("Transpose", {x}, {{"perm", std::move(permutation)}});
+  return Op("Transpose", {x}, {{"perm", std::move(permutation)}});
 }
 
 Value* GraphMaker::ExtentOf(Value* x, int64_t axis) {
   if (failed_) return nullptr;
   if (axis < 0) axis += Rank(x);
   if (dice_.Chance(0.3)) {
-    return opt::Op("Shape", {x}, {{"start", axis}, {"end", axis + 1}});
+    return Op("Shape", {x}, {{"start", axis}, {"end", axis + 1}});
   }
-  Value* shape = opt::Op("Shape", {x});
+  Value* shape = Op("Shape", {x});
   if (dice_.Chance(0.3)) {
-    return opt::Op("Slice", {shape, Ints({axis}), Ints({axis + 1}), Ints({0})});
+    return Op("Slice", {shape, Ints({axis}), Ints({axis + 1}), Ints({0})});
   }
-  if (dice_.Chance(0.5)) return opt::Op("Gather", {shape, Ints({axis})}, {{"axis", int64_t{0}}});
-  Value* extent = opt::Op("Gather", {shape, Int(axis)}, {{"axis", int64_t{0}}});
+  if (dice_.Chance(0.5)) return Op("Gather", {shape, Ints({axis})}, {{"axis", int64_t{0}}});
+  Value* extent = Op("Gather", {shape, Int(axis)}, {{"axis", int64_t{0}}});
   return Unsqueeze(extent, {0});
 }
 

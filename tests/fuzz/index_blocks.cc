@@ -12,7 +12,7 @@ Value* Joined(GraphMaker& m, std::vector<Value*> parts, int64_t axis = 0) {
   return m.Op("Concat", std::move(parts), {{"axis", axis}});
 }
 
-// Integers divided and rounded down.
+// A floor division of integers.
 Value* AddFloorDivision(GraphMaker& m, Value* x) {
   Value* a = m.Op("Cast", {m.Op("Mul", {x, m.Number(4)})}, {{"to", kInt64}});
   const int64_t by = m.dice().Of<int64_t>({2, 3, -2, -3, 1});
@@ -28,7 +28,7 @@ Value* AddFloorDivision(GraphMaker& m, Value* x) {
   return m.Op("Cast", {floored}, {{"to", int64_t{1}}});
 }
 
-// x with a number wherever it is below another.
+// Fills a number in wherever x is below another number.
 Value* AddMaskedFill(GraphMaker& m, Value* x) {
   if (m.Rank(x) == 0) return m.Fail();
   Value* mask = m.Op("Less", {x, m.Number(0.25)});
@@ -39,7 +39,7 @@ Value* AddMaskedFill(GraphMaker& m, Value* x) {
   return m.Op("ScatterND", {x, places, m.Op("Expand", {m.Number(-1), count})});
 }
 
-// y[..., start : start + count] = slice by the places of all elements.
+// y[..., start : start + count] = slice, as a ScatterND that lists the position of every element.
 Value* Assigned(GraphMaker& m, Value* y, Value* slice, int64_t start) {
   if (m.failed()) return nullptr;
   const int rank = m.Rank(slice);
@@ -70,7 +70,7 @@ Value* AddAssignments(GraphMaker& m, Value* x) {
   return Assigned(m, y, part(cut, *width), m.dice().Wrong() ? cut - 1 : cut);
 }
 
-// Rows filled up to whole blocks, something done to each block, and the rows that were there.
+// Pads the rows to whole blocks, changes each block and returns the original rows.
 Value* AddBlocks(GraphMaker& m, Value* x) {
   if (m.Rank(x) != 3) return m.Fail();
   const int64_t size = m.dice().Int(2, 4);

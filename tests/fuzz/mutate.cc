@@ -15,7 +15,7 @@ DraftNode& SomeNode(Draft& draft, Dice& dice) {
   return draft.nodes[dice.Int(0, std::ssize(draft.nodes) - 1)];
 }
 
-// A number near by or, seldom, one that no axis, extent or position is.
+// A nearby number; rarely one that is out of range for any axis, extent or position.
 int64_t Changed(int64_t number, Dice& dice) {
   constexpr int64_t kFar = int64_t{1} << 40;
   if (std::clamp(number, -kFar, kFar) == number && !dice.Chance(0.05)) {
@@ -56,7 +56,7 @@ std::string ChangeAttribute(Draft& draft, Dice& dice) {
   return absl::StrCat(entry->first, "=", ToString(entry->second), " at ", node.name);
 }
 
-// Shapes, axes, bounds, epsilons, scales.
+// Changes shapes, axes, bounds, epsilons or scales.
 std::string ChangeConstant(Draft& draft, Dice& dice) {
   constexpr int64_t kShort = 8;
   DraftNode& node = SomeNode(draft, dice);
@@ -91,7 +91,7 @@ std::string SwapInputs(Draft& draft, Dice& dice) {
   return absl::StrCat("swapped inputs of ", node.name);
 }
 
-// An input of a node is read through another node.
+// Inserts a node between an input of a node and the node.
 std::string Insert(Draft& draft, Dice& dice) {
   const int64_t at = dice.Int(0, std::ssize(draft.nodes) - 1);
   DraftNode& reader = draft.nodes[at];
@@ -133,7 +133,7 @@ std::string AddReader(Draft& draft, Dice& dice) {
   return absl::StrCat("a reader of ", node.outputs[0]);
 }
 
-// An input of any rank, or of any extent along one of its axes.
+// Makes the rank of an input unknown, or one of its extents.
 std::string ForgetShape(Draft& draft, Dice& dice) {
   if (draft.inputs.empty()) return "";
   auto input = draft.inputs.begin();
@@ -148,7 +148,7 @@ std::string ForgetShape(Draft& draft, Dice& dice) {
   return absl::StrCat("input ", input->first, " without its shape");
 }
 
-// A node reads what another one of the same operator reads.
+// Replaces an input of a node by the input of another node of the same operator.
 std::string BorrowInput(Draft& draft, Dice& dice) {
   const int64_t at = dice.Int(0, std::ssize(draft.nodes) - 1);
   DraftNode& node = draft.nodes[at];

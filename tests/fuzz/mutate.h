@@ -10,9 +10,9 @@
 namespace attnrun::testing {
 
 // Changes one thing that a pattern may rely on: an attribute, a number or an order in a constant,
-// the order of a node's inputs, a node put in between, another reader or a graph output in the
-// middle, what is known of an input's shape. The graph may be invalid then. Returns what was done;
-// "" if the attempt came to nothing.
+// the order of a node's inputs, an inserted node, another reader or graph output in the middle, or
+// the known shape of an input. The graph may become invalid. Returns a description of the change,
+// or "" if nothing changed.
 std::string Mutate(Draft& draft, std::mt19937& generator);
 
 }  // namespace attnrun::testing

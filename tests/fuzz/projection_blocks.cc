@@ -6,7 +6,7 @@
 namespace attnrun::testing {
 namespace {
 
-// A bias in a shape that broadcasts to the product, mostly of its columns.
+// A bias in a shape that broadcasts to the product, mostly one number per column.
 Value* Bias(GraphMaker& m, Value* product, int64_t columns) {
   if (m.failed()) return nullptr;
   Dice& dice = m.dice();
@@ -37,7 +37,7 @@ Value* AddGemm(GraphMaker& m, Value* x, int64_t rows, int64_t columns) {
   return m.Op("Gemm", inputs, attributes);
 }
 
-// All axes but the last as one, a Gemm, and the axes back again.
+// Flattens all axes but the last, applies a Gemm and restores the axes.
 Value* AddFlatGemm(GraphMaker& m, Value* x, int64_t rows, int64_t columns) {
   Value* flat = m.Op("Reshape", {x, m.Ints({-1, rows})});
   Value* product = AddGemm(m, flat, rows, columns);

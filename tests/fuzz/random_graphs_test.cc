@@ -6,9 +6,9 @@
 #include "fuzz/runs.h"
 #include "fuzz/shrink.h"
 
-// Graphs put together at random from pieces of transformers: optimized, they compute what the
-// reference computes on them as they were. ATTNRUN_RANDOM_GRAPHS=N tries N fresh ones,
-// ATTNRUN_TEST_SEED says from which seed on.
+// Random graphs of transformer pieces: after optimization they compute the results of the reference
+// on the original graph. ATTNRUN_RANDOM_GRAPHS=N tries N fresh graphs; ATTNRUN_TEST_SEED sets the
+// first seed.
 namespace attnrun::testing {
 namespace {
 
@@ -25,8 +25,8 @@ TEST(RandomGraphsTest, OptimizedGraphsComputeTheSame) {
   }
 }
 
-// A query that is no number, behind a guard that makes its row 0; what is divided by a Gelu that is
-// next to nothing; a Gelu of nothing but such elements; what is 0 in float alone.
+// The seeds stand for a NaN query behind a guard that zeroes its row; a division by a Gelu that is
+// almost 0; a Gelu of such elements only; and a value that is 0 in float but not in double.
 TEST(RandomGraphsTest, SeedsThatOnceFailed) {
   SetNumThreads(1);
   for (const uint32_t seed :

@@ -15,7 +15,7 @@ Value* AddFeedForward(GraphMaker& m, Value* x) {
 
 Value* AddOneProjection(GraphMaker& m, Value* x) { return AddProjection(m, x, m.dice().Int(1, 9)); }
 
-// A node once more, or almost.
+// Adds the node that produces x a second time.
 Value* AddTwin(GraphMaker& m, Value* x) {
   const Node* node = x->producer();
   if (node == nullptr || node->outputs().size() != 1) return m.Fail();
@@ -55,7 +55,7 @@ Trial RandomTrial(uint32_t seed) {
   GraphMaker maker(seed);
   AddInputs(maker);
   const int64_t steps = maker.dice().Int(1, 12);
-  // In one graph of four.
+  // One graph in four has computed indices.
   const bool indexed = seed % 4 == 3;
   for (int64_t i = 0; i < steps; ++i) AddStep(maker, indexed);
   return maker.Finish();

@@ -12,7 +12,7 @@ Value* Square(GraphMaker& m, Value* x) {
   return m.Op("Pow", {x, m.Number(2)});
 }
 
-// 1 / sqrt(x) times y.
+// y / sqrt(x) in a random spelling.
 Value* TimesReciprocalRoot(GraphMaker& m, Value* y, Value* x) {
   Value* root = m.dice().Chance(0.2) ? m.Op("Pow", {x, m.Number(0.5)}) : m.Op("Sqrt", {x});
   if (m.dice().Chance(0.4)) return m.Op("Div", {y, root});
@@ -60,7 +60,7 @@ Value* HalfOf(GraphMaker& m, Value* x) {
   return m.dice().Chance(0.7) ? m.Commute("Mul", x, m.Number(0.5)) : m.Op("Div", {x, m.Number(2)});
 }
 
-// x · (1 + inner) / 2, multiplied in some order.
+// x · (1 + inner) / 2, with the factors in random order.
 Value* HalfTimesOnePlus(GraphMaker& m, Value* x, Value* inner) {
   Value* sum = m.Commute("Add", inner, m.Number(1));
   switch (m.dice().Int(0, 2)) {
@@ -127,7 +127,7 @@ Value* AddSoftmax(GraphMaker& m, Value* x) {
   if (m.failed() || m.Rank(x) == 0) return m.Fail();
   const int64_t axis = m.Axis(-1, m.Rank(x));
   if (m.dice().Chance(0.7)) return m.Op("Softmax", {x}, {{"axis", axis}});
-  // Without the maximum what overflows, or comes to 0 in all of a row, is NaN.
+  // Without a maximum or a clip, overflow, or a row that underflows to 0, would give NaN.
   Value* shifted = m.dice().Chance(0.8) ? m.Op("Sub", {x, m.Reduce("ReduceMax", x, {axis})})
                                         : m.Op("Clip", {x, m.Number(-40), m.Number(40)});
   Value* exponential = m.Op("Exp", {shifted});

@@ -6,14 +6,15 @@
 
 namespace attnrun::testing {
 
-// The seeds of one test run: `count` of them, from `first` on.
+// The seeds of one test run: `count` seeds from `first` on.
 struct Runs {
   uint32_t first = 1;
   uint32_t count = 0;
 };
 
-// As many as the environment's `variable` says, from ATTNRUN_TEST_SEED or, without that, the clock
-// on. Where neither is set, `count`, always the same ones. Prints what to repeat it with.
+// The number of seeds is the environment's `variable`; the first is ATTNRUN_TEST_SEED or else comes
+// from the clock. If neither variable is set, the seeds are always the same `count` ones. Prints
+// how to repeat the run.
 Runs ChooseRuns(const char* variable, uint32_t count);
 
 }  // namespace attnrun::testing

@@ -30,9 +30,10 @@ class Shrinker {
   }
 
  private:
-  // A step changes a trial at place i; false if there is nothing to change.
-  template <typename exec::Step>
-  bool TryEach(size_t places, exec::Step step) {
+  // Tries `step` at each of the `places`. A step changes a trial at place i, or returns false if
+  // there is nothing to change there.
+  template <typename Step>
+  bool TryEach(size_t places, Step step) {
     bool any = false;
     for (size_t i = places; i-- > 0;) {
       Trial smaller = trial_;
@@ -61,7 +62,7 @@ class Shrinker {
     return true;
   }
 
-  // Nothing but what a node gives is an output.
+  // Makes the outputs of node i the only graph outputs.
   static bool CutAt(Trial& trial, size_t i) {
     if (i + 1 >= trial.draft.nodes.size()) return false;
     trial.draft.outputs.clear();
@@ -71,7 +72,7 @@ class Shrinker {
     return true;
   }
 
-  // What all values are under each binding, and which symbol has which extents.
+  // Computes all values under each binding, and which symbol stands for which extents.
   void Learn() {
     values_.clear();
     symbols_.clear();
@@ -87,7 +88,7 @@ class Shrinker {
     }
   }
 
-  // Precondition: the value is known and of one rank under all bindings.
+  // Precondition: the value is known and has one rank under all bindings.
   std::vector<int64_t> Extents(const std::string& name, int axis) const {
     std::vector<int64_t> extents;
     for (const TensorMap& values : values_) {
@@ -97,7 +98,7 @@ class Shrinker {
     return extents;
   }
 
-  // A number if it is the same under all bindings, or else a symbol for the like of it.
+  // A number if all bindings agree on it, else a symbol for these extents.
   Dim DimOf(const std::vector<int64_t>& extents) const {
     const auto known = symbols_.find(extents);
     if (known != symbols_.end()) return {-1, known->second};
@@ -105,7 +106,7 @@ class Shrinker {
     return fixed ? Dim{extents[0], ""} : Dim{-1, absl::StrCat("n", absl::StrJoin(extents, "_"))};
   }
 
-  // Makes the value an input.
+  // Turns the value into a graph input.
   bool FeedValue(Trial& trial, const std::string& name) const {
     for (size_t b = 0; b < values_.size(); ++b) {
       const auto found = values_[b].find(name);
@@ -139,7 +140,7 @@ class Shrinker {
     });
   }
 
-  // Whoever reads the node reads an input of it that has the same type and shape.
+  // The readers of node i read one of its inputs instead, if type and shape agree.
   bool Bypass(Trial& trial, size_t i) const {
     if (i >= trial.draft.nodes.size() || trial.draft.nodes[i].outputs.size() != 1) return false;
     const DraftNode node = trial.draft.nodes[i];

@@ -6,11 +6,11 @@
 
 namespace attnrun::testing {
 
-// A smaller trial that fails in the same kind of way: fewer bindings, outputs and nodes, inputs in
-// place of what nodes compute, as long as there is a step that keeps the failure.
+// Looks for a smaller trial that fails in the same way: with fewer bindings, outputs and nodes, and
+// with inputs in place of computed values. Repeats until no step keeps the failure.
 Trial Shrunk(Trial trial, const Failure& failure);
 
-// What to print of a failure: the trial and what is wrong with it.
+// A printable report: the trial and its failure.
 std::string Reproducer(const Trial& trial, const Failure& failure);
 
 }  // namespace attnrun::testing

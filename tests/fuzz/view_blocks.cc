@@ -9,7 +9,7 @@
 namespace attnrun::testing {
 namespace {
 
-// An axis of a value with at least one.
+// A random axis of a value of rank 1 or more.
 int64_t SomeAxis(GraphMaker& m, const Value* x) { return m.dice().Int(0, m.Rank(x) - 1); }
 
 Value* AddTranspose(GraphMaker& m, Value* x) {
@@ -23,7 +23,7 @@ Value* AddTranspose(GraphMaker& m, Value* x) {
   return m.Op("Transpose", {x}, {{"perm", permutation}});
 }
 
-// Extents for a Reshape: an axis in two parts, or two axes as one; the rest as 0.
+// Reshapes by splitting one axis or merging two; 0 copies the other extents.
 Value* AddReshape(GraphMaker& m, Value* x) {
   std::vector<int64_t> shape(m.Rank(x), 0);
   const int64_t axis = SomeAxis(m, x);
@@ -33,7 +33,7 @@ Value* AddReshape(GraphMaker& m, Value* x) {
     if (part == 0 || *extent % part != 0) return m.Fail();
     shape[axis] = part;
     shape.insert(shape.begin() + axis, m.dice().Chance(0.5) ? -1 : *extent / part);
-    // A 0 copies the extent at the same place of the input.
+    // A 0 copies the extent at the same position of the input.
     for (size_t i = axis + 2; i < shape.size(); ++i) {
       const auto rest = m.Extent(x, static_cast<int64_t>(i) - 1);
       if (!rest.has_value()) return m.Fail();
@@ -126,7 +126,7 @@ Value* AddSqueeze(GraphMaker& m, Value* x) {
 
 Value* AddDynamicReshape(GraphMaker& m, Value* x) {
   if (m.failed() || m.Rank(x) < 2) return m.Fail();
-  // Two neighbours as one, every other extent read off the value.
+  // Merges two neighboring axes; every other extent is read from the value.
   const int64_t merged = m.dice().Int(0, m.Rank(x) - 2);
   std::vector<Value*> extents;
   for (int64_t i = 0; i < m.Rank(x); ++i) {

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// y = Add(x, Relu(x)), and the nodes to break.
+// y = Add(x, Relu(x)), with pointers to the nodes that the tests break.
 struct Sample {
   Sample() {
     GraphBuilder b(*graph, 20);
@@ -32,7 +32,7 @@ std::shared_ptr<Graph> BranchReading(Value* outer) {
   return b.Build().value();
 }
 
-TEST(CheckerTest, WhatTheBuilderMakesIsSound) {
+TEST(CheckerTest, GraphsOfTheBuilderAreSound) {
   Sample s;
   EXPECT_EQ(CheckGraph(*s.graph), absl::OkStatus());
 }

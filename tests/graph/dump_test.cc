@@ -50,7 +50,7 @@ TEST(DumpTest, DotQuotesNames) {
   EXPECT_THAT(dot, HasSubstr(R"("node If_0" -> "output 0";)"));
 }
 
-TEST(DumpTest, NamesThatAreNotUtf8AreSurvived) {
+TEST(DumpTest, NamesThatAreNotUtf8AreAccepted) {
   GraphBuilder b;
   b.Output(b.Input("\xff", DataType::kFloat));
   const std::unique_ptr<Graph> graph = b.Build().value();

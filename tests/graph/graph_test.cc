@@ -29,7 +29,7 @@ TEST(GraphTest, ARenamedValueIsFoundUnderItsNewName) {
   EXPECT_EQ(CheckGraph(*graph), absl::OkStatus());
 }
 
-TEST(GraphTest, ANameThatANodesValueHadIsNotUnique) {
+TEST(GraphTest, ANameOnceUsedIsNotUnique) {
   GraphBuilder b;
   Value* x = b.Input("x", DataType::kFloat, {"n"});
   Value* y = b.Op("Relu", {x});
@@ -40,7 +40,8 @@ TEST(GraphTest, ANameThatANodesValueHadIsNotUnique) {
   EXPECT_EQ(graph->UniqueName("y"), "y");
 }
 
-// y = If(condition) of an If that adds `constant` or `read`, while `unread` is captured, too.
+// y = If(condition), whose then branch holds an If that adds `constant` or `read`. The branch also
+// captures `unread`.
 struct Nested {
   Nested() {
     GraphBuilder b(*graph, 20);
@@ -83,7 +84,7 @@ struct Nested {
   Node* outer;
 };
 
-TEST(GraphTest, TidyCapturesDropsTheUnreadAndTakesConstantsIn) {
+TEST(GraphTest, TidyCapturesDropsUnreadValuesAndCopiesConstants) {
   Nested nested;
   nested.graph->TidyCaptures(nested.outer);
   EXPECT_EQ(CheckGraph(*nested.graph), absl::OkStatus());
@@ -100,9 +101,9 @@ TEST(GraphTest, TidyCapturesDropsTheUnreadAndTakesConstantsIn) {
   EXPECT_EQ(leaf.FindValue("constant")->constant()->raw(), nested.constant->constant()->raw());
 }
 
-TEST(GraphTest, AnInlinedBranchIsAPartOfTheGraph) {
+TEST(GraphTest, AnInlinedBranchBecomesPartOfTheGraph) {
   Nested nested;
-  // A name that the branch has, too.
+  // The branch has a value of this name, too.
   NodeSpec spec;
   spec.op_type = "Abs";
   spec.opset = 20;
@@ -117,7 +118,7 @@ TEST(GraphTest, AnInlinedBranchIsAPartOfTheGraph) {
   nested.graph->ReplaceUses(nested.outer->output(0), outputs[0]);
   nested.graph->RemoveNode(nested.outer);
   EXPECT_EQ(CheckGraph(*nested.graph), absl::OkStatus());
-  // The inner If reads what the outer one captured.
+  // The inner If now reads the values that the outer If captured.
   EXPECT_THAT(outputs[0]->producer()->implicit_inputs(),
               ElementsAre(nested.constant, nested.constant, nested.unread, nested.read));
   EXPECT_THAT(DumpText(*nested.graph), Not(HasSubstr("outer %condition")));

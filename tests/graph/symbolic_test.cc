@@ -19,7 +19,7 @@ TEST(SymIntTest, NormalFormDecidesEquality) {
   EXPECT_EQ((batch * 4 + seq).ToString(), "4*batch+seq");
 }
 
-TEST(SymIntTest, DividesOnlyWhatIsPlainlyDivisible) {
+TEST(SymIntTest, DividesOnlyExactMultiples) {
   const SymInt batch = SymInt::Symbol("batch");
   const SymInt seq = SymInt::Symbol("seq");
   EXPECT_EQ(SymInt::DivideExactly(batch * seq * 768, seq * 64), batch * 12);
@@ -38,7 +38,7 @@ TEST(SymIntTest, DividesBySums) {
   EXPECT_EQ(SymInt::DivideExactly(past + seq + 1, past + seq), std::nullopt);
 }
 
-TEST(SymIntTest, WhatAFileMakesGrowWithoutBoundIsUnknown) {
+TEST(SymIntTest, ExpressionsThatGrowWithoutBoundBecomeUnknown) {
   SymInt square = SymInt::Symbol("batch");
   SymInt opaque = SymInt::Symbol("seq");
   for (int i = 0; i < 100; ++i) {
@@ -49,7 +49,7 @@ TEST(SymIntTest, WhatAFileMakesGrowWithoutBoundIsUnknown) {
   EXPECT_LT(opaque.ToString().size(), 1000U);
 }
 
-TEST(SymIntTest, TellsTheOperandsOfAFunction) {
+TEST(SymIntTest, ReturnsTheOperandsOfAFunction) {
   const SymInt past = SymInt::Symbol("past");
   const SymInt cut = SymInt::Opaque("min", 2, past - 1);
   ASSERT_TRUE(cut.OperandsOf("min").has_value());
@@ -62,7 +62,7 @@ TEST(SymIntTest, TellsTheOperandsOfAFunction) {
   EXPECT_FALSE(SymInt::Symbol("min(2,past)").OperandsOf("min").has_value());
 }
 
-TEST(SymIntTest, TellsWhatItIsMadeOf) {
+TEST(SymIntTest, DistinguishesExtentsFunctionsAndUnknowns) {
   const SymInt past = SymInt::Symbol("past");
   const SymInt half = SymInt::Opaque("div", past, 2);
   EXPECT_TRUE((past * past + 1).IsOfExtents());
@@ -73,7 +73,7 @@ TEST(SymIntTest, TellsWhatItIsMadeOf) {
   EXPECT_FALSE(SymInt::Unknown().IsOfExtents());
 }
 
-TEST(SymIntTest, NamesThatReadLikeFormulasAreNone) {
+TEST(SymIntTest, NamesThatReadLikeFormulasStaySymbols) {
   const SymInt past = SymInt::Symbol("past");
   EXPECT_NE(SymInt::Symbol("past+1"), past + 1);
   EXPECT_NE(SymInt::Symbol("past+1").ToString(), (past + 1).ToString());
@@ -83,15 +83,16 @@ TEST(SymIntTest, NamesThatReadLikeFormulasAreNone) {
   EXPECT_NE(SymInt::Symbol("min(2,past)"), SymInt::Opaque("min", 2, past));
 }
 
-TEST(SymIntTest, QuotientsOfQuotientsAreOne) {
+TEST(SymIntTest, NestedQuotientsBecomeOne) {
   const SymInt samples = SymInt::Symbol("samples");
   const auto halved = [](const SymInt& x) { return SymInt::Quotient(x, 2); };
   EXPECT_EQ(halved(halved(SymInt::Quotient(samples, 5))), SymInt::Quotient(samples, 20));
-  // What may be negative, too, is divided towards zero.
+  // A numerator that may be negative is divided towards zero.
   EXPECT_EQ(halved(SymInt::Quotient(samples - 3, 5)), SymInt::Quotient(samples - 3, 10));
   EXPECT_FALSE(halved(SymInt::Quotient(samples - 3, 5)).IsNeverNegative());
   EXPECT_EQ(SymInt::Quotient(samples * 6, 3), samples * 2);
-  // (x/5 + 1)/2 is no x/10, nor is x/(5*y), nor what a file calls so.
+  // (x/5 + 1)/2 differs from x/10, x/(5*y) has no constant divisor, and a symbol that the file
+  // names "div(samples,5)" is no quotient.
   EXPECT_NE(halved(SymInt::Quotient(samples, 5) + 1), SymInt::Quotient(samples, 10) + 1);
   EXPECT_NE(halved(SymInt::Quotient(samples, 5) * 3), SymInt::Quotient(samples, 10) * 3);
   const SymInt by_symbol = SymInt::Quotient(samples, SymInt::Symbol("y"));
@@ -102,7 +103,7 @@ TEST(SymIntTest, QuotientsOfQuotientsAreOne) {
   EXPECT_EQ(halved(named), SymInt::Opaque("div", named, 2));
 }
 
-TEST(SymIntTest, TellsTermsAndSign) {
+TEST(SymIntTest, ReturnsTermsAndSign) {
   const SymInt batch = SymInt::Symbol("batch");
   const SymInt seq = SymInt::Symbol("seq");
   const SymInt sum = batch * seq * 4 + seq + 3;

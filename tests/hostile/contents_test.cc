@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of the wrong kind, and data that is not where it is said to be.
+// Attributes of the wrong kind, and data that does not lie where the file says.
 #include "hostile/hostile_model.h"
 
 namespace attnrun::testing {
@@ -13,7 +13,8 @@ class HostileContentsTest : public ::testing::TestWithParam<HostileModel> {};
 
 TEST_P(HostileContentsTest, IsRefused) { ExpectRefused(GetParam()); }
 
-// A weight of 24 bytes in a file, as `location`, `offset` and `length` tell.
+// A weight of 24 bytes in an external file; `location`, `offset` and `length` are the file's
+// entries.
 void MakeExternal(GraphProto& graph, const std::string& location, const std::string& offset,
                   const std::string& length) {
   onnx::TensorProto weight = MakeTensor("w", onnx::TensorProto::FLOAT, {2, 3});
@@ -80,7 +81,7 @@ const HostileModel kContents[] = {
     {"DataAtAbsolutePath",
      [](ModelProto&, GraphProto& g) { MakeExternal(g, "/etc/passwd", "", ""); },
      {"initializer 'w'", "found the absolute '/etc/passwd'"}},
-    // The model's own file has some hundred bytes.
+    // The model file itself has some hundred bytes.
     {"DataBeyondEnd",
      [](ModelProto&, GraphProto& g) { MakeExternal(g, "model.onnx", "1000000", ""); },
      {"initializer 'w'", "of data file 'model.onnx', but it has"}},

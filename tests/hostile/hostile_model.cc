@@ -17,7 +17,7 @@ constexpr double kSeconds = 3;
 constexpr int64_t kMemory = int64_t{512} << 20;
 constexpr int64_t kTensorMemory = int64_t{64} << 20;
 
-// Not time: others may use this machine.
+// CPU time rather than wall time, because others may use this machine.
 double SecondsOfWork() { return static_cast<double>(clock()) / CLOCKS_PER_SEC; }
 
 int64_t PeakMemory() {

@@ -13,10 +13,11 @@
 
 namespace attnrun::testing {
 
-// A model that means harm, and what is to be said about it: at the node, if it is one's doing.
+// A malicious model and the expected error, which names the node if a node is the cause.
 struct HostileModel {
   const char* name;
-  // Given IR version 10, opset 20 and a graph with an input x float[2,3] and an output y.
+  // Completes a model of IR version 10, opset 20 and a graph with an input x float[2,3] and an
+  // output y.
   void (*make)(onnx::ModelProto& model, onnx::GraphProto& graph);
   std::vector<std::string> said;
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;
@@ -29,18 +30,18 @@ onnx::TensorProto Floats(const std::string& name, const std::vector<int64_t>& di
                          const std::vector<float>& values);
 void AddInts(onnx::NodeProto* node, const std::string& name, const std::vector<int64_t>& values);
 
-// y = op(x, constants...), named "bad".
+// Adds the node y = op(x, constants...), named "bad".
 onnx::NodeProto* Bad(onnx::GraphProto& graph, const std::string& op,
                      const std::vector<onnx::TensorProto>& constants = {});
 // Gives x another shape.
 void Declare(onnx::GraphProto& graph, const std::vector<int64_t>& x);
-// Bad of an x of another shape.
+// Bad() on an x of another shape.
 onnx::NodeProto* BadOf(onnx::GraphProto& graph, const std::vector<int64_t>& x,
                        const std::string& op, const std::vector<onnx::TensorProto>& constants = {});
 
 // Loads the model from a file and runs it on zeros on both engines, with a deadline and 64 MB for
-// tensors, as a server would for a stranger. Expects the status that `model` tells, said in few
-// words, after at most three seconds of work and half a gigabyte.
+// tensors, as a server would for an unknown user. Expects the status and the messages of `model`,
+// in few words, after at most three seconds of CPU time and with at most half a gigabyte of memory.
 void ExpectRefused(const HostileModel& model);
 
 }  // namespace attnrun::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in a file that no node can be asked for: overflowing, negative, huge, NaN.
+// Numbers in a file that no node can honor: overflowing, negative, huge, NaN.
 #include <cmath>
 #include <limits>
 
@@ -33,7 +33,7 @@ void MakeRange(GraphProto& graph, float start, float limit, float delta) {
   AddNode(&graph, "Range", {"start", "limit", "delta"}, {"y"}, "bad");
 }
 
-// A product with a weight of 4 bits, of so many rows and columns in blocks of that size.
+// A product with a 4-bit weight of `k` rows and `n` columns in blocks of `block` rows.
 void MakeMatMulNBits(GraphProto& graph, int64_t k, int64_t n, int64_t block) {
   onnx::NodeProto* node =
       Bad(graph, "MatMulNBits", {Ints("codes", {0}), Floats("scales", {1}, {1})});
@@ -43,7 +43,7 @@ void MakeMatMulNBits(GraphProto& graph, int64_t k, int64_t n, int64_t block) {
   AddIntAttribute(node, "block_size", block);
 }
 
-// An attention of ONNX Runtime's on an x of this shape.
+// One of ONNX Runtime's attention operators on an x of this shape.
 onnx::NodeProto* Attention(GraphProto& graph, const std::string& op, const std::vector<int64_t>& x,
                            int64_t heads, const std::vector<onnx::TensorProto>& constants = {}) {
   onnx::NodeProto* node = BadOf(graph, x, op, constants);
@@ -147,14 +147,14 @@ const HostileModel kSizes[] = {
      {"node 'bad' (com.microsoft.MatMulNBits)", "expected B to be uint8[2147483648,1,8]"}},
     {"GroupedHeadsOverflow",
      [](ModelProto&, GraphProto& g) {
-       // Twice as many and two are 0 in 64 bits.
+       // 2 * kLargest + 2 is 0 in 64 bits.
        AddIntAttribute(Attention(g, "GroupQueryAttention", {1, 2, 8}, 2), "kv_num_heads", kLargest);
      },
      {"node 'bad' (com.microsoft.GroupQueryAttention)",
       "expected num_heads to be a multiple of kv_num_heads", "2 and 9223372036854775807"}},
     {"WidthsOverflow",
      [](ModelProto&, GraphProto& g) {
-       // Their sum is 3 in 64 bits.
+       // The sum of the three sizes is 3 in 64 bits.
        const onnx::TensorProto weights = Floats("w", {1, 3}, {1, 1, 1});
        AddInts(Attention(g, "Attention", {1, 2, 1}, 1, {weights}), "qkv_hidden_sizes",
                {kLargest, kLargest, 5});

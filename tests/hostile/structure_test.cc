@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose structure means harm: nesting, names and lists without measure.
+// Models with malicious structure: nesting, names and lists without bound.
 #include "hostile/hostile_model.h"
 
 namespace attnrun::testing {
@@ -15,7 +15,7 @@ class HostileStructureTest : public ::testing::TestWithParam<HostileModel> {};
 
 TEST_P(HostileStructureTest, IsRefused) { ExpectRefused(GetParam()); }
 
-// `depth` graphs, one within the other's node of that operator.
+// Nests `depth` graphs, each in an attribute of a node of operator `op` in the graph around it.
 void MakeNest(GraphProto& graph, const std::string& op, const std::string& attribute, int depth) {
   GraphProto* inner = &graph;
   for (int i = 0; i < depth; ++i) {
@@ -25,7 +25,8 @@ void MakeNest(GraphProto& graph, const std::string& op, const std::string& attri
   AddNode(inner, "Relu", {"x"}, {"y"}, "innermost");
 }
 
-// y = F0(x), whose body calls F1 `calls` times in a row, and so on; the last one calls `last`.
+// y = F0(x). The body of F0 calls F1 `calls` times in a row, and so on; the last function calls
+// `last`.
 void MakeFunctions(ModelProto& model, GraphProto& graph, int count, int calls,
                    const std::string& last) {
   AddNode(&graph, "F0", {"x"}, {"y"}, "bad");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that ask for much with little: work without end, tensors that double, long chains.
+// Small models that ask for much work: endless loops, tensors that double, long chains.
 #include <limits>
 
 #include "hostile/hostile_model.h"
@@ -18,7 +18,7 @@ class HostileWorkTest : public ::testing::TestWithParam<HostileModel> {};
 
 TEST_P(HostileWorkTest, IsRefused) { ExpectRefused(GetParam()); }
 
-// first -> op -> ... -> y, every node reading the one before it twice if it is a Concat.
+// Builds first -> op -> ... -> y. A Concat reads the value before it twice.
 void MakeChain(GraphProto& graph, const std::string& op, int64_t length, const std::string& first) {
   std::string last = first;
   for (int64_t i = 0; i < length; ++i) {
@@ -31,7 +31,7 @@ void MakeChain(GraphProto& graph, const std::string& op, int64_t length, const s
   }
 }
 
-// A Loop of 2^62 iterations, whose body passes on what `op` makes of two of what it carries.
+// A Loop of 2^62 iterations whose body applies `op` to two copies of the carried value.
 void MakeLoop(GraphProto& graph, const std::string& op) {
   *graph.add_initializer() = Ints("trips", {std::numeric_limits<int64_t>::max() / 2});
   onnx::NodeProto* loop = AddNode(&graph, "Loop", {"trips", "", "x"}, {"y"}, "bad");
@@ -46,7 +46,7 @@ void MakeLoop(GraphProto& graph, const std::string& op) {
   body->add_output()->set_name("next");
 }
 
-// y = the sum over all combinations of elements of forty operands.
+// y sums the product of forty operands over all combinations of their elements.
 void MakeEinsum(GraphProto& graph, const std::string& operand) {
   std::string equation;
   Names inputs;
@@ -58,7 +58,7 @@ void MakeEinsum(GraphProto& graph, const std::string& operand) {
   AddAttribute(node, "equation", AttributeProto::STRING)->set_s(equation + "->");
 }
 
-// Bytes of these extents, all 1.
+// A uint8 tensor of these extents, filled with 1.
 onnx::TensorProto Bytes(const std::string& name, const std::vector<int64_t>& dims) {
   onnx::TensorProto tensor;
   tensor.set_name(name);
@@ -72,7 +72,7 @@ onnx::TensorProto Bytes(const std::string& name, const std::vector<int64_t>& dim
   return tensor;
 }
 
-// An LSTM of ONNX Runtime's, a step of whose x has no elements.
+// ONNX Runtime's quantized LSTM on an x whose steps have no elements.
 void MakeLstm(GraphProto& graph, int64_t steps) {
   Declare(graph, {steps, 1, 0});
   *graph.add_initializer() = Bytes("w", {1, 0, 4});
@@ -121,7 +121,7 @@ const HostileModel kWork[] = {
      },
      {},
      kTooLate},
-    // What they cost to optimize must not grow with the square of their length.
+    // Optimizing these must not take time quadratic in their length.
     {"LongChainOfAxes",
      [](ModelProto&, GraphProto& g) {
        *g.add_initializer() = Ints("a", {0});

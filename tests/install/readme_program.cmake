@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Variables: BUILD (a build folder), README, COMPILER, FLAGS, MODEL, WORK (made anew).
+# Variables: BUILD (a build folder), README, COMPILER, FLAGS, MODEL, WORK (a folder, removed and made again).
 function(run)
   execute_process(COMMAND ${ARGV} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file may get wrong: each mistake in a small model, and what is said about it.
+// Mistakes in a file: each row puts one into a small model and states the expected message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ constexpr Mistake kMistakes[] = {
      },
      "node 'add' (Add): attribute 'body': node 'neg' (Neg): nothing defines its input 0 'q' (no "
      "node, graph input or initializer)"},
-    // A graph does not see the insides of those within it.
+    // A graph does not see names of the graphs inside it.
     {"NameOfSubgraph",
      [](ModelProto&, GraphProto& g) {
        GraphProto* body = AddSubgraph(g.mutable_node(0), "body");
@@ -193,7 +193,7 @@ constexpr Mistake kMistakes[] = {
 INSTANTIATE_TEST_SUITE_P(All, BadModelTest, ::testing::ValuesIn(kMistakes),
                          [](const auto& info) { return info.param.name; });
 
-TEST(BadFileTest, WhatIsNoModelIsSaidToBeNone) {
+TEST(BadFileTest, OtherFilesAreNamedAsSuch) {
   const TemporaryFolder folder;
   const std::string model = SmallModel().SerializeAsString();
   const std::pair<std::string, std::string> cases[] = {
@@ -219,7 +219,7 @@ TEST(BadFileTest, WhatIsNoModelIsSaidToBeNone) {
   }
 }
 
-TEST(BadFileTest, PathsThatLeadToNoFile) {
+TEST(BadFileTest, PathsWithoutAFileAreErrors) {
   const TemporaryFolder folder;
   const std::string none = folder.path("none.onnx");
   const absl::Status missing = loader::LoadModel(none).status();

@@ -24,7 +24,7 @@ void Put(TensorProto* tensor, const std::string& key, const std::string& value) 
   entry->set_value(value);
 }
 
-// A model whose initializer w, int32[2], lies in a file.
+// A model whose initializer "e", int32[2], lies in an external file.
 std::string ModelWith(const std::string& location, const std::string& offset = "",
                       const std::string& length = "", int type = TensorProto::INT32) {
   onnx::ModelProto model = SmallModel();
@@ -67,12 +67,12 @@ TEST(ExternalDataTest, RelativePathsOfTheModelWork) {
   fs::current_path(before);
 }
 
-TEST(ExternalDataTest, ItsFileIsMappedOnce) {
+TEST(ExternalDataTest, TheDataFileIsMappedOnce) {
   const TemporaryFolder folder;
   folder.Write("data.bin", kData);
   const loader::Model model =
       loader::LoadModel(folder.Write("a.onnx", ModelWith("data.bin", "4"))).value();
-  // Pages begin at multiples of 4096, and so does a mapping.
+  // A mapping begins at a page, so at a multiple of 4096.
   const auto address = reinterpret_cast<uintptr_t>(model.graph->FindValue("e")->constant()->raw());
   EXPECT_EQ(address % 4096, 4);
 }
@@ -106,7 +106,7 @@ TEST(ExternalDataTest, LocationsOutsideTheFolderAreRefused) {
   fs::create_directories(folder.path("m"));
   fs::create_symlink("../secret", folder.path("m/link"));
   fs::create_symlink("..", folder.path("m/up"));
-  // A folder that only begins with the same letters is another one.
+  // The path of "mm" begins with that of "m", but "mm" is another folder.
   fs::create_directories(folder.path("mm"));
   folder.Write("mm/secret", kData);
   const std::pair<std::string, std::string> cases[] = {
@@ -156,7 +156,7 @@ TEST(ExternalDataTest, MissingAndShortFilesAreErrors) {
             absl::StatusCode::kNotFound);
 }
 
-TEST(ExternalDataTest, ModelsGivenAsBytesHaveNone) {
+TEST(ExternalDataTest, ModelsGivenAsBytesHaveNoExternalData) {
   const std::string bytes = ModelWith("data.bin");
   EXPECT_EQ(Message(loader::ParseModel(bytes).status()),
             "the model: initializer 'e': its data is in the file 'data.bin', but a model given as "

@@ -46,7 +46,7 @@ void Refer(onnx::NodeProto* node, const std::string& name, const std::string& to
   AddAttribute(node, name, AttributeProto::INT)->set_ref_attr_name(to);
 }
 
-// Inputs x and c (bool) and the import of pkg.
+// A model with the inputs x and c (bool), which imports the domain pkg.
 onnx::ModelProto ModelWithInputs() {
   onnx::ModelProto model = EmptyModel();
   auto* import = model.add_opset_import();
@@ -57,7 +57,7 @@ onnx::ModelProto ModelWithInputs() {
   return model;
 }
 
-// The nodes as "op(inputs)->outputs{attributes}".
+// Describes each node as "op(inputs)->outputs{attributes}".
 Names Describe(const Graph& graph) {
   Names lines;
   for (const Node* node : graph.nodes()) {
@@ -97,7 +97,7 @@ TEST(FunctionsTest, BodiesReplaceCalls) {
   AddBodyNode(twice, "Add", {"a", "b"}, {"t"}, "add");
   AddBodyNode(twice, "Mul", {"t", "a"}, {"r"});
   AddBodyNode(twice, "Neg", {"t"}, {"s"});
-  // Calls come before what they read, and use names that the body uses, too.
+  // The calls come before the nodes they read and use names that also occur in the body.
   AddCall(model.mutable_graph(), "Twice", {"t", "x"}, {"r", "out"}, "second");
   AddCall(model.mutable_graph(), "Twice", {"x"}, {"t"}, "first");
   EXPECT_THAT(
@@ -159,7 +159,7 @@ TEST(FunctionsTest, SubgraphsWithinBodiesSeeTheBody) {
   EXPECT_EQ(CheckGraph(*loaded.graph), absl::OkStatus());
   const Node* node = loaded.graph->nodes()[1];
   const Graph& branch = *std::get<std::shared_ptr<Graph>>(*node->attribute("then_branch"));
-  // x is defined in the branch, so the x of the main graph needs another name.
+  // The branch defines x, so the x of the main graph gets another name there.
   EXPECT_THAT(Describe(branch),
               ElementsAre("f/softmax=Softmax18(f/e )->x axis=1", "f/add=Add18(x x_1 )->y "));
   EXPECT_EQ(branch.FindValue("x_1")->outer(), loaded.graph->FindValue("x"));
@@ -170,7 +170,7 @@ TEST(FunctionsTest, OverloadsAndMissingImports) {
   AddBodyNode(AddFunction(model, "F", {"a"}, {"r"}), "Neg", {"a"}, {"r"}, "n");
   FunctionProto* other = AddFunction(model, "F", {"a"}, {"r"});
   other->set_overload("abs");
-  // What a body does not import, it takes from the model.
+  // A body takes the opsets it does not import from the model.
   other->clear_opset_import();
   AddBodyNode(other, "Abs", {"a"}, {"r"}, "n");
   AddCall(model.mutable_graph(), "F", {"x"}, {"y"}, "a");
@@ -204,7 +204,7 @@ TEST(FunctionsTest, RecursionIsRefused) {
                                       "'pkg.B' -> function 'pkg.A'"));
 }
 
-// Functions F0 to F(n-1), each calling the next `calls` times.
+// Functions F0 to F(n-1), each of which calls the next one `calls` times.
 onnx::ModelProto Chain(int length, int calls) {
   onnx::ModelProto model = ModelWithInputs();
   for (int i = 0; i < length; ++i) {

@@ -17,7 +17,7 @@ using onnx::TensorProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The model and the bytes it views.
+// A loaded model together with the bytes that its tensors view.
 struct Loaded {
   std::string bytes;
   loader::Model model;
@@ -89,7 +89,7 @@ TEST(LoaderTest, NodesInAnyOrderKeepTheirOrder) {
   EXPECT_EQ(loaded->graph().TopologicalOrder().value()[0]->name(), "relu");
 }
 
-TEST(LoaderTest, NodesGetNamesOfTheirOwn) {
+TEST(LoaderTest, NodesGetUniqueNames) {
   onnx::ModelProto proto = EmptyModel();
   onnx::GraphProto* graph = proto.mutable_graph();
   SetType(graph->add_input(), "x", TensorProto::FLOAT, {});
@@ -131,7 +131,7 @@ TEST(LoaderTest, AttributesOfEveryKind) {
       ->mutable_elem_type()
       ->mutable_tensor_type()
       ->set_elem_type(1);
-  // Writers of proto3 leave out what is zero; those of IR version 1 the kind.
+  // proto3 writers omit zero fields; files of IR version 1 omit the attribute's kind.
   AddAttribute(node, "zero", AttributeProto::INT);
   AddAttribute(node, "kindless", AttributeProto::UNDEFINED)->set_i(3);
   const auto loaded = Load(proto);
@@ -153,7 +153,7 @@ TEST(LoaderTest, InitializersThatAreInputsAreDefaults) {
   EXPECT_FALSE(w->is_constant());
   ASSERT_NE(w->constant(), nullptr);
   EXPECT_EQ(loaded->graph().inputs().size(), 2);
-  // Up to IR version 3 every initializer had to be an input.
+  // Up to IR version 3, initializers had to be graph inputs, too.
   proto.set_ir_version(3);
   const auto old = Load(proto);
   EXPECT_TRUE(old->graph().FindValue("w")->is_constant());
@@ -203,7 +203,7 @@ TEST(LoaderTest, OpsetsByDomain) {
   EXPECT_EQ(nodes[0]->opset(), 3);
   EXPECT_EQ(nodes[1]->qualified_op_type(), "Add");
   EXPECT_EQ(nodes[1]->opset(), 20);
-  // Its only version, which some exporters forget to import.
+  // Domains with a single version: some exporters forget to import them.
   EXPECT_EQ(nodes[2]->opset(), 1);
 }
 
@@ -211,7 +211,7 @@ TEST(LoaderTest, SubgraphsReadNamesFromAllGraphsAroundThem) {
   onnx::ModelProto proto = SmallModel();
   onnx::GraphProto* graph = proto.mutable_graph();
   SetType(graph->add_input(), "c", TensorProto::BOOL, {});
-  // Before the node that computes r, which its innermost graph reads.
+  // "outer" comes before the node that computes r, and its innermost graph reads r.
   onnx::NodeProto* outer = AddNode(graph, "If", {"c"}, {"z"}, "outer");
   graph->mutable_node()->SwapElements(0, 2);
   outer = graph->mutable_node(0);
@@ -220,7 +220,7 @@ TEST(LoaderTest, SubgraphsReadNamesFromAllGraphsAroundThem) {
     onnx::NodeProto* inner = AddNode(middle, "If", {"c"}, {"m"}, "inner");
     for (const char* inner_branch : {"then_branch", "else_branch"}) {
       onnx::GraphProto* innermost = AddSubgraph(inner, inner_branch);
-      // The name w stands for its own value here.
+      // Inside this graph the name w stands for its own value.
       AddNode(innermost, "Neg", {"r"}, {"w"});
       AddNode(innermost, "Add", {"w", "r"}, {"n"});
       innermost->add_output()->set_name("n");
@@ -286,7 +286,8 @@ TEST(LoaderTest, SparseInitializersBecomeDense) {
 TEST(LoaderTest, FieldsOfNewerVersionsAreSkipped) {
   onnx::ModelProto proto = SmallModel();
   proto.set_ir_version(14);
-  // IR version 11: NodeProto.device_configurations = 10, ModelProto.configuration = 26.
+  // Two fields of IR version 11: NodeProto.device_configurations = 10, ModelProto.configuration =
+  // 26.
   proto.mutable_graph()->mutable_node(0)->mutable_unknown_fields()->append("\x52\x02\x0a\x00", 4);
   proto.mutable_unknown_fields()->append("\xd2\x01\x02\x0a\x00", 5);
   EXPECT_EQ(Load(proto)->graph().nodes().size(), 2);

@@ -69,7 +69,7 @@ inline onnx::GraphProto* AddSubgraph(onnx::NodeProto* node, const std::string& n
   return AddAttribute(node, name, onnx::AttributeProto::GRAPH)->mutable_g();
 }
 
-// IR version 10, opset 20, no graph.
+// A model of IR version 10 and opset 20 without a graph.
 inline onnx::ModelProto EmptyModel() {
   onnx::ModelProto model;
   model.set_ir_version(10);
@@ -77,7 +77,7 @@ inline onnx::ModelProto EmptyModel() {
   return model;
 }
 
-// y = Add(Relu(x), w), with x and y float[2,2] and w raw.
+// y = Add(Relu(x), w); x and y are float[2,2], w is stored as raw data.
 inline onnx::ModelProto SmallModel() {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
@@ -90,7 +90,7 @@ inline onnx::ModelProto SmallModel() {
   return model;
 }
 
-// A new folder that is removed at the end.
+// A new folder, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -105,7 +105,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string path(const std::string& name) const { return (path_ / name).string(); }
-  // Writes a file, making the folders it lies in; returns its path.
+  // Writes a file and creates its parent folders. Returns its path.
   std::string Write(const std::string& name, const std::string& bytes) const {
     std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     std::ofstream(path(name), std::ios::binary) << bytes;

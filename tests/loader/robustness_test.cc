@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged files: whatever the bytes, an error and no crash.
+// Damaged files must cause an error, never a crash, whatever their bytes are.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using onnx::AttributeProto;
 using onnx::TensorProto;
 
-// One of everything: raw and typed data, a subgraph, a function, types, sparse data.
+// A model with one of everything: raw and typed data, a subgraph, a function, types, sparse data.
 onnx::ModelProto RichModel() {
   onnx::ModelProto model = SmallModel();
   onnx::GraphProto* graph = model.mutable_graph();
@@ -53,17 +53,17 @@ onnx::ModelProto RichModel() {
   return model;
 }
 
-// Loads from a copy of exactly these bytes, so that reads past the end are seen by sanitizers.
+// Loads from a copy of exactly these bytes, so that sanitizers see reads past the end.
 absl::Status Load(absl::string_view bytes) {
   const auto copy = std::make_unique<char[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), copy.get());
   return loader::ParseModel({copy.get(), bytes.size()}).status();
 }
 
-TEST(RobustnessTest, TruncatedAnywhere) {
+TEST(RobustnessTest, TruncationAnywhereIsRefused) {
   const std::string bytes = RichModel().SerializeAsString();
   ASSERT_EQ(Load(bytes), absl::OkStatus());
-  // Where the graph and the import that follows it end, and so does what may be missing.
+  // The functions come last and may be missing, so a file that ends before them is valid.
   onnx::ModelProto head = RichModel();
   head.clear_functions();
   const size_t whole = head.ByteSizeLong();
@@ -75,7 +75,7 @@ TEST(RobustnessTest, TruncatedAnywhere) {
   }
 }
 
-TEST(RobustnessTest, RandomDamage) {
+TEST(RobustnessTest, RandomDamageDoesNotCrash) {
   const std::string bytes = RichModel().SerializeAsString();
   std::mt19937 generator(Seed());
   std::uniform_int_distribution<size_t> position(0, bytes.size() - 1);
@@ -100,15 +100,15 @@ TEST(RobustnessTest, RandomDamage) {
     }
     refused += Load(damaged).ok() ? 0 : 1;
   }
-  // Most bytes are lengths and names that something depends on.
+  // Most bytes are lengths and names that other parts depend on, so most damage is refused.
   EXPECT_GT(refused, 2500);
 }
 
-TEST(RobustnessTest, RandomBytes) {
+TEST(RobustnessTest, RandomBytesAreRefused) {
   std::mt19937 generator(Seed());
   std::uniform_int_distribution<int> value(0, 255);
   for (int i = 0; i < 5000; ++i) {
-    // The beginning of a model, so that what follows is looked at.
+    // A model's first bytes, so that the parser reads on.
     std::string bytes = "\x08\x0a\x3a";
     bytes.push_back(static_cast<char>(value(generator)));
     for (int j = value(generator); j > 0; --j) bytes.push_back(static_cast<char>(value(generator)));
@@ -116,7 +116,7 @@ TEST(RobustnessTest, RandomBytes) {
   }
 }
 
-// A varint as protobuf writes it.
+// Encodes a protobuf varint.
 std::string Varint(uint64_t value) {
   std::string bytes;
   for (; value >= 128; value >>= 7) bytes.push_back(static_cast<char>(value | 128));
@@ -125,8 +125,8 @@ std::string Varint(uint64_t value) {
 }
 
 TEST(RobustnessTest, FilesBeyondTwoGigabytes) {
-  // protobuf itself refuses messages of 2 GiB. The elements are a hole in the file, of which one
-  // page is read at either end.
+  // protobuf itself refuses messages of 2 GiB. The elements are a hole in the file, of which only
+  // the first and the last page are read.
   constexpr int64_t kCount = int64_t{3} << 30;
   const std::string tensor =
       MakeTensor("big", TensorProto::UINT8, {kCount}).SerializeAsString() + "\x4a" + Varint(kCount);

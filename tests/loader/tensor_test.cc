@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every element type, stored in every way ONNX has for it.
+// Every element type in every form in which ONNX stores it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{TensorProto::INT16, {1}, {"\xfe\xff", 2}, {-2}, {-2}},
         Case{TensorProto::UINT8, {2}, {"\xff\1", 2}, {255, 1}, {255, 1}},
         Case{TensorProto::INT8, {2}, {"\xff\1", 2}, {-1, 1}, {-1, 1}},
-        // Any byte but 0 is true.
+        // Any byte other than 0 is true.
         Case{TensorProto::BOOL, {3}, {"\0\1\2", 3}, {0, 1, 2}, {0, 1, 1}},
         Case{TensorProto::FLOAT16, {2}, {"\0\x3c\0\xc0", 4}, {0x3c00, 0xc000}, {1, -2}},
         Case{TensorProto::BFLOAT16, {2}, {"\x80\x3f\0\xc0", 4}, {0x3f80, 0xc000}, {1, -2}},
@@ -64,13 +64,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{TensorProto::FLOAT8E5M2, {2}, "\x3c\xc0", {0x3c, 0xc0}, {1, -2}},
         Case{TensorProto::FLOAT8E5M2FNUZ, {1}, "\x40", {0x40}, {1}},
         Case{kFloat8E8M0, {2}, "\x7f\x80", {0x7f, 0x80}, {1, 2}},
-        // Packed: the first element in the lowest bits, the last byte filled up.
+        // Packed types: the first element is in the lowest bits and the last byte is padded.
         Case{TensorProto::UINT4, {3}, "\x21\x0f", {0x21, 0x0f}, {1, 2, 15}},
         Case{TensorProto::INT4, {3}, "\x21\x0f", {0x21, 0x0f}, {1, 2, -1}},
         Case{kFloat4E2M1, {2}, "\xa2", {0xa2}, {1, -1}},
         Case{kUint2, {5}, "\xe4\x03", {0xe4, 3}, {0, 1, 2, 3, 3}},
         Case{kInt2, {5}, "\xe4\x03", {0xe4, 3}, {0, 1, -2, -1, -1}},
-        // A scalar, and a tensor without elements.
+        // A scalar and a tensor without elements.
         Case{TensorProto::INT32, {}, {"\5\0\0\0", 4}, {5}, {5}},
         Case{TensorProto::INT32, {2, 0}, "", {}, {}}));
 
@@ -121,7 +121,7 @@ TEST(TensorTest, StringsAreBytes) {
 }
 
 TEST(TensorTest, FloatDataInSeveralPiecesIsJoined) {
-  // Each element as a field of its own, and then two packed pieces.
+  // Each element as a field of its own, then two packed pieces.
   const std::string head = MakeTensor("t", TensorProto::FLOAT, {2}).SerializeAsString();
   const std::string one = Bytes<float>({1});
   const std::string two = Bytes<float>({2});

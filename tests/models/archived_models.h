@@ -16,20 +16,22 @@
 #include "nlohmann/json.hpp"
 #include "tools/attnrun/npz.h"
 
-// The models of an archive in models/, unpacked to ATTNRUN_TEST_MODELS, against stored outputs.
+// Runs the models of an archive in models/, unpacked to ATTNRUN_TEST_MODELS, and compares them with
+// stored outputs.
 namespace attnrun::testing {
 
 struct Case {
   std::string inputs;
   std::string expected;
-  // Largest absolute difference allowed: 1e-4 (float16: 2e-3) x max(1, largest expected element).
+  // The largest allowed absolute difference: 1e-4 (float16: 2e-3) x max(1, largest expected
+  // element).
   double tolerance;
 };
 
 struct Export {
   std::string file;
   std::vector<Case> cases;
-  // What the optimizer should make of it (the export's own, or else the model's); null if untold.
+  // The expected rewrites, of the export or else of its model; null if the manifest has none.
   nlohmann::json expect;
 };
 
@@ -46,7 +48,7 @@ inline std::vector<Export> ReadManifest() {
     }
     const nlohmann::json expect = model.value("expect", nlohmann::json());
     for (const auto& one : model.at("exports")) {
-      const bool baked = one.contains("only_case");  // It runs at the shapes of one case alone.
+      const bool baked = one.contains("only_case");  // The export runs only at one case's shapes.
       exports.push_back({one.at("file"),
                          baked ? std::vector<Case>{cases.at(one.at("only_case"))} : cases,
                          one.value("expect", expect)});
@@ -62,7 +64,7 @@ inline TensorMap ReadNpz(const std::string& path) {
   return tensors;
 }
 
-// The largest absolute difference; infinity where one side is NaN and the other is not.
+// The largest absolute difference; infinity if exactly one side is NaN.
 inline double Difference(const Tensor& actual, const Tensor& expected) {
   const std::vector<double> a = ToDoubles(actual).value();
   const std::vector<double> b = ToDoubles(expected).value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `attnrun compare` says of a model that the optimizer spoils.
+// The report of `attnrun compare` on a model that a rewrite breaks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ using ::testing::HasSubstr;
 
 constexpr float kWrongEpsilon = 1;
 
-// The third normalization gets another epsilon.
+// A wrong rewrite: changes the epsilon of the third normalization.
 absl::StatusOr<int> SpoilThirdNormalization(opt::RuleContext& context) {
   int count = 0;
   for (Node* node : context.graph.nodes()) {
@@ -59,7 +59,7 @@ absl::StatusOr<int> SpoilThirdNormalization(opt::RuleContext& context) {
   return 0;
 }
 
-// Columns of the third normalization are read that are not there.
+// A rewrite that makes the run fail: a slice of columns that the third normalization does not have.
 absl::StatusOr<int> BreakThirdNormalization(opt::RuleContext& context) {
   int count = 0;
   for (Node* node : context.graph.nodes()) {
@@ -99,7 +99,7 @@ Options OnTinyBert() {
   return options;
 }
 
-// The report in JSON.
+// The report as JSON.
 nlohmann::json Report(Options options, int status) {
   options.json = true;
   const Outcome outcome = Compare(options);
@@ -109,7 +109,7 @@ nlohmann::json Report(Options options, int status) {
 
 TEST(CompareTest, ValuesKeepTheirNamesThroughRewrites) {
   const auto json = Report(OnTinyBert(), kFine);
-  // Every Linear, normalization and attention, under the name of what it stands for.
+  // Includes every Linear, normalization and attention, under the names of the values they replace.
   EXPECT_GE(json["compared"], 17);
   EXPECT_EQ(json["diverging"], 0);
   EXPECT_TRUE(json["culprit"].is_null());
@@ -128,7 +128,7 @@ TEST(CompareTest, TheWrongRewriteIsNamed) {
   EXPECT_EQ(culprit["body"], "");
   EXPECT_EQ(culprit["nodes"].size(), 1);
   EXPECT_THAT(culprit["nodes"][0], HasSubstr("layer_norm"));
-  // Others came before, which are not to blame, and after.
+  // Correct rewrites come before the wrong one and after it.
   EXPECT_GT(culprit["number"], 10);
   EXPECT_LE(culprit["number"], culprit["rewrites"]);
   EXPECT_FALSE(json["first_divergence"].is_null());
@@ -149,7 +149,7 @@ TEST(CompareTest, TheRewriteThatMakesAModelFailIsNamed) {
 
 TEST(CompareTest, AModelThatFailsWithoutRewritesIsNotBisected) {
   Options options = OnTinyBert();
-  // Beyond the position table.
+  // The length exceeds the position table.
   options.inputs.dims = {{"sequence", 1000}};
   ::testing::internal::CaptureStderr();
   const absl::StatusOr<int> status = CompareEngines(options);
@@ -157,9 +157,9 @@ TEST(CompareTest, AModelThatFailsWithoutRewritesIsNotBisected) {
   EXPECT_FALSE(status.ok());
 }
 
-TEST(CompareTest, ADifferenceOfTheKernelsIsNoRewrites) {
+TEST(CompareTest, ADifferenceOfTheKernelsIsNotBlamedOnARewrite) {
   Options options = OnTinyBert();
-  // Kernels round in other places than the reference does.
+  // Kernels and reference round at different places.
   options.tolerance.atol = 0;
   const Outcome outcome = Compare(options);
   EXPECT_EQ(outcome.status, kComparisonFailed);

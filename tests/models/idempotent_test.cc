@@ -8,7 +8,7 @@
 #include "models/archived_models.h"
 #include "optimizer/optimizer.h"
 
-// The optimizer leaves a sound graph that it finds nothing to do in.
+// After one run of the optimizer the graph is sound, and a second run finds nothing to do.
 namespace attnrun::testing {
 namespace {
 

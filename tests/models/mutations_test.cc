@@ -9,9 +9,9 @@
 #include "loader/loader.h"
 #include "models/archived_models.h"
 
-// Real exports with a thing or two changed: optimized, they compute what the reference computes, or
-// the reference refuses. ATTNRUN_MUTATIONS=N tries N fresh ones, ATTNRUN_TEST_SEED says from which
-// seed on.
+// Real exports with one to three random changes. After optimization they compute the results of the
+// reference, unless the reference refuses them. ATTNRUN_MUTATIONS=N tries N fresh ones;
+// ATTNRUN_TEST_SEED sets the first seed.
 namespace attnrun::testing {
 namespace {
 
@@ -20,7 +20,7 @@ struct Mutant {
   Trial trial;
 };
 
-// No trial where the model has subgraphs.
+// Returns null if the model has subgraphs.
 std::optional<Mutant> MakeMutant(const std::vector<Export>& models, uint32_t seed) {
   std::mt19937 generator(seed);
   const Export& model = models[generator() % models.size()];

@@ -3,8 +3,8 @@
 
 #include "models/archived_models.h"
 
-// Models whose weights have 4 or 8 bits, in models/quantized.tar.xz, on every engine, against what
-// ONNX Runtime computed.
+// The models with 4-bit and 8-bit weights in models/quantized.tar.xz, on every engine, compared
+// with the outputs of ONNX Runtime.
 namespace attnrun::testing {
 namespace {
 

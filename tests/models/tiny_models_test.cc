@@ -3,7 +3,7 @@
 
 #include "models/archived_models.h"
 
-// Every export in models/tiny.tar.xz, on every engine, against what PyTorch computed.
+// Every export in models/tiny.tar.xz, on every engine, compared with the outputs of PyTorch.
 namespace attnrun::testing {
 namespace {
 

@@ -9,14 +9,14 @@
 #include "models/archived_models.h"
 #include "nlohmann/json.hpp"
 
-// Every export in models/zoo.tar.xz, on every engine, against what PyTorch (or numpy) computed; and
-// what the optimizer made of it against what the manifest expects.
+// Every export in models/zoo.tar.xz, on every engine, compared with the outputs of PyTorch (or
+// numpy); and the operators after optimization, compared with the counts in the manifest.
 namespace attnrun::testing {
 namespace {
 
 class Zoo : public ::testing::TestWithParam<Export> {
  protected:
-  // The manifest's count against what was found; null where more than one answer is right.
+  // Compares a count with the manifest; null means that more than one count is right.
   static void ExpectCount(const char* what, int64_t found) {
     const nlohmann::json& expected = GetParam().expect.at(what);
     if (!expected.is_null()) {

@@ -15,8 +15,8 @@
 #include "core/status.h"
 #include "nlohmann/json.hpp"
 
-// The ONNX standard's own node cases on both engines, held against ledger.txt: a case outside the
-// ledger must pass, a case in it must fail, so that the ledger can only shrink.
+// Runs the node cases of the ONNX standard on both engines. A case in ledger.txt must fail and
+// every other case must pass, so the ledger can only shrink.
 namespace attnrun {
 namespace {
 
@@ -36,8 +36,8 @@ std::vector<NodeCase> ReadCases() {
   return cases;
 }
 
-// Cases by name with the reason given for them, for one engine. A line in brackets opens a group
-// and states its reason; the other lines are "case" or "case engine".
+// The listed cases of one engine and their reasons. A line in brackets opens a group and states its
+// reason; the other lines are "case" or "case engine".
 std::map<std::string, std::string> ReadLedger(const std::string& engine) {
   std::ifstream file(ATTNRUN_NODE_LEDGER);
   std::map<std::string, std::string> ledger;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the operators attnrun registers as json, for since_versions.py.
+// Prints the operators that attnrun registers as JSON, for since_versions.py.
 #include <string>
 
 #include "absl/strings/str_format.h"

@@ -4,10 +4,10 @@
 usage: since_versions.py PROGRAM
 
 PROGRAM (registered_ops) prints an array of
-{"domain", "name", "since": [...], "inputs": [min, max], "outputs": [min, max]}. Each operator must list
-every since_version that the opsets 7 to 28 select (deprecated ones if it likes), no other, in order, and
-allow exactly the numbers of inputs and outputs that those versions allow together. Domains that ONNX
-does not define are left alone. Exit status 1 if any differs.
+{"domain", "name", "since": [...], "inputs": [min, max], "outputs": [min, max]}. Each operator must list,
+in order, exactly the since_versions that the opsets 7 to 28 select (deprecated versions are optional),
+and must allow exactly the numbers of inputs and outputs that those versions allow together. Domains that
+ONNX does not define are ignored. Exit status 1 if any operator differs.
 """
 
 import json
@@ -18,7 +18,7 @@ from onnx import defs
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
 ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
-# Versions left out on purpose, with the reason; attnrun refuses them as not covered.
+# Versions that attnrun deliberately refuses as not covered, with the reason.
 NOT_COVERED = {("", "Scan", 8): "has a batch axis and sequence_lens; version 9 dropped both"}
 # Versions that only other tools define.
 BEYOND_ONNX = {
@@ -41,8 +41,8 @@ def schemas_by_op() -> dict:
 
 
 def least(schema, kind: str) -> int:
-    """How many of the first inputs or outputs must be there: an optional one that must be listed, as
-    Loop's M, may be listed as left out."""
+    """The number of leading inputs or outputs that are required. An optional one that must be listed,
+    such as Loop's M, may be listed as omitted."""
     parameters, count = getattr(schema, f"{kind}s"), getattr(schema, f"min_{kind}")
     optional = defs.OpSchema.FormalParameterOption.Optional
     while 0 < count <= len(parameters) and parameters[count - 1].option == optional:
@@ -55,7 +55,7 @@ def arity(schemas: list, kind: str) -> list[int]:
 
 
 def differences(op: dict, versions: dict) -> list[str]:
-    """`versions`: ONNX's schemas of this operator by since_version."""
+    """`versions` maps since_version to ONNX's schema of the operator."""
     key, listed = (op["domain"], op["name"]), set(op["since"])
     required = {v for v, s in versions.items() if not s.deprecated and (*key, v) not in NOT_COVERED}
     unknown = {v for v in listed - versions.keys() if (*key, v) not in BEYOND_ONNX}

@@ -5,7 +5,7 @@ usage: write_cases.py FOLDER
 
 The cases are those of the installed `onnx` package (pinned in requirements.txt): NAME/model.onnx,
 NAME/test_data_set_0/input_I.pb and output_I.pb, and cases.json, which lists them:
-{"key": ..., "cases": [{"name", "rtol", "atol"}]}. Does nothing if FOLDER already holds this very set.
+{"key": ..., "cases": [{"name", "rtol", "atol"}]}. Does nothing if FOLDER already holds the same set.
 """
 
 import argparse
@@ -18,13 +18,13 @@ import shutil
 import sys
 import warnings
 
-# What onnx 1.23.2 holds: a package with fewer would make the tests pass by testing less.
+# The number of cases in onnx 1.23.2. A package with fewer would make the tests pass by testing less.
 EXPECTED_CASES = 1884
 MANIFEST = "cases.json"
 
 
 def content_key() -> str:
-    """Tells one set of cases from another without importing onnx, which takes seconds."""
+    """Identifies a set of cases without importing onnx, which takes seconds."""
     own = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()[:16]
     packages = ("onnx", "numpy", "ml_dtypes")
     return " ".join([*(f"{p}={importlib.metadata.version(p)}" for p in packages), own])
@@ -49,7 +49,7 @@ def collect() -> list:
 
 
 def to_proto(value, info):
-    """The TensorProto, SequenceProto or OptionalProto of one input or output; `info` tells which."""
+    """The TensorProto, SequenceProto or OptionalProto of one input or output; `info` has the type."""
     from onnx import TensorProto, numpy_helper
 
     if isinstance(value, TensorProto):
@@ -86,7 +86,7 @@ def main() -> int | str:
     cases = sorted(collect(), key=lambda case: case.name)
     if len(cases) != EXPECTED_CASES:
         return f"expected {EXPECTED_CASES} node cases, the onnx package holds {len(cases)}"
-    # A folder of the final name is complete.
+    # The folder gets its final name last, so a folder of that name is complete.
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)

@@ -26,7 +26,7 @@ std::map<std::string, int64_t> AllCounts(const OptimizerTester& test) {
   return counts;
 }
 
-// The projections' weights, of the main graph.
+// The weights of the projections, which belong to the main graph.
 struct Weights {
   explicit Weights(GraphBuilder& b) {
     std::mt19937 generator(7);
@@ -40,8 +40,8 @@ Value* Heads(GraphBuilder& b, Value* x) {
   return b.Op("Transpose", {heads}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
 }
 
-// Attention of x [batch, seq, 8] with two heads, written out. With a `past` [batch, past, 8] of
-// keys before its own.
+// Attention of x [batch, seq, 8] with two heads, written out. The keys of `past` [batch, past, 8],
+// if given, come first.
 Value* Attention(GraphBuilder& b, Value* x, const std::array<Value*, 4>& weights,
                  Value* past = nullptr) {
   Value* q = b.Op("MatMul", {x, weights[0]});
@@ -63,7 +63,7 @@ std::array<Value*, 4> Captured(GraphBuilder& b, const Weights& weights) {
   return captured;
 }
 
-// A decoder as it is merged from one with and one without a cache.
+// A decoder that was merged from one with and one without a cache.
 void BuildMerged(GraphBuilder& b) {
   Value* condition = b.Input("use_cache", DataType::kBool, {});
   Value* x = b.Op("Identity", {b.Input("x", DataType::kFloat, {"batch", "seq", 8})});
@@ -81,13 +81,13 @@ TEST(BodiesTest, BothBranchesAreFused) {
   OptimizerTester test(BuildMerged);
   auto counts = AllCounts(test);
   EXPECT_EQ(counts["attnrun.Attention"], 2);
-  // One for Q, K and V, one after the attention.
+  // One for Q, K and V and one after the attention, in each branch.
   EXPECT_EQ(counts["attnrun.Linear"], 4);
   EXPECT_EQ(counts["MatMul"] + counts["Softmax"] + counts["Reshape"] + counts["Transpose"], 0);
   for (const char* branch : {"If_0.then_branch", "If_0.else_branch"}) {
-    EXPECT_THAT(test.report(), Contains(opt::AllOf(loader::Field(&Rewrite::pass, "attention"),
-                                                   loader::Field(&Rewrite::applied, true),
-                                                   loader::Field(&Rewrite::body, branch))));
+    EXPECT_THAT(test.report(), Contains(AllOf(Field(&Rewrite::pass, "attention"),
+                                                   Field(&Rewrite::applied, true),
+                                                   Field(&Rewrite::body, branch))));
   }
   for (const int taken : {0, 1}) {
     test.Feed("use_cache", MakeBool({}, {taken})).Dim("past", 5).ExpectSameResults(kTolerance);
@@ -95,9 +95,9 @@ TEST(BodiesTest, BothBranchesAreFused) {
   }
 }
 
-TEST(BodiesTest, WeightsOfBothBranchesAreThereOnce) {
+TEST(BodiesTest, BranchesShareTheBytesOfTheirWeights) {
   const OptimizerTester test(BuildMerged);
-  // The main graph holds none any more, and each branch's share bytes with the other's.
+  // The main graph holds no weights any more, and the branches share the bytes of theirs.
   EXPECT_THAT(test.graph().nodes()[0]->op_type(), "If");
   std::map<const void*, int> holders;
   for (const char* name : {"then_branch", "else_branch"}) {
@@ -114,7 +114,7 @@ TEST(BodiesTest, WeightsOfBothBranchesAreThereOnce) {
   for (const Value* value : test.graph().values()) EXPECT_FALSE(value->is_constant());
 }
 
-TEST(BodiesTest, ABodyOfALoopKnowsWhatLastsThroughIterations) {
+TEST(BodiesTest, LoopBodiesKnowWhatStaysTheSameInEveryIteration) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* count = b.Input("count", DataType::kInt64, {});
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 8});
@@ -127,16 +127,16 @@ TEST(BodiesTest, ABodyOfALoopKnowsWhatLastsThroughIterations) {
     b.Output(b.Op("Loop", {count, nullptr, x}, {{"body", body}}));
   });
   EXPECT_EQ(AllCounts(test)["attnrun.Attention"], 1);
-  EXPECT_THAT(test.report(), Contains(opt::AllOf(loader::Field(&Rewrite::pass, "attention"),
-                                                 loader::Field(&Rewrite::body, "Loop_0.body"))));
-  // Products of 8 terms make an error of the iteration before as many times as large.
+  EXPECT_THAT(test.report(), Contains(AllOf(Field(&Rewrite::pass, "attention"),
+                                                 Field(&Rewrite::body, "Loop_0.body"))));
+  // Each iteration multiplies the error of the previous one by sums of 8 products.
   for (const int64_t count : {0, 1, 3}) {
     const double growth = count == 3 ? 64 : 1;
     test.Feed("count", Make<int64_t>({}, {count})).ExpectSameResults(growth * kTolerance);
   }
 }
 
-TEST(BodiesTest, WhatGrowsInALoopIsNotTakenForConstant) {
+TEST(BodiesTest, ValuesThatGrowInALoopAreNotConstant) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* count = b.Input("count", DataType::kInt64, {});
     Value* x = b.Input("x", DataType::kFloat, {"batch", 2, 8});
@@ -157,10 +157,10 @@ TEST(BodiesTest, WhatGrowsInALoopIsNotTakenForConstant) {
   }
 }
 
-TEST(BodiesTest, ABranchThatEveryRunTakesIsAPartOfTheGraph) {
+TEST(BodiesTest, ABranchThatEveryRunTakesIsInlined) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1, 8});
-    // Whether the axis may be squeezed, as TorchScript asks.
+    // TorchScript writes this test to decide at run time whether the axis may be squeezed.
     Value* extent = b.Op("Gather", {b.Op("Shape", {x}), b.Constant<int64_t>("one", {}, {1})});
     Value* condition = b.Op("Equal", {extent, b.Constant<int64_t>("one", {}, {1})});
     const auto squeezed = Subgraph([&](GraphBuilder& in) {
@@ -176,7 +176,7 @@ TEST(BodiesTest, ABranchThatEveryRunTakesIsAPartOfTheGraph) {
   test.ExpectSameResults(0);
 }
 
-TEST(BodiesTest, WhatBothBranchesGiveIsKnownAfterThem) {
+TEST(BodiesTest, FactsCommonToBothBranchesHoldAfterwards) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* condition = b.Input("condition", DataType::kBool, {});
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 8});

@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// One run at a time: it takes all CPUs.
+// A session admits one run at a time, because a run takes all CPUs.
 absl::StatusOr<Session> Load(const std::string& bytes) { return Session::LoadBytes(bytes); }
 
 TensorMap Inputs() {
@@ -28,7 +28,7 @@ TensorMap Inputs() {
   return inputs;
 }
 
-// Holds the only place of a session until told to leave.
+// Occupies a session's only slot until Leave().
 class Occupant {
  public:
   explicit Occupant(const Session& session)
@@ -57,7 +57,7 @@ class Occupant {
   std::thread thread_;
 };
 
-TEST(SessionTest, AWaitingRunHonoursDeadlineAndCancel) {
+TEST(SessionTest, AWaitingRunObeysDeadlineAndCancel) {
   const std::string bytes = SmallModel().SerializeAsString();
   const auto session = Load(bytes);
   ASSERT_TRUE(session.ok()) << session.status();
@@ -89,7 +89,7 @@ TEST(SessionTest, RunsIntoTheCallersBuffers) {
   const Tensor expected = session->Run(Inputs())->at(name);
   const auto* values = expected.data<float>();
 
-  // Rows four elements apart, of which only the first two are the output's.
+  // The rows are four elements apart; only their first two elements belong to the output.
   std::vector<float> memory(8, 7.0F);
   const Tensor wide =
       *Tensor::BorrowMutable(DataType::kFloat, {2, 4}, memory.data(), sizeof(float) * 8);
@@ -140,15 +140,15 @@ TEST(SessionTest, AMemoryLimitEndsTheRunAndNotTheSession) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(
       std::string(status.message()),
-      opt::AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
+      AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
                                                 "run's limit of 15 bytes are in use")));
   options.memory_limit = 64;
-  // Twice, as what a run held is given back.
+  // Run twice: the first run gives its memory back.
   EXPECT_TRUE(session->Run(Inputs(), options).ok());
   EXPECT_TRUE(session->Run(Inputs(), options).ok());
 }
 
-// y = Conv(Relu(x)), x [1, 16, 64, 64], with 64 features of 3 x 3 elements.
+// y = Conv(Relu(x)) with x [1, 16, 64, 64] and 64 features of 3 x 3 elements.
 std::string ConvModel() {
   onnx::ModelProto model = SmallModel();
   onnx::GraphProto* graph = model.mutable_graph();
@@ -163,14 +163,14 @@ std::string ConvModel() {
   return model.SerializeAsString();
 }
 
-TEST(SessionTest, AConvolutionHonoursMemoryLimitAndCancel) {
+TEST(SessionTest, AConvolutionObeysMemoryLimitAndCancel) {
   const auto session = Load(ConvModel());
   ASSERT_TRUE(session.ok()) << session.status();
   const std::vector<float> x(16 * 64 * 64, 1);
   TensorMap inputs;
   inputs["x"] = *Tensor::Of<float>({1, 16, 64, 64}, x);
   RunOptions limited;
-  // Enough for the results of both nodes, not for the convolution's scratch space.
+  // The limit holds the results of both nodes, but not the scratch space of the convolution.
   limited.memory_limit = (16 * 64 * 64 + 64 * 62 * 62) * 4 + 1024;
   const absl::Status status = session->Run(inputs, limited).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

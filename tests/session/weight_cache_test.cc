@@ -15,7 +15,7 @@
 #include "attnrun/session.h"
 #include "loader/model_maker.h"
 
-// SessionOptions::weight_cache.
+// Tests of SessionOptions::weight_cache.
 namespace attnrun::testing {
 namespace {
 
@@ -33,7 +33,7 @@ std::string Floats(float first) {
   return raw;
 }
 
-// y = x·W·V. `external`: V lies in the file "data".
+// y = x·W·V. If `external`, V lies in the file "data".
 onnx::ModelProto TwoProducts(float w, bool external = false) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
@@ -55,7 +55,7 @@ onnx::ModelProto TwoProducts(float w, bool external = false) {
   return model;
 }
 
-// As if it had been written long ago: younger files are not remembered.
+// Sets an old modification time, because the cache does not remember files that are too new.
 void Age(const std::string& path, int64_t seconds = 1'000'000'000) {
   const struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
@@ -76,7 +76,7 @@ class WeightCacheTest : public ::testing::Test {
     return Session::Load(path, options);
   }
 
-  // Of the elements of y where x is all ones.
+  // The sum of the elements of y for an x of ones.
   static double SumOf(const absl::StatusOr<Session>& session) {
     EXPECT_TRUE(session.ok()) << session.status();
     if (!session.ok()) return 0;
@@ -88,7 +88,7 @@ class WeightCacheTest : public ::testing::Test {
   double Run(const std::string& path) const { return SumOf(Load(path)); }
   static double RunWithout(const std::string& path) { return SumOf(Session::Load(path)); }
 
-  // Files of the cache of this kind, and which inode each is.
+  // The cache files of this kind by name, with their inodes.
   std::map<std::string, ino_t> Files(const std::string& kind) const {
     std::map<std::string, ino_t> files;
     if (!fs::exists(folder_.path("cache"))) return files;
@@ -105,7 +105,7 @@ class WeightCacheTest : public ::testing::Test {
     return files.empty() ? "" : files.begin()->first;
   }
 
-  // Writes over elements near the end of a file, in place.
+  // Overwrites elements near the end of a file in place.
   static void Scribble(const std::string& path) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(-static_cast<std::streamoff>(kWidth * kWidth * sizeof(float) / 2), std::ios::end);
@@ -116,7 +116,7 @@ class WeightCacheTest : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(WeightCacheTest, TheSecondStartMapsWhatTheFirstPacked) {
+TEST_F(WeightCacheTest, TheSecondStartMapsThePackedFileOfTheFirst) {
   const std::string model = Write("m.onnx", TwoProducts(1));
   const double expected = RunWithout(model);
   EXPECT_EQ(Run(model), expected);
@@ -126,7 +126,7 @@ TEST_F(WeightCacheTest, TheSecondStartMapsWhatTheFirstPacked) {
   EXPECT_TRUE(Files(".tmp").empty());
   EXPECT_EQ(Run(model), expected);
   EXPECT_EQ(Files(".packed"), packed);
-  // It is read indeed: other panels, which nothing gives away, change the result.
+  // The session really reads the file: other panels, which nothing else reveals, change the result.
   struct stat before = {};
   ASSERT_EQ(stat(Packed().c_str(), &before), 0);
   Scribble(Packed());
@@ -155,20 +155,20 @@ TEST_F(WeightCacheTest, DamagedFilesAreReplaced) {
     EXPECT_EQ(Run(model), expected);
     const auto files = Files(".packed");
     EXPECT_EQ(Run(model), expected);
-    EXPECT_EQ(Files(".packed"), files) << "whole again, so not written again";
+    EXPECT_EQ(Files(".packed"), files) << "it is intact, so it is not written again";
   }
 }
 
-TEST_F(WeightCacheTest, ContentsDecide) {
+TEST_F(WeightCacheTest, FilesAreIdentifiedByTheirContents) {
   const std::string model = Write("m.onnx", TwoProducts(1));
   const double expected = Run(model);
-  // Touched, and copied: the same.
+  // A touched or copied file has the same contents.
   Age(model, 1'100'000'000);
   EXPECT_EQ(Run(model), expected);
   EXPECT_EQ(Run(Write("copy.onnx", TwoProducts(1))), expected);
   EXPECT_EQ(Files(".packed").size(), 1);
   EXPECT_EQ(Files(".seen").size(), 2);
-  // Other weights in the same places of the same file.
+  // Other weights in the same file at the same places.
   std::ofstream(model, std::ios::binary) << TwoProducts(1.5F).SerializeAsString();
   Age(model, 1'200'000'000);
   EXPECT_EQ(Run(model), RunWithout(model));
@@ -176,7 +176,7 @@ TEST_F(WeightCacheTest, ContentsDecide) {
   EXPECT_EQ(Files(".packed").size(), 2);
 }
 
-TEST_F(WeightCacheTest, ExternalDataBelongsToTheContents) {
+TEST_F(WeightCacheTest, ExternalDataIsPartOfTheContents) {
   const std::string data = folder_.Write("data", Floats(3));
   Age(data);
   const std::string model = Write("m.onnx", TwoProducts(1, /*external=*/true));
@@ -189,12 +189,12 @@ TEST_F(WeightCacheTest, ExternalDataBelongsToTheContents) {
   EXPECT_NE(Run(model), expected);
 }
 
-TEST_F(WeightCacheTest, AFileThatMayYetBeWrittenIsReadAgain) {
+TEST_F(WeightCacheTest, AFileThatMayStillChangeIsReadAgain) {
   const std::string model = folder_.Write("m.onnx", TwoProducts(1).SerializeAsString());
   struct stat before = {};
   ASSERT_EQ(stat(model.c_str(), &before), 0);
   const double expected = Run(model);
-  // Within one step of the file system's clock.
+  // The change falls within one step of the file system's clock.
   std::ofstream(model, std::ios::binary) << TwoProducts(1.5F).SerializeAsString();
   const struct timespec times[2] = {before.st_atim, before.st_mtim};
   ASSERT_EQ(utimensat(AT_FDCWD, model.c_str(), times, 0), 0);
@@ -202,19 +202,19 @@ TEST_F(WeightCacheTest, AFileThatMayYetBeWrittenIsReadAgain) {
   EXPECT_NE(Run(model), expected);
 }
 
-TEST_F(WeightCacheTest, WhatNoModelNeedsAnyMoreIsRemoved) {
+TEST_F(WeightCacheTest, UnneededFilesAreRemoved) {
   const std::string model = Write("m.onnx", TwoProducts(1));
   Run(model);
   const std::string stale = Packed();
   Age(stale);
-  // As exporters do it: another file of that name.
+  // Replaces the file by another one of the same name, as exporters do.
   fs::rename(Write("new.onnx", TwoProducts(2)), model);
   EXPECT_EQ(Run(model), RunWithout(model));
   EXPECT_NE(Packed(), stale);
   EXPECT_EQ(Files(".seen").size(), 1);
 }
 
-TEST_F(WeightCacheTest, EnginesAddToOneFile) {
+TEST_F(WeightCacheTest, EnginesShareOneFile) {
   const std::string model = Write("m.onnx", TwoProducts(1));
   SessionOptions options;
   options.weight_cache = folder_.path("cache");
@@ -225,11 +225,11 @@ TEST_F(WeightCacheTest, EnginesAddToOneFile) {
   const auto optimized = Files(".packed");
   EXPECT_EQ(SumOf(Load(model, Engine::kUnoptimized)), expected);
   EXPECT_EQ(Run(model), expected);
-  // Both multiply by the weights as they are.
+  // Both engines multiply by the same packed weights.
   EXPECT_EQ(Files(".packed"), optimized);
 }
 
-TEST_F(WeightCacheTest, WhereNothingCanBeWrittenLoadSaysSo) {
+TEST_F(WeightCacheTest, LoadFailsIfTheFolderCannotBeMade) {
   const std::string model = Write("m.onnx", TwoProducts(1));
   SessionOptions options;
   options.weight_cache = model + "/cache";
@@ -239,11 +239,11 @@ TEST_F(WeightCacheTest, WhereNothingCanBeWrittenLoadSaysSo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be created: Not a directory"));
 }
 
-TEST_F(WeightCacheTest, WhatIsThereServesWhereNothingCanBeWritten) {
+TEST_F(WeightCacheTest, ExistingFilesAreUsedIfNothingCanBeWritten) {
   const std::string model = Write("m.onnx", TwoProducts(1));
   const double expected = Run(model);
   const auto packed = Files(".packed");
-  // A folder of that name is in the way.
+  // A folder with the file's name is in the way.
   const std::string seen = Files(".seen").begin()->first;
   fs::remove(seen);
   fs::create_directories(seen + "/in the way");

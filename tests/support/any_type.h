@@ -11,10 +11,10 @@
 
 #include "support/op_tester.h"
 
-// For operators that move elements of any type: tensors of random bits and exact comparison.
+// For operators that move elements of any type: tensors of random bits, and exact comparison.
 namespace attnrun::testing {
 
-// One type of each width in memory, 2 bits to 16 bytes, and strings.
+// One type per width in memory, from 2 bits to 16 bytes, and strings.
 inline const std::vector<DataType>& TypesOfEachWidth() {
   static const auto* const kTypes = new std::vector<DataType>{
       DataType::kInt2,  DataType::kUint4, DataType::kInt8,       DataType::kBfloat16,
@@ -34,7 +34,7 @@ inline Tensor RandomBits(DataType type, const std::vector<int64_t>& shape,
   for (size_t i = 0; i < tensor.byte_size(); ++i) {
     tensor.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(generator());
   }
-  // Bits past the last packed element mean nothing: zero, so that bytes can be compared.
+  // Clears the unused bits after the last packed element, so that bytes can be compared.
   if (BitWidth(type) < 8 && tensor.num_elements() % (8 / BitWidth(type)) != 0) {
     const int64_t used = tensor.num_elements() % (8 / BitWidth(type)) * BitWidth(type);
     tensor.mutable_data<uint8_t>()[tensor.byte_size() - 1] &= static_cast<uint8_t>((1 << used) - 1);
@@ -57,11 +57,11 @@ inline void ExpectSame(const Tensor& actual, const Tensor& expected) {
       << TypeAndShape(expected);
 }
 
-// Whether kernels that move data take the type: all but the packed ones and strings.
+// True if kernels that move data accept the type: all types but packed ones and strings.
 inline bool MovesAsBytes(DataType type) { return type != DataType::kString && BitWidth(type) >= 8; }
 
-// Expects the kernel to give just what the reference gives; it may refuse only types (of
-// the first output) that do not move as bytes.
+// Expects the kernel to return exactly the reference's outputs. It may refuse only types (of the
+// first output) for which MovesAsBytes is false.
 inline void ExpectKernelSame(const OpTester& op) {
   const absl::StatusOr<std::vector<Tensor>> expected = op.Reference();
   ASSERT_TRUE(expected.ok()) << expected.status();
@@ -72,7 +72,7 @@ inline void ExpectKernelSame(const OpTester& op) {
   for (size_t i = 0; i < actual->size(); ++i) ExpectSame((*actual)[i], (*expected)[i]);
 }
 
-// Expects both engines to refuse the node, in these words.
+// Expects both engines to refuse the node with this message.
 inline void ExpectError(const OpTester& op, const std::string& message) {
   EXPECT_EQ(op.Reference().status().message(), message);
   const absl::Status kernel = op.Kernel().status();

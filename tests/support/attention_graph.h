@@ -8,22 +8,22 @@
 
 #include "support/optimizer_tester.h"
 
-// The pieces of an attention of two heads of 4 channels.
+// The pieces of an attention with two heads of 4 channels.
 namespace attnrun::testing {
 
-// Scores of 4 products, exponentials of them, sums over at most 8 keys.
+// Scores of 4 products, their exponentials and sums over at most 8 keys.
 inline constexpr double kAttentionTolerance = 64 * kEpsilon;
 
-// Heads [batch, 2, seq, 4] of x [batch, seq, 8], positions and channels swapped for keys.
+// The heads [batch, 2, seq, 4] of x [batch, seq, 8]; for keys `transposed` to [batch, 2, 4, seq].
 Value* Heads(GraphBuilder& b, Value* x, bool transposed = false);
 
-// [batch, seq, 8]
+// An input [batch, seq, 8].
 Value* Input(GraphBuilder& b, const char* name);
 
-// The products of the heads of inputs "q" and "k".
+// The product of the heads of the inputs "q" and "k".
 Value* Scores(GraphBuilder& b);
 
-// The rest of attention: the product with the heads of input "v", and these side by side.
+// The rest of the attention: the product with the heads of the input "v", concatenated.
 Value* Finish(GraphBuilder& b, Value* probabilities);
 
 Value* Number(GraphBuilder& b, float number);
@@ -32,11 +32,11 @@ Value* Shaped(GraphBuilder& b, Value* x, std::initializer_list<int64_t> shape);
 
 using Between = std::function<Value*(GraphBuilder&, Value*)>;
 
-// Attention with something done to the scores.
+// An attention whose scores go through `between`.
 OptimizerTester WithScores(const Between& between);
 
-// Expects one attention, nothing left of what it was made of, and the same results: for the lengths
-// as they are, for single positions, and for more keys than a tile has.
+// Expects one attention, nothing left of the nodes it replaces, and the same results: at the
+// default lengths, for single positions, and for more keys than a tile has.
 void ExpectOneAttention(OptimizerTester test, double tolerance);
 
 }  // namespace attnrun::testing

@@ -6,7 +6,7 @@
 
 #include "support/op_tester.h"
 
-// attnrun.Attention as an operator.
+// Tests of the operator attnrun.Attention.
 namespace attnrun::testing {
 
 inline OpTester AttentionTester() { return OpTester("Attention", 1, "attnrun"); }
@@ -17,7 +17,7 @@ inline OpTester WithLayouts(const std::string& q, const std::string& k, const st
   return op;
 }
 
-// One query of 1, keys 0 and 1, values 2 and 4: the scores are the keys.
+// One query of 1, keys 0 and 1, values 2 and 4, so the scores equal the keys.
 inline OpTester TwoKeys() {
   OpTester op = WithLayouts("s h", "s h", "s h");
   op.Input(Make<float>({1, 1}, {1})).Input(Make<float>({2, 1}, {0, 1}));
@@ -25,9 +25,9 @@ inline OpTester TwoKeys() {
   return op;
 }
 
-// As for the standard's Attention: scores of up to a few dozen are off by sqrt(head size) roundings
-// or so, which their weights take over as relative errors; a half result is rounded, perhaps to the
-// other side.
+// The same bound as for the standard's Attention: scores up to a few dozen are off by about
+// sqrt(head size) roundings, which become relative errors of their weights. A float16 result is
+// rounded once more, perhaps to the other neighbor.
 inline double AttentionTolerance(const Tensor& tensor) {
   return tensor.type() == DataType::kFloat ? 100 * kEpsilon : Epsilon(tensor.type());
 }

@@ -15,8 +15,8 @@ namespace {
 
 enum class Knowledge { kNumbers, kSymbols, kNothing };
 
-// The number n as a symbol that Evaluate() reads back. Those that mean more than themselves to a
-// Reshape stay: negative ones, and 0, which copies.
+// A symbol that stands for the number n and that Evaluate() reads back. Negative numbers and 0 stay
+// numbers, because they have a special meaning to a Reshape.
 SymInt AsSymbol(const SymInt& value) {
   const int64_t number = *value.constant();
   return number <= 0 ? value : SymInt::Symbol("e" + std::to_string(number));
@@ -48,8 +48,8 @@ Known Blurred(const Known& list, Knowledge knowledge) {
   return result;
 }
 
-// Holds what was told against what is; remembers the values of symbols of no known value, as equal
-// ones must have equal values.
+// Compares inferred facts with a result. Remembers the values of symbols without a known value,
+// because equal symbols must have equal values.
 class Judge {
  public:
   void Compare(const ops::ValueFacts& told, const Tensor& result) {

@@ -8,34 +8,35 @@
 
 #include "graph/graph.h"
 
-// Whatever operators tell of their outputs before a run must hold of what they compute.
+// Checks that the facts an operator infers before a run hold for its reference results.
 namespace attnrun::testing {
 
 using Ints = std::vector<int64_t>;
 
 struct SoundnessCase {
   std::string op_type;
-  // An undefined tensor is an input left out.
+  // An undefined tensor stands for an omitted input.
   std::vector<Tensor> inputs;
   AttributeMap attributes = {};
   int num_outputs = 1;
   int opset = 20;
-  // Whether extents of the outputs depend on elements that rules do not see.
+  // True if output extents depend on elements that the rules cannot see.
   bool open = false;
 };
 
-// Infers each case with its inputs known in full, as symbols or not at all, and compares what is
-// told with the reference results. Expects all extents to be told where the inputs are known.
+// Infers each case with its inputs known in full, as symbols or not at all, and compares the
+// inferred facts with the reference results. Expects all extents to be inferred if the inputs are
+// known.
 void ExpectSound(const std::vector<SoundnessCase>& cases);
 
 // Short names for tables. F: floats of this shape.
 Tensor F(Ints shape);
-// int64, a vector or a scalar.
+// An int64 vector or scalar.
 Tensor I(Ints elements);
 Tensor I0(int64_t element);
-// uint8 of this shape.
+// A uint8 tensor of this shape.
 Tensor Bytes(Ints shape);
-// An input left out.
+// An omitted input.
 Tensor None();
 AttributeMap Int(const char* name, int64_t value);
 AttributeMap List(const char* name, Ints values);

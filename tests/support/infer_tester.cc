@@ -12,7 +12,7 @@ std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
                                           const std::vector<Tensor>& constants) {
   Graph graph;
   NodeSpec spec;
-  // "domain::Name" is of another domain, at version 1.
+  // "domain::Name" names an operator of another domain, at version 1.
   const size_t colon = node.op_type.find("::");
   const bool standard = colon == std::string::npos;
   spec.op_type = standard ? node.op_type : node.op_type.substr(colon + 2);
@@ -33,7 +33,7 @@ std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
   names.reserve(node.num_outputs);
   for (int i = 0; i < node.num_outputs; ++i) names.push_back("y" + std::to_string(i));
   const Node* made = graph.AddNode(std::move(spec), names).value();
-  const absl::StatusOr<std::unique_ptr<opt::Op>> op = ops::OpRegistry::Get().Create(*made);
+  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(*made);
   std::vector<ops::ValueFacts> outputs(node.num_outputs);
   EXPECT_TRUE(op.ok()) << op.status();
   if (!op.ok()) return outputs;
@@ -53,7 +53,7 @@ std::string Text(const Known& list) {
   std::string text;
   for (const SymInt& element : *list) {
     if (!text.empty()) text += ',';
-    // Unknown extents are numbered.
+    // Drops the numbers of unknown extents.
     bool in_number = false;
     for (const char c : element.ToString()) {
       in_number = c == '?' || (in_number && absl::ascii_isdigit(c));

@@ -15,7 +15,7 @@
 namespace attnrun::testing {
 
 using Dims = std::vector<SymInt>;
-// What is expected of dims and contents.
+// The expected dims or contents; nullopt if unknown.
 using Known = std::optional<std::vector<SymInt>>;
 
 inline const SymInt kBatch = SymInt::Symbol("batch");
@@ -28,7 +28,7 @@ inline ops::ValueFacts Facts(DataType type, Known dims) {
 
 inline ops::ValueFacts Floats(Dims dims) { return Facts(DataType::kFloat, std::move(dims)); }
 
-// A vector of int64, as shapes are computed on.
+// An int64 vector with these contents, as in shape arithmetic.
 inline ops::ValueFacts Numbers(std::vector<SymInt> contents) {
   return {DataType::kInt64, Dims{static_cast<int64_t>(contents.size())}, std::move(contents)};
 }
@@ -37,7 +37,7 @@ inline ops::ValueFacts Number(SymInt value) {
   return {DataType::kInt64, Dims{}, std::vector<SymInt>{std::move(value)}};
 }
 
-// A node and what is known of its inputs; nullopt is an optional input left out.
+// A node and the facts about its inputs; nullopt stands for an omitted optional input.
 struct InferNode {
   std::string op_type;
   std::vector<std::optional<ops::ValueFacts>> inputs;
@@ -46,25 +46,25 @@ struct InferNode {
   int opset = 20;
 };
 
-// What the operator tells of the outputs of a node. `constants`: the inputs' tensors where they are
-// the same in every run; empty for none.
+// The facts that the operator infers about the node's outputs. `constants` holds the tensors of the
+// inputs that are the same in every run; it may be empty.
 std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
                                           const std::vector<Tensor>& constants = {});
 
-// Of output 0.
+// Infers output 0 alone.
 ops::ValueFacts Infer(const std::string& op_type,
                       std::vector<std::optional<ops::ValueFacts>> inputs,
                       AttributeMap attributes = {}, int opset = 20);
 
-// "[2,4*seq,?]": unknown extents, which equal nothing, are all written "?", and what is not known
-// at all "none".
+// Text such as "[2,4*seq,?]". Unknown extents are all written "?", although none equals another; an
+// unknown list is "none".
 std::string Text(const Known& list);
 
-// A node and what is told of its outputs, one Text after the other.
+// A node and the expected dims of its outputs as Text, one after the other.
 struct InferRow {
   InferNode node;
   std::string dims;
-  // Of output 0.
+  // The expected contents of output 0.
   std::string contents = "none";
 };
 

@@ -11,15 +11,15 @@
 #include "core/elements.h"
 #include "support/optimizer_tester.h"
 
-// Attentions with masks, made of the positions of keys and queries.
+// Attentions with masks that are computed from the positions of keys and queries.
 namespace attnrun::testing {
 
 inline constexpr float kLeast = std::numeric_limits<float>::lowest();
-// Scores of 4 products, exponentials of them, sums over at most 12 keys.
+// Scores of 4 products, their exponentials and sums over at most 12 keys.
 inline constexpr double kMaskTolerance = 96 * kEpsilon;
 
-// Builds an attnrun.Attention of queries [batch, seq, 8] and keys [batch, keys, 8] of two heads,
-// and what its masks are made of.
+// Builds an attnrun.Attention of queries [batch, seq, 8] and keys [batch, keys, 8] with two heads,
+// and the values its masks are computed from.
 struct MaskBuilder {
   GraphBuilder& b;
   DataType type = DataType::kFloat;
@@ -37,10 +37,10 @@ struct MaskBuilder {
     return b.Op("Squeeze", {extent, b.Constant<int64_t>("axes", {1}, {0})});
   }
   Value* Count(Value* extent) { return b.Op("Range", {Int(0), extent, Int(1)}); }
-  // Positions of the keys [1, 1, 1, T] and of the queries [1, 1, S, 1].
+  // The positions of the keys [1, 1, 1, T] and of the queries [1, 1, S, 1].
   Value* Keys() { return Shaped(Count(Extent(k, 1)), {1, 1, 1, -1}); }
   Value* Queries() { return Shaped(Count(Extent(q, 1)), {1, 1, -1, 1}); }
-  // [S, T] of one number.
+  // A matrix [S, T] of ones.
   template <typename T>
   Value* Ones() {
     Value* shape = b.Op("Concat",
@@ -67,10 +67,10 @@ struct MaskBuilder {
 
 using Mask = std::function<Value*(MaskBuilder&)>;
 
-// Where the mask is false, scores are float's least number.
+// An attention that replaces the scores by the lowest float wherever the mask is false.
 OptimizerTester WithMask(const Mask& mask);
 
-// The number of an attribute of the one attention; -1 if it is left out.
+// The value of an attribute of the only attention; -1 if the attribute is missing.
 int64_t Attribute(const OptimizerTester& test, const std::string& name);
 
 void ExpectSameAtManySizes(OptimizerTester& test);

@@ -24,7 +24,7 @@ void MakeDense(std::vector<Tensor>& tensors) {
   for (Tensor& tensor : tensors) tensor = tensor.Dense().value();
 }
 
-// A copy with bytes of its own. Precondition: dense, no strings.
+// A copy that owns its bytes. Precondition: dense, no strings.
 Tensor Copy(const Tensor& tensor) {
   Tensor copy = Tensor::Allocate(tensor.type(), tensor.shape()).value();
   std::memcpy(copy.mutable_raw(), tensor.raw(), tensor.byte_size());
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   std::vector<std::string> names;
   for (int i = 0; i < num_outputs_; ++i) names.push_back(absl::StrCat("y", i));
   ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec), names));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<opt::Op> op, ops::OpRegistry::Get().Create(*node));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<ops::Op> op, ops::OpRegistry::Get().Create(*node));
   std::vector<Tensor> inputs = inputs_;
   std::vector<Tensor> outputs(num_outputs_);
   ops::OpContext context(inputs, absl::MakeSpan(outputs), Allocator::Heap());
@@ -151,8 +151,7 @@ Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& gener
 }
 
 uint32_t Seed() {
-  // Numbered within each test, so that neither the order of tests nor a filter changes what they
-  // draw.
+  // Calls are counted per test, so that neither the order of tests nor a filter changes the seeds.
   static const ::testing::TestInfo* test = nullptr;
   static uint32_t calls = 0;
   const ::testing::TestInfo* current = ::testing::UnitTest::GetInstance()->current_test_info();

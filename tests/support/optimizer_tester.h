@@ -14,8 +14,8 @@
 
 namespace attnrun::testing {
 
-// A graph before and after the optimizer: what its operators became, what the passes reported, and
-// whether it still computes the same.
+// A graph before and after the optimizer: its operators, the report of the passes, and a comparison
+// of the results.
 //
 //   OptimizerTester test([](GraphBuilder& b) {
 //     Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
@@ -27,36 +27,37 @@ class OptimizerTester {
  public:
   using Build = std::function<void(GraphBuilder&)>;
 
-  // Calls `build` twice, for equal graphs, and optimizes one of them. Errors are test failures.
+  // Calls `build` twice, for two equal graphs, and optimizes one of them. Errors are test failures.
   explicit OptimizerTester(const Build& build, const opt::OptimizerOptions& options = {},
                            int opset = 20);
 
-  // Nodes of the optimized graph by operator, "attnrun.Linear" where the domain is not ai.onnx.
+  // Counts the nodes of the optimized graph by operator; "attnrun.Linear" if the domain is not
+  // ai.onnx.
   std::map<std::string, int> Counts() const;
   int Count(const std::string& op_type) const;
-  // The same as text, sorted: "Add Mul*2 Softmax".
+  // The counts as sorted text: "Add Mul*2 Softmax".
   std::string Ops() const;
 
   const Graph& graph() const { return *after_; }
   const std::vector<Rewrite>& report() const { return report_; }
-  // Reasons for which a pass left something as it was.
+  // The reasons for which a pass left a node unchanged.
   std::vector<std::string> Misses(const std::string& pass) const;
-  // How many rewrites of a pass were applied.
+  // The number of rewrites that a pass applied.
   int Applied(const std::string& pass) const;
 
-  // The extent of a symbolic dimension in the runs to come; 3 if not said.
+  // Sets the extent of a symbolic dimension in later runs; 3 by default.
   OptimizerTester& Dim(const std::string& symbol, int64_t extent);
-  // What an input holds in the runs to come; random if not said: floats of a normal distribution,
+  // Sets an input of later runs. By default inputs are random: floats of a normal distribution,
   // integers 0 and 1, bool.
   OptimizerTester& Feed(const std::string& input, Tensor tensor);
 
-  // The standard deviation of a random input in the runs to come; 1 if not said. Attentions whose
-  // scores nothing scales get small inputs: a rounding error of a score is a relative one of its
+  // Sets the standard deviation of a random input in later runs; 1 by default. Attentions with
+  // unscaled scores get small inputs, because a score's rounding error is a relative error of its
   // weight.
   OptimizerTester& Scale(const std::string& input, float scale);
 
-  // Runs both graphs, the optimized one with reference code and with kernels, and expects of all
-  // outputs what ExpectClose does, in units of `tolerance`.
+  // Runs both graphs, the optimized one with reference code and with kernels, and expects all
+  // outputs to agree as in ExpectClose, with this `tolerance`.
   void ExpectSameResults(double tolerance) const;
 
  private:

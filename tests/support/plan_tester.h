@@ -12,7 +12,7 @@
 
 namespace attnrun::testing {
 
-// A graph as it is built, without the optimizer, made ready to run.
+// Runs a graph as it was built, without the optimizer.
 class PlanTester {
  public:
   using Build = std::function<void(GraphBuilder&)>;
@@ -40,7 +40,7 @@ class PlanTester {
   std::unique_ptr<exec::Plan> plan_;
 };
 
-// A graph to hand to If, Loop or Scan.
+// A graph for an attribute of If, Loop or Scan.
 inline std::shared_ptr<Graph> Subgraph(const PlanTester::Build& build) {
   GraphBuilder builder;
   build(builder);

@@ -19,7 +19,7 @@
 #include "onnx.pb.h"
 #include "tools/attnrun/npz.h"
 
-// The program as its users meet it: exit statuses, messages, files and JSON.
+// Runs the program as a user would and checks exit statuses, messages, files and JSON.
 namespace attnrun::cli {
 
 namespace fs = std::filesystem;
@@ -59,7 +59,7 @@ inline onnx::NodeProto& AddNode(onnx::GraphProto& graph, const std::string& op,
   return node;
 }
 
-// y = softmax(x); ids and mask are declared and not used.
+// y = softmax(x); the inputs ids and mask are declared but unused.
 inline onnx::ModelProto MakeModel(const std::string& op = "Softmax") {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -125,8 +125,8 @@ class CommandLineTest : public ::testing::Test {
     return files;
   }
 
-  // Expects exit status `status`, one message that begins "attnrun: " and says `message`, nothing
-  // on standard output and no new file.
+  // Expects exit status `status`, one message that begins with "attnrun: " and contains `message`,
+  // no standard output and no new file.
   void ExpectRefused(const std::string& arguments, int status, const std::string& message) {
     const std::vector<std::string> before = Files();
     const Outcome outcome = Attnrun(arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused: with which status and message, and that nothing is left behind.
+// Refused commands: their exit statuses and messages, and that they leave nothing behind.
 #include "tools/command_line.h"
 
 namespace attnrun::cli {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands print and write.
+// The outputs of the commands.
 #include "tools/command_line.h"
 
 namespace attnrun::cli {
@@ -66,7 +66,7 @@ TEST_F(CommandLineTest, CompareGoesValueByValue) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("agrees  y  largest difference "));
   EXPECT_THAT(outcome.out, HasSubstr("compared 1 of 1 values with the reference"));
-  // Softmax in float and in double differ somewhere among so many elements.
+  // Among so many elements, softmax in float and softmax in double differ somewhere.
   const Outcome exact = Attnrun("compare m.onnx --atol 0 --dim batch=1000 --json");
   EXPECT_EQ(exact.status, 1);
   const nlohmann::json json = nlohmann::json::parse(exact.out);
@@ -76,8 +76,8 @@ TEST_F(CommandLineTest, CompareGoesValueByValue) {
   EXPECT_GT(json["outputs"][0]["largest_difference"], 0);
 }
 
-// Softmax in float and in double differ by a rounding error, which some of many integers show.
-TEST_F(CommandLineTest, CompareSaysWhereQuantizingRoundsOtherwise) {
+// Softmax in float and in double differ by rounding errors, which show in a few of many integers.
+TEST_F(CommandLineTest, CompareReportsWhereQuantizationRoundsDifferently) {
   onnx::ModelProto model = MakeModel("Softmax");
   AddNode(*model.mutable_graph(), "DynamicQuantizeLinear", "quantize", "y", "q");
   model.mutable_graph()->mutable_node(1)->add_output("scale");
@@ -110,7 +110,7 @@ TEST_F(CommandLineTest, OperatorsAreListed) {
   }));
 }
 
-TEST_F(CommandLineTest, cache::WeightCache) {
+TEST_F(CommandLineTest, WeightCacheOptionWritesFiles) {
   onnx::ModelProto model = MakeModel("MatMul");
   model.mutable_graph()->mutable_node(0)->add_input("w");
   onnx::TensorProto& weight = *model.mutable_graph()->add_initializer();

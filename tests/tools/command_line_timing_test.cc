@@ -40,7 +40,7 @@ TEST_F(CommandLineTest, BenchStreamsComparesRequestsWithTheirRepeats) {
               HasSubstr("3 requests of batch 1 to 9"));
 }
 
-TEST_F(CommandLineTest, BenchCountsWhatManyCallersReach) {
+TEST_F(CommandLineTest, BenchMeasuresTheThroughputOfManyCallers) {
   const nlohmann::json json = Json("bench m.onnx --callers 1,3 --runs 4 --threads 1 --json");
   ASSERT_EQ(json["callers"].size(), 2);
   EXPECT_EQ(json["callers"][1]["callers"], 3);

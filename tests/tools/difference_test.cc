@@ -21,7 +21,7 @@ Tensor Make(DataType type, const std::vector<double>& values) {
   return FromDoubles(type, {static_cast<int64_t>(values.size())}, values).value();
 }
 
-TEST(DifferenceTest, TolerancesDecide) {
+TEST(DifferenceTest, DifferencesWithinTheToleranceAreAccepted) {
   const struct {
     DataType type;
     std::vector<double> expected;
@@ -29,7 +29,7 @@ TEST(DifferenceTest, TolerancesDecide) {
     Tolerance tolerance;
     bool ok;
   } cases[] = {
-      // The default: relative to the largest magnitude, but at least 1.
+      // The default tolerance: relative to the largest magnitude, but to at least 1.
       {DataType::kFloat, {100, 0}, {100, 0.009}, {}, true},
       {DataType::kFloat, {100, 0}, {100, 0.011}, {}, false},
       {DataType::kDouble, {0.001}, {0.00109}, {}, true},
@@ -42,13 +42,13 @@ TEST(DifferenceTest, TolerancesDecide) {
       {DataType::kDouble, {10, 1}, {10.9, 1.05}, {.rtol = 0.1}, true},
       {DataType::kDouble, {10, 1}, {10.9, 1.2}, {.rtol = 0.1}, false},
       {DataType::kDouble, {10, 1}, {10.9, 1.2}, {.rtol = 0.1, .atol = 0.2}, true},
-      // NaN and infinities are met exactly or not at all.
+      // NaN and infinities must match exactly.
       {DataType::kFloat, {NAN, kInf, -kInf}, {NAN, kInf, -kInf}, {}, true},
       {DataType::kFloat, {NAN}, {0}, {.atol = 1e9}, false},
       {DataType::kFloat, {0}, {NAN}, {.atol = 1e9}, false},
       {DataType::kFloat, {kInf}, {-kInf}, {.atol = 1e9}, false},
       {DataType::kFloat, {kInf}, {3e38}, {.rtol = 1}, false},
-      // An infinity expected somewhere does not excuse the rest.
+      // An expected infinity does not loosen the tolerance of the other elements.
       {DataType::kFloat, {kInf, 1}, {kInf, 2}, {}, false},
       {DataType::kFloat, {}, {}, {}, true},
   };
@@ -57,7 +57,7 @@ TEST(DifferenceTest, TolerancesDecide) {
         Compare(Make(type, expected), Make(type, found), tolerance).value();
     EXPECT_EQ(difference.ok, ok) << ::testing::PrintToString(expected) << " "
                                  << ::testing::PrintToString(found) << ": "
-                                 << loader::Describe(difference);
+                                 << cli::Describe(difference);
   }
 }
 
@@ -67,7 +67,7 @@ TEST(DifferenceTest, NamesTheWorstElement) {
   const Difference difference = Compare(expected, found, {.atol = 0.1}).value();
   EXPECT_EQ(difference.largest, 0.5);
   EXPECT_THAT(difference.index, ElementsAre(0, 1));
-  EXPECT_EQ(loader::Describe(difference),
+  EXPECT_EQ(cli::Describe(difference),
             "largest difference 0.5, allowed 0.1; 2 of 4 elements exceed it, the worst at "
             "[0,1]: expected 2, but found 2.5");
 }
@@ -101,10 +101,10 @@ TEST(DifferenceTest, OtherTypesAndShapesAreNotCompared) {
   const Difference difference =
       Compare(Make(DataType::kFloat, {1, 2}), Make(DataType::kDouble, {1}), {}).value();
   EXPECT_FALSE(difference.ok);
-  EXPECT_EQ(loader::Describe(difference), "expected float[2], but found double[1]");
+  EXPECT_EQ(cli::Describe(difference), "expected float[2], but found double[1]");
 }
 
-// Large tensors are compared a piece at a time.
+// Large tensors are compared piece by piece.
 TEST(DifferenceTest, TheWorstElementOfALargeTensorIsFound) {
   constexpr int64_t kElements = (3 << 20) + 5;
   constexpr int64_t kPlace = (2 << 20) + 3;
@@ -123,7 +123,7 @@ TEST(DifferenceTest, TheWorstElementOfALargeTensorIsFound) {
   }
 }
 
-TEST(DifferenceTest, WhatIsAllowedDependsOnAllOfALargeTensor) {
+TEST(DifferenceTest, TheToleranceUsesTheLargestElementOfALargeTensor) {
   std::vector<double> values(3 << 20, 1);
   values.back() = 1000;
   const Tensor expected = Make(DataType::kFloat, values);
@@ -133,7 +133,7 @@ TEST(DifferenceTest, WhatIsAllowedDependsOnAllOfALargeTensor) {
   EXPECT_FALSE(Compare(expected, Make(DataType::kFloat, values), {}).value().ok);
 }
 
-TEST(DifferenceTest, PartsOfComplexNumbersOfALargeTensor) {
+TEST(DifferenceTest, ComplexNumbersOfALargeTensorAreCompared) {
   std::vector<std::complex<float>> values(2 << 20);
   const Tensor expected = Tensor::Of<std::complex<float>>({2 << 20}, values).value();
   values[(1 << 20) + 9] = {0, 1};

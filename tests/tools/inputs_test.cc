@@ -34,7 +34,7 @@ const std::vector<ValueInfo> kDecoder = {
     Declare("position_ids", DataType::kInt64, {"batch", "sequence"}),
     Declare("past_key_values.0.key", DataType::kFloat, {"batch", "4", "past", "8"})};
 
-TEST(GenerateTest, ShapesFollowWhatExportersNameTheDimensions) {
+TEST(GenerateTest, ShapesFollowTheNamesOfTheDimensions) {
   const struct {
     std::vector<ValueInfo> inputs;
     std::map<std::string, int64_t> dims;
@@ -101,7 +101,7 @@ TEST(GenerateTest, ValuesArePlausible) {
   EXPECT_NEAR(squares / 10000, 1, 0.15);
 }
 
-TEST(GenerateTest, SeedsDecide) {
+TEST(GenerateTest, ValuesDependOnTheSeedOnly) {
   const auto ids = [](uint64_t seed) {
     return ToInts(GatherInputs(kDecoder, {{}, "", {}, seed})->at("input_ids")).value();
   };
@@ -135,7 +135,7 @@ TEST(InputsTest, InputsWithDefaultAreLeftOut) {
   EXPECT_EQ(GatherInputs(inputs, {})->size(), 1);
 }
 
-TEST(InputsTest, RawBitsBecomeWhatTheModelDeclares) {
+TEST(InputsTest, RawBitsTakeTheDeclaredType) {
   const std::string path = ::testing::TempDir() + "/attnrun_inputs_test.npz";
   const Tensor tensor = FromDoubles(DataType::kBfloat16, {2}, {1.5, -2}).value();
   ASSERT_TRUE(WriteNpz(path, {{"x", tensor}}).ok());

@@ -24,7 +24,7 @@ std::string TempFile(const std::string& bytes) {
   return path;
 }
 
-// An .npy file of format `version` with the given dictionary.
+// An .npy file of format `version` with the given header dictionary.
 std::string Npy(const std::string& dictionary, const std::string& elements, int version = 1) {
   std::string file("\x93NUMPY", 6);
   file += static_cast<char>(version);
@@ -53,7 +53,7 @@ std::string Written(const Tensor& tensor) {
 void ExpectSame(const Tensor& expected, const Tensor& found) {
   const absl::StatusOr<Difference> difference = Compare(expected, found, {0, 0});
   ASSERT_TRUE(difference.ok()) << difference.status();
-  EXPECT_TRUE(difference->ok) << TypeAndShape(expected) << ": " << loader::Describe(*difference);
+  EXPECT_TRUE(difference->ok) << TypeAndShape(expected) << ": " << cli::Describe(*difference);
 }
 
 TEST(NpyTest, EveryElementTypeSurvivesARoundTrip) {
@@ -122,7 +122,7 @@ struct Layout {
   std::vector<double> values;
 };
 
-TEST(NpyTest, ReadsWhatNumpyWrites) {
+TEST(NpyTest, ReadsFilesWrittenByNumpy) {
   const std::string big = {0, 1, 0, 2, char(0xFF), char(0xFF), 0, 4};
   const Layout layouts[] = {
       {Npy(Dictionary("<i2", "(2, 2)"), Bytes<int16_t>({1, 2, -1, 4})),
@@ -210,7 +210,7 @@ TEST(NpyTest, EveryTruncationIsRefused) {
   }
 }
 
-TEST(NpyTest, WhatIsNoFileIsRefused) {
+TEST(NpyTest, PathsWithoutAFileAreRefused) {
   EXPECT_EQ(ReadNpyFile("/nowhere/x.npy").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(ReadNpyFile(::testing::TempDir()).status().message(),
               HasSubstr("not a regular file"));

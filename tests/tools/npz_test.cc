@@ -96,7 +96,7 @@ TEST(NpzTest, HostileArchivesAreRefused) {
       {"x.txt", "hello", "expected .npy entries, but found 'x.txt'"},
       {"x.npy", "hello", "array 'x': is not an .npy file"},
       {"x.npy", Npy("<f4", {1000000000000}, "abcd"), "array 'x': shape [1000000000000]"},
-      // 4 MB of zeros in 4 KB, behind a header that announces four bytes.
+      // 4 MB of zeros compressed to 4 KB, behind a header that announces four bytes.
       {"x.npy", Npy("<f4", {1}, std::string(1 << 22, '\0')), "4194304 bytes follow"},
   };
   for (const auto& [name, bytes, message] : cases) {
@@ -104,7 +104,7 @@ TEST(NpzTest, HostileArchivesAreRefused) {
   }
 }
 
-TEST(NpzTest, NameTwiceIsRefused) {
+TEST(NpzTest, DuplicateNamesAreRefused) {
   const std::string path = WriteZip({{"x.npy", "1"}, {"y.npy", "2"}});
   std::string bytes = ReadAll(path);
   for (size_t at; (at = bytes.find("y.npy")) != std::string::npos;) bytes[at] = 'x';
@@ -136,11 +136,11 @@ TEST(NpzTest, EveryTruncationIsRefused) {
   }
 }
 
-TEST(NpzTest, NothingIsLeftOfAFailedWrite) {
+TEST(NpzTest, AFailedWriteLeavesNothing) {
   const std::string folder = TempPath("attnrun_npz_test_folder");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
-  // Not UTF-8, which the archive cannot name.
+  // The name is not UTF-8, so the archive cannot store it.
   const TensorMap tensors = {{"\xFF", Tensor::Of<float>({}, {0}).value()}};
   EXPECT_FALSE(WriteNpz(folder + "/out.npz", tensors).ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder));
@@ -148,7 +148,7 @@ TEST(NpzTest, NothingIsLeftOfAFailedWrite) {
   EXPECT_THAT(WriteNpz(folder, tensors).message(), HasSubstr("not a regular file"));
 }
 
-TEST(NpzTest, SymbolicLinksStay) {
+TEST(NpzTest, WritingKeepsSymbolicLinks) {
   const std::string link = TempPath("attnrun_npz_test_link.npz");
   const std::string target = TempPath("attnrun_npz_test_target.npz");
   std::filesystem::remove(link);

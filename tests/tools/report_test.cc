@@ -29,7 +29,7 @@ TEST(LatencyTest, PercentilesInterpolate) {
   EXPECT_EQ(Percentile({Ms(7)}, 99), Ms(7));
 }
 
-TEST(LatencyTest, PeakMemoryGrowsWithWhatIsTouched) {
+TEST(LatencyTest, PeakMemoryGrowsWithTouchedPages) {
   const double before = PeakMemoryMb();
   EXPECT_GT(before, 1);
   const std::vector<char> block(64 << 20, 1);
@@ -37,7 +37,7 @@ TEST(LatencyTest, PeakMemoryGrowsWithWhatIsTouched) {
 }
 
 TEST(ProfileTableTest, NodesOfSubgraphsAreNotCountedTwice) {
-  // An If of 10 ms whose branch holds two nodes, then a node after it.
+  // An If of 10 ms whose branch has two nodes, and one node after it.
   const std::vector<ProfileEvent> events = {{"a", "Add", "highway", Ms(1), Ms(2), 0},
                                             {"b", "MatMul", "brgemm", Ms(3), Ms(4), 8000},
                                             {"if", "If", "reference", Ms(0), Ms(10), 0},
@@ -63,13 +63,13 @@ TEST(ProfileTableTest, NodesOfSubgraphsAreNotCountedTwice) {
 
 TEST(FmaPeakTest, IsWithinReason) {
   const FmaPeak peak = MeasureFmaPeak(1);
-  // Between a tenth of an operation per cycle and 256 of them, at 1 to 8 GHz.
+  // The bounds stand for a tenth of an operation per cycle and for 256 of them, at 1 to 8 GHz.
   EXPECT_GT(peak.gflops, 0.1);
   EXPECT_LT(peak.gflops, 2048);
   EXPECT_FALSE(peak.isa.empty());
 }
 
-TEST(SummaryTest, FiguresAreOfFiniteElements) {
+TEST(SummaryTest, FiguresUseFiniteElementsOnly) {
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor tensor =
       FromDoubles(DataType::kFloat, {8}, {1, -3, NAN, inf, -inf, 0.5, 0, 0}).value();
@@ -84,7 +84,7 @@ TEST(SummaryTest, FiguresAreOfFiniteElements) {
   EXPECT_EQ(SummaryJson("x", ids)->at("max").dump(), "32000");
 }
 
-TEST(SummaryTest, FiguresAreOfAllPieces) {
+TEST(SummaryTest, FiguresCoverAllPieces) {
   std::vector<double> values(3 << 20, 0.0);
   values.front() = -2;
   values.back() = 2;
@@ -92,7 +92,7 @@ TEST(SummaryTest, FiguresAreOfAllPieces) {
   EXPECT_THAT(SummaryText(tensor).value(), ::testing::StartsWith("min -2  max 2  mean "));
 }
 
-TEST(TableTest, NoCellMakesAllRowsLong) {
+TEST(TableTest, LongCellsAreShortened) {
   Table table("ll");
   table.Add({std::string(1 << 20, 'n'), "1"});
   table.Add({"a", "10"});
@@ -112,7 +112,8 @@ TEST(UtfTest, OnlyWellFormedTextIsDecoded) {
     ASSERT_TRUE(text.has_value()) << good;
     EXPECT_EQ(ToUtf8(*text), good);
   }
-  // A lone continuation, overlong forms, a surrogate, beyond U+10FFFF, cut off.
+  // A lone continuation byte, overlong forms, a surrogate, code points beyond U+10FFFF, truncated
+  // characters.
   for (const char* bad : {"\x80", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
                           "\xF5\x80\x80\x80", "\xE2\x82", "\xC3("}) {
     EXPECT_FALSE(FromUtf8(bad).has_value()) << Printable(bad);

@@ -16,7 +16,7 @@ using ::testing::Not;
 
 Repetition Of(const std::string& kinds) { return LongestRepetition(absl::StrSplit(kinds, ' ')); }
 
-TEST(RepetitionTest, FindsLayersBetweenWhatStandsAround) {
+TEST(RepetitionTest, FindsLayersBetweenOtherNodes) {
   const Repetition found = Of("e n q a l q a l q a l n p");
   EXPECT_EQ(found.begin, 2);
   EXPECT_EQ(found.period, 3);
@@ -28,7 +28,7 @@ TEST(RepetitionTest, TakesTheShortestPeriodOfTheLongestStretch) {
   EXPECT_EQ(Of("x y x y p q r p q r p q r").period, 3);
 }
 
-TEST(RepetitionTest, EqualNodesOrTooFewAreNoLayers) {
+TEST(RepetitionTest, EqualOrFewNodesAreNoLayers) {
   for (const char* kinds : {"", "a", "a b", "a a a a a", "a b c d"}) {
     EXPECT_EQ(Of(kinds).repeats, 0) << kinds;
   }
@@ -39,11 +39,11 @@ ProfileRow Row(const std::string& op_type, const std::string& node, double ms, d
 }
 
 TEST(TimelineTest, ABarIsAsLongAsItsTimeAndAsDarkAsItsShareOfThePeak) {
-  // 3 ms at half of 2 GFLOP/s, in the longest line, which is 4 ms and 1,040 pixels long.
+  // The node takes 3 ms at half of 2 GFLOP/s. The longest line takes 4 ms and is 1,040 pixels long.
   const std::vector<ProfileRow> nodes = {Row("attnrun.Linear", "a", 3, 3e6), Row("Add", "b", 1, 0),
                                          Row("attnrun.Linear", "c", 1, 1e6), Row("Add", "d", 1, 0)};
   const std::string svg = TimelineSvg(nodes, 2, "title");
-  EXPECT_THAT(svg, opt::AllOf(HasSubstr(">title<"), HasSubstr("layer 0  4 ms"),
+  EXPECT_THAT(svg, AllOf(HasSubstr(">title<"), HasSubstr("layer 0  4 ms"),
                               HasSubstr("layer 1  2 ms"), HasSubstr("Linear 66.7 %")));
   EXPECT_THAT(svg, HasSubstr("attnrun.Linear  a (gemm): 3.000 ms, 1.0 GFLOP/s, 50 % of peak"));
   EXPECT_THAT(svg, HasSubstr("width=\"779.00\" height=\"26.00\""));
@@ -52,8 +52,8 @@ TEST(TimelineTest, ABarIsAsLongAsItsTimeAndAsDarkAsItsShareOfThePeak) {
 
 TEST(TimelineTest, NamesAreEscapedAndNothingIsDividedByZero) {
   const std::string svg = TimelineSvg({Row("A<b>", "x\"&\n", 0, 0)}, 0, "t");
-  EXPECT_THAT(svg, opt::AllOf(HasSubstr("A&lt;b&gt;  x\\&quot;&amp;\\n"), HasSubstr("all nodes")));
-  EXPECT_THAT(svg, opt::AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf\""))));
+  EXPECT_THAT(svg, AllOf(HasSubstr("A&lt;b&gt;  x\\&quot;&amp;\\n"), HasSubstr("all nodes")));
+  EXPECT_THAT(svg, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf\""))));
   EXPECT_THAT(TimelineSvg({}, 1, "t"), HasSubstr("</svg>"));
 }
 

@@ -19,7 +19,7 @@ using ::testing::UnorderedElementsAre;
 
 class SweepCacheTest : public ::testing::Test {
  protected:
-  // As if nobody had written to any file of the cache for two hours.
+  // Makes all cache files look two hours old.
   void Age() const {
     for (const auto& entry : fs::directory_iterator(folder_.path("cache"))) {
       const struct timespec past = {time(nullptr) - 7200, 0};
@@ -28,7 +28,7 @@ class SweepCacheTest : public ::testing::Test {
     }
   }
 
-  // A model that was seen, with its packed file. `content` tells contents apart.
+  // Records a model with a packed file. `content` distinguishes contents.
   cache::SourceStamp See(const std::string& model, uint64_t content) const {
     struct stat status = {};
     EXPECT_EQ(stat(model.c_str(), &status), 0);
@@ -55,16 +55,16 @@ class SweepCacheTest : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(SweepCacheTest, ContentsThatAModelHadBeforeGo) {
+TEST_F(SweepCacheTest, OldContentsOfAModelAreRemoved) {
   const std::string model = folder_.Write("m.onnx", "");
   See(model, 1);
   const cache::SourceStamp now = See(model, 2);
-  EXPECT_EQ(Left().size(), 3) << "a writer may be about to name what is so new";
+  EXPECT_EQ(Left().size(), 3) << "a writer may be about to refer to files this new";
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(now.FileName(), now.PackedFileName()));
 }
 
-TEST_F(SweepCacheTest, WhatAnotherModelHasStays) {
+TEST_F(SweepCacheTest, ContentsOfAnotherModelStay) {
   const std::string model = folder_.Write("m.onnx", "");
   const cache::SourceStamp copy = See(folder_.Write("copy.onnx", ""), 1);
   See(model, 1);
@@ -74,18 +74,18 @@ TEST_F(SweepCacheTest, WhatAnotherModelHasStays) {
                                            now.PackedFileName()));
 }
 
-TEST_F(SweepCacheTest, DeletedModelsGo) {
+TEST_F(SweepCacheTest, FilesOfDeletedModelsAreRemoved) {
   const cache::SourceStamp stays = See(folder_.Write("m.onnx", ""), 1);
   const std::string model = folder_.Write("deleted.onnx", "");
   See(model, 2);
   fs::remove(model);
-  EXPECT_EQ(Left().size(), 4) << "that is too new, too";
+  EXPECT_EQ(Left().size(), 4) << "files this new are kept, too";
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(stays.FileName(), stays.PackedFileName()));
 }
 
-TEST_F(SweepCacheTest, ModelsThatAreOutOfSightStay) {
-  // On a volume that is not mounted here: its folder is missing, or is a folder of another device.
+TEST_F(SweepCacheTest, FilesOfUnreachableModelsStay) {
+  // The model is on an unmounted volume: its folder is missing or belongs to another device.
   const std::string model = folder_.Write("volume/m.onnx", "");
   const cache::SourceStamp unmounted = See(model, 1);
   fs::remove_all(folder_.path("volume"));
@@ -99,17 +99,17 @@ TEST_F(SweepCacheTest, ModelsThatAreOutOfSightStay) {
                                            other.FileName(), other.PackedFileName()));
 }
 
-TEST_F(SweepCacheTest, UnfinishedFilesGoAndOthersAreNotTouched) {
+TEST_F(SweepCacheTest, UnfinishedFilesAreRemovedAndForeignFilesStay) {
   folder_.Write("cache/attnrun-1-w16.packed.abc.tmp", "");
   folder_.Write("cache/work.tmp", "");
   folder_.Write("cache/other.packed", "");
   folder_.Write("cache/attnrun-notes", "");
-  EXPECT_EQ(Left().size(), 4) << "its writer may yet be at it";
+  EXPECT_EQ(Left().size(), 4) << "its writer may still be running";
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre("work.tmp", "other.packed", "attnrun-notes"));
 }
 
-TEST_F(SweepCacheTest, WhereNothingIsThereNothingHappens) {
+TEST_F(SweepCacheTest, AMissingFolderIsIgnored) {
   cache::SweepCache(folder_.path("nowhere"));
   EXPECT_FALSE(fs::exists(folder_.path("nowhere")));
 }

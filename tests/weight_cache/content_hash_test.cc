@@ -37,7 +37,7 @@ TEST(ContentHashTest, EveryByteCounts) {
   EXPECT_EQ(cache::ContentHash::Of({bytes}), hash);
 }
 
-TEST(ContentHashTest, WhereFilesEndCounts) {
+TEST(ContentHashTest, FileBoundariesCount) {
   const std::string bytes = Bytes(100);
   const absl::string_view all = bytes;
   std::set<std::string> names;
@@ -47,11 +47,11 @@ TEST(ContentHashTest, WhereFilesEndCounts) {
   names.insert(cache::ContentHash::Of({all}).ToString());
   names.insert(cache::ContentHash::Of({all.substr(50), all.substr(0, 50)}).ToString());
   names.insert(cache::ContentHash::Of({all, ""}).ToString());
-  // {all, ""} once more, from the loop.
+  // The loop has already added {all, ""}, so it does not count again.
   EXPECT_EQ(names.size(), 6);
 }
 
-TEST(ContentHashTest, ThreadsDoNotCount) {
+TEST(ContentHashTest, TheNumberOfThreadsDoesNotMatter) {
   const std::string bytes = Bytes(kSize);
   const int threads = NumThreads();
   SetNumThreads(1);

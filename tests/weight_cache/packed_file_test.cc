@@ -32,7 +32,7 @@ class PackedFileTest : public ::testing::Test {
     bytes_ = ReadBytes(path_);
   }
 
-  // Whether a file of these bytes is taken for the one written before.
+  // True if a file of these bytes is accepted in place of the one written before.
   bool Opens(const std::string& bytes) const {
     const std::string path = folder_.Write("other", bytes);
     return cache::OpenPackedFile(path, kContent, identity_).has_value();
@@ -41,14 +41,14 @@ class PackedFileTest : public ::testing::Test {
   static constexpr cache::ContentHash kContent = {1, 2, 3};
   const TemporaryFolder folder_;
   const std::string path_ = folder_.path("packed");
-  // The file ends with the panels of the longer key: those of an even number of rows end at a
-  // boundary, whatever their width on this machine.
+  // The file ends with the panels of the longer key. An even number of rows makes them end at a
+  // boundary, whatever the panel width of this machine.
   const cache::PackedMatrices matrices_ = {{{1, 2, 3}, Packed(6, 70, 1)}, {{}, Packed(33, 7, 2)}};
   FileIdentity identity_;
   std::string bytes_;
 };
 
-TEST_F(PackedFileTest, HoldsWhatWasWritten) {
+TEST_F(PackedFileTest, ReturnsTheWrittenMatrices) {
   for (const auto& trusted : {std::optional<FileIdentity>(), std::optional(identity_)}) {
     const cache::PackedFile file = cache::OpenPackedFile(path_, kContent, trusted)
                                        .value_or(cache::PackedFile{{}, FileIdentity()});
@@ -66,9 +66,10 @@ TEST_F(PackedFileTest, HoldsWhatWasWritten) {
   }
 }
 
-TEST_F(PackedFileTest, AnyChangedByteIsFound) {
+TEST_F(PackedFileTest, AnyChangedByteIsDetected) {
   ASSERT_TRUE(Opens(bytes_));
-  // Header, index, checksum: 7 + 13 + 1 words. Nobody reads the zeros between them and the panels.
+  // Header, index and checksum have 7 + 13 + 1 words. Nobody reads the zeros between them and the
+  // panels.
   constexpr size_t kHead = 168;
   constexpr size_t kPanels = 192;
   for (size_t i = 0; i < bytes_.size(); i += i < 256 ? 1 : 397) {
@@ -79,14 +80,14 @@ TEST_F(PackedFileTest, AnyChangedByteIsFound) {
   }
 }
 
-TEST_F(PackedFileTest, AnyMissingByteIsFound) {
+TEST_F(PackedFileTest, AnyMissingByteIsDetected) {
   for (size_t size = 0; size < bytes_.size(); size += size < 256 ? 1 : 397) {
     EXPECT_FALSE(Opens(bytes_.substr(0, size))) << size;
   }
   EXPECT_FALSE(Opens(bytes_.substr(0, bytes_.size() - 1)));
 }
 
-TEST_F(PackedFileTest, OtherContentsAndOtherFilesAreNotTaken) {
+TEST_F(PackedFileTest, OtherContentsAndOtherFilesAreRefused) {
   EXPECT_FALSE(cache::OpenPackedFile(path_, {1, 2, 4}, identity_).has_value());
   EXPECT_FALSE(cache::OpenPackedFile(path_, {1, 3, 3}, identity_).has_value());
   EXPECT_FALSE(cache::OpenPackedFile(folder_.path("none"), kContent, identity_).has_value());
@@ -94,10 +95,10 @@ TEST_F(PackedFileTest, OtherContentsAndOtherFilesAreNotTaken) {
   EXPECT_FALSE(Opens(std::string(100000, 'x')));
 }
 
-// What a file may say with sound checksums all the same.
-TEST_F(PackedFileTest, AnIndexThatLeadsOutOfTheFileIsRefused) {
+// Malicious index entries under valid checksums.
+TEST_F(PackedFileTest, AnIndexBeyondTheFileIsRefused) {
   constexpr size_t kIndex = 7;
-  // Words of the key, rows, columns and begin of the first matrix, whose key is empty.
+  // Each row: words of the key, rows, columns and start of the first matrix, whose key is empty.
   const uint64_t lies[][4] = {{1000, 33, 7, 0},         {0, 1ULL << 40, 7, 0},  {0, 33, 0, 256},
                               {0, 33, 1ULL << 62, 256}, {0, 33, 7, 1ULL << 60}, {~0ULL, 33, 7, 256},
                               {0, 33, 1U << 30, 256}};

@@ -21,7 +21,7 @@ const cache::SourceStamp kStamp = {.path = "/models/of nine.onnx",
                                    .panel_width = 16,
                                    .packed = {12, 13, 14, 15}};
 
-TEST(SourceStampTest, IsReadAsItWasWritten) {
+TEST(SourceStampTest, RoundTrips) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
   EXPECT_FALSE(cache::ReadSourceStamp(path).has_value());
@@ -39,14 +39,14 @@ TEST(SourceStampTest, FilesAreNamedByPathAndByContents) {
   other.files[0].inode = 99;
   EXPECT_EQ(other.FileName(), kStamp.FileName());
   EXPECT_NE(other.PackedFileName(), kStamp.PackedFileName());
-  // For another machine that shares the directory.
+  // Another machine, with another panel width, shares the directory.
   other = kStamp;
   other.panel_width = 48;
   EXPECT_NE(other.FileName(), kStamp.FileName());
   EXPECT_NE(other.PackedFileName(), kStamp.PackedFileName());
 }
 
-TEST(SourceStampTest, DamagedOnesAreNone) {
+TEST(SourceStampTest, DamagedFilesAreIgnored) {
   const TemporaryFolder folder;
   const std::string path = folder.path("seen");
   ASSERT_TRUE(cache::WriteSourceStamp(path, kStamp).ok());
@@ -61,7 +61,7 @@ TEST(SourceStampTest, DamagedOnesAreNone) {
   }
 }
 
-TEST(ReplaceFileTest, LeavesTheOldFileToThoseWhoHaveIt) {
+TEST(ReplaceFileTest, ReadersOfTheOldFileKeepIt) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("file", "old");
   std::ifstream old(path);
@@ -71,12 +71,12 @@ TEST(ReplaceFileTest, LeavesTheOldFileToThoseWhoHaveIt) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
 }
 
-TEST(ReplaceFileTest, SaysWhatFailedAndLeavesNothingBehind) {
+TEST(ReplaceFileTest, ErrorsNameTheFileAndLeaveNothingBehind) {
   const TemporaryFolder folder;
   const std::string file = folder.Write("file", "");
   EXPECT_TRUE(
       absl::StrContains(cache::ReplaceFile(file + "/inside", {"x"}).status().message(), file));
-  // The name of a folder cannot be given to a file.
+  // A file cannot take the name of a folder.
   folder.Write("taken/file", "");
   EXPECT_TRUE(absl::StrContains(cache::ReplaceFile(folder.path("taken"), {"x"}).status().message(),
                                 "taken' cannot be written"));

@@ -16,7 +16,7 @@
 namespace attnrun::testing {
 namespace {
 
-// A "model" that is one matrix [64, 64] and nothing else: what is in the file does not matter here.
+// The "model" file is just one matrix [64, 64], because the cache does not look at the rest of it.
 class WeightCacheTest : public ::testing::Test {
  protected:
   WeightCacheTest() {
@@ -24,19 +24,19 @@ class WeightCacheTest : public ::testing::Test {
     floats_ = RandomFloats({64, 64}, generator);
     const std::string path = folder_.Write(
         "model", std::string(static_cast<const char*>(floats_.raw()), floats_.byte_size()));
-    // Younger files are not remembered.
+    // The cache does not remember files that are too new.
     const struct timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
     EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
     file_ = MappedFile::Open(path).value();
   }
 
   cache::WeightCache Cache() const { return {folder_.path("cache"), {file_}}; }
-  // As a session does it.
-  static void Keep(cache::WeightCache& cache, const opt::SideBySide& weight) {
+  // Packs a weight as a session does.
+  static void Keep(cache::WeightCache& cache, const ops::SideBySide& weight) {
     const ops::ScopedPackedStore scope(&cache);
     ASSERT_TRUE(ops::PackedMatrix::Pack(weight).ok());
   }
-  // Columns of the matrix in the file, or in other memory.
+  // Columns of the matrix in the file, or of the same matrix in other memory.
   ops::MatrixView Columns(int64_t first, int64_t count, const void* data = nullptr) const {
     const auto* floats = static_cast<const float*>(data == nullptr ? file_->bytes().data() : data);
     return {floats + first, 64, count, 64};
@@ -47,9 +47,9 @@ class WeightCacheTest : public ::testing::Test {
   std::shared_ptr<const MappedFile> file_;
 };
 
-TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
-  const opt::SideBySide whole({Columns(0, 64)});
-  const opt::SideBySide two({Columns(40, 20), Columns(0, 30)});
+TEST_F(WeightCacheTest, FindsWeightsKeptByEarlierRuns) {
+  const ops::SideBySide whole({Columns(0, 64)});
+  const ops::SideBySide two({Columns(40, 20), Columns(0, 30)});
   cache::WeightCache first = Cache();
   Keep(first, whole);
   ASSERT_TRUE(first.Save().ok());
@@ -58,9 +58,9 @@ TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
   EXPECT_EQ(second.Find(two), nullptr);
   Keep(second, two);
   ASSERT_TRUE(second.Save().ok());
-  // Now both are there, with the bytes that packing makes.
+  // The third cache finds both, with the bytes that packing makes.
   cache::WeightCache third = Cache();
-  for (const opt::SideBySide& weight : {whole, two}) {
+  for (const ops::SideBySide& weight : {whole, two}) {
     const auto found = third.Find(weight);
     ASSERT_NE(found, nullptr);
     const auto packed = ops::PackedMatrix::Pack(weight).value();
@@ -71,21 +71,21 @@ TEST_F(WeightCacheTest, FindsWhatEarlierOnesKept) {
   }
 }
 
-TEST_F(WeightCacheTest, TellsViewsOfTheSameBytesApart) {
+TEST_F(WeightCacheTest, DistinguishesViewsOfTheSameBytes) {
   const ops::MatrixView whole = Columns(0, 64);
   cache::WeightCache first = Cache();
-  Keep(first, opt::SideBySide({whole}));
+  Keep(first, ops::SideBySide({whole}));
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
-  EXPECT_EQ(second.Find(opt::SideBySide({whole.Transposed()})), nullptr);
-  EXPECT_EQ(second.Find(opt::SideBySide({Columns(0, 63)})), nullptr);
-  EXPECT_EQ(second.Find(opt::SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
-  EXPECT_NE(second.Find(opt::SideBySide({whole})), nullptr);
+  EXPECT_EQ(second.Find(ops::SideBySide({whole.Transposed()})), nullptr);
+  EXPECT_EQ(second.Find(ops::SideBySide({Columns(0, 63)})), nullptr);
+  EXPECT_EQ(second.Find(ops::SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
+  EXPECT_NE(second.Find(ops::SideBySide({whole})), nullptr);
 }
 
-TEST_F(WeightCacheTest, WritersAtOnceLeaveOneWholeFile) {
+TEST_F(WeightCacheTest, ConcurrentWritersLeaveOneCompleteFile) {
   constexpr int kWriters = 8;
-  const opt::SideBySide whole({Columns(0, 64)});
+  const ops::SideBySide whole({Columns(0, 64)});
   std::vector<std::thread> writers;
   writers.reserve(kWriters);
   for (int i = 0; i < kWriters; ++i) {
@@ -104,14 +104,14 @@ TEST_F(WeightCacheTest, WritersAtOnceLeaveOneWholeFile) {
   EXPECT_NE(Cache().Find(whole), nullptr);
 }
 
-TEST_F(WeightCacheTest, KeepsNothingThatIsNotInTheFiles) {
+TEST_F(WeightCacheTest, KeepsOnlyWeightsOfTheModelFiles) {
   cache::WeightCache cache = Cache();
   const auto packed = ops::PackedMatrix::Pack(Columns(0, 64)).value();
   const ops::MatrixView elsewhere = Columns(0, 64, floats_.raw());
-  // The last row of the third ends beyond the file.
-  for (const opt::SideBySide& weight :
-       {opt::SideBySide({elsewhere}), opt::SideBySide({Columns(0, 64), elsewhere}),
-        opt::SideBySide({Columns(1, 64)}), opt::SideBySide({Columns(0, 0)})}) {
+  // The last row of the third weight ends beyond the file.
+  for (const ops::SideBySide& weight :
+       {ops::SideBySide({elsewhere}), ops::SideBySide({Columns(0, 64), elsewhere}),
+        ops::SideBySide({Columns(1, 64)}), ops::SideBySide({Columns(0, 0)})}) {
     EXPECT_EQ(cache.Find(weight), nullptr);
     cache.Add(weight, packed);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention tells of its outputs before a run.
+// The facts that attention infers about its outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {

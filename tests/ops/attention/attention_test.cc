@@ -133,8 +133,9 @@ TEST(AttentionTest, KernelAgreesWithReference) {
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     ASSERT_TRUE(reference.ok()) << reference.status();
     SCOPED_TRACE(TypeAndShape((*reference)[0]));
-    // Scores of up to a few dozen are off by sqrt(head size) roundings or so, which their weights
-    // take over as relative errors; a half result is rounded, perhaps to the other side.
+    // Scores up to a few dozen are off by about sqrt(head size) roundings, which become relative
+    // errors of their weights. A float16 result is rounded once more, perhaps to the other
+    // neighbor.
     const double tolerance = c.type == DataType::kFloat ? 100 * kEpsilon : Epsilon(c.type);
     ExpectClose((*kernel)[0], (*reference)[0], tolerance);
     for (size_t i = 1; i < kernel->size(); ++i) ExpectClose((*kernel)[i], (*reference)[i], 0);
@@ -142,7 +143,7 @@ TEST(AttentionTest, KernelAgreesWithReference) {
 }
 
 TEST(AttentionTest, ScoresAtEachStage) {
-  // Scores 1 and 2, capped at 1, masked by (0, 0.5).
+  // Scores 1 and 2, capped at 1, with an additive mask (0, 0.5).
   auto scores = [](int64_t mode) {
     OpTester op("Attention", 23);
     op.Attribute("qk_matmul_output_mode", mode).Attribute("softcap", 1.0F);
@@ -170,12 +171,12 @@ TEST(AttentionTest, FullyMaskedRowsGiveZero) {
   }
 }
 
-TEST(AttentionTest, RowsMaskedByAFiniteValueAreAverages) {
+TEST(AttentionTest, RowsMaskedByAFiniteNumberAreAverages) {
   const float lowest = std::numeric_limits<float>::lowest();
   std::vector<float> bias(200, lowest);
   std::mt19937 generator(Seed());
   for (const bool unmasked : {false, true}) {
-    // One open key behind tiles that are put off, or none.
+    // No key is unmasked, or only one that comes after deferred tiles.
     if (unmasked) bias[130] = 0;
     OpTester op("Attention", 23);
     op.Input(RandomFloats({1, 1, 3, 8}, generator)).Input(RandomFloats({1, 1, 200, 8}, generator));
@@ -184,9 +185,9 @@ TEST(AttentionTest, RowsMaskedByAFiniteValueAreAverages) {
   }
 }
 
-TEST(AttentionTest, BitsDependOnNothingButTheRow) {
+TEST(AttentionTest, BitsDependOnTheRowAlone) {
   std::mt19937 generator(Seed());
-  // More rows than a block, keys in several tiles, and grouped heads.
+  // More rows than a block has, keys in several tiles, and grouped heads.
   const Tensor q = RandomFloats({2, 4, 150, 24}, generator);
   const Tensor k = RandomFloats({2, 2, 150, 24}, generator);
   const Tensor v = RandomFloats({2, 2, 150, 24}, generator);
@@ -212,7 +213,8 @@ TEST(AttentionTest, BitsDependOnNothingButTheRow) {
   };
   const Tensor all = run(q, k, v, 1);
   ExpectClose(run(q, k, v, 3), all, 0);
-  // The second sample alone, shorter; its last query alone, with the past as a mask says.
+  // The second sample alone and cut shorter; then its last query alone, with a mask in place of
+  // causality.
   const Tensor shorter = run(part(q, 1, 0, 77), part(k, 1, 0, 77), part(v, 1, 0, 77), 2);
   ExpectClose(shorter, part(all, 1, 0, 77), 0);
   std::vector<int> unmasked(150, 0);
@@ -273,7 +275,7 @@ TEST(AttentionTest, ErrorsSayWhatIsWrong) {
   }
 }
 
-TEST(AttentionTest, AMaskOfOneKeyBroadcastsBeforeVersion24AndIsPaddedAfter) {
+TEST(AttentionTest, AMaskOfOneKeyBroadcastsBeforeVersion24AndIsPaddedSince) {
   for (const int opset : {23, 24}) {
     OpTester op("Attention", opset);
     op.Input(Make<float>({1, 1, 1, 1}, {0})).Input(Make<float>({1, 1, 2, 1}, {1, 1}));

@@ -16,7 +16,7 @@
 namespace attnrun::testing {
 namespace {
 
-// One random attention: sizes, layouts, what closes keys.
+// Draws the sizes, layouts and masks of a random attention.
 struct Random {
   explicit Random(std::mt19937& g) : generator(g) {}
   int64_t Below(int64_t n) { return static_cast<int64_t>(generator() % static_cast<uint64_t>(n)); }
@@ -27,7 +27,7 @@ struct Random {
   std::mt19937& generator;
 };
 
-// A layout with the shape of a tensor that has these extents in it.
+// A layout and the shape of a tensor in that layout.
 struct Laid {
   std::string layout;
   std::vector<int64_t> shape;
@@ -65,7 +65,7 @@ OpTester RandomAttention(Random& random, int outputs) {
   const int64_t nq = nkv * random.OneOf<int64_t>({1, 1, 2, 4});
   const int64_t h = random.OneOf<int64_t>({1, 5, 8, 20, 32, 64});
   const int64_t hv = random.OneOf<int64_t>({h, 1, 7, 24, 40});
-  // What has one sample has it for all.
+  // A tensor of one sample serves all samples.
   const auto samples = [&] { return random.Below(8) == 0 ? 1 : b; };
   const Laid q = RandomLayout(random, samples(), s, nq, h);
   const Laid k = RandomLayout(random, samples(), t, nkv, h);
@@ -81,7 +81,7 @@ OpTester RandomAttention(Random& random, int outputs) {
     op.NoInput();
   }
   if (random.Below(2) == 0) {
-    // At times few keys are open, so that rows and tiles without any occur.
+    // In some draws few keys are unmasked, so that some rows and tiles have none.
     const int64_t high = random.OneOf<int64_t>({1, 1, 20});
     const std::vector<int64_t> shape = RandomBroadcast(random, {b, nq, s, t});
     std::vector<int> unmasked(NumElements(shape).value());
@@ -145,7 +145,7 @@ void ExpectSameBitsForAnyThreads(unsigned seed) {
 
 TEST(FusedAttentionRandomTest, BitsDoNotDependOnThreads) {
   ExpectSameBitsForAnyThreads(Seed());
-  // Tiles that the mask seems to close count for some rows, which other rows share a block with.
+  // With this seed, tiles that look masked matter to some rows of a block but not to all of them.
   ExpectSameBitsForAnyThreads(786737271);
 }
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// softmax([0, 1, sink]) without the last.
-TEST(FusedAttentionSinksTest, ASinkTakesItsShare) {
+// The probabilities are softmax([0, 1, sink]) without the last element.
+TEST(FusedAttentionSinksTest, ASinkTakesItsShareOfTheSum) {
   for (const double sink : {-2.0, 0.5, 30.0}) {
     OpTester op = TwoKeys().NoInput().NoInput().Input(Make<float>({1}, {static_cast<float>(sink)}));
     const double total = 1 + std::exp(1) + std::exp(sink);
@@ -29,13 +29,14 @@ TEST(FusedAttentionSinksTest, ASinkTakesItsShare) {
   }
 }
 
-TEST(FusedAttentionSinksTest, RowsOfASinkAlone) {
+TEST(FusedAttentionSinksTest, FullyMaskedRowsWithASink) {
   for (const float masked : {-kInf, std::numeric_limits<float>::lowest()}) {
     for (const float sink : {-3.0F, -kInf, kInf, NAN}) {
       for (const int outputs : {1, 2}) {
         OpTester op = TwoKeys().NoInput().Input(MakeBool({1, 1}, {0})).Outputs(outputs);
         op.Input(Make<float>({1}, {sink})).Attribute("mask_value", masked);
-        // With all of them -inf, or NaN, there is no softmax; where the others count, their mean.
+        // If all scores and the sink are -inf, or the sink is +inf or NaN, there is no softmax. If
+        // only the sink is -inf, finite mask values give the mean of the values.
         const float alone = masked == -kInf ? NAN : 3.0F;
         const float expected = std::isfinite(sink) ? 0.0F : sink == -kInf ? alone : NAN;
         ExpectClose(op.Reference().value()[0], Make<float>({1, 1, 1}, {expected}), 2 * kEpsilon);
@@ -45,8 +46,8 @@ TEST(FusedAttentionSinksTest, RowsOfASinkAlone) {
   }
 }
 
-// A key of its own with a value of 0, whose score is the sink.
-TEST(FusedAttentionSinksTest, SinksAreScoresOfAKeyWithoutAValue) {
+// A sink equals the score of an additional key whose value is 0.
+TEST(FusedAttentionSinksTest, SinksActLikeKeysWithoutAValue) {
   std::mt19937 generator(Seed());
   const Tensor q = RandomFloats({2, 4, 70, 8}, generator);
   Tensor k = RandomFloats({2, 2, 131, 8}, generator);

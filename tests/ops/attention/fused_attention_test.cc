@@ -52,7 +52,7 @@ TEST(FusedAttentionReferenceTest, Positions) {
                     1);
 }
 
-TEST(FusedAttentionReferenceTest, FullyMaskedRows) {
+TEST(FusedAttentionReferenceTest, FullyMaskedRowsFollowTheAttribute) {
   const Tensor none = MakeBool({1, 1}, {0});
   for (const OpTester& op :
        {TwoKeys().NoInput().Input(none), TwoKeys().Input(Make<float>({2}, {-kInf, -kInf}))}) {
@@ -67,7 +67,7 @@ TEST(FusedAttentionReferenceTest, FullyMaskedRows) {
   ExpectProbability(TwoKeys().NoInput().Input(none).Attribute("mask_value", -1e9F), 0.5);
 }
 
-TEST(FusedAttentionTest, RowsThatAreNoNumbers) {
+TEST(FusedAttentionTest, RowsOfNaNAreGuardedIfAsked) {
   for (const float key : {NAN, kInf}) {
     OpTester op = WithLayouts("s h", "s h", "s h");
     op.Input(Make<float>({1, 1}, {key})).Input(Make<float>({2, 1}, {1, 1}));
@@ -91,7 +91,7 @@ TEST(FusedAttentionReferenceTest, LayoutsDescribeTheSameHeads) {
   std::mt19937 generator(Seed());
   const Tensor packed = RandomFloats({2, 5, 3 * 4 * 8}, generator);
   const auto values = ToDoubles(packed).value();
-  // The same heads as [B,N,S,H], from [B,S,3,N,H].
+  // Copies the heads of [B,S,3,N,H] to [B,N,S,H].
   const auto part = [&](int64_t index) {
     std::vector<float> heads;
     for (int64_t b = 0; b < 2; ++b) {
@@ -115,7 +115,7 @@ TEST(FusedAttentionReferenceTest, LayoutsDescribeTheSameHeads) {
   EXPECT_EQ(op.Reference().value()[0].shape(), (Shape{2, 5, 32}));
 }
 
-TEST(FusedAttentionReferenceTest, OneSampleIsThatOfAll) {
+TEST(FusedAttentionReferenceTest, OneSampleBroadcastsToAll) {
   std::mt19937 generator(Seed());
   const Tensor one = RandomFloats({1, 2, 3, 4}, generator);
   const Tensor two = RandomFloats({2, 2, 3, 4}, generator);
@@ -167,8 +167,8 @@ TEST(FusedAttentionReferenceTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(message(sinks.Input(Make<float>({2}, {0, 0}))), HasSubstr("sinks: "));
 }
 
-// A key that is only thought to be closed may hold anything.
-TEST(FusedAttentionTest, NaNBehindAFiniteBiasShows) {
+// A finite bias does not prove that a key is masked, because the key may hold NaN.
+TEST(FusedAttentionTest, NaNBehindAFiniteBiasReachesTheResult) {
   constexpr int64_t kKeys = 400;
   std::vector<float> keys(kKeys, 1);
   std::vector<float> bias(kKeys, 0);
@@ -195,7 +195,7 @@ TEST(FusedAttentionTest, InputsMayBeViews) {
   EXPECT_EQ(expected.shape(), (Shape{2, 9, 3 * 24}));
 }
 
-TEST(FusedAttentionTest, NoSamplesQueriesKeysOrChannels) {
+TEST(FusedAttentionTest, SizesMayBeZero) {
   const auto zeros = [](const std::vector<int64_t>& shape) {
     return Make<float>(shape, std::vector<float>(NumElements(shape).value(), 1));
   };

@@ -28,11 +28,12 @@ TEST(HeadLayoutTest, TextRoundTrips) {
 struct Place {
   const char* layout;
   Shape shape;
-  // Batch, sequence, heads, size, offset and strides of batch, sequence, head and channel.
+  // Batch, sequence, heads, head size, offset, and the strides of batch, sequence, head and
+  // channel.
   std::vector<int64_t> expected;
 };
 
-TEST(HeadLayoutTest, SaysWhereTheHeadsLie) {
+TEST(HeadLayoutTest, ResolvesTheHeadsOfATensor) {
   const Place cases[] = {
       {"b n s h", {2, 3, 5, 7}, {2, 5, 3, 7, 0, 105, 7, 35, 1}},
       {"b s 32+(n:4 h:8)", {2, 5, 96}, {2, 5, 4, 8, 32, 480, 96, 8, 1}},
@@ -57,7 +58,7 @@ TEST(HeadLayoutTest, SaysWhereTheHeadsLie) {
   }
 }
 
-TEST(HeadLayoutTest, StridesOfTheTensorCount) {
+TEST(HeadLayoutTest, UsesTheStridesOfTheTensor) {
   const ops::HeadView view = Parsed("b 3+(s:2 h:4)").Resolve({5, 20}, {1, 10}).value();
   EXPECT_EQ(view.offset, 30);
   EXPECT_EQ(view.strides.batch, 1);
@@ -65,7 +66,7 @@ TEST(HeadLayoutTest, StridesOfTheTensorCount) {
   EXPECT_EQ(view.strides.channel, 10);
 }
 
-TEST(HeadLayoutTest, ErrorsOfTextQuoteItAndSayWhatWasExpected) {
+TEST(HeadLayoutTest, ParseErrorsQuoteTheTextAndTheExpectation) {
   const std::pair<const char*, const char*> cases[] = {
       {"b x", "layout 'b x': expected a role (b, s, n or h), '(' or an offset, but found 'x'"},
       {"b (n", "layout 'b (n': expected a role (b, s, n or h), '_' or ')', but found its end"},
@@ -93,7 +94,7 @@ TEST(HeadLayoutTest, BuiltLayoutsAreChecked) {
   EXPECT_EQ(layout.Check().message(), "layout '(q)': unknown role 'q'");
 }
 
-TEST(HeadLayoutTest, ErrorsOfShapesNameBoth) {
+TEST(HeadLayoutTest, ShapeErrorsNameLayoutAndShape) {
   EXPECT_EQ(Parsed("b s h").Resolve({2, 3}).status().message(),
             "layout 'b s h' has 3 axes, but the shape is [2,3]");
   const std::pair<const char*, int64_t> cases[] = {
@@ -110,7 +111,7 @@ TEST(HeadLayoutTest, ErrorsOfShapesNameBoth) {
   }
 }
 
-TEST(HeadLayoutTest, ExtentsOfSymbols) {
+TEST(HeadLayoutTest, ResolvesSymbolicExtents) {
   const SymInt batch = SymInt::Symbol("batch");
   const SymInt length = SymInt::Symbol("length");
   const ops::HeadLayout layout = Parsed("(b n:4) s 8+(h _:2)");

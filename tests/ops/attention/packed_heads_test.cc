@@ -26,7 +26,7 @@ OpTester Norm(std::vector<int64_t> offsets, int64_t size) {
   return op;
 }
 
-TEST(PackedHeadsTest, RotationOfSomeColumns) {
+TEST(PackedHeadsTest, RotatesSomeColumns) {
   OpTester op = Rotation({1, 4}, 2, 0, 0);
   op.Input(Make<float>({1, 1, 7}, {9, 1, 2, 8, 3, 4, 7}));
   op.Input(Make<float>({1, 1, 1}, {0})).Input(Make<float>({1, 1, 1}, {1}));
@@ -56,7 +56,7 @@ TEST(PackedHeadsTest, KernelsAgreeWithReference) {
   }
 }
 
-TEST(PackedHeadsTest, EachHeadHasItsOwnRoot) {
+TEST(PackedHeadsTest, NormalizesEachHeadByItself) {
   OpTester op = Norm({0, 3}, 2);
   op.Input(Make<float>({1, 1, 5}, {3, 3, 5, -4, 4}));
   op.Input(Make<float>({2, 2}, {1, 2, 1, 3}));
@@ -65,7 +65,7 @@ TEST(PackedHeadsTest, EachHeadHasItsOwnRoot) {
   ExpectClose(op.Kernel().value()[0], expected, 1e-6);
 }
 
-TEST(PackedHeadsTest, NoRows) {
+TEST(PackedHeadsTest, AcceptsNoRows) {
   OpTester op = Norm({0}, 2);
   op.Input(Make<float>({0, 3, 4}, {})).Input(Make<float>({1, 2}, {1, 1}));
   EXPECT_EQ(op.Kernel().value()[0].shape(), Shape({0, 3, 4}));

@@ -14,7 +14,7 @@ struct Case {
   std::vector<int64_t> x;
   int64_t heads, rotary, interleaved;
   std::vector<int64_t> cache;
-  // Empty: none.
+  // Empty if there are no position ids.
   std::vector<int64_t> ids;
   DataType type = DataType::kFloat;
 };
@@ -26,7 +26,7 @@ TEST(RotaryEmbeddingTest, KernelAgreesWithReference) {
       {{2, 3, 5, 66}, 0, 0, 1, {50, 33}, {2, 5}},
       {{2, 3, 5, 66}, 0, 34, 0, {2, 5, 17}, {}},
       {{2, 5, 3 * 10}, 3, 6, 1, {2, 5, 3}, {}},
-      // Beyond the standard: one row of angles for any batch.
+      // An extension of the standard: one row of angles for the whole batch.
       {{2, 3, 5, 8}, 0, 0, 0, {1, 5, 4}, {}},
       {{2, 5, 3 * 8}, 3, 0, 1, {50, 4}, {1, 5}},
       {{2, 3, 5, 40}, 0, 20, 0, {50, 10}, {2, 5}, DataType::kFloat16},
@@ -41,7 +41,7 @@ TEST(RotaryEmbeddingTest, KernelAgreesWithReference) {
     op.Input(Converted(RandomFloats(c.cache, generator), c.type));
     op.Input(Converted(RandomFloats(c.cache, generator), c.type));
     if (!c.ids.empty()) op.Input(RandomInts(DataType::kInt64, c.ids, generator, 0, 49));
-    // Two roundings of products of up to five standard deviations each.
+    // Two roundings of products of numbers of up to five standard deviations.
     const double tolerance = c.type == DataType::kFloat ? 50 * kEpsilon : Epsilon(c.type);
     ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], tolerance);
   }

@@ -20,7 +20,7 @@ int64_t At(const ops::HeadStrides& strides, int64_t b, int64_t s, int64_t n, int
   return b * strides.batch + s * strides.sequence + n * strides.head + h * strides.channel;
 }
 
-// Whether position leaves key t open to query s of sample b.
+// True if the position rules leave key t unmasked for query s of sample b.
 bool IsUnmasked(const ops::AttentionProblem& p, int64_t b, int64_t s, int64_t t) {
   const int64_t position = (p.query_offsets == nullptr ? 0 : p.query_offsets[b]) + s;
   return (!p.causal || t <= position) && (p.left_window < 0 || t >= position - p.left_window) &&
@@ -42,7 +42,7 @@ double Score(const ops::AttentionProblem& p, int64_t b, int64_t n, int64_t s, in
     return b * operand.batch + n * operand.head + s * operand.query + t * operand.key;
   };
   if (p.mask.data != nullptr && !p.mask.data[at(p.mask)]) return p.mask_value;
-  // In float, where -FLT_MAX swallows the score.
+  // The sum is in float, where -FLT_MAX absorbs the score.
   if (p.bias.data != nullptr) return static_cast<float>(score) + p.bias.data[at(p.bias)];
   return score;
 }
@@ -64,7 +64,7 @@ std::vector<double> ExpectedRow(const ops::AttentionProblem& p, int64_t b, int64
   return row;
 }
 
-// Tensors of random numbers laid out by the given order of axes (b, s, n, h), some space between.
+// Random numbers laid out in the given order of the axes (b, s, n, h), with some space in between.
 struct Laid {
   std::vector<float> data;
   ops::HeadStrides strides;
@@ -103,7 +103,8 @@ void ExpectRows(const ops::AttentionProblem& p, double tolerance) {
   }
 }
 
-// On every instruction set of this machine. The default tolerance as for the operator.
+// Compares each instruction set of this machine with the formula. The default tolerance is the
+// operator's.
 void Check(ops::AttentionProblem problem, const std::string& order, std::mt19937& generator,
            double tolerance = 100 * kEpsilon) {
   ops::AttentionProblem& p = problem;
@@ -170,11 +171,11 @@ TEST(StreamingAttentionTest, PositionsAndWindows) {
   }
 }
 
-TEST(StreamingAttentionTest, FiniteMaskValues) {
+TEST(StreamingAttentionTest, MaskedKeysMayHaveFiniteScores) {
   std::mt19937 generator(Seed());
-  // -1e9 is out of reach for any score, -1 in the middle of them, -90 near where weights vanish.
+  // -1e9 is far below any score, -1 is in the middle of them, -90 is close to where weights vanish.
   for (const float masked : {-1e9F, -90.0F, -1.0F}) {
-    // Sparse, so that rows and tiles without an open key occur.
+    // So few keys are unmasked that some rows and tiles have none.
     std::vector<bool> wanted(70 * 200);
     for (size_t i = 0; i < wanted.size(); ++i) {
       wanted[i] = generator() % 97 == 0 && i / 200 % 3 != 0 && (i % 200 > 130 || i % 200 < 50);
@@ -192,18 +193,20 @@ TEST(StreamingAttentionTest, FiniteMaskValues) {
   }
 }
 
-TEST(StreamingAttentionTest, BiasesThatSeemToCloseAreComputedWhereTheyDoNot) {
+TEST(StreamingAttentionTest, BiasesThatLookLikeMasksAreComputedWhereTheyMatter) {
   std::mt19937 generator(Seed());
   const float lowest = std::numeric_limits<float>::lowest();
   for (const float masked : {lowest, -10000.0F, -1010.0F, -static_cast<float>(kInf)}) {
     std::vector<float> bias(70 * 200, masked);
     for (int64_t s = 0; s < 70; ++s) {
-      // Every third row has nothing open, and only tiles in the middle or at the end have.
+      // Every third row is fully masked; the others have unmasked keys only in a tile in the middle
+      // or at the end.
       if (s % 3 != 0) bias[s * 200 + 70 + s] = 0.5F;
-      // In between: a tile whose greatest number is close to the others'.
+      // The fully masked rows have one tile whose maximum is close to that of the others.
       if (s % 3 == 0) bias[s * 200 + s] = masked + 3;
     }
-    // Where all of a row's scores have the bias, their sum is rounded to its last place.
+    // If all scores of a row include the bias, their sums are rounded to the last place of the
+    // bias.
     const double tolerance = masked < -20000 ? 100 * kEpsilon : -4.0 * masked * kEpsilon;
     ops::AttentionProblem p = Sizes(70, 200);
     p.bias = {bias.data(), 0, 0, 200, 1};
@@ -215,7 +218,8 @@ TEST(StreamingAttentionTest, BiasesThatSeemToCloseAreComputedWhereTheyDoNot) {
   }
 }
 
-// By less than what sums are scaled anew for, by more, and by too much for what came before.
+// The peaks rise by less than the threshold for rescaling the sums, by more, and by so much that
+// earlier tiles no longer count.
 TEST(StreamingAttentionTest, PeaksThatRiseFromTileToTile) {
   std::mt19937 generator(Seed());
   for (const float step : {3.0F, 7.5F, 20.0F, 100.0F}) {
@@ -223,7 +227,7 @@ TEST(StreamingAttentionTest, PeaksThatRiseFromTileToTile) {
     for (int64_t t = 0; t < 200; ++t) bias[t] = step * static_cast<float>(t / 64);
     ops::AttentionProblem p = Sizes(70, 200);
     p.bias = {bias.data(), 0, 0, 0, 1};
-    // Scores are rounded to their last place, which weights take in as a factor.
+    // Scores are rounded to their last place, which becomes a relative error of the weights.
     Check(p, "bnsh", generator, std::max(100.0F, 4 * 3 * step) * kEpsilon);
   }
 }
@@ -234,7 +238,7 @@ TEST(StreamingAttentionTest, MaskAndBiasTogether) {
   for (const float masked : {-static_cast<float>(kInf), lowest, -2.0F}) {
     for (const float low : {-static_cast<float>(kInf), lowest, -1.0F}) {
       ops::AttentionProblem p = Sizes(70, 200);
-      // Whole tiles closed by one, by the other, by both and by neither.
+      // Whole tiles are masked by the mask, by the bias, by both or by neither.
       std::unique_ptr<bool[]> unmasked(new bool[4 * 200]);
       std::vector<float> bias(70 * 200);
       for (int64_t i = 0; i < 4 * 200; ++i) unmasked[i] = i % 200 < 64 || i % 200 == 150;
@@ -253,7 +257,8 @@ TEST(StreamingAttentionTest, MaskAndBiasTogether) {
   }
 }
 
-// The bits of y of all queries at once, and of each query alone, which shares its tiles with none.
+// Computes all queries at once, then each query alone, when its tiles serve no other row. Expects
+// equal bits.
 void ExpectSameBitsAlone(ops::AttentionProblem p, const Laid& q, const Laid& y) {
   const std::vector<float> zeros(y.data.size(), 0.0F);
   std::vector<float> together = zeros;
@@ -272,12 +277,12 @@ void ExpectSameBitsAlone(ops::AttentionProblem p, const Laid& q, const Laid& y) 
   EXPECT_EQ(std::memcmp(together.data(), alone.data(), alone.size() * sizeof(float)), 0);
 }
 
-TEST(StreamingAttentionTest, SkippedTilesChangeNoBit) {
+TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
   constexpr int64_t kLength = 200;
   constexpr int64_t kPadding = 70;
   std::mt19937 generator(Seed());
   const float lowest = std::numeric_limits<float>::lowest();
-  // Padding on the left, whose rows see no key, and causal after that.
+  // Padding on the left, whose rows see no key, then a causal mask.
   std::unique_ptr<bool[]> unmasked(new bool[kLength * kLength]);
   std::vector<float> bias(kLength * kLength);
   for (int64_t i = 0; i < kLength * kLength; ++i) {
@@ -305,7 +310,7 @@ TEST(StreamingAttentionTest, SkippedTilesChangeNoBit) {
   ExpectSameBitsAlone(p, q, y);
   p.mask = {};
   p.bias = {bias.data(), 0, 0, kLength, 1};
-  // Closed tiles that are just too low to count, before keys whose scores rise.
+  // Masked tiles whose weights are about to vanish come before keys with rising scores.
   for (const float masked : {-85.0F, -90.0F, -95.0F, -100.0F, -105.0F}) {
     for (int64_t i = 0; i < kLength * kLength; ++i) {
       bias[i] = !unmasked[i] ? masked : i % kLength < 128 ? -6.0F : 0.0F;
@@ -328,7 +333,7 @@ TEST(StreamingAttentionTest, MaskedTilesAreNotRead) {
   by_position.query_offsets = offset;
   ops::AttentionProblem by_mask = Sizes(3, 200);
   by_mask.mask = {unmasked.get(), 0, 0, 0, 1};
-  // Heads lie innermost but for the channels: the keys from kUnmasked on are the end of the data.
+  // The sequence is the outermost axis, so the keys from kUnmasked on are the end of the data.
   const Laid q = Lay("sbnh", 2, 3, 4, 20, generator);
   Laid k = Lay("sbnh", 2, 200, 2, 20, generator);
   Laid v = Lay("sbnh", 2, 200, 2, 12, generator);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's attention operators. Queries of zeros attend to all open keys alike, so that what
-// they give is the mean of the open values.
+// ONNX Runtime's attention operators. The queries are zeros, which attend to all unmasked keys
+// alike, so each result is the mean of the unmasked values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Tensor Zeros(const std::vector<int64_t>& shape) {
   return Make<float>(shape, std::vector<float>(count, 0));
 }
 
-// One head of one channel: x of 4 tokens is its own value.
+// One head of one channel; the values are the 4 tokens of x plus a bias.
 OpTester Packed() {
   OpTester op("Attention", 1, kMicrosoft);
   op.Attribute("num_heads", int64_t{1});
@@ -34,20 +34,20 @@ OpTester Packed() {
   return op;
 }
 
-TEST(PackedAttentionTest, AddsTheBiasAndAveragesOpenValues) {
+TEST(PackedAttentionTest, AddsTheBiasAndAveragesUnmaskedValues) {
   ExpectClose(Reference(Packed()), Make<float>({1, 4, 1}, {6, 6, 6, 6}), kEpsilon);
   OpTester causal = Packed();
   causal.Attribute("unidirectional", int64_t{1});
   ExpectClose(Reference(causal), Make<float>({1, 4, 1}, {3, 4, 5, 6}), kEpsilon);
 }
 
-TEST(PackedAttentionTest, MasksOfAllForms) {
+TEST(PackedAttentionTest, AcceptsMasksOfAllForms) {
   const std::pair<Tensor, std::vector<float>> cases[] = {
       {Make<int32_t>({1, 4}, {1, 0, 0, 1}), {6, 6, 6, 6}},
       {Make<int32_t>({1}, {2}), {4, 4, 4, 4}},
       {Make<int32_t>({2}, {3, 1}), {6, 6, 6, 6}},
       {Make<int32_t>({1, 4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}), {3, 5, 7, 9}},
-      // The same is added to all keys.
+      // A mask of zeros adds the same number to all keys.
       {Make<int32_t>({1, 4}, {0, 0, 0, 0}), {6, 6, 6, 6}},
   };
   for (const auto& [mask, expected] : cases) {
@@ -60,7 +60,7 @@ TEST(PackedAttentionTest, MasksOfAllForms) {
   EXPECT_THAT(other.Reference().status().message(), HasSubstr("expected a mask int32[1,4]"));
 }
 
-TEST(PackedAttentionTest, Past) {
+TEST(PackedAttentionTest, PrependsThePast) {
   OpTester op = Packed();
   op.Attribute("unidirectional", int64_t{1}).NoInput().Outputs(2);
   op.Input(Make<float>({2, 1, 1, 1, 1}, {7, 9}));
@@ -68,7 +68,7 @@ TEST(PackedAttentionTest, Past) {
   ExpectClose(Reference(op, 1), Make<float>({2, 1, 1, 5, 1}, {7, 5, 5, 5, 5, 9, 3, 5, 7, 9}), 0);
 }
 
-TEST(PackedAttentionTest, WhatIsNotCoveredIsRefused) {
+TEST(PackedAttentionTest, UnsupportedFormsAreRefused) {
   OpTester rotary = Packed();
   rotary.Attribute("do_rotary", int64_t{1});
   EXPECT_THAT(rotary.Reference().status().message(),
@@ -78,8 +78,9 @@ TEST(PackedAttentionTest, WhatIsNotCoveredIsRefused) {
   EXPECT_THAT(buffer.Reference().status().message(), HasSubstr("input 6, past_sequence_length"));
 }
 
-TEST(MultiHeadAttentionTest, OperandsOfAllForms) {
-  // Two heads of one channel and two keys: values 1 and 3 of the first, 10 and 30 of the second.
+TEST(MultiHeadAttentionTest, AcceptsOperandsOfAllForms) {
+  // Two heads of one channel and two keys; the first head has the values 1 and 3, the second 10 and
+  // 30.
   const Tensor q = Zeros({1, 1, 2});
   const Tensor rows = Make<float>({1, 2, 2}, {1, 10, 3, 30});
   const Tensor heads = Make<float>({1, 2, 2, 1}, {1, 3, 10, 30});
@@ -98,7 +99,7 @@ TEST(MultiHeadAttentionTest, OperandsOfAllForms) {
   }
 }
 
-TEST(MultiHeadAttentionTest, BiasMaskAndPast) {
+TEST(MultiHeadAttentionTest, AppliesBiasMaskAndPast) {
   OpTester op("MultiHeadAttention", 1, kMicrosoft);
   op.Attribute("num_heads", int64_t{1}).Outputs(3);
   op.Input(Zeros({1, 2, 1})).Input(Zeros({1, 2, 1})).Input(Make<float>({1, 2, 1}, {1, 3}));
@@ -110,20 +111,20 @@ TEST(MultiHeadAttentionTest, BiasMaskAndPast) {
   ExpectClose(Reference(op), Make<float>({1, 2, 1}, {11, 12}), kEpsilon);
 }
 
-TEST(MultiHeadAttentionTest, CausalOfOtherQueriesThanKeysIsRefused) {
+TEST(MultiHeadAttentionTest, CausalNeedsAsManyQueriesAsKeys) {
   OpTester op("MultiHeadAttention", 1, kMicrosoft);
   op.Attribute("num_heads", int64_t{1}).Attribute("unidirectional", int64_t{1});
   op.Input(Zeros({1, 1, 1})).Input(Zeros({1, 2, 1})).Input(Zeros({1, 2, 1}));
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("there are 1 and 2"));
 }
 
-// Two heads of queries on one of keys, each of two channels. The keys' turn by a right angle at odd
-// positions; the first channel of a value tells its token.
+// Two query heads share one key/value head of two channels. Rotary embedding turns keys at odd
+// positions by a right angle. The first channel of a value identifies its token.
 struct Cache {
   int64_t past = 0;
   std::vector<int32_t> last = {};
   int32_t total = 0;
-  // First channels of the new values, by sample.
+  // First channels of the new values, sample by sample.
   std::vector<float> values = {};
 };
 
@@ -136,7 +137,7 @@ OpTester Grouped(const Cache& cache) {
     v.insert(v.end(), {value, 0});
     k.insert(k.end(), {1, 2});
   }
-  // Values 101, 102, ... of the past.
+  // The past values are 101, 102, ...
   std::vector<float> past;
   for (int64_t i = 0; i < batch * cache.past; ++i) {
     past.insert(past.end(), {101.0F + i % cache.past, 0});
@@ -151,7 +152,7 @@ OpTester Grouped(const Cache& cache) {
   return op;
 }
 
-// Channels of both heads, of which the second ones are 0.
+// The channels of both heads; the second channel of each is 0.
 Tensor Means(int64_t batch, const std::vector<float>& means) {
   std::vector<float> elements;
   for (const float mean : means) elements.insert(elements.end(), {mean, 0, mean, 0});
@@ -163,7 +164,7 @@ TEST(GroupQueryAttentionTest, PaddedPromptSeesItsOwnTokens) {
   ExpectClose(Reference(op), Means(2, {1, 2, 4, 5, 5, 5}), kEpsilon);
 }
 
-TEST(GroupQueryAttentionTest, TokensStandBehindThoseOfTheirSample) {
+TEST(GroupQueryAttentionTest, NewTokensFollowThePastOfTheirSample) {
   const OpTester op = Grouped({3, {3, 1}, 4, {4, 5}});
   ExpectClose(Reference(op), Means(2, {77.5F, 53}), kEpsilon);
   ExpectClose(Reference(op, 2),
@@ -171,7 +172,7 @@ TEST(GroupQueryAttentionTest, TokensStandBehindThoseOfTheirSample) {
               0);
 }
 
-TEST(GroupQueryAttentionTest, PastWithRoomForMore) {
+TEST(GroupQueryAttentionTest, ThePastMayHaveRoomForMore) {
   const OpTester op = Grouped({3, {1}, 2, {4}});
   ExpectClose(Reference(op), Means(1, {52.5F}), kEpsilon);
   ExpectClose(Reference(op, 2), Make<float>({1, 1, 3, 2}, {101, 0, 4, 0, 0, 0}), 0);
@@ -190,8 +191,8 @@ TEST(GroupQueryAttentionTest, WindowSinksAndBothDirections) {
   ExpectClose(Reference(smooth), Means(1, {0.5F, 4.0F / 3, 3}), kEpsilon);
 }
 
-TEST(GroupQueryAttentionTest, CacheThatSlides) {
-  // A window of 2 in a cache of 3: of 4 tokens the last 2 stay, of 5 the last 3.
+TEST(GroupQueryAttentionTest, TheCacheMaySlide) {
+  // A window of 2 in a cache of 3 keeps the last 2 of 4 tokens and the last 3 of 5.
   OpTester fourth = Grouped({3, {3}, 4, {4}});
   fourth.Attribute("local_window_size", int64_t{2}).Attribute("sliding_window_cache", int64_t{1});
   ExpectClose(Reference(fourth), Means(1, {53.5F}), kEpsilon);
@@ -202,14 +203,14 @@ TEST(GroupQueryAttentionTest, CacheThatSlides) {
   ExpectClose(Reference(fifth, 2), Make<float>({1, 1, 3, 2}, {101, 0, 102, 0, 5, 0}), 0);
 }
 
-TEST(GroupQueryAttentionTest, KeysTurnByTheirPositions) {
+TEST(GroupQueryAttentionTest, KeysAreRotatedByTheirPositions) {
   OpTester op = Grouped({1, {2}, 3, {4, 5}});
   op.Attribute("do_rotary", int64_t{1});
   op.Input(Make<float>({4, 1}, {1, 0, 1, 0})).Input(Make<float>({4, 1}, {0, 1, 0, 1}));
   ExpectClose(Reference(op, 1), Make<float>({1, 1, 3, 2}, {101, 0, -2, 1, 1, 2}), 0);
 }
 
-TEST(GroupQueryAttentionTest, WhatIsNotCoveredIsRefused) {
+TEST(GroupQueryAttentionTest, UnsupportedFormsAreRefused) {
   OpTester quantized = Grouped({1, {1}, 2, {4}});
   quantized.Attribute("k_quant_type", std::string("PER_TENSOR"));
   EXPECT_THAT(quantized.Reference().status().message(), HasSubstr("must be one of NONE"));
@@ -220,7 +221,7 @@ TEST(GroupQueryAttentionTest, WhatIsNotCoveredIsRefused) {
   EXPECT_THAT(positions.Reference().status().message(), HasSubstr("input 9, position_ids"));
 }
 
-TEST(GroupQueryAttentionTest, OperandsAtOddsAreRefused) {
+TEST(GroupQueryAttentionTest, MismatchedOperandsAreRefused) {
   OpTester heads = Grouped({1, {1}, 2, {4}});
   heads.Attribute("kv_num_heads", int64_t{0});
   EXPECT_THAT(heads.Reference().status().message(), HasSubstr("found 2 and 0"));
@@ -246,7 +247,7 @@ TEST(GroupQueryAttentionTest, PastOfTwoCapacitiesIsRefused) {
               HasSubstr("but they are float[1,1,3,2] and float[1,1,2,2]"));
 }
 
-// The cache's own operator: two samples of two heads with strided updates.
+// The operator that updates the cache: two samples of two heads, with strided updates.
 TEST(AppendToCacheTest, KernelAgreesWithReference) {
   std::mt19937 generator(Seed());
   struct Case {

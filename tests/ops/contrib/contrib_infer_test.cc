@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever ONNX Runtime's own operators tell of their outputs must hold of what they compute.
+// The facts that ONNX Runtime's own operators infer about their outputs must hold for the results.
 #include "gtest/gtest.h"
 #include "support/infer_soundness.h"
 #include "support/op_tester.h"
@@ -94,7 +94,7 @@ TEST(ContribInferTest, QuantizedLayers) {
   });
 }
 
-TEST(ContribInferTest, ops::Attention) {
+TEST(ContribInferTest, AttentionOperators) {
   const AttributeMap heads = Int("num_heads", 2);
   const AttributeMap groups = {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}};
   const Tensor past = F({1, 1, 2, 4});
@@ -111,7 +111,7 @@ TEST(ContribInferTest, ops::Attention) {
         F({1, 2, 5, 4})},
        heads,
        3},
-      // How many keys the present holds is an element of total_sequence_length.
+      // The number of keys in the present is an element of total_sequence_length.
       {.op_type = "com.microsoft::GroupQueryAttention",
        .inputs = {F({1, 1, 16}), None(), None(), past, past, Int32({1}, {2}), Int32({}, {3})},
        .attributes = groups,

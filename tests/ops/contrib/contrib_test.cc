@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's own operators but for attention, with expected values by hand.
+// ONNX Runtime's own operators except attention, with expected values computed by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(ContribTest, QuickGeluHasAlpha) {
   ExpectClose(Reference(op), Make<float>({3}, {0.5F, 1, -2}), 0);
 }
 
-TEST(ContribTest, ops::BiasSplitGelu) {
+TEST(ContribTest, BiasSplitGelu) {
   OpTester op("BiasSplitGelu", 1, kMicrosoft);
   op.Input(Make<float>({1, 2, 4}, {1, 2, 1, 0, 3, 4, 0, 1}));
   op.Input(Make<float>({4}, {1, 1, 0, 0}));
@@ -86,7 +86,7 @@ TEST(ContribTest, FusedGemmActivates) {
   ExpectClose(Reference(op), Make<float>({1, 2}, {32, -6}), 0);
 }
 
-TEST(ContribTest, FusedGemmKnowsNoOtherActivation) {
+TEST(ContribTest, FusedGemmRefusesOtherActivations) {
   OpTester op("FusedGemm", 1, kMicrosoft);
   op.Attribute("activation", std::string("Cube"));
   op.Input(Make<float>({1, 1}, {1})).Input(Make<float>({1, 1}, {1}));
@@ -94,7 +94,7 @@ TEST(ContribTest, FusedGemmKnowsNoOtherActivation) {
 }
 
 TEST(ContribTest, SkipLayerNormalization) {
-  // The sums are (1, 3) and (7, 3): means 2 and 5, deviations 1 and 2.
+  // The sums are (1, 3) and (7, 3), with means 2 and 5 and deviations 1 and 2.
   OpTester op("SkipLayerNormalization", 1, kMicrosoft);
   op.Attribute("epsilon", 0.0F).Outputs(4);
   op.Input(Make<float>({1, 2, 2}, {0, 1, 6, 1})).Input(Make<float>({2, 2}, {1, 1, 1, 1}));
@@ -107,7 +107,7 @@ TEST(ContribTest, SkipLayerNormalization) {
 }
 
 TEST(ContribTest, SkipSimplifiedLayerNormalization) {
-  // The sum is (1, 7), its root mean square 5.
+  // The sum is (1, 7) with a root mean square of 5.
   OpTester op("SkipSimplifiedLayerNormalization", 1, kMicrosoft);
   op.Attribute("epsilon", 0.0F).Outputs(4);
   op.Input(Make<float>({1, 2}, {0, 3})).Input(Make<float>({1, 2}, {1, 2}));
@@ -116,7 +116,7 @@ TEST(ContribTest, SkipSimplifiedLayerNormalization) {
   ExpectClose(Reference(op, 3), Make<float>({1, 2}, {1, 7}), 0);
 }
 
-// Words (1, 3) and (2, 8), positions (0, 0) and (1, 1), segments (0, 0) and (4, 0).
+// Word rows (1, 3) and (2, 8), position rows (0, 0) and (1, 1), segment rows (0, 0) and (4, 0).
 OpTester Embeddings(bool segments) {
   OpTester op("EmbedLayerNormalization", 1, kMicrosoft);
   op.Attribute("epsilon", 0.0F).Outputs(3);
@@ -129,7 +129,7 @@ OpTester Embeddings(bool segments) {
   return op;
 }
 
-TEST(ContribTest, ops::EmbedLayerNormalization) {
+TEST(ContribTest, EmbedLayerNormalization) {
   ExpectClose(Reference(Embeddings(true), 2), Make<float>({1, 2, 2}, {1, 3, 7, 9}), 0);
   ExpectClose(Reference(Embeddings(true)), Make<float>({1, 2, 2}, {0, 10, 0, 10}), 0);
   ExpectClose(Reference(Embeddings(true), 1), Make<int32_t>({1}, {1}), 0);
@@ -142,7 +142,7 @@ TEST(ContribTest, ops::EmbedLayerNormalization) {
   EXPECT_THAT(outside.Reference().status().message(), HasSubstr("id 2 is not a row of table 3"));
 }
 
-TEST(ContribTest, MaskOfOtherTokensIsRefused) {
+TEST(ContribTest, AMaskOfAnotherShapeIsRefused) {
   OpTester op("EmbedLayerNormalization", 1, kMicrosoft);
   op.Outputs(2).Input(Make<int32_t>({2, 1}, {0, 1})).NoInput();
   op.Input(Make<float>({2, 1}, {1, 2})).Input(Make<float>({1, 1}, {0})).NoInput();
@@ -151,8 +151,9 @@ TEST(ContribTest, MaskOfOtherTokensIsRefused) {
               HasSubstr("expected a mask [2,1], but it is int32[1,1]"));
 }
 
-TEST(ContribTest, ops::RotaryEmbedding) {
-  // Position 1 turns by a right angle, position 0 not; one id is that of the first token.
+TEST(ContribTest, RotaryEmbedding) {
+  // Position 1 turns by a right angle, position 0 not at all. A single id is the position of the
+  // first token.
   for (const bool one_id : {true, false}) {
     OpTester op("RotaryEmbedding", 1, kMicrosoft);
     op.Input(Make<float>({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}));
@@ -162,7 +163,7 @@ TEST(ContribTest, ops::RotaryEmbedding) {
   }
 }
 
-TEST(ContribTest, RotaryEmbeddingOfAPartOfTheHead) {
+TEST(ContribTest, RotaryEmbeddingOfPartOfTheHead) {
   OpTester op("RotaryEmbedding", 1, kMicrosoft);
   op.Attribute("num_heads", int64_t{1}).Attribute("rotary_embedding_dim", int64_t{2});
   op.Input(Make<float>({1, 1, 4}, {1, 2, 3, 4})).Input(Make<int64_t>({1}, {0}));
@@ -174,7 +175,7 @@ TEST(ContribTest, RotaryEmbeddingOfAPartOfTheHead) {
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("[B,S,N*H] of num_heads -1"));
 }
 
-TEST(ContribTest, ops::MatMulIntegerToFloat) {
+TEST(ContribTest, MatMulIntegerToFloat) {
   OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
   op.Input(Make<uint8_t>({2, 2}, {1, 2, 3, 255})).Input(Make<int8_t>({2, 2}, {1, -128, 0, 127}));
   op.Input(Make<float>({}, {0.5F})).Input(Make<float>({2}, {2, 4}));
@@ -185,16 +186,16 @@ TEST(ContribTest, ops::MatMulIntegerToFloat) {
   ExpectClose(Reference(op), Make<float>({2, 2}, {9, 276, -244, 64536}), 0);
 }
 
-TEST(ContribTest, ops::DynamicQuantizeMatMul) {
+TEST(ContribTest, DynamicQuantizeMatMul) {
   OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
-  // From -1 to 1.55: a scale of 0.01 and a zero point of 100.
+  // The range -1 to 1.55 gives a scale of 0.01 and a zero point of 100.
   op.Input(Make<float>({1, 2}, {-1, 1.55F})).Input(Make<uint8_t>({2, 1}, {3, 5}));
   op.Input(Make<float>({1}, {2})).Input(Make<uint8_t>({}, {1})).Input(Make<float>({1}, {1}));
   // (-100 * 2 + 155 * 4) * 0.01 * 2 + 1.
   ExpectClose(Reference(op), Make<float>({1, 1}, {9.4F}), 4 * kEpsilon);
 }
 
-TEST(ContribTest, QuantizedProductsRefuseWhatDoesNotFit) {
+TEST(ContribTest, QuantizedProductsRefuseMismatchedOperands) {
   const auto message = [](const Tensor& b_scale, const Tensor& a_zero_point) {
     OpTester op("MatMulIntegerToFloat", 1, kMicrosoft);
     op.Input(Make<uint8_t>({2, 1}, {1, 2})).Input(Make<int8_t>({1, 3}, {1, 2, 3}));
@@ -209,7 +210,7 @@ TEST(ContribTest, QuantizedProductsRefuseWhatDoesNotFit) {
               HasSubstr("expected A and its zero point to be int8 or uint8"));
 }
 
-TEST(ContribTest, BiasOfAnotherTypeThanTheScalesIsRefused) {
+TEST(ContribTest, ABiasOfAnotherTypeThanTheScalesIsRefused) {
   OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
   op.Input(Make<float>({1, 1}, {1})).Input(Make<int8_t>({1, 1}, {1})).Input(Make<float>({}, {1}));
   op.NoInput().Input(Make<int32_t>({1}, {1}));
@@ -217,7 +218,7 @@ TEST(ContribTest, BiasOfAnotherTypeThanTheScalesIsRefused) {
               HasSubstr("of one type, but they are float[], float[] and int32[1]"));
 }
 
-TEST(ContribTest, QuantizedOperandsThatAreLeftOutAreRefused) {
+TEST(ContribTest, MissingQuantizedOperandsAreRefused) {
   const Tensor x = Make<uint8_t>({2}, {1, 2});
   const Tensor scale = Make<float>({}, {1});
   OpTester add("QLinearAdd", 1, kMicrosoft);

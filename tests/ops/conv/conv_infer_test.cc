@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What convolutions and pooling tell of their outputs before a run.
+// The facts that convolutions and pooling infer about their outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {
@@ -36,7 +36,7 @@ TEST(ConvInferTest, Convolutions) {
   EXPECT_EQ(Infer("ConvInteger", {bytes, bytes}).type, DataType::kInt32);
 }
 
-TEST(ConvInferTest, ops::Pooling) {
+TEST(ConvInferTest, Pooling) {
   const ops::ValueFacts x = Floats({kBatch, 3, 10, kSeq});
   const AttributeMap windows = {{"kernel_shape", Ints{3, 1}}, {"strides", Ints{2, 1}}};
   const AttributeMap rounded_up = {

@@ -6,7 +6,7 @@
 #include "core/parallel.h"
 #include "support/op_tester.h"
 
-// The kernel of ConvInteger against its reference: integers, so there is no tolerance.
+// Compares the kernel of ConvInteger with the reference; integers need no tolerance.
 namespace attnrun::testing {
 namespace {
 

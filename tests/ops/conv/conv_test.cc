@@ -47,7 +47,7 @@ TEST_P(ConvTest, KernelAgreesWithReference) {
     op.Constant(Converted(RandomFloats(param.w, generator), type));
     if (param.bias) op.Input(Converted(RandomFloats({param.w[0]}, generator), type));
     const Ints kernel(param.w.begin() + 1, param.w.end());
-    // As for matrix products: errors of sums are random walks, of which the farthest counts.
+    // As for matrix products: the errors of sums are random walks, and the largest error counts.
     const auto depth = static_cast<double>(NumElements(kernel).value());
     ExpectClose(op.Kernel().value()[0], op.Reference().value()[0],
                 Epsilon(type) + 2 * kEpsilon * depth);
@@ -68,39 +68,40 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 2, 7, 8}, {3, 2, 3, 4}, false, 1, {2, 3}, {}, {}, "SAME_LOWER"},
         Case{{1, 2, 7, 8}, {3, 2, 3, 4}, false, 1, {2, 3}, {}, {}, "VALID"},
         Case{{1, 2, 5, 6, 7}, {40, 2, 2, 3, 2}, true, 1, {1, 2, 1}, {1, 0, 1, 0, 2, 1}},
-        // Windows wholly within the padding, and no images, channels or features at all.
+        // Windows entirely within the padding; no images, channels or features at all.
         Case{{1, 2, 3}, {2, 2, 2}, true, 1, {3}, {7, 8}}, Case{{0, 2, 3}, {2, 2, 2}},
         Case{{1, 0, 3}, {2, 0, 2}, true}, Case{{1, 2, 3}, {0, 2, 2}},
         Case{{2, 64, 50}, {100, 64, 7}, true, 1, {1}, {3, 3}},
-        // Several tiles, blocks of features that do not divide, several pieces of channels.
+        // Several tiles, a number of features that is no multiple of a block, channels in several
+        // pieces.
         Case{{1, 20, 1100}, {130, 20, 3}, true, 1, {2}, {1, 1}},
         Case{{1, 300, 40}, {70, 300, 3}, true, 1, {1}, {2, 0}},
         Case{{1, 16, 40, 20}, {65, 16, 3, 3}, true, 1, {1, 2}, {1, 0, 2, 3}, {2, 1}},
         Case{{1, 12, 90}, {150, 6, 40}, true, 2, {1}, {20, 19}},
-        // Windows apart, some cut by the padding; along four axes.
+        // Windows that do not touch, some cut by the padding; four spatial axes.
         Case{{2, 5, 30, 31}, {66, 5, 8, 4}, true, 1, {9, 4}, {3, 2, 4, 1}},
         Case{{1, 3, 4, 4, 4, 6}, {8, 3, 2, 2, 2, 3}, true, 1, {2, 2, 2, 3}},
-        // Windows that slide along one axis, over more positions than are computed at once; in
-        // groups; apart and not from element to element; a single one, mostly in the padding.
+        // Windows that slide along one axis: over more positions than are computed at once; in
+        // groups; with a stride longer than the kernel; a single window, mostly in the padding.
         Case{{2, 24, 1300}, {50, 24, 3}, true, 1, {2}, {1, 0}},
         Case{{2, 96, 60}, {96, 24, 16}, true, 4, {1}, {8, 7}},
         Case{{1, 32, 50}, {40, 32, 2}, true, 1, {3}, {1, 1}},
         Case{{1, 32, 50}, {40, 32, 1}, true, 1, {3}, {0, 2}},
         Case{{1, 512, 40}, {64, 512, 3}, true, 1, {2}, {}},
         Case{{1, 32, 2}, {40, 32, 9}, true, 1, {1}, {5, 2}},
-        // A copy with its padding would be absurdly large.
+        // A padded copy of the input would be absurdly large.
         Case{{1, 16, 2}, {16, 16, 3}, true, 1, {1}, {30000, 0}},
-        // Depthwise, channels beyond a block; a kernel longer than a sum may be.
+        // Depthwise: more channels than a block; a kernel with more elements than a block of a sum.
         Case{{2, 100, 15, 14}, {100, 1, 7, 7}, true, 100, {1, 1}, {3, 3, 3, 3}},
         Case{{1, 67, 300}, {67, 1, 31}, true, 67, {1}, {15, 15}},
         Case{{1, 3, 700}, {3, 1, 600}, false, 3, {1}, {10, 0}, {1}},
         Case{{1, 6, 5, 9, 8}, {6, 1, 3, 3, 3}, true, 6, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
-        // Groups of several features a channel.
+        // Groups with several features per channel.
         Case{{1, 32, 12, 12}, {64, 1, 3, 3}, true, 32, {1, 1}, {1, 1, 1, 1}},
         Case{{1, 48, 9, 10}, {48, 16, 3, 3}, true, 3, {1, 1}, {1, 1, 1, 1}},
         Case{{1, 8, 6, 20, 20}, {16, 8, 3, 3, 3}, true, 1, {1, 2, 1}, {1, 1, 1, 0, 1, 2}}));
 
-// Convolutions that differ in how they are cut.
+// Convolutions that are divided into pieces in different ways.
 const Case kKinds[] = {{{3, 20, 700}, {130, 20, 3}, true, 1, {2}, {1, 1}},
                        {{3, 3, 64, 64}, {200, 3, 16, 16}, true, 1, {16, 16}},
                        {{3, 64, 30, 30}, {64, 64, 3, 3}, true, 1, {1, 1}, {1, 1, 1, 1}},
@@ -110,7 +111,7 @@ const Case kKinds[] = {{{3, 20, 700}, {130, 20, 3}, true, 1, {2}, {1, 1}},
                        {{3, 16, 30, 30}, {80, 16, 1, 1}, true},
                        {{3, 1, 4000}, {64, 1, 10}, true, 1, {5}}};
 
-// Sets the number of threads while it exists.
+// Sets the number of threads during its lifetime.
 class Threads {
  public:
   explicit Threads(int threads) : before_(NumThreads()) { SetNumThreads(threads); }
@@ -145,7 +146,7 @@ class ConvOp {
   Tensor bias_;
 };
 
-TEST(ConvKernelTest, BitsDependNeitherOnThreadsNorOnTheBatch) {
+TEST(ConvKernelTest, BitsDoNotDependOnThreadsOrTheBatch) {
   for (const Case& param : kKinds) {
     const ConvOp conv(param);
     const Threads one(1);
@@ -175,7 +176,7 @@ int64_t CountThreads() {
 TEST(ConvKernelTest, StartsNoThreads) {
   int64_t before = 0;
   int64_t after = 0;
-  // OpenMP's threads belong to the thread that starts them, and this one has none yet.
+  // OpenMP's threads belong to the thread that starts them, and a new thread has none yet.
   std::thread([&] {
     SetNumThreads(1);
     before = CountThreads();
@@ -188,8 +189,8 @@ TEST(ConvKernelTest, StartsNoThreads) {
   EXPECT_EQ(after, before);
 }
 
-TEST(ConvKernelTest, InfinityInOneElementStaysWhereItIsRead) {
-  // Pieces and blocks that are filled up must not multiply it with zeros.
+TEST(ConvKernelTest, AnInfiniteElementOnlyAffectsItsWindows) {
+  // The padding of pieces and blocks must not multiply the infinity by zero.
   const ConvOp conv({{1, 300, 600}, {70, 300, 3}, true, 1, {1}, {1, 1}});
   const Tensor expected = conv.Run(conv.x());
   Tensor x = Tensor::Allocate(DataType::kFloat, conv.x().shape()).value();
@@ -254,14 +255,14 @@ TEST(ConvReferenceTest, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(Message({{1, 2, 5}, {3, 2, 3}, false, 1, {}, {}, {}, "SAME"}),
             "attribute 'auto_pad' must be one of NOTSET, SAME_UPPER, SAME_LOWER, VALID (found "
             "'SAME')");
-  // 2^30 windows of 2^60 steps, of which almost none touch the input.
+  // 2^30 windows of 2^60 steps; almost none of them touches the input.
   EXPECT_FALSE(
       Message({{1, 1, 1, 1}, {1, 1, 1, 1}, false, 1, {}, {1 << 30, 1 << 30, 1 << 30, 1 << 30}})
           .empty());
 }
 
 TEST(ConvTransposeTest, IsTheAdjointOfConv) {
-  // <Conv(x), y> = <x, ConvTranspose(y)> whatever the windows.
+  // <Conv(x), y> = <x, ConvTranspose(y)> for any windows.
   std::mt19937 generator(Seed());
   const Case param = {{2, 4, 9, 8}, {6, 2, 3, 2}, false, 2, {2, 1}, {1, 0, 0, 1}, {1, 2}};
   const Tensor x = RandomFloats(param.x, generator);

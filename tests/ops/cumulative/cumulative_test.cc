@@ -20,7 +20,7 @@ TEST(CumulativeTest, KernelAgreesWithReference) {
         OpTester floats("CumSum", 14);
         floats.Attribute("exclusive", exclusive).Attribute("reverse", reverse);
         floats.Input(RandomFloats({3, 50, 4}, generator)).Input(ScalarInt(axis));
-        // Both sum in double and round once.
+        // Kernel and reference both sum in double and round once.
         ExpectClose(floats.Kernel().value()[0], floats.Reference().value()[0], 0);
       }
     }

@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ij,jk", {5, 7}, {7, 6}}, Case{"i,i->", {7}, {7}}, Case{"i,j->ij", {3}, {4}},
         Case{"i,j->ji", {3}, {4}}, Case{"bij,bjk->bik", {3, 5, 7}, {3, 7, 6}},
         Case{"bij,bj->bi", {3, 5, 7}, {3, 7}},
-        // Attention with heads where they are, and projections with three-dimensional weights.
+        // Attention without transposing the heads, and projections with three-dimensional weights.
         Case{"bqhd,bkhd->bhqk", {2, 5, 3, 8}, {2, 6, 3, 8}},
         Case{"bhqk,bkhd->bqhd", {2, 3, 5, 6}, {2, 6, 3, 8}},
         Case{"bsd,dhe->bshe", {2, 5, 7}, {7, 3, 4}}, Case{"bshe,hed->bsd", {2, 5, 3, 4}, {3, 4, 7}},
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ii,ij->j", {4, 4}, {4, 3}}, Case{"ij,jk->ik", {0, 7}, {7, 6}},
         Case{"ij,jk->ik", {5, 0}, {0, 6}}, Case{"ij,jk->ik", {5, 1}, {7, 6}}));
 
-TEST(EinsumReferenceTest, OneThreeAndRepeatedLabels) {
+TEST(EinsumReferenceTest, AcceptsOneOrThreeOperandsAndRepeatedLabels) {
   const Tensor square = Make<int32_t>({2, 2}, {1, 2, 3, 4});
   const auto one = [&](const std::string& equation) {
     return Tester(equation).Input(square).Reference().value()[0];
@@ -69,7 +69,7 @@ TEST(EinsumReferenceTest, OneThreeAndRepeatedLabels) {
   ExpectClose(one("ba"), Make<int32_t>({2, 2}, {1, 3, 2, 4}), 0);
   ExpectClose(one("...j -> ..."), Make<int32_t>({2}, {3, 7}), 0);
   ExpectClose(one("i...->"), Make<int32_t>({}, {10}), 0);
-  // Upper case comes first.
+  // Upper case sorts before lower case.
   ExpectClose(one("aB"), Make<int32_t>({2, 2}, {1, 3, 2, 4}), 0);
   OpTester three = Tester("i,ij,j->");
   three.Input(Make<int32_t>({2}, {1, 10})).Input(square).Input(Make<int32_t>({2}, {1, 100}));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast and CastLike: the reference against hand-checked values, the kernels against the reference.
+// Cast and CastLike: the reference against values computed by hand, the kernels against the
+// reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ OpTester CastTo(DataType to, int opset = 28) {
 
 Tensor Reference(OpTester op) { return op.Reference().value()[0]; }
 
-TEST(CastTest, NumbersBetweenTypes) {
+TEST(CastTest, NumbersAreConvertedBetweenTypes) {
   const Tensor floats = Make<float>({4}, {-1.9F, 0, 2.5F, NAN});
   ExpectClose(Reference(CastTo(kInt64).Input(floats)), Make<int64_t>({4}, {-1, 0, 2, 0}), 0);
   ExpectClose(Reference(CastTo(kBool).Input(floats)), MakeBool({4}, {1, 0, 1, 1}), 0);
@@ -35,8 +36,8 @@ TEST(CastTest, NumbersBetweenTypes) {
               Make<uint32_t>({3}, {200, 4294967295U, 256}), 0);
   ExpectClose(Reference(CastTo(kFloat).Input(Make<uint64_t>({1}, {~uint64_t{0}}))),
               Make<float>({1}, {0x1p64F}), 0);
-  // 2^60 + 2^36 + 1 lies just above the middle between two floats; by way of double it would sit on
-  // it.
+  // 2^60 + 2^36 + 1 lies just above the middle between two floats; a conversion by way of double
+  // would round to the middle first.
   const int64_t above = (int64_t{1} << 60) + (int64_t{1} << 36) + 1;
   ExpectClose(Reference(CastTo(kFloat).Input(Make<int64_t>({2}, {above, -above}))),
               Make<float>({2}, {0x1.000002p60F, -0x1.000002p60F}), 0);
@@ -47,7 +48,7 @@ std::vector<int64_t> Bits(const Tensor& tensor) {
   return {bytes, bytes + tensor.byte_size()};
 }
 
-TEST(CastTest, EightBitFloats) {
+TEST(CastTest, EightBitFloatsSaturateOrNot) {
   const Tensor x = Make<float>({4}, {1e6F, kInf, -kInf, 1});
   EXPECT_THAT(Bits(Reference(CastTo(kFloat8E4M3FN).Input(x))), ElementsAre(0x7E, 0x7E, 0xFE, 0x38));
   EXPECT_THAT(Bits(Reference(CastTo(kFloat8E4M3FN).Attribute("saturate", int64_t{0}).Input(x))),
@@ -57,7 +58,7 @@ TEST(CastTest, EightBitFloats) {
               ElementsAre(0x7C, 0x7C, 0xFC, 0x3C));
 }
 
-TEST(CastTest, PowersOfTwo) {
+TEST(CastTest, PowersOfTwoRoundAsAsked) {
   const Tensor x = Make<float>({5}, {1, 1.25F, 1.5F, 1e-45F, 0});
   const auto cast = [&](const std::string& mode, int64_t saturate) {
     return Bits(Reference(CastTo(kFloat8E8M0)
@@ -78,7 +79,7 @@ TEST(CastTest, FourAndTwoBitIntegersKeepTheirLowBits) {
               Make<uint8_t>({5}, {3, 3, 3, 0, 3}), 0);
 }
 
-TEST(CastTest, StringsHoldNumbers) {
+TEST(CastTest, StringsAreParsedAsNumbers) {
   const Tensor texts = Make<std::string>({6}, {"3.14", " 1e-5", "inf", "-INF", "nan", "1E8"});
   ExpectClose(Reference(CastTo(kFloat).Input(texts)),
               Make<float>({6}, {3.14F, 1e-5F, kInf, -kInf, NAN, 1e8F}), 0);
@@ -119,7 +120,7 @@ TEST(CastTest, ComplexNumbersAreRefused) {
   EXPECT_EQ(status.message(), "there is no cast from complex64[1] to float");
 }
 
-// Numbers that every type holds, numbers beyond some and beyond all of them.
+// The numbers fit every type, only some types, or none.
 TEST(CastTest, KernelAgreesWithReference) {
   std::mt19937 generator(Seed());
   const DataType types[] = {kFloat, kFloat16, kBfloat16, kDouble, kInt64,  kInt32,
@@ -135,18 +136,18 @@ TEST(CastTest, KernelAgreesWithReference) {
       for (const DataType to : types) {
         SCOPED_TRACE(absl::StrCat(Name(from), " to ", Name(to), " ", length));
         const auto outputs = CastTo(to).Input(x).Kernel();
-        // Two roundings would be needed.
+        // There is no kernel if the conversion would need two roundings.
         if (absl::IsFailedPrecondition(outputs.status())) continue;
         ++kernels;
         ExpectClose(outputs.value()[0], Reference(CastTo(to).Input(x)), 0);
       }
     }
   }
-  // All but those from double to the types reached by way of float or int64.
+  // All pairs but those from double to the types that are reached by way of float or int64.
   EXPECT_EQ(kernels, 3 * (12 * 12 - 5));
 }
 
-// Every pattern of the 16-bit floats, and every way to round to them.
+// Covers every pattern of the 16-bit floats and every way to round to them.
 TEST(CastTest, SixteenBitFloatsExhaustively) {
   std::vector<int64_t> patterns(65536);
   for (size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<int64_t>(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elementwise operators tell of their outputs before a run.
+// The facts that elementwise operators infer about their outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {
@@ -34,11 +34,11 @@ TEST(ElementwiseInferTest, ShapeArithmeticIsFollowed) {
   const AttributeMap to_int32 = {{"to", static_cast<int64_t>(DataType::kInt32)}};
   EXPECT_EQ(Infer("Cast", {shape}, to_int32).contents, shape.contents);
   EXPECT_EQ(Infer("Cast", {shape}, to_int32).type, DataType::kInt32);
-  // Longer operands have no contents, so none come out.
+  // A longer operand has no known contents, so the result has none.
   EXPECT_EQ(Infer("Add", {shape, Facts(DataType::kInt64, Dims{2})}).contents, std::nullopt);
 }
 
-// What is missing to whole blocks, and what extent and padding come to.
+// The padding that fills an extent up to whole blocks, and the number of these blocks.
 TEST(ElementwiseInferTest, RemaindersOfNegatedExtents) {
   using Contents = std::optional<std::vector<SymInt>>;
   const SymInt blocks = SymInt::Opaque("ceildiv", kSeq, 4);
@@ -61,7 +61,7 @@ TEST(ElementwiseInferTest, ComparisonsOfExtents) {
   const AttributeMap to_int32 = {{"to", static_cast<int64_t>(DataType::kInt32)}};
   const AttributeMap to_bool = {{"to", static_cast<int64_t>(DataType::kBool)}};
   ExpectRows({
-      // Extents are not negative.
+      // Extents are never negative.
       {{"Equal", {shape, Numbers({-1})}}, "[4]", "[0,0,0,1]"},
       {{"Equal", {shape, Numbers({0})}}, "[4]", "[?,1,?,0]"},
       {{"Equal", {Numbers({kSeq}), Numbers({kSeq})}}, "[1]", "[1]"},
@@ -69,7 +69,7 @@ TEST(ElementwiseInferTest, ComparisonsOfExtents) {
       {{"LessOrEqual", {Numbers({kSeq}), Numbers({kPast + kSeq})}}, "[1]", "[1]"},
       {{"Greater", {shape, Numbers({-1})}}, "[4]", "[1,1,1,0]"},
       {{"GreaterOrEqual", {Numbers({kSeq}), Numbers({kSeq + 1})}}, "[1]", "[0]"},
-      // A difference of extents may be negative, and so may what is not known.
+      // A difference of extents may be negative, and so may an unknown number.
       {{"Equal", {Numbers({kSeq - kPast, SymInt::Unknown()}), Numbers({-1})}}, "[2]", "[?,?]"},
       {{"Not", {yes_no}}, "[2]", "[0,1]"},
       {{"And", {yes_no, yes_no}}, "[2]", "[1,0]"},
@@ -77,14 +77,14 @@ TEST(ElementwiseInferTest, ComparisonsOfExtents) {
       {{"Xor", {yes_no, yes_no}}, "[2]", "[0,0]"},
       {{"Cast", {yes_no}, to_int}, "[2]", "[1,0]"},
       {{"Cast", {shape}, to_bool}, "[4]", "[?,0,?,1]"},
-      // Numbers wrap, extents are taken to fit.
+      // Numbers wrap; extents are assumed to fit.
       {{"Cast", {Numbers({kSeq, (int64_t{1} << 32) + 5})}, to_int32}, "[2]", "[seq,5]"},
       {{"Neg", {shape}}, "[4]", "[-1*batch,0,-1*seq,1]"},
       {{"Abs", {shape}}, "[4]", "[batch,0,seq,?]"},
   });
 }
 
-TEST(ElementwiseInferTest, TheLeastAndTheGreatestOfExtents) {
+TEST(ElementwiseInferTest, MinAndMaxOfExtents) {
   const ops::ValueFacts a = Numbers({kSeq, kSeq, 3, kSeq + kPast});
   const ops::ValueFacts b = Numbers({kSeq + 1, -2, 5, kPast});
   EXPECT_EQ(Infer("Min", {a, b}).contents, Known({kSeq, -2, 3, kPast}));
@@ -93,7 +93,7 @@ TEST(ElementwiseInferTest, TheLeastAndTheGreatestOfExtents) {
   EXPECT_EQ(Infer("Max", {b, a}).contents, Known({kSeq + 1, kSeq, 5, kSeq + kPast}));
   EXPECT_EQ(Infer("Max", {Number(0), Number(kSeq), Number(kSeq + kPast)}).contents,
             Known({kSeq + kPast}));
-  // Either may be less; what is known of it is that it is the same number wherever it is asked for.
+  // Either may be less, but the result is the same number wherever it occurs.
   EXPECT_EQ(Infer("Min", {Number(kSeq), Number(kPast)}).contents,
             Known({SymInt::Opaque("min", kSeq, kPast)}));
   EXPECT_EQ(Infer("Max", {Number(kSeq - 1), Number(0)}).contents,
@@ -101,7 +101,7 @@ TEST(ElementwiseInferTest, TheLeastAndTheGreatestOfExtents) {
   EXPECT_EQ(Infer("Max", {Floats({}), Floats({})}).contents, std::nullopt);
 }
 
-// TorchScript's Expand: -1 keeps the extent.
+// TorchScript's spelling of Expand, where -1 keeps the extent.
 TEST(ElementwiseInferTest, TheShapeOfAnExpandIsFollowed) {
   const ops::ValueFacts shape = Numbers({kBatch, 1, kSeq, -1});
   const ops::ValueFacts is_kept = Infer("Equal", {shape, Numbers({-1, -1, -1, -1})});

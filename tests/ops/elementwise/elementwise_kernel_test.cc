@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the elementwise operators against their references, on every way that operands can
-// broadcast and be laid out.
+// The kernels of the elementwise operators against their references, for all kinds of broadcasting
+// and strides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@ std::string Text(const Shapes& shapes) {
   return text;
 }
 
-// Equal shapes, scalars, rows, columns, both at once, axes that do not merge, long rows with tails,
-// several threads' worth, nothing at all.
+// Equal shapes, scalars, rows, columns, rows with columns, axes that cannot be merged, long rows
+// with tails, enough elements for several threads, no elements.
 const std::vector<Shapes>& PairsOfShapes() {
   static const auto* const shapes = new std::vector<Shapes>{
       {{}, {}},
@@ -57,7 +57,7 @@ Tensor RandomNumbers(DataType type, const std::vector<int64_t>& shape, std::mt19
   return Converted(RandomFloats(shape, generator, 2), type);
 }
 
-// Divisors and exponents that every type takes.
+// For divisors and exponents: numbers that every type accepts.
 Tensor RandomOperand(const std::string& op, DataType type, const std::vector<int64_t>& shape,
                      std::mt19937& generator) {
   const bool divides = op == "Div" || op == "Mod";
@@ -69,7 +69,7 @@ Tensor RandomOperand(const std::string& op, DataType type, const std::vector<int
 struct BinaryCase {
   const char* op;
   std::vector<DataType> types;
-  // In epsilons of the type: the kernel computes in float and rounds once more.
+  // In epsilons of the type, because the kernel computes in float and rounds once more.
   double epsilons = 1;
 };
 
@@ -86,7 +86,7 @@ const std::vector<BinaryCase>& BinaryCases() {
       {"Max", numbers},
       {"Mod", {kInt64, kInt32, kInt8, kUint16}},
       {"PRelu", {kFloat, kFloat16}},
-      // powf of the C library is within 1 ulp; squares and cubes within two roundings.
+      // powf of the C library is within 1 ulp; squares and cubes are within two roundings.
       {"Pow", {kFloat, kBfloat16}, 2},
       {"BitwiseAnd", {kInt64, kInt32, kUint8}},
       {"BitwiseOr", {kInt64, kInt32, kInt8}},
@@ -142,7 +142,7 @@ TEST(ElementwiseKernelTest, VariadicOperatorsFoldAllInputs) {
   }
 }
 
-TEST(ElementwiseKernelTest, WhereTakesOperandsOfEveryWidth) {
+TEST(ElementwiseKernelTest, WhereAcceptsOperandsOfEveryWidth) {
   std::mt19937 generator(Seed());
   const std::vector<Shapes> cases = {
       {{}, {}, {}},           {{37}, {37}, {37}},     {{4, 1, 9}, {3, 9}, {}},
@@ -161,7 +161,7 @@ TEST(ElementwiseKernelTest, WhereTakesOperandsOfEveryWidth) {
   }
 }
 
-// A transposed matrix, a slice of every third column, a row that repeats and a reversed one.
+// A transposed matrix, a slice of every third column, a repeated row and a reversed one.
 TEST(ElementwiseKernelTest, OperandsMayBeStrided) {
   std::mt19937 generator(Seed());
   for (const DataType type : {DataType::kFloat, DataType::kBfloat16, DataType::kInt32}) {
@@ -184,13 +184,13 @@ TEST(ElementwiseKernelTest, OperandsMayBeStrided) {
 struct UnaryCase {
   const char* op;
   int opset;
-  // |kernel - reference| / max(1, |reference|) in epsilons.
+  // The bound on |kernel - reference| / max(1, |reference|), in epsilons.
   double epsilons;
   AttributeMap attributes;
 };
 
-// Highway's functions are within 1 to 4 ulp, the C library's within 1; formulas of two or three of
-// them add up.
+// Highway's functions are within 1 to 4 ulp and the C library's within 1; formulas of two or three
+// functions add up.
 const std::vector<UnaryCase>& UnaryCases() {
   static const auto* const cases = new std::vector<UnaryCase>{
       {"Abs", 13, 0, {}},
@@ -250,7 +250,7 @@ TEST(ElementwiseKernelTest, UnaryOperatorsAgreeWithReference) {
         OpTester op = Tester(test);
         op.Input(Converted(RandomFloats({length}, generator, 3), type));
         const Tensor expected = op.Reference().value()[0];
-        // The result of the float computation is rounded to the shorter type.
+        // The float result is rounded to the shorter type.
         const double tolerance =
             test.epsilons * kEpsilon + (type == DataType::kFloat ? 0 : Epsilon(type));
         ExpectClose(op.Kernel().value()[0], expected, tolerance);
@@ -260,8 +260,9 @@ TEST(ElementwiseKernelTest, UnaryOperatorsAgreeWithReference) {
   }
 }
 
-// Zeros, subnormals, the ends of the range, infinities, NaN, and where functions change formula.
-TEST(ElementwiseKernelTest, UnaryOperatorsTakeEveryFloat) {
+// Covers zeros, subnormals, the ends of the range, infinities, NaN, and the points where functions
+// change formula.
+TEST(ElementwiseKernelTest, UnaryOperatorsAcceptEveryFloat) {
   std::vector<float> values = {NAN};
   for (const float magnitude :
        {0.0F,     1e-45F,   1e-40F,     1.1754944e-38F, 1e-20F, 1e-5F,         0.5F,
@@ -280,7 +281,7 @@ TEST(ElementwiseKernelTest, UnaryOperatorsTakeEveryFloat) {
   }
 }
 
-TEST(ElementwiseKernelTest, UnaryOperatorsOnIntegers) {
+TEST(ElementwiseKernelTest, UnaryOperatorsOnIntegersAgreeWithReference) {
   std::mt19937 generator(Seed());
   for (const char* name : {"Abs", "Neg", "Sign", "Relu", "BitwiseNot"}) {
     for (const DataType type : {DataType::kInt64, DataType::kInt32, DataType::kInt8}) {
@@ -331,7 +332,7 @@ TEST(ElementwiseKernelTest, ClipAgreesWithReference) {
   ExpectClose(attributes.Kernel().value()[0], attributes.Reference().value()[0], 0);
 }
 
-TEST(ElementwiseKernelTest, MinAndMaxPassNaNOnFromEitherSide) {
+TEST(ElementwiseKernelTest, MinAndMaxPropagateNaNFromEitherSide) {
   for (const char* name : {"Min", "Max"}) {
     OpTester op(name, 13);
     op.Input(Make<float>({3}, {NAN, 1, 2})).Input(Make<float>({3}, {1, NAN, kInf}));
@@ -341,8 +342,8 @@ TEST(ElementwiseKernelTest, MinAndMaxPassNaNOnFromEitherSide) {
   }
 }
 
-// Special exponents, and those that go through the C library.
-TEST(ElementwiseKernelTest, PowOfOneExponent) {
+// Covers exponents with a kernel of their own and those that go through the C library.
+TEST(ElementwiseKernelTest, PowWithOneExponentAgreesWithReference) {
   std::mt19937 generator(Seed());
   const Tensor x = Make<float>({8}, {-kInf, -2, -0.0F, 0, 0.3F, 9, kInf, NAN});
   for (const float exponent : {2.0F, 3.0F, 0.5F, -1.0F, 0.0F, 1.0F, 2.5F, -0.5F}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementwise reference operators against values worked out from the ONNX text, and what they
-// say of inputs that ONNX rules out.
+// The elementwise reference operators against values derived from the ONNX text, and their errors
+// for inputs that ONNX forbids.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,12 +61,12 @@ TEST(ElementwiseReferenceTest, IntegerArithmetic) {
       {"Sub", kUint8, {1}, {2}, {255}},
       {"Mul", kInt8, {100}, {3}, {44}},
       {"Add", kInt64, {kLowest}, {-1}, {std::numeric_limits<int64_t>::max()}},
-      // Truncated, not floored; the lowest integer divided by -1 wraps.
+      // Division truncates rather than floors; the lowest integer divided by -1 wraps.
       {"Div", kInt32, {-7, 7, -7, 7}, {2, -2, -2, 2}, {-3, -3, 3, 3}},
       {"Div", kInt64, {kLowest}, {-1}, {kLowest}},
       {"Div", kInt8, {-128}, {-1}, {-128}},
       {"Div", kUint64, {-1}, {2}, {std::numeric_limits<int64_t>::max()}},
-      // The divisor's sign, and with fmod the dividend's.
+      // The result has the sign of the divisor, or with fmod that of the dividend.
       {"Mod", kInt64, {-7, 7, -7, 6}, {3, -3, -3, 3}, {2, -2, -1, 0}},
       {"Mod", kInt64, {-7, 7, -7, 6}, {3, -3, -3, 3}, {-1, 1, -1, 0}, {{"fmod", int64_t{1}}}},
       {"Mod", kInt64, {kLowest}, {-1}, {0}},
@@ -186,7 +186,7 @@ TEST(ElementwiseReferenceTest, WhereMovesStringsAndComplexNumbers) {
 }
 
 TEST(ElementwiseReferenceTest, ClipBounds) {
-  // The upper bound wins; a missing one is the largest finite number.
+  // The upper bound wins; a missing upper bound is the largest finite number.
   OpTester crossed("Clip", 13);
   crossed.Input(Floats({0, 5})).Input(Make<float>({}, {3})).Input(Make<float>({}, {1}));
   ExpectClose(crossed.Reference().value()[0], Floats({1, 1}), 0);
@@ -217,7 +217,7 @@ TEST(ElementwiseReferenceTest, BitCastKeepsTheBits) {
               Make<int32_t>({2}, {0x3F800000, std::numeric_limits<int32_t>::lowest()}), 0);
 }
 
-// Both engines must refuse, and say the same.
+// Both engines must refuse with the same message.
 TEST(ElementwiseReferenceTest, ErrorsSayWhatIsWrong) {
   struct Case {
     OpTester op;

@@ -57,7 +57,7 @@ TEST(EmbeddingSumTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(std::string(other.Reference().status().message()), HasSubstr("as many columns"));
 }
 
-TEST(MaskedMeanTest, OfTheTokensThatCount) {
+TEST(MaskedMeanTest, AveragesUnmaskedTokens) {
   OpTester op = Mean(1e-9F);
   op.Input(Make<float>({2, 3, 2}, {1, 2, 3, 4, 50, 60, 7, 8, 9, 10, 11, 12}));
   op.Input(MakeBool({2, 3}, {1, 1, 0, 0, 0, 0}));
@@ -80,8 +80,8 @@ TEST(MaskedMeanTest, KernelAgreesOnManySizes) {
   }
 }
 
-// As in the sum of products that it stands for.
-TEST(MaskedMeanTest, WhatIsMaskedStillCountsIfItIsNoNumber) {
+// The operator replaces a sum of products, in which NaN · 0 is NaN.
+TEST(MaskedMeanTest, MaskedNaNStillPropagates) {
   OpTester op = Mean(1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   op.Input(Make<float>({1, 2, 1}, {1, nan})).Input(Make<int64_t>({1, 2}, {1, 0}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gathering and scattering operators tell of their outputs before a run.
+// The facts that gathering and scattering operators infer about their outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {
@@ -9,7 +9,7 @@ const ops::ValueFacts kUnknown = Facts(DataType::kFloat, std::nullopt);
 
 ops::ValueFacts Indices(Dims dims) { return Facts(DataType::kInt64, std::move(dims)); }
 
-TEST(GatherInferTest, ops::Gather) {
+TEST(GatherInferTest, Gather) {
   const ops::ValueFacts table = Floats({30522, 768});
   const ops::ValueFacts shape = Numbers({kBatch, kSeq, 768});
   const AttributeMap second = {{"axis", int64_t{1}}};
@@ -29,7 +29,7 @@ TEST(GatherInferTest, ops::Gather) {
   EXPECT_EQ(Infer("Gather", {table, Indices({kSeq})}).type, DataType::kFloat);
 }
 
-TEST(GatherInferTest, OthersOfTheFamily) {
+TEST(GatherInferTest, OtherGatherOperators) {
   const ops::ValueFacts data = Floats({kBatch, kSeq, 768});
   ExpectRows({
       {{"GatherElements", {data, Indices({kBatch, 1, 768})}}, "[batch,1,768]"},

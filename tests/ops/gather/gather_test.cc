@@ -29,7 +29,7 @@ TEST(GatherTest, KernelAgreesWithReference) {
   ExpectKernelSame(embedding);
 }
 
-TEST(GatherTest, ASingleRowIsAView) {
+TEST(GatherTest, ASingleRowBecomesAView) {
   OpTester op("Gather", 13);
   const Tensor x = Ints({5, 6, 7});
   op.Input(x).Input(ScalarInt(-2));
@@ -59,7 +59,7 @@ TEST(GatherTest, IndicesMustBeInside) {
 TEST(ElementsTest, KernelsAgreeWithReference) {
   std::mt19937 generator(Seed());
   for (const DataType type : TypesOfEachWidth()) {
-    // The kernels take what a machine word holds.
+    // Kernels accept elements of at most one machine word.
     if (type == DataType::kComplex128) continue;
     for (int64_t axis = -3; axis < 3; ++axis) {
       const DataType index_type = axis % 2 == 0 ? DataType::kInt64 : DataType::kInt32;

@@ -113,13 +113,14 @@ TEST_P(GemmBitsTest, DoNotDependOnLayout) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmBitsTest,
-                         // Rows 3,072 and 1,024 floats apart are copied if many panels meet them.
+                         // Rows that are 3,072 and 1,024 floats apart are copied if many panels
+                         // read them.
                          ::testing::Values(Extents{530, 1000, 100}, Extents{37, 3072, 384},
                                            Extents{300, 1024, 40}, Extents{140, 1024, 500},
                                            Extents{16, 384, 1}, Extents{7, 1, 50},
                                            Extents{260, 2999, 150}));
 
-// The sum that Gemm's comment and kDepthBlock promise, one element at a time.
+// Adds up in the order that Gemm's comment and kDepthBlock promise, one element at a time.
 float SumOfBlocks(const float* a, const float* b, int64_t k, int64_t n) {
   const int64_t blocks = DivCeil(k, ops::kDepthBlock);
   float total = 0;
@@ -133,7 +134,7 @@ float SumOfBlocks(const float* a, const float* b, int64_t k, int64_t n) {
   return total;
 }
 
-// Rows beyond a block of them, K beyond what is multiplied before the next panel.
+// The sizes exceed a block of rows and the part of K that is multiplied before the next panel.
 TEST(GemmTest, SumsBlocksOfKInOrder) {
   std::mt19937 generator(Seed());
   for (const auto& [m, k, n] :
@@ -169,8 +170,9 @@ TEST(GemmTest, EpilogueAppliesInOrder) {
   EXPECT_EQ(Product(2, 2, a, *packed, epilogue), (std::vector<float>{50, 74, 100, 128}));
 }
 
-// In registers or from memory: as if the product had been stored before.
-TEST(GemmTest, AddsResidualsWhateverTheirStrides) {
+// The residual is added as if the product had been stored before, whether it comes from registers
+// or memory.
+TEST(GemmTest, AddsResidualsOfAnyStrides) {
   constexpr int64_t kRows = 131;
   constexpr int64_t kDepth = 300;
   constexpr int64_t kColumns = 100;
@@ -203,7 +205,7 @@ TEST(PackedMatrixTest, EqualWeightsShareTheirBytes) {
   const auto first = ops::PackedMatrix::Pack({weight.data(), 70, 50, 50}).value();
   const std::vector<float> copy = weight;
   EXPECT_EQ(ops::PackedMatrix::Pack({copy.data(), 70, 50, 50}).value(), first);
-  // Differs in an element that the fingerprint does not look at.
+  // The changed element is not part of the fingerprint.
   weight[51] += 1;
   EXPECT_NE(ops::PackedMatrix::Pack({weight.data(), 70, 50, 50}).value(), first);
   EXPECT_NE(ops::PackedMatrix::Pack({copy.data(), 50, 70, 70}).value(), first);

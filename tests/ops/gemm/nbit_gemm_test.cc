@@ -11,7 +11,7 @@
 #include "ops/gemm/gemm.h"
 #include "support/op_tester.h"
 
-// Products with quantized weights have the bits of those with the floats that they stand for.
+// A product with quantized weights has the same bits as the product with the floats they stand for.
 namespace attnrun::testing {
 namespace {
 
@@ -56,7 +56,7 @@ class NBitGemmTest : public ::testing::TestWithParam<Format> {
             f_.zero_points ? points_.data() + block : nullptr};
   }
 
-  // [K, N]
+  // The dequantized weight, [K, N].
   std::vector<float> Floats() const {
     std::vector<float> floats(f_.k * f_.n);
     for (int64_t i = 0; i < f_.k * f_.n; ++i) {
@@ -91,7 +91,7 @@ class NBitGemmTest : public ::testing::TestWithParam<Format> {
   std::shared_ptr<const ops::NBitPanels> packed_;
 };
 
-TEST_P(NBitGemmTest, HasTheBitsOfFloats) {
+TEST_P(NBitGemmTest, HasTheSameBitsAsFloats) {
   const std::vector<float> floats = Floats();
   const auto b = ops::PackedMatrix::Pack(ops::MatrixView{floats.data(), f_.k, f_.n, f_.n}).value();
   for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{5}, kRows}) {
@@ -126,7 +126,7 @@ TEST_P(NBitGemmTest, DoesNotDependOnTheInstructionSet) {
   }
 }
 
-TEST_P(NBitGemmTest, PartsSideBySideHaveTheBitsOfOne) {
+TEST_P(NBitGemmTest, PartsSideBySideHaveTheSameBitsAsOneWeight) {
   const int64_t first = f_.n / 3;
   const auto parts = ops::NBitPanels::Pack({Columns(0, first), Columns(first, f_.n - first)});
   EXPECT_EQ(Product(**parts, 0, 3), Product(*packed_, 0, 3));
@@ -138,7 +138,7 @@ std::vector<Format> Formats() {
   for (const int bits : {2, 4, 8}) {
     for (const bool zero_points : {false, true}) {
       formats.push_back({384, 100, bits, 32, zero_points});
-      // Sums are cut within words: at 116 and 231.
+      // Blocks of the sum end within words, at 116 and 231.
       formats.push_back({346, 49, bits, 16, zero_points});
       formats.push_back({1000, 24, bits, 256, zero_points});
       formats.push_back({5, 3, bits, 64, zero_points});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generating operators tell of their outputs before a run.
+// The facts that generating operators infer about their outputs before a run.
 #include "support/infer_tester.h"
 #include "support/op_tester.h"
 
@@ -28,7 +28,7 @@ TEST(GenerateInferTest, Constants) {
   EXPECT_EQ(Infer("ConstantOfShape", {Numbers({2})}, {{"value", two}}).type, DataType::kInt64);
 }
 
-TEST(GenerateInferTest, ops::Range) {
+TEST(GenerateInferTest, Range) {
   const ops::ValueFacts floats = Facts(DataType::kFloat, Dims{});
   ExpectRows({
       {{"Range", {Number(0), Number(kSeq), Number(1)}}, "[seq]"},
@@ -42,7 +42,7 @@ TEST(GenerateInferTest, ops::Range) {
   });
 }
 
-TEST(GenerateInferTest, Others) {
+TEST(GenerateInferTest, OtherGenerators) {
   const ops::ValueFacts ids = Facts(DataType::kInt64, Dims{kBatch, kSeq});
   const ops::ValueFacts values = Floats({2});
   const AttributeMap as_double = {{"dtype", static_cast<int64_t>(DataType::kDouble)}};

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-TEST(ConstantTest, EveryAttribute) {
+TEST(ConstantTest, AcceptsEveryAttribute) {
   const std::pair<std::string, std::pair<AttributeValue, Tensor>> kCases[] = {
       {"value", {Ints({1, 2}), Ints({1, 2})}},
       {"value_int", {int64_t{3}, ScalarInt(3)}},
@@ -53,7 +53,7 @@ TEST(ConstantOfShapeTest, KernelAgreesWithReference) {
   EXPECT_FALSE(huge.Kernel().ok());
 }
 
-TEST(RangeTest, Integers) {
+TEST(RangeTest, CountsIntegers) {
   const struct {
     int64_t start, limit, delta;
     std::vector<int64_t> expected;
@@ -72,7 +72,7 @@ TEST(RangeTest, Integers) {
   }
 }
 
-TEST(RangeTest, EveryType) {
+TEST(RangeTest, AcceptsEveryType) {
   for (const DataType type : {DataType::kFloat, DataType::kDouble, DataType::kInt16,
                               DataType::kInt32, DataType::kFloat16, DataType::kBfloat16}) {
     OpTester op("Range", 27);
@@ -133,7 +133,7 @@ TEST(EyeLikeTest, FollowsTheText) {
               "the input must be a matrix, but is int64[1]");
 }
 
-// Mean and variance of n draws are within 6 standard deviations of theirs.
+// The mean and the variance of n draws are within 6 standard deviations of the expected ones.
 TEST(RandomTest, DistributionsAndSeeds) {
   const int64_t n = 100000;
   const struct {
@@ -163,7 +163,7 @@ TEST(RandomTest, DistributionsAndSeeds) {
   }
 }
 
-TEST(RandomTest, CertainOutcomes) {
+TEST(RandomTest, CertainOutcomesAreNotRandom) {
   OpTester bernoulli("Bernoulli", 15);
   bernoulli.Attribute("dtype", int64_t{7}).Input(Make<float>({4}, {0, 1, 0, 1}));
   ExpectSame(bernoulli.Reference().value()[0], Ints({0, 1, 0, 1}));

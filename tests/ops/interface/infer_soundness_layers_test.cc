@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever products, reductions and layers tell of their outputs before a run must hold of what
-// they compute.
+// The facts that products, reductions and layers infer about their outputs must hold for the
+// results.
 #include "gtest/gtest.h"
 #include "support/infer_soundness.h"
 #include "support/op_tester.h"
@@ -73,7 +73,7 @@ TEST(InferSoundnessLayersTest, Layers) {
   });
 }
 
-TEST(InferSoundnessLayersTest, ImagesAndSounds) {
+TEST(InferSoundnessLayersTest, ImagesAndSignals) {
   const AttributeMap halved = {{"strides", Ints{2}}, {"pads", Ints{1, 2}}};
   const AttributeMap same = {{"strides", Ints{2}}, {"auto_pad", std::string("SAME_LOWER")}};
   const AttributeMap rounded_up = {

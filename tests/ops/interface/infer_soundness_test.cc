@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever operators of shapes and elements tell of their outputs before a run must hold of what
-// they compute.
+// The facts that operators of shapes and elements infer about their outputs must hold for the
+// results.
 #include "support/infer_soundness.h"
 #include "gtest/gtest.h"
 #include "support/op_tester.h"

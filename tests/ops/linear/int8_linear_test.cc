@@ -16,18 +16,19 @@ using Dims = std::vector<int64_t>;
 
 OpTester Int8LinearTester() { return OpTester("QuantizedLinear", 1, "attnrun"); }
 
-TEST(Int8LinearReferenceTest, ScalesThenAddsThenActivatesThenAddsTheResidual) {
+TEST(Int8LinearReferenceTest, AppliesScaleBiasActivationAndResidualInOrder) {
   OpTester op = Int8LinearTester();
   op.Attribute("activation", std::string("Relu"));
-  // Less 10: (0, 1), (-10, 245).
+  // Minus the zero point 10: rows (0, 1) and (-10, 245).
   op.Input(Make<uint8_t>({2, 2}, {10, 11, 0, 255}));
-  // Less (1, 2, 3): columns (0, -2), (4, 0), and (-131, 124) of the second weight.
+  // Minus the zero points (1, 2, 3): columns (0, -2) and (4, 0), and (-131, 124) of the second
+  // weight.
   op.Input(Make<int8_t>({2, 2}, {1, 6, -1, 2}));
   op.Input(Make<float>({3}, {1, 2, 3})).Input(Make<float>({2, 1}, {100, 200}));
   op.Input(Make<float>({}, {0.5})).Input(Make<uint8_t>({}, {10}));
   op.Input(Make<float>({3}, {1, 2, 4})).Input(Make<int8_t>({3}, {1, 2, 3}));
   op.Input(Make<int8_t>({2, 1}, {-128, 127}));
-  // S = (-2, 0, 124), (-490, -40, 31690).
+  // The rows of S are (-2, 0, 124) and (-490, -40, 31690).
   ExpectClose(op.Reference().value()[0], Make<float>({2, 3}, {100, 102, 351, 200, 200, 63583}), 0);
 }
 
@@ -72,10 +73,10 @@ TEST(Int8LinearReferenceTest, ErrorsSayWhatIsWrong) {
 struct Case {
   int64_t m;
   int64_t k;
-  // Of each weight.
+  // The number of columns of each weight.
   std::vector<int64_t> columns;
   const char* activation;
-  // Of the residual.
+  // The shape of the residual.
   Dims residual;
 };
 
@@ -111,8 +112,8 @@ TEST(Int8LinearKernelTest, AgreesWithTheReference) {
       for (const bool per_column : {false, true}) {
         const OpTester op = Random(c, type, per_column, generator);
         const Tensor expected = op.Reference().value()[0];
-        // S is rounded once, its scale once, their sum with the bias once, and the residual's; the
-        // largest of them here is K * 255 * 255 * 0.01 * 0.05.
+        // The sum S, its scaling, the sum with the bias and the sum with the residual are rounded
+        // once each; the largest of them is K * 255 * 255 * 0.01 * 0.05.
         const double largest = static_cast<double>(c.k) * 255 * 255 * 0.01 * 0.05;
         for (const int threads : {1, 2}) {
           SetNumThreads(threads);

@@ -23,7 +23,7 @@ TEST(LinearReferenceTest, ActivatesBetweenBiasAndResidual) {
     OpTester op = LinearTester();
     op.Attribute("trans_w", Dims{transposed}).Attribute("activation", std::string("Relu"));
     op.Input(Make<float>({1, 2, 2}, {1, 2, 3, 4}));
-    // Columns (1, 0), (0, 1), (1, 1).
+    // The columns are (1, 0), (0, 1) and (1, 1).
     op.Input(transposed ? Make<float>({3, 2}, {1, 0, 0, 1, 1, 1})
                         : Make<float>({2, 3}, {1, 0, 1, 0, 1, 1}));
     op.Input(Make<float>({3}, {0, -3, 10})).Input(Make<float>({2, 1}, {100, 200}));
@@ -33,7 +33,7 @@ TEST(LinearReferenceTest, ActivatesBetweenBiasAndResidual) {
 }
 
 TEST(LinearReferenceTest, Activations) {
-  // At x = 1.5, by their formulas.
+  // The formulas at x = 1.5.
   const double x = 1.5;
   const std::pair<const char*, double> cases[] = {
       {"", x},
@@ -88,8 +88,8 @@ TEST(LinearReferenceTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(std::string(op.Reference().status().message()), HasSubstr("Mish"));
 }
 
-// As for MatMul: k roundings of partial sums of order sqrt(k) add up as a random walk does; an
-// activation's slope is at most 1.13, and its own error some units in the last place.
+// As for MatMul: k roundings of partial sums of order sqrt(k) add up like a random walk. An
+// activation's slope is at most 1.13 and its own error is a few units in the last place.
 double Tolerance(DataType type, int64_t k) {
   return Epsilon(type) + 2 * kEpsilon * static_cast<double>(k + 4);
 }
@@ -97,7 +97,7 @@ double Tolerance(DataType type, int64_t k) {
 struct Case {
   Dims x;
   int64_t n;
-  // Absent if empty.
+  // Empty if there is no residual.
   std::vector<Dims> residual = {};
 };
 
@@ -163,7 +163,7 @@ TEST(LinearKernelTest, BitsDoNotDependOnThreads) {
 TEST(LinearKernelTest, InputsMayBeViews) {
   std::mt19937 generator(Seed());
   const Tensor wide = RandomFloats({4, 6, 50}, generator);
-  // A slice of the last axis, every other row, axes exchanged, the last axis strided.
+  // A slice of the last axis, every other row, exchanged axes, a strided last axis.
   const Tensor views[] = {
       wide.View({4, 6, 20}, {300, 50, 1}, 13), wide.View({4, 3, 20}, {300, 100, 1}, 0),
       wide.View({6, 4, 20}, {50, 300, 1}, 5), wide.View({4, 6, 20}, {300, 50, 2}, 1)};
@@ -209,7 +209,7 @@ TEST(GatedActivationTest, KernelAgreesWithReference) {
       op.Attribute("activation", std::string(activation)).Attribute("width", int64_t{1030});
       op.Attribute("gate", int64_t{1033}).Attribute("up", int64_t{2});
       op.Input(Converted(RandomFloats({3, 2, 2070}, generator), type));
-      // An activation within some epsilons, times numbers of up to five.
+      // An activation within a few epsilons, times numbers of up to five.
       const double tolerance = type == DataType::kFloat ? 40 * kEpsilon : 2 * Epsilon(type);
       ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], tolerance);
     }

@@ -8,7 +8,7 @@
 #include "ops/interface/registry.h"
 #include "support/op_tester.h"
 
-// Linear over several weights side by side.
+// Linear with several weights side by side.
 namespace attnrun::testing {
 namespace {
 
@@ -16,11 +16,11 @@ using Dims = std::vector<int64_t>;
 
 OpTester LinearTester() { return OpTester("Linear", 1, "attnrun"); }
 
-TEST(LinearWeightsTest, ColumnsOfFurtherWeightsFollow) {
+TEST(LinearWeightsTest, ColumnsOfLaterWeightsFollow) {
   OpTester op = LinearTester();
   op.Attribute("trans_w", Dims{0, 1});
   op.Input(Make<float>({2, 2}, {1, 2, 3, 4}));
-  // Columns (1, 0); (0, 1), (1, 1); (2, 0).
+  // The columns are (1, 0); (0, 1) and (1, 1); (2, 0).
   op.Input(Make<float>({2, 1}, {1, 0})).Input(Make<float>({4}, {0, 10, 0, 0.5}));
   op.Input(Make<float>({2, 1}, {100, 200}));
   op.Input(Make<float>({2, 2}, {0, 1, 1, 1})).Input(Make<float>({2, 1}, {2, 0}));
@@ -28,7 +28,8 @@ TEST(LinearWeightsTest, ColumnsOfFurtherWeightsFollow) {
               Make<float>({2, 4}, {101, 112, 103, 102.5, 203, 214, 207, 206.5}), 0);
 }
 
-// Widths that begin and end within panels, one of no columns, each weight stored either way round.
+// Weights whose columns begin and end within panels, one without columns, stored transposed and
+// not.
 struct Weights {
   explicit Weights(std::mt19937& generator) {
     for (const int64_t columns : {5, 130, 0, 1, 77}) {
@@ -57,7 +58,7 @@ struct Weights {
   std::array<std::vector<float>, k> rows;
 };
 
-TEST(LinearWeightsTest, WeightsSideBySideHaveTheBitsOfOne) {
+TEST(LinearWeightsTest, WeightsSideBySideHaveTheSameBitsAsOneWeight) {
   std::mt19937 generator(Seed());
   const Weights weights(generator);
   const Tensor bias = RandomFloats({weights.n}, generator);
@@ -81,10 +82,10 @@ TEST(LinearWeightsTest, WeightsSideBySideHaveTheBitsOfOne) {
   }
 }
 
-// k roundings of partial sums of order sqrt(k) add up as a random walk does.
+// k roundings of partial sums of order sqrt(k) add up like a random walk.
 double Tolerance(int64_t k) { return kEpsilon + 2 * kEpsilon * static_cast<double>(k); }
 
-TEST(LinearWeightsTest, WeightsOfDifferentTypesStandSideBySide) {
+TEST(LinearWeightsTest, WeightsSideBySideMayDifferInType) {
   std::mt19937 generator(Seed());
   OpTester op = LinearTester();
   op.Input(RandomFloats({7, 40}, generator));

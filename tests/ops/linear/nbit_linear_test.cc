@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Codes of one weight of `columns` columns.
+// One of the weights: its number of columns, and whether it has zero points.
 struct Part {
   int64_t columns;
   bool zero_points;
@@ -25,7 +25,7 @@ struct Case {
   int64_t block;
   std::vector<Part> parts;
   const char* activation;
-  // Empty for none.
+  // Empty if there is no residual.
   std::vector<int64_t> residual;
   DataType type = DataType::kFloat;
 
@@ -77,7 +77,7 @@ class Draw {
   std::mt19937 generator_;
 };
 
-TEST(NBitLinearTest, KernelAndReference) {
+TEST(NBitLinearTest, KernelAgreesWithReference) {
   const Case cases[] = {
       {1, 64, 4, 32, {{40, false}}, "", {}},
       {3, 64, 4, 32, {{40, false}, {8, false}, {8, false}}, "Silu", {3, 56}},
@@ -93,14 +93,14 @@ TEST(NBitLinearTest, KernelAndReference) {
     const auto actual = op.Kernel();
     ASSERT_TRUE(expected.ok()) << expected.status();
     ASSERT_TRUE(actual.ok()) << actual.status();
-    // A sum of K products, each rounded, of weights that are rounded.
+    // A sum of K products, each rounded, of rounded weights.
     ExpectClose((*actual)[0], (*expected)[0],
                 static_cast<double>(c.k) * kEpsilon + 2 * Epsilon(c.type));
   }
 }
 
-// Beside each other weights have the bits that each has alone.
-TEST(NBitLinearTest, SideBySideNothingChanges) {
+// Side by side, each weight gives the same bits as alone.
+TEST(NBitLinearTest, SideBySideEachWeightKeepsItsBits) {
   const Case both = {7, 64, 4, 32, {{40, false}, {9, true}}, "", {}};
   std::mt19937 generator(3);
   const Tensor x = RandomFloats({7, 64}, generator);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matrix products tell of their outputs before a run.
+// The facts that matrix products infer about their outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {

@@ -10,7 +10,7 @@
 #include "ops/gemm/int8_panels.h"
 #include "support/op_tester.h"
 
-// The kernel of MatMulInteger against its reference: integers, so there is no tolerance.
+// Compares the kernel of MatMulInteger with the reference; integers need no tolerance.
 namespace attnrun::testing {
 namespace {
 
@@ -24,7 +24,7 @@ std::pair<int64_t, int64_t> RangeOf(DataType type) {
 struct Operand {
   DataType type;
   std::vector<int64_t> shape;
-  // The shape of its zero points, if there are any.
+  // The shape of the zero points; empty if there are none.
   std::optional<std::vector<int64_t>> zero_points;
 };
 
@@ -62,7 +62,7 @@ void ExpectKernelAgrees(const Operand& a, const Operand& b, bool constant) {
 
 constexpr DataType kTypes[] = {DataType::kInt8, DataType::kUint8};
 
-TEST(MatMulIntegerKernelTest, TailsOfAllExtents) {
+TEST(MatMulIntegerKernelTest, HandlesTailsOfAllExtents) {
   const std::vector<std::tuple<int64_t, int64_t, int64_t>> extents = {
       {1, 1, 1},   {1, 2, 16},  {2, 3, 17},    {5, 31, 15},    {6, 64, 64},
       {7, 65, 33}, {13, 9, 65}, {64, 384, 96}, {129, 77, 130}, {300, 18, 7},
@@ -79,7 +79,7 @@ TEST(MatMulIntegerKernelTest, TailsOfAllExtents) {
   }
 }
 
-TEST(MatMulIntegerKernelTest, ZeroPointsPerRowAndColumnAndStacks) {
+TEST(MatMulIntegerKernelTest, HandlesZeroPointsPerRowAndColumnAndStacks) {
   using Dims = std::vector<int64_t>;
   for (const DataType type : kTypes) {
     ExpectKernelAgrees({type, {9, 8}, Dims{9}}, {type, {8, 21}, Dims{21}}, true);
@@ -93,9 +93,8 @@ TEST(MatMulIntegerKernelTest, ZeroPointsPerRowAndColumnAndStacks) {
   }
 }
 
-// Weights of which few pairs exceed what 16 bits hold when they are multiplied, as those of models;
-// and none, and all.
-TEST(MatMulIntegerKernelTest, WeightsOfAllSizes) {
+// Few pairs of weights exceed 16 bits when they are multiplied, as in real models; or none, or all.
+TEST(MatMulIntegerKernelTest, HandlesWeightsOfAllSizes) {
   std::mt19937 generator(Seed());
   for (const DataType type : kTypes) {
     const int64_t middle = type == DataType::kInt8 ? 0 : 128;
@@ -118,10 +117,10 @@ TEST(MatMulIntegerKernelTest, WeightsOfAllSizes) {
   }
 }
 
-TEST(Int8PanelsTest, EqualWeightsAreThereOnce) {
+TEST(Int8PanelsTest, EqualWeightsAreStoredOnce) {
   const Tensor a = Make<int8_t>({2, 2}, {100, 2, 120, -4});
   const Tensor same = Make<int8_t>({2, 2}, {100, 2, 120, -4});
-  // Kept as the same numbers, but for what the first pair is short of.
+  // Stored as the same numbers; only the saturation correction of the first pair differs.
   const Tensor other = Make<int8_t>({2, 2}, {101, 2, 120, -4});
   const auto pack = [](const Tensor& w) {
     return ops::Int8Panels::PackShared({ops::Int8Matrix{&w, 0, 2, 2}}).value();
@@ -131,7 +130,7 @@ TEST(Int8PanelsTest, EqualWeightsAreThereOnce) {
   EXPECT_NE(packed, pack(other));
 }
 
-// The largest products there are: pairs of them must not saturate, sums may exceed 2^24.
+// The largest possible products: pairs of them must not saturate, and sums may exceed 2^24.
 TEST(MatMulIntegerKernelTest, LargestNumbersAreExact) {
   constexpr int64_t kDepth = 3001;
   OpTester op("MatMulInteger", 10);

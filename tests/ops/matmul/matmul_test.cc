@@ -10,9 +10,9 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-// Elements are sums of `k` products of numbers of order 1. Partial sums are of order sqrt(k) and
-// the errors of their k roundings, half an epsilon of each, add up as a random walk does, too: 0.2
-// epsilons times k on average, and each of thousands of elements may be several times that.
+// Elements are sums of `k` products of numbers of order 1. Partial sums are of order sqrt(k), and
+// the errors of their k roundings, half an epsilon each, add up like a random walk, too: on average
+// to 0.2 epsilons times k. Among thousands of elements some have several times that error.
 double Tolerance(DataType type, int64_t k) {
   return Epsilon(type) + 2 * kEpsilon * static_cast<double>(k);
 }
@@ -40,7 +40,7 @@ TEST_P(MatMulTest, KernelAgreesWithReference) {
   }
 }
 
-// Tails of rows, columns and K around the sizes of tiles, panels and blocks, and NumPy's rules.
+// Tails of rows, columns and K around the sizes of tiles, panels and blocks; NumPy's rules.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, MatMulTest,
     ::testing::Values(Case{{1, 1}, {1, 1}}, Case{{3, 5}, {5, 7}}, Case{{1, 64}, {64, 130}},
@@ -84,7 +84,7 @@ TEST(MatMulReferenceTest, ErrorsSayWhatIsWrong) {
               ::testing::HasSubstr("A is float[2,3] and B is int32[3,1]"));
 }
 
-TEST(MatMulReferenceTest, HugeResultsMadeOfNothingAreRefused) {
+TEST(MatMulReferenceTest, HugeResultsOfEmptyOperandsAreRefused) {
   const int64_t huge = int64_t{1} << 28;
   OpTester op("MatMul", 13);
   op.Input(FromDoubles(DataType::kFloat, {huge, 0}, {}).value());
@@ -96,7 +96,7 @@ TEST(MatMulReferenceTest, HugeResultsMadeOfNothingAreRefused) {
 struct GemmCase {
   Dims a;
   Dims b;
-  // Absent if empty.
+  // Empty if there is no C.
   std::vector<Dims> c;
   float alpha = 1;
   float beta = 1;
@@ -169,7 +169,7 @@ TEST(GemmReferenceTest, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(message({1, 3}, {3, 2}, {2, 2}), "C[2,2] does not broadcast to [1,2]");
 }
 
-TEST(MatMulIntegerTest, ZeroPointsPerTensorRowAndColumn) {
+TEST(MatMulIntegerTest, HandlesZeroPointsPerTensorRowAndColumn) {
   const Tensor a = Make<uint8_t>({2, 2}, {255, 1, 2, 3});
   const Tensor b = Make<int8_t>({2, 2}, {-128, 1, 2, 127});
   OpTester plain("MatMulInteger", 10);

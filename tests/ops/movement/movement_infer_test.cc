@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators that move data tell of their outputs before a run.
+// The facts that operators which move data infer about their outputs before a run.
 #include <limits>
 
 #include "support/infer_tester.h"
@@ -31,7 +31,7 @@ TEST(MovementInferTest, TransposeAndSameShape) {
   });
 }
 
-TEST(MovementInferTest, ops::Slice) {
+TEST(MovementInferTest, Slice) {
   const auto slice = [](SymInt extent, SymInt start, SymInt end, SymInt step = 1) {
     return InferNode{"Slice",
                      {Floats({kBatch, std::move(extent)}), Numbers({std::move(start)}),
@@ -50,14 +50,14 @@ TEST(MovementInferTest, ops::Slice) {
       {slice(2 * kSeq, kSeq, 2 * kSeq), "[batch,seq]"},
       {slice(kSeq + 4, 4, kEnd), "[batch,seq]"},
       {slice(kSeq + 4, 0, -4), "[batch,seq]"},
-      // As many from the end as there are, or more.
+      // Counted from the end: exactly all elements, or more than there are.
       {slice(kSeq, SymInt(0) - kSeq, kEnd), "[batch,seq]"},
       {slice(kSeq, SymInt(-2) - kSeq, kEnd), "[batch,seq]"},
       {slice(kSeq, 0, SymInt(0) - kSeq), "[batch,0]"},
       {slice(SymInt::Opaque("min", 512, kSeq), SymInt(0) - kSeq, kEnd), "[batch,min(512,seq)]"},
       // Beyond the end.
       {slice(kSeq, 0, kSeq + 1), "[batch,seq]"},
-      // One of two: which is not known, but it is the same every time.
+      // The smaller of two extents is unknown, but it is the same number every time.
       {slice(512, 0, kSeq), "[batch,min(512,seq)]"},
       {slice(kSeq, 1, kEnd), "[batch,slice(seq,step(range(1,9223372036854775807),1))]"},
       {slice(kSeq, -1, kEnd), "[batch,?slice(seq,?step(?range(-1,9223372036854775807),1))]"},
@@ -77,7 +77,7 @@ TEST(MovementInferTest, ops::Slice) {
        "[3]",
        "[768,seq,batch]"},
   });
-  // Bounds that are not known leave the other axes alone.
+  // Unknown bounds do not affect the other axes.
   const ops::ValueFacts part =
       Infer("Slice", {Floats({kBatch, kSeq}), kSomeNumber, kSomeNumber, Numbers({0})});
   ASSERT_EQ(part.dims->size(), 2U);
@@ -85,7 +85,7 @@ TEST(MovementInferTest, ops::Slice) {
   EXPECT_EQ(part.dims->back(), kSeq);
 }
 
-TEST(MovementInferTest, ops::Split) {
+TEST(MovementInferTest, Split) {
   const ops::ValueFacts packed = Floats({kBatch, kSeq, 2304});
   const AttributeMap last = {{"axis", int64_t{-1}}};
   const AttributeMap three = {{"axis", int64_t{-1}}, {"num_outputs", int64_t{3}}};
@@ -100,22 +100,22 @@ TEST(MovementInferTest, ops::Split) {
       {{"Split", {packed, Facts(DataType::kInt64, Dims{2})}, last, 2},
        "[batch,seq,?] [batch,seq,?]"},
       {{"Split", {kUnknown}, three, 3}, "none none none"},
-      // These fail.
+      // Runs of these fail.
       {{"Split", {packed}, three, 2}, "none none"},
       {{"Split", {packed, Numbers({768, 768, 768})}, three, 3}, "none none none"},
       {{"Split", {Numbers({kBatch, kSeq, 768}), Numbers({2, 1})}, {}, 2}, "[2] [1]", "[batch,seq]"},
   });
 }
 
-TEST(MovementInferTest, ops::Concat) {
+TEST(MovementInferTest, Concat) {
   const AttributeMap first = {{"axis", int64_t{0}}};
   const AttributeMap second = {{"axis", int64_t{-2}}};
   ExpectRows({
       {{"Concat", {Floats({kBatch, 12, kPast, 64}), Floats({kBatch, 12, kSeq, 64})}, second},
        "[batch,12,past+seq,64]"},
-      // A number says more than a symbol, and an axis may be known from any input.
+      // A number is more precise than a symbol, and any input may determine an axis.
       {{"Concat", {Floats({kBatch, kPast, 64}), Floats({2, 1, kSeq})}, second}, "[2,1+past,64]"},
-      // Tokens beside their neighbours, which a Slice and a Pad have shifted.
+      // Tokens beside their neighbors, shifted by a Slice and a Pad.
       {{"Concat",
         {Floats({kBatch, 1 + SymInt::Opaque("slice", kSeq, 1), 16}), Floats({kBatch, kSeq, 16})},
         {{"axis", int64_t{2}}}},
@@ -134,7 +134,8 @@ TEST(MovementInferTest, ExpandTilePad) {
   ExpectRows({
       {{"Expand", {kv, Numbers({kBatch, 2, 6, kSeq, 64})}}, "[batch,2,6,seq,64]"},
       {{"Expand", {kv, Numbers({6, 1, 1})}}, "[batch,2,6,seq,64]"},
-      // Of what a run refuses nothing is known: else no rewrite would leave it to be refused.
+      // If a run refuses the inputs, nothing is known; otherwise a rewrite could remove the
+      // refusal.
       {{"Expand", {Floats({2, 3}), Numbers({5, 3})}}, "none"},
       {{"Expand", {Floats({1, 3}), Numbers({-1, 3})}}, "none"},
       {{"Expand", {Floats({1, 1}), Numbers({kBatch, 1, kSeq, kSeq})}}, "[batch,1,seq,seq]"},

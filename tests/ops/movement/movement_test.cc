@@ -41,7 +41,7 @@ TEST(TransposeTest, KernelAgreesWithReference) {
   }
 }
 
-TEST(TransposeTest, RandomPermutations) {
+TEST(TransposeTest, FollowsRandomPermutations) {
   std::mt19937 generator(Seed());
   for (int round = 0; round < 60; ++round) {
     IntList perm(generator() % 6);
@@ -56,7 +56,7 @@ TEST(TransposeTest, RandomPermutations) {
   }
 }
 
-TEST(TransposeTest, ReversesWithoutPermAndRefusesWhatIsNone) {
+TEST(TransposeTest, ReversesWithoutPermAndRefusesInvalidPerms) {
   OpTester op("Transpose", 13);
   op.Input(Make<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
   ExpectSame(op.Reference().value()[0], Make<float>({3, 2}, {1, 4, 2, 5, 3, 6}));
@@ -89,7 +89,7 @@ TEST(SliceTest, KernelAgreesWithReference) {
   }
 }
 
-TEST(SliceTest, FormsOfEveryVersion) {
+TEST(SliceTest, AcceptsTheFormsOfEveryVersion) {
   const Tensor x = Make<int64_t>({5}, {0, 1, 2, 3, 4});
   OpTester old("Slice", 9);
   old.Attribute("starts", IntList{1}).Attribute("ends", IntList{kMax}).Input(x);
@@ -104,7 +104,7 @@ TEST(SliceTest, FormsOfEveryVersion) {
   EXPECT_EQ(outer.Kernel().value()[0].raw(), x.data<int64_t>() + 1);
 }
 
-TEST(SliceTest, RefusesWhatMakesNoSense) {
+TEST(SliceTest, RefusesInvalidOperands) {
   const auto slice = [](IntList starts, IntList ends, IntList axes, IntList steps) {
     OpTester op("Slice", 13);
     op.Input(Make<float>({2, 2}, {1, 2, 3, 4})).Input(Ints(std::move(starts)));
@@ -138,7 +138,7 @@ TEST(ConcatTest, KernelAgreesWithReference) {
   ExpectKernelSame(large);
 }
 
-TEST(ConcatTest, RefusesWhatDoesNotJoin) {
+TEST(ConcatTest, RefusesMismatchedInputs) {
   OpTester types("Concat", 13);
   types.Attribute("axis", int64_t{0}).Input(Ints({1})).Input(Make<float>({1}, {1}));
   ExpectError(types, "input 1 is float[1], which does not join with int64[1] along axis 0");
@@ -162,7 +162,7 @@ TEST(SplitTest, KernelAgreesWithReference) {
   }
 }
 
-TEST(SplitTest, FormsOfEveryVersion) {
+TEST(SplitTest, AcceptsTheFormsOfEveryVersion) {
   const Tensor x = Ints({0, 1, 2, 3, 4, 5, 6});
   OpTester attribute("Split", 11);
   attribute.Attribute("split", IntList{3, 4}).Input(x).Outputs(2);
@@ -264,7 +264,7 @@ TEST(PadTest, KernelAgreesWithReference) {
   }
 }
 
-TEST(PadTest, ModesOfEveryVersion) {
+TEST(PadTest, AcceptsTheModesOfEveryVersion) {
   const Tensor x = Make<float>({3}, {1, 2, 3});
   const std::pair<std::string, std::vector<float>> kCases[] = {
       {"constant", {0, 0, 0, 0, 0, 1, 2, 3, 0}},
@@ -286,7 +286,7 @@ TEST(PadTest, ModesOfEveryVersion) {
       "attribute 'mode' must be one of constant, reflect, edge (found 'wrap')");
 }
 
-TEST(PadTest, RefusesWhatMakesNoSense) {
+TEST(PadTest, RefusesInvalidOperands) {
   for (const IntList& pads : {IntList{kMax, 1}, IntList{kMin, kMax}, IntList{-2, -2}}) {
     OpTester op("Pad", 13);
     op.Input(Make<float>({3}, {1, 2, 3})).Input(Ints(pads));
@@ -308,7 +308,7 @@ TEST(PadTest, RefusesWhatMakesNoSense) {
   ExpectError(nothing, "cannot pad axis 0 of float[0] by 1 and 1 in this mode");
 }
 
-TEST(DepthSpaceTest, KernelAgreesWithReferenceAndOneUndoesTheOther) {
+TEST(DepthSpaceTest, KernelsAgreeWithReferenceAndInvertEachOther) {
   std::mt19937 generator(Seed());
   for (const std::string mode : {"DCR", "CRD"}) {
     for (const DataType type : TypesOfEachWidth()) {

@@ -30,8 +30,9 @@ void ExpectBoth(const OpTester& op, const Tensor& expected) {
   ExpectClose(op.Kernel().value()[0], expected, 0);
 }
 
-TEST(GatherBlockQuantizedTest, SignedAndUnsignedByHand) {
-  // Rows of 18: a block of 16 and one of 2. Code i % 8, of row 1 one more.
+TEST(GatherBlockQuantizedTest, SignedAndUnsignedCodes) {
+  // Rows of 18 codes: a block of 16 and a block of 2. A code is its position modulo 7, plus 1 in
+  // row 1.
   std::vector<int64_t> codes;
   for (int i = 0; i < 36; ++i) codes.push_back(i / 18 + i % 18 % 7);
   codes[17] = -8;
@@ -91,8 +92,8 @@ TEST(GatherBlockQuantizedTest, PackedBytesHaveTheirOwnZeroPoint) {
   }
 }
 
-TEST(GatherBlockQuantizedTest, OtherAxes) {
-  // Blocks along axis 0, gathered along axis 1: element [i, j] is 4 bits of i + j.
+TEST(GatherBlockQuantizedTest, GathersAlongOtherAxes) {
+  // Blocks along axis 0, gathered along axis 1. The 4-bit code [i, j] is i % 5 + j.
   std::vector<int64_t> codes;
   for (int i = 0; i < 40; ++i) codes.push_back(i / 2 % 5 + i % 2);
   OpTester op = Node(1, 0, 16, 4);
@@ -105,7 +106,7 @@ TEST(GatherBlockQuantizedTest, OtherAxes) {
   ExpectClose(op.Reference().value()[0], Make<float>({20, 1}, expected), 0);
 }
 
-TEST(GatherBlockQuantizedTest, Refusals) {
+TEST(GatherBlockQuantizedTest, RefusesInvalidOperands) {
   const auto message = [](int64_t gather, int64_t quantize, int64_t block, int64_t bits,
                           const Tensor& data, const Dims& scales) {
     std::mt19937 generator(Seed());
@@ -120,7 +121,8 @@ TEST(GatherBlockQuantizedTest, Refusals) {
   EXPECT_THAT(message(1, 0, 16, 4, bytes, {1, 1}), HasSubstr("expected gather_axis 0"));
   EXPECT_THAT(message(0, 1, 16, 4, bytes, {1, 2}), HasSubstr("expected scales [1,1]"));
   EXPECT_THAT(message(0, 1, 16, 4, Make<float>({1, 1}, {1}), {1, 1}), HasSubstr("are covered"));
-  // Two codes a byte: twice as many as 64 bits can count, beside an axis of none.
+  // Two codes per byte: twice as many elements as 64 bits can count, although another axis is
+  // empty.
   EXPECT_THAT(message(0, 2, 16, 4, Make<uint8_t>({0, 4, int64_t{1} << 60}, {}), {1}),
               HasSubstr("[0,4,2305843009213693952] has more elements than 64 bits can count"));
 }

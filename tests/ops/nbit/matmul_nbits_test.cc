@@ -27,15 +27,15 @@ struct Weight {
 
   Tensor codes;
   Tensor scales;
-  // Undefined: none.
+  // Undefined if there are none.
   Tensor zero_points;
-  // [K, N], written down as they are drawn, so that nothing has to be unpacked.
+  // [K, N], recorded when they are drawn, so that nothing has to be unpacked.
   std::vector<double> values;
 };
 
 enum class Points { kNone, kPacked, kFloats };
 
-// Codes of one column after another, each block from a byte of its own on.
+// Packs the codes of one column after another; each column starts at a byte boundary.
 Tensor Pack(const std::vector<std::vector<int>>& rows, int64_t bits, int64_t padded, Dims shape) {
   std::vector<uint8_t> bytes(rows.size() * padded * bits / 8);
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -62,7 +62,7 @@ Weight RandomWeight(int64_t k, int64_t n, int64_t bits, int64_t block, Points po
   for (int64_t column = 0; column < n; ++column) {
     for (int64_t b = 0; b < blocks; ++b) {
       if (points != Points::kNone) zeros[column][b] = code(generator);
-      // Between the codes.
+      // Float zero points lie between two codes.
       const double half = points == Points::kFloats ? 0.5 : 0;
       float_zeros[column * blocks + b] = static_cast<float>(zeros[column][b] + half);
     }
@@ -95,8 +95,9 @@ OpTester Node(const Weight& w, const Tensor& a) {
   return op;
 }
 
-TEST(MatMulNBitsTest, FourBitsByHand) {
-  // Column 0: codes 0, 1, ... 15, scale 2; column 1: all 9, scale 0.5, zero point 7.
+TEST(MatMulNBitsTest, FourBitCodes) {
+  // Column 0 has the codes 0, 1, ... 15 and scale 2; column 1 has only 9, scale 0.5 and zero point
+  // 7.
   std::vector<uint8_t> codes;
   for (int i = 0; i < 8; ++i) codes.push_back(static_cast<uint8_t>(2 * i | (2 * i + 1) << 4));
   codes.resize(16, 0x99);
@@ -114,7 +115,7 @@ TEST(MatMulNBitsTest, FourBitsByHand) {
   ExpectClose(op.Kernel().value()[0], expected, 0);
 }
 
-TEST(MatMulNBitsTest, EightBitsByHand) {
+TEST(MatMulNBitsTest, EightBitCodes) {
   std::vector<uint8_t> codes(16, 128);
   codes[1] = 255;
   codes[15] = 0;
@@ -138,7 +139,8 @@ struct Case {
   Points points;
 };
 
-// Blocks that end before K, after it, and where a block of the sum ends; words that K cuts.
+// Quantization blocks that end before K, after K and where a block of the sum ends; words that K
+// cuts.
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const int64_t bits : {2, 4, 8}) {
@@ -158,7 +160,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// A sum of K products, each rounded once and of a weight rounded once, in chains of at most 128.
+// A sum of K products, each rounded once, of weights rounded once, in chains of at most 128.
 double Tolerance(const Case& c, const std::vector<double>& values, const Tensor& a) {
   double size = 0;
   for (const double value : values) size = std::max(size, std::fabs(value));
@@ -166,11 +168,11 @@ double Tolerance(const Case& c, const std::vector<double>& values, const Tensor&
   for (const float x : std::vector<float>(a.data<float>(), a.data<float>() + a.num_elements())) {
     largest = std::max(largest, double{std::fabs(x)});
   }
-  // The errors of so many steps add up like a random walk, of 8 deviations at most.
+  // The errors of so many steps add up like a random walk, by at most 8 deviations.
   return 8 * kEpsilon * std::sqrt(static_cast<double>(c.k)) * size * largest;
 }
 
-TEST(MatMulNBitsTest, ReferenceAndKernelAreTheProductWithTheNumbers) {
+TEST(MatMulNBitsTest, ReferenceAndKernelMultiplyByTheDequantizedWeight) {
   std::mt19937 generator(Seed());
   for (const Case& c : Cases()) {
     SCOPED_TRACE(absl::StrCat("m ", c.m, " k ", c.k, " n ", c.n, " bits ", c.bits, " block ",
@@ -192,7 +194,7 @@ TEST(MatMulNBitsTest, ReferenceAndKernelAreTheProductWithTheNumbers) {
   }
 }
 
-TEST(MatMulNBitsTest, HalfPrecision) {
+TEST(MatMulNBitsTest, HalfPrecisionIsRoundedOnce) {
   std::mt19937 generator(Seed());
   const Weight weight = RandomWeight(96, 40, 4, 32, Points::kPacked, generator);
   for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
@@ -203,13 +205,13 @@ TEST(MatMulNBitsTest, HalfPrecision) {
     const Tensor y = op.Kernel().value()[0];
     EXPECT_EQ(y.type(), type);
     EXPECT_EQ(y.shape(), (Shape{2, 3, 40}));
-    // Rounded once, to one of two neighbours where the sum is halfway.
+    // The result is rounded once, to either neighbor if the sum lies halfway.
     ExpectClose(y, op.Reference().value()[0], Epsilon(type));
   }
 }
 
-// Scales at the ends of the range: dividing or multiplying them beforehand must not show.
-TEST(MatMulNBitsTest, TinyAndHugeScales) {
+// Scales at the ends of the range show whether a kernel divides or multiplies them in advance.
+TEST(MatMulNBitsTest, TinyAndHugeScalesAreExact) {
   std::mt19937 generator(Seed());
   Weight weight = RandomWeight(64, 30, 4, 32, Points::kNone, generator);
   std::vector<float> scales(60, 1);
@@ -223,7 +225,7 @@ TEST(MatMulNBitsTest, TinyAndHugeScales) {
   EXPECT_TRUE(std::isfinite(y.data<float>()[3]));
 }
 
-TEST(MatMulNBitsTest, GroupsThatSayNothingNew) {
+TEST(MatMulNBitsTest, AcceptsConsecutiveGroupsOnly) {
   std::mt19937 generator(Seed());
   const Weight weight = RandomWeight(40, 3, 4, 16, Points::kPacked, generator);
   const Tensor a = RandomFloats({2, 40}, generator);
@@ -255,7 +257,7 @@ struct Refused {
   std::string message;
 };
 
-TEST(MatMulNBitsTest, Refusals) {
+TEST(MatMulNBitsTest, RefusesInvalidWeights) {
   const int64_t huge = INT64_MAX;
   for (const Refused& r : std::vector<Refused>{
            {{32, 2, 4, 0}, {2, 2, 8}, {2, 2}, "expected block_size to be a power of two"},
@@ -280,7 +282,7 @@ TEST(MatMulNBitsTest, Refusals) {
   }
 }
 
-TEST(MatMulNBitsTest, RefusalsOfOtherInputs) {
+TEST(MatMulNBitsTest, RefusesInvalidInputs) {
   std::mt19937 generator(Seed());
   const Weight weight = RandomWeight(32, 2, 4, 16, Points::kNone, generator);
   const OpTester narrow = Node(weight, RandomFloats({1, 31}, generator));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What einsum, recurrent, signal, quantizing and resizing operators tell of their outputs before a
-// run.
+// The facts that einsum, recurrent, signal, quantizing and resizing operators infer about their
+// outputs before a run.
 #include "support/infer_tester.h"
 #include "support/op_tester.h"
 
@@ -13,7 +13,7 @@ const ops::ValueFacts kUnknown = Facts(DataType::kFloat, std::nullopt);
 
 AttributeMap Equation(const char* text) { return {{"equation", std::string(text)}}; }
 
-TEST(LayerInferTest, ops::Einsum) {
+TEST(LayerInferTest, Einsum) {
   const ops::ValueFacts q = Floats({kBatch, kSeq, 12, 64});
   const ops::ValueFacts k = Floats({kBatch, kPast, 12, 64});
   ExpectRows({
@@ -26,7 +26,7 @@ TEST(LayerInferTest, ops::Einsum) {
   });
 }
 
-TEST(LayerInferTest, ops::Recurrent) {
+TEST(LayerInferTest, Recurrent) {
   const ops::ValueFacts x = Floats({kSeq, kBatch, 8});
   const AttributeMap both = {{"hidden_size", int64_t{16}},
                              {"direction", std::string("bidirectional")}};
@@ -67,7 +67,7 @@ TEST(LayerInferTest, Quantize) {
   });
 }
 
-TEST(LayerInferTest, ops::Resize) {
+TEST(LayerInferTest, Resize) {
   const ops::ValueFacts x = Floats({kBatch, 3, kSeq, 10});
   const InferNode scaled = {"Resize", {x, std::nullopt, Floats({4})}};
   ExpectRows({

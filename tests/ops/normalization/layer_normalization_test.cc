@@ -53,16 +53,16 @@ TEST(LayerNormalizationTest, KernelAgreesWithReference) {
       op.Constant(Converted(RandomFloats(From(c.shape, c.axis), generator), c.type));
       if (c.bias) op.Constant(Converted(RandomFloats(From(c.shape, c.axis), generator), c.type));
       SCOPED_TRACE(::testing::Message() << c.op << TypeAndShape(x) << " offset " << offset);
-      // Ten roundings of a product of two numbers of up to five standard deviations each; in half
-      // precision one rounding, which may fall to the other side.
+      // Ten roundings of a product of two numbers of up to five standard deviations; in half
+      // precision one rounding, perhaps to the other neighbor.
       const double tolerance = c.type == DataType::kFloat ? 250 * kEpsilon : Epsilon(c.type);
       ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], tolerance);
     }
   }
 }
 
-// 0/0, though a sum of so many thirds divided by their number is no third.
-TEST(LayerNormalizationTest, RowsOfEqualElementsWithoutAnEpsilon) {
+// The exact result is 0/0, although the rounded mean of many thirds is not exactly a third.
+TEST(LayerNormalizationTest, RowsOfEqualElementsGiveNaNWithoutAnEpsilon) {
   OpTester op("LayerNormalization", 17);
   op.Attribute("epsilon", 0.0F);
   op.Input(Make<float>({1, 100}, std::vector<float>(100, 1.0F / 3)));
@@ -98,7 +98,7 @@ TEST(LayerNormalizationTest, ScaleThatVariesOverRowsRunsOnTheReference) {
   ExpectClose(op.Reference().value()[0], Make<float>({2, 2}, {-1, 1, -10, 10}), 0);
 }
 
-TEST(LayerNormalizationTest, BitsDependOnNeitherThreadsNorTheOtherRows) {
+TEST(LayerNormalizationTest, BitsDoNotDependOnThreadsOrOtherRows) {
   std::mt19937 generator(Seed());
   const Tensor x = RandomFloats({64, 1000}, generator);
   const Tensor scale = RandomFloats({1000}, generator);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What normalizations, softmax and cumulative sums tell of their outputs before a run.
+// The facts that normalizations, softmax and cumulative sums infer about their outputs before a
+// run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {
@@ -38,7 +39,7 @@ TEST(NormalizationInferTest, Shapes) {
 }
 
 TEST(NormalizationInferTest, Types) {
-  // Y has the type of the scale, the statistics that of stash_type.
+  // Y has the type of the scale; the statistics have stash_type.
   const InferNode node = {"LayerNormalization",
                           {Facts(DataType::kFloat16, Dims{4}), Floats({4})},
                           {{"stash_type", static_cast<int64_t>(DataType::kDouble)}},

@@ -42,7 +42,7 @@ TEST(GroupNormalizationTest, KernelAgreesWithReference) {
   }
 }
 
-TEST(GroupNormalizationTest, ScaleIsPerGroupBefore21AndPerChannelAfter) {
+TEST(GroupNormalizationTest, ScaleIsPerGroupBeforeVersion21AndPerChannelSince) {
   OpTester op18("GroupNormalization", 18);
   OpTester op21("GroupNormalization", 21);
   for (OpTester* op : {&op18, &op21}) {
@@ -96,7 +96,8 @@ TEST(BatchNormalizationTest, KernelAgreesWithReference) {
       value = value * value + 0.1F;
     }
     op.Constant(variance);
-    // A handful of roundings of (x - mean) / sqrt(0.1) * scale, five standard deviations each.
+    // A few roundings of (x - mean) / sqrt(0.1) * scale, with numbers of up to five standard
+    // deviations.
     ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 500 * kEpsilon);
   }
 }

@@ -22,9 +22,10 @@ struct Case {
   Ints dilations = {};
   bool ceil_mode = false;
   std::string auto_pad = "NOTSET";
-  // oneDNN has no primitive for dilation, and no maximum or average of no element.
+  // True if oneDNN has no primitive: dilation, and the maximum or average of no elements.
   bool for_reference = false;
-  // With ceil_mode, a window that reaches beyond the padding; those elements never count.
+  // True if ceil_mode adds a window that reaches beyond the padding; the elements there never
+  // count.
   bool reaches_beyond = false;
 };
 
@@ -38,7 +39,7 @@ OpTester Tester(const std::string& op_type, const Case& param) {
   return op;
 }
 
-// `accepted`: whether there is a kernel for it.
+// Set `accepted` if the kernel accepts the operator.
 void ExpectKernelAgrees(const OpTester& op, double tolerance, bool accepted) {
   const absl::StatusOr<std::vector<Tensor>> kernel = op.Kernel();
   ASSERT_EQ(kernel.ok(), accepted) << kernel.status();
@@ -77,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
              .reaches_beyond = true},
         Case{{1, 2, 9, 7}, {3, 2}, {2, 3}, {1, 0, 0, 1}},
         Case{.x = {1, 2, 9, 7}, .kernel = {3, 2}, .dilations = {2, 1}, .for_reference = true},
-        // Elements of the input that no window reads.
+        // Some elements of the input are in no window.
         Case{{1, 2, 11, 9}, {2, 2}, {4, 3}},
         Case{.x = {1, 2, 9, 7},
              .kernel = {3, 2},
@@ -88,11 +89,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 2, 9, 7}, {4, 4}, {2, 2}, {}, {}, true, "SAME_LOWER"},
         Case{{1, 2, 9, 7}, {4, 4}, {2, 2}, {}, {}, true, "VALID"},
         Case{{1, 2, 4, 5, 6}, {2, 3, 2}, {1, 2, 1}, {1, 1, 0, 0, 1, 1}},
-        // Axes that every window holds; whole images; images in several pieces, of unequal size.
+        // Windows that cover whole axes; windows that cover whole images; images in several pieces
+        // of unequal size.
         Case{{1, 2, 1, 1, 6, 1, 5}, {1, 1, 2, 1, 3}}, Case{{2, 20, 7, 9}, {7, 9}},
         Case{{3, 37, 40, 40}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, Case{{1, 1, 1}, {1}},
         Case{.x = {1, 1, 3}, .kernel = {2}, .strides = {1}, .pads = {3, 3}, .for_reference = true},
-        // The only window of an axis of one element stands before it.
+        // The only window lies before the only element of an axis.
         Case{.x = {1, 2, 1, 5},
              .kernel = {1, 2},
              .strides = {2, 1},
@@ -115,21 +117,21 @@ TEST(GlobalPoolTest, KernelAgreesWithReference) {
   ExpectClose(lp.Reference().value()[0], Make<float>({1, 1, 1}, {5}), 0);
 }
 
-TEST(MaxPoolTest, IndicesNumberTheWholeInput) {
+TEST(MaxPoolTest, IndicesCountTheWholeInput) {
   for (const bool column_major : {false, true}) {
     OpTester op("MaxPool", 12);
     op.Attribute("kernel_shape", Ints{2, 2}).Attribute("storage_order", int64_t{column_major});
     op.Input(Make<int8_t>({2, 1, 2, 3}, {1, 9, -3, 4, 5, 6, 0, 0, 0, 0, 1, 0})).Outputs(2);
     const std::vector<Tensor> result = op.Reference().value();
     ExpectClose(result[0], Make<int8_t>({2, 1, 1, 2}, {9, 9, 1, 1}), 0);
-    // Row 0, column 1 of the first image, row 1, column 1 of the second.
+    // Row 0, column 1 of the first image and row 1, column 1 of the second.
     const Ints indices = column_major ? Ints{2, 2, 9, 9} : Ints{1, 1, 10, 10};
     ExpectClose(result[1], Make<int64_t>({2, 1, 1, 2}, indices), 0);
     EXPECT_FALSE(op.Kernel().ok());
   }
 }
 
-// oneDNN's primitive passes over NaN, and has no maximum below the lowest float.
+// oneDNN's primitive ignores NaN and has no maximum below the lowest float.
 TEST(MaxPoolTest, NanIsLargestAndEmptyWindowsGiveMinusInfinity) {
   OpTester op("MaxPool", 22);
   op.Attribute("kernel_shape", Ints{2}).Attribute("pads", Ints{2, 0});
@@ -170,7 +172,7 @@ TEST(PoolErrorsTest, SayWhatIsWrong) {
             "attribute 'kernel_shape' is required (found none)");
 }
 
-TEST(PoolErrorsTest, HugeKernelsOverSmallInputsCostNothing) {
+TEST(PoolErrorsTest, HugeKernelsOverSmallInputsAreCheap) {
   OpTester op("AveragePool", 22);
   op.Attribute("kernel_shape", Ints{1 << 30, 1 << 30});
   op.Attribute("pads", Ints{1 << 30, 1 << 30, 0, 0}).Attribute("strides", Ints{1 << 30, 1 << 30});

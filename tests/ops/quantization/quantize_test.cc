@@ -55,14 +55,14 @@ TEST(QuantizeLinearTest, EightBitFloatsSaturateIfAsked) {
   }
 }
 
-TEST(QuantizeLinearTest, PrecisionOfTheDivision) {
+TEST(QuantizeLinearTest, DividesInTheRequestedPrecision) {
   const Tensor x = Make<float>({1}, {2.5F * 1.001F});
   const Tensor scale = Make<float>({}, {1});
   OpTester in_float("QuantizeLinear", 23);
   in_float.Input(x).Input(scale);
   ExpectClose(in_float.Reference().value()[0], Ints(kUint8, {1}, {3}), 0);
   OpTester in_half("QuantizeLinear", 23);
-  // 2.5025 is 2.5 in bfloat16, a tie that goes to 2.
+  // 2.5025 rounds to 2.5 in bfloat16, a tie that goes to 2.
   in_half.Attribute("precision", Number(kBfloat16)).Input(x).Input(scale);
   ExpectClose(in_half.Reference().value()[0], Ints(kUint8, {1}, {2}), 0);
 }
@@ -129,8 +129,8 @@ TEST(DequantizeLinearTest, KernelAgreesWithReference) {
   }
 }
 
-// The reference alone: a last block that is shorter, types that have no kernel.
-TEST(DequantizeLinearTest, UnevenBlocksAndOtherTypes) {
+// Only the reference has a shorter last block and these types.
+TEST(DequantizeLinearTest, AcceptsUnevenBlocksAndOtherTypes) {
   OpTester uneven("DequantizeLinear", 21);
   uneven.Attribute("axis", int64_t{0})
       .Attribute("block_size", int64_t{2})
@@ -146,8 +146,8 @@ TEST(DequantizeLinearTest, UnevenBlocksAndOtherTypes) {
               0);
 }
 
-// Every number of elements that a vector may leave over, and numbers that are none.
-TEST(QuantizeTest, OneScaleForAllElements) {
+// Covers every number of elements that a vector may leave over, and NaN and infinities.
+TEST(QuantizeTest, KernelsAgreeOnOneScaleForAllElements) {
   for (const DataType type : {kUint8, kInt8, kUint16, kInt16}) {
     for (int64_t n = 1; n < 150; n += n < 70 ? 1 : 13) {
       std::mt19937 generator(Seed());
@@ -170,7 +170,7 @@ TEST(QuantizeTest, OneScaleForAllElements) {
 
 TEST(DynamicQuantizeLinearTest, FitsTheRangeOfXAndZero) {
   std::mt19937 generator(Seed());
-  // -3 to 2: scale 5 / 255 and zero point 153.
+  // The range -3 to 2 gives the scale 5 / 255 and the zero point 153.
   OpTester op("DynamicQuantizeLinear", 11);
   op.Input(Make<float>({6}, {0, 2, -3, -2.5F, 1.34F, 0.5F})).Outputs(3);
   const std::vector<Tensor> y = op.Reference().value();

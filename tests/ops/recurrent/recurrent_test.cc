@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One unit, one input, weights of 1, no bias: a cell small enough to follow by hand.
+// One unit, one input, weights of 1 and no bias, so that the cell can be computed by hand.
 OpTester OneUnit(const std::string& type, int64_t gates) {
   OpTester op(type, 22);
   op.Input(Make<float>({2, 1, 1}, {1, 2}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reductions tell of their outputs before a run.
+// The facts that reductions infer about their outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {

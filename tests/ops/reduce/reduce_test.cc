@@ -62,14 +62,14 @@ TEST(ReduceTest, KernelAgreesWithReference) {
       SCOPED_TRACE(::testing::Message() << name << " " << TypeAndShape(x));
       const auto kernel = op.Kernel();
       if (!floats && kernel.status().code() == absl::StatusCode::kFailedPrecondition) continue;
-      // At most 130 terms of up to 100, the sum of their absolute values bounding each rounding.
+      // At most 130 terms of up to 100; the sum of their absolute values bounds each rounding.
       const double tolerance = c.type == DataType::kFloat ? 2000 * kEpsilon : Epsilon(c.type);
       ExpectClose(kernel.value()[0], op.Reference().value()[0], tolerance);
     }
   }
 }
 
-TEST(ReduceTest, AccuracyOverLongRows) {
+TEST(ReduceTest, IsAccurateOverLongRows) {
   std::mt19937 generator(Seed());
   constexpr int64_t kLength = 100000;
   for (const int64_t axis : {0, 1}) {
@@ -82,7 +82,7 @@ TEST(ReduceTest, AccuracyOverLongRows) {
   }
 }
 
-TEST(ReduceTest, AxesOfEachVersion) {
+TEST(ReduceTest, AcceptsTheAxesOfEachVersion) {
   const Tensor x = Make<float>({2, 2}, {1, 2, 3, 4});
   struct {
     const char* name;
@@ -113,7 +113,7 @@ TEST(ReduceTest, AxesOfEachVersion) {
   }
 }
 
-TEST(ReduceTest, NothingToReduceGivesTheNeutralElement) {
+TEST(ReduceTest, EmptyAxesGiveTheNeutralElement) {
   const float expected[] = {0, NAN, -kInf, kInf, 1, 0, 0, -kInf, -kInf, 0};
   for (size_t i = 0; i < std::size(kAll); ++i) {
     OpTester op = Reduction(kAll[i], Make<float>({2, 0}, {}), {1});
@@ -129,7 +129,7 @@ TEST(ReduceTest, NothingToReduceGivesTheNeutralElement) {
               Make<int32_t>({1}, {0}), 0);
 }
 
-TEST(ReduceTest, InfinitiesAndNotANumber) {
+TEST(ReduceTest, PropagatesInfinitiesAndNaN) {
   const Tensor x = Make<float>({4, 2}, {NAN, 1, kInf, 2, -kInf, -kInf, 1, NAN});
   struct {
     const char* name;

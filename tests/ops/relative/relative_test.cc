@@ -27,7 +27,7 @@ Tensor Arange(const std::vector<int64_t>& shape, int64_t first) {
   return tensor;
 }
 
-TEST(RelativePositionsTest, OneNumberPerDistance) {
+TEST(RelativePositionsTest, GivesOneNumberPerDistance) {
   OpTester keys_first = Positions();
   keys_first.Input(Arange({4}, 0)).Input(Arange({3, 1}, 1));
   const Tensor distances = Make<int64_t>({1, 7}, {-3, -3, -2, -1, 0, 1, 2});
@@ -41,7 +41,7 @@ TEST(RelativePositionsTest, OneNumberPerDistance) {
   ExpectClose(queries_first.Kernel().value()[0], turned, 0);
 }
 
-TEST(RelativePositionsTest, SeveralSamplesAndNone) {
+TEST(RelativePositionsTest, AcceptsSeveralSamplesOrNone) {
   OpTester samples = Positions();
   samples.Input(Make<int64_t>({2, 1, 2}, {0, 1, 10, 11})).Input(Arange({1, 1}, 0));
   ExpectClose(samples.Reference().value()[0], Make<int64_t>({2, 1, 3}, {0, 0, 1, 10, 10, 11}), 0);
@@ -58,7 +58,7 @@ TEST(RelativePositionsTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(std::string(op.Reference().status().message()), HasSubstr("rank 2 or more"));
 }
 
-TEST(RelativeToAbsoluteTest, RowsOverlap) {
+TEST(RelativeToAbsoluteTest, ReturnsAViewOfOverlappingRows) {
   OpTester op = Absolute();
   op.Input(Make<float>({2, 1, 5}, {-1, 1, 2, 3, 4, -5, 5, 6, 7, 8})).Input(Arange({2, 1}, 0));
   const Tensor expected = Make<float>({2, 2, 3}, {2, 3, 4, 1, 2, 3, 6, 7, 8, 5, 6, 7});
@@ -74,8 +74,8 @@ TEST(RelativeToAbsoluteTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(std::string(op.Kernel().status().message()), HasSubstr("float[1,2]"));
 }
 
-TEST(RelativeScoresTest, OfQueriesAndOfKeys) {
-  // One head of size 1: scores are products of numbers.
+TEST(RelativeScoresTest, AddsScoresOfQueriesAndOfKeys) {
+  // One head of size 1, so that scores are products of numbers.
   OpTester op = Scores({1, 10}, {0, 1});
   op.Input(Make<float>({1, 2, 1}, {1, 2})).Input(Make<float>({3, 1}, {3, 4, 5}));
   op.Input(Make<int64_t>({2, 2}, {0, 1, 2, -1}));
@@ -108,7 +108,7 @@ TEST(RelativeScoresTest, KernelAgreesOnManySizes) {
   }
 }
 
-TEST(RelativeScoresTest, IndicesMayOverlap) {
+TEST(RelativeScoresTest, IndicesMayBeAView) {
   std::mt19937 generator(Seed());
   const Tensor x = RandomFloats({4, 5, 8}, generator);
   const Tensor positions = RandomFloats({4, 12, 8}, generator);

@@ -60,7 +60,7 @@ struct Case {
 
 class ResizeTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(ResizeTest, GivesValuesWorkedOutByHand) {
+TEST_P(ResizeTest, GivesValuesComputedByHand) {
   const Case& param = GetParam();
   OpTester op = ByScales(Vector(param.x), {param.scale});
   op.Attribute("mode", param.mode);
@@ -70,20 +70,22 @@ TEST_P(ResizeTest, GivesValuesWorkedOutByHand) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, ResizeTest,
                          ::testing::Values(
-                             // Coordinates -0.25, 0.25, 0.75, 1.25.
+                             // The coordinates are -0.25, 0.25, 0.75 and 1.25.
                              Case{"linear", "half_pixel", {0, 4}, 2, {0, 1, 3, 4}},
                              Case{"linear", "asymmetric", {0, 4}, 2, {0, 2, 4, 4}},
                              Case{"linear", "align_corners", {0, 3}, 2, {0, 1, 2, 3}},
                              // One element: the first, not the middle.
                              Case{"linear", "pytorch_half_pixel", {1, 2, 3, 4}, 0.25f, {1}},
                              Case{"linear", "half_pixel", {1, 2, 3, 4}, 0.25f, {2.5}},
-                             // Width 2.5 made 2: the coordinates -0.1 and 0.7 move by 0.2.
+                             // The width 2.5 becomes 2, so the coordinates -0.1 and 0.7 move by
+                             // 0.2.
                              Case{"linear", "half_pixel_symmetric", {0, 10}, 1.25f, {1, 9}},
                              Case{"nearest", "asymmetric", {1, 2}, 2, {1, 1, 2, 2}},
-                             // (a = -0.75) at distance 0.5: weights -0.09375, 0.59375.
+                             // With a = -0.75, the weights at distance 0.5 are -0.09375 and
+                             // 0.59375.
                              Case{"cubic", "half_pixel", {0, 0, 8, 0}, 0.5f, {-0.75, 4.75}}));
 
-TEST(ResizeNearestTest, RoundsHalvesAsNearestModeSays) {
+TEST(ResizeNearestTest, RoundsHalvesByNearestMode) {
   const std::vector<std::pair<std::string, Floats>> cases = {{"round_prefer_floor", {1, 1, 2, 2}},
                                                              {"round_prefer_ceil", {1, 2, 2, 2}},
                                                              {"floor", {1, 1, 2, 2}},
@@ -100,13 +102,13 @@ TEST(ResizeNearestTest, MovesAnyType) {
   const std::vector<std::string> x = {"a", "b"};
   OpTester strings = BySizes(Make<std::string>({2}, x), {4});
   ExpectClose(strings.Reference().value()[0], Make<std::string>({4}, {"a", "a", "b", "b"}), 0);
-  // More than a double holds.
+  // The number is larger than double represents exactly.
   const int64_t large = std::numeric_limits<int64_t>::max() - 1;
   OpTester integers = BySizes(Vector(Ints{large, 1}), {3});
   ExpectClose(integers.Reference().value()[0], Vector(Ints{large, large, 1}), 0);
 }
 
-TEST(ResizeNearestTest, OldVersionsTakeFloorGrowingAndCeilShrinking) {
+TEST(ResizeNearestTest, OldVersionsUseFloorToGrowAndCeilToShrink) {
   OpTester grow("Upsample", 9);
   grow.Input(Vector(Floats{1, 2})).Input(Vector(Floats{3}));
   ExpectVector(grow, {1, 1, 1, 2, 2, 2});
@@ -120,13 +122,14 @@ TEST(ResizeNearestTest, OldVersionsTakeFloorGrowingAndCeilShrinking) {
 }
 
 TEST(ResizeFilterTest, AntialiasAndExcludeOutside) {
-  // Weights 0.25, 0.75, 0.75, 0.25 (over 2) around 0.5 and 2.5; the edge stands in for outside.
+  // The weights are 0.25, 0.75, 0.75, 0.25 (divided by 2) around 0.5 and 2.5; the edge repeats
+  // outside.
   OpTester linear = ByScales(Vector(Floats{8, 0, 0, 16}), {0.5f});
   linear.Attribute("mode", std::string("linear")).Attribute("antialias", int64_t{1});
   ExpectVector(linear, {4, 8});
   linear.Attribute("exclude_outside", int64_t{1});
   ExpectVector(linear, {8 * 3.0f / 7, 16 * 3.0f / 7});
-  // At 0.25 * 2 - 0.5 = 0.5 of two elements only 0.59375 and 0.59375 are inside.
+  // At 0.25 * 2 - 0.5 = 0.5 only the two weights 0.59375 are inside.
   OpTester cubic = ByScales(Vector(Floats{2, 4}), {0.5f});
   cubic.Attribute("mode", std::string("cubic")).Attribute("exclude_outside", int64_t{1});
   ExpectVector(cubic, {3});
@@ -143,7 +146,7 @@ TEST(ResizeFilterTest, IntegersRoundAndSaturate) {
   ExpectClose(linear.Reference().value()[0], Make<int8_t>({4}, {0, 2, 5, 7}), 0);
 }
 
-TEST(ResizeShapeTest, AxesAspectRatioAndExtents) {
+TEST(ResizeShapeTest, FollowsAxesAspectRatioAndExtents) {
   const auto shape = [](OpTester op) { return op.Reference().value()[0].shape(); };
   const Tensor x = Make<float>({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   OpTester listed = ByScales(x, {2, 0.5f});
@@ -155,7 +158,7 @@ TEST(ResizeShapeTest, AxesAspectRatioAndExtents) {
     op.Attribute("axes", Ints{1, 2}).Attribute("keep_aspect_ratio_policy", policy);
     EXPECT_EQ(shape(op), expected);
   }
-  // 0.7f lies below 0.7, but 10 * 0.7f is 7 in single precision.
+  // 0.7f is less than 0.7, but 10 * 0.7f is 7 in single precision.
   EXPECT_EQ(shape(ByScales(Vector(Floats(10, 1.0f)), {0.7f})), (Shape{7}));
   EXPECT_EQ(shape(BySizes(x, {0, 2, 4})), (Shape{0, 2, 4}));
 }
@@ -199,7 +202,7 @@ TEST(ResizeErrorsTest, SayWhatIsWrong) {
   }
 }
 
-TEST(ResizeErrorsTest, HugeResultsAreRefusedAndEmptyOnesCostNothing) {
+TEST(ResizeErrorsTest, HugeResultsAreRefusedAndEmptyOnesAreCheap) {
   const int64_t huge = int64_t{1} << 50;
   for (const char* mode : {"nearest", "linear"}) {
     const auto run = [&](Tensor x, Ints sizes) {
@@ -212,15 +215,16 @@ TEST(ResizeErrorsTest, HugeResultsAreRefusedAndEmptyOnesCostNothing) {
     const auto empty = run(Make<float>({1, 1}, {1}), {huge, 0});
     ASSERT_TRUE(empty.ok()) << empty.status();
     EXPECT_EQ((*empty)[0].shape(), (Shape{huge, 0}));
-    // Finite, but not once multiplied.
+    // The region is finite, but its coordinates overflow when they are multiplied.
     OpTester crop = Crop(Make<double>({3}, {1, 2, 3}), Make<double>({2}, {-1e308, 1e308}), {3});
     crop.Attribute("mode", std::string(mode));
     ExpectClose(crop.Reference().value()[0], Make<double>({3}, {9, 9, 9}), 0);
   }
 }
 
-// Growing the first axis before shrinking the last would take 2^32 elements.
-TEST(ResizeErrorsTest, ResultsOnTheWayAreNoLargerThanTheEnds) {
+// If the first axis grew before the last one shrank, the intermediate result would have 2^32
+// elements.
+TEST(ResizeErrorsTest, IntermediateResultsStaySmall) {
   const int64_t extent = 1 << 16;
   const Tensor x = Make<float>({1, extent}, Floats(extent, 2));
   OpTester op = BySizes(x, {extent, 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators that find elements tell of their outputs before a run.
+// The facts that operators which find elements infer about their outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {
@@ -23,7 +23,7 @@ TEST(SearchInferTest, Shapes) {
       {{"Unique", {x}, second, 4}, "[batch,?,768] [?] [seq] [?]"},
   });
   EXPECT_EQ(Infer("ArgMax", {x}).type, DataType::kInt64);
-  // As many first occurrences and counts as different elements.
+  // There are as many first occurrences and counts as distinct elements.
   const std::vector<ops::ValueFacts> unique = InferOutputs({"Unique", {x}, {}, 4});
   EXPECT_EQ(unique[1].dims, unique[0].dims);
   EXPECT_EQ(unique[3].dims, unique[0].dims);

@@ -11,7 +11,7 @@
 namespace attnrun::testing {
 namespace {
 
-// Few different values, so that many are equal, and some NaN.
+// Few distinct values, so that many are equal, and some NaN.
 Tensor Ties(std::vector<int64_t> shape, std::mt19937& generator) {
   Tensor x = RandomInts(DataType::kFloat, std::move(shape), generator, -3, 3);
   for (int64_t i = 0; i < x.num_elements(); ++i) {
@@ -101,7 +101,7 @@ TEST(NonZeroTest, KernelAgreesWithReference) {
   }
 }
 
-TEST(NonZeroTest, OtherTypes) {
+TEST(NonZeroTest, AcceptsOtherTypes) {
   OpTester half("NonZero", 13);
   half.Input(FromDoubles(DataType::kFloat16, {3}, {0, NAN, -0.0}).value());
   ExpectSame(half.Reference().value()[0], Make<int64_t>({1, 1}, {1}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shape operators tell of their outputs before a run.
+// The facts that shape operators infer about their outputs before a run.
 #include "support/infer_tester.h"
 
 namespace attnrun::testing {
@@ -10,7 +10,7 @@ using Ints = std::vector<int64_t>;
 const ops::ValueFacts kHidden = Floats({kBatch, kSeq, 768});
 const ops::ValueFacts kUnknown = Facts(DataType::kFloat, std::nullopt);
 
-TEST(ShapeInferTest, ShapesAreContents) {
+TEST(ShapeInferTest, ShapesBecomeContents) {
   const AttributeMap middle = {{"start", int64_t{1}}, {"end", int64_t{-1}}};
   ExpectRows({
       {{"Shape", {kHidden}}, "[3]", "[batch,seq,768]"},
@@ -25,11 +25,11 @@ TEST(ShapeInferTest, ShapesAreContents) {
   EXPECT_EQ(Infer("Shape", {kHidden}).type, DataType::kInt64);
 }
 
-TEST(ShapeInferTest, ops::Reshape) {
+TEST(ShapeInferTest, Reshape) {
   const AttributeMap zeros = {{"allowzero", int64_t{1}}};
   const ops::ValueFacts heads = Floats({kBatch, kSeq, 12, 64});
   ExpectRows({
-      // Numbers, copied axes and what is left.
+      // Numbers, copied axes and the rest.
       {{"Reshape", {kHidden, Numbers({0, 0, 12, 64})}}, "[batch,seq,12,64]"},
       {{"Reshape", {kHidden, Numbers({0, -1, 12, 64})}}, "[batch,seq,12,64]"},
       {{"Reshape", {kHidden, Numbers({-1, 768})}}, "[batch*seq,768]"},
@@ -43,18 +43,18 @@ TEST(ShapeInferTest, ops::Reshape) {
       {{"Reshape", {heads, Numbers({kBatch * kSeq, -1})}}, "[batch*seq,768]"},
       {{"Reshape", {Floats({kBatch, kPast + kSeq, 768}), Numbers({-1, kPast + kSeq, 12, 64})}},
        "[batch,past+seq,12,64]"},
-      // What leaves a remainder has a name of its own.
+      // A quotient with a remainder gets its own name.
       {{"Reshape", {Floats({kSeq}), Numbers({2, -1})}}, "[2,div(seq,2)]"},
-      // An entry that might be -1 is no extent, but beside a -1 it is.
+      // An entry that may be -1 is not an extent, unless another entry is -1.
       {{"Reshape", {kHidden, Numbers({kSeq - 2, 768})}}, "[?,768]"},
       {{"Reshape", {kHidden, Numbers({kSeq - 2, -1})}}, "[-2+seq,?div(768*batch*seq,-2+seq)]"},
-      // Less is known.
+      // Less is known about these.
       {{"Reshape", {kUnknown, Numbers({0, -1, 64})}}, "[?,?,64]"},
       {{"Reshape", {kHidden, Facts(DataType::kInt64, Dims{3})}}, "[?,?,?]"},
       {{"Reshape", {kHidden, Facts(DataType::kInt64, Dims{kSeq})}}, "none"},
       {{"Reshape", {kHidden, Facts(DataType::kInt64, std::nullopt)}}, "none"},
       {{"Reshape", {Floats({2}), Numbers({2, 1, 0})}}, "none"},
-      // Lists of integers stay what they are.
+      // Lists of integers keep their contents.
       {{"Reshape", {Number(kSeq), Numbers({-1})}}, "[1]", "[seq]"},
       {{"Reshape", {Numbers({kSeq}), Numbers({})}}, "[]", "[seq]"},
       {{"Reshape", {Numbers({kSeq, 2}), Numbers({-1})}}, "[2]", "[seq,2]"},
@@ -62,7 +62,7 @@ TEST(ShapeInferTest, ops::Reshape) {
   });
 }
 
-TEST(ShapeInferTest, AxesComeAndGo) {
+TEST(ShapeInferTest, AxesAreAddedAndRemoved) {
   const ops::ValueFacts row = Floats({1, kSeq, 1});
   ExpectRows({
       {{"Flatten", {kHidden}}, "[batch,768*seq]"},
@@ -72,7 +72,7 @@ TEST(ShapeInferTest, AxesComeAndGo) {
       {{"Squeeze", {row, Numbers({0})}}, "[seq,1]"},
       {{"Squeeze", {row, Numbers({-1, 0})}}, "[seq]"},
       {{"Squeeze", {row}, {{"axes", Ints{0}}}, 1, 11}, "[seq,1]"},
-      // Whether seq is 1 is not known.
+      // It is unknown whether seq is 1.
       {{"Squeeze", {row}}, "none"},
       {{"Squeeze", {Floats({1, 3, 1})}}, "[3]"},
       {{"Squeeze", {Numbers({kSeq})}}, "[]", "[seq]"},

@@ -59,7 +59,7 @@ TEST(ShapeTest, ReshapeFollowsTheRules) {
   }
 }
 
-TEST(ShapeTest, ReshapeSaysWhyItCannot) {
+TEST(ShapeTest, ReshapeErrorsSayWhatIsWrong) {
   const struct {
     std::vector<int64_t> wanted;
     int64_t allow_zero;

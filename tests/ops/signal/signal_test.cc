@@ -29,7 +29,7 @@ std::vector<double> Naive(const std::vector<double>& signal, int64_t n, bool inv
   return result;
 }
 
-TEST(DftTest, EqualsTheDefinitionForEveryKindOfLength) {
+TEST(DftTest, AgreesWithTheDefinitionForEveryKindOfLength) {
   std::mt19937 generator(Seed());
   for (const int64_t n : {1, 2, 3, 7, 16, 60, 49, 101, 400}) {
     for (const int64_t inverse : {0, 1}) {
@@ -45,7 +45,7 @@ TEST(DftTest, EqualsTheDefinitionForEveryKindOfLength) {
   }
 }
 
-TEST(DftTest, OneSidedAndBack) {
+TEST(DftTest, TheInverseOfOneSidedRestoresTheInput) {
   std::mt19937 generator(Seed());
   for (const int64_t n : {1, 2, 5, 8, 15}) {
     for (const int64_t axis : {0, 1}) {

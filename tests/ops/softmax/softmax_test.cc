@@ -42,8 +42,8 @@ TEST(SoftmaxTest, KernelAgreesWithReference) {
       OpTester op(name, c.opset);
       op.Attribute("axis", c.axis).Input(x);
       SCOPED_TRACE(::testing::Message() << name << " " << TypeAndShape(x) << " axis " << c.axis);
-      // exp is within 2 units in the last place, the sum of n terms within log(n) roundings or so
-      // of its own; a half result is rounded, perhaps to the other side.
+      // exp is within 2 units in the last place and the sum of n terms within about log(n)
+      // roundings; a float16 result is rounded once more, perhaps to the other neighbor.
       const double tolerance = c.type == DataType::kFloat ? 16 * kEpsilon : Epsilon(c.type);
       ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], tolerance);
     }
@@ -65,7 +65,7 @@ TEST(SoftmaxTest, InfinitiesFollowTheFormula) {
   ExpectClose(op.Kernel().value()[0], expected, 0);
 }
 
-TEST(SoftmaxTest, NotANumberSpreadsOverItsSlice) {
+TEST(SoftmaxTest, NaNSpreadsOverItsSlice) {
   for (const int64_t axis : {0, 1}) {
     OpTester op("Softmax", 13);
     op.Attribute("axis", axis).Input(Make<float>({2, 2}, {NAN, 0, 0, 0}));
@@ -76,7 +76,7 @@ TEST(SoftmaxTest, NotANumberSpreadsOverItsSlice) {
   }
 }
 
-TEST(HardmaxTest, TheFirstGreatestElementCounts) {
+TEST(HardmaxTest, TheFirstMaximumCounts) {
   OpTester op("Hardmax", 13);
   op.Attribute("axis", int64_t{0}).Input(Make<float>({3, 2}, {1, 5, 2, 5, 2, 4}));
   ExpectClose(op.Reference().value()[0], Make<float>({3, 2}, {0, 1, 1, 0, 0, 0}), 0);

@@ -19,7 +19,7 @@ class HalfTypeTest : public ::testing::TestWithParam<DataType> {};
 INSTANTIATE_TEST_SUITE_P(Types, HalfTypeTest,
                          ::testing::Values(DataType::kFloat16, DataType::kBfloat16));
 
-TEST_P(HalfTypeTest, EveryPatternReadsAsItsValueAndComesBack) {
+TEST_P(HalfTypeTest, EveryPatternRoundTrips) {
   Tensor all = Tensor::Allocate(GetParam(), {65536}).value();
   std::iota(all.mutable_data<uint16_t>(), all.mutable_data<uint16_t>() + 65536, uint16_t{0});
   Tensor floats = ops::AsFloat(all, Allocator::Heap()).value();
@@ -39,10 +39,10 @@ TEST_P(HalfTypeTest, EveryPatternReadsAsItsValueAndComesBack) {
 
 TEST_P(HalfTypeTest, FloatsRoundToNearestEven) {
   std::mt19937 generator(Seed());
-  // Odd, so that the last vector is partial.
+  // The count is odd, so the last vector is partial.
   Tensor floats = Tensor::Allocate(DataType::kFloat, {100003}).value();
   for (int64_t i = 0; i < floats.num_elements(); ++i) {
-    // All exponents and signs; every other value exactly between two neighbours.
+    // All exponents and signs; every other value lies exactly between two neighbors.
     const uint32_t bits = static_cast<uint32_t>(generator());
     const uint32_t half_way = GetParam() == DataType::kFloat16 ? 0x1000 : 0x8000;
     floats.mutable_data<float>()[i] =

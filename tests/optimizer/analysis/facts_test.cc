@@ -13,7 +13,7 @@
 namespace attnrun::testing {
 namespace {
 
-TEST(FactsTest, TheLesserOfAnExtentAndOfOneThatIncludesIt) {
+TEST(FactsTest, MinOfASumAndItsTermIsTheTerm) {
   GraphBuilder b;
   Value* past = b.Input("past", DataType::kFloat, {"past", 4});
   Value* now = b.Input("now", DataType::kFloat, {"now", 4});
@@ -25,14 +25,14 @@ TEST(FactsTest, TheLesserOfAnExtentAndOfOneThatIncludesIt) {
   Value* other = b.Op("Min", {extent(past), extent(now)});
   b.Output(least).Output(other);
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   EXPECT_EQ(facts.Of(least).contents, std::vector<SymInt>{SymInt::Symbol("now")});
   EXPECT_FALSE(facts.Of(other).contents->at(0).constant().has_value());
   EXPECT_NE(facts.Of(other).contents, facts.Of(least).contents);
 }
 
-// As SEW halves its frames: by pooling, by half their number, and as windows are counted.
-TEST(FactsTest, WindowsAreCountedAlike) {
+// SEW halves its frames in three ways: by pooling, as count / 2, and by the formula for windows.
+TEST(FactsTest, FormulasForTheNumberOfWindowsAgree) {
   using Ints = std::vector<int64_t>;
   GraphBuilder b;
   Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});
@@ -44,21 +44,21 @@ TEST(FactsTest, WindowsAreCountedAlike) {
   Value* half = b.Op("Div", {count, two});
   Value* windows = b.Op(
       "Add", {b.Op("Div", {b.Op("Sub", {count, two}), two}), b.Constant<int64_t>("one", {1}, {1})});
-  // Nobody says that there are so many.
+  // It is unknown whether there are as many as nine.
   Value* fewer = b.Op("Sub", {count, b.Constant<int64_t>("nine", {1}, {9})});
   Value* other = b.Op("Div", {fewer, two});
   b.Output(halved).Output(half).Output(windows).Output(other);
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   const SymInt expected = facts.DimsOf(halved)->at(2);
   EXPECT_EQ(facts.Of(half).contents, std::vector<SymInt>{expected});
   EXPECT_EQ(facts.Of(windows).contents, std::vector<SymInt>{expected});
   EXPECT_EQ(facts.Of(other).contents->at(0).ToString(), "?div(-10+div(samples,5),2)");
 }
 
-// A table of 40 positions beside as many rows as it may have: what adds both tells that there are
-// no more, and so what is the least of both.
-TEST(FactsTest, WhatIsCutToAnExtentIsLongEnoughBesideIt) {
+// Up to `seq` rows are sliced from a table of `rows` positions. Adding the slice to x proves that
+// there are at least `seq` of them, so min(rows, seq) is seq.
+TEST(FactsTest, AddingASliceProvesThatTheTableIsLongEnough) {
   std::mt19937 generator(7);
   const auto least = [&](bool added, int64_t rows) {
     GraphBuilder b;
@@ -71,32 +71,33 @@ TEST(FactsTest, WhatIsCutToAnExtentIsLongEnoughBesideIt) {
     if (added) b.Output(b.Op("Add", {x, cut}));
     b.Output(cut).Output(result);
     const std::unique_ptr<Graph> graph = b.Build().value();
-    Facts facts(*graph);
+    opt::Facts facts(*graph);
     EXPECT_EQ(facts.IsNeverNegative(SymInt(rows) - SymInt::Symbol("seq")),
               facts.DimsOf(cut)->at(0) == SymInt::Symbol("seq"));
     return facts.Of(result).contents->at(0);
   };
   EXPECT_EQ(least(/*added=*/true, 40), SymInt::Symbol("seq"));
   EXPECT_NE(least(/*added=*/false, 40), SymInt::Symbol("seq"));
-  // A single row is added to all.
+  // A single row broadcasts, so the sum proves nothing.
   EXPECT_NE(least(/*added=*/true, 1), SymInt::Symbol("seq"));
 }
 
-TEST(FactsTest, AWindowAndTheDistancesBetweenWindows) {
+TEST(FactsTest, ThereIsAtLeastOneWindow) {
   GraphBuilder b;
   Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});
   Value* kernel = b.Input("kernel", DataType::kFloat, {4, 1, 10});
   b.Output(b.Op("Conv", {samples, kernel}, {{"strides", std::vector<int64_t>{5}}}));
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   const SymInt windows = facts.DimsOf(graph->outputs()[0])->at(2);
   EXPECT_TRUE(facts.IsNeverNegative(windows - 1));
   EXPECT_TRUE(facts.IsNeverNegative(windows + windows - 1));
   EXPECT_FALSE(facts.IsNeverNegative(windows - 2));
 }
 
-// Two extents are equal or one of them is 1: what they became stays so beside either.
-TEST(FactsTest, WhatWasBroadcastStaysSoBesideItsOperands) {
+// The operands have equal extents or an extent of 1, so the sum keeps its extent when it is
+// combined with either operand again.
+TEST(FactsTest, BroadcastingAgainWithAnOperandChangesNoExtent) {
   GraphBuilder b;
   Value* x = b.Input("x", DataType::kFloat, {"a"});
   Value* y = b.Input("y", DataType::kFloat, {"b"});
@@ -108,7 +109,7 @@ TEST(FactsTest, WhatWasBroadcastStaysSoBesideItsOperands) {
   for (Value* value : same) b.Output(value);
   b.Output(other);
   const std::unique_ptr<Graph> graph = b.Build().value();
-  Facts facts(*graph);
+  opt::Facts facts(*graph);
   for (const Value* value : same) EXPECT_EQ(*facts.DimsOf(value), *facts.DimsOf(sum));
   EXPECT_NE(*facts.DimsOf(other), *facts.DimsOf(sum));
 }

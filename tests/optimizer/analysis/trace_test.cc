@@ -11,8 +11,8 @@
 namespace attnrun::testing {
 namespace {
 
-// The run refuses it; until then nothing may use it as if it were one.
-TEST(TraceTest, WhatIsNoPermutationIsNotFollowed) {
+// The run refuses such a Transpose; until then no pass may treat it as a permutation.
+TEST(TraceTest, AnInvalidPermutationIsNotFollowed) {
   for (const std::vector<int64_t>& perm : {std::vector<int64_t>{0, 70000}, {1, 1}, {-1, 0}, {0}}) {
     const OptimizerTester test([&](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
@@ -23,7 +23,7 @@ TEST(TraceTest, WhatIsNoPermutationIsNotFollowed) {
   }
 }
 
-// Keys of two heads, each for two heads of queries.
+// Keys of two heads, gathered by a list; each head of keys serves two heads of queries.
 OptimizerTester AttentionOfSelectedHeads(const std::vector<int64_t>& heads) {
   return OptimizerTester([=](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {"batch", 4, "seq", 8});
@@ -37,18 +37,18 @@ OptimizerTester AttentionOfSelectedHeads(const std::vector<int64_t>& heads) {
   });
 }
 
-TEST(TraceTest, HeadsThatAListRepeatsAreThoseOfAGroup) {
+TEST(TraceTest, AListThatRepeatsHeadsMakesGroups) {
   OptimizerTester test = AttentionOfSelectedHeads({0, 0, 1, 1});
   EXPECT_EQ(test.Count("Gather"), 0);
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
-  // Scores of 8 small terms (an error of theirs is one of the softmax), and sums over 3 keys.
+  // Scores of 8 small terms, whose errors become errors of the softmax, and sums over 3 keys.
   test.Feed("q", Make<float>({3, 4, 3, 8}, std::vector<float>(288, 0.125F)));
   test.ExpectSameResults(64 * kEpsilon);
-  // No group shares one head.
+  // In this list the heads of a group do not share one head of keys.
   EXPECT_GT(AttentionOfSelectedHeads({0, 1, 1, 0}).Count("Gather"), 0);
 }
 
-// x[-2] and x[-1] of two rows, as an exporter writes indices that are lists.
+// x[-2] and x[-1] of two rows, with indices in a list, as an exporter writes them.
 TEST(TraceTest, ANegativeIndexCountsFromTheEnd) {
   const auto rows = [](int64_t first) {
     return OptimizerTester([=](GraphBuilder& b) {
@@ -61,11 +61,11 @@ TEST(TraceTest, ANegativeIndexCountsFromTheEnd) {
   };
   EXPECT_EQ(rows(-2).Ops(), "Neg");
   rows(-2).ExpectSameResults(0);
-  // Out of range: for the run to refuse.
+  // The index is out of range, which the run refuses.
   EXPECT_EQ(rows(-3).Count("GatherND"), 1);
 }
 
-// x[:, -n:], n being the extent of `of`, and `more` positions besides.
+// x[:, -(n + more):], where n is the extent of `of`.
 OptimizerTester LastOf(const std::string& of, int64_t more) {
   return OptimizerTester([=](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
@@ -78,20 +78,20 @@ OptimizerTester LastOf(const std::string& of, int64_t more) {
   });
 }
 
-TEST(ViewsTest, AsManyFromTheEndAsThereAreAreAll) {
+TEST(ViewsTest, ASliceOfAllPositionsFromTheEndIsRemoved) {
   for (const int64_t more : {0, 1}) {
     OptimizerTester all = LastOf("seq", more);
     EXPECT_EQ(all.Ops(), "Neg*2");
     for (const int64_t seq : {0, 1, 4}) all.Dim("seq", seq).ExpectSameResults(0);
   }
-  // All but the first one, and as many as something else has.
+  // All positions but the first, and as many positions as another input has.
   for (OptimizerTester& some : std::array{LastOf("seq", -1), LastOf("past", 0)}) {
     EXPECT_EQ(some.Count("Slice"), 1);
     for (const int64_t seq : {0, 1, 4}) some.Dim("seq", seq).ExpectSameResults(0);
   }
 }
 
-// x[..., -2:-1, :] as dynamo's exporter writes it: the axis is turned to the front and back.
+// x[..., -2:-1, :] as dynamo's exporter writes it: the axis is transposed to the front and back.
 TEST(ViewsTest, OnePositionOfAnAxisIsGathered) {
   const auto picked = [](bool kept) {
     return OptimizerTester([=](GraphBuilder& b) {

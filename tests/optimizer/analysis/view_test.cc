@@ -13,7 +13,7 @@ const SymInt kSeq = SymInt::Symbol("seq");
 
 opt::View Hidden() { return opt::View::Dense({kBatch, kSeq, 768}); }
 
-TEST(ViewTest, SplittingAndMergingHeadsComesToNothing) {
+TEST(ViewTest, SplittingAndMergingHeadsIsTheIdentity) {
   const auto heads = Hidden().Reshaped({kBatch, kSeq, 12, 64});
   ASSERT_TRUE(heads.has_value());
   const opt::View there = heads->Transposed({0, 2, 1, 3});
@@ -33,15 +33,15 @@ TEST(ViewTest, TwoSpellingsOfOneSelectionAreEqual) {
   EXPECT_EQ(*sliced, *indexed);
 }
 
-TEST(ViewTest, HeadsThatWereTransposedAreNoMatrixOfRows) {
+TEST(ViewTest, TransposedHeadsAreNotAMatrixOfRows) {
   const opt::View heads = Hidden().Reshaped({kBatch, kSeq, 12, 64})->Transposed({0, 2, 1, 3});
   EXPECT_FALSE(heads.Reshaped({kBatch, kSeq, 768}) == Hidden());
   EXPECT_TRUE(heads.Reshaped({kBatch * 12, kSeq, 64}).has_value());
-  // Positions and channels do not count on from each other.
+  // The strides of positions and channels do not match, so merging them is not the dense order.
   EXPECT_FALSE(heads.Reshaped({kBatch, kSeq * 768}) == opt::View::Dense({kBatch, kSeq * 768}));
 }
 
-TEST(ViewTest, RepeatedHeadsAreAFactorWithoutStride) {
+TEST(ViewTest, RepeatedHeadsAreAnAxisWithoutStride) {
   const opt::View kv = opt::View::Dense({kBatch, 2, kSeq, 8});
   const auto repeated =
       kv.Unsqueezed(2).Expanded({kBatch, 2, 4, kSeq, 8})->Reshaped({kBatch, 8, kSeq, 8});
@@ -50,7 +50,7 @@ TEST(ViewTest, RepeatedHeadsAreAFactorWithoutStride) {
   EXPECT_EQ(repeated->WithoutRepeats(1), kv);
 }
 
-TEST(ViewTest, PiecesThatFollowEachOtherAreOnePiece) {
+TEST(ViewTest, AdjacentPiecesBecomeOnePiece) {
   const opt::View whole = opt::View::Dense({kSeq, 32});
   const std::vector<opt::View> pieces = {*whole.Sliced(1, 0, 8), *whole.Sliced(1, 8, 8),
                                          *whole.Sliced(1, 16, 8), *whole.Sliced(1, 24, 8)};
@@ -59,7 +59,7 @@ TEST(ViewTest, PiecesThatFollowEachOtherAreOnePiece) {
   EXPECT_FALSE(opt::View::Concatenated(uneven, 1).has_value());
 }
 
-TEST(ViewTest, SlicesAcrossBlocksAreNoView) {
+TEST(ViewTest, SlicesAcrossBlocksAreNotAView) {
   const opt::View heads = Hidden().Reshaped({kBatch, kSeq, 12, 64})->Transposed({0, 1, 3, 2});
   const auto flat = heads.Reshaped({kBatch, kSeq, 768});
   ASSERT_TRUE(flat.has_value());

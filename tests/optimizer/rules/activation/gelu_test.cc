@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The constants' rounding, magnified by the polynomial of arguments up to 5.
+// The rounding of the constants, magnified by the polynomial of arguments up to 5.
 constexpr double kTolerance = 64 * kEpsilon;
 
 Value* Number(GraphBuilder& b, double number) {
@@ -37,7 +37,7 @@ void ExpectGelu(const Formula& formula) {
 
 Value* OnePlus(GraphBuilder& b, Value* x) { return b.Op("Add", {Number(b, 1), x}); }
 
-TEST(GeluFusionTest, ErfInEveryAssociation) {
+TEST(GeluFusionTest, FusesErfInEveryAssociation) {
   const auto gate = [](GraphBuilder& b, Value* x) {
     return OnePlus(b, b.Op("Erf", {b.Op("Div", {x, Number(b, std::numbers::sqrt2)})}));
   };
@@ -56,7 +56,7 @@ TEST(GeluFusionTest, ErfInEveryAssociation) {
   });
 }
 
-TEST(GeluFusionTest, ErfTimesTheInverseRootAndHalvesBeforeTheSum) {
+TEST(GeluFusionTest, FusesErfWithTheHalfMovedIntoTheSum) {
   ExpectGelu([](GraphBuilder& b, Value* x) {
     Value* erf = b.Op("Erf", {b.Op("Mul", {Number(b, 1 / std::numbers::sqrt2), x})});
     Value* half = b.Op("Mul", {erf, Number(b, 0.5)});
@@ -69,7 +69,7 @@ Value* TanhGelu(GraphBuilder& b, Value* x, Value* argument) {
   return b.Op("Mul", {b.Op("Mul", {x, Number(b, 0.5)}), gate});
 }
 
-TEST(GeluFusionTest, TanhInEverySpelling) {
+TEST(GeluFusionTest, FusesTanhInEverySpelling) {
   const double root = std::sqrt(2 / std::numbers::pi);
   const auto cube = [](GraphBuilder& b, Value* x) { return b.Op("Mul", {x, b.Op("Mul", {x, x})}); };
   ExpectGelu([&](GraphBuilder& b, Value* x) {
@@ -98,7 +98,7 @@ TEST(GeluFusionTest, TanhInEverySpelling) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(GeluFusionTest, HalfPrecisionConstants) {
+TEST(GeluFusionTest, FusesHalfPrecisionConstants) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto half = [&](float number) {
       return b.Constant("number", Converted(Make<float>({}, {number}), DataType::kFloat16));
@@ -111,7 +111,7 @@ TEST(GeluFusionTest, HalfPrecisionConstants) {
   test.ExpectSameResults(8 * Epsilon(DataType::kFloat16));
 }
 
-TEST(GeluFusionTest, ALaterHalfStays) {
+TEST(GeluFusionTest, ALaterFactorOfOneHalfStays) {
   const OptimizerTester test = Tested([](GraphBuilder& b, Value* x) {
     Value* erf = b.Op("Erf", {b.Op("Div", {x, Number(b, std::numbers::sqrt2)})});
     Value* gelu = b.Op("Mul", {b.Op("Mul", {x, Number(b, 0.5)}), OnePlus(b, erf)});
@@ -121,7 +121,7 @@ TEST(GeluFusionTest, ALaterHalfStays) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(GeluFusionTest, NotWithOtherNumbers) {
+TEST(GeluFusionTest, LeavesOtherNumbers) {
   for (const double divisor : {1.5, 1.4142}) {
     const OptimizerTester test = Tested([&](GraphBuilder& b, Value* x) {
       Value* erf = b.Op("Erf", {b.Op("Div", {x, Number(b, divisor)})});
@@ -132,7 +132,7 @@ TEST(GeluFusionTest, NotWithOtherNumbers) {
   }
 }
 
-TEST(GeluFusionTest, NotOfAnotherFactor) {
+TEST(GeluFusionTest, LeavesAnotherFactor) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
     Value* other = b.Input("other", DataType::kFloat, {"batch", 8});

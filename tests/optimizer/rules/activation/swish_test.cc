@@ -19,7 +19,7 @@ float AlphaOf(const Graph& graph) {
   return 0;
 }
 
-TEST(SwishFusionTest, Silu) {
+TEST(SwishFusionTest, FusesSilu) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
     b.Output(b.Op("Mul", {b.Op("Sigmoid", {x}), x}));
@@ -29,7 +29,7 @@ TEST(SwishFusionTest, Silu) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(SwishFusionTest, QuickGelu) {
+TEST(SwishFusionTest, FusesQuickGelu) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
     Value* scaled = b.Op("Mul", {x, b.Constant<float>("alpha", {}, {1.702F})});
@@ -40,7 +40,7 @@ TEST(SwishFusionTest, QuickGelu) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(SwishFusionTest, OfAGatedUnitTheGateOnly) {
+TEST(SwishFusionTest, FusesOnlyTheGateOfAGatedUnit) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* gate = b.Input("gate", DataType::kFloat, {"batch", 8});
     Value* up = b.Input("up", DataType::kFloat, {"batch", 8});
@@ -50,7 +50,7 @@ TEST(SwishFusionTest, OfAGatedUnitTheGateOnly) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(SwishFusionTest, NotOfAnotherFactor) {
+TEST(SwishFusionTest, LeavesAnotherFactor) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* gate = b.Input("gate", DataType::kFloat, {"batch", 8});
     Value* up = b.Input("up", DataType::kFloat, {"batch", 8});

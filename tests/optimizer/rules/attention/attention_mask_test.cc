@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Padding, and biases that close keys.
+// Padding, and biases that mask keys.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace attnrun::testing {
 namespace {
 
-// Of a table's numbers, or chosen between them and closing.
-TEST(AttentionMaskTest, ABiasBesideAMaskIsOneOfItsOwn) {
+// The bias is added to the mask as a bias, or a Where chooses between the bias and the mask value.
+TEST(AttentionMaskTest, ABiasBesideAMaskBecomesAnInput) {
   for (const bool chosen : {false, true}) {
     OptimizerTester test([&](GraphBuilder& b) {
       MaskBuilder m{b};
@@ -27,8 +27,8 @@ TEST(AttentionMaskTest, ABiasBesideAMaskIsOneOfItsOwn) {
   }
 }
 
-// Its numbers may close keys, too, and twice the least number is another one.
-TEST(AttentionMaskTest, ASumWithNumbersOfAnySizeStays) {
+// The bias may itself mask keys, and twice the lowest number is another mask value.
+TEST(AttentionMaskTest, ASumWithAnUnboundedBiasStays) {
   OptimizerTester test([](GraphBuilder& b) {
     MaskBuilder m{b};
     Value* bias = b.Input("bias", DataType::kFloat, {"seq", "keys"});
@@ -38,7 +38,7 @@ TEST(AttentionMaskTest, ASumWithNumbersOfAnySizeStays) {
   ExpectSameAtManySizes(test);
 }
 
-TEST(AttentionMaskTest, ABiasThatClosesIsAMask) {
+TEST(AttentionMaskTest, ABiasOfMaskValuesIsAMask) {
   for (const bool negated : {false, true}) {
     OptimizerTester test([&](GraphBuilder& b) {
       MaskBuilder m{b};
@@ -57,7 +57,7 @@ TEST(AttentionMaskTest, ABiasThatClosesIsAMask) {
   }
 }
 
-TEST(AttentionMaskTest, TheLeastHalfClosesHalves) {
+TEST(AttentionMaskTest, TheLowestHalfMasksHalves) {
   constexpr double kLeastHalf = -65504;
   for (const double closed : {kLeastHalf, -1e4}) {
     OptimizerTester test([&](GraphBuilder& b) {
@@ -71,7 +71,7 @@ TEST(AttentionMaskTest, TheLeastHalfClosesHalves) {
   }
 }
 
-TEST(AttentionMaskTest, WhatIsOnlyBroadcastIsReadAsItIs) {
+TEST(AttentionMaskTest, ExpandedBiasesAndMasksAreReadUnexpanded) {
   OptimizerTester test([](GraphBuilder& b) {
     MaskBuilder m{b};
     Value* like =
@@ -88,15 +88,15 @@ TEST(AttentionMaskTest, WhatIsOnlyBroadcastIsReadAsItIs) {
   ExpectSameAtManySizes(test);
 }
 
-// Positions of the first queries, as where a mask is made for a slice of the rows. That of one
-// serves all of them.
+// The positions of the first `count` queries, as in a mask for a slice of the rows. The position of
+// a single query broadcasts to all queries.
 Value* FirstQueries(MaskBuilder& m, int64_t count) {
   const auto number = [&](int64_t n) { return m.b.Constant<int64_t>("n", {1}, {n}); };
   Value* rows = m.b.Op("Slice", {m.q, number(0), number(count), number(1)});
   return m.Shaped(m.Count(m.Extent(rows, 1)), {1, 1, -1, 1});
 }
 
-TEST(AttentionMaskTest, ThePositionOfTheFirstQueryAlone) {
+TEST(AttentionMaskTest, ThePositionOfOneQueryServesAll) {
   const auto with_first = [](int64_t count) {
     return WithMask([=](MaskBuilder& m) {
       Value* always = m.b.Op("GreaterOrEqual", {FirstQueries(m, count), m.Int(0)});
@@ -106,14 +106,14 @@ TEST(AttentionMaskTest, ThePositionOfTheFirstQueryAlone) {
   OptimizerTester one = with_first(1);
   EXPECT_EQ(one.Ops(), "attnrun.Attention");
   ExpectSameAtManySizes(one);
-  // Two broadcast to two at most.
+  // The positions of two queries broadcast to at most two.
   OptimizerTester two = with_first(2);
   EXPECT_EQ(two.Count("GreaterOrEqual"), 1);
   two.Dim("seq", 2).ExpectSameResults(kMaskTolerance);
 }
 
-// Which is no causal mask: each query is given the first one's keys.
-TEST(AttentionMaskTest, KeysUpToTheFirstQuery) {
+// This is not a causal mask: every query sees the keys of the first query.
+TEST(AttentionMaskTest, KeysUpToTheFirstQueryAreNotCausal) {
   OptimizerTester test = WithMask(
       [](MaskBuilder& m) { return m.b.Op("LessOrEqual", {m.Keys(), FirstQueries(m, 1)}); });
   EXPECT_EQ(Attribute(test, "causal"), -1);
@@ -144,7 +144,8 @@ TEST(AttentionMaskTest, GatheredPaddingIsAReshape) {
   }
 }
 
-// The rows of windows are (samples - 3) / 2 + 1, which is not negative as there are such windows.
+// The number of windows is (samples - 3) / 2 + 1, which is known not to be negative because the
+// convolution succeeds.
 TEST(AttentionMaskTest, GatheredPaddingOfWindowsIsAReshape) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "samples"});
@@ -165,8 +166,8 @@ TEST(AttentionMaskTest, GatheredPaddingOfWindowsIsAReshape) {
   for (const int64_t samples : {3, 4, 9}) test.Dim("samples", samples).ExpectSameResults(0);
 }
 
-// As with a cache of fixed length, of which the mask tells all.
-TEST(AttentionMaskTest, TheFirstOfALongerPaddingAreASlice) {
+// As with a cache of fixed length whose mask covers all of it.
+TEST(AttentionMaskTest, TheStartOfALongerPaddingIsASlice) {
   OptimizerTester test = WithMask([&](MaskBuilder& m) {
     GraphBuilder& b = m.b;
     Value* padding = b.Input("padding", DataType::kBool, {"batch", "total"});
@@ -182,7 +183,7 @@ TEST(AttentionMaskTest, TheFirstOfALongerPaddingAreASlice) {
   ExpectSameAtManySizes(test);
 }
 
-TEST(AttentionMaskTest, ABiasThatOnlyLowersScoresStaysOne) {
+TEST(AttentionMaskTest, ABiasThatOnlyLowersScoresStaysABias) {
   OptimizerTester test([](GraphBuilder& b) {
     MaskBuilder m{b};
     m.Attend(m.AsBias(m.Padding(), -100));
@@ -191,7 +192,7 @@ TEST(AttentionMaskTest, ABiasThatOnlyLowersScoresStaysOne) {
   ExpectSameAtManySizes(test);
 }
 
-TEST(AttentionMaskTest, TwoWaysToCloseStayTwo) {
+TEST(AttentionMaskTest, TwoDifferentMaskValuesStayTwo) {
   OptimizerTester test([](GraphBuilder& b) {
     MaskBuilder m{b};
     Value* causal = b.Op("LessOrEqual", {m.Keys(), m.Queries()});

@@ -6,14 +6,14 @@
 namespace attnrun::testing {
 namespace {
 
-// Rows of 8 channels, from `start` on, of a packed tensor as heads [batch, 2, seq, 4] in float.
+// Eight channels of a packed tensor, from `start` on, as heads [batch, 2, seq, 4] in float.
 Value* WidenedHeads(GraphBuilder& b, Value* packed, int64_t start) {
   const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
   Value* rows = b.Op("Slice", {packed, number(start), number(start + 8), number(-1)});
   return b.Op("Cast", {Heads(b, rows)}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
 }
 
-// Attention in float on packed Q, K and V of 16 bits and of `channels`.
+// Attention in float on packed 16-bit Q, K and V; the packed tensor has `channels` channels.
 OptimizerTester OnPacked(DataType type, int64_t channels) {
   return OptimizerTester([=](GraphBuilder& b) {
     Value* packed = b.Input("packed", type, {"batch", "seq", channels});
@@ -27,7 +27,7 @@ OptimizerTester OnPacked(DataType type, int64_t channels) {
   });
 }
 
-TEST(AttentionOperandsTest, WidenedBehindTheirViewsAreWidenedOnce) {
+TEST(AttentionOperandsTest, OneCastServesAllSlices) {
   for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
     OptimizerTester test = OnPacked(type, 24);
     EXPECT_EQ(test.Ops(), "Cast attnrun.Attention");
@@ -35,8 +35,8 @@ TEST(AttentionOperandsTest, WidenedBehindTheirViewsAreWidenedOnce) {
   }
 }
 
-// What nobody reads is not widened.
-TEST(AttentionOperandsTest, PiecesOfALargerTensorAreWidenedEach) {
+// Channels that nobody reads are not cast to float.
+TEST(AttentionOperandsTest, SlicesOfALargerTensorAreCastSeparately) {
   OptimizerTester test = OnPacked(DataType::kFloat16, 40);
   EXPECT_EQ(test.Count("Cast"), 3);
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);

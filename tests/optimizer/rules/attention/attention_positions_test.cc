@@ -12,7 +12,7 @@
 namespace attnrun::testing {
 namespace {
 
-// The mask is these attributes of the attention, and nothing beside it.
+// Expects a single attention with these attributes in place of the mask.
 void ExpectRules(OptimizerTester& test,
                  const std::vector<std::pair<std::string, int64_t>>& attributes) {
   EXPECT_EQ(test.Ops(), "attnrun.Attention");
@@ -81,8 +81,8 @@ TEST(AttentionPositionsTest, TablesOfATriangleAreCausal) {
     test->ExpectSameResults(kMaskTolerance);
 }
 
-// What closes is added, as nn.Transformer's and Meta's Llama's masks are.
-TEST(AttentionPositionsTest, TrianglesOfNumbersThatCloseAreCausal) {
+// The mask is added, as in nn.Transformer and Meta's Llama.
+TEST(AttentionPositionsTest, TrianglesOfMaskValuesAreCausal) {
   for (const float closed : {-std::numeric_limits<float>::infinity(), kLeast, -100.0F}) {
     SCOPED_TRACE(closed);
     OptimizerTester test([&](GraphBuilder& b) {
@@ -96,7 +96,7 @@ TEST(AttentionPositionsTest, TrianglesOfNumbersThatCloseAreCausal) {
   }
 }
 
-TEST(AttentionPositionsTest, QueriesBehindAPastAreAtTheEnd) {
+TEST(AttentionPositionsTest, QueriesAfterAPastAreAlignedToTheEnd) {
   OptimizerTester test = WithMask([](MaskBuilder& m) {
     Value* past = m.b.Op("Sub", {m.Extent(m.k, 1), m.Extent(m.q, 1)});
     Value* causal = m.b.Op("LessOrEqual", {m.Keys(), m.b.Op("Add", {m.Queries(), past})});
@@ -106,7 +106,7 @@ TEST(AttentionPositionsTest, QueriesBehindAPastAreAtTheEnd) {
   ExpectRules(test, {{"causal", 2}, {"left_window", 3}});
 }
 
-TEST(AttentionPositionsTest, WindowsOnBothSides) {
+TEST(AttentionPositionsTest, WindowsMayHaveTwoSides) {
   OptimizerTester test = WithMask([](MaskBuilder& m) {
     Value* right = m.b.Op("Less", {m.b.Op("Sub", {m.Keys(), m.Queries()}), m.Int(3)});
     Value* left = m.b.Op("Less", {m.b.Op("Sub", {m.Queries(), m.Keys()}), m.Int(2)});
@@ -115,7 +115,7 @@ TEST(AttentionPositionsTest, WindowsOnBothSides) {
   ExpectRules(test, {{"left_window", 1}, {"right_window", 2}});
 }
 
-TEST(AttentionPositionsTest, AWindowByDistance) {
+TEST(AttentionPositionsTest, AWindowMayBeSpelledAsADistance) {
   OptimizerTester test = WithMask([](MaskBuilder& m) {
     Value* distance = m.b.Op("Abs", {m.b.Op("Sub", {m.Queries(), m.Keys()})});
     return m.b.Op("LessOrEqual", {distance, m.Int(2)});
@@ -123,12 +123,12 @@ TEST(AttentionPositionsTest, AWindowByDistance) {
   ExpectRules(test, {{"left_window", 2}, {"right_window", 2}});
 }
 
-// What must stay as it is: more than one node beside the attention, and no attribute.
-TEST(AttentionPositionsTest, WhatIsNoRuleOfPositionsStays) {
+// These masks must stay nodes: the attention gets no attribute for them.
+TEST(AttentionPositionsTest, OtherMasksStay) {
   const std::vector<Mask> others = {
       // Strictly before the query.
       [](MaskBuilder& m) { return m.b.Op("Less", {m.Keys(), m.Queries()}); },
-      // A triangle that begins elsewhere.
+      // A triangle that begins at another diagonal.
       [](MaskBuilder& m) {
         Value* below = m.b.Op("Trilu", {m.Ones<bool>(), m.Int(-1)}, {{"upper", int64_t{0}}});
         return m.b.Op("Or", {below, m.b.Op("Less", {m.Keys(), m.Int(1)})});
@@ -137,12 +137,12 @@ TEST(AttentionPositionsTest, WhatIsNoRuleOfPositionsStays) {
       [](MaskBuilder& m) {
         return m.b.Op("LessOrEqual", {m.b.Op("Mul", {m.Keys(), m.Int(2)}), m.Queries()});
       },
-      // Positions that the caller tells.
+      // Positions that the caller passes.
       [](MaskBuilder& m) {
         Value* positions = m.b.Input("positions", DataType::kInt64, {1, 1, "seq", 1});
         return m.b.Op("LessOrEqual", {m.Keys(), positions});
       },
-      // Another number of keys before the first query.
+      // A different number of keys before the first query.
       [](MaskBuilder& m) {
         Value* shift = m.b.Op("Mul", {m.Extent(m.q, 1), m.Int(2)});
         return m.b.Op("LessOrEqual", {m.Keys(), m.b.Op("Add", {m.Queries(), shift})});
@@ -156,7 +156,7 @@ TEST(AttentionPositionsTest, WhatIsNoRuleOfPositionsStays) {
   }
 }
 
-// A mask of other extents than the scores' might broadcast them.
+// A mask whose extents differ from those of the scores might broadcast them.
 TEST(AttentionPositionsTest, ExtentsThatMayDifferAreLeftAlone) {
   OptimizerTester test = WithMask([](MaskBuilder& m) {
     Value* other = m.b.Input("other", DataType::kFloat, {"others"});

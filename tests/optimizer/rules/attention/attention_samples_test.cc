@@ -8,7 +8,7 @@
 
 #include "support/attention_graph.h"
 
-// How samples and heads may lie, and which of them broadcast.
+// The axes of samples and heads, and which of them broadcast.
 namespace attnrun::testing {
 namespace {
 
@@ -16,7 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(AttentionSamplesTest, SamplesOnTwoAxesThatLieApart) {
+// Columns of a table of rows (AlphaFold, axial attention): the samples are two separate axes.
+TEST(AttentionSamplesTest, SamplesMayBeTwoSeparateAxes) {
   const auto heads = [](GraphBuilder& b, const char* name, bool transposed) {
     Value* x = b.Input(name, DataType::kFloat, {"batch", "seq", "columns", 8});
     x = b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
@@ -37,7 +38,9 @@ TEST(AttentionSamplesTest, SamplesOnTwoAxesThatLieApart) {
   test.Dim("columns", 1).Dim("seq", 5).ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionSamplesTest, SamplesAndHeadsOnOneAxisThroughout) {
+// fairseq and nn.MultiheadAttention reshape [seq, batch, 8] to [seq, batch * 2, 4], where nothing
+// distinguishes samples from heads. WavLM adds a bias for each of both.
+TEST(AttentionSamplesTest, SamplesAndHeadsMayBeOneAxis) {
   for (const bool with_bias : {false, true}) {
     OptimizerTester test([&](GraphBuilder& b) {
       const auto heads = [&](const char* name, const std::vector<int64_t>& order) {
@@ -65,7 +68,8 @@ TEST(AttentionSamplesTest, SamplesAndHeadsOnOneAxisThroughout) {
   }
 }
 
-TEST(AttentionSamplesTest, AMaskForEachWindowOfASample) {
+// Cosine scores with a factor per head. Each of a sample's 4 windows has its own mask.
+TEST(AttentionSamplesTest, EachWindowOfASampleMayHaveAMask) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto windows = [&](const char* name) {
       return Shaped(b, b.Input(name, DataType::kFloat, {"batch", 4, 6, 8}), {-1, 6, 8});
@@ -91,7 +95,8 @@ TEST(AttentionSamplesTest, AMaskForEachWindowOfASample) {
   test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeys) {
+// lucidrains' multi-query attention: one head of keys and values for all heads of queries.
+TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeysIsFused) {
   const OptimizerTester test([](GraphBuilder& b) {
     const auto einsum = [&](const char* equation, Value* left, Value* right) {
       return b.Op("Einsum", {left, right}, {{"equation", std::string(equation)}});
@@ -107,7 +112,7 @@ TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeys) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionSamplesTest, HeadsOfVThatTheScoresDoNotHaveAreNoHeads) {
+TEST(AttentionSamplesTest, VMustHaveTheHeadsOfTheScores) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {1, 1, 6, 4});
     Value* k = b.Input("k", DataType::kFloat, {1, 1, 4, 6});
@@ -118,7 +123,7 @@ TEST(AttentionSamplesTest, HeadsOfVThatTheScoresDoNotHaveAreNoHeads) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionSamplesTest, SamplesThatBroadcastToPositionsAreNoSamples) {
+TEST(AttentionSamplesTest, SamplesThatBroadcastToPositionsAreNotSamples) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {17, 2, "batch", 4});
     Value* k = b.Input("k", DataType::kFloat, {"batch", 2, 4, 17});
@@ -128,8 +133,8 @@ TEST(AttentionSamplesTest, SamplesThatBroadcastToPositionsAreNoSamples) {
   test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
 }
 
-// Extents of other names may turn out as 1 and more than 1: the operator broadcasts as the products
-// do.
+// Extents with different names may be 1 and more than 1 at run time; the operator broadcasts them
+// as the products do.
 TEST(AttentionSamplesTest, SamplesOfOtherNamesBroadcast) {
   const auto attention = [](GraphBuilder& b, Value* q, Value* k, Value* v) {
     Value* p = b.Op("Softmax", {b.Op("MatMul", {Heads(b, q), Heads(b, k, true)})});
@@ -169,7 +174,7 @@ TEST(AttentionSamplesTest, SamplesOfTheMaskBroadcast) {
   test.Dim("batch", 2).Dim("other", 1).ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionSamplesTest, NoSamples) {
+TEST(AttentionSamplesTest, ThereMayBeNoSamples) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {0, 5, 24});
     const auto third = [&](int64_t i) {

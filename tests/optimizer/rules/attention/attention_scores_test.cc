@@ -9,7 +9,7 @@
 #include "core/elements.h"
 #include "support/attention_graph.h"
 
-// What stands between a product and its Softmax.
+// The nodes between the product and its Softmax.
 namespace attnrun::testing {
 namespace {
 
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(AttentionScoresTest, ScoresThatTheBiasSwallowsStaySo) {
+TEST(AttentionScoresTest, ScoresAbsorbedByTheBiasStayAbsorbed) {
   OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
     return b.Op("Add", {s, b.Input("bias", DataType::kFloat, {"batch", 1, 1, "seq"})});
   });
@@ -26,9 +26,9 @@ TEST(AttentionScoresTest, ScoresThatTheBiasSwallowsStaySo) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// XGLM: the sum of scores and mask is raised to the least float, so that a row which is closed
-// everywhere is averaged.
-TEST(AttentionScoresTest, AFloorUnderTheMaskedScores) {
+// XGLM raises the sum of scores and mask to the lowest float, so that a fully masked row becomes an
+// average.
+TEST(AttentionScoresTest, AFloorUnderTheMaskedScoresIsFused) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kLeast = std::numeric_limits<float>::lowest();
   for (const float factor : {1.0F, 0.5F}) {
@@ -49,7 +49,7 @@ TEST(AttentionScoresTest, AFloorUnderTheMaskedScores) {
   });
   EXPECT_EQ(chosen.Ops(), "attnrun.Attention");
   chosen.ExpectSameResults(kAttentionTolerance);
-  // Bloom: the same as a clamp.
+  // Bloom writes the same as a Clip.
   OptimizerTester clamped = WithScores([&](GraphBuilder& b, Value* s) {
     Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, 1, "seq"});
     return b.Op("Clip", {b.Op("Add", {s, bias}), Number(b, kLeast)});
@@ -70,8 +70,9 @@ TEST(AttentionScoresTest, AFloorUnderTheMaskedScores) {
   high.ExpectSameResults(kAttentionTolerance);
 }
 
-// CogView and LayoutLMv3: (x - max(x)) * alpha, the axis of the maximum put back by hand.
-TEST(AttentionScoresTest, AMaximumTakenOffByHand) {
+// CogView and LayoutLMv3 compute (x - max(x)) * alpha and restore the reduced axis with an
+// Unsqueeze.
+TEST(AttentionScoresTest, AnExplicitSubtractionOfTheMaximumIsDropped) {
   const auto shifted = [](GraphBuilder& b, Value* s) {
     Value* last = b.Constant<int64_t>("last", {1}, {-1});
     Value* maximum = b.Op("ReduceMax", {s, last}, {{"keepdims", int64_t{0}}});
@@ -82,7 +83,7 @@ TEST(AttentionScoresTest, AMaximumTakenOffByHand) {
   });
   EXPECT_EQ(test.Ops(), "attnrun.Attention");
   test.ExpectSameResults(kAttentionTolerance);
-  // Next to a finite number, and under a tanh, the shift is seen.
+  // The shift matters if a finite mask value or a tanh follows.
   const OptimizerTester masked = WithScores([&](GraphBuilder& b, Value* s) {
     Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
     return b.Op("Where", {mask, shifted(b, s), Number(b, -1)});
@@ -94,8 +95,8 @@ TEST(AttentionScoresTest, AMaximumTakenOffByHand) {
   EXPECT_EQ(capped.Count("attnrun.Attention"), 0);
 }
 
-// Swin v2's scale for each head, a temperature that is an input, one for each query.
-TEST(AttentionScoresTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
+// Swin v2's scale per head, a temperature that is an input, a factor per query.
+TEST(AttentionScoresTest, AFactorPerHeadOrQueryMovesToTheQuery) {
   const std::vector<Between> spellings = {
       [](GraphBuilder& b, Value* s) {
         return b.Op("Mul", {s, b.Constant<float>("scale", {2, 1, 1}, {0.5F, 2})});
@@ -106,7 +107,7 @@ TEST(AttentionScoresTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
       [](GraphBuilder& b, Value* s) {
         return b.Op("Mul", {b.Input("by_query", DataType::kFloat, {"batch", 1, "seq", 1}), s});
       },
-      // Over the usual scale.
+      // On top of the usual scale.
       [](GraphBuilder& b, Value* s) {
         Value* scaled = b.Op("Div", {s, Number(b, 2)});
         return b.Op("Mul", {scaled, b.Input("temperature", DataType::kFloat, {})});
@@ -121,8 +122,9 @@ TEST(AttentionScoresTest, AFactorForEachHeadOrQueryGoesToTheQuery) {
   }
 }
 
-// A mask of heads or queries, or what is left of a dropout; one of keys is one of the values.
-TEST(AttentionScoresTest, AFactorOfTheProbabilitiesIsOneOfTheResult) {
+// A mask of heads or queries, or the factor a dropout leaves; a factor per key becomes one of the
+// values.
+TEST(AttentionScoresTest, AFactorOfTheProbabilitiesMovesToTheResult) {
   const std::vector<Between> spellings = {
       [](GraphBuilder& b, Value* p) { return b.Op("Mul", {p, Number(b, 0.5F)}); },
       [](GraphBuilder& b, Value* p) {
@@ -162,8 +164,8 @@ TEST(AttentionScoresTest, AFactorOfTheProbabilitiesIsOneOfTheResult) {
   by_both.ExpectSameResults(kAttentionTolerance);
 }
 
-// A factor for each of several keys, where the scores have but one.
-TEST(AttentionScoresTest, AFactorThatMakesMoreKeysStays) {
+// There is a factor for each of several keys, but the scores have only one key.
+TEST(AttentionScoresTest, AFactorThatAddsKeysStays) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "seq", 4});
     Value* k = b.Input("k", DataType::kFloat, {"batch", 2, 4, 1});
@@ -175,8 +177,8 @@ TEST(AttentionScoresTest, AFactorThatMakesMoreKeysStays) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// softmax(-|q - k|^2), of which |q|^2 - 2qk + |k|^2 is written out.
-TEST(AttentionScoresTest, ScoresMayBeTakenOffABias) {
+// softmax(-|q - k|^2), with |q|^2 - 2qk + |k|^2 written out.
+TEST(AttentionScoresTest, ScoresMayBeSubtractedFromABias) {
   const std::vector<Between> spellings = {
       [](GraphBuilder& b, Value* s) { return b.Op("Neg", {s}); },
       [](GraphBuilder& b, Value* s) {
@@ -194,7 +196,7 @@ TEST(AttentionScoresTest, ScoresMayBeTakenOffABias) {
     EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
     test.ExpectSameResults(kAttentionTolerance);
   }
-  // What was closed is all that is open when its sign is changed.
+  // With its sign changed, a mask value becomes the largest score.
   const OptimizerTester masked = WithScores([](GraphBuilder& b, Value* s) {
     Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
     constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -203,8 +205,9 @@ TEST(AttentionScoresTest, ScoresMayBeTakenOffABias) {
   EXPECT_EQ(masked.Count("attnrun.Attention"), 0);
 }
 
-// A view cannot change the number of keys where that of all else stays.
-TEST(AttentionScoresTest, ScoresThatAreMultipliedByOneOrZero) {
+// scores * b - 10000 * (1 - b) with b = 1 or 0, as in GPT and the first GPT-2. Biases that follow
+// also apply to masked keys: if all unmasked keys are padding, attention goes to the masked ones.
+TEST(AttentionScoresTest, ScoresMayBeMultipliedByOneOrZero) {
   const std::vector<Between> spellings = {
       [](GraphBuilder&, Value* s) { return s; },
       [](GraphBuilder& b, Value* s) {
@@ -237,17 +240,14 @@ TEST(AttentionScoresTest, ScoresThatAreMultipliedByOneOrZero) {
   }
 }
 
-// A cosine's scores with a factor for each head; the mask is each window's, of which a sample
-// has 4.
-// lucidrains' one head of keys and values for all.
-TEST(AttentionScoresTest, AnInfiniteFactorIsNoScale) {
+TEST(AttentionScoresTest, AnInfiniteFactorIsNotAScale) {
   const OptimizerTester test =
       WithScores([](GraphBuilder& b, Value* s) { return b.Op("Div", {s, Number(b, 0)}); });
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionScoresTest, InfiniteScoresAreNotMasked) {
+TEST(AttentionScoresTest, PlusInfinityIsNotAMaskValue) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
     Value* p = b.Op("Softmax", {b.Op("Where", {mask, Scores(b), Number(b, INFINITY)})});
@@ -258,8 +258,8 @@ TEST(AttentionScoresTest, InfiniteScoresAreNotMasked) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// Queries and keys are the 2 x 3 places of a picture, to whose rows and columns something is added.
-TEST(AttentionScoresTest, FactorsOfMoreKeysThanQueriesStay) {
+// For one query and cached keys, copying the keys would take longer than the scores.
+TEST(AttentionScoresTest, FactorsStayIfThereAreMoreKeysThanQueries) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "seq", 4});
     Value* k = b.Input("k", DataType::kFloat, {"batch", 2, 4, "keys"});
@@ -272,8 +272,8 @@ TEST(AttentionScoresTest, FactorsOfMoreKeysThanQueriesStay) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// An integer mask, which need not be of 0 and 1.
-TEST(AttentionScoresTest, FactorsOfKeysAreTheKeys) {
+// An integer mask whose numbers need not be 0 and 1.
+TEST(AttentionScoresTest, FactorsPerKeyMoveToTheKeys) {
   for (const bool scaled : {false, true}) {
     OptimizerTester test = WithScores([&](GraphBuilder& b, Value* s) {
       Value* mask = b.Input("mask", DataType::kInt64, {"batch", 1, 1, "seq"});

@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// One column of as many rows as the scores have, [batch, 2, seq, 1], from one number per head.
+// A column with a row per score row, [batch, 2, seq, 1], from one number per head.
 Value* Column(GraphBuilder& b, Value* scores) {
   Value* rows = b.Op("Shape", {scores}, {{"end", int64_t{3}}});
   Value* shape =
@@ -39,7 +39,7 @@ Value* Cut(GraphBuilder& b, Value* x, int64_t start, int64_t end) {
 }
 Value* WithoutLast(GraphBuilder& b, Value* x) { return Cut(b, x, 0, -1); }
 
-// Attention with something else than a Softmax.
+// Attention with `between` in place of the Softmax.
 OptimizerTester WithProbabilities(const Between& between) {
   return OptimizerTester([&](GraphBuilder& b) { b.Output(Finish(b, between(b, Scores(b)))); });
 }
@@ -55,7 +55,7 @@ void ExpectFused(const std::vector<Between>& spellings) {
   }
 }
 
-TEST(AttentionSinksTest, SpellingsAreOneOperator) {
+TEST(AttentionSinksTest, SpellingsBecomeOneOperator) {
   ExpectFused({
       [](GraphBuilder& b, Value* s) {
         return WithoutLast(b, b.Op("Softmax", {Beside(b, {s, Column(b, s)})}));
@@ -90,7 +90,8 @@ TEST(AttentionSinksTest, SpellingsAreOneOperator) {
   });
 }
 
-// Columns of a number or a head's sink, taken into the sum of exponentials by hand.
+// Exponentials divided by their sum plus the exponential of a number or a sink per head, written
+// out.
 Value* Quotient(GraphBuilder& b, Value* s, Value* shift, Value* sink) {
   Value* e = b.Op("Exp", {b.Op("Sub", {s, shift})});
   Value* own = sink == nullptr ? b.Op("Neg", {shift}) : b.Op("Sub", {sink, shift});
@@ -101,13 +102,13 @@ Value* Greatest(GraphBuilder& b, Value* s) {
   return b.Op("ReduceMax", {s, b.Constant<int64_t>("last", {1}, {-1})});
 }
 
-// Exponentials by their sum and a number.
+// Exponentials divided by their sum plus a number.
 Value* BesideNumber(GraphBuilder& b, Value* e, float number) {
   Value* sum = b.Op("ReduceSum", {e, b.Constant<int64_t>("last", {1}, {-1})});
   return b.Op("Div", {e, b.Op("Add", {Number(b, number), sum})});
 }
 
-TEST(AttentionSinksTest, SumsOfExponentialsAreSoftmaxes) {
+TEST(AttentionSinksTest, QuotientsOfExponentialsAreSoftmaxes) {
   ExpectFused({
       [](GraphBuilder& b, Value* s) { return Quotient(b, s, Greatest(b, s), nullptr); },
       [](GraphBuilder& b, Value* s) {
@@ -125,7 +126,7 @@ TEST(AttentionSinksTest, SumsOfExponentialsAreSoftmaxes) {
   });
 }
 
-TEST(AttentionSinksTest, OtherQuotientsAreNoSoftmax) {
+TEST(AttentionSinksTest, OtherQuotientsStay) {
   const auto closed = [](GraphBuilder& b, Value* s) {
     Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
     return b.Op("Where", {mask, s, Number(b, -kInf)});
@@ -136,7 +137,7 @@ TEST(AttentionSinksTest, OtherQuotientsAreNoSoftmax) {
   });
   EXPECT_EQ(nan.Count("Softmax") + nan.Count("attnrun.Attention"), 0);
   EXPECT_THAT(nan.Misses("softmax_with_sink"), ElementsAre(HasSubstr("come to NaN")));
-  // 0 where all keys are closed, so that a row of these is none.
+  // If all keys are masked, the result is 0 and not NaN.
   OptimizerTester zero = WithProbabilities([&](GraphBuilder& b, Value* s) {
     s = closed(b, s);
     return Quotient(b, s, b.Op("Relu", {Greatest(b, s)}), nullptr);
@@ -155,8 +156,8 @@ TEST(AttentionSinksTest, OtherQuotientsAreNoSoftmax) {
   EXPECT_EQ(negative.Count("Softmax") + negative.Count("attnrun.Attention"), 0);
 }
 
-// The row with the sink alone gives 0, whatever closes the keys.
-TEST(AttentionSinksTest, RowsOfClosedKeys) {
+// In a row with only the sink the result is 0, whatever the mask value is.
+TEST(AttentionSinksTest, FullyMaskedRowsGiveZero) {
   for (const float closed : {-kInf, std::numeric_limits<float>::lowest()}) {
     for (const bool added : {false, true}) {
       OptimizerTester test = WithProbabilities([&](GraphBuilder& b, Value* s) {
@@ -173,8 +174,8 @@ TEST(AttentionSinksTest, RowsOfClosedKeys) {
   }
 }
 
-// By sample, head and query, as a null token's score would be.
-TEST(AttentionSinksTest, TheyMayDifferByQuery) {
+// One sink per sample, head and query, as the score of a null token would be.
+TEST(AttentionSinksTest, SinksMayDifferByQuery) {
   const OptimizerTester test = WithProbabilities([](GraphBuilder& b, Value* s) {
     Value* sinks = b.Input("sinks", DataType::kFloat, {"batch", 2, "seq", 1});
     return WithoutLast(b, b.Op("Softmax", {Beside(b, {s, sinks})}));
@@ -183,7 +184,7 @@ TEST(AttentionSinksTest, TheyMayDifferByQuery) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionSinksTest, ProbabilitiesWithoutTheirColumnMayBeRead) {
+TEST(AttentionSinksTest, ProbabilitiesWithoutTheSinkMayBeRead) {
   const OptimizerTester test = WithProbabilities([](GraphBuilder& b, Value* s) {
     Value* p = WithoutLast(b, b.Op("Softmax", {Beside(b, {s, Column(b, s)})}));
     b.Output(p);
@@ -194,7 +195,7 @@ TEST(AttentionSinksTest, ProbabilitiesWithoutTheirColumnMayBeRead) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(AttentionSinksTest, WhatIsNoSinkIsNamed) {
+TEST(AttentionSinksTest, NearMissesOfSinksAreReported) {
   struct Case {
     Between between;
     const char* why;

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(AttentionFusionTest, SpellingsOfScaleBiasMaskAndCapAreOneOperator) {
+TEST(AttentionFusionTest, SpellingsOfScaleBiasMaskAndCapBecomeOneOperator) {
   const std::vector<Between> spellings = {
       [](GraphBuilder&, Value* s) { return s; },
       [](GraphBuilder& b, Value* s) { return b.Op("Div", {s, Number(b, 2)}); },
@@ -46,8 +46,9 @@ TEST(AttentionFusionTest, SpellingsOfScaleBiasMaskAndCapAreOneOperator) {
   }
 }
 
-// As the exporter folds it where the number of samples and positions is fixed.
-TEST(AttentionFusionTest, ATensorOfOneNumberMasks) {
+// The exporter folds the mask value to this tensor if the numbers of samples and positions are
+// fixed.
+TEST(AttentionFusionTest, AMaskValueMayBeATensorOfOneNumber) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {2, 3, 8});
     Value* k = Heads(b, b.Input("k", DataType::kFloat, {2, 3, 8}), true);
@@ -63,7 +64,8 @@ TEST(AttentionFusionTest, ATensorOfOneNumberMasks) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// Learned queries: for a fixed number of samples, for all samples, not for all heads alike.
+// Learned queries: for a fixed number of samples, for all samples per head, and the same for all
+// heads, which is not fused.
 TEST(AttentionFusionTest, QueriesMayBeConstant) {
   for (const std::vector<int64_t>& shape :
        {std::vector<int64_t>{2, 2, 3, 4}, {1, 2, 3, 4}, {2, 3, 4}, {3, 4}}) {
@@ -81,7 +83,7 @@ TEST(AttentionFusionTest, QueriesMayBeConstant) {
   }
 }
 
-TEST(AttentionFusionTest, WhatStandsInTheWayIsNamed) {
+TEST(AttentionFusionTest, NodesInTheWayAreReported) {
   const OptimizerTester between =
       WithScores([](GraphBuilder& b, Value* s) { return b.Op("Relu", {s}); });
   EXPECT_EQ(between.Count("attnrun.Attention"), 0);
@@ -95,8 +97,8 @@ TEST(AttentionFusionTest, WhatStandsInTheWayIsNamed) {
   read.ExpectSameResults(kAttentionTolerance);
 }
 
-// Not the view before it.
-TEST(AttentionFusionTest, WhatStandsBehindTheSoftmaxIsNamed) {
+// The report names the Relu, not the view before it.
+TEST(AttentionFusionTest, NodesAfterTheSoftmaxAreReported) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* p = b.Op("Transpose", {b.Op("Softmax", {Scores(b)})},
                     {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
@@ -108,7 +110,7 @@ TEST(AttentionFusionTest, WhatStandsBehindTheSoftmaxIsNamed) {
   EXPECT_THAT(test.Misses("attention"), Contains(HasSubstr("(Relu)")));
 }
 
-TEST(AttentionFusionTest, ASoftmaxOverQueriesIsNone) {
+TEST(AttentionFusionTest, ASoftmaxOverQueriesStays) {
   const OptimizerTester test([](GraphBuilder& b) {
     b.Output(Finish(b, b.Op("Softmax", {Scores(b)}, {{"axis", int64_t{-2}}})));
   });
@@ -116,7 +118,7 @@ TEST(AttentionFusionTest, ASoftmaxOverQueriesIsNone) {
   EXPECT_THAT(test.Misses("attention"), ElementsAre(HasSubstr("another axis")));
 }
 
-TEST(AttentionFusionTest, ProbabilitiesThatAreReadAreASecondOutput) {
+TEST(AttentionFusionTest, ProbabilitiesThatAreReadBecomeASecondOutput) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* probabilities = b.Op("Softmax", {Scores(b)});
     b.Output(Finish(b, probabilities)).Output(probabilities);
@@ -126,8 +128,8 @@ TEST(AttentionFusionTest, ProbabilitiesThatAreReadAreASecondOutput) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// As in Nystromformer's inverse of its probabilities: these come before the values.
-TEST(AttentionFusionTest, ValuesMadeOfTheProbabilitiesStay) {
+// As in Nystromformer's inverse of its probabilities, which must be computed before the values.
+TEST(AttentionFusionTest, ValuesComputedFromTheProbabilitiesStay) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* p = b.Op("Softmax", {Scores(b)});
     Value* v = b.Op("Div", {Heads(b, Input(b, "v")), b.Op("ReduceMax", {p})});
@@ -138,13 +140,14 @@ TEST(AttentionFusionTest, ValuesMadeOfTheProbabilitiesStay) {
   test.ExpectSameResults(4 * kAttentionTolerance);
 }
 
-TEST(AttentionFusionTest, AClassifiersSoftmaxIsNoNearMiss) {
+TEST(AttentionFusionTest, AClassifiersSoftmaxIsNotReported) {
   const OptimizerTester test([](GraphBuilder& b) { b.Output(b.Op("Softmax", {Input(b, "x")})); });
   EXPECT_EQ(test.Ops(), "Softmax");
   EXPECT_THAT(test.Misses("attention"), IsEmpty());
 }
 
-TEST(AttentionFusionTest, KeysThatAViewCallsByAnotherName) {
+// A view cannot change the number of keys if it keeps all other extents.
+TEST(AttentionFusionTest, AViewMayGiveTheKeysAnotherName) {
   OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
     Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, "seq", "source"});
     Value* extents = b.Op("Concat",
@@ -159,8 +162,8 @@ TEST(AttentionFusionTest, KeysThatAViewCallsByAnotherName) {
   test.Dim("seq", 4).Dim("source", 4).ExpectSameResults(kAttentionTolerance);
 }
 
-// K Q^T of samples and heads on one axis, which become two before keys and queries change places.
-TEST(AttentionFusionTest, ScoresThatAreViewedAsHeadsThenTurned) {
+// K Q^T with samples and heads on one axis, which is split before keys and queries are transposed.
+TEST(AttentionFusionTest, ScoresMayBeSplitIntoHeadsAndTransposed) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* k = b.Input("k", DataType::kFloat, {6, 5, 4});
     Value* q = b.Input("q", DataType::kFloat, {6, 4, "queries"});
@@ -175,7 +178,7 @@ TEST(AttentionFusionTest, ScoresThatAreViewedAsHeadsThenTurned) {
   }
 }
 
-TEST(AttentionFusionTest, ScoresOfSlidingWindowsAreNoSingleProduct) {
+TEST(AttentionFusionTest, ScoresOfSlidingWindowsAreReported) {
   const OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
     Value* more = b.Op("MatMul", {Heads(b, Input(b, "q2")), Heads(b, Input(b, "k2"), true)});
     return b.Op("Slice", {b.Op("Concat", {s, more}, {{"axis", int64_t{-2}}}),
@@ -188,10 +191,8 @@ TEST(AttentionFusionTest, ScoresOfSlidingWindowsAreNoSingleProduct) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// scores * b - 10000 * (1 - b), as GPT and the first GPT-2 have it, b being 1 or 0. What is added
-// after that counts for closed keys, too: where all others are padding, they are what is attended
-// to.
-TEST(AttentionFusionTest, BiasesForTheRowsAndColumnsOfAPicture) {
+// Queries and keys are a 2 x 3 grid of positions, and biases for the rows and columns are added.
+TEST(AttentionFusionTest, BiasesMayBePerRowAndColumnOfAGrid) {
   const auto input = [](GraphBuilder& b, const char* name) {
     return b.Input(name, DataType::kFloat, {"batch", 6, 8});
   };
@@ -207,7 +208,7 @@ TEST(AttentionFusionTest, BiasesForTheRowsAndColumnsOfAPicture) {
         s = b.Op("Add", {relative(b, "columns", 3, {-1, 2, 3, 1, 3}), s});
         return Shaped(b, s, {-1, 2, 6, 6});
       },
-      // A scale between, and a table that all samples and heads share.
+      // A scale in between, and a table that all samples and heads share.
       [&](GraphBuilder& b, Value* s) {
         s = Shaped(b, s, {0, 2, 2, 3, 2, 3});
         s = b.Op("Add", {s, relative(b, "rows", 2, {0, 0, 2, 3, 2, 1})});
@@ -232,7 +233,7 @@ TEST(AttentionFusionTest, BiasesForTheRowsAndColumnsOfAPicture) {
     test.ExpectSameResults(kAttentionTolerance);
     test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
   }
-  // A Softmax over the columns alone is none over the keys.
+  // A Softmax over the columns of the grid alone is not one over the keys.
   const OptimizerTester columns([&](GraphBuilder& b) {
     Value* s = b.Op("MatMul", {Heads(b, input(b, "q")), Heads(b, input(b, "k"), true)});
     Value* p = b.Op("Softmax", {Shaped(b, s, {0, 2, 6, 2, 3})});
@@ -242,8 +243,8 @@ TEST(AttentionFusionTest, BiasesForTheRowsAndColumnsOfAPicture) {
   columns.ExpectSameResults(kAttentionTolerance);
 }
 
-// Rows without an open key are not the only ones that come to NaN.
-TEST(AttentionFusionTest, AGuardAgainstNaNHoldsWhereQueriesAreNoNumbers) {
+// NaN comes not only from fully masked rows.
+TEST(AttentionFusionTest, AGuardAgainstNaNHoldsForNaNQueries) {
   for (const bool read : {false, true}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* p = b.Op("Softmax", {Scores(b)});
@@ -261,6 +262,5 @@ TEST(AttentionFusionTest, AGuardAgainstNaNHoldsWhereQueriesAreNoNumbers) {
   }
 }
 
-// For one query and cached keys, a copy of these would take longer than the scores.
 }  // namespace
 }  // namespace attnrun::testing

@@ -13,10 +13,10 @@ using ::testing::HasSubstr;
 
 constexpr int kHeads = 3;
 constexpr int kSize = 4;
-// Probabilities' rounding, over few keys.
+// The rounding of probabilities over few keys.
 constexpr double kTolerance = 64 * kEpsilon;
 
-// Where the heads of an attention begin in a row of `packed`.
+// The offsets of an attention's heads in a row of `packed`.
 struct Offsets {
   int64_t q;
   int64_t k;
@@ -64,26 +64,26 @@ void ExpectApart(const OptimizerTester& test, int attentions) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(JoinHeadsTest, HeadsOneAfterTheOther) {
+TEST(JoinHeadsTest, JoinsConsecutiveHeads) {
   ExpectJoined({{0, 12, 24}, {4, 16, 28}, {8, 20, 32}}, "b s (n:3 h:4)", "b s 12+(n:3 h:4)",
                "b s 24+(n:3 h:4)");
 }
 
-TEST(JoinHeadsTest, PackedHeadByHead) {
+TEST(JoinHeadsTest, JoinsHeadsPackedOneByOne) {
   ExpectJoined({{0, 4, 8}, {12, 16, 20}, {24, 28, 32}}, "b s (n:3 _:3 h:4)", "b s 4+(n:3 _:3 h:4)",
                "b s 8+(n:3 _:3 h:4)");
 }
 
-TEST(JoinHeadsTest, OneKeyForAll) {
+TEST(JoinHeadsTest, JoinsHeadsThatShareKeys) {
   ExpectJoined({{0, 12, 16}, {4, 12, 16}, {8, 12, 16}}, "b s (n:3 h:4)", "b s 12+(h:4)",
                "b s 16+(h:4)");
 }
 
-TEST(JoinHeadsTest, TheLastAxisByNumber) {
+TEST(JoinHeadsTest, AcceptsTheLastAxisByNumber) {
   EXPECT_EQ(Joined({{0, 12, 24}, {4, 16, 28}}, 2).Ops(), "attnrun.Attention");
 }
 
-TEST(JoinHeadsTest, HeadsWithProjectionsOfTheirOwn) {
+TEST(JoinHeadsTest, JoinsHeadsWithSeparateProjections) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "sequence", 8});
     std::mt19937 generator(7);
@@ -104,27 +104,27 @@ TEST(JoinHeadsTest, HeadsWithProjectionsOfTheirOwn) {
   test.ExpectSameResults(1024 * kEpsilon);
 }
 
-TEST(JoinHeadsTest, UnequalDistancesStayApart) {
+TEST(JoinHeadsTest, HeadsAtUnequalDistancesStay) {
   const OptimizerTester test = Joined({{0, 12, 24}, {4, 16, 28}, {12, 20, 32}});
   ExpectApart(test, 3);
   EXPECT_THAT(test.Misses("attention_heads"), ElementsAre(HasSubstr("heads of Q")));
 }
 
-TEST(JoinHeadsTest, OtherOrdersStayApart) {
+TEST(JoinHeadsTest, HeadsInOtherOrdersStay) {
   const OptimizerTester test = Joined({{0, 12, 28}, {4, 16, 24}});
   ExpectApart(test, 2);
   EXPECT_THAT(test.Misses("attention_heads"), ElementsAre(HasSubstr("heads of V")));
 }
 
-TEST(JoinHeadsTest, OneQueryForAllStaysApart) {
+TEST(JoinHeadsTest, HeadsThatShareAQueryStay) {
   ExpectApart(Joined({{0, 12, 24}, {0, 16, 28}}), 2);
 }
 
-TEST(JoinHeadsTest, AlongThePositionsStaysApart) {
+TEST(JoinHeadsTest, ConcatenationAlongPositionsStays) {
   ExpectApart(Joined({{0, 12, 24}, {4, 16, 28}}, 1), 2);
 }
 
-TEST(JoinHeadsTest, OtherAttributesOrReadersStayApart) {
+TEST(JoinHeadsTest, HeadsWithOtherAttributesOrReadersStay) {
   OptimizerTester scales([](GraphBuilder& b) {
     Value* packed = Packed(b);
     b.Output(b.Op("Concat",

@@ -13,7 +13,7 @@ namespace {
 // Products of eight channels in place of four, and sums of both.
 constexpr double kTolerance = 2 * kAttentionTolerance;
 
-// Another stream's scores, of two heads of 4 channels.
+// The scores of another stream, with two heads of 4 channels.
 Value* OtherScores(GraphBuilder& b) {
   return b.Op("MatMul", {Heads(b, Input(b, "q2")), Heads(b, Input(b, "k2"), true)});
 }
@@ -23,14 +23,14 @@ Value* Sum(GraphBuilder& b, Value* s) {
               {b.Op("Div", {s, Number(b, 2)}), b.Op("Mul", {OtherScores(b), Number(b, 0.25F)})});
 }
 
-TEST(JoinedProductsTest, SumsOfScores) {
+TEST(JoinedProductsTest, SumsOfScoresBecomeOneProduct) {
   const std::vector<Between> spellings = {
       Sum, [](GraphBuilder& b, Value* s) { return b.Op("Add", {OtherScores(b), s}); },
       [](GraphBuilder& b, Value* s) {
         Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, 1, "seq"});
         return b.Op("Add", {b.Op("Mul", {Sum(b, s), Number(b, 0.5F)}), bias});
       },
-      // One head of keys for all.
+      // One head of keys serves all.
       [](GraphBuilder& b, Value* s) {
         Value* k = b.Input("k2", DataType::kFloat, {"batch", 1, 4, "seq"});
         return b.Op("Add", {s, b.Op("MatMul", {Heads(b, Input(b, "q2")), k})});
@@ -42,8 +42,8 @@ TEST(JoinedProductsTest, SumsOfScores) {
   }
 }
 
-// LiLT: both streams sum both scores, each in its own order.
-TEST(JoinedProductsTest, TwoStreamsAttendAsOne) {
+// In LiLT both streams add both scores, each in its own order.
+TEST(JoinedProductsTest, TwoStreamsShareOneAttention) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* text = b.Op("Div", {Scores(b), Number(b, 2)});
     Value* layout = b.Op("Div", {OtherScores(b), Number(b, 4)});
@@ -61,8 +61,8 @@ TEST(JoinedProductsTest, TwoStreamsAttendAsOne) {
   test.Dim("batch", 2).Dim("seq", 70).ExpectSameResults(kTolerance);
 }
 
-// Few queries and many keys, as of a cache: the keys are not copied.
-TEST(JoinedProductsTest, NotWhereKeysAreMoreThanQueries) {
+// With few queries and many keys, as of a cache, the keys are not copied.
+TEST(JoinedProductsTest, MoreKeysThanQueriesStay) {
   const OptimizerTester test([](GraphBuilder& b) {
     const auto scores = [&](const char* q, const char* k) {
       return b.Op("MatMul", {b.Input(q, DataType::kFloat, {"batch", 2, "seq", 4}),

@@ -13,16 +13,16 @@ Value* Turned(GraphBuilder& b, Value* x) {
   return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
 }
 
-// Queries of [batch, seq, 2, 4] by keys that both heads share.
+// Queries [batch, seq, 2, 4] times keys that both heads share.
 Value* SharedScores(GraphBuilder& b) {
   Value* q = b.Input("q2", DataType::kFloat, {"batch", "seq", 2, 4});
   return b.Op("MatMul", {q, b.Input("k2", DataType::kFloat, {"batch", 1, 4, "seq"})});
 }
 
-TEST(ScoresByQueryTest, HeadsComeFirst) {
+TEST(ScoresByQueryTest, HeadsMoveToTheFront) {
   const std::vector<Between> spellings = {
       [](GraphBuilder&, Value* s) { return s; },
-      // A mask of positions, a number for each head, DeepSeek's second product.
+      // A mask per position, a number per head, DeepSeek's second product.
       [](GraphBuilder& b, Value* s) {
         Value* mask = b.Input("mask", DataType::kFloat, {"seq", 1, "seq"});
         return b.Op("Add", {b.Op("Mul", {s, Number(b, 0.5F)}), mask});
@@ -47,7 +47,7 @@ TEST(ScoresByQueryTest, HeadsComeFirst) {
   }
 }
 
-TEST(ScoresByQueryTest, KeysAndValuesOfAllHeads) {
+TEST(ScoresByQueryTest, KeysAndValuesMayServeAllHeads) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* p = b.Op("Softmax", {SharedScores(b)}, {{"axis", int64_t{-1}}});
     Value* v = b.Input("v", DataType::kFloat, {"batch", 1, "seq", 4});

@@ -15,18 +15,18 @@ Value* Turned(GraphBuilder& b, Value* x) {
   return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
 }
 
-// LightGlue: what one picture sees in the other, and the other in it.
+// LightGlue attends from one image to the other and back with the same scores.
 Value* BothWays(GraphBuilder& b, Value* scores) {
   Value* other = b.Op("Softmax", {Turned(b, scores)});
   b.Output(b.Op("MatMul", {other, Heads(b, Input(b, "w"))}));
   return scores;
 }
 
-TEST(SharedScoresTest, EveryAttentionComputesThemForItself) {
+TEST(SharedScoresTest, EachAttentionComputesItsOwnScores) {
   const std::vector<Between> spellings = {
       BothWays,
       [](GraphBuilder& b, Value* s) { return BothWays(b, b.Op("Mul", {s, Number(b, 0.5F)})); },
-      // Other masks, other values.
+      // Another mask and other values.
       [](GraphBuilder& b, Value* s) {
         Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
         Value* other = b.Op("Softmax", {b.Op("Where", {mask, s, Number(b, -1e9F)})});
@@ -50,8 +50,8 @@ TEST(SharedScoresTest, EveryAttentionComputesThemForItself) {
   }
 }
 
-// Of three readers one is no attention: nothing would be saved.
-TEST(SharedScoresTest, OtherReadersKeepThem) {
+// One of three readers is not an attention, so fusing would save nothing.
+TEST(SharedScoresTest, OtherReadersKeepTheScores) {
   const OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
     b.Output(b.Op("ReduceMean", {s}));
     return BothWays(b, s);

@@ -24,7 +24,7 @@ Value* Exponential(GraphBuilder& b, Value* x, int64_t axis) {
   return b.Op("Exp", {b.Op("Sub", {x, Reduced(b, "ReduceMax", x, axis)})});
 }
 
-TEST(SoftmaxFusionTest, EveryAxisAndSpelling) {
+TEST(SoftmaxFusionTest, FusesEveryAxisAndSpelling) {
   for (const int64_t axis : {-1, 1, 2}) {
     for (const bool reciprocal : {false, true}) {
       OptimizerTester test([&](GraphBuilder& b) {
@@ -38,8 +38,9 @@ TEST(SoftmaxFusionTest, EveryAxisAndSpelling) {
   }
 }
 
-// As x-transformers and gpt-oss write it: -inf where masked, the maximum taken off by hand.
-TEST(SoftmaxFusionTest, MaximumBeforeTheOperator) {
+// As x-transformers and gpt-oss write it: -inf for masked scores, and an explicit subtraction of
+// the maximum.
+TEST(SoftmaxFusionTest, DropsTheMaximumBeforeTheOperator) {
   for (const int64_t axis : {-1, 1}) {
     for (const int64_t max_axis : {-1, 1}) {
       OptimizerTester test([&](GraphBuilder& b) {
@@ -60,8 +61,8 @@ TEST(SoftmaxFusionTest, MaximumBeforeTheOperator) {
   }
 }
 
-// Which neither overflows nor comes to 0 here, nor where a row is -inf but for one element.
-TEST(SoftmaxFusionTest, WithoutTheMaximum) {
+// The sum neither overflows nor becomes 0 here, also if all elements of a row but one are -inf.
+TEST(SoftmaxFusionTest, FusesWithoutTheMaximum) {
   for (const int64_t axis : {-1, 1}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* e = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 2, 3})});
@@ -75,7 +76,7 @@ TEST(SoftmaxFusionTest, WithoutTheMaximum) {
   }
 }
 
-TEST(SoftmaxFusionTest, ByWayOfLogarithms) {
+TEST(SoftmaxFusionTest, FusesSpellingsWithLogarithms) {
   using LogSumExp = std::function<Value*(GraphBuilder&, Value*, int64_t)>;
   const std::vector<LogSumExp> spellings = {
       [](GraphBuilder& b, Value* x, int64_t axis) {
@@ -100,7 +101,7 @@ TEST(SoftmaxFusionTest, ByWayOfLogarithms) {
   }
 }
 
-TEST(SoftmaxFusionTest, ExponentialOfLogSoftmax) {
+TEST(SoftmaxFusionTest, FusesTheExponentialOfLogSoftmax) {
   for (const int opset : {11, 13}) {
     for (const int64_t axis : {1, 2}) {
       OptimizerTester test(
@@ -109,14 +110,14 @@ TEST(SoftmaxFusionTest, ExponentialOfLogSoftmax) {
             b.Output(b.Op("Exp", {b.Op("LogSoftmax", {x}, {{"axis", axis}})}));
           },
           {}, opset);
-      // Before opset 13 axis 1 takes all that follow along.
+      // Before opset 13, axis 1 includes all later axes.
       EXPECT_EQ(test.Ops(), opset < 13 && axis == 1 ? "Exp LogSoftmax" : "Softmax");
       test.ExpectSameResults(kTolerance);
     }
   }
 }
 
-TEST(SoftmaxFusionTest, TheDifferenceOfAnotherLogarithmStays) {
+TEST(SoftmaxFusionTest, ALogarithmOfAnotherInputStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
     Value* other = b.Op("Neg", {x});
@@ -126,8 +127,8 @@ TEST(SoftmaxFusionTest, TheDifferenceOfAnotherLogarithmStays) {
   test.ExpectSameResults(kTolerance);
 }
 
-// Divided by the sum only behind the product with values.
-TEST(SoftmaxFusionTest, BehindValues) {
+// The division by the sum follows the product with the values.
+TEST(SoftmaxFusionTest, FusesADivisionAfterTheValues) {
   for (const int64_t axis : {-1, 1}) {
     for (const bool shifted : {false, true}) {
       OptimizerTester test([&](GraphBuilder& b) {
@@ -136,14 +137,14 @@ TEST(SoftmaxFusionTest, BehindValues) {
         Value* e = shifted ? Exponential(b, x, axis) : b.Op("Exp", {x});
         b.Output(b.Op("Div", {b.Op("MatMul", {e, v}), Reduced(b, "ReduceSum", e, axis)}));
       });
-      // The sum over rows is none of the weights of a product.
+      // Sums over the rows are not the weights of the product.
       EXPECT_EQ(test.Count("Softmax"), axis == -1 ? 1 : 0);
       test.ExpectSameResults(8 * kTolerance);
     }
   }
 }
 
-TEST(SoftmaxFusionTest, OtherSumsAreNamed) {
+TEST(SoftmaxFusionTest, OtherSumsAreReported) {
   OptimizerTester bounded([](GraphBuilder& b) {
     Value* e = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 4})});
     Value* least = b.Constant<float>("least", {}, {1e-3F});

@@ -16,7 +16,7 @@ Value* Turned(GraphBuilder& b, Value* x, const Order& order = {0, 2, 1, 3, 4}) {
   return b.Op("Transpose", {x}, {{"perm", order}});
 }
 
-// The queries of 2 x 2 heads [batch, 2, 2, seq, 4] by keys that the heads of one group share.
+// The queries of 2 x 2 heads [batch, 2, 2, seq, 4] times keys that the heads of a group share.
 Value* Products(GraphBuilder& b) {
   Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 16}), {0, 0, 2, 2, 4});
   Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 2, 1, 4});
@@ -40,7 +40,7 @@ TEST(StackedScoresTest, GroupsMayComeBeforeHeads) {
         Value* mask = b.Input("mask", DataType::kFloat, {"seq", "seq"});
         return b.Op("Add", {b.Op("Mul", {s, Number(b, 0.5F)}), mask});
       },
-      // Other numbers for each head of each group, and for each group.
+      // A number for each head of each group, or for each group.
       [](GraphBuilder& b, Value* s) {
         return b.Op("Add", {s, b.Constant<float>("c", {2, 2, 1, 1}, {0, 1, 2, 3})});
       },
@@ -61,8 +61,8 @@ TEST(StackedScoresTest, GroupsMayComeBeforeHeads) {
   }
 }
 
-// Heads "(g h)": those of a group lie side by side, each with keys of its own.
-TEST(StackedScoresTest, GroupsThatShareKeysMayLieOutside) {
+// Heads "(g h)": the heads of a group are consecutive, each with its own keys.
+TEST(StackedScoresTest, GroupsMayBeTheOuterAxis) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 24}), {0, 0, 3, 2, 4});
     Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
@@ -79,7 +79,7 @@ TEST(StackedScoresTest, GroupsThatShareKeysMayLieOutside) {
   test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(2 * kAttentionTolerance);
 }
 
-TEST(StackedScoresTest, ScoresThatOthersReadStayInTheirOrder) {
+TEST(StackedScoresTest, ScoresWithOtherReadersKeepTheirOrder) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* scores = Turned(b, Products(b));
     b.Output(scores);
@@ -89,7 +89,7 @@ TEST(StackedScoresTest, ScoresThatOthersReadStayInTheirOrder) {
   test.ExpectSameResults(2 * kAttentionTolerance);
 }
 
-// Scores as einsum("bhqd,bhkd->bqkh") and its like have them, the Softmax over what are the keys.
+// Scores as in einsum("bhqd,bhkd->bqkh") and similar, with the Softmax over the keys.
 TEST(StackedScoresTest, KeysMayBeAnyAxis) {
   struct Layout {
     Order order;
@@ -117,7 +117,7 @@ TEST(StackedScoresTest, KeysMayBeAnyAxis) {
   }
 }
 
-TEST(StackedScoresTest, AMaskIsTurnedWithThem) {
+TEST(StackedScoresTest, AMaskIsTransposedWithTheScores) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* s = Turned(b, Scores(b), {0, 2, 3, 1});
     s = b.Op("Add", {s, b.Input("mask", DataType::kFloat, {"seq", 2})});
@@ -126,8 +126,8 @@ TEST(StackedScoresTest, AMaskIsTurnedWithThem) {
   ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
 }
 
-// As transformers of old and speech models write it, for a Softmax of two axes.
-TEST(StackedScoresTest, TheyMayBeOneMatrix) {
+// As old transformers and speech models write it, to get a Softmax of two axes.
+TEST(StackedScoresTest, ScoresMayBeOneMatrix) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* s = b.Op("Mul", {Scores(b), Number(b, 0.5F)});
     Value* keys = b.Op("Shape", {s}, {{"start", int64_t{3}}});
@@ -138,7 +138,7 @@ TEST(StackedScoresTest, TheyMayBeOneMatrix) {
   ExpectOneAttention(std::move(test), kAttentionTolerance);
 }
 
-TEST(StackedScoresTest, OtherRowsAreOtherSoftmaxes) {
+TEST(StackedScoresTest, RowsOfAnotherWidthStay) {
   for (const int64_t width : {8, 2}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 4});
@@ -150,7 +150,7 @@ TEST(StackedScoresTest, OtherRowsAreOtherSoftmaxes) {
   }
 }
 
-TEST(StackedScoresTest, OnlySoftmaxOverKeys) {
+TEST(StackedScoresTest, OtherAxesOfTheSoftmaxStay) {
   for (const int64_t axis : {1, 3}) {
     OptimizerTester test(
         [&](GraphBuilder& b) { b.Output(ByValues(b, Softmax(b, Turned(b, Products(b)), axis))); });

@@ -17,11 +17,12 @@ struct Spelling {
   int64_t kv_heads = 2;
   bool past = true;
   bool causal = false;
-  // Whether K has as many positions as Q.
+  // True if K has as many positions as Q.
   bool same_positions = true;
 };
 
-// Attention of two heads of 4 channels side by side, V's of 3, with what it keeps of K and V.
+// Attention with two heads of 4 channels in a row (3 for V). The present keys and values are
+// outputs, too.
 OptimizerTester Standard(const Spelling& spelling) {
   const auto build = [&](GraphBuilder& b) {
     const int64_t heads = spelling.kv_heads;
@@ -42,7 +43,7 @@ OptimizerTester Standard(const Spelling& spelling) {
   return OptimizerTester(build, {}, 23);
 }
 
-TEST(StandardAttentionTest, HeadsSideBySideMayHaveAPast) {
+TEST(StandardAttentionTest, HeadsInARowMayHaveAPast) {
   for (const Spelling& spelling :
        {Spelling{}, Spelling{.kv_heads = 1}, Spelling{.past = false}, Spelling{.causal = true},
         Spelling{.kv_heads = 1, .past = false, .causal = true},
@@ -57,13 +58,13 @@ TEST(StandardAttentionTest, HeadsSideBySideMayHaveAPast) {
   }
 }
 
-TEST(StandardAttentionTest, PositionsAreCountedOverAsManyNewKeysAsQueries) {
+TEST(StandardAttentionTest, CausalWithOtherNumbersOfKeysStays) {
   const OptimizerTester test = Standard({.causal = true, .same_positions = false});
   EXPECT_EQ(test.Count("Attention"), 1);
   EXPECT_THAT(test.Misses("standard_attention"), ElementsAre(HasSubstr("other queries")));
 }
 
-TEST(StandardAttentionTest, HalfOfAPastIsLeftToTheRunToRefuse) {
+TEST(StandardAttentionTest, HalfOfAPastStays) {
   for (const size_t left_out : {4, 5}) {
     const OptimizerTester test(
         [&](GraphBuilder& b) {

@@ -6,7 +6,7 @@
 namespace attnrun::testing {
 namespace {
 
-// Scores are sums of 4 products, of numbers up to 5, whose errors the exponential magnifies.
+// Scores are sums of 4 products of numbers up to 5, whose errors the exponential magnifies.
 constexpr double kTolerance = 256 * kEpsilon;
 
 Value* Swapped(GraphBuilder& b, Value* value) {
@@ -21,7 +21,7 @@ Value* Softmax(GraphBuilder& b, const std::string& queries = "queries") {
 
 Value* Values(GraphBuilder& b) { return b.Input("v", DataType::kFloat, {"batch", 2, 4, "keys"}); }
 
-TEST(TransposedProbabilitiesTest, ValuesOfChannelsFirst) {
+TEST(TransposedProbabilitiesTest, ValuesMayHaveChannelsFirst) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* v = Values(b);
     b.Output(b.Op("MatMul", {v, Swapped(b, Softmax(b))}));
@@ -31,7 +31,7 @@ TEST(TransposedProbabilitiesTest, ValuesOfChannelsFirst) {
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
 }
 
-TEST(TransposedProbabilitiesTest, TransposedProbabilitiesThatOthersRead) {
+TEST(TransposedProbabilitiesTest, TransposedProbabilitiesMayHaveOtherReaders) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* v = Values(b);
     Value* turned = Swapped(b, Softmax(b));
@@ -53,7 +53,7 @@ TEST(TransposedProbabilitiesTest, OtherProductsStay) {
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
 }
 
-TEST(TransposedProbabilitiesTest, ASoftmaxOverRowsOfUnknownRank) {
+TEST(TransposedProbabilitiesTest, ASoftmaxOfUnknownRankStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* extents = b.Input("extents", DataType::kInt64, {"rank"});
     Value* x = b.Op("Reshape", {b.Input("x", DataType::kFloat, {"n"}), extents});
@@ -63,8 +63,8 @@ TEST(TransposedProbabilitiesTest, ASoftmaxOverRowsOfUnknownRank) {
   test.Dim("n", 24).Feed("extents", Make<int64_t>({4}, {1, 2, 3, 4})).ExpectSameResults(kTolerance);
 }
 
-// As a file may have it: the run will refuse it.
-TEST(TransposedProbabilitiesTest, WhatIsNoPermutationStays) {
+// The run refuses such a file.
+TEST(TransposedProbabilitiesTest, InvalidPermutationsStay) {
   for (const int64_t axis : {0, 4, 1 << 20, -1}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* p = b.Op("Transpose", {Softmax(b)}, {{"perm", std::vector<int64_t>{0, axis, 2, 3}}});
@@ -74,7 +74,7 @@ TEST(TransposedProbabilitiesTest, WhatIsNoPermutationStays) {
   }
 }
 
-// ESM's MSA: scores of [heads, samples], results of [samples, heads].
+// ESM's MSA attention: scores [heads, samples], results [samples, heads].
 TEST(TransposedProbabilitiesTest, SamplesAndHeadsMayChangePlaces) {
   const auto heads_first = [](GraphBuilder& b, Value* x) {
     return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});

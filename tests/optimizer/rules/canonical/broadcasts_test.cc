@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kTolerance = 4 * kEpsilon;
 
-TEST(BroadcastsTest, AnExpandToTheOtherOperandsExtents) {
+TEST(BroadcastsTest, DropsAnExpandToTheOtherOperand) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
     Value* y = b.Input("y", DataType::kFloat, {"batch", 1});
@@ -18,7 +18,7 @@ TEST(BroadcastsTest, AnExpandToTheOtherOperandsExtents) {
   for (const int64_t seq : {1, 3}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
 }
 
-TEST(BroadcastsTest, LeadingAxesOfOne) {
+TEST(BroadcastsTest, DropsAddedLeadingAxesOfOne) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 4});
     Value* y = b.Input("y", DataType::kFloat, {"seq", 4});
@@ -29,8 +29,8 @@ TEST(BroadcastsTest, LeadingAxesOfOne) {
   test.ExpectSameResults(kTolerance);
 }
 
-// A residual whose only sample lost its axis on the way, as in graphs that were simplified for it.
-TEST(BroadcastsTest, LeadingAxesOfOneThatAreTakenAway) {
+// A residual with a single sample whose axis was removed, as in graphs simplified for one sample.
+TEST(BroadcastsTest, DropsTheRemovalOfLeadingAxesOfOne) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {1, 5, 4});
     Value* y = b.Input("y", DataType::kFloat, {1, 5, 4});
@@ -41,7 +41,7 @@ TEST(BroadcastsTest, LeadingAxesOfOneThatAreTakenAway) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BroadcastsTest, NotLeadingAxesThatTheResultLacks) {
+TEST(BroadcastsTest, LeavesLeadingAxesThatWouldWidenTheResult) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {5, 4});
     Value* y = b.Input("y", DataType::kFloat, {1, 5, 4});
@@ -52,7 +52,7 @@ TEST(BroadcastsTest, NotLeadingAxesThatTheResultLacks) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BroadcastsTest, OneNumberEverywhereIsThatNumber) {
+TEST(BroadcastsTest, AFilledTensorBecomesItsNumber) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
     Tensor three = *Tensor::Of<float>({1}, {3});
@@ -63,7 +63,7 @@ TEST(BroadcastsTest, OneNumberEverywhereIsThatNumber) {
   test.ExpectSameResults(0);
 }
 
-TEST(BroadcastsTest, NotWhereTheResultWouldBeSmaller) {
+TEST(BroadcastsTest, LeavesAnExpandThatWidensTheResult) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1});
     Value* y = b.Input("y", DataType::kFloat, {"batch", 1});
@@ -74,8 +74,8 @@ TEST(BroadcastsTest, NotWhereTheResultWouldBeSmaller) {
   test.ExpectSameResults(kTolerance);
 }
 
-// Which of two extents is 1 is not known before the run.
-TEST(BroadcastsTest, NotWhereExtentsMayDiffer) {
+// Before the run it is unknown which of the two extents is 1.
+TEST(BroadcastsTest, LeavesAnExpandIfExtentsMayDiffer) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "other"});
     Value* y = b.Input("y", DataType::kFloat, {"batch", 1});
@@ -86,7 +86,7 @@ TEST(BroadcastsTest, NotWhereExtentsMayDiffer) {
   test.Dim("other", 1).Dim("seq", 5).ExpectSameResults(kTolerance);
 }
 
-TEST(BroadcastsTest, NotWhatIsMovedAboutBesides) {
+TEST(BroadcastsTest, LeavesAxesAddedInTheMiddle) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {4, 4});
     Value* y = b.Input("y", DataType::kFloat, {4});
@@ -97,8 +97,8 @@ TEST(BroadcastsTest, NotWhatIsMovedAboutBesides) {
   test.ExpectSameResults(kTolerance);
 }
 
-// A mask that masks nothing, of more samples than its condition has.
-TEST(BroadcastsTest, AChoiceThatIsAlwaysTheSameNumber) {
+// A mask that masks nothing, with more samples than its condition.
+TEST(BroadcastsTest, AChoiceThatIsAlwaysZeroIsDropped) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
@@ -114,8 +114,8 @@ TEST(BroadcastsTest, AChoiceThatIsAlwaysTheSameNumber) {
   test.ExpectSameResults(0);
 }
 
-// A mask of places that are all open, added as it is.
-TEST(BroadcastsTest, AConditionThatAlwaysHoldsIsOne) {
+// A mask that leaves all keys unmasked, added as a number.
+TEST(BroadcastsTest, AConditionThatAlwaysHoldsBecomesOne) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 3});
     Value* open = b.Constant("open", MakeBool({1, 3}, {1, 1, 1}));
@@ -147,8 +147,8 @@ TEST(BroadcastsTest, ANumberOfMoreAxesThanTheShapeIsExpanded) {
   test.ExpectSameResults(0);
 }
 
-// As a mask that lets everything through is written, on top of a bias for each head.
-TEST(BroadcastsTest, WhatIsComputedOfAnExpandedConstantIsExpanded) {
+// A mask that masks nothing, on top of a bias per head.
+TEST(BroadcastsTest, ComputationsOnExpandedConstantsAreFolded) {
   for (const char* op : {"Add", "Where"}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {"batch", 2, 3});

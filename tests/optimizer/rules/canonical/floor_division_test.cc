@@ -11,7 +11,7 @@ namespace {
 enum class Spelling { kTorchScript, kDynamo };
 constexpr Spelling kSpellings[] = {Spelling::kTorchScript, Spelling::kDynamo};
 
-// How an exporter writes a // b.
+// a // b as an exporter writes it.
 Value* FloorDivided(GraphBuilder& b, Value* dividend, Value* divisor,
                     Spelling spelling = Spelling::kTorchScript, int64_t fmod = 0) {
   Value* zero = b.Constant<int64_t>("zero", {}, {0});
@@ -57,7 +57,7 @@ void ExpectSameOfDividends(OptimizerTester& test) {
   test.ExpectSameResults(0);
 }
 
-TEST(FloorDivisionTest, ByANumber) {
+TEST(FloorDivisionTest, FusesDivisionByANumber) {
   for (const Spelling spelling : kSpellings) {
     for (const int64_t divisor : {4, 3, -4, -3}) {
       OptimizerTester test([&](GraphBuilder& b) {
@@ -70,7 +70,7 @@ TEST(FloorDivisionTest, ByANumber) {
   }
 }
 
-TEST(FloorDivisionTest, ByWhatIsComputed) {
+TEST(FloorDivisionTest, FusesDivisionByAComputedNumber) {
   for (const Spelling spelling : kSpellings) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* by = b.Input("by", DataType::kInt64, {4, 1});
@@ -82,8 +82,8 @@ TEST(FloorDivisionTest, ByWhatIsComputed) {
   }
 }
 
-// Extents are not negative: theirs is plain division, whoever wrote it.
-TEST(FloorDivisionTest, OfExtentsFoldsAway) {
+// Extents are never negative, so their floor division is plain division in any spelling.
+TEST(FloorDivisionTest, DivisionOfExtentsIsFolded) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"rows", 8});
     Value* extent = b.Op("Shape", {x}, {{"start", int64_t{1}}});
@@ -94,7 +94,7 @@ TEST(FloorDivisionTest, OfExtentsFoldsAway) {
   EXPECT_EQ(test.Count("Where") + test.Count("attnrun.FloorDiv"), 0);
 }
 
-TEST(FloorDivisionTest, NotWithTheRemainderOfTheDividendsSignNorOfOthers) {
+TEST(FloorDivisionTest, LeavesOtherSignsOfTheRemainder) {
   OptimizerTester other_sign([](GraphBuilder& b) {
     Value* x = Ints(b);
     Value* by = b.Constant<int64_t>("by", {}, {4});
@@ -106,7 +106,7 @@ TEST(FloorDivisionTest, NotWithTheRemainderOfTheDividendsSignNorOfOthers) {
     b.Output(b.Op("Neg", {b.Op("Where", {b.Op("And", {differ, uneven}), less, quotient})}));
   });
   EXPECT_EQ(other_sign.Count("attnrun.FloorDiv"), 0);
-  // Equal with b < 0 where dynamo's exporter has b >= 0.
+  // Equal with b < 0, where dynamo's exporter has b >= 0.
   OptimizerTester same_sign([](GraphBuilder& b) {
     Value* x = Ints(b);
     Value* by = b.Constant<int64_t>("by", {}, {4});
@@ -136,11 +136,11 @@ OptimizerTester DividedAsFloats(float divisor, DataType wide = DataType::kFloat)
   });
 }
 
-TEST(FloorDivisionTest, OfFloats) {
+TEST(FloorDivisionTest, FusesDivisionOfFloats) {
   for (const float divisor : {3.0F, 4.0F, 320.0F}) {
     OptimizerTester test = DividedAsFloats(divisor);
     EXPECT_EQ(test.Ops(), "Neg attnrun.FloorDiv") << divisor;
-    // The largest that floats have are those whose quotients are the closest to a whole number.
+    // For the largest integers that floats hold, the quotients are closest to whole numbers.
     const int64_t most = (1 << 24) - 1;
     const std::vector<int64_t> dividends = {0,  1,    2,        3,        -1,   -3,
                                             -4, most, most - 1, most - 2, -most};
@@ -148,7 +148,7 @@ TEST(FloorDivisionTest, OfFloats) {
   }
 }
 
-TEST(FloorDivisionTest, NotOfFloatsByFractionsNorInFewBits) {
+TEST(FloorDivisionTest, LeavesFractionsNegativeDivisorsAndHalfPrecision) {
   for (const float divisor : {0.5F, 2.5F, 0.0F, -4.0F}) {
     EXPECT_EQ(DividedAsFloats(divisor).Count("attnrun.FloorDiv"), 0) << divisor;
   }

@@ -36,7 +36,7 @@ OptimizerTester Choosing(const Choice& condition) {
   });
 }
 
-TEST(KnownConditionsTest, ComparisonsThatAlwaysHold) {
+TEST(KnownConditionsTest, ComparisonsThatAlwaysHoldAreDropped) {
   const std::vector<Choice> conditions = {
       [](ConditionBuilder& c) { return c.b.Op("GreaterOrEqual", {c.Positions(), c.Int(0)}); },
       [](ConditionBuilder& c) { return c.b.Op("Less", {c.Positions(), c.Extent()}); },
@@ -54,7 +54,7 @@ TEST(KnownConditionsTest, ComparisonsThatAlwaysHold) {
         Value* always = c.b.Op("GreaterOrEqual", {c.Positions(), c.Int(-3)});
         return c.b.Op("Or", {unknown, always});
       },
-      // As SEW-D closes what a mask of ones leaves open.
+      // SEW-D masks what a mask of ones leaves unmasked, which is nothing.
       [](ConditionBuilder& c) {
         Value* ones = c.b.Op("ConstantOfShape", {c.b.Op("Shape", {c.x})},
                              {{"value", Make<int64_t>({1}, {1})}});
@@ -68,9 +68,9 @@ TEST(KnownConditionsTest, ComparisonsThatAlwaysHold) {
   }
 }
 
-// As exporters of audio models write it: (n - 3) / 2 + 1 might be negative, were it not the extent
-// that a convolution leaves.
-TEST(KnownConditionsTest, PositionsOfWindows) {
+// As exporters of audio models write it: (n - 3) / 2 + 1 might be negative, but it is the extent of
+// a convolution's output.
+TEST(KnownConditionsTest, PositionsOfWindowsAreNotNegative) {
   const auto build = [](bool convolved) {
     return OptimizerTester([=](GraphBuilder& b) {
       ConditionBuilder c{b};
@@ -92,8 +92,8 @@ TEST(KnownConditionsTest, PositionsOfWindows) {
   EXPECT_EQ(build(false).Count("Where"), 1);
 }
 
-// How exporters leave an axis as it is when they expand the others: Where(extent == -1, 1, extent).
-TEST(KnownConditionsTest, TheExtentThatAConvolutionLeavesIsNoMinusOne) {
+// Exporters write Where(extent == -1, 1, extent) to keep an axis when they expand others.
+TEST(KnownConditionsTest, TheExtentOfAConvolutionIsNotMinusOne) {
   const auto build = [](bool convolved) {
     return OptimizerTester([=](GraphBuilder& b) {
       ConditionBuilder c{b};
@@ -115,11 +115,11 @@ TEST(KnownConditionsTest, TheExtentThatAConvolutionLeavesIsNoMinusOne) {
   EXPECT_EQ(build(false).Count("Equal"), 1);
 }
 
-TEST(KnownConditionsTest, ComparisonsThatDependOnTheRun) {
+TEST(KnownConditionsTest, ComparisonsThatDependOnTheRunStay) {
   const std::vector<Choice> conditions = {
       [](ConditionBuilder& c) { return c.b.Op("Greater", {c.Positions(), c.Int(0)}); },
       [](ConditionBuilder& c) { return c.b.Op("Less", {c.Positions(), c.Int(4)}); },
-      // True of one position, but not of two.
+      // True for one position, but not for two.
       [](ConditionBuilder& c) {
         Value* before = c.b.Op("Sub", {c.Extent(), c.Int(1)});
         return c.b.Op("Less", {c.Positions(), before});
@@ -142,7 +142,7 @@ TEST(KnownConditionsTest, ComparisonsThatDependOnTheRun) {
   }
 }
 
-TEST(KnownConditionsTest, WhatStillBroadcastsStays) {
+TEST(KnownConditionsTest, AConditionThatBroadcastsStays) {
   OptimizerTester test([](GraphBuilder& b) {
     ConditionBuilder c{b};
     Value* row = b.Input("row", DataType::kBool, {1, "seq"});
@@ -155,7 +155,7 @@ TEST(KnownConditionsTest, WhatStillBroadcastsStays) {
   test.ExpectSameResults(0);
 }
 
-TEST(KnownConditionsTest, AndWithTrueIsTheOther) {
+TEST(KnownConditionsTest, AndWithTrueIsTheOtherOperand) {
   OptimizerTester test([](GraphBuilder& b) {
     ConditionBuilder c{b};
     Value* row = b.Input("row", DataType::kBool, {"seq"});
@@ -166,7 +166,8 @@ TEST(KnownConditionsTest, AndWithTrueIsTheOther) {
   test.ExpectSameResults(0);
 }
 
-// nan_to_num as both exporters write it, of what may be infinite and of what may not.
+// nan_to_num as both exporters write it, of values that may be infinite and of values that cannot
+// be.
 TEST(KnownConditionsTest, WeightsAreNeverInfinite) {
   for (const bool wide : {false, true}) {
     for (const char* op : {"Softmax", "Exp"}) {

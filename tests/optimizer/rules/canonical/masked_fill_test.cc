@@ -21,7 +21,7 @@ Value* Filled(GraphBuilder& b, Value* x, Value* mask, Value* count, AttributeMap
 Value* Data(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"rows", 3}); }
 Value* Mask(GraphBuilder& b) { return b.Input("mask", DataType::kBool, {"rows", 3}); }
 
-TEST(MaskedFillTest, IsAChoice) {
+TEST(MaskedFillTest, BecomesAWhere) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Data(b);
     Value* mask = Mask(b);
@@ -31,7 +31,7 @@ TEST(MaskedFillTest, IsAChoice) {
   for (const int64_t rows : {0, 1, 4}) test.Dim("rows", rows).ExpectSameResults(0);
 }
 
-TEST(MaskedFillTest, ByAFilledTensor) {
+TEST(MaskedFillTest, AcceptsAFilledTensor) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Data(b);
     Value* mask = Mask(b);
@@ -44,7 +44,7 @@ TEST(MaskedFillTest, ByAFilledTensor) {
   test.Dim("rows", 4).ExpectSameResults(0);
 }
 
-TEST(MaskedFillTest, NotWhereAnotherMaskIsCountedOrSomethingIsAdded) {
+TEST(MaskedFillTest, LeavesOtherCountsReductionsAndWholeRows) {
   OptimizerTester other([](GraphBuilder& b) {
     Value* mask = Mask(b);
     Value* counted = b.Input("counted", DataType::kBool, {"rows", 3});
@@ -57,7 +57,7 @@ TEST(MaskedFillTest, NotWhereAnotherMaskIsCountedOrSomethingIsAdded) {
         "Relu", {Filled(b, Data(b), mask, Counted(b, mask), {{"reduction", std::string("add")}})}));
   });
   EXPECT_EQ(added.Count("ScatterND"), 1);
-  // Rows as a whole.
+  // Masks whole rows.
   OptimizerTester rows([](GraphBuilder& b) {
     Value* mask = b.Input("mask", DataType::kBool, {"rows"});
     Value* count = b.Op("Concat", {Counted(b, mask), b.Constant<int64_t>("width", {1}, {3})},

@@ -13,19 +13,19 @@ Value* Sum(GraphBuilder& b, Value* x) {
   return b.Op("CumSum", {x, b.Constant<int64_t>("axis", {}, {1})});
 }
 
-TEST(NarrowSumsTest, OfInt32InInt64) {
+TEST(NarrowSumsTest, NarrowsSumsOfInt32InInt64) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kInt32, {"batch", "seq"});
     b.Output(b.Op("Neg", {Cast(b, Sum(b, Cast(b, x, DataType::kInt64)), DataType::kInt32)}));
   });
   EXPECT_EQ(test.Ops(), "CumSum Neg");
-  // Modulo 2^32.
+  // Both sums wrap modulo 2^32.
   const int32_t most = 2147483647;
   test.Feed("x", Make<int32_t>({3, 3}, {most, most, most, 1, 2, 3, -most, -most, -5}));
   test.ExpectSameResults(0);
 }
 
-TEST(NarrowSumsTest, NotWhereTheWideSumsAreReadOrFloats) {
+TEST(NarrowSumsTest, LeavesWideSumsThatAreReadAndFloats) {
   OptimizerTester read([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kInt32, {"batch", "seq"});
     Value* sum = Sum(b, Cast(b, x, DataType::kInt64));

@@ -9,7 +9,7 @@
 namespace attnrun::testing {
 namespace {
 
-// Sums of 4 * 3 products, in which zeros may be counted or left out.
+// Sums of 4 * 3 products; zeros may or may not be added.
 constexpr double kTolerance = 24 * kEpsilon;
 
 Value* Weight(GraphBuilder& b) {
@@ -17,7 +17,7 @@ Value* Weight(GraphBuilder& b) {
   return b.Constant("w", RandomFloats({6, 4, 3}, generator));
 }
 
-// A convolution of a tensor that is padded by `pads`, with the Pad's further inputs or attributes.
+// A convolution of a tensor padded by `pads` with `filling`, in this mode of Pad.
 OptimizerTester Padded(std::initializer_list<int64_t> pads, const AttributeMap& conv = {},
                        float filling = 0, const std::string& mode = "constant") {
   return OptimizerTester([=](GraphBuilder& b) {
@@ -29,7 +29,7 @@ OptimizerTester Padded(std::initializer_list<int64_t> pads, const AttributeMap& 
   });
 }
 
-TEST(PaddedConvolutionTest, ZerosAreTheConvolutions) {
+TEST(PaddedConvolutionTest, ZerosBecomePadsOfTheConvolution) {
   const OptimizerTester test = Padded({0, 0, 2, 0, 0, 1});
   EXPECT_EQ(test.Ops(), "Conv");
   test.ExpectSameResults(kTolerance);
@@ -42,7 +42,7 @@ TEST(PaddedConvolutionTest, ZerosAreTheConvolutions) {
   valid.ExpectSameResults(kTolerance);
 }
 
-TEST(PaddedConvolutionTest, AxesThatArePaddedAreNamed) {
+TEST(PaddedConvolutionTest, PaddedAxesMayBeNamed) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "length"});
     Value* counts = b.Constant<int64_t>("pads", {2}, {2, 1});
@@ -53,7 +53,7 @@ TEST(PaddedConvolutionTest, AxesThatArePaddedAreNamed) {
   test.ExpectSameResults(kTolerance);
 }
 
-// As the run refuses an axis that is named twice.
+// The run refuses an axis that is named twice.
 TEST(PaddedConvolutionTest, AnAxisThatIsNamedTwiceStays) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "length"});
@@ -75,8 +75,8 @@ TEST(PaddedConvolutionTest, OtherPadsStay) {
   }
 }
 
-// Their sum would not fit an integer; the run refuses them.
-TEST(PaddedConvolutionTest, FarNumbersStay) {
+// The sum of the pads would not fit an integer; the run refuses them.
+TEST(PaddedConvolutionTest, HugePadsStay) {
   constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
   const AttributeMap none;
   EXPECT_EQ(Padded({0, 0, kFar, 0, 0, kFar}, none).Ops(), "Conv Pad");

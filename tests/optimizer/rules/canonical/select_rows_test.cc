@@ -30,7 +30,7 @@ struct Rows {
   }
 };
 
-TEST(SelectRowsTest, BothSpellingsAreOne) {
+TEST(SelectRowsTest, BothSpellingsBecomeOne) {
   for (const bool flat : {false, true}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Rows r{b};
@@ -41,8 +41,8 @@ TEST(SelectRowsTest, BothSpellingsAreOne) {
   }
 }
 
-// A negative number counts from the end of the samples' rows taken together.
-TEST(SelectRowsTest, RowsThatAreGivenStayFlat) {
+// In the flat list a negative index counts from the end of all samples together.
+TEST(SelectRowsTest, GivenRowsStayFlat) {
   OptimizerTester test([](GraphBuilder& b) {
     Rows r{b};
     b.Output(r.Flat(b.Input("rows", DataType::kInt64, {"batch"})));
@@ -60,7 +60,7 @@ TEST(SelectRowsTest, SamplesInAnotherOrderStay) {
   test.ExpectSameResults(0);
 }
 
-TEST(SelectRowsTest, RowsThatAListTells) {
+TEST(SelectRowsTest, RowsFromAListAreGathered) {
   const auto rows = [](int64_t axis) {
     return OptimizerTester([=](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {2, 2, 4});
@@ -72,7 +72,7 @@ TEST(SelectRowsTest, RowsThatAListTells) {
   EXPECT_EQ(rows(-1).Ops(), "Gather Neg");
   EXPECT_EQ(rows(2).Ops(), "Gather Neg");
   rows(-1).Feed("list", Make<int64_t>({3, 2}, {0, 1, -1, -2, 1, 1})).ExpectSameResults(0);
-  // Each tuple is of two indices.
+  // Each tuple has two indices.
   EXPECT_EQ(rows(1).Count("GatherND"), 1);
 }
 

@@ -15,14 +15,14 @@ Value* Ints(GraphBuilder& b, const std::vector<int64_t>& numbers) {
   return b.Constant("n", Make<int64_t>({count}, numbers));
 }
 
-// PyTorch's pads, the last axis first, each before and after it, as ONNX's.
+// Converts PyTorch's pads (last axis first, before and after each axis) to ONNX's order.
 Value* TurnedPads(GraphBuilder& b, Value* pads) {
   Value* rows = b.Op("Reshape", {pads, Ints(b, {-1, 2})});
   rows = b.Op("Slice", {rows, Ints(b, {-1}), Ints(b, {kLowest}), Ints(b, {0}), Ints(b, {-1})});
   return b.Op("Reshape", {b.Op("Transpose", {rows}), Ints(b, {-1})});
 }
 
-// x [batch, seq, 4] with rows of zeros up to a whole number of blocks of three.
+// x [batch, seq, 4], padded with rows of zeros to whole blocks of three.
 Value* Padded(GraphBuilder& b, Value* x) {
   Value* seq = b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
   Value* missing = b.Op("Mod", {b.Op("Neg", {seq}), Ints(b, {3})});
@@ -33,16 +33,16 @@ Value* Padded(GraphBuilder& b, Value* x) {
 
 Value* Rows(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"batch", "seq", 4}); }
 
-TEST(ShuffledListsTest, PadsAreOneGather) {
+TEST(ShuffledListsTest, PadsBecomeOneGather) {
   OptimizerTester test([](GraphBuilder& b) { b.Output(b.Op("Relu", {Padded(b, Rows(b))})); });
   EXPECT_EQ(test.Count("Reshape") + test.Count("Transpose") + test.Count("Slice"), 0);
   EXPECT_EQ(test.Count("Gather"), 1);
   for (const int64_t seq : {0, 1, 2, 3, 7}) test.Dim("seq", seq).ExpectSameResults(0);
 }
 
-// Rows in blocks, back to rows, and without those that were added: as many as before, so that
-// their sum with x needs no broadcasting.
-TEST(ShuffledListsTest, BlocksOfPaddedRowsAndBack) {
+// Rows are padded, split into blocks, merged again and cut to the original length. The length
+// equals that of x, so the sum with x needs no broadcasting.
+TEST(ShuffledListsTest, BlocksOfPaddedRowsKeepTheirLength) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Rows(b);
     Value* padded = Padded(b, x);
@@ -70,7 +70,7 @@ TEST(ShuffledListsTest, BlocksOfPaddedRowsAndBack) {
   for (const int64_t seq : {1, 2, 3, 7}) test.Dim("seq", seq).ExpectSameResults(8 * kEpsilon);
 }
 
-TEST(ShuffledListsTest, LongOnesStay) {
+TEST(ShuffledListsTest, LongListsStay) {
   OptimizerTester test([](GraphBuilder& b) {
     b.Output(b.Op("Neg", {TurnedPads(b, b.Input("x", DataType::kInt64, {80}))}));
   });

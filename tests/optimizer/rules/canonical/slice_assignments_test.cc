@@ -6,7 +6,7 @@
 namespace attnrun::testing {
 namespace {
 
-// Builds y [batch, seq, 12] of slices [batch, seq, n].
+// Builds y [batch, seq, 12] from slices [batch, seq, n].
 struct Assigned {
   GraphBuilder& b;
   Value* a = b.Input("a", DataType::kFloat, {"batch", "seq", 8});
@@ -33,7 +33,8 @@ struct Assigned {
     for (int64_t i = 0; i < count; ++i) numbers.push_back(start + i);
     return numbers;
   }
-  // y[:, :, start : start + count] = slice, each place told in full, as TorchScript does.
+  // y[:, :, start : start + count] = slice, with the full index of every element, as TorchScript
+  // writes it.
   Value* ByTuples(Value* y, int64_t start, int64_t count, Value* slice, AttributeMap attributes) {
     Value* like = Joined({Extent(0), Extent(1), Ints({count}, {1})}, 0);
     std::vector<Value*> tuple = {Count(0, {-1, 1, 1}), Count(1, {-1, 1}),
@@ -43,7 +44,7 @@ struct Assigned {
     }
     return b.Op("ScatterND", {y, Joined(tuple, -1), slice}, std::move(attributes));
   }
-  // The same of y [12, seq, batch], by its first axis, as dynamo's exporter does.
+  // The same on y [12, seq, batch], by its first axis, as dynamo's exporter writes it.
   Value* ByRows(Value* y, int64_t start, int64_t count, Value* slice) {
     Value* turned = b.Op("Transpose", {slice}, {{"perm", std::vector<int64_t>{2, 1, 0}}});
     return b.Op("ScatterND", {y, Ints(From(start, count), {count, 1}), turned});
@@ -58,13 +59,13 @@ OptimizerTester InTuples(int64_t second, AttributeMap attributes = {}) {
   });
 }
 
-TEST(SliceAssignmentsTest, SlicesThatMakeUpATensorAreSideBySide) {
+TEST(SliceAssignmentsTest, SlicesThatFillATensorBecomeAConcat) {
   OptimizerTester test = InTuples(8);
   EXPECT_EQ(test.Ops(), "Concat Relu");
   for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(0);
 }
 
-TEST(SliceAssignmentsTest, InAnyOrderAndTransposed) {
+TEST(SliceAssignmentsTest, SlicesMayBeInAnyOrderAndTransposed) {
   OptimizerTester test([](GraphBuilder& b) {
     Assigned assigned{b};
     const AttributeMap perm = {{"perm", std::vector<int64_t>{2, 1, 0}}};
@@ -76,15 +77,15 @@ TEST(SliceAssignmentsTest, InAnyOrderAndTransposed) {
   for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(0);
 }
 
-// A Transpose that does not say how reverses the axes.
-TEST(SliceAssignmentsTest, SlicesThatAreTransposedInOneWayOrEachInItsOwn) {
+// A Transpose without `perm` reverses the axes.
+TEST(SliceAssignmentsTest, SlicesMayBeTransposedAlikeOrDifferently) {
   for (const bool alike : {true, false}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Assigned assigned{b};
       const auto rows = [&](Value* y, int64_t start, Value* updates) {
         return b.Op("ScatterND", {y, assigned.Ints(Assigned::From(start, 4), {4, 1}), updates});
       };
-      // [4, batch, batch] either way.
+      // [4, batch, batch] in both permutations.
       Value* first = b.Input("first", DataType::kFloat, {"batch", "batch", 4});
       Value* second = b.Input("second", DataType::kFloat, {"batch", "batch", 4});
       const AttributeMap other = {{"perm", std::vector<int64_t>{2, 0, 1}}};
@@ -101,7 +102,7 @@ TEST(SliceAssignmentsTest, SlicesThatAreTransposedInOneWayOrEachInItsOwn) {
   }
 }
 
-TEST(SliceAssignmentsTest, NotWhereSomethingIsLeftOrSlicesOverlapOrAreAdded) {
+TEST(SliceAssignmentsTest, LeavesGapsOverlapsAndSums) {
   for (const int64_t second : {2, 7}) {
     OptimizerTester test = InTuples(second);
     EXPECT_EQ(test.Count("ScatterND"), 2) << second;

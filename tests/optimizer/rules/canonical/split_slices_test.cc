@@ -7,7 +7,7 @@ namespace attnrun::testing {
 namespace {
 
 Value* Input(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"batch", 12}); }
-// A slice that something reads, so that it is no graph output.
+// A slice with a reader, so that it is not a graph output.
 void Slice(GraphBuilder& b, Value* x, int64_t start, int64_t end, int64_t axis = 1,
            int64_t step = 1) {
   const auto one = [&](int64_t number) { return b.Constant<int64_t>("n", {1}, {number}); };
@@ -15,7 +15,7 @@ void Slice(GraphBuilder& b, Value* x, int64_t start, int64_t end, int64_t axis =
   b.Output(b.Op("Exp", {part}));
 }
 
-TEST(SplitSlicesTest, PiecesInAnyOrderWithGaps) {
+TEST(SplitSlicesTest, PiecesMayBeInAnyOrderWithGaps) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Input(b);
     Slice(b, x, 8, 1 << 30);
@@ -46,7 +46,7 @@ TEST(SplitSlicesTest, OtherSlicesStay) {
   });
   EXPECT_EQ(of_unknown_extent.Count("Slice"), 2);
   of_unknown_extent.ExpectSameResults(4 * kEpsilon);
-  // Axis 1 but for its upper half, which the run refuses.
+  // The number is axis 1 plus 2^32; the run refuses it.
   OptimizerTester far([](GraphBuilder& b) {
     constexpr int64_t kFar = (int64_t{1} << 32) + 1;
     Value* x = Input(b);
@@ -58,7 +58,7 @@ TEST(SplitSlicesTest, OtherSlicesStay) {
   EXPECT_EQ(alone.Count("Slice"), 1);
 }
 
-TEST(SplitSlicesTest, OnePositionIsAPieceIfItsAxisStays) {
+TEST(SplitSlicesTest, OnePositionIsAPieceIfItKeepsItsAxis) {
   const auto pieces = [](bool keeps_axis) {
     return OptimizerTester([=](GraphBuilder& b) {
       Value* x = Input(b);
@@ -74,8 +74,8 @@ TEST(SplitSlicesTest, OnePositionIsAPieceIfItsAxisStays) {
   pieces(false).ExpectSameResults(4 * kEpsilon);
 }
 
-// A packed projection of grouped heads, of which queries are sliced, key and value selected.
-TEST(SplitSlicesTest, OnePositionOfATransposeIsTurnedOnce) {
+// A packed projection of grouped heads: queries are sliced, key and value are selected.
+TEST(SplitSlicesTest, SelectionsOfATransposeBecomeASplit) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 6, 8});
     const auto turned = [&](Value* value, std::vector<int64_t> order) {
@@ -91,7 +91,7 @@ TEST(SplitSlicesTest, OnePositionOfATransposeIsTurnedOnce) {
   test.ExpectSameResults(4 * kEpsilon);
 }
 
-TEST(SplitSlicesTest, OnePieceThatIsReadIsASlice) {
+TEST(SplitSlicesTest, ASplitWithOneReaderBecomesASlice) {
   const auto split = [](bool first, bool last) {
     return OptimizerTester([=](GraphBuilder& b) {
       const std::vector<Value*> pieces =

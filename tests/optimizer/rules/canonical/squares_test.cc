@@ -18,14 +18,14 @@ OptimizerTester Power(float exponent, const std::vector<int64_t>& shape) {
   });
 }
 
-TEST(SquaresTest, AreProducts) {
+TEST(SquaresTest, BecomeProducts) {
   EXPECT_EQ(Power(2, {}).Ops(), "Mul Relu");
   EXPECT_EQ(Power(2, {1, 1}).Ops(), "Mul Relu");
-  // Pow rounds once, too, after at most one rounding inside.
+  // Pow rounds its result once, and at most once inside.
   Power(2, {}).ExpectSameResults(2 * kEpsilon);
 }
 
-TEST(SquaresTest, NotOtherPowersNorMoreAxes) {
+TEST(SquaresTest, OtherPowersAndShapesStay) {
   EXPECT_EQ(Power(3, {}).Ops(), "Pow Relu");
   EXPECT_EQ(Power(2, {8}).Ops(), "Pow Relu");
   EXPECT_EQ(Power(2, {1, 1, 1}).Ops(), "Pow Relu");

@@ -35,7 +35,7 @@ TEST(CommonSubexpressionsTest, SumsInEitherOrderAreEqual) {
   }
 }
 
-TEST(CommonSubexpressionsTest, WhatAPassWritesMeetsWhatAnOlderFileHolds) {
+TEST(CommonSubexpressionsTest, NodesOfDifferentOpsetVersionsMayBeEqual) {
   const OptimizerTester slices(
       [](GraphBuilder& b) {
         Value* x = b.Input("x", DataType::kFloat, {2, 8});
@@ -62,7 +62,7 @@ TEST(CommonSubexpressionsTest, WhatAPassWritesMeetsWhatAnOlderFileHolds) {
   transposes.ExpectSameResults(4 * kEpsilon);
 }
 
-TEST(CommonSubexpressionsTest, ListsOfNumbersDifferByTheirBits) {
+TEST(CommonSubexpressionsTest, ListsOfNumbersAreComparedBitByBit) {
   EXPECT_EQ(TwoUpsamples(1.5F, 1.5000001F).Count("Upsample"), 2);
 }
 

@@ -16,8 +16,8 @@ Value* Weight(GraphBuilder& b, const std::string& name, const std::vector<int64_
   return b.Constant(name, RandomFloats(shape, generator));
 }
 
-TEST(ConstantFoldingTest, AWeightOfMegabytesThatIsMadeOfOthers) {
-  // As weight normalization leaves it: a direction times its length.
+TEST(ConstantFoldingTest, FoldsAComputedWeightOfMegabytes) {
+  // Weight normalization: a direction times its length.
   const OptimizerTester test([](GraphBuilder& b) {
     Value* direction = Weight(b, "direction", {600, 1000});
     Value* norm = b.Op("ReduceL2", {direction, b.Constant<int64_t>("axes", {1}, {0})},
@@ -30,7 +30,7 @@ TEST(ConstantFoldingTest, AWeightOfMegabytesThatIsMadeOfOthers) {
   test.ExpectSameResults(600 * kEpsilon);
 }
 
-TEST(ConstantFoldingTest, NoConstantThatOutgrowsItsInputs) {
+TEST(ConstantFoldingTest, LeavesConstantsThatOutgrowTheirInputs) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* shape = b.Constant<int64_t>("shape", {2}, {600, 1000});
     Value* x = b.Input("x", DataType::kFloat, {"batch", 600});
@@ -40,8 +40,8 @@ TEST(ConstantFoldingTest, NoConstantThatOutgrowsItsInputs) {
   EXPECT_EQ(test.Count("Expand"), 1);
 }
 
-// What is 2^60 elements at the end is left to the run, which refuses it.
-TEST(ConstantFoldingTest, NotWithoutEnd) {
+// The final tensor would have 2^60 elements; the run refuses it.
+TEST(ConstantFoldingTest, StopsAtHugeTensors) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* doubled = b.Constant<float>("two", {2}, {1, 2});
     for (int i = 0; i < 60; ++i) {
@@ -56,7 +56,7 @@ TEST(ConstantFoldingTest, NotWithoutEnd) {
   }
 }
 
-TEST(ConstantFoldingTest, NoSumThatTakesLong) {
+TEST(ConstantFoldingTest, LeavesSumsThatTakeLong) {
   for (const auto& [side, folded] : {std::pair(200, 1), std::pair(100'000, 0)}) {
     const OptimizerTester test([&](GraphBuilder& b) {
       Value* sum = b.Op("Einsum", {Weight(b, "a", {side}), Weight(b, "b", {side})},
@@ -67,7 +67,7 @@ TEST(ConstantFoldingTest, NoSumThatTakesLong) {
   }
 }
 
-// Else a model whose weights are stored as integers would turn them into floats in every run.
+// Otherwise a model with weights stored as integers would convert them to floats in every run.
 TEST(ConstantFoldingTest, WeightsStoredAsIntegersBecomeFloatsOnce) {
   constexpr int64_t kExtent = 1100;
   OptimizerTester test([](GraphBuilder& b) {

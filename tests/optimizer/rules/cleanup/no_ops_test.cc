@@ -19,13 +19,13 @@ OptimizerTester Dropped(float ratio, bool training, bool mask_is_read = false) {
   });
 }
 
-TEST(NoOpsTest, DropoutThatDropsNothing) {
+TEST(NoOpsTest, DropsDropoutThatDropsNothing) {
   EXPECT_EQ(Dropped(0.5f, false).Ops(), "Exp");
   EXPECT_EQ(Dropped(0.0f, true).Ops(), "Exp");
   Dropped(0.0f, true).ExpectSameResults(16 * kEpsilon);
 }
 
-TEST(NoOpsTest, NotDropoutThatDropsOrWhoseMaskIsRead) {
+TEST(NoOpsTest, LeavesDropoutThatDropsOrWhoseMaskIsRead) {
   EXPECT_EQ(Dropped(0.5f, true).Ops(), "Dropout Exp");
   EXPECT_EQ(Dropped(0.0f, true, true).Ops(), "Dropout Exp");
 }
@@ -37,7 +37,7 @@ OptimizerTester Padded(std::vector<int64_t> pads) {
   });
 }
 
-TEST(NoOpsTest, PaddingByNothing) {
+TEST(NoOpsTest, DropsPaddingByNothing) {
   EXPECT_EQ(Padded({0, 0, 0, 0}).Ops(), "Exp");
   EXPECT_EQ(Padded({0, 0, 0, 1}).Ops(), "Exp Pad");
   Padded({0, 0, 0, 0}).ExpectSameResults(16 * kEpsilon);

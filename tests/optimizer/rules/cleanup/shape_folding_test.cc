@@ -11,8 +11,8 @@
 namespace attnrun::testing {
 namespace {
 
-// The length of x plus one, and the length of y. The name of one dimension reads like a formula of
-// the other.
+// The length of x plus one, and the length of y. One dimension has a name that reads like a formula
+// of the other.
 OptimizerTester Lengths(const std::string& of_x, const std::string& of_y) {
   return OptimizerTester([&](GraphBuilder& b) {
     const auto length = [&](Value* of) {
@@ -25,7 +25,7 @@ OptimizerTester Lengths(const std::string& of_x, const std::string& of_y) {
   });
 }
 
-TEST(ShapeFoldingTest, NamesOfDimensionsAreNoFormulas) {
+TEST(ShapeFoldingTest, NamesOfDimensionsAreNotFormulas) {
   for (const auto& [x, y] : {std::pair("past", "past+1"), {"6", "7"}, {"?3", "?3+1"}}) {
     OptimizerTester test = Lengths(x, y);
     EXPECT_EQ(test.Count("Shape"), 2) << x;
@@ -33,9 +33,9 @@ TEST(ShapeFoldingTest, NamesOfDimensionsAreNoFormulas) {
   }
 }
 
-// expand(4 * batch, -1) as TorchScript writes it: asked of an inner value, with a choice that is
-// always the same.
-TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadOffTheInputs) {
+// expand(4 * batch, -1) as TorchScript writes it: the extent of an inner value, behind a Where that
+// always makes the same choice.
+TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadFromTheInputs) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto ints = [&](std::vector<int64_t> values) { return b.Constant("n", Ints(values)); };
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "seq"});
@@ -52,8 +52,9 @@ TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadOffTheInputs) {
   test.Dim("batch", 2).ExpectSameResults(0);
 }
 
-// The rows of windows, as one exporter asks their value and another computes them again.
-TEST(ShapeFoldingTest, ExtentsOfWindowsAreReadOffThem) {
+// The number of windows: one exporter reads it from the convolution's output, the other computes it
+// again.
+TEST(ShapeFoldingTest, NumbersOfWindowsAreReadFromTheOutput) {
   const auto masks = [](bool asked) {
     return OptimizerTester([=](GraphBuilder& b) {
       const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
@@ -63,7 +64,7 @@ TEST(ShapeFoldingTest, ExtentsOfWindowsAreReadOffThem) {
       Value* y = b.Op("Relu", {b.Op("Conv", {x, w}, strides)});
       Value* rows = asked ? b.Op("Gather", {b.Op("Shape", {y}), number(2)})
                           : b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), number(4)});
-      // From 5 - rows on.
+      // Starts at 5 - rows.
       Value* start = b.Op("Sub", {number(5), rows});
       Value* table = b.Constant("table", Make<float>({6}, {0, 1, 2, 3, 4, 5}));
       b.Output(y).Output(b.Op("Slice", {table, start, number(6)}));
@@ -76,8 +77,8 @@ TEST(ShapeFoldingTest, ExtentsOfWindowsAreReadOffThem) {
   }
 }
 
-// Nothing that windows depend on is read off them.
-TEST(ShapeFoldingTest, WhatWindowsDependOnIsNotReadOffThem) {
+// The input of a convolution must not depend on the extent of its output.
+TEST(ShapeFoldingTest, NumbersOfWindowsAreNotReadIfTheOutputDependsOnThem) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1, "samples"});
@@ -90,9 +91,9 @@ TEST(ShapeFoldingTest, WhatWindowsDependOnIsNotReadOffThem) {
   test.Dim("samples", 13).ExpectSameResults(8 * kEpsilon);
 }
 
-// min(seq, 6), as PyTorch slices a table of 6 positions: of longer inputs the positions are
-// refused.
-TEST(ShapeFoldingTest, LengthsThatATableOfPositionsAllows) {
+// min(seq, 6), as PyTorch slices a table of 6 positions; the run refuses longer inputs because of
+// the positions.
+TEST(ShapeFoldingTest, MinWithTheLengthOfAPositionTableIsDropped) {
   const auto cut = [](int64_t rows) {
     return OptimizerTester([=](GraphBuilder& b) {
       const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
@@ -110,8 +111,8 @@ TEST(ShapeFoldingTest, LengthsThatATableOfPositionsAllows) {
   cut(6).Dim("seq", 6).ExpectSameResults(kEpsilon);
 }
 
-// How many are left of a slice is asked of it once, whoever asks.
-TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadOffThem) {
+// All nodes that need the length of a slice read it from the slice, once.
+TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadFromTheSlices) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
     Value* x = b.Input("x", DataType::kFloat, {"total", 4});
@@ -130,9 +131,9 @@ TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadOffThem) {
     test.Dim("past", past).Dim("total", 4).ExpectSameResults(4 * kEpsilon);
 }
 
-// To extents that are those of somebody else, by a Reshape in between that may be left out, or must
-// not, since it may refuse what comes in or the outer one may copy its extents.
-TEST(ShapeFoldingTest, AReshapeOfAReshapeWhoseTargetIsNotKnown) {
+// Reshapes to extents of another input through a Reshape in between. The one in between may be
+// dropped, unless it may refuse its input or the outer one may copy its extents.
+TEST(ShapeFoldingTest, AReshapeOfAReshapeMayHaveAnUnknownTarget) {
   const auto reshaped = [](int64_t allowzero, const char* like, const DimSpec& columns) {
     return OptimizerTester([=](GraphBuilder& b) {
       const auto ints = [&](const std::vector<int64_t>& n) { return b.Constant("n", Ints(n)); };

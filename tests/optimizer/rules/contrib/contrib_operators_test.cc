@@ -15,8 +15,8 @@ constexpr double kTolerance = 300 * kEpsilon;
 
 constexpr int64_t kWidth = 8;
 
-// Products with them are of order 1. One name has the same numbers always, as graphs are built
-// twice.
+// Scaled so that products are of order 1. A name always gives the same numbers, because graphs are
+// built twice.
 Value* Weight(GraphBuilder& b, const std::string& name, std::vector<int64_t> shape) {
   std::seed_seq seed(name.begin(), name.end());
   std::mt19937 generator(seed);
@@ -28,11 +28,11 @@ Value* Tokens(GraphBuilder& b, const char* name = "x", int64_t width = kWidth) {
   return b.Input(name, DataType::kFloat, {"batch", "seq", width});
 }
 
-TEST(ContribOperatorsTest, OneOperatorEach) {
+TEST(ContribOperatorsTest, ExpandsToOneOperatorEach) {
   struct Row {
     const char* op_type;
     AttributeMap attributes;
-    // Widths of constant rows behind x.
+    // The widths of constant rows that follow x as inputs.
     std::vector<int64_t> rows;
     const char* expected;
   };
@@ -83,7 +83,7 @@ TEST(ContribOperatorsTest, FusedMatMulMovesTheFirstAxis) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(ContribOperatorsTest, ops::FusedGemm) {
+TEST(ContribOperatorsTest, FusedGemm) {
   OptimizerTester test([](GraphBuilder& b) {
     std::mt19937 generator(3);
     Value* x = b.Input("x", DataType::kFloat, {"rows", kWidth});
@@ -96,7 +96,7 @@ TEST(ContribOperatorsTest, ops::FusedGemm) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(ContribOperatorsTest, StatisticsThatAreReadAreTheOperatorsOwn) {
+TEST(ContribOperatorsTest, StatisticsThatAreReadKeepTheOperator) {
   OptimizerTester test([](GraphBuilder& b) {
     std::mt19937 generator(3);
     Value* gamma = b.Constant("gamma", RandomFloats({kWidth}, generator));
@@ -130,13 +130,13 @@ Value* BertLayer(GraphBuilder& b, Value* x, Value* mask) {
   return norm(b.Op("MatMul", {wide, Weight(b, "down", {16, kWidth})}), x);
 }
 
-TEST(ContribOperatorsTest, LayerOfBertIsSevenNodes) {
+TEST(ContribOperatorsTest, ALayerOfBertBecomesSevenNodes) {
   OptimizerTester test([](GraphBuilder& b) { b.Output(BertLayer(b, Tokens(b), nullptr)); });
   EXPECT_EQ(test.Ops(), "LayerNormalization*2 attnrun.Attention attnrun.Linear*4");
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(ContribOperatorsTest, MasksOfAllForms) {
+TEST(ContribOperatorsTest, AcceptsMasksOfAllForms) {
   const std::pair<std::vector<DimSpec>, Tensor> masks[] = {
       {{"batch", "seq"}, Make<int32_t>({2, 3}, {1, 1, 0, 0, 1, 1})},
       {{"batch", "seq", "seq"}, Make<int32_t>({2, 3, 3}, std::vector<int32_t>(18, 1))},
@@ -153,10 +153,10 @@ TEST(ContribOperatorsTest, MasksOfAllForms) {
     EXPECT_EQ(test.Count("attnrun.Attention"), 1);
     EXPECT_EQ(test.Count("com.microsoft.Attention"), 0);
     test.Dim("batch", 2).Dim("seq", 3).Feed("mask", mask);
-    // Scores next to -10000 have that much less of a float.
+    // A score next to -10000 loses as many bits of its float.
     test.ExpectSameResults(2e4 * kEpsilon);
   }
-  // Ends alone, or ends and beginnings?
+  // The extent does not show whether the mask holds ends, or ends and beginnings.
   OptimizerTester test([](GraphBuilder& b) {
     b.Output(BertLayer(b, Tokens(b), b.Input("mask", DataType::kInt32, {"samples"})));
   });
@@ -211,7 +211,7 @@ struct Grouped {
   bool sinks = false;
 };
 
-// Four heads of queries on two of keys, of 4 channels, with rotary tables of 16 positions.
+// Four query heads on two key/value heads of 4 channels, with rotary tables of 16 positions.
 OptimizerTester GroupQuery(const Grouped& form) {
   return OptimizerTester([form](GraphBuilder& b) {
     std::mt19937 generator(5);
@@ -265,7 +265,7 @@ void ExpectSameWhereverTokensStand(OptimizerTester& test, bool slides) {
   }
 }
 
-TEST(ContribOperatorsTest, ops::GroupQueryAttention) {
+TEST(ContribOperatorsTest, GroupQueryAttention) {
   const Grouped forms[] = {
       {},
       {.packed = false},
@@ -285,7 +285,7 @@ TEST(ContribOperatorsTest, ops::GroupQueryAttention) {
   }
 }
 
-TEST(ContribOperatorsTest, GroupQueryAttentionWhoseCacheSlides) {
+TEST(ContribOperatorsTest, GroupQueryAttentionWithASlidingCache) {
   OptimizerTester test = GroupQuery(
       {.attributes = {{"local_window_size", int64_t{3}}, {"sliding_window_cache", int64_t{1}}}});
   EXPECT_EQ(test.Count("attnrun.AppendToCache"), 4);
@@ -293,7 +293,7 @@ TEST(ContribOperatorsTest, GroupQueryAttentionWhoseCacheSlides) {
   ExpectSameWhereverTokensStand(test, true);
 }
 
-TEST(ContribOperatorsTest, HeadsThatAreNumberedThroughAreNormalizedInPlace) {
+TEST(ContribOperatorsTest, HeadsOnTheRowAxisAreNormalizedInPlace) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Tokens(b);
     const auto heads = [&](Value* rows, const char* name) {
@@ -349,7 +349,7 @@ TEST(ContribOperatorsTest, RotaryEmbeddingFromOnePosition) {
   test.Feed("first", Make<int64_t>({1}, {4})).ExpectSameResults(kTolerance);
 }
 
-TEST(ContribOperatorsTest, QuantizedProductsAreIntegerOnes) {
+TEST(ContribOperatorsTest, QuantizedProductsBecomeIntegerProducts) {
   for (const bool dynamic : {false, true}) {
     for (const DataType type : {DataType::kInt8, DataType::kUint8}) {
       OptimizerTester test([&](GraphBuilder& b) {

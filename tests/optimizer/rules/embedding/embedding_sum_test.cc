@@ -27,7 +27,7 @@ Value* Positions(GraphBuilder& b, Value* ids) {
   return b.Op("Slice", {Table(b, 9), one(0), extent, one(0)});
 }
 
-TEST(EmbeddingSumFusionTest, AnyOrderOfTheTerms) {
+TEST(EmbeddingSumFusionTest, FusesAnyOrderOfTheTerms) {
   for (const bool positions_first : {false, true}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* ids = Ids(b, "ids");
@@ -43,7 +43,7 @@ TEST(EmbeddingSumFusionTest, AnyOrderOfTheTerms) {
   }
 }
 
-TEST(EmbeddingSumFusionTest, WordsAndPositions) {
+TEST(EmbeddingSumFusionTest, FusesWordsAndPositions) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* ids = Ids(b, "ids");
     b.Output(b.Op("Add", {Positions(b, ids), Rows(b, 5, ids)}));
@@ -54,12 +54,12 @@ TEST(EmbeddingSumFusionTest, WordsAndPositions) {
 
 TEST(EmbeddingSumFusionTest, OtherSumsStay) {
   const std::vector<std::function<void(GraphBuilder&)>> others = {
-      // Something else is added.
+      // Another value is added.
       [](GraphBuilder& b) {
         Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 2});
         b.Output(b.Op("Add", {Rows(b, 5, Ids(b, "ids")), x}));
       },
-      // One of the terms is read.
+      // One of the terms has another reader.
       [](GraphBuilder& b) {
         Value* words = Rows(b, 5, Ids(b, "ids"));
         b.Output(b.Op("Add", {words, Rows(b, 2, Ids(b, "types"))})).Output(words);
@@ -69,7 +69,7 @@ TEST(EmbeddingSumFusionTest, OtherSumsStay) {
         Value* types = b.Input("types", DataType::kInt64, {1, "seq"});
         b.Output(b.Op("Add", {Rows(b, 5, Ids(b, "ids")), Rows(b, 2, types)}));
       },
-      // A table that the caller gives.
+      // A table that the caller passes.
       [](GraphBuilder& b) {
         Value* table = b.Input("table", DataType::kFloat, {2, 2});
         Value* types = b.Op("Gather", {table, Ids(b, "types")});

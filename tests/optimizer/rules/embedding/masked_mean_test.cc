@@ -28,7 +28,7 @@ struct Pooling {
   }
 };
 
-TEST(MaskedMeanFusionTest, OrdersOfCastUnsqueezeAndExpand) {
+TEST(MaskedMeanFusionTest, FusesAnyOrderOfCastUnsqueezeAndExpand) {
   for (const std::string spelling : {"cast last", "cast first", "expanded"}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Pooling p{b};
@@ -53,7 +53,7 @@ TEST(MaskedMeanFusionTest, OtherMeansStay) {
     b.Output(p.Mean(p.Float(b.Op("Unsqueeze", {p.mask, p.Axis(-1)})), other));
   });
   EXPECT_EQ(other_mask.Count("attnrun.MaskedMean"), 0);
-  // Their sum divides: numbers of one sign, which cannot cancel each other.
+  // The sum of the mask divides, so its numbers have one sign and cannot cancel out.
   other_mask.Feed("other", Make<float>({3, 3, 1}, {1, 2, 1, 0, 3, 1, 2, 2, 0}));
   other_mask.ExpectSameResults(kTolerance);
   // The sum has another reader.

@@ -32,7 +32,7 @@ OptimizerTester Adding(const Positions& positions) {
   });
 }
 
-TEST(PositionRowsTest, CountsAreSlices) {
+TEST(PositionRowsTest, ConsecutivePositionsBecomeASlice) {
   const std::vector<Positions> spellings = {
       [](GraphBuilder& b, Value* x) { return Range(b, x, 0); },
       [](GraphBuilder& b, Value* x) { return b.Op("Unsqueeze", {Range(b, x, 0), Ints(b, 0)}); },
@@ -53,7 +53,7 @@ TEST(PositionRowsTest, CountsAreSlices) {
   }
 }
 
-TEST(PositionRowsTest, FromANumberOn) {
+TEST(PositionRowsTest, PositionsMayStartAtANumber) {
   OptimizerTester test =
       Adding([](GraphBuilder& b, Value* x) { return b.Op("Add", {Range(b, x, 0), Int(b, 2)}); });
   EXPECT_EQ(test.Count("Gather"), 0);
@@ -62,9 +62,9 @@ TEST(PositionRowsTest, FromANumberOn) {
 
 TEST(PositionRowsTest, OtherPositionsStay) {
   const std::vector<Positions> others = {
-      // The last row alone, which would broadcast if more were asked for.
+      // The last row alone: a slice of it would broadcast if seq were longer, where Gather fails.
       [](GraphBuilder& b, Value* x) { return b.Op("Add", {Range(b, x, 0), Int(b, 7)}); },
-      // From the end, every second, the same for all.
+      // Positions from the end, every second position, one position for all.
       [](GraphBuilder& b, Value* x) { return b.Op("Sub", {Range(b, x, 0), Int(b, 3)}); },
       [](GraphBuilder& b, Value* x) { return b.Op("Mul", {Range(b, x, 0), Int(b, 2)}); },
       [](GraphBuilder& b, Value* x) { return b.Op("Mul", {Range(b, x, 0), Int(b, 0)}); },

@@ -12,9 +12,9 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kWidth = 12;
 constexpr int64_t kHeadSize = 4;
-// 1 / sqrt(kWidth): products keep the size of what they multiply.
+// 1 / sqrt(kWidth), so that products are as large as their inputs.
 constexpr float kWeightScale = 0.29F;
-// Sums of 12 products, rotated, normalized, and a Softmax over sums of 4 products of them.
+// Sums of 12 products, rotated and normalized, and a Softmax over sums of 4 products of them.
 constexpr double kTolerance = 256 * kEpsilon;
 
 OptimizerTester Optimized(const std::function<void(GraphBuilder&)>& build) {
@@ -79,7 +79,7 @@ TEST(PackedHeadsTest, QueriesAndKeysAreRotatedInTheirProjection) {
   for (const int64_t length : {1, 3, 6}) test.Dim("seq", length).ExpectSameResults(kTolerance);
 }
 
-TEST(PackedHeadsTest, NeighborsAndAPartOfTheHead) {
+TEST(PackedHeadsTest, PairsMayBeNeighborsOrPartOfTheHead) {
   for (const int64_t interleaved : {0, 1}) {
     OptimizerTester test = Optimized([&](GraphBuilder& b) {
       Value* cos = b.Input("cos", DataType::kFloat, {"batch", "seq", 1});
@@ -97,7 +97,7 @@ TEST(PackedHeadsTest, NeighborsAndAPartOfTheHead) {
   }
 }
 
-TEST(PackedHeadsTest, HeadsWhoseQueriesKeysAndValuesLieSideBySide) {
+TEST(PackedHeadsTest, EachHeadMayPackItsQueryKeyAndValue) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Angles angles(b);
     Value* packed = Product(b, Hidden(b), 2 * 3 * kHeadSize, 1);
@@ -113,7 +113,7 @@ TEST(PackedHeadsTest, HeadsWhoseQueriesKeysAndValuesLieSideBySide) {
   test.Dim("seq", 4).ExpectSameResults(kTolerance);
 }
 
-TEST(PackedHeadsTest, NormsOfHeadsAndTheRotationBehindThem) {
+TEST(PackedHeadsTest, NormsAndRotationsOfHeadsArePacked) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Angles angles(b);
     const Projections p(b, Hidden(b));
@@ -126,7 +126,7 @@ TEST(PackedHeadsTest, NormsOfHeadsAndTheRotationBehindThem) {
   test.Dim("seq", 4).ExpectSameResults(kTolerance);
 }
 
-TEST(PackedHeadsTest, NormsOfHeadsThatStandFirst) {
+TEST(PackedHeadsTest, NormsMayFollowTheTranspose) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Projections p(b, Hidden(b));
     b.Output(b.Op("Attention",
@@ -142,7 +142,7 @@ TEST(PackedHeadsTest, ANormOfWholeRowsStays) {
   EXPECT_EQ(test.Ops(), "RMSNormalization attnrun.Linear");
 }
 
-TEST(PackedHeadsTest, ACacheTakesRotatedKeysAndPlainValues) {
+TEST(PackedHeadsTest, ACacheReadsRotatedKeysAndPlainValues) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Angles angles(b);
     const Projections p(b, Hidden(b));
@@ -158,7 +158,7 @@ TEST(PackedHeadsTest, ACacheTakesRotatedKeysAndPlainValues) {
   test.Dim("seq", 1).Dim("past", 4).ExpectSameResults(kTolerance);
 }
 
-TEST(PackedHeadsTest, OtherAnglesAreAnotherRotation) {
+TEST(PackedHeadsTest, OtherAnglesNeedAnotherRotation) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Angles angles(b);
     const Angles others(b, "other");
@@ -170,8 +170,8 @@ TEST(PackedHeadsTest, OtherAnglesAreAnotherRotation) {
   test.Dim("seq", 4).ExpectSameResults(kTolerance);
 }
 
-// Packing the first takes away what the second was read from.
-TEST(PackedHeadsTest, RotationsOfRotations) {
+// When the first rotation is packed, the value that the second one read disappears.
+TEST(PackedHeadsTest, RotationsMayBeRepeated) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Angles angles(b);
     const Angles others(b, "other");
@@ -197,7 +197,7 @@ TEST(PackedHeadsTest, AProjectionThatIsAGraphOutputIsNotOverwritten) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(PackedHeadsTest, QueriesThatAreAlsoReadUnrotatedStay) {
+TEST(PackedHeadsTest, QueriesWithUnrotatedReadersStay) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Angles angles(b);
     Value* q = HeadsFirst(b, Split(b, Product(b, Hidden(b), 2 * kHeadSize, 1), 2));

@@ -45,7 +45,7 @@ void ExpectOps(const OptimizerTester& test, const std::string& ops) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(EinsumTest, ProjectionsToHeads) {
+TEST(EinsumTest, ProjectsToHeads) {
   const Dims x = {"batch", "sequence", 8};
   const std::string ops = "Reshape attnrun.Linear";
   ExpectOps(WithWeight("bsd,dnh->bsnh", x, {8, 2, 4}), ops);
@@ -57,7 +57,7 @@ TEST(EinsumTest, ProjectionsToHeads) {
   ExpectOps(WithWeight("bsd,dnh->bnsh", x, {8, 2, 4}), "Reshape Transpose attnrun.Linear");
 }
 
-TEST(EinsumTest, ProjectionsFromHeads) {
+TEST(EinsumTest, ProjectsFromHeads) {
   const Dims x = {"batch", "sequence", 2, 4};
   ExpectOps(WithWeight("bsnh,nhd->bsd", x, {2, 4, 8}), "Reshape attnrun.Linear");
   ExpectOps(WithWeight("bsnh,dnh->bsd", x, {8, 2, 4}), "Reshape attnrun.Linear");
@@ -81,7 +81,7 @@ OptimizerTester WithBias(const std::string& equation, const std::vector<int64_t>
   });
 }
 
-TEST(EinsumTest, BiasOfEveryColumn) {
+TEST(EinsumTest, FusesABiasPerColumn) {
   ExpectOps(WithBias("bsd,dnh->bsnh", {2, 4}), "Reshape attnrun.Linear");
   ExpectOps(WithBias("bsd,dnh->bsnh", {1, 1, 2, 4}), "Reshape attnrun.Linear");
   ExpectOps(WithBias("bsd,dnh->bnsh", {2, 1, 4}), "Reshape Transpose attnrun.Linear");
@@ -93,11 +93,11 @@ TEST(EinsumTest, OtherAddendsStay) {
   ExpectOps(WithBias("bsd,dnh->bsnh", {1, 3, 2, 4}), "Add Reshape attnrun.Linear");
 }
 
-TEST(EinsumTest, ScoresAndValues) {
+TEST(EinsumTest, ScoresAndValuesBecomeProducts) {
   const Dims q = {"batch", "queries", 2, 4};
   const Dims k = {"batch", "keys", 2, 4};
   ExpectOps(Computed("bsnh,btnh->bnst", q, k), "MatMul Transpose*2");
-  // Rows of the result are of the second operand.
+  // The rows of the result come from the second operand.
   ExpectOps(Computed("btnh,bsnh->bnst", k, q), "MatMul Transpose*2");
   ExpectOps(Computed("bnst,btnh->bsnh", {"batch", 2, "queries", "keys"}, k), "MatMul Transpose*2");
   ExpectOps(Computed("bhid,bhjd->bhij", {"batch", 2, "i", 4}, {"batch", 2, "j", 4}),
@@ -105,11 +105,11 @@ TEST(EinsumTest, ScoresAndValues) {
   ExpectOps(Computed("bij,bjd->bid", {"batch", "i", "j"}, {"batch", "j", 4}), "MatMul");
 }
 
-TEST(EinsumTest, SeveralLabelsOfOneAxis) {
+TEST(EinsumTest, SeveralLabelsBecomeOneAxis) {
   // Queries of two heads that share a key.
   ExpectOps(Computed("bsgh,bth->bsgt", {"batch", "s", 2, 4}, {"batch", 5, 4}),
             "MatMul Reshape*2 Transpose");
-  // Extents that a Reshape cannot be told in numbers are read off the operands.
+  // Extents that are not numbers are read from the operands.
   ExpectOps(Computed("bsgh,bth->bsgt", {"batch", "s", 2, 4}, {"batch", "t", 4}),
             "Concat MatMul Reshape*2 Shape*3 Transpose");
   ExpectOps(Computed("bsnh,btnh->bst", {"batch", "s", 2, 4}, {"batch", "t", 2, 4}),
@@ -117,7 +117,7 @@ TEST(EinsumTest, SeveralLabelsOfOneAxis) {
   ExpectOps(Computed("bd,btd->bt", {"batch", 4}, {"batch", "t", 4}), "MatMul Reshape*2 Transpose");
 }
 
-TEST(EinsumTest, AttentionOfEinsums) {
+TEST(EinsumTest, AnAttentionOfEinsumsIsFused) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "sequence", 8});
     const auto heads = [&](int seed) {
@@ -135,7 +135,7 @@ TEST(EinsumTest, AttentionOfEinsums) {
   test.Scale("x", 0.125F).ExpectSameResults(256 * kEpsilon);
 }
 
-TEST(EinsumTest, NotWhatIsNoProductOfMatrices) {
+TEST(EinsumTest, OtherEinsumsStay) {
   ExpectOps(WithWeight("bsd,d->bsd", {"batch", "sequence", 8}, {8}), "Einsum");
   ExpectOps(WithWeight("bdd,dn->bn", {"batch", 8, 8}, {8, 4}), "Einsum");
   ExpectOps(WithWeight("bsd,dn->bn", {"batch", "sequence", 8}, {8, 4}), "Einsum");
@@ -146,15 +146,15 @@ TEST(EinsumTest, NotWhatIsNoProductOfMatrices) {
   ExpectOps(three, "Einsum");
 }
 
-TEST(EinsumTest, NotWhereAnExtentMayBeBroadcast) {
+TEST(EinsumTest, LeavesExtentsThatMayBroadcast) {
   OptimizerTester test = Computed("bi,ij->bj", {"batch", "inner"}, {"other", 4});
   ExpectOps(test, "Einsum");
   EXPECT_THAT(test.Misses("einsum"), ElementsAre(HasSubstr("extent inner in one operand")));
   test.Dim("other", 1).ExpectSameResults(kTolerance);
 }
 
-// A product of stacks broadcasts samples as Einsum does.
-TEST(EinsumTest, SamplesOfOtherNames) {
+// A batched product broadcasts samples as Einsum does.
+TEST(EinsumTest, SamplesMayHaveDifferentNames) {
   OptimizerTester test = Computed("bcxd,bcyd->bcxy", {"batch", "c", "x", 4}, {"other", 3, "y", 4});
   ExpectOps(test, "MatMul Transpose");
   for (const int64_t batch : {1, 2}) {
@@ -165,7 +165,7 @@ TEST(EinsumTest, SamplesOfOtherNames) {
   }
 }
 
-TEST(EinsumTest, KeysOfAnotherNameInAnAttention) {
+TEST(EinsumTest, KeysMayHaveDifferentNames) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "queries", 4});
     Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "keys", 4});
@@ -177,8 +177,8 @@ TEST(EinsumTest, KeysOfAnotherNameInAnAttention) {
   test.Dim("keys", 5).Dim("values", 5).ExpectSameResults(256 * kEpsilon);
 }
 
-// Heads in groups that share a key, on an axis of their own that stands behind the queries.
-TEST(EinsumTest, AttentionOfGroupedHeads) {
+// Heads in groups that share a key; the groups are an axis after the queries.
+TEST(EinsumTest, AnAttentionOfGroupedHeadsIsFused) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {"batch", "seq", 2, 3, 4});
     Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "seq", 4});
@@ -192,9 +192,9 @@ TEST(EinsumTest, AttentionOfGroupedHeads) {
   test.Dim("seq", 1).ExpectSameResults(256 * kEpsilon);
 }
 
-// A bias by the query's place in its window: an axis for windows and one for rows, as they lie,
-// whether the attention that reads it is written out or the standard's operator.
-TEST(EinsumTest, BiasOfAnAttention) {
+// A bias for each query's position in its window. Windows and rows are separate axes; the attention
+// that reads the bias is written out or the standard's operator.
+TEST(EinsumTest, ABiasOfAnAttentionIsFused) {
   for (const bool standard : {false, true}) {
     OptimizerTester test(
         [=](GraphBuilder& b) {
@@ -218,8 +218,8 @@ TEST(EinsumTest, BiasOfAnAttention) {
   }
 }
 
-// The same bias, of an attention that was fused before the extents were known.
-TEST(EinsumTest, BiasOfAFusedAttention) {
+// The same bias for an attention that was fused before the extents were known.
+TEST(EinsumTest, ABiasOfAFusedAttentionIsFused) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {"batch", 3, 5, 4});
     Value* k = b.Input("k", DataType::kFloat, {"batch", 3, 5, 4});
@@ -234,12 +234,12 @@ TEST(EinsumTest, BiasOfAFusedAttention) {
   test.Scale("q", 0.25F).ExpectSameResults(256 * kEpsilon);
 }
 
-TEST(EinsumTest, WithoutColumns) {
+TEST(EinsumTest, AcceptsNoColumns) {
   WithWeight("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
   Computed("bsd,de->bse", {"batch", "sequence", 0}, {0, 6}).ExpectSameResults(0);
 }
 
-TEST(EinsumTest, EmptyRows) {
+TEST(EinsumTest, AcceptsNoRows) {
   OptimizerTester test = WithWeight("bsd,ed->bse", {"batch", "sequence", 8}, {12, 8});
   test.Dim("sequence", 0).ExpectSameResults(kTolerance);
   test.Dim("sequence", 2).Dim("batch", 0).ExpectSameResults(kTolerance);

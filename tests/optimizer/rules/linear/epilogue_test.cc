@@ -48,7 +48,7 @@ TEST(EpilogueTest, AResidualThatEnlargesTheResultStaysOutside) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(EpilogueTest, AWeightThatIsAnInputIsNoLinear) {
+TEST(EpilogueTest, AWeightThatIsAnInputStaysAMatMul) {
   const OptimizerTester test([](GraphBuilder& b) {
     b.Output(b.Op("MatMul", {X(b), b.Input("w", DataType::kFloat, {8, 4})}));
   });

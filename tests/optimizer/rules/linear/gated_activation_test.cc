@@ -6,7 +6,7 @@
 namespace attnrun::testing {
 namespace {
 
-// 1 / sqrt(8): products keep the size of what they multiply.
+// 1 / sqrt(8), so that products are as large as their inputs.
 constexpr float kWeightScale = 0.35F;
 // Sums of 8 products, an activation and a product of two of them.
 constexpr double kTolerance = 64 * kEpsilon;
@@ -25,7 +25,7 @@ Value* Columns(GraphBuilder& b, Value* x, int64_t begin, int64_t end) {
   return b.Op("Slice", {x, one(begin), one(end), one(-1)});
 }
 
-TEST(GatedActivationTest, TwoProjections) {
+TEST(GatedActivationTest, FusesTwoProjections) {
   for (const bool gate_first : {false, true}) {
     const OptimizerTester test([&](GraphBuilder& b) {
       Value* x = X(b);
@@ -38,7 +38,7 @@ TEST(GatedActivationTest, TwoProjections) {
   }
 }
 
-TEST(GatedActivationTest, OnePackedProjection) {
+TEST(GatedActivationTest, FusesOnePackedProjection) {
   for (const bool gate_first : {false, true}) {
     const OptimizerTester test([&](GraphBuilder& b) {
       Value* packed = Product(b, X(b), 12, 1);
@@ -52,7 +52,7 @@ TEST(GatedActivationTest, OnePackedProjection) {
   }
 }
 
-TEST(GatedActivationTest, EveryActivation) {
+TEST(GatedActivationTest, FusesEveryActivation) {
   const auto activations = std::vector<std::function<Value*(GraphBuilder&, Value*)>>{
       [](GraphBuilder& b, Value* x) { return b.Op("Relu", {x}); },
       [](GraphBuilder& b, Value* x) { return b.Op("Sigmoid", {x}); },
@@ -82,7 +82,7 @@ TEST(GatedActivationTest, AGateThatOthersReadStays) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(GatedActivationTest, ColumnsOfOtherRowsAreNoGate) {
+TEST(GatedActivationTest, ColumnsOfOtherRowsAreNotAGate) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* packed = Product(b, b.Input("x", DataType::kFloat, {4, 8}), 4, 1);
     Value* turned = b.Op("Transpose", {packed}, {{"perm", std::vector<int64_t>{1, 0}}});

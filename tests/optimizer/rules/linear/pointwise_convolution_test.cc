@@ -6,7 +6,7 @@
 namespace attnrun::testing {
 namespace {
 
-// Sums of up to 24 products and a bias, whose order may change.
+// Sums of up to 24 products and a bias, in any order.
 constexpr double kTolerance = 48 * kEpsilon;
 
 const AttributeMap& Swap() {
@@ -23,7 +23,7 @@ Value* Convolution(GraphBuilder& b, Value* x, AttributeMap attributes = {}, int 
   return b.Op("Conv", {x, Random(b, {8, 8, 1}, seed), Random(b, {8}, seed)}, std::move(attributes));
 }
 
-// Of channels that are the last axis before, after, or on both sides.
+// The channels are the last axis before the convolution, after it, or on both sides.
 OptimizerTester Tested(bool before, bool after, const AttributeMap& attributes = {}) {
   return OptimizerTester([&](GraphBuilder& b) {
     Value* x = before ? b.Op("Transpose", {b.Input("x", DataType::kFloat, {"b", "l", 8})}, Swap())
@@ -75,7 +75,7 @@ TEST(PointwiseConvolutionTest, GroupsAndLongerKernelsStay) {
   }
 }
 
-TEST(PointwiseConvolutionTest, ProjectionsOfAttention) {
+TEST(PointwiseConvolutionTest, ProjectionsOfAnAttentionAreMerged) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Op("Transpose", {b.Input("x", DataType::kFloat, {"b", "l", 8})}, Swap());
     const auto split = [&](int seed) {

@@ -11,7 +11,7 @@ namespace {
 // Moments of 15 elements, then a quotient, a product and a sum.
 constexpr double kTolerance = 64 * kEpsilon;
 
-// Six channels, scaled and shifted each by itself.
+// Six channels, each with its own scale and bias.
 OptimizerTester Normalized(int64_t groups, bool reshaped, float scale_before = 1) {
   return OptimizerTester([=](GraphBuilder& b) {
     std::mt19937 generator(5);
@@ -38,13 +38,13 @@ TEST(GroupNormalizationTest, ScaleAndBiasBecomeInputs) {
   of_pairs.ExpectSameResults(kTolerance);
 }
 
-TEST(GroupNormalizationTest, NotOfWhatHasAScaleAlready) {
+TEST(GroupNormalizationTest, ANormWithAScaleKeepsIt) {
   const OptimizerTester scaled = Normalized(3, true, 2);
   EXPECT_EQ(scaled.Count("InstanceNormalization"), 1);
   scaled.ExpectSameResults(kTolerance);
 }
 
-TEST(GroupNormalizationTest, AGroupOfOneChannelIsAnInstance) {
+TEST(GroupNormalizationTest, GroupsOfOneChannelAreInstanceNormalization) {
   for (const int64_t groups : {4, 2}) {
     const OptimizerTester test(
         [groups](GraphBuilder& b) {

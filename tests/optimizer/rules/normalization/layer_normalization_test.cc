@@ -31,9 +31,9 @@ Value* Mean(GraphBuilder& b, Value* x) {
 }
 
 struct Spelling {
-  // Of the square: Pow 2 or Mul.
+  // Spells the square as Pow if true, else as Mul.
   bool pow = true;
-  // Of the division: "Div", "Reciprocal", "OneOver", "Pow".
+  // Spells the division: "Div", "Reciprocal", "OneOver" or "Pow".
   std::string inverse = "Div";
   bool swapped = false;
   bool scale = true;
@@ -68,7 +68,7 @@ void ExpectOneNode(const OptimizerTester::Build& build) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(LayerNormalizationFusionTest, EverySpelling) {
+TEST(LayerNormalizationFusionTest, FusesEverySpelling) {
   for (const char* inverse : {"Div", "Reciprocal", "OneOver", "Pow"}) {
     for (int bits = 0; bits < 16; ++bits) {
       SCOPED_TRACE(inverse);
@@ -82,7 +82,7 @@ TEST(LayerNormalizationFusionTest, EverySpelling) {
   }
 }
 
-TEST(LayerNormalizationFusionTest, AxesAsAttributeAndFromTheFront) {
+TEST(LayerNormalizationFusionTest, AcceptsAxesAsAttributeAndFromTheFront) {
   OptimizerTester test(
       [](GraphBuilder& b) {
         Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", kLength});
@@ -108,7 +108,7 @@ Value* TensorFlow(GraphBuilder& b, Value* x, bool scale, bool bias) {
   return b.Op("Add", {b.Op("Mul", {x, m}), shift});
 }
 
-TEST(LayerNormalizationFusionTest, TensorFlowsSpelling) {
+TEST(LayerNormalizationFusionTest, FusesTensorFlowsSpelling) {
   for (const bool scale : {false, true}) {
     for (const bool bias : {false, true}) {
       ExpectOneNode([&](GraphBuilder& b) {
@@ -118,7 +118,7 @@ TEST(LayerNormalizationFusionTest, TensorFlowsSpelling) {
   }
 }
 
-TEST(LayerNormalizationFusionTest, HalfPrecisionRowsCastToFloat) {
+TEST(LayerNormalizationFusionTest, FusesHalfPrecisionRowsCastToFloat) {
   OptimizerTester test([](GraphBuilder& b) {
     const AttributeMap to_float = {{"to", static_cast<int64_t>(DataType::kFloat)}};
     const AttributeMap to_half = {{"to", static_cast<int64_t>(DataType::kFloat16)}};
@@ -128,12 +128,12 @@ TEST(LayerNormalizationFusionTest, HalfPrecisionRowsCastToFloat) {
     b.Output(b.Op("Add", {y, Parameter(b, -1, DataType::kFloat16)}));
   });
   EXPECT_EQ(test.Ops(), "LayerNormalization");
-  // Three roundings to half where one is left.
+  // The graph rounds to half three times, the fused operator once.
   test.ExpectSameResults(4 * Epsilon(DataType::kFloat16));
 }
 
-// As the older exporter has a model in half precision at opset 14: the difference is widened.
-TEST(LayerNormalizationFusionTest, HalfPrecisionDifferencesCastToWiderTypes) {
+// In half precision at opset 14 the older exporter casts the difference to a wider type.
+TEST(LayerNormalizationFusionTest, FusesHalfPrecisionDifferencesCastToWiderTypes) {
   for (const DataType wide : {DataType::kFloat, DataType::kDouble}) {
     SCOPED_TRACE(Name(wide));
     OptimizerTester test([&](GraphBuilder& b) {
@@ -148,12 +148,13 @@ TEST(LayerNormalizationFusionTest, HalfPrecisionDifferencesCastToWiderTypes) {
       b.Output(b.Op("Add", {y, Parameter(b, -1, DataType::kFloat16)}));
     });
     EXPECT_EQ(test.Ops(), "LayerNormalization");
-    // Mean, difference, quotient, product and sum are rounded to half where one result is left.
+    // The graph rounds mean, difference, quotient, product and sum to half; the fused operator
+    // rounds once.
     test.ExpectSameResults(8 * Epsilon(DataType::kFloat16));
   }
 }
 
-TEST(LayerNormalizationFusionTest, ABiasAddedToANormWithoutOne) {
+TEST(LayerNormalizationFusionTest, FusesABiasAddedToANormWithoutOne) {
   const auto with_bias = [](std::initializer_list<int64_t> shape, int64_t axis) {
     return OptimizerTester([&](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 4});
@@ -166,14 +167,14 @@ TEST(LayerNormalizationFusionTest, ABiasAddedToANormWithoutOne) {
   const OptimizerTester row = with_bias({4}, -1);
   EXPECT_EQ(row.Ops(), "LayerNormalization");
   row.ExpectSameResults(64 * kEpsilon);
-  // A number for each position is none for each channel, a norm of matrices none of rows.
+  // A number per position is not a number per channel, and a norm of matrices is not one of rows.
   for (const OptimizerTester& other : {with_bias({4, 1}, -1), with_bias({4}, 1)}) {
     EXPECT_EQ(other.Ops(), "Add LayerNormalization");
     other.ExpectSameResults(64 * kEpsilon);
   }
 }
 
-TEST(LayerNormalizationFusionTest, NotOverAnotherAxis) {
+TEST(LayerNormalizationFusionTest, LeavesAnotherAxis) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", kLength, kLength});
     const auto mean = [&](Value* v) {
@@ -187,7 +188,7 @@ TEST(LayerNormalizationFusionTest, NotOverAnotherAxis) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(LayerNormalizationFusionTest, AnotherReaderOfTheDifferenceLeavesANormWithoutTheMean) {
+TEST(LayerNormalizationFusionTest, AnotherReaderOfTheDifferenceKeepsIt) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", kLength});
     Value* d = b.Op("Sub", {x, Mean(b, x)});
@@ -197,7 +198,7 @@ TEST(LayerNormalizationFusionTest, AnotherReaderOfTheDifferenceLeavesANormWithou
   });
   EXPECT_EQ(test.Ops(), "RMSNormalization ReduceMean Relu Sub");
   EXPECT_THAT(test.Misses("layer_normalization"),
-              ElementsAre(opt::AllOf(HasSubstr("'Sub' has another consumer"), HasSubstr("Relu"))));
+              ElementsAre(AllOf(HasSubstr("'Sub' has another consumer"), HasSubstr("Relu"))));
   test.ExpectSameResults(kTolerance);
 }
 
@@ -224,7 +225,7 @@ TEST(LayerNormalizationFusionTest, RowsOfUnknownLengthNeedAScale) {
   test.Dim("channels", kLength).ExpectSameResults(kTolerance);
 }
 
-TEST(LayerNormalizationFusionTest, AProductThatIsNoScaleOfRowsStays) {
+TEST(LayerNormalizationFusionTest, AProductThatIsNotAScaleOfRowsStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {kLength, kLength});
     Value* y = Normalized(b, x, {.scale = false, .bias = false});
@@ -237,9 +238,9 @@ TEST(LayerNormalizationFusionTest, AProductThatIsNoScaleOfRowsStays) {
   test.ExpectSameResults(8 * kTolerance);
 }
 
-// Attention and feed-forward side by side, as GPT-NeoX and Falcon have them: two norms of one
+// Attention and feed-forward network side by side, as in GPT-NeoX and Falcon: two norms of one
 // value.
-TEST(LayerNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheirOwn) {
+TEST(LayerNormalizationFusionTest, NormsOfOneValueAreFusedSeparately) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* rows = Normalized(b, b.Input("x", DataType::kFloat, {"batch", 3, kLength}),
                              {.scale = false, .bias = false});
@@ -251,8 +252,8 @@ TEST(LayerNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheir
   test.ExpectSameResults(kTolerance);
 }
 
-// An exporter drops an epsilon of 1e-12. Rows of equal elements are 0/0 before and after.
-TEST(LayerNormalizationFusionTest, WithoutAnEpsilon) {
+// An exporter drops an epsilon of 1e-12. Rows of equal elements give 0/0 before and after.
+TEST(LayerNormalizationFusionTest, FusesWithoutAnEpsilon) {
   for (const bool bias : {false, true}) {
     OptimizerTester test([=](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {"batch", kLength});
@@ -285,7 +286,7 @@ OptimizerTester CenteredRms(const std::vector<int64_t>& scale, bool centered_is_
       {}, 23);
 }
 
-TEST(LayerNormalizationTest, ARootMeanSquareOfCenteredRows) {
+TEST(LayerNormalizationTest, FusesARootMeanSquareOfCenteredRows) {
   EXPECT_EQ(CenteredRms({kLength}).Ops(), "LayerNormalization");
   CenteredRms({kLength}).ExpectSameResults(kTolerance);
   // One row of scale per head.

@@ -24,7 +24,7 @@ Value* CastTo(GraphBuilder& b, Value* x, DataType type) {
   return b.Op("Cast", {x}, {{"to", static_cast<int64_t>(type)}});
 }
 
-// x / sqrt(mean(x^2) + epsilon), as the newer exporter has it and as the older one.
+// x / sqrt(mean(x^2) + epsilon), as the newer and as the older exporter write it.
 Value* Normalized(GraphBuilder& b, Value* x, bool reciprocal) {
   Value* square = reciprocal ? b.Op("Pow", {x, Number(b, 2)}) : b.Op("Mul", {x, x});
   Value* mean = b.Op("ReduceMean", {square, b.Constant<int64_t>("axes", {1}, {-1})});
@@ -33,7 +33,7 @@ Value* Normalized(GraphBuilder& b, Value* x, bool reciprocal) {
   return b.Op("Mul", {x, inverse});
 }
 
-TEST(RmsNormalizationFusionTest, EverySpelling) {
+TEST(RmsNormalizationFusionTest, FusesEverySpelling) {
   for (const bool reciprocal : {false, true}) {
     for (const bool scale : {false, true}) {
       OptimizerTester test([&](GraphBuilder& b) {
@@ -46,8 +46,8 @@ TEST(RmsNormalizationFusionTest, EverySpelling) {
   }
 }
 
-// An exporter drops small terms: what is left of an epsilon of 1e-8.
-TEST(RmsNormalizationFusionTest, WithoutAnEpsilon) {
+// An exporter drops small terms, such as an epsilon of 1e-8.
+TEST(RmsNormalizationFusionTest, FusesWithoutAnEpsilon) {
   const auto normalized = [](bool centered) {
     return OptimizerTester([=](GraphBuilder& b) {
       const auto mean = [&](Value* y) {
@@ -65,7 +65,7 @@ TEST(RmsNormalizationFusionTest, WithoutAnEpsilon) {
   normalized(true).ExpectSameResults(kTolerance);
 }
 
-TEST(RmsNormalizationFusionTest, ScaleOfOnePlusWeight) {
+TEST(RmsNormalizationFusionTest, FusesAScaleOfOnePlusWeight) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* y = Normalized(b, b.Input("x", DataType::kFloat, {"batch", kLength}), true);
     b.Output(b.Op("Mul", {y, b.Op("Add", {Weight(b), Number(b, 1)})}));
@@ -74,7 +74,7 @@ TEST(RmsNormalizationFusionTest, ScaleOfOnePlusWeight) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RmsNormalizationFusionTest, HalfPrecisionWeightAfterTheCast) {
+TEST(RmsNormalizationFusionTest, FusesAHalfPrecisionWeightAfterTheCast) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat16, {"batch", kLength});
     Value* y = Normalized(b, CastTo(b, x, DataType::kFloat), true);
@@ -94,7 +94,7 @@ TEST(RmsNormalizationFusionTest, FloatWeightBeforeTheCastKeepsTheCast) {
   test.ExpectSameResults(2 * Epsilon(DataType::kFloat16));
 }
 
-TEST(RmsNormalizationFusionTest, HalfPrecisionWithoutWeight) {
+TEST(RmsNormalizationFusionTest, FusesHalfPrecisionWithoutWeight) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat16, {"batch", kLength});
     Value* y = Normalized(b, CastTo(b, x, DataType::kFloat), true);
@@ -116,7 +116,7 @@ TEST(RmsNormalizationFusionTest, AMeanThatOthersReadStays) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RmsNormalizationFusionTest, NotWhereAnotherValueIsDivided) {
+TEST(RmsNormalizationFusionTest, LeavesTheQuotientOfAnotherValue) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", kLength});
     Value* other = b.Input("other", DataType::kFloat, {"batch", kLength});
@@ -126,7 +126,7 @@ TEST(RmsNormalizationFusionTest, NotWhereAnotherValueIsDivided) {
   EXPECT_EQ(test.Count("RMSNormalization"), 0);
 }
 
-TEST(RmsNormalizationFusionTest, NotWithoutTheReducedAxis) {
+TEST(RmsNormalizationFusionTest, LeavesADroppedReducedAxis) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {kLength, kLength});
     Value* mean = b.Op("ReduceMean", {b.Op("Mul", {x, x}), b.Constant<int64_t>("axes", {1}, {-1})},
@@ -144,7 +144,7 @@ TEST(RmsNormalizationFusionTest, RowsWithoutElementsStay) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RmsNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheirOwn) {
+TEST(RmsNormalizationFusionTest, NormsOfOneValueAreFusedSeparately) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* rows = Normalized(b, b.Input("x", DataType::kFloat, {"batch", kLength}), false);
     Value* other = b.Constant("other", Make<float>({kLength}, {3, 1, 0.5, 2, -0.5, -1, 4, -2}));
@@ -155,7 +155,7 @@ TEST(RmsNormalizationFusionTest, NormsThatShareWhatTheyNormalizeAreOnesOfTheirOw
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RmsNormalizationFusionTest, RowsThatAreReadWithoutAScaleAreNormalizedOnce) {
+TEST(RmsNormalizationFusionTest, UnscaledRowsWithReadersAreNormalizedOnce) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* rows = Normalized(b, b.Input("x", DataType::kFloat, {"batch", kLength}), false);
     b.Output(b.Op("Mul", {rows, Weight(b)}));

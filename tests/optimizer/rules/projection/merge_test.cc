@@ -52,7 +52,7 @@ std::vector<const Node*> Linears(const Graph& graph) {
   return linears;
 }
 
-// Where the bytes of a Linear's weights lie.
+// The addresses of the weights of a Linear.
 std::vector<const void*> Bytes(const Node& linear) {
   const int count = ops::Linear::NumWeights(linear.inputs().size());
   std::vector<const void*> bytes;
@@ -73,7 +73,7 @@ TEST(MergeTest, TheMergedLinearReadsTheOriginals) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-TEST(MergeTest, WeightsStoredEitherWayRoundAndBiasesOfSome) {
+TEST(MergeTest, WeightsMayBeTransposedAndSomeBiasesMissing) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"rows", 8});
     Value* q =
@@ -102,7 +102,8 @@ TEST(MergeTest, AResidualDoesNotDisplaceAWeight) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
-// LoRA of rank 2 beside q and v: what reads x is one product, what reads the narrow rows is not.
+// LoRA of rank 2 beside q and v: the products of x are merged, the products of the narrow rows are
+// not.
 TEST(MergeTest, TheFirstOfALowRankPairJoins) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Input(b, "x");
@@ -121,7 +122,7 @@ TEST(MergeTest, TheFirstOfALowRankPairJoins) {
   test.ExpectSameResults(4 * kAttentionTolerance);
 }
 
-// Keys and values out of latents, as DeepSeek has them.
+// Keys and values are computed from latents, as in DeepSeek.
 TEST(MergeTest, LatentsJoinTheQueries) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Input(b, "x");
@@ -137,7 +138,7 @@ TEST(MergeTest, LatentsJoinTheQueries) {
   test.ExpectSameResults(4 * kAttentionTolerance);
 }
 
-TEST(MergeTest, WhatIsAddedUpBeforeTheProjectionsStaysApart) {
+TEST(MergeTest, ProductsAddedBeforeTheProjectionsStay) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Input(b, "x");
     const auto by = [&](Value* value, int seed) {
@@ -163,7 +164,7 @@ TEST(MergeTest, LayersWithTheSameWeightsMergeAlike) {
   test.ExpectSameResults(2 * kAttentionTolerance);
 }
 
-TEST(MergeTest, AWeightThatServesOthersStaysApart) {
+TEST(MergeTest, AWeightWithOtherReadersStays) {
   const OptimizerTester test([](GraphBuilder& b) {
     const std::vector<Value*> weights = Constants(b, {Weight(1), Weight(2), Weight(3)});
     b.Output(Layer(b, Input(b, "x"), weights));
@@ -175,7 +176,7 @@ TEST(MergeTest, AWeightThatServesOthersStaysApart) {
   EXPECT_THAT(test.Misses("qkv_projection")[0], HasSubstr("would have to be packed twice"));
 }
 
-// What an optimized graph of one input [1, 3, 8] fails with when it runs.
+// The error of running the optimized graph with one input [1, 3, 8].
 std::string Failure(GraphBuilder& b) {
   const std::unique_ptr<Graph> graph = b.Build().value();
   EXPECT_TRUE(opt::Optimize(*graph, {}).ok());
@@ -197,7 +198,7 @@ TEST(MergeTest, WeightsOfDifferentHeightsFailWhenTheyRun) {
   EXPECT_THAT(Failure(b), HasSubstr("K is 8 in X[1,3,8], but 7 in W0[7,8]"));
 }
 
-// Side by side they would not lie below their columns, nor in the room that these have.
+// Side by side these biases would not match their columns, and one would not fit its space.
 TEST(MergeTest, BiasesOfOtherLengthsFailWhenTheyRun) {
   for (const int64_t length : {7, 4096}) {
     GraphBuilder b;

@@ -6,11 +6,11 @@
 
 #include "support/attention_graph.h"
 
-// MatMulNBits as Linear with weights of another form.
+// MatMulNBits as a Linear with another weight format.
 namespace attnrun::testing {
 namespace {
 
-// Sums of 32 products of order 1, weights rounded, then an attention or a gate.
+// Sums of 32 products of order 1 with rounded weights, then an attention or a gate.
 constexpr double kTolerance = 300 * kEpsilon;
 constexpr int64_t kWidth = 32;
 
@@ -56,7 +56,7 @@ Value* Attend(GraphBuilder& b, const std::vector<Value*>& qkv) {
   return b.Op("Reshape", {y, b.Constant<int64_t>("joined", {3}, {0, 0, kWidth})});
 }
 
-TEST(BlockQuantizedLinearTest, ProjectionsOfAnAttentionAreOneProduct) {
+TEST(BlockQuantizedLinearTest, ProjectionsOfAnAttentionBecomeOneProduct) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Tokens(b);
     Value* y = Attend(
@@ -73,7 +73,7 @@ TEST(BlockQuantizedLinearTest, ProjectionsOfAnAttentionAreOneProduct) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, GateAndUpAreOneProduct) {
+TEST(BlockQuantizedLinearTest, GateAndUpBecomeOneProduct) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Tokens(b);
     Value* gate = Multiply(b, x, {.seed = 1, .columns = 48});
@@ -84,14 +84,14 @@ TEST(BlockQuantizedLinearTest, GateAndUpAreOneProduct) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, ActivationBehindABias) {
+TEST(BlockQuantizedLinearTest, FusesAnActivationAfterABias) {
   const OptimizerTester test(
       [](GraphBuilder& b) { b.Output(b.Op("Relu", {Multiply(b, Tokens(b), {.bias = true})})); });
   EXPECT_EQ(test.Ops(), "attnrun.BlockQuantizedLinear");
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, OtherBlocksAreAnotherProduct) {
+TEST(BlockQuantizedLinearTest, OtherBlockSizesStaySeparate) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Tokens(b);
     b.Output(Attend(b, {Multiply(b, x, {.seed = 1}), Multiply(b, x, {.seed = 2, .block = 32}),
@@ -111,7 +111,7 @@ TEST(BlockQuantizedLinearTest, OnlyRowsThatAreReadAreComputed) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, ComputedScalesStayWithTheirOperator) {
+TEST(BlockQuantizedLinearTest, ComputedScalesKeepTheOperator) {
   const OptimizerTester test([](GraphBuilder& b) {
     std::mt19937 generator(1);
     Value* codes = b.Constant("codes", RandomInts(DataType::kUint8, {8, 2, 8}, generator, 0, 255));
@@ -120,7 +120,7 @@ TEST(BlockQuantizedLinearTest, ComputedScalesStayWithTheirOperator) {
                   {{"K", kWidth}, {"N", int64_t{8}}, {"block_size", int64_t{16}}}));
   });
   EXPECT_EQ(test.Ops(), "com.microsoft.MatMulNBits");
-  // Scales of order 1, not 0.03.
+  // The scales are of order 1 rather than 0.03.
   test.ExpectSameResults(30 * kTolerance);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's quantized operators, and those of the standard that its quantizer writes in the
-// format QOperator, against what ONNX Runtime 1.31 computes.
+// ONNX Runtime's quantized operators and the standard operators of its QOperator format, compared
+// with the results of ONNX Runtime 1.31.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,8 +23,8 @@ struct Case {
   std::vector<Tensor> expected;
 };
 
-// Integers may be rounded the other way where a number lies half between two of them. Floats are
-// sums of up to 20 products of order 1, then a softmax, a norm or a few steps of an LSTM.
+// Integers may differ by one where a number lies halfway between two of them. Floats are sums of up
+// to 20 products of order 1, then a softmax, a norm or a few steps of an LSTM.
 void ExpectAlike(const Tensor& actual, const Tensor& expected) {
   const bool whole = IsInteger(expected.type());
   const double tolerance = whole ? 1 : 100 * kEpsilon;
@@ -64,7 +64,7 @@ Value* InputLike(GraphBuilder& b, const Tensor& x) {
   }
 }
 
-// The first input is one of the graph, the others are constants.
+// The first input is a graph input, the others are constants.
 void CheckRewrite(const Case& c) {
   OptimizerTester test([&](GraphBuilder& b) {
     std::vector<Value*> inputs;
@@ -181,7 +181,7 @@ TEST(QLinearTest, Elementwise) {
   for (const Case& c : cases) Check(c);
 }
 
-TEST(QLinearTest, ops::Pooling) {
+TEST(QLinearTest, Pooling) {
   const Case cases[] = {
       {"QLinearGlobalAveragePool",
        "com.microsoft",
@@ -485,7 +485,7 @@ TEST(QLinearTest, Lstm) {
   for (const Case& c : cases) Check(c);
 }
 
-TEST(QLinearTest, LstmOfManyStepsWithoutASequence) {
+TEST(QLinearTest, LstmOfManyStepsRefusesEmptySequences) {
   constexpr int64_t kSteps = int64_t{1} << 40;
   OpTester op("DynamicQuantizeLSTM", 1, "com.microsoft");
   op.Attribute("hidden_size", int64_t{1}).Input(Make<float>({kSteps, 0, 1}, {}));

@@ -17,7 +17,7 @@ Value* Weight(GraphBuilder& b, const std::string& name, int64_t rows, int64_t co
   return b.Constant(name, RandomInts(DataType::kInt8, {rows, columns}, generator, -127, 127));
 }
 
-// What quantize_dynamic writes.
+// The nodes that quantize_dynamic writes.
 struct Quantized {
   explicit Quantized(GraphBuilder& b, Value* x) : values(b.Ops("DynamicQuantizeLinear", 3, {x})) {}
   Value* x() const { return values[0]; }
@@ -27,7 +27,7 @@ struct Quantized {
   std::vector<Value*> values;
 };
 
-// How the factors are applied.
+// The order in which the factors are applied.
 enum class Factors { kProduct, kProductSwapped, kOneByOne, kWeightOnly };
 
 struct Product {
@@ -74,10 +74,10 @@ Value* X(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"batch", "seq
 
 Value* X2(GraphBuilder& b) { return b.Input("x2", DataType::kFloat, {"rows", 5}); }
 
-// K products of at most 255 * 130 * 0.04 * 0.01, each rounded some times.
+// K products of at most 255 * 130 * 0.04 * 0.01, each rounded a few times.
 constexpr double kTolerance = 8 * 16 * 255 * 130 * 0.04 * 0.01 * kEpsilon;
 
-TEST(QuantizedLinearFusionTest, ScalesInAnyPlaceAndBias) {
+TEST(QuantizedLinearFusionTest, FusesScalesInAnyOrderAndABias) {
   for (const Factors factors : {Factors::kProduct, Factors::kProductSwapped, Factors::kOneByOne}) {
     for (const bool per_column : {false, true}) {
       for (const bool bias : {false, true}) {
@@ -92,7 +92,7 @@ TEST(QuantizedLinearFusionTest, ScalesInAnyPlaceAndBias) {
   }
 }
 
-TEST(QuantizedLinearFusionTest, WithoutAScaleOfXItIsOne) {
+TEST(QuantizedLinearFusionTest, AMissingScaleOfXIsOne) {
   OptimizerTester test([](GraphBuilder& b) {
     const Quantized q(b, X(b));
     b.Output(Multiply(b, q, {"w", 8, true, true, Factors::kWeightOnly}));
@@ -101,7 +101,7 @@ TEST(QuantizedLinearFusionTest, WithoutAScaleOfXItIsOne) {
   test.ExpectSameResults(kTolerance / 0.04);
 }
 
-TEST(QuantizedLinearFusionTest, ActivationAndResidualBecomePartOfIt) {
+TEST(QuantizedLinearFusionTest, FusesActivationAndResidual) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = X(b);
     const Quantized q(b, x);
@@ -124,7 +124,7 @@ TEST(QuantizedLinearFusionTest, GateAndUpMergeWithAScalePerColumn) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(QuantizedLinearFusionTest, RowsOfABatchArePutTogetherBehindTheProduct) {
+TEST(QuantizedLinearFusionTest, AReshapeBeforeTheProductMovesBehindIt) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* rows = b.Op("Reshape", {X(b), b.Constant("rows", Make<int64_t>({2}, {-1, 16}))});
     const Quantized q(b, rows);
@@ -159,18 +159,18 @@ TEST(QuantizedLinearFusionTest, LeavesScalesPerRow) {
   EXPECT_EQ(test.Count("MatMulInteger"), 1);
 }
 
-// What quantize_static writes around a product; what is not said is as it mostly is.
+// The nodes that quantize_static writes around a product; the defaults are the most common form.
 struct StaticProduct {
   DataType x_type = DataType::kUint8;
   DataType w_type = DataType::kInt8;
-  // The weight's scales; [] is one.
+  // The shape of the weight's scales; [] is one number.
   std::vector<int64_t> scales = {};
   int64_t axis = 1;
-  // Stored as [N, K], read by a Transpose or a Gemm.
+  // If true, stored as [N, K] and read by a Transpose or a Gemm.
   bool transposed = false;
   bool gemm = false;
   bool bias = true;
-  // Axes that x has where it is multiplied.
+  // The shape to which x is reshaped before the product; empty if it is not.
   std::vector<int64_t> rows = {};
   std::string name = "w";
   int64_t columns = 8;
@@ -201,7 +201,7 @@ Value* FloatWeight(GraphBuilder& b, const StaticProduct& p) {
   return b.Op("DequantizeLinear", {weight, scale, zero}, {{"axis", p.axis}});
 }
 
-// A bias as int32 by the product of both scales.
+// An int32 bias, dequantized by the product of both scales.
 Value* FloatBias(GraphBuilder& b, const StaticProduct& p) {
   std::mt19937 generator(4);
   Value* bias = b.Constant(p.name + "_bias",
@@ -228,10 +228,10 @@ Value* MultiplyRounded(GraphBuilder& b, Value* x, const StaticProduct& p) {
   return p.bias ? b.Op("Add", {y, FloatBias(b, p)}) : y;
 }
 
-// 16 products of at most 255 * 0.04 * 255 * 0.006, each rounded some times.
+// 16 products of at most 255 * 0.04 * 255 * 0.006, each rounded a few times.
 constexpr double kStaticTolerance = 8 * 16 * 255 * 0.04 * 255 * 0.006 * kEpsilon;
 
-TEST(QuantizedLinearFusionTest, ProductsOfFloatsThatAreIntegers) {
+TEST(QuantizedLinearFusionTest, FusesProductsOfDequantizedIntegers) {
   const StaticProduct products[] = {
       {},
       {.bias = false},
@@ -270,11 +270,11 @@ TEST(QuantizedLinearFusionTest, ProjectionsOfOneRoundedInputMerge) {
   });
   EXPECT_EQ(test.Count("attnrun.QuantizedLinear"), 1);
   EXPECT_EQ(test.Applied("sibling_projection"), 1);
-  // What is rounded is read as floats, too.
+  // The rounded x is read as floats, too.
   EXPECT_EQ(test.Count("DequantizeLinear"), 1);
 }
 
-TEST(QuantizedLinearFusionTest, AMatrixThatAGemmAddsIsAddedBehind) {
+TEST(QuantizedLinearFusionTest, TheMatrixOfAGemmBecomesTheResidual) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Rounded(b, b.Input("x", DataType::kFloat, {"rows", 16}), DataType::kInt8);
     Value* c = b.Input("c", DataType::kFloat, {"rows", 8});
@@ -284,8 +284,8 @@ TEST(QuantizedLinearFusionTest, AMatrixThatAGemmAddsIsAddedBehind) {
   test.ExpectSameResults(kStaticTolerance);
 }
 
-// The scale may be another one in every run, but not in every row.
-TEST(QuantizedLinearFusionTest, AScaleOfXThatIsComputed) {
+// The scale may differ between runs, but not between rows.
+TEST(QuantizedLinearFusionTest, TheScaleOfXMayBeComputed) {
   for (const bool number : {true, false}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* scale = number ? b.Input("scale", DataType::kFloat, {})
@@ -300,10 +300,10 @@ TEST(QuantizedLinearFusionTest, AScaleOfXThatIsComputed) {
   }
 }
 
-// As a Linear: what is folded of the weight is then floats.
-TEST(QuantizedLinearFusionTest, LeavesFloatsThatAreNoSumsOfIntegers) {
+// They become a Linear, because the dequantized weight is folded to floats.
+TEST(QuantizedLinearFusionTest, LeavesScalesThatVaryWithinASum) {
   const StaticProduct products[] = {
-      {.scales = {16}, .axis = 0},  // by rows that are summed
+      {.scales = {16}, .axis = 0},  // scales per row of the weight, which are summed over
       {.scales = {16}, .axis = 1, .transposed = true},
       {.scales = {16}, .axis = 0, .columns = 16},
       {.scales = {16}, .axis = 1, .transposed = true, .gemm = true, .rows = {-1, 16}},
@@ -333,7 +333,7 @@ TEST(QuantizedLinearFusionTest, LeavesAWeightThatIsNotConstantOrNotQuantized) {
   test.ExpectSameResults(kStaticTolerance);
 }
 
-TEST(QuantizedLinearFusionTest, AWeightThatFloatsAreMultipliedByTooIsFolded) {
+TEST(QuantizedLinearFusionTest, AWeightThatFloatsAlsoReadIsFolded) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = X(b);
     Value* weight = FloatWeight(b, {});
@@ -345,7 +345,7 @@ TEST(QuantizedLinearFusionTest, AWeightThatFloatsAreMultipliedByTooIsFolded) {
   test.ExpectSameResults(kStaticTolerance);
 }
 
-// Sums of more products would not fit 32 bits.
+// Longer sums would not fit 32 bits.
 TEST(QuantizedLinearFusionTest, LeavesSumsThatAreTooLong) {
   for (const int64_t rows : {33025, 33026}) {
     OptimizerTester test([&](GraphBuilder& b) {

@@ -10,7 +10,7 @@
 namespace attnrun::testing {
 namespace {
 
-// What is quantized, and what it is quantized by the second time.
+// The scales and zero points of the first and the second quantization.
 struct Again {
   float scale = 0.04F;
   float second_scale = scale;
@@ -37,14 +37,14 @@ OptimizerTester Requantized(const Again& again) {
   });
 }
 
-// Every byte.
+// All 256 bytes.
 Tensor Bytes() {
   std::vector<uint8_t> bytes(256);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
   return Make<uint8_t>({1, 256}, bytes);
 }
 
-TEST(RequantizationTest, WhatIsQuantizedAsItWasIsOnlyMoved) {
+TEST(RequantizationTest, EqualRequantizationIsDropped) {
   for (const float scale : {0.04F, 1.0F / 3, FLT_MIN, FLT_MAX / 256}) {
     OptimizerTester test = Requantized({.scale = scale});
     EXPECT_EQ(test.Ops(), "Reshape Transpose");
@@ -55,7 +55,7 @@ TEST(RequantizationTest, WhatIsQuantizedAsItWasIsOnlyMoved) {
   direct.Dim("rows", 1).Feed("q", Bytes()).ExpectSameResults(0);
 }
 
-TEST(RequantizationTest, LeavesAnotherScaleOrZeroPointAndNumbersThatVanishOrOverflow) {
+TEST(RequantizationTest, LeavesOtherScalesZeroPointsAndExtremeScales) {
   for (const Again& again : {Again{.second_scale = 0.05F}, Again{.second_zero = 119},
                              Again{.scale = FLT_MIN / 8}, Again{.scale = FLT_MAX / 16}}) {
     OptimizerTester test = Requantized(again);
@@ -65,7 +65,7 @@ TEST(RequantizationTest, LeavesAnotherScaleOrZeroPointAndNumbersThatVanishOrOver
   }
 }
 
-TEST(RequantizationTest, LeavesWhatIsComputedInBetween) {
+TEST(RequantizationTest, LeavesComputationsInBetween) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* scale = b.Constant("scale", Make<float>({}, {0.04F}));
     Value* x = b.Op("DequantizeLinear", {b.Input("q", DataType::kUint8, {5}), scale});

@@ -11,8 +11,8 @@ namespace {
 // Attention of 3 to 5 keys and heads of size 4.
 constexpr double kTolerance = 64 * kEpsilon;
 
-// Positions of `seq` queries and keys, the queries after `past` others, and what is made of their
-// distances.
+// The positions of `seq` queries and keys, where the queries may follow a past, and the values that
+// are computed from their distances.
 struct Positions {
   GraphBuilder& b;
   Value* tokens = b.Input("x", DataType::kFloat, {"batch", 2, "seq", 4});
@@ -30,7 +30,7 @@ struct Positions {
   }
   Value* Distances(int64_t past = 0) { return b.Op("Sub", {Range(0), Column(Range(past))}); }
 
-  // Rows of a table [7, 2] for the distances, cut off at 3 to either side, as a bias [2, S, T].
+  // Rows of a table [7, 2] for the distances, clipped to 3 on either side, as a bias [2, S, T].
   Value* Bias(Value* distances) {
     Value* bucket = b.Op("Add", {b.Op("Clip", {distances, Int(-3), Int(3)}), Int(3)});
     Value* table =
@@ -53,14 +53,14 @@ void ExpectOncePerDistance(const OptimizerTester::Build& build, int expected = 1
   for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
 }
 
-TEST(RelativePositionsFusionTest, BiasOfATable) {
+TEST(RelativePositionsFusionTest, ATableIsReadOncePerDistance) {
   ExpectOncePerDistance([](GraphBuilder& b) {
     Positions p{b};
     b.Output(p.Attend(p.Bias(p.Distances())));
   });
 }
 
-TEST(RelativePositionsFusionTest, QueriesLessKeysBehindAPast) {
+TEST(RelativePositionsFusionTest, QueriesMayFollowAPast) {
   ExpectOncePerDistance([](GraphBuilder& b) {
     Positions p{b};
     Value* distances = b.Op("Sub", {p.Column(p.Range(2)), p.Range(0)});
@@ -68,7 +68,7 @@ TEST(RelativePositionsFusionTest, QueriesLessKeysBehindAPast) {
   });
 }
 
-TEST(RelativePositionsFusionTest, TwoLayersOneBias) {
+TEST(RelativePositionsFusionTest, TwoLayersMayShareOneBias) {
   ExpectOncePerDistance([](GraphBuilder& b) {
     Positions p{b};
     Value* bias = p.Bias(p.Distances());
@@ -77,7 +77,7 @@ TEST(RelativePositionsFusionTest, TwoLayersOneBias) {
   });
 }
 
-TEST(RelativePositionsFusionTest, ComputedWithoutATable) {
+TEST(RelativePositionsFusionTest, TheBiasMayBeComputed) {
   ExpectOncePerDistance([](GraphBuilder& b) {
     Positions p{b};
     Value* far = b.Op("Cast", {b.Op("Abs", {p.Distances()})}, {{"to", int64_t{1}}});
@@ -88,8 +88,8 @@ TEST(RelativePositionsFusionTest, ComputedWithoutATable) {
   });
 }
 
-TEST(RelativePositionsFusionTest, WhatIsNotOfDistancesAloneStays) {
-  // A number per key, too.
+TEST(RelativePositionsFusionTest, ValuesThatDependOnMoreThanDistancesStay) {
+  // The bias has a factor per key.
   ExpectOncePerDistance(
       [](GraphBuilder& b) {
         Positions p{b};
@@ -98,7 +98,7 @@ TEST(RelativePositionsFusionTest, WhatIsNotOfDistancesAloneStays) {
         b.Output(p.Attend(b.Op("Mul", {bias, keys})));
       },
       0);
-  // Keys count by twos.
+  // The positions of keys are multiples of two.
   ExpectOncePerDistance(
       [](GraphBuilder& b) {
         Positions p{b};

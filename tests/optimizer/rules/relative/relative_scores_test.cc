@@ -37,7 +37,7 @@ struct Disentangled {
   }
 };
 
-TEST(RelativeScoresFusionTest, BothTermsOfDeberta) {
+TEST(RelativeScoresFusionTest, FusesBothTermsOfDeberta) {
   OptimizerTester test([](GraphBuilder& b) {
     Disentangled d{b};
     Value* q = d.Tokens("q");
@@ -51,7 +51,7 @@ TEST(RelativeScoresFusionTest, BothTermsOfDeberta) {
   for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
 }
 
-TEST(RelativeScoresFusionTest, TiledPositions) {
+TEST(RelativeScoresFusionTest, PositionsMayBeTiled) {
   OptimizerTester test([](GraphBuilder& b) {
     Disentangled d{b};
     Value* x = b.Input("x", DataType::kFloat, {"batch", 2, "seq", 4});
@@ -82,8 +82,8 @@ TEST(RelativeScoresFusionTest, ProductsThatOthersReadStay) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RelativeScoresFusionTest, ScoresThatAreGivenStay) {
-  // What would fall into the scores stands behind them: they are an output as they are.
+TEST(RelativeScoresFusionTest, ScoresThatAreOutputsStay) {
+  // These nodes would be fused into the scores, but the scores themselves are an output.
   for (const std::string behind : {"factor", "transpose", "sum"}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Disentangled d{b};

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Heads of 8 channels, 2 of them.
+// Two heads of 8 channels.
 constexpr int64_t kHeads = 2;
 constexpr int64_t kSize = 8;
 constexpr double kTolerance = 4 * kEpsilon;
@@ -32,7 +32,7 @@ Value* Unsqueeze(GraphBuilder& b, Value* x, int64_t axis) {
   return b.Op("Unsqueeze", {x, Ints(b, {axis})});
 }
 
-// Angles [batch or 1, seq, pairs] of positions, given as floats.
+// The angles [batch or 1, seq, pairs] of positions, which are given as floats.
 Value* Angles(GraphBuilder& b, int64_t pairs, const char* batch = "batch") {
   Value* positions = b.Input("positions", DataType::kFloat, {batch, "seq", 1});
   std::vector<float> frequencies;
@@ -45,7 +45,7 @@ struct Tables {
   Value* sin;
 };
 
-// [batch, 1, seq, size], each angle in both halves, scaled as long contexts have it.
+// Tables [batch, 1, seq, size] with each angle in both halves, scaled as for long contexts.
 Tables HalvesTables(GraphBuilder& b, int64_t size, int64_t heads_axis = 1) {
   Value* angles = Angles(b, size / 2);
   Value* both = Concat(b, angles, angles);
@@ -69,7 +69,7 @@ Value* HeadsFirst(GraphBuilder& b, int64_t size = kSize) {
   return b.Input("x", DataType::kFloat, {"batch", kHeads, "seq", size});
 }
 
-// Heads that lie behind the sequence are rotated where they are.
+// Expects this many rotations. Heads after the sequence axis are rotated in place.
 void ExpectRotated(OptimizerTester& test, int rotations) {
   EXPECT_EQ(test.Count("RotaryEmbedding") + test.Count("attnrun.RotaryEmbedding"), rotations)
       << test.Ops();
@@ -79,7 +79,7 @@ void ExpectRotated(OptimizerTester& test, int rotations) {
   test.Dim("batch", 1).Dim("seq", 1).ExpectSameResults(kTolerance);
 }
 
-TEST(RotaryEmbeddingFusionTest, RotateHalf) {
+TEST(RotaryEmbeddingFusionTest, FusesRotateHalf) {
   for (const bool swapped : {false, true}) {
     OptimizerTester test([&](GraphBuilder& b) {
       b.Output(RotateHalf(b, HeadsFirst(b), HalvesTables(b, kSize), kSize, swapped));
@@ -96,12 +96,12 @@ TEST(RotaryEmbeddingFusionTest, TablesAreSharedByQueriesAndKeys) {
     b.Output(RotateHalf(b, k, tables, kSize, false));
   });
   ExpectRotated(test, 2);
-  // Of each angle once.
+  // The cosine and sine of each angle are computed once.
   EXPECT_EQ(test.Count("Cos") + test.Count("Sin"), 2);
   EXPECT_EQ(test.Count("Slice") + test.Count("Concat"), 0);
 }
 
-TEST(RotaryEmbeddingFusionTest, TablesOfBatchOne) {
+TEST(RotaryEmbeddingFusionTest, TablesMayHaveBatchOne) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* angles = Angles(b, kSize / 2, "");
     Value* both = Concat(b, angles, angles);
@@ -114,7 +114,7 @@ TEST(RotaryEmbeddingFusionTest, TablesOfBatchOne) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RotaryEmbeddingFusionTest, ConstantTablesOfTwoAxes) {
+TEST(RotaryEmbeddingFusionTest, ConstantTablesMayHaveTwoAxes) {
   const auto build = [](GraphBuilder& b, float last) {
     const Tensor table = Make<float>({2, 4}, {1, 0.5, 1, 0.5, 0.25, -1, 0.25, last});
     Value* x = b.Input("x", DataType::kFloat, {"batch", kHeads, 2, 4});
@@ -128,7 +128,7 @@ TEST(RotaryEmbeddingFusionTest, ConstantTablesOfTwoAxes) {
   EXPECT_THAT(unequal.Misses("rotary_embedding"), ElementsAre(HasSubstr("each angle twice")));
 }
 
-TEST(RotaryEmbeddingFusionTest, HeadsAfterTheSequence) {
+TEST(RotaryEmbeddingFusionTest, HeadsMayFollowTheSequence) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", kHeads, kSize});
     b.Output(RotateHalf(b, x, HalvesTables(b, kSize, 2), kSize, false));
@@ -136,7 +136,7 @@ TEST(RotaryEmbeddingFusionTest, HeadsAfterTheSequence) {
   ExpectRotated(test, 1);
 }
 
-TEST(RotaryEmbeddingFusionTest, OneHeadWithoutAnAxis) {
+TEST(RotaryEmbeddingFusionTest, OneHeadNeedsNoAxis) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", kSize});
     Value* angles = Angles(b, kSize / 2);
@@ -146,13 +146,13 @@ TEST(RotaryEmbeddingFusionTest, OneHeadWithoutAnAxis) {
   ExpectRotated(test, 1);
 }
 
-// Unsqueeze, Expand, Reshape: what repeat_interleave becomes.
+// Unsqueeze, Expand, Reshape: the spelling of repeat_interleave.
 Value* RepeatEach(GraphBuilder& b, Value* x, int64_t pairs) {
   Value* twice = b.Op("Expand", {Unsqueeze(b, x, -1), Ints(b, {1, 1, 1, 2})});
   return b.Op("Reshape", {twice, Ints(b, {0, 0, 2 * pairs})});
 }
 
-TEST(RotaryEmbeddingFusionTest, EvenAndOddChannels) {
+TEST(RotaryEmbeddingFusionTest, PairsMayBeEvenAndOddChannels) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* angles = Angles(b, kSize / 2);
     Value* cos = Unsqueeze(b, RepeatEach(b, b.Op("Cos", {angles}), kSize / 2), 1);
@@ -175,7 +175,7 @@ Value* RotatePairs(GraphBuilder& b, Value* x, const Tables& tables) {
                 b.Op("Add", {times(0, tables.sin), times(1, tables.cos)}));
 }
 
-TEST(RotaryEmbeddingFusionTest, HalvesRotatedApart) {
+TEST(RotaryEmbeddingFusionTest, HalvesMayBeRotatedSeparately) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* angles = Angles(b, kSize / 2);
     const Tables tables = {Unsqueeze(b, b.Op("Cos", {angles}), 1),
@@ -185,7 +185,7 @@ TEST(RotaryEmbeddingFusionTest, HalvesRotatedApart) {
   ExpectRotated(test, 1);
 }
 
-TEST(RotaryEmbeddingFusionTest, TheRestOfTheChannelsIsTakenIn) {
+TEST(RotaryEmbeddingFusionTest, TheRestOfTheChannelsIsIncluded) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = HeadsFirst(b);
     Value* rotated = RotateHalf(b, Slice(b, x, 0, 4), HalvesTables(b, 4), 4, false);
@@ -210,7 +210,7 @@ TEST(RotaryEmbeddingFusionTest, TheRestInFrontStays) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RotaryEmbeddingFusionTest, NotWithTablesThatDifferByHead) {
+TEST(RotaryEmbeddingFusionTest, LeavesTablesThatDifferByHead) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* angles = b.Input("angles", DataType::kFloat, {"batch", kHeads, "seq", kSize / 2});
     Value* both = Concat(b, angles, angles);
@@ -222,7 +222,7 @@ TEST(RotaryEmbeddingFusionTest, NotWithTablesThatDifferByHead) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RotaryEmbeddingFusionTest, WithTheSignOnTheOtherHalfItIsByMinusTheAngle) {
+TEST(RotaryEmbeddingFusionTest, TheSignOnTheOtherHalfNegatesTheAngle) {
   OptimizerTester test([](GraphBuilder& b) {
     const Tables tables = HalvesTables(b, kSize);
     Value* x = HeadsFirst(b);
@@ -236,7 +236,7 @@ TEST(RotaryEmbeddingFusionTest, WithTheSignOnTheOtherHalfItIsByMinusTheAngle) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(RotaryEmbeddingFusionTest, NotWithSignsOnBothHalves) {
+TEST(RotaryEmbeddingFusionTest, LeavesSignsOnBothHalves) {
   OptimizerTester test([](GraphBuilder& b) {
     const Tables tables = HalvesTables(b, kSize);
     Value* x = HeadsFirst(b);
@@ -265,7 +265,7 @@ TEST(RotaryEmbeddingFusionTest, AProductThatOthersReadStays) {
 TEST(RotaryEmbeddingFusionTest, PositionsThatBroadcastToTheTableStay) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", kSize});
-    // Every third of the first three: one.
+    // Every third of the first three positions: one position.
     x = b.Op("Slice", {x, Ints(b, {0}), Ints(b, {3}), Ints(b, {1}), Ints(b, {3})});
     Value* half = b.Input("table", DataType::kFloat, {"seq", kSize / 2});
     Value* table = Concat(b, half, half);

@@ -14,10 +14,10 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr int64_t kWidth = 8;
-// 1 / sqrt(kWidth): products keep the size of what they multiply, and scores stay small enough that
-// the Softmax does not enlarge what rounding leaves.
+// 1 / sqrt(kWidth), so that products are as large as their inputs and scores stay so small that the
+// Softmax does not magnify rounding errors.
 constexpr float kWeightScale = 0.35F;
-// Sums of 8 products, one after the other through two layers of products and a Softmax.
+// Sums of 8 products, through two layers of products and a Softmax.
 constexpr double kTolerance = 256 * kEpsilon;
 
 Value* Weight(GraphBuilder& b, int seed, std::vector<int64_t> shape = {kWidth, kWidth}) {
@@ -39,15 +39,15 @@ Value* Heads(GraphBuilder& b, Value* x) {
   return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
 }
 
-// The softmax of scores beside one more column, without it.
+// The softmax of the scores with one more column, which is dropped afterwards.
 Value* SoftmaxWithSinks(GraphBuilder& b, Value* scores, Value* sinks) {
   const auto one = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
   Value* all = b.Op("Concat", {scores, sinks}, {{"axis", int64_t{-1}}});
   return b.Op("Slice", {b.Op("Softmax", {all}), one(0), one(-1), one(-1)});
 }
 
-// Attention with its residual over x [B,S,D]; `bias` is added to the scores, of which `sinks` are
-// one more column.
+// Attention over x [B,S,D] with its residual. `bias` is added to the scores; `sinks` are one more
+// column of scores.
 Value* AttentionLayer(GraphBuilder& b, Value* x, Value* bias, int seed, Value* sinks = nullptr) {
   Value* n = Norm(b, x);
   Value* q = Heads(b, Product(b, n, seed + 1));
@@ -68,12 +68,12 @@ Value* FeedForward(GraphBuilder& b, Value* x, int seed = 0) {
   return b.Op("Add", {Product(b, inner, seed + 6), x});
 }
 
-// `seed`: of weights of its own.
+// Each `seed` gives other weights.
 Value* Layer(GraphBuilder& b, Value* x, Value* bias = nullptr, int seed = 0) {
   return FeedForward(b, AttentionLayer(b, x, bias, seed), seed);
 }
 
-// -inf where the key comes after the query.
+// -inf if the key comes after the query.
 Value* CausalBias(GraphBuilder& b, Value* x) {
   const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
   Value* length = b.Op("Gather", {b.Op("Shape", {x}), number(1)});
@@ -93,10 +93,10 @@ Value* Sliced(GraphBuilder& b, Value* x, int64_t start, int64_t end) {
   return b.Op("Slice", {x, one(start), one(end), one(1)});
 }
 
-// How many rows a run computes in its products with weights: [B, rows, ...] of each Linear.
+// The numbers of rows that a run computes in products with weights: [B, rows, ...] of each Linear.
 std::vector<std::string> LinearRows(const OptimizerTester& test) {
   std::vector<std::string> rows;
-  Facts facts(test.graph());
+  opt::Facts facts(test.graph());
   for (const Node* node : test.graph().nodes()) {
     if (node->qualified_op_type() != "attnrun.Linear") continue;
     rows.push_back(facts.DimsOf(node->output(0))->at(1).ToString());
@@ -105,8 +105,8 @@ std::vector<std::string> LinearRows(const OptimizerTester& test) {
   return rows;
 }
 
-// Q, the projection of the heads and both of the feed-forward network for one row; K and V, merged,
-// for all.
+// One row of Q, of the projection of the heads and of both products of the feed-forward network;
+// all rows of the merged K and V.
 const std::vector<std::string> kOneRowButKeys = {"1", "1", "1", "1", "seq"};
 
 TEST(NeededRowsTest, AClassifiersLastLayerComputesOneRow) {
@@ -117,7 +117,7 @@ TEST(NeededRowsTest, AClassifiersLastLayerComputesOneRow) {
   test.Dim("seq", 5).ExpectSameResults(kTolerance);
 }
 
-TEST(NeededRowsTest, EverySpellingOfOnePosition) {
+TEST(NeededRowsTest, FollowsEverySpellingOfOnePosition) {
   const auto spellings = std::vector<std::function<Value*(GraphBuilder&, Value*)>>{
       [](GraphBuilder& b, Value* x) { return Position(b, x, 0); },
       [](GraphBuilder& b, Value* x) { return Position(b, x, -1); },
@@ -152,7 +152,7 @@ TEST(NeededRowsTest, OnlyTheLastLayerIsCut) {
   test.Dim("seq", 4).ExpectSameResults(kTolerance);
 }
 
-TEST(NeededRowsTest, ACausalAttentionsQueriesKeepTheirPositions) {
+TEST(NeededRowsTest, CausalQueriesKeepTheirPositions) {
   for (const int64_t position : {0, -1}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* x = Hidden(b);
@@ -163,18 +163,18 @@ TEST(NeededRowsTest, ACausalAttentionsQueriesKeepTheirPositions) {
   }
 }
 
-TEST(NeededRowsTest, ACausalAttentionCannotSayWhereAMiddleRowStands) {
+TEST(NeededRowsTest, ACausalAttentionKeepsAllRowsForAMiddleOne) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Hidden(b);
     b.Output(Position(b, Layer(b, x, CausalBias(b, x)), 2));
   });
-  // What comes after it is cut all the same.
+  // The nodes after the attention are cut nevertheless.
   const std::vector<std::string> expected = {"1", "1", "1", "seq"};
   EXPECT_EQ(LinearRows(test), expected);
   test.Dim("seq", 6).ExpectSameResults(kTolerance);
 }
 
-TEST(NeededRowsTest, ABiasOfEachQueryIsSelectedAlong) {
+TEST(NeededRowsTest, ABiasPerQueryIsSelected) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* bias = b.Input("bias", DataType::kFloat, {1, 2, "seq", "seq"});
     b.Output(Position(b, Layer(b, Hidden(b), bias), 1));
@@ -183,7 +183,7 @@ TEST(NeededRowsTest, ABiasOfEachQueryIsSelectedAlong) {
   test.Dim("seq", 5).ExpectSameResults(kTolerance);
 }
 
-TEST(NeededRowsTest, SinksOfEachQueryAreSelectedAlong) {
+TEST(NeededRowsTest, SinksPerQueryAreSelected) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* sinks = b.Input("sinks", DataType::kFloat, {"batch", 2, "seq", 1});
     b.Output(Position(b, FeedForward(b, AttentionLayer(b, Hidden(b), nullptr, 0, sinks)), 1));
@@ -192,7 +192,7 @@ TEST(NeededRowsTest, SinksOfEachQueryAreSelectedAlong) {
   test.Dim("seq", 5).ExpectSameResults(kTolerance);
 }
 
-TEST(NeededRowsTest, TheLastTwoRowsOfLogits) {
+TEST(NeededRowsTest, TheLastTwoRowsOfLogitsAreSelected) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Hidden(b);
     Value* logits =
@@ -203,7 +203,7 @@ TEST(NeededRowsTest, TheLastTwoRowsOfLogits) {
   for (const int64_t length : {1, 2, 7}) test.Dim("seq", length).ExpectSameResults(kTolerance);
 }
 
-TEST(NeededRowsTest, ARowOfEachSampleIsSelectedAfterTheAttention) {
+TEST(NeededRowsTest, ARowPerSampleIsSelected) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* index = b.Input("index", DataType::kInt64, {"batch", 1});
     Value* y = Norm(b, FeedForward(b, Hidden(b)));
@@ -214,7 +214,7 @@ TEST(NeededRowsTest, ARowOfEachSampleIsSelectedAfterTheAttention) {
   test.Dim("seq", 4).ExpectSameResults(kTolerance);
 }
 
-TEST(NeededRowsTest, RotaryAnglesAreSelectedAlong) {
+TEST(NeededRowsTest, RotaryAnglesAreSelected) {
   OptimizerTester test(
       [](GraphBuilder& b) {
         Value* x = Hidden(b);
@@ -233,9 +233,9 @@ TEST(NeededRowsTest, RotaryAnglesAreSelectedAlong) {
   test.Dim("seq", 5).ExpectSameResults(kTolerance);
 }
 
-// Rows are followed through a Transpose by its permutation: left out, it reverses the axes; the run
-// takes axes counted from the end, but nobody looks for rows along one.
-TEST(NeededRowsTest, RowsThatAreTransposed) {
+// Rows are followed through a Transpose by its permutation; a missing one reverses the axes. Axes
+// that count from the end are valid in a run, but this rule does not follow them.
+TEST(NeededRowsTest, RowsMayBeTransposed) {
   const auto with = [](const AttributeMap& permutation, int64_t axis) {
     return OptimizerTester([&](GraphBuilder& b) {
       Value* rows = b.Op("Gelu", {Product(b, Hidden(b), 3)});
@@ -266,8 +266,8 @@ TEST(NeededRowsTest, AGraphOutputKeepsAllItsRows) {
   test.ExpectSameResults(kTolerance);
 }
 
-// As a pooled output beside the first token's, in whatever spelling.
-TEST(NeededRowsTest, RowsThatAreSelectedTwice) {
+// A pooled output and the first token, in any spelling.
+TEST(NeededRowsTest, RowsMayBeSelectedTwice) {
   const std::vector<std::function<Value*(GraphBuilder&, Value*)>> others = {
       [](GraphBuilder& b, Value* y) { return Position(b, Norm(b, y), 0); },
       [](GraphBuilder& b, Value* y) { return Sliced(b, y, 0, 1); },
@@ -284,7 +284,7 @@ TEST(NeededRowsTest, RowsThatAreSelectedTwice) {
   }
 }
 
-TEST(NeededRowsTest, RowsThatAreTwoOutputs) {
+TEST(NeededRowsTest, RowsMayBeTwoOutputs) {
   OptimizerTester test([&](GraphBuilder& b) {
     Value* y = Layer(b, Hidden(b));
     Value* first = b.Constant<int64_t>("i", {1}, {0});
@@ -294,7 +294,7 @@ TEST(NeededRowsTest, RowsThatAreTwoOutputs) {
   test.ExpectSameResults(kTolerance);
 }
 
-// The first row and the second, and the first along another axis.
+// The first row and the second one; the first row along another axis.
 TEST(NeededRowsTest, OtherRowsAreNeededToo) {
   for (const auto& [position, axis] : {std::pair(1, 1), {0, 2}}) {
     OptimizerTester test([&](GraphBuilder& b) {
@@ -306,7 +306,7 @@ TEST(NeededRowsTest, OtherRowsAreNeededToo) {
   }
 }
 
-// A Slice of no rows has none, where a Gather fails.
+// A Slice of no rows is empty, where a Gather fails.
 TEST(NeededRowsTest, ASliceOfNoRowsStaysEmpty) {
   OptimizerTester test([&](GraphBuilder& b) {
     Value* y = Product(b, Hidden(b), 1);
@@ -315,7 +315,7 @@ TEST(NeededRowsTest, ASliceOfNoRowsStaysEmpty) {
   for (const int64_t length : {0, 3}) test.Dim("seq", length).ExpectSameResults(kTolerance);
 }
 
-// Numbers at the end of 64 bits, of which some have no negative and none a successor.
+// Bounds at the ends of 64 bits, some of which have no negation and some no successor.
 TEST(NeededRowsTest, SlicesOfAllRowsAreNotFew) {
   OptimizerTester test([&](GraphBuilder& b) {
     Value* y = Product(b, b.Input("x", DataType::kFloat, {"batch", 9, kWidth}), 1);
@@ -345,17 +345,17 @@ TEST(NeededRowsTest, HalfOfTheRowsAreNotFew) {
   EXPECT_EQ(test.Applied("needed_rows"), 0);
 }
 
-TEST(NeededRowsTest, ASelectionOfChannelsIsNoneOfRows) {
+TEST(NeededRowsTest, ASelectionOfChannelsSelectsNoRows) {
   const OptimizerTester test(
       [](GraphBuilder& b) { b.Output(Position(b, Product(b, Hidden(b), 1), 0, 2)); });
   EXPECT_EQ(test.Applied("needed_rows"), 0);
   test.ExpectSameResults(kTolerance);
 }
 
-// Half of a packed projection is needed of one row: the other half's rows stay, and its Slice is
-// beside the first one's for a Split to be made of both. If one row of both is needed, so is one of
-// the projection.
-TEST(NeededRowsTest, OneSliceOfManyStaysBesideTheOthers) {
+// One row of the first half of a packed projection is needed, but all rows of the second half. Both
+// Slices stay in place so that they become a Split. If one row of both halves is needed, so is one
+// row of the projection.
+TEST(NeededRowsTest, OneSliceOfManyStaysWithTheOthers) {
   for (const bool whole : {true, false}) {
     OptimizerTester test([=](GraphBuilder& b) {
       Value* y = b.Op("MatMul", {Hidden(b), Weight(b, 1, {kWidth, 2 * kWidth})});

@@ -19,7 +19,7 @@ std::vector<Value*> Parts(GraphBuilder& b, int64_t axis = -1) {
 
 void Read(GraphBuilder& b, Value* value) { b.Output(b.Op("Exp", {value})); }
 
-TEST(HoistViewsTest, RowsThatAreArrangedAlikeAreSplitAfterwards) {
+TEST(HoistViewsTest, EqualViewsOfPartsMoveBeforeTheSplit) {
   const OptimizerTester reshaped([](GraphBuilder& b) {
     const std::vector<Value*> parts = Parts(b);
     for (size_t i = 0; i < 3; ++i) {
@@ -29,7 +29,7 @@ TEST(HoistViewsTest, RowsThatAreArrangedAlikeAreSplitAfterwards) {
   });
   EXPECT_EQ(reshaped.Ops(), "Exp*3 Reshape Split");
   reshaped.ExpectSameResults(4 * kEpsilon);
-  // One part is not read.
+  // One part has no reader.
   const OptimizerTester transposed([](GraphBuilder& b) {
     const std::vector<Value*> parts = Parts(b);
     for (const size_t i : {0, 2}) {
@@ -40,7 +40,7 @@ TEST(HoistViewsTest, RowsThatAreArrangedAlikeAreSplitAfterwards) {
   transposed.ExpectSameResults(4 * kEpsilon);
 }
 
-TEST(HoistViewsTest, OtherPartsStay) {
+TEST(HoistViewsTest, OtherViewsStay) {
   const OptimizerTester unequal([](GraphBuilder& b) {
     const std::vector<Value*> parts = Parts(b);
     Read(b, b.Op("Reshape", {parts[0], Shape(b, {-1, 3, 2})}));

@@ -16,13 +16,13 @@ struct HeadsBuilder {
   GraphBuilder& b;
 
   Value* Numbers(const Extents& numbers) { return b.Constant("n", Ints(numbers)); }
-  // [batch, 4, seq, columns], as [batch * 4, seq, columns].
+  // [batch, 4, seq, columns] reshaped to [batch * 4, seq, columns].
   Value* Joined(const char* name, DimSpec columns) {
     Value* x = b.Op("Exp", {b.Input(name, DataType::kFloat, {"batch", 4, "seq", columns})});
     Value* seq = b.Op("Shape", {x}, {{"start", int64_t{2}}});
     return b.Op("Reshape", {x, b.Op("Concat", {Numbers({-1}), seq}, {{"axis", int64_t{0}}})});
   }
-  // The reverse.
+  // The inverse of Joined().
   Value* Split(Value* y, int64_t heads = 4) {
     Value* rest = b.Op("Shape", {y}, {{"start", int64_t{1}}});
     return b.Op("Reshape",
@@ -37,7 +37,7 @@ OptimizerTester Gated(const std::function<Value*(HeadsBuilder&)>& build) {
   });
 }
 
-TEST(JoinedOperandsTest, AGateOfHeadsThatWereFoldedIntoTheBatch) {
+TEST(JoinedOperandsTest, HeadsFoldedIntoTheBatchAreUnfolded) {
   OptimizerTester test = Gated([](HeadsBuilder& h) {
     Value* gate = h.Joined("gate", 1);
     return h.Split(h.b.Op("Mul", {gate, h.Joined("bias", "seq")}));
@@ -46,7 +46,7 @@ TEST(JoinedOperandsTest, AGateOfHeadsThatWereFoldedIntoTheBatch) {
   for (const int64_t batch : {0, 1, 3}) test.Dim("batch", batch).ExpectSameResults(8 * kEpsilon);
 }
 
-// As WavLM has its bias: the same for all samples.
+// The bias is the same for all samples, as in WavLM.
 TEST(JoinedOperandsTest, ARepeatedOperandOnlyBroadcasts) {
   OptimizerTester test = Gated([](HeadsBuilder& h) {
     GraphBuilder& b = h.b;
@@ -64,8 +64,8 @@ TEST(JoinedOperandsTest, ARepeatedOperandOnlyBroadcasts) {
   test.ExpectSameResults(8 * kEpsilon);
 }
 
-// What does not differ along the joined axes is left as it is.
-TEST(JoinedOperandsTest, OperandsOfFewerAxes) {
+// Operands that do not vary along the joined axes stay unchanged.
+TEST(JoinedOperandsTest, OperandsMayHaveFewerAxes) {
   for (const bool row : {false, true}) {
     OptimizerTester test = Gated([row](HeadsBuilder& h) {
       Value* x = h.Joined("x", "seq");
@@ -78,18 +78,18 @@ TEST(JoinedOperandsTest, OperandsOfFewerAxes) {
   }
 }
 
-TEST(JoinedOperandsTest, WhatHasToStayJoined) {
+TEST(JoinedOperandsTest, OtherJoinsStay) {
   const std::vector<std::function<Value*(HeadsBuilder&)>> builds = {
       // Split into other axes.
       [](HeadsBuilder& h) {
         return h.Split(h.b.Op("Mul", {h.Joined("x", 1), h.Joined("y", "seq")}), 2);
       },
-      // An operand that nobody joined.
+      // One operand was not reshaped.
       [](HeadsBuilder& h) {
         Value* y = h.b.Input("y", DataType::kFloat, {"rows", "seq", "seq"});
         return h.Split(h.b.Op("Mul", {h.Joined("x", "seq"), y}));
       },
-      // A result that is read elsewhere.
+      // The result has another reader.
       [](HeadsBuilder& h) {
         Value* product = h.b.Op("Mul", {h.Joined("x", 1), h.Joined("y", "seq")});
         h.b.Output(h.b.Op("Neg", {product}));

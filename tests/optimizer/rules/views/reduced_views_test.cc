@@ -36,7 +36,7 @@ TEST(ReducedViewsTest, AMeanOverPositionsHasOneForm) {
   reduced.ExpectSameResults(kTolerance);
 }
 
-TEST(ReducedViewsTest, OtherReductionsAndSeveralAxes) {
+TEST(ReducedViewsTest, AcceptsOtherReductionsAndSeveralAxes) {
   for (const char* op : {"ReduceSum", "ReduceMax", "ReduceMin"}) {
     const OptimizerTester test([op](GraphBuilder& b) {
       b.Output(
@@ -47,7 +47,7 @@ TEST(ReducedViewsTest, OtherReductionsAndSeveralAxes) {
   }
 }
 
-TEST(ReducedViewsTest, WhatIsKeptStaysInItsOrder) {
+TEST(ReducedViewsTest, KeptAxesStayInTheirOrder) {
   const OptimizerTester test([](GraphBuilder& b) {
     b.Output(b.Op("ReduceMean", {Turned(b, Input(b), {2, 1, 0}), Axes(b, {1})}));
   });
@@ -55,7 +55,7 @@ TEST(ReducedViewsTest, WhatIsKeptStaysInItsOrder) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(ReducedViewsTest, APartOfTheInputIsNotTheInput) {
+TEST(ReducedViewsTest, ASliceOfTheInputStays) {
   const OptimizerTester test([](GraphBuilder& b) {
     const auto at = [&](int64_t i) { return Axes(b, {i}); };
     Value* x = b.Op("Slice", {Input(b), at(1), at(4), at(2)});

@@ -18,7 +18,7 @@ Value* Weight(GraphBuilder& b, std::vector<int64_t> shape) {
   return b.Constant("w", RandomFloats(std::move(shape), generator));
 }
 
-TEST(SinkViewsTest, RowsAreArrangedAfterTheProduct) {
+TEST(SinkViewsTest, AViewMovesAfterTheProduct) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 8});
     x = b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
@@ -29,7 +29,7 @@ TEST(SinkViewsTest, RowsAreArrangedAfterTheProduct) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(SinkViewsTest, AnAxisOfOneThatTheProductWidensIsNotMoved) {
+TEST(SinkViewsTest, AnAxisOfOneThatTheProductWidensStays) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1, 1});
     x = b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
@@ -41,7 +41,7 @@ TEST(SinkViewsTest, AnAxisOfOneThatTheProductWidensIsNotMoved) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(SinkViewsTest, AConvolutionOfOneChannelAndOnePosition) {
+TEST(SinkViewsTest, AConvolutionOfOneElementIsCorrect) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1, 1});
     x = b.Op("Conv", {x, Weight(b, {11, 1, 1})});
@@ -51,8 +51,8 @@ TEST(SinkViewsTest, AConvolutionOfOneChannelAndOnePosition) {
   test.ExpectSameResults(kTolerance);
 }
 
-// As OPT flattens the rows before its feed-forward layers; a sum of what is arranged otherwise, or
-// read elsewhere, stays where it is.
+// OPT flattens the rows before its feed-forward layers. A sum of rows with other views or other
+// readers stays.
 OptimizerTester Flattened(int64_t columns, bool read_elsewhere) {
   return OptimizerTester([=](GraphBuilder& b) {
     const auto ints = [&](std::vector<int64_t> values) { return b.Constant("n", Ints(values)); };
@@ -65,13 +65,13 @@ OptimizerTester Flattened(int64_t columns, bool read_elsewhere) {
   });
 }
 
-TEST(SinkViewsTest, ASumOfRowsThatAreArrangedAlike) {
+TEST(SinkViewsTest, AViewMovesAfterASumOfEqualViews) {
   OptimizerTester test = Flattened(8, /*read_elsewhere=*/false);
   EXPECT_EQ(test.Count("Reshape"), 1);
   for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(kTolerance);
 }
 
-TEST(SinkViewsTest, ASumOfRowsThatAreArrangedOtherwiseOrReadElsewhere) {
+TEST(SinkViewsTest, SumsOfOtherViewsOrWithOtherReadersStay) {
   for (const auto& [columns, elsewhere] : {std::pair(int64_t{4}, false), {8, true}}) {
     OptimizerTester test = Flattened(columns, elsewhere);
     EXPECT_EQ(test.Count("Reshape"), 3) << columns;
@@ -79,7 +79,7 @@ TEST(SinkViewsTest, ASumOfRowsThatAreArrangedOtherwiseOrReadElsewhere) {
   }
 }
 
-// As fairseq's attention leaves its heads, folded into the batch, and goes on with positions first.
+// fairseq's attention leaves its heads folded into the batch and continues with positions first.
 OptimizerTester FoldedHeads(const std::vector<int64_t>& order) {
   return OptimizerTester([=](GraphBuilder& b) {
     const auto reshape = [&](Value* x, std::vector<int64_t> to) {
@@ -96,13 +96,13 @@ OptimizerTester FoldedHeads(const std::vector<int64_t>& order) {
   });
 }
 
-TEST(SinkViewsTest, HeadsThatWereFoldedIntoTheBatch) {
+TEST(SinkViewsTest, HeadsFoldedIntoTheBatchAreUnfolded) {
   OptimizerTester test = FoldedHeads({1, 0, 2});
   EXPECT_EQ(test.Ops(), "Exp attnrun.Linear");
   for (const int64_t batch : {1, 3}) test.Dim("batch", batch).ExpectSameResults(kTolerance);
 }
 
-TEST(SinkViewsTest, RowsThatWereCutStayBeforeTheProduct) {
+TEST(SinkViewsTest, RowsThatWereMixedStayBeforeTheProduct) {
   OptimizerTester test = FoldedHeads({0, 1, 2});
   EXPECT_GT(test.Count("Transpose"), 0);
   for (const int64_t batch : {1, 3}) test.Dim("batch", batch).ExpectSameResults(kTolerance);
