@@ -21,6 +21,7 @@ class SkipNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   // Numbers of inputs; beta has none if simplified.

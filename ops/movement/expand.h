@@ -14,6 +14,7 @@ class Expand final : public WindowOp<Expand> {
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
 // ONNX Tile-6, -13: repeats[i] copies of the data, one after the other, along axis i.
@@ -23,6 +24,7 @@ class Tile final : public WindowOp<Tile> {
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
 }  // namespace attnrun::ops

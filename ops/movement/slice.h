@@ -18,6 +18,7 @@ class Slice final : public WindowOp<Slice> {
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   struct Ranges {
@@ -27,6 +28,8 @@ class Slice final : public WindowOp<Slice> {
     Shape steps;
   };
   absl::StatusOr<Ranges> Read(const OpContext& context) const;
+  // The axes named; nullopt where they differ between runs.
+  std::optional<std::vector<int64_t>> NamedAxes(const KnownInputs& inputs) const;
 
   bool from_inputs_;
   // Empty where inputs say it.

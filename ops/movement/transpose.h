@@ -17,6 +17,7 @@ class Transpose final : public WindowOp<Transpose> {
 
   absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   std::optional<Shape> perm_;

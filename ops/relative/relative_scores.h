@@ -42,6 +42,7 @@ class RelativeScores final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Inputs of term i are 3 * i, ...: x, positions, indices.
