@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -67,6 +68,7 @@ class FusedAttention final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Attributes of the first three inputs.
@@ -105,6 +107,9 @@ class FusedAttention final : public Op {
   HeadLayout ReadLayout(AttributeReader& attributes, const std::string& name);
   absl::StatusOr<HeadView> ViewOf(const OpContext& context, int input) const;
   SymInt InferBatch(const InferContext& context) const;
+  // Adds the axes of a role that some of q, k and v have, and that is an axis of the scores.
+  void AddRole(AxesContext& context, char role, std::initializer_list<int> operands,
+               const std::vector<SymInt>& scores, size_t axis_of_scores) const;
 
   float scale_;
   float softcap_;

@@ -37,6 +37,7 @@ class BiasSplitGelu final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
 }  // namespace attnrun::ops

@@ -29,14 +29,14 @@ std::function<std::unique_ptr<Op>(AttributeReader&)> MakeOf(Kind kind) {
 
 void RegisterContrib(OpRegistry& registry) {
   auto add = [&](const char* name, Arity inputs, Arity outputs,
-                 std::function<std::unique_ptr<Op>(AttributeReader&)> make) {
-    registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make)});
+                 std::function<std::unique_ptr<Op>(AttributeReader&)> make, OpTraits traits = {}) {
+    registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make), traits});
   };
   using Gelu = BiasedActivation::Function;
-  add("BiasGelu", {2, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf));
-  add("Gelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf));
-  add("FastGelu", {1, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kTanh));
-  add("QuickGelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kSigmoid));
+  add("BiasGelu", {2, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf), kElementwise);
+  add("Gelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf), kElementwise);
+  add("FastGelu", {1, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kTanh), kElementwise);
+  add("QuickGelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kSigmoid), kElementwise);
   add("BiasSplitGelu", {2, 2}, {1, 1}, Make<BiasSplitGelu>);
   add("FusedMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(true));
   add("TransposeMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(false));

@@ -22,6 +22,7 @@ class SkipNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   // Indices of inputs; a simplified one has no beta.

@@ -82,6 +82,19 @@ std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferConte
   return Joined(input[0], weight[0], InferWindow(attributes.window, input, kernel));
 }
 
+// Adds samples and output channels, which `channels` is the track of where there is one group.
+// With a group for each channel that is an input channel, too.
+void AddConvAxes(AxesContext& context, int64_t group, AxisTrack channels) {
+  context.Add({{0, 0}}, {{0, 0}});
+  if (group == 1) return context.Add(std::move(channels));
+  if (RankOf(context, 0).value_or(0) < 2 || RankOf(context, 1).value_or(0) == 0) return;
+  const SymInt& in = (*context.input(0).dims)[1];
+  const SymInt& out = context.input(1).dims->front();
+  if (!in.is_constant(group) || !out.is_constant(group)) return;
+  channels.inputs[0] = 1;
+  context.Add(std::move(channels));
+}
+
 }  // namespace
 
 Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Dims& kernel) {
@@ -154,6 +167,23 @@ void ConvTranspose::Infer(InferContext& context) const {
     spatial.push_back(std::move(out));
   }
   SetDims(context, 0, Joined((*x)[0], (*w)[1] * attributes_.group, spatial));
+}
+
+void Conv::Axes(AxesContext& context) const {
+  AddConvAxes(context, attributes_.group, context.Track({{1, 0}, {2, 0}}, {{0, 1}}));
+}
+
+// Input 3 is the zero point of the weight: one number, or one for each output channel.
+void ConvInteger::Axes(AxesContext& context) const {
+  AxisTrack channels = context.Track({{1, 0}}, {{0, 1}});
+  if (RankOf(context, 1).value_or(0) == 0) return;
+  const bool plain = AddOperand(context, 3, {context.input(1).dims->front()}, 0, channels);
+  AddConvAxes(context, attributes_.group, plain ? channels : context.Track({}, {}));
+}
+
+void ConvTranspose::Axes(AxesContext& context) const {
+  context.Add({{0, 0}}, {{0, 0}});
+  if (attributes_.group == 1) context.Add({{1, 1}, {2, 0}}, {{0, 1}});
 }
 
 }  // namespace attnrun::ops

@@ -23,6 +23,7 @@ struct Entry {
   BinaryFunction function;
   std::vector<int> since;
   TypeSet types;
+  OpTraits traits = kBroadcasting;
 };
 
 void RegisterBinary(OpRegistry& registry, const Entry& entry) {
@@ -34,7 +35,8 @@ void RegisterBinary(OpRegistry& registry, const Entry& entry) {
        .outputs = {1, 1},
        .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
          return std::make_unique<Binary>(function, types);
-       }});
+       },
+       .traits = entry.traits});
 }
 
 void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
@@ -46,7 +48,8 @@ void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
                      .make = [entry](AttributeReader& /*unused*/) {
                        const bool mean = absl::string_view(entry.name) == "Mean";
                        return std::make_unique<Variadic>(entry.function, mean, entry.types);
-                     }});
+                     },
+                     .traits = entry.traits});
 }
 
 // Only from version 28 on does ONNX define the remainder of floats with the divisor's sign.
@@ -181,7 +184,7 @@ void RegisterArithmetic(OpRegistry& registry) {
       {"", "Div", BinaryFunction::kDiv, {7, 13, 14}, kNumbers},
       {"attnrun", "FloorDiv", BinaryFunction::kFloorDiv, {1}, kIntegers},
       {"", "Mul", BinaryFunction::kMul, {7, 13, 14}, kNumbers},
-      {"", "PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers},
+      {"", "PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers, kElementwise},
       {"", "Sub", BinaryFunction::kSub, {7, 13, 14}, kNumbers},
   };
   for (const Entry& entry : binaries) RegisterBinary(registry, entry);
@@ -197,19 +200,22 @@ void RegisterArithmetic(OpRegistry& registry) {
                      .since = {11, 28},
                      .inputs = {2, 2},
                      .outputs = {1, 1},
-                     .make = MakeBitShift});
+                     .make = MakeBitShift,
+                     .traits = kBroadcasting});
   registry.Register({.domain = "",
                      .name = "Mod",
                      .since = {10, 13, 28},
                      .inputs = {2, 2},
                      .outputs = {1, 1},
-                     .make = MakeMod});
+                     .make = MakeMod,
+                     .traits = kBroadcasting});
   registry.Register({.domain = "",
                      .name = "Pow",
                      .since = {7, 12, 13, 15},
                      .inputs = {2, 2},
                      .outputs = {1, 1},
-                     .make = [](AttributeReader& /*unused*/) { return std::make_unique<Pow>(); }});
+                     .make = [](AttributeReader& /*unused*/) { return std::make_unique<Pow>(); },
+                     .traits = kBroadcasting});
 }
 
 }  // namespace attnrun::ops

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/cast.h"
 
+#include "ops/interface/axis_rules.h"
+
 namespace attnrun::ops {
 namespace {
 
@@ -49,13 +51,19 @@ void Cast::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
+// Of CastLike, which reads nothing of its second input but the type.
+void Cast::Axes(AxesContext& context) const {
+  AddSameAxes(context, [](size_t) { return true; });
+}
+
 void RegisterCast(OpRegistry& registry) {
   registry.Register({.domain = "",
                      .name = "Cast",
                      .since = {6, 9, 13, 19, 21, 23, 24, 25, 28},
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = MakeCast});
+                     .make = MakeCast,
+                     .traits = kElementwise});
   registry.Register({.domain = "",
                      .name = "CastLike",
                      .since = {15, 19, 21, 23, 24, 25},

@@ -89,7 +89,8 @@ void RegisterComparison(OpRegistry& registry) {
          .outputs = {1, 1},
          .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
            return std::make_unique<Comparison>(function, types);
-         }});
+         },
+         .traits = kBroadcasting});
   }
 }
 

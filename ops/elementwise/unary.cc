@@ -63,7 +63,8 @@ void RegisterUnary(OpRegistry& registry) {
          .outputs = {1, 1},
          .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
            return std::make_unique<Unary>(function, UnaryParameters{}, types);
-         }});
+         },
+         .traits = kElementwise});
   }
 }
 

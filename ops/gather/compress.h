@@ -18,6 +18,7 @@ class Compress final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   std::optional<int64_t> axis_;

@@ -7,6 +7,7 @@
 #include "ops/generate/onehot.h"
 #include "ops/generate/random.h"
 #include "ops/generate/range.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {
@@ -100,6 +101,15 @@ void Multinomial::Infer(InferContext& context) const {
 void RandomOp::Infer(InferContext& context) const {
   if (like_) return SetLikeInput(context, type_);
   context.SetOutput(0, {type_, Dims(shape_.begin(), shape_.end()), std::nullopt});
+}
+
+void OneHot::Axes(AxesContext& context) const {
+  const std::optional<size_t> rank = RankOf(context, 0);
+  const std::optional<size_t> added = KnownAxis(axis_, rank.value_or(0) + 1);
+  if (!rank.has_value() || !added.has_value()) return;
+  for (size_t axis = 0; axis < *rank; ++axis) {
+    context.Add({{0, axis}}, {{0, axis < *added ? axis : axis + 1}});
+  }
 }
 
 }  // namespace attnrun::ops

@@ -70,7 +70,7 @@ bool IsShortfall(const SymInt& number) {
 
 }  // namespace
 
-bool InferContext::IsNeverNegative(const SymInt& number) const {
+bool KnownInputs::IsNeverNegative(const SymInt& number) const {
   // Subtracts the extent twice, too: a table of distances has 2*seq - 1 rows, which is at least 0
   // if seq - 1 is.
   return number.IsNeverNegative() || IsShortfall(number) ||

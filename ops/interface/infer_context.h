@@ -25,18 +25,16 @@ struct ValueFacts {
 // The longest contents that are tracked: shapes, axes and permutations are short.
 inline constexpr size_t kMaxContents = 64;
 
-// The facts about an operator's inputs, and those it derives about its outputs, for all runs.
-class InferContext {
+// The facts about an operator's inputs, for all runs.
+class KnownInputs {
  public:
   // A null fact is an optional input left out, a null constant an input that is not constant.
   // `extents`: extents that other values have in the run.
-  InferContext(absl::Span<const ValueFacts* const> inputs,
-               absl::Span<const Tensor* const> constants, absl::Span<ValueFacts> outputs,
-               absl::Span<const SymInt> extents = {})
-      : inputs_(inputs), constants_(constants), outputs_(outputs), extents_(extents) {}
+  KnownInputs(absl::Span<const ValueFacts* const> inputs, absl::Span<const Tensor* const> constants,
+              absl::Span<const SymInt> extents = {})
+      : inputs_(inputs), constants_(constants), extents_(extents) {}
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
-  int num_outputs() const { return static_cast<int>(outputs_.size()); }
   bool has_input(int i) const { return i < num_inputs() && inputs_[i] != nullptr; }
   // Precondition: has_input(i).
   const ValueFacts& input(int i) const { return *inputs_[i]; }
@@ -47,16 +45,29 @@ class InferContext {
   // extents.
   bool IsNeverNegative(const SymInt& number) const;
 
+ private:
+  absl::Span<const ValueFacts* const> inputs_;
+  absl::Span<const Tensor* const> constants_;
+  absl::Span<const SymInt> extents_;
+};
+
+// The facts about an operator's inputs, and those it derives about its outputs, for all runs.
+class InferContext : public KnownInputs {
+ public:
+  InferContext(absl::Span<const ValueFacts* const> inputs,
+               absl::Span<const Tensor* const> constants, absl::Span<ValueFacts> outputs,
+               absl::Span<const SymInt> extents = {})
+      : KnownInputs(inputs, constants, extents), outputs_(outputs) {}
+
+  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+
   // Ignored past the last output, so that optional outputs need no care.
   void SetOutput(int i, ValueFacts facts) {
     if (i < num_outputs()) outputs_[i] = std::move(facts);
   }
 
  private:
-  absl::Span<const ValueFacts* const> inputs_;
-  absl::Span<const Tensor* const> constants_;
   absl::Span<ValueFacts> outputs_;
-  absl::Span<const SymInt> extents_;
 };
 
 // The extents after ONNX's multidirectional broadcasting; nullopt if an operand's rank is unknown.

@@ -15,14 +15,14 @@ namespace attnrun::ops {
 using Dims = std::vector<SymInt>;
 
 // The elements of input i, a tensor of rank 0 or 1, if all of them are known numbers.
-std::optional<std::vector<int64_t>> KnownInts(const InferContext& context, int i);
+std::optional<std::vector<int64_t>> KnownInts(const KnownInputs& inputs, int i);
 
 // The only element of input i, which may depend on the run's extents.
-std::optional<SymInt> OnlyElement(const InferContext& context, int i);
+std::optional<SymInt> OnlyElement(const KnownInputs& inputs, int i);
 
 // The number of elements of input i, a tensor of rank 0 or 1; nullopt also if it is too long to be
 // a shape.
-std::optional<size_t> KnownLength(const InferContext& context, int i);
+std::optional<size_t> KnownLength(const KnownInputs& inputs, int i);
 
 // Maps an axis of [-rank, rank) to [0, rank); nullopt for any other.
 std::optional<size_t> KnownAxis(int64_t axis, size_t rank);

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ops/interface/axes_context.h"
 #include "ops/interface/infer_context.h"
 #include "ops/interface/op_context.h"
 
@@ -52,6 +53,11 @@ class Op {
   // Derives facts about the outputs from facts about the inputs. They must hold in every run that
   // succeeds. Setting none is always correct.
   virtual void Infer(InferContext& /*context*/) const {}
+
+  // Derives from these facts which axes of inputs and outputs go together (see AxisTrack). A track
+  // must hold in every run that succeeds. Adding none is always correct. Not called for operators
+  // with the trait `elementwise`, whose tracks follow from it.
+  virtual void Axes(AxesContext& /*context*/) const {}
 
   // Makes the kernel; null if there is none, so that the reference code runs. May do work once,
   // such as packing constant weights.

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
+#include "ops/interface/traits.h"
 
 namespace attnrun::ops {
 
@@ -36,6 +37,7 @@ struct OpDef {
   Arity inputs;
   Arity outputs;
   std::function<std::unique_ptr<Op>(AttributeReader&)> make;
+  OpTraits traits = {};
 };
 
 // The opsets of ai.onnx that attnrun reads.
@@ -67,11 +69,30 @@ class OpRegistry {
   // the node.
   absl::StatusOr<std::unique_ptr<Op>> Create(const Node& node) const;
 
+  // Adds the axes that go together to a node's rule: those that its operator adds (Op::Axes), or
+  // those that follow from its traits. None if there is no such operator.
+  void AddAxes(const Node& node, AxesContext& context) const;
+
   std::vector<const OpDef*> All() const;
 
  private:
-  absl::btree_map<std::pair<std::string, std::string>, OpDef> defs_;
+  // By domain and name, either of which may be compared without a copy of it.
+  struct Less {
+    using is_transparent = void;
+    using Key = std::pair<absl::string_view, absl::string_view>;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return Key(a.first, a.second) < Key(b.first, b.second);
+    }
+  };
+  absl::btree_map<std::pair<std::string, std::string>, OpDef, Less> defs_;
 };
+
+// The traits of a node's operator; none set if there is no such operator.
+inline OpTraits TraitsOf(const Node& node) {
+  const OpDef* def = OpRegistry::Get().Find(node.domain(), node.op_type());
+  return def == nullptr ? OpTraits() : def->traits;
+}
 
 // The factory for an operator class that is constructed from an AttributeReader.
 template <typename OpClass>

@@ -44,6 +44,7 @@ class Linear final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Inputs.
@@ -78,6 +79,9 @@ class Linear final : public Op {
   std::vector<int64_t> transposed_;
   Activation activation_;
 };
+
+// Adds the tracks of the rows of X, for a node with the inputs X and residual of Linear.
+void AddRowAxes(AxesContext& context);
 
 // Registers attnrun.Linear, its forms with int8 and n-bit weights, and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);

@@ -50,6 +50,7 @@ class MatMul final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
@@ -70,6 +71,7 @@ class GemmOp final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -104,6 +106,7 @@ class MatMulInteger final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 

@@ -16,6 +16,7 @@ class DepthToSpace final : public StridedViewOp<DepthToSpace> {
 
   absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   int64_t block_;
@@ -30,6 +31,7 @@ class SpaceToDepth final : public StridedViewOp<SpaceToDepth> {
 
   absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   int64_t block_;

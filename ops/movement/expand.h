@@ -14,6 +14,7 @@ class Expand final : public StridedViewOp<Expand> {
 
   absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
 // ONNX Tile-6, -13 (data, repeats): repeats[i] copies of the data, one after the other, along axis
@@ -24,6 +25,7 @@ class Tile final : public StridedViewOp<Tile> {
 
   absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
 }  // namespace attnrun::ops

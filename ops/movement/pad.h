@@ -31,6 +31,7 @@ class Pad final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<Padding> Resolve(const OpContext& context) const;
@@ -39,7 +40,7 @@ class Pad final : public Op {
   PadMode mode() const { return mode_; }
 
  private:
-  absl::StatusOr<Shape> Axes(const OpContext& context) const;
+  absl::StatusOr<Shape> PaddedAxes(const OpContext& context) const;
 
   PadMode mode_;
   bool from_inputs_;

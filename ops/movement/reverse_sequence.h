@@ -17,6 +17,7 @@ class ReverseSequence final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   int64_t batch_axis_;

@@ -19,6 +19,7 @@ class Slice final : public StridedViewOp<Slice> {
 
   absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   struct Ranges {
@@ -28,6 +29,8 @@ class Slice final : public StridedViewOp<Slice> {
     Shape steps;
   };
   absl::StatusOr<Ranges> Read(const OpContext& context) const;
+  // The axes named; nullopt where they differ between runs.
+  std::optional<std::vector<int64_t>> NamedAxes(const KnownInputs& inputs) const;
 
   bool from_inputs_;
   // Empty if they are inputs.

@@ -17,6 +17,7 @@ class Transpose final : public StridedViewOp<Transpose> {
 
   absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   std::optional<Shape> perm_;

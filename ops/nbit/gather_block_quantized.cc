@@ -7,6 +7,7 @@
 #include "core/div_ceil.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/interface/type_set.h"
 #include "ops/nbit/codes.h"
@@ -181,6 +182,14 @@ void GatherBlockQuantized::Infer(InferContext& context) const {
     y.dims->insert(y.dims->end(), table.begin() + *axis + 1, table.end());
   }
   context.SetOutput(0, std::move(y));
+}
+
+void GatherBlockQuantized::Axes(AxesContext& context) const {
+  const std::optional<size_t> axis = KnownAxis(gather_axis_, RankOf(context, kData).value_or(0));
+  const size_t indices = RankOf(context, kIndices).value_or(0);
+  for (size_t i = 0; axis.has_value() && i < indices; ++i) {
+    context.Add({{kIndices, i}}, {{0, *axis + i}});
+  }
 }
 
 }  // namespace attnrun::ops

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/float_rows.h"
 
@@ -79,5 +80,7 @@ void MatMulNBits::Infer(InferContext& context) const {
   if (y.dims.has_value() && !y.dims->empty()) y.dims->back() = SymInt(n_);
   context.SetOutput(0, std::move(y));
 }
+
+void MatMulNBits::Axes(AxesContext& context) const { AddLeadingAxes(context); }
 
 }  // namespace attnrun::ops

@@ -19,6 +19,7 @@ class LpNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   int64_t axis_;
@@ -33,6 +34,7 @@ class MeanVarianceNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   std::vector<int64_t> axes_;
@@ -50,6 +52,7 @@ class Lrn final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   float alpha_;

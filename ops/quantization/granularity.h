@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
+#include "ops/interface/axes_context.h"
 
 namespace attnrun::ops {
 
@@ -37,6 +38,10 @@ struct Granularity {
 absl::StatusOr<Granularity> ResolveGranularity(const Tensor& x, const Tensor& scale,
                                                const Tensor* zero_point, int64_t axis,
                                                int64_t block_size);
+
+// Adds the axes of an operator of the inputs x, scale and zero point that works on each element by
+// itself.
+void AddGranularityAxes(AxesContext& context, int64_t axis, int64_t block_size);
 
 }  // namespace attnrun::ops
 

@@ -44,6 +44,7 @@ class Recurrent final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   void ReadDirection(AttributeReader& attributes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/reduce/reduce.h"
 
@@ -44,10 +45,10 @@ std::optional<std::vector<SymInt>> ReducedContents(Reduction reduction, const Va
 
 }  // namespace
 
-std::optional<std::vector<bool>> Reduce::InferReduced(const InferContext& context,
+std::optional<std::vector<bool>> Reduce::InferReduced(const KnownInputs& inputs,
                                                       size_t rank) const {
   std::optional<std::vector<int64_t>> axes = axes_;
-  if (context.has_input(1)) axes = KnownInts(context, 1);
+  if (inputs.has_input(1)) axes = KnownInts(inputs, 1);
   if (!axes.has_value()) return std::nullopt;
   std::vector<bool> reduced(rank, axes->empty() && !empty_is_none_);
   for (const int64_t named : *axes) {
@@ -76,6 +77,14 @@ void Reduce::Infer(InferContext& context) const {
     }
   }
   context.SetOutput(0, std::move(facts));
+}
+
+void Reduce::Axes(AxesContext& context) const {
+  const std::optional<std::vector<bool>> reduced =
+      InferReduced(context, RankOf(context, 0).value_or(0));
+  if (!reduced.has_value()) return;
+  if (!keep_axes_) return AddRemainingAxes(context, *reduced);
+  AddSameAxes(context, [&](size_t axis) { return !(*reduced)[axis]; });
 }
 
 }  // namespace attnrun::ops

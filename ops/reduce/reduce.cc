@@ -33,7 +33,7 @@ Reduce::Reduce(AttributeReader& attributes, Reduction reduction)
   }
 }
 
-absl::StatusOr<std::vector<int64_t>> Reduce::Axes(const OpContext& context) const {
+absl::StatusOr<std::vector<int64_t>> Reduce::ReducedAxes(const OpContext& context) const {
   std::vector<int64_t> axes = axes_;
   if (context.has_input(1)) {
     const Tensor& input = context.input(1);
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<int64_t>> Reduce::Axes(const OpContext& context) cons
 absl::StatusOr<ReduceShape> Reduce::Resolve(const OpContext& context) const {
   const Tensor& x = context.input(0);
   ATTNRUN_RETURN_IF_ERROR(CheckType(reduction_, x.type()));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Axes(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReducedAxes(context));
   std::vector<bool> reduced(std::max(x.rank(), 1), false);
   for (const int64_t axis : axes) {
     // A scalar may be reduced as if it had one axis.

@@ -52,15 +52,16 @@ class Reduce final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   Reduction reduction() const { return reduction_; }
   absl::StatusOr<ReduceShape> Resolve(const OpContext& context) const;
 
  private:
-  absl::StatusOr<std::vector<int64_t>> Axes(const OpContext& context) const;
+  absl::StatusOr<std::vector<int64_t>> ReducedAxes(const OpContext& context) const;
   // True for each of `rank` axes that is reduced; nullopt if that differs between runs.
-  std::optional<std::vector<bool>> InferReduced(const InferContext& context, size_t rank) const;
+  std::optional<std::vector<bool>> InferReduced(const KnownInputs& inputs, size_t rank) const;
 
   Reduction reduction_;
   std::vector<int64_t> axes_;

@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_RESIZE_RESIZE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,11 +75,14 @@ class Resize final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   // Resolves every axis of x. kInvalidArgument for scales, sizes, roi and axes that do not fit x or
   // that ONNX forbids, and for axes without elements to resize from.
   absl::StatusOr<std::vector<ResizeAxis>> Resolve(const OpContext& context) const;
+  // Those that scales and sizes speak of, for an input of this rank; nullopt for wrong ones.
+  std::optional<std::vector<size_t>> ListedAxes(size_t rank) const;
   absl::Status ApplyScales(absl::Span<const double> scales, absl::Span<const int> listed,
                            std::vector<ResizeAxis>& axes) const;
   absl::Status ApplySizes(absl::Span<const int64_t> sizes, absl::Span<const int> listed,

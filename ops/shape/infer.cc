@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/shape/dims.h"
 #include "ops/shape/reshape.h"
@@ -109,60 +110,73 @@ void Flatten::Infer(InferContext& context) const {
   SetView(context, std::move(matrix));
 }
 
-std::optional<std::vector<int64_t>> AxesArgument::Known(const InferContext& context) const {
-  if (from_input_) return KnownInts(context, 1);
+std::optional<std::vector<int64_t>> AxesArgument::Known(const KnownInputs& inputs) const {
+  if (from_input_) return KnownInts(inputs, 1);
   return std::vector<int64_t>(attribute_.begin(), attribute_.end());
 }
 
-void Squeeze::Infer(InferContext& context) const {
-  const std::optional<Dims>& dims = context.input(0).dims;
-  SetView(context, std::nullopt);
-  if (!dims.has_value()) return;
-  std::vector<bool> drop(dims->size(), false);
-  if (axes_.IsGiven(context)) {
-    const std::optional<std::vector<int64_t>> axes = axes_.Known(context);
-    if (!axes.has_value()) return;
-    for (const int64_t named : *axes) {
-      const std::optional<size_t> axis = KnownAxis(named, dims->size());
-      if (!axis.has_value()) return;
-      drop[*axis] = true;
-    }
-  } else {
+std::optional<std::vector<bool>> Squeeze::Dropped(const KnownInputs& inputs) const {
+  const std::optional<Dims>& dims = inputs.input(0).dims;
+  if (!dims.has_value()) return std::nullopt;
+  std::vector<bool> dropped(dims->size(), false);
+  if (!axes_.IsGiven(inputs)) {
     for (size_t axis = 0; axis < dims->size(); ++axis) {
       // Only a known extent decides whether the axis is dropped.
-      if (!(*dims)[axis].constant().has_value()) return;
-      drop[axis] = (*dims)[axis].is_constant(1);
+      if (!(*dims)[axis].constant().has_value()) return std::nullopt;
+      dropped[axis] = (*dims)[axis].is_constant(1);
     }
+    return dropped;
   }
+  const std::optional<std::vector<int64_t>> axes = axes_.Known(inputs);
+  if (!axes.has_value()) return std::nullopt;
+  for (const int64_t named : *axes) {
+    const std::optional<size_t> axis = KnownAxis(named, dims->size());
+    if (!axis.has_value()) return std::nullopt;
+    dropped[*axis] = true;
+  }
+  return dropped;
+}
+
+void Squeeze::Infer(InferContext& context) const {
+  const std::optional<std::vector<bool>> dropped = Dropped(context);
+  if (!dropped.has_value()) return SetView(context, std::nullopt);
   Dims kept;
-  for (size_t axis = 0; axis < dims->size(); ++axis) {
-    if (!drop[axis]) kept.push_back((*dims)[axis]);
+  for (size_t axis = 0; axis < dropped->size(); ++axis) {
+    if (!(*dropped)[axis]) kept.push_back((*context.input(0).dims)[axis]);
   }
   SetView(context, std::move(kept));
 }
 
-void Unsqueeze::Infer(InferContext& context) const {
-  const std::optional<Dims>& dims = context.input(0).dims;
-  const std::optional<std::vector<int64_t>> axes = axes_.Known(context);
-  SetView(context, std::nullopt);
-  if (!dims.has_value()) return;
-  if (!axes.has_value()) {
-    const std::optional<size_t> count = KnownLength(context, 1);
-    if (count.has_value()) SetView(context, UnknownDims(dims->size() + *count));
-    return;
-  }
-  const size_t rank = dims->size() + axes->size();
+std::optional<std::vector<bool>> Unsqueeze::Added(const KnownInputs& inputs) const {
+  const std::optional<size_t> rank_before = RankOf(inputs, 0);
+  const std::optional<std::vector<int64_t>> axes = axes_.Known(inputs);
+  if (!rank_before.has_value() || !axes.has_value()) return std::nullopt;
+  const size_t rank = *rank_before + axes->size();
   std::vector<bool> added(rank, false);
   for (const int64_t named : *axes) {
     const std::optional<size_t> axis = KnownAxis(named, rank);
     // A repeated axis is an error.
-    if (!axis.has_value() || added[*axis]) return;
+    if (!axis.has_value() || added[*axis]) return std::nullopt;
     added[*axis] = true;
   }
-  Dims result(rank, 1);
+  return added;
+}
+
+void Unsqueeze::Infer(InferContext& context) const {
+  SetView(context, std::nullopt);
+  const std::optional<size_t> rank = RankOf(context, 0);
+  if (!rank.has_value()) return;
+  if (!axes_.Known(context).has_value()) {
+    const std::optional<size_t> count = KnownLength(context, 1);
+    if (count.has_value()) SetView(context, UnknownDims(*rank + *count));
+    return;
+  }
+  const std::optional<std::vector<bool>> added = Added(context);
+  if (!added.has_value()) return;
+  Dims result(added->size(), 1);
   size_t next = 0;
-  for (size_t axis = 0; axis < rank; ++axis) {
-    if (!added[axis]) result[axis] = (*dims)[next++];
+  for (size_t axis = 0; axis < added->size(); ++axis) {
+    if (!(*added)[axis]) result[axis] = (*context.input(0).dims)[next++];
   }
   SetView(context, std::move(result));
 }

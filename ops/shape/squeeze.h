@@ -22,11 +22,11 @@ class AxesArgument {
   // Precondition: IsGiven(context).
   absl::StatusOr<Shape> Read(const OpContext& context) const;
 
-  bool IsGiven(const InferContext& context) const {
-    return from_input_ ? context.has_input(1) : has_attribute_;
+  bool IsGiven(const KnownInputs& inputs) const {
+    return from_input_ ? inputs.has_input(1) : has_attribute_;
   }
   // The axes as given; nullopt if they differ between runs.
-  std::optional<std::vector<int64_t>> Known(const InferContext& context) const;
+  std::optional<std::vector<int64_t>> Known(const KnownInputs& inputs) const;
 
  private:
   bool from_input_;
@@ -42,9 +42,13 @@ class Squeeze final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
+  // Which axes of input 0 go; nullopt where that differs between runs, or none succeeds.
+  std::optional<std::vector<bool>> Dropped(const KnownInputs& inputs) const;
+
   AxesArgument axes_;
 };
 
@@ -56,9 +60,13 @@ class Unsqueeze final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
+  // Which axes of the output are new; nullopt likewise.
+  std::optional<std::vector<bool>> Added(const KnownInputs& inputs) const;
+
   AxesArgument axes_;
 };
 

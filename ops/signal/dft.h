@@ -2,6 +2,8 @@
 #ifndef ATTNRUN_OPS_SIGNAL_DFT_H_
 #define ATTNRUN_OPS_SIGNAL_DFT_H_
 
+#include <optional>
+
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -18,10 +20,13 @@ class Dft final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   struct Layout;
   absl::StatusOr<Layout> LayOut(const OpContext& context) const;
+  // The axis of the signal, of `rank` axes; nullopt if it differs between runs or is none of them.
+  std::optional<size_t> KnownAxisOf(const KnownInputs& inputs, size_t rank) const;
 
   bool axis_from_input_;
   int64_t axis_ = -2;
@@ -39,6 +44,7 @@ class Stft final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   bool one_sided_;

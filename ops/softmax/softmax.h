@@ -24,6 +24,8 @@ class SoftmaxAxis {
  public:
   explicit SoftmaxAxis(AttributeReader& attributes);
   absl::StatusOr<SoftmaxShape> Resolve(const Tensor& x) const;
+  // All axes but those that the sum runs over.
+  void AddAxes(AxesContext& context) const;
 
  private:
   int64_t axis_;
@@ -39,6 +41,7 @@ class Softmax final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -53,6 +56,7 @@ class Hardmax final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   SoftmaxAxis axis_;
