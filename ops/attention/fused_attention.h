@@ -47,16 +47,15 @@ struct FusedAttentionShape {
 // b and n are then as in the other operands (n of k and v as in each other), s of k as in v and the
 // reverse; what no operand tells is 1. An operand of one sample has it for all B. bias (floats) and
 // mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to [B, Nq, S, 1]. Query s stands at
-// position p = s among the keys, or s + T
-// - S if causal is 2. Keys after p are closed to it if causal is 1 or 2, those outside [p -
-// left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores, its sink
-// among them, are all -inf gives NaN, or 0 if masked_row is "zero" or "guarded"; one with a score
-// that is NaN or infinite gives NaN, or 0 if masked_row is "guarded"; without keys it gives 0.
-// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_closed (int,
-// 0), masked_row
-// ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1) and the
-// layouts. Keys and values must be finite, even where they are closed. y and probabilities have the
-// type of q.
+// position p = s among the keys, or p = s + T - S if causal is 2. Keys after p are closed to it if
+// causal is 1 or 2, those outside [p - left_window, p + right_window], where -1 is unbounded, in
+// any case. A row whose scores, its sink among them, are all -inf gives NaN, or 0 if masked_row is
+// "zero" or "guarded"; one with a score that is NaN or infinite gives NaN, or 0 if masked_row is
+// "guarded"; without keys it gives 0.
+// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_closed
+// (int, 0), masked_row ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window
+// (int, -1) and the layouts. Keys and values must be finite, even where they are closed. y and
+// probabilities have the type of q.
 class FusedAttention final : public Op {
  public:
   explicit FusedAttention(AttributeReader& attributes);
