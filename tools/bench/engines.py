@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.bench.cases import Job
+from tools.bench.names import ATTNRUN, PEERS
 
-ATTNRUN = "attnrun"
-PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 WARMUP = 3
 
 

@@ -18,8 +18,8 @@
 // What is added to a view of the scores in which queries and keys lie on several axes, as the rows
 // and columns of a picture, is laid out as one bias:
 //
-//   scores [.., S, T] -> Reshape [.., h, w, h, w] + rows [.., h, w, h, 1] + columns [.., h, w, 1,
-//   w]
+//   scores [.., S, T] -> Reshape [.., h, w, h, w]
+//                     -> Add rows [.., h, w, h, 1], Add columns [.., h, w, 1, w]
 //                     -> Reshape [.., S, T]
 //
 // q, k and v are read where they lie, in the projections' results: the views that split heads are
