@@ -16,6 +16,7 @@ absl::StatusOr<int> CompareEngines(const Options& options);
 absl::StatusOr<int> Bench(const Options& options);
 absl::StatusOr<int> Profile(const Options& options);
 absl::StatusOr<int> ListOperators(const Options& options);
+absl::StatusOr<int> ListPasses(const Options& options);
 
 }  // namespace attnrun::cli
 

@@ -188,7 +188,7 @@ CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
                      const std::string& description) {
   CLI::App& command = *app.add_subcommand(name, description);
   command.add_flag("--json", options.json, "Print JSON");
-  if (name == "ops") return command;
+  if (name == "ops" || name == "passes") return command;
   command.add_option("MODEL", options.model, "An .onnx file")->required()->type_name("");
   if (name == "inspect") return command;
   if (name != "fusions") AddInputOptions(command, options);
@@ -221,6 +221,7 @@ void AddCommands(CLI::App& app, Options& options) {
   profile.add_option("--svg", options.svg, "Draw the time of each node, one line per layer (SVG)")
       ->type_name("FILE");
   AddCommand(app, options, "ops", "List the operators that attnrun runs, and their versions");
+  AddCommand(app, options, "passes", "List what the optimizer rewrites, phase by phase");
 }
 
 // Checks that no single option can make.

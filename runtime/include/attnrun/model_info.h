@@ -62,6 +62,21 @@ struct SupportedOp {
   std::vector<int> since;
 };
 
+// A rewrite of the optimizer.
+struct PassInfo {
+  // The name in Rewrite::pass and SessionOptions::disabled_passes. Several rewrites may share one.
+  std::string name;
+  // The phase that it belongs to. The rewrites of a phase run until none applies any more.
+  std::string phase;
+  // One sentence.
+  std::string summary;
+  // The operators that it starts from ("MatMul", "attnrun.Attention"); empty: it looks at all nodes.
+  std::vector<std::string> anchors;
+  // The source file that defines it and draws the graph before and after, from the root of
+  // attnrun's sources on.
+  std::string file;
+};
+
 // Facts about a model file, read without preparing it to run.
 struct ModelInfo {
   int64_t ir_version = 0;

@@ -118,6 +118,9 @@ std::vector<SupportedOp> SupportedOperators();
 // passes run.
 std::vector<std::string> OptimizerPasses();
 
+// The rewrites of the optimizer, in the order in which they run.
+std::vector<PassInfo> DescribePasses();
+
 // Reads a serialized ONNX TensorProto, such as a .pb file of an ONNX test data set. Errors as in
 // Session::Load.
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
