@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs a generated folder into models/SET.tar.xz: python -m models.archive --from DIR --set SET.
 
-SET is tiny (what models.generate made), zoo (what models.zoo made) or quantized (models.quantized).
+SET is tiny (what models.tiny made), zoo (models.zoo) or quantized (models.tiny.quantized).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 HERE = Path(__file__).parent
 
 # The sets, and where what could not be exported is told.
-_TABLES = {"tiny": "not_exported.md", "zoo": "zoo_not_exported.md", "quantized": None}
+_TABLES = {"tiny": "tiny/not_exported.md", "zoo": "zoo/not_exported.md", "quantized": None}
 
 # The dictionary spans the whole set, so weights that recur in several exports are stored once.
 # Positions matter modulo 4: the payload is mostly float32.

@@ -15,9 +15,9 @@ import torch
 import transformers
 from torch import Tensor
 
-from models.cases import Axes
-from models.command import arguments
-from models.exporters import EXPORTERS, Flat, export
+from models.shared.cases import Axes
+from models.shared.command import arguments
+from models.shared.exporters import EXPORTERS, Flat, export
 
 _LOG = logging.getLogger("models")
 
