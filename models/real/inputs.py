@@ -23,7 +23,7 @@ LONG_TEXT = " ".join(SENTENCES) * 4
 
 
 def tokenized(source: Path, names: Sequence[str]) -> list[dict[str, Tensor]]:
-    """Five sentences padded to one length; 1 x 128 without padding; a single word."""
+    """Three batches: five sentences padded to one length, one text of 128 tokens, a single word."""
     tokenizer = AutoTokenizer.from_pretrained(source)
     batches = (
         tokenizer(list(SENTENCES), padding=True, return_tensors="pt"),
@@ -36,8 +36,8 @@ def tokenized(source: Path, names: Sequence[str]) -> list[dict[str, Tensor]]:
 def reaction(
     reactants: Sequence[Sequence[int]], products: Sequence[Sequence[int]]
 ) -> Mapping[str, np.ndarray]:
-    """Chain molecules, as atomic numbers, in rxnmap's token layout: a reaction token, then for
-    each molecule its own token and its atoms."""
+    """A reaction in rxnmap's token layout: a reaction token, then a token and the atoms of each
+    molecule. Each molecule is a chain, given by its atomic numbers."""
     atoms, neighbors, roles = [0], [0], [1]
     molecules = [(m, 2) for m in reactants] + [(m, 3) for m in products]
     size = 1 + sum(len(chain) + 1 for chain, _ in molecules)

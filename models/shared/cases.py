@@ -30,8 +30,8 @@ AXES: dict[str, Axes] = {
     "input_values": ("batch", "samples"),
 }
 
-# Case 0 is padded; case 1 is batch 1 and length 1 (a decoding step where there is a past);
-# case 2 is longer and, where there is a past, starts from an empty one.
+# Case 0 is padded. Case 1 has batch 1 and length 1 (a decoding step where there is a past). Case 2
+# is longer and, where there is a past, starts from an empty one.
 CASES: tuple[Mapping[str, int], ...] = (
     {"batch": 2, "sequence": 9, "source": 7, "target": 6, "past": 5, "samples": 92},
     {"batch": 1, "sequence": 1, "source": 1, "target": 1, "past": 8, "samples": 20},
@@ -89,5 +89,5 @@ def make_inputs(
 
 
 def cast(inputs: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
-    """Floating-point inputs in `dtype`, the others as they are."""
+    """`inputs` with the floating-point ones converted to `dtype`."""
     return {k: v.to(dtype) if v.is_floating_point() else v for k, v in inputs.items()}

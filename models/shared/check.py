@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an exported file on its stored cases with onnxruntime, or says why it cannot."""
+"""Runs an exported file on its stored cases with onnxruntime, or says why that fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from onnx.reference import ReferenceEvaluator
 
 Arrays = Mapping[str, np.ndarray]
 
-# Largest share of the tolerance that PyTorch's own two spellings and float64 may differ by.
+# The largest difference allowed between two of PyTorch's own ways to compute a case (eager, sdpa,
+# float64), as a share of the tolerance.
 _LIMIT = 0.6
 
 
@@ -30,8 +31,8 @@ def tolerance(dtype: str, expected: Arrays) -> float:
 
 
 def difference(expected: Arrays, actual: Arrays) -> float:
-    """Largest |difference| over all outputs; infinite when a shape or type differs,
-    or where one side is NaN or infinite and the other is not the same."""
+    """Largest |difference| over all outputs. It is infinite if a shape or type differs, or if one
+    side has a NaN or infinity where the other has not the same."""
     worst = 0.0
     for name, want in expected.items():
         got = actual[name]
@@ -46,7 +47,8 @@ def difference(expected: Arrays, actual: Arrays) -> float:
 
 
 def require_agreement(what: str, dtype: str, result: Arrays, other: Arrays) -> None:
-    """Raises where another way of computing `result` (rounded to its types) differs from it."""
+    """Raises if `other`, rounded to the types of `result`, is too far from it. `what` names the two
+    in the message."""
     rounded = {k: v.astype(result[k].dtype) for k, v in other.items()}
     share = difference(result, rounded) / tolerance(dtype, result)
     if not share <= _LIMIT:
@@ -66,7 +68,7 @@ def _run_all(
     feeds: Sequence[Arrays],
     names: Sequence[str],
 ) -> list[Arrays]:
-    """Every case; an input that the exporter dropped is not fed."""
+    """Runs every case; an input that the exporter dropped is not fed."""
     results: list[Arrays] = []
     for feed in feeds:
         values = session.run(names, {k: v for k, v in feed.items() if k in known})
@@ -95,7 +97,8 @@ def first_line(error: Exception) -> str:
 def verdicts(
     path: Path, feeds: Sequence[Arrays], expected: Sequence[Arrays], dtype: str
 ) -> dict[str, str]:
-    """What each runtime says about `path`: "ok", a difference, or an error. One ok suffices."""
+    """The verdict of each runtime on `path`: "ok", a difference, or an error. Stops at the first
+    "ok"."""
     names = list(expected[0])
     said = {}
     for runtime, run in (("onnxruntime", _onnxruntime), ("onnx reference", _reference)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of this package share: their arguments and how they say what they do."""
+"""Shared by the programs of this package: their arguments and how they report progress."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 def arguments(description: str | None, names: Iterable[str]) -> argparse.Namespace:
-    """Reads --out DIR and --only NAME ... (of `names`; none: all), and lets progress of the
-    logger "models" be seen."""
+    """Reads --out DIR and --only NAME ... (some of `names`; all if absent), and shows the progress
+    that the logger "models" reports."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, required=True, help="folder for the models")
     choices = list(names)
-    # Help lists a handful, not dozens.
+    # The help text lists a few names, not dozens.
     metavar = "NAME" if len(choices) > 8 else None
     parser.add_argument(
         "--only", nargs="*", choices=choices, metavar=metavar, help="models to (re)make"

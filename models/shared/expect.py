@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the optimizer should make of a module of the zoo."""
+"""The result that the optimizer should reach on a module of the zoo."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 class Expect:
     """Counts after optimization; None where more than one answer is right.
 
-    `merges` counts the groups of Linears on one input that became one; `merged` names them, groups
-    apart by semicolons; gate and up of a gated MLP count, too. `reason` is a part of what the
-    optimizer says of a trap that must not be fused or merged.
+    `merges` counts the groups of Linears on one input that became one Linear, including gate and
+    up of a gated MLP. `merged` names their members; semicolons separate the groups. `reason` is a
+    part of the reason that the optimizer gives where it must not fuse or merge.
     """
 
     attention: int | None = 1
@@ -40,5 +40,5 @@ PACKED = Expect(merges=0, merged="")
 
 
 def unfused(reason: str, **counts: Any) -> Expect:
-    """Attention that is none: q, k and v merge all the same, the Softmax stays."""
+    """The attention is not fused: q, k and v merge all the same, the Softmax stays."""
     return Expect(**{"attention": 0, "softmax": 1, "reason": reason, **counts})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One model to one .onnx file: the wrapper both exporters trace, and the two exporters."""
+"""Exports one model to one .onnx file: the wrapper that the exporters trace, and the exporters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from models.shared.cases import Axes
 
 @dataclass(frozen=True)
 class Exporter:
-    """`ts` traces to TorchScript, `dyn` goes through torch.export."""
+    """A way to export: `ts` traces to TorchScript, `dyn` goes through torch.export."""
 
     name: str
     opset: int
@@ -35,7 +35,7 @@ EXPORTERS = (
     Exporter("dyn23", 23, dynamo=True),
 )
 
-# How an outcome of checked_export begins where the file was written, but is wrong.
+# The outcome of checked_export begins with this if the file was written, but is wrong.
 DISAGREE = "no runtime agrees with PyTorch: "
 
 
@@ -83,7 +83,7 @@ def _dynamic(axes: Axes) -> dict[int, str]:
 
 
 def _drop_traces(path: Path) -> None:
-    """Drops stack traces: they are large and name files of the machine that exported."""
+    """Drops stack traces: they are large and name files of the exporting machine."""
     proto = onnx.load(path)
     for item in (*proto.graph.node, *proto.graph.value_info, *proto.functions):
         kept = [p for p in item.metadata_props if p.key != "pkg.torch.onnx.stack_trace"]
@@ -132,8 +132,9 @@ def checked_export(
     exporter: Exporter,
     path: Path,
 ) -> dict[str, str] | str:
-    """Writes `path` and says what the runtimes make of it (check.verdicts), the inputs of case 0
-    being the exporter's example. Where there is no right file, removes it and returns why."""
+    """Writes `path` with the inputs of case 0 as the exporter's example, and returns the runtimes'
+    verdicts on it (check.verdicts). If the file is wrong or missing, removes it and returns the
+    reason."""
     dtype = next(v.dtype.name for v in expected[0].values())
     try:
         export(build(), list(expected[0]), feeds[0], axes, exporter, path)

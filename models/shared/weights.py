@@ -19,7 +19,7 @@ _LARGEST_STEP = 10
 
 
 def seeded(name: str) -> torch.Generator:
-    """A generator that depends on `name` alone, on every machine."""
+    """A generator that depends on `name` alone: it draws the same numbers on every machine."""
     return torch.Generator().manual_seed(zlib.crc32(name.encode()))
 
 
@@ -30,7 +30,8 @@ def coarse_normal(shape: tuple[int, ...], std: float, rng: torch.Generator) -> T
 
 
 def _std(module: nn.Module, weight: Tensor, gain: float) -> float:
-    """1 for tables; for projections `gain` x the power of two just above 1/sqrt(fan-in)."""
+    """1 for tables. For projections `gain` times the least power of two that is at least
+    1/sqrt(fan-in)."""
     is_table = isinstance(module, nn.Embedding) or weight.shape[0] == 1
     if is_table:
         return 1.0
@@ -40,7 +41,8 @@ def _std(module: nn.Module, weight: Tensor, gain: float) -> float:
 
 def _redrawn(module: nn.Module, old: Tensor, gain: float, rng: torch.Generator) -> Tensor:
     if old.dim() < 2:
-        # Gains of 1 stay near 1; biases, and gains that a family counts from 0, stay near 0.
+        # Norm weights that start at 1 stay near 1. Biases stay near 0, and so do norm weights of
+        # families that store the weight minus 1.
         return coarse_normal(old.shape, 0.25, rng) + float(old.eq(1).all())
     return coarse_normal(old.shape, _std(module, old, gain), rng)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the spellings of BERT of TensorFlow origin share."""
+"""Shared by the spellings of BERT of TensorFlow origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
 class Bert(Writer):
-    """What the spellings share; each overrides the dense layers and the attention."""
+    """The common parts of a BERT; each spelling overrides the dense layers and the attention."""
 
     exact_gelu = True
 
@@ -75,9 +75,10 @@ class Bert(Writer):
         mask = self.node("bert/Cast", "Cast", "input_mask", to=onnx.TensorProto.FLOAT)
         axes = self.constant("const_1_2", [1, 2])
         mask = self.node("bert/mask/strided_slice", "Unsqueeze", mask, axes)
-        return self.closed("bert", mask)
+        return self.additive("bert", mask)
 
-    def closed(self, name: str, mask: str) -> str:
+    def additive(self, name: str, mask: str) -> str:
+        """(1 - mask) * -10000."""
         one = self.constant(f"{name}/sub/x:0", 1.0)
         return self.binary(f"{name}/mul", "Mul", self.node(f"{name}/sub", "Sub", one, mask), -1e4)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A two-layer BERT in numpy: the weights of the models of spellings.py and what they must give."""
+"""A two-layer BERT in numpy: the weights for the models of spellings.py and their outputs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _Bert:
         return _norm(x, self.w[f"{name}/gamma"], self.w[f"{name}/beta"])
 
     def attention(self, name: str, x: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """x [B, S, D], mask [B, S]; one head after the other."""
+        """Attention on x [B, S, D] with mask [B, S], one head at a time."""
         q, k, v = (self.dense(f"{name}/self/{part}", x) for part in ("query", "key", "value"))
         heads = []
         for start in range(0, HIDDEN, HEAD):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BERT of TensorFlow origin, written node by node as tf2onnx writes it, in three spellings:
+"""BERT of TensorFlow origin, written node by node as tf2onnx does, in three spellings:
 
 tf-bert        google-research/bert: hidden states of rank 2, gelu by tanh, token types one-hot
 tf-bert-dense  transformers' TFBert: Dense as Reshape, MatMul, Reshape, Add; gelu by erf
@@ -48,7 +48,7 @@ class Original(Bert):
         return self.node("bert/encoder/Reshape_1", "Reshape", super().embedded(), shape)
 
     def mask(self) -> str:
-        """Ones [B, S, 1] times the mask [B, 1, S]: [B, 1, S, S] in the end."""
+        """Ones [B, S, 1] times the mask [B, 1, S], then a head axis: [B, 1, S, S]."""
         shape = self.packed("bert/encoder/ones", self.batch, self.length, 1)
         value = onnx.numpy_helper.from_array(np.ones(1, np.float32))
         ones = self.node("bert/encoder/ones", "ConstantOfShape", shape, value=value)
@@ -56,7 +56,7 @@ class Original(Bert):
         axes = self.constant("const_1", [1])
         mask = self.node("bert/encoder/Reshape", "Unsqueeze", mask, axes)
         pairs = self.node("bert/encoder/mul", "Mul", ones, mask)
-        return self.closed("bert/mask", self.node("bert/ExpandDims", "Unsqueeze", pairs, axes))
+        return self.additive("bert/mask", self.node("bert/ExpandDims", "Unsqueeze", pairs, axes))
 
     def dense(self, name: str, x: str) -> str:
         product = self.node(f"bert/{name}/MatMul", "MatMul", x, self.weight(f"{name}/kernel"))
@@ -148,7 +148,7 @@ NAMES = tuple(_STYLES)
 
 
 def _expect(name: str) -> Expect:
-    """Whether the product with one-hot rows becomes a Linear is open."""
+    """The expected counts. The product with one-hot rows may become a Linear or not."""
     linears = None if name == "tf-bert" else 4 * LAYERS
     return Expect(LAYERS, LAYERS, "; ".join(["query, key, value"] * LAYERS), linears)
 

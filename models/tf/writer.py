@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ONNX nodes as tf2onnx names and spells them: TensorFlow's operators, one by one."""
+"""Writes ONNX nodes with the names and the spelling of tf2onnx, operator by operator."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _INT64 = TensorProto.INT64
 
 
 class Writer:
-    """Nodes in order; a value is named after its node, with TensorFlow's output number."""
+    """Collects nodes in order; a value has the name of its node plus TensorFlow's output number."""
 
     def __init__(self) -> None:
         self.nodes: list[NodeProto] = []
         self.constants: dict[str, TensorProto] = {}
 
     def constant(self, name: str, value: np.ndarray | float | Sequence[int]) -> str:
-        """Floats become float32, integers int64."""
+        """Adds a constant: floats become float32, integers int64."""
         array = np.asarray(value)
         array = array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
         self.constants[name] = numpy_helper.from_array(array, name)
@@ -32,7 +32,7 @@ class Writer:
         return output
 
     def binary(self, name: str, op: str, x: str, y: str | float) -> str:
-        """`y` may be a number, which becomes a constant of its own."""
+        """An operator of two operands. If `y` is a number, it becomes a constant of its own."""
         other = y if isinstance(y, str) else self.constant(f"{name}/y:0", y)
         return self.node(name, op, x, other)
 
@@ -48,7 +48,7 @@ class Writer:
         return self.node(f"{name}/Shape", "Shape", x)
 
     def packed(self, name: str, *extents: str | int) -> str:
-        """A shape from scalars and numbers: Unsqueeze each, Concat, Cast."""
+        """A shape made of scalars and numbers: Unsqueeze on each, Concat, Cast."""
         axes = self.constant("const_0", [0])
         parts = []
         for i, extent in enumerate(extents):

@@ -70,7 +70,8 @@ def _expected(family: Family, feeds: Sequence[Tensors]) -> list[check.Arrays]:
 def _exports(
     family: Family, folder: Path, feeds: Sequence[Tensors], expected: Sequence[check.Arrays]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Every attention x exporter, checked: the rows that worked and those that did not."""
+    """Exports and checks every pair of attention and exporter. Returns the rows that worked and
+    those that did not."""
     axes = {name: axes_of(name, family.axes) for name in family.inputs}
     done, refused = [], []
     for attention in family.attention:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of model families: what to build, what goes in, what comes out."""
+"""The table of model families: their configurations, inputs and outputs."""
 
 from __future__ import annotations
 

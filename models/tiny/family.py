@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tiny model is, and the variants one can be turned into."""
+"""The description of a tiny model, and the variants that can be made of it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Family:
 
     @property
     def weights_seed(self) -> str:
-        """Variants of a model (its halves, fp16, with a past) share their weights."""
+        """Variants of a model (encoder, decoder, fp16, with a past) share their weights."""
         return self.name.partition("-")[0]
 
     @property
@@ -96,17 +96,19 @@ def with_past(base: Family, kv_heads: int, head_size: int) -> Family:
 
 
 def half(base: Family) -> Family:
-    """`base` in float16, with gentler projections: any order of summation stays in tolerance."""
+    """`base` in float16, with smaller weights: any order of summation stays within tolerance."""
     return replace(base, name=f"{base.name}-fp16", dtype=torch.float16, gain=0.5)
 
 
 def unmasked(base: Family) -> Family:
-    """Ids alone, as scripts that know no padding export: causal masks turn into is_causal."""
+    """`base` with ids as its only input, as scripts without padding export it. Causal masks become
+    is_causal."""
     return replace(base, name=f"{base.name}-unmasked", inputs=("input_ids",))
 
 
 def left_padded(base: Family, attention: str) -> Family:
-    """Rows that see no key at all: eager averages them uniformly, sdpa gives zeros."""
+    """`base` with padding on the left, so that some rows see no key at all: eager gives the mean of
+    all values there, sdpa gives zeros."""
     return replace(
         base, name=f"{base.name}-left-{attention}", attention=(attention,), left_padded=True
     )

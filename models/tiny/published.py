@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds what ONNX Runtime's tools write to tiny models: python -m models.tiny.published --out DIR.
+"""Adds files by ONNX Runtime's tools to the tiny models: python -m models.tiny.published --out DIR.
 
-`opt` is the transformer optimizer of the onnxruntime package (what Optimum publishes), `ort` the
-graph that a session writes down, `genai` the decoders of onnxruntime-genai's builder, which needs
-`pip install --no-deps onnxruntime-genai==0.18.0`.
+`opt` comes from the transformer optimizer of the onnxruntime package (Optimum publishes such
+files), `ort` is the graph that a session saves, `genai` are decoders of onnxruntime-genai's
+builder, which needs `pip install --no-deps onnxruntime-genai==0.18.0`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from models.tiny.family import HEADS, Family
 
 @dataclass(frozen=True)
 class Optimized:
-    """An export of a model, the optimizer's name for its type, and what it is told."""
+    """An export of a model, the optimizer's name for its type, and the optimizer's options."""
 
     model: str
     export: str
@@ -68,7 +68,7 @@ OPTIMIZED = (
 )
 SESSIONS = (("bert", "sdpa-ts"), ("clip", "sdpa-dyn"), ("vit", "eager-ts"), ("opt", "sdpa-ts"))
 
-# Decoders, batch, new tokens and past tokens of their cases; ONNX Runtime wants heads of 16.
+# The decoders; batch, new tokens and past tokens of each case; ONNX Runtime needs heads of 16.
 DECODERS = ("llama", "qwen3")
 CASES = ((2, 9, 0), (2, 1, 8), (1, 4, 5))
 HEAD_SIZE = 16
@@ -89,7 +89,7 @@ def optimize(spec: Optimized, out: Path) -> None:
 
 
 def write_session(model: str, export: str, out: Path) -> str:
-    """Saves the graph that ONNX Runtime runs, without what depends on the machine."""
+    """Saves the graph that ONNX Runtime runs, without the rewrites that depend on the machine."""
     file = f"{model}/{export}-ort.onnx"
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
@@ -100,7 +100,7 @@ def write_session(model: str, export: str, out: Path) -> str:
 
 
 def add_row(entry: dict[str, Any], file: str, exporter: str, out: Path) -> None:
-    """Lists the file in the model's manifest entry, after a run of all cases."""
+    """Runs all cases, then lists the file in the model's manifest entry."""
     feeds = [dict(np.load(out / case["inputs"])) for case in entry["cases"]]
     expected = [dict(np.load(out / case["expected"])) for case in entry["cases"]]
     model = onnx.load(out / file)
@@ -145,7 +145,8 @@ def _input(name: str, shape: Sequence[int], rng: torch.Generator) -> Tensor:
 
 
 def build_decoder(name: str, out: Path) -> tuple[str, dict[str, Any]]:
-    """A decoder of onnxruntime-genai's builder against PyTorch: its name and manifest entry."""
+    """Makes a decoder with onnxruntime-genai's builder and checks it against PyTorch. Returns its
+    name and manifest entry."""
     family = _decoder(name)
     model = family.build("eager")
     redraw(model, family.weights_seed, family.gain)

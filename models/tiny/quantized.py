@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantizes weights of the tiny models: python -m models.tiny.quantized --from TINY --out DIR.
 
-With onnxruntime.quantization's MatMulNBitsQuantizer, which onnxruntime-genai's builder uses, too.
-Expected is what ONNX Runtime computes without rounding activations.
+It uses MatMulNBitsQuantizer of onnxruntime.quantization, as onnxruntime-genai's builder does. The
+expected outputs are those of ONNX Runtime without rounding of activations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from models.shared import check
 
 @dataclass(frozen=True)
 class Quantized:
-    """A model, its export and what becomes of its weights."""
+    """A model, its export and the format of its weights."""
 
     model: str
     export: str
@@ -68,7 +68,7 @@ def quantize(spec: Quantized, source: Path, target: Path) -> None:
 
 
 def add(spec: Quantized, source: Path, out: Path) -> dict[str, Any]:
-    """The model's entry of the manifest, its files written below `out`."""
+    """Writes the model's files below `out` and returns its manifest entry."""
     listed = json.loads((source / "manifest.json").read_text())["models"][spec.model]
     (out / spec.name).mkdir(parents=True, exist_ok=True)
     file = f"{spec.name}/{spec.export}.onnx"

@@ -88,14 +88,14 @@ def _export(
     expected: Sequence[check.Arrays],
     path: Path,
 ) -> dict[str, Any]:
-    """What `checked_export` makes of the module: with "checked", or else with "error"."""
+    """Exports and checks the module. Returns a row with "checked", or else with "error"."""
     axes = {name: INPUTS[name][0] for name in entry.inputs}
     write = partial(checked_export, partial(_module, entry, entry.dtype))
     outcome = write(feeds, expected, axes, exporter, path)
     if not isinstance(outcome, str):
         return {"checked": outcome}
     if outcome.startswith(DISAGREE):
-        # Where extents are baked in, the file is right at case 0, which it was exported with.
+        # If extents are baked in, the file is right for case 0, the exporter's example.
         first = write(feeds[:1], expected[:1], axes, exporter, path)
         if not isinstance(first, str):
             return {"only_case": 0, "elsewhere": outcome, "checked": first}
@@ -105,7 +105,8 @@ def _export(
 def _exports(
     entry: Entry, out: Path, feeds: Sequence[Mapping[str, Tensor]], expected: Sequence[check.Arrays]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Every exporter, checked: the rows that worked and those that did not."""
+    """Exports and checks with every exporter. Returns the rows that worked and those that did
+    not."""
     done, refused = [], []
     for exporter in EXPORTERS:
         file = f"{entry.name}/{exporter.name}.onnx"

@@ -15,7 +15,7 @@ from models.zoo.positions import angles
 
 
 class Alibi(Attention):
-    """A slope for each head times the distance of query and key, causal."""
+    """A slope for each head times the distance between query and key, causal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class Alibi(Attention):
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
         length = scores.shape[-1]
-        closed = torch.triu(torch.full((length, length), -math.inf), 1)
-        return scores + self.bias(length) + closed
+        causal = torch.triu(torch.full((length, length), -math.inf), 1)
+        return scores + self.bias(length) + causal
 
 
 class AlibiInProduct(Alibi):

@@ -28,7 +28,7 @@ Make = Callable[[], nn.Module]
 
 
 class Block(nn.Module):
-    """x + attention(norm(x)), then x + feed_forward(norm(x)); or the norms after the sums."""
+    """x + attention(norm(x)), then x + feed_forward(norm(x)); or with the norms after the sums."""
 
     def __init__(
         self, attention: Make, feed_forward: Make, norm: Make, norm_first: bool = True
@@ -60,7 +60,7 @@ class ParallelBlock(nn.Module):
 
 
 class Layers(nn.Module):
-    """Blocks in turn; `shared`: the same one each time (ALBERT)."""
+    """Two blocks in turn; if `shared`, the same block twice (ALBERT)."""
 
     def __init__(self, block: Make, shared: bool) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ ENTRIES = (
         partial(Block, Rotary, partial(GatedFeedForward, nn.SiLU(), True), partial(RmsNorm, D)),
         _FOUR,
     ),
-    # Whether up joins q, k and v is open: its activation is its own.
+    # The Linear `up` may join q, k and v or not: it has an activation and they have none.
     Entry("block-parallel", ParallelBlock, Expect(linears=None)),
     Entry("lora", Adapted, Expect(merged="q, k, v, q_down, v_down", linears=4)),
     Entry("layers", partial(Layers, _BLOCK, shared=False), _TWICE, _MASKED),

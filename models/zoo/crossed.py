@@ -40,7 +40,7 @@ class CrossPacked(Cross):
 
 
 class CrossCached(Attention):
-    """k and v of memory were computed before (Whisper's later steps)."""
+    """k and v of memory are inputs, computed before (Whisper's later steps)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class SelfThenCross(nn.Module):
 
 
 class Cached(Grouped):
-    """Past keys and values in, present ones out: concatenation on the length axis."""
+    """Takes past keys and values, returns present ones, concatenated along the length axis."""
 
     def forward(self, x: Tensor, past_key: Tensor, past_value: Tensor) -> tuple[Tensor, ...]:
         q, k, v = Attention.projections(self, x)
@@ -109,8 +109,8 @@ class StaticCache(Attention):
         return self.o(self.attend(q, key, value, at)), key, value
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
-        closed = torch.arange(scores.shape[-1]) > masks[0][:, None]
-        return scores.masked_fill(closed, -math.inf)
+        later = torch.arange(scores.shape[-1]) > masks[0][:, None]
+        return scores.masked_fill(later, -math.inf)
 
 
 _CROSS = Expect(merged="k, v", linears=3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module of the zoo is, and what the optimizer should make of it."""
+"""A module of the zoo, its inputs and outputs, and the optimizer's expected result on it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from models.shared.expect import FUSED, Expect
 
 @dataclass(frozen=True)
 class Entry:
-    """One module: forward takes `inputs` (names of inputs.INPUTS), returns `outputs`.
+    """One module. Its forward takes `inputs` (names of inputs.INPUTS) and returns `outputs`.
 
-    `differing` overrides `expect` for the exporters whose file legitimately fuses otherwise.
+    `differing` overrides `expect` for exporters whose file rightly fuses in another way.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Entry:
     inputs: tuple[str, ...] = ("x",)
     outputs: tuple[str, ...] = ("y",)
     differing: Mapping[str, Expect] = field(default_factory=dict)
-    # How many of the expected attentions read another sequence than x.
+    # The number of expected attentions that read another sequence than x.
     cross: int = 0
     dtype: torch.dtype = torch.float32
     gain: float = 1.0

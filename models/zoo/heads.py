@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grouped heads, cross-attention and KV caches."""
+"""Grouped heads: fewer heads of keys and values than of queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUP = HEADS // KV
 
 
 class Grouped(Attention):
-    """Fewer heads of k and v than of q; subclasses spell how they are repeated."""
+    """Fewer heads of k and v than of q; subclasses override how they are repeated."""
 
     def __init__(self, kv_heads: int = KV, bias: str = "qkvo") -> None:
         super().__init__(kv_heads=kv_heads, bias=bias)

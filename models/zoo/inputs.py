@@ -37,29 +37,29 @@ def _padding(shape: Sequence[int], *_: object) -> Tensor:
     return ~_kept_bool(shape)
 
 
-def _open_pairs(shape: Sequence[int], _: Mapping[str, int], rng: torch.Generator) -> Tensor:
-    """True at about half of the (query, key) pairs and wherever a query is its own key."""
+def _kept_pairs(shape: Sequence[int], _: Mapping[str, int], rng: torch.Generator) -> Tensor:
+    """True (not masked) at about half of the (query, key) pairs and on the diagonal."""
     drawn = torch.rand(tuple(shape), generator=rng) < 0.5
     return drawn | torch.eye(shape[-1], dtype=torch.bool)
 
 
-def _closed_pairs(shape: Sequence[int], sizes: Mapping[str, int], rng: torch.Generator) -> Tensor:
-    return ~_open_pairs(shape, sizes, rng)
+def _masked_pairs(shape: Sequence[int], sizes: Mapping[str, int], rng: torch.Generator) -> Tensor:
+    return ~_kept_pairs(shape, sizes, rng)
 
 
-def _with_closed_row(
+def _with_masked_row(
     shape: Sequence[int], sizes: Mapping[str, int], rng: torch.Generator
 ) -> Tensor:
-    """Open pairs, but the first query of every sequence sees no key at all."""
-    pairs = _open_pairs(shape, sizes, rng)
+    """Pairs as above, except that the first query of every sequence sees no key at all."""
+    pairs = _kept_pairs(shape, sizes, rng)
     pairs[..., 0, :] = False
     return pairs
 
 
 def _large_negative(shape: Sequence[int], sizes: Mapping[str, int], rng: torch.Generator) -> Tensor:
-    """An additive mask: small numbers where open, -10000 where closed."""
-    closed = _closed_pairs(shape, sizes, rng)
-    return torch.where(closed, -10000.0, coarse_normal(tuple(shape), 1.0, rng))
+    """An additive mask: -10000 where masked, small numbers elsewhere."""
+    masked = _masked_pairs(shape, sizes, rng)
+    return torch.where(masked, -10000.0, coarse_normal(tuple(shape), 1.0, rng))
 
 
 def _positions(shape: Sequence[int], sizes: Mapping[str, int], _: torch.Generator) -> Tensor:
@@ -91,10 +91,10 @@ INPUTS: Mapping[str, tuple[Axes, Make]] = {
     "source_mask": (("batch", "source"), _kept),
     "padding": (("batch", "sequence"), _padding),
     "source_padding": (("batch", "source"), _padding),
-    "open": (_SQUARE, _open_pairs),
-    "open_3d": (("batch", "sequence", "sequence"), _open_pairs),
-    "closed_2d": (("sequence", "sequence"), _closed_pairs),
-    "open_but_row": (_SQUARE, _with_closed_row),
+    "open": (_SQUARE, _kept_pairs),
+    "open_3d": (("batch", "sequence", "sequence"), _kept_pairs),
+    "closed_2d": (("sequence", "sequence"), _masked_pairs),
+    "open_but_row": (_SQUARE, _with_masked_row),
     "additive": (_SQUARE, _large_negative),
     "additive_2d": (("sequence", "sequence"), _large_negative),
     "past_key": (("batch", 4, "past", 8), _normal),
@@ -114,7 +114,7 @@ INPUTS: Mapping[str, tuple[Axes, Make]] = {
 
 
 def make_inputs(names: Sequence[str], case: int) -> dict[str, Tensor]:
-    """The inputs of stored case `case`; an input is the same in every module that has it."""
+    """The inputs of stored case `case`. All modules that share an input get the same values."""
     sizes = CASES[case]
     feed = {}
     for name in names:

@@ -15,7 +15,8 @@ _FFN = 48
 
 
 class LayerNormByHand(nn.Module):
-    """(x - mean) / sqrt(variance + epsilon) * gain + shift, the square by pow or by product."""
+    """(x - mean) / sqrt(variance + epsilon) * gain + shift, with pow (`power`) or a product for the
+    square."""
 
     def __init__(self, power: bool) -> None:
         super().__init__()
@@ -30,7 +31,7 @@ class LayerNormByHand(nn.Module):
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """GPT-2's approximation, written out."""
+    """GPT-2's approximation of gelu, written out."""
     return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
 
 
@@ -39,7 +40,7 @@ def gelu_erf(x: Tensor) -> Tensor:
 
 
 def gelu_quick(x: Tensor) -> Tensor:
-    """CLIP."""
+    """CLIP's approximation of gelu."""
     return x * torch.sigmoid(1.702 * x)
 
 
@@ -72,7 +73,7 @@ class GatedFeedForward(nn.Module):
 
 
 class Function(nn.Module):
-    """A function as a module."""
+    """Wraps a function as a module."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         super().__init__()

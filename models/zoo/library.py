@@ -17,7 +17,7 @@ _FFN = 48
 
 
 class MultiHead(nn.Module):
-    """nn.MultiheadAttention on itself; `masks` names its mask arguments in order."""
+    """nn.MultiheadAttention as self-attention; `masks` names its mask arguments in order."""
 
     def __init__(
         self, *masks: str, batch_first: bool = True, weights: bool | None = None, **options: bool
@@ -25,7 +25,7 @@ class MultiHead(nn.Module):
         super().__init__()
         self.attention = nn.MultiheadAttention(D, HEADS, batch_first=batch_first, **options)
         self.masks = masks
-        # None: the weights are not asked for; else whether they are averaged over the heads.
+        # None: the weights are not returned. True or False: averaged over the heads, or not.
         self.weights = weights
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *masks: Tensor) -> tuple[Tensor, ...]:
@@ -57,7 +57,7 @@ class MultiHeadOther(nn.Module):
 
 
 class MultiHeadDetr(MultiHead):
-    """DETR: positions are added to what makes q and k, not to what makes v."""
+    """DETR: positions are added to the input of q and k, not to that of v."""
 
     def forward(self, x: Tensor, positions: Tensor, *masks: Tensor) -> tuple[Tensor, ...]:
         placed = x + positions
@@ -115,12 +115,13 @@ class DecoderLayer(nn.Module):
 
 
 _MASK_NAMES = {"key_padding_mask": "padding", "attn_mask": "closed_2d"}
-# The probabilities are a second output of the attention; TorchScript fixes the sizes, which hides
-# the heads.
+# The probabilities are a second output of the attention. TorchScript fixes the sizes, which hides
+# the heads, so counts differ by exporter.
 _WEIGHTS = Expect(attention=None, softmax=None, merges=0, merged="", linears=None)
 _CROSS_PACKED = Expect(merges=0, merged="", linears=3)
 _ENCODER = Expect(merges=0, merged="", linears=4)
-# Self: packed q, k, v and output; cross: q, packed k and v, output; two of the feed-forward.
+# Self-attention has two (packed q, k and v; output), cross-attention three (q; packed k and v;
+# output), the feed-forward two.
 _DECODER = Expect(attention=2, merges=0, merged="", linears=7)
 _SHAPES = (("post-relu", False, "relu"), ("pre-gelu", True, "gelu"))
 

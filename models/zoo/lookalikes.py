@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What looks like attention and is none: no softmax, another one, or work beside it; and what is
-attention after all: gates that commute, a sum that is a sink's."""
+"""Modules that look like attention but are not: no softmax, another softmax, or extra work. Beside
+them are some that are attention after all: gates that commute, a sum that acts as a sink."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SoftmaxOverHeads(Attention):
 
 
 class Linearized(Attention):
-    """Feature maps elu + 1, no softmax."""
+    """Linear attention: feature maps elu + 1, no softmax."""
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.projections(x)
@@ -75,7 +75,7 @@ class GatedWeights(Attention):
 
 
 class KeyGatedWeights(Attention):
-    """The weights are multiplied by a gate for each key, and no longer sum to 1."""
+    """The weights are multiplied by a gate for each key, so they no longer sum to 1."""
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         q, k, v = self.projections(x)

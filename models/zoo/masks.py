@@ -56,7 +56,7 @@ class AddedMask(Masked):
 
 
 class AddedBias(Attention):
-    """An additive mask as input."""
+    """An additive mask is an input."""
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
         return scores + masks[0]
@@ -71,7 +71,7 @@ class MaskedTwice(Attention):
 
 
 class Guarded(Attention):
-    """-inf where closed; rows that are closed everywhere give 0, by an explicit test for NaN."""
+    """-inf where masked. Fully masked rows give 0, by an explicit test for NaN."""
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
         return scores.masked_fill(~masks[0], -math.inf)
@@ -82,7 +82,7 @@ class Guarded(Attention):
 
 
 class Rezeroed(Attention):
-    """DeBERTa's XSoftmax: the smallest float where closed, and 0 there after the softmax."""
+    """DeBERTa's XSoftmax: the lowest float where masked, and 0 there after the softmax."""
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         q, k, v = self.projections(x)
@@ -107,7 +107,7 @@ class CausalBuffer(Attention):
 
 
 class CausalTril(Attention):
-    """The triangle is made in forward."""
+    """A triangle made in forward."""
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
         length = scores.shape[-1]
@@ -167,7 +167,7 @@ class LocalWindow(Attention):
 
 
 class Prefix(Attention):
-    """Causal, but the first three keys are open to all (prefix LM)."""
+    """Causal, but every query sees the first three keys (prefix LM)."""
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
         at = torch.arange(scores.shape[-1], device=scores.device)

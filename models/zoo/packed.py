@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spellings of packed projections, and of one Linear for each head."""
+"""Spellings of packed projections, and spellings with one Linear for each head."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Gpt2(nn.Module):
 
 
 class Packed(nn.Module):
-    """One Linear(D, 3 D); subclasses take q, k and v [B, heads, S, H] out of it."""
+    """One Linear(D, 3 D); subclasses cut q, k and v [B, heads, S, H] out of its result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class PackedSelect(Packed):
 
 
 class PackedByHead(Packed):
-    """GPT-NeoX: each head's q, k and v lie together."""
+    """GPT-NeoX: q, k and v of one head lie side by side."""
 
     def parts(self, qkv: Tensor) -> tuple[Tensor, ...]:
         by_head = qkv.view(qkv.shape[0], qkv.shape[1], HEADS, 3 * H)
@@ -87,7 +87,7 @@ class PackedChunkAfterHeads(Packed):
 
 
 class PackedKeysValues(Attention):
-    """q by itself, k and v from one Linear(D, 2 D)."""
+    """q from a Linear of its own, k and v from one Linear(D, 2 D)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the zoo's modules share: sizes, splitting and merging heads, one plain attention."""
+"""Shared by the zoo's modules: sizes, splitting and merging heads, one plain attention."""
 
 from __future__ import annotations
 

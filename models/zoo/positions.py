@@ -67,7 +67,7 @@ class RotaryComputed(Rotary):
 
 
 class RotaryInterleaved(Rotary):
-    """GPT-J: neighbours rotate."""
+    """GPT-J: each pair of neighbours rotates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class RotaryPartial(Rotary):
 
 
 class RmsNorm(nn.Module):
-    """transformers' spelling."""
+    """RMSNorm as transformers spells it."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spellings of the projections: biases, order, widths, packing, one Linear per head."""
+"""Spellings of the projections: biases, order, widths, convolutions, einsum."""
 
 from __future__ import annotations
 

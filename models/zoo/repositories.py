@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention modules of public repositories that differ in kind from those of the other files."""
+"""Attention modules from public repositories that fit none of the other files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LATENTS = 6
 
 
 class GroupsBeforeHeads(Attention):
-    """fkodom's grouped queries: q as groups of heads, scores as [B, group, kv, S, T]."""
+    """Grouped queries by fkodom: the group axis comes first, scores are [B, group, kv, S, T]."""
 
     def __init__(self) -> None:
         super().__init__(kv_heads=KV)
@@ -28,15 +28,15 @@ class GroupsBeforeHeads(Attention):
         q, k, v = self.projections(x)
         q = (q * H**-0.5).reshape(batch, KV, HEADS // KV, length, H).transpose(1, 2)
         scores = torch.einsum("bghnd,bhsd->bghns", q, k)
-        open_keys = torch.ones(length, length, dtype=torch.bool).tril_()
-        scores = scores.masked_fill(~open_keys, torch.finfo(x.dtype).min)
+        causal = torch.ones(length, length, dtype=torch.bool).tril_()
+        scores = scores.masked_fill(~causal, torch.finfo(x.dtype).min)
         context = torch.einsum("bghns,bhsd->bghnd", torch.softmax(scores, -1), v)
         return self.o(context.permute(0, 3, 2, 1, 4).reshape(x.shape))
 
 
 class BloomAlibi(Attention):
-    """ALiBi over what padding leaves, as baddbmm's first operand; scores no lower than the type's
-    least number."""
+    """ALiBi over the positions that are not padding, as baddbmm's first operand. Scores are clamped
+    to the lowest number of their type."""
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         batch, length, _ = x.shape
@@ -48,15 +48,15 @@ class BloomAlibi(Attention):
             batch1=q, batch2=k.transpose(-1, -2), beta=1.0, alpha=H**-0.5
         )
         least = torch.finfo(x.dtype).min
-        closed = torch.triu(torch.full((length, length), least, dtype=x.dtype), 1)[None, None]
-        closed = closed + (1.0 - mask[:, None, None, :].to(x.dtype)) * least
-        scores = torch.clamp(scores.view(batch, HEADS, length, -1) + closed, min=least)
+        masked = torch.triu(torch.full((length, length), least, dtype=x.dtype), 1)[None, None]
+        masked = masked + (1.0 - mask[:, None, None, :].to(x.dtype)) * least
+        scores = torch.clamp(scores.view(batch, HEADS, length, -1) + masked, min=least)
         weights = torch.softmax(scores, -1).view(batch * HEADS, length, -1)
         return self.o(merge(torch.bmm(weights, v).view(batch, HEADS, length, H)))
 
 
 class SummedHeads(nn.Module):
-    """An attention of its own for each head, their projections added up."""
+    """One attention for each head; the sum of their output projections is the result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class SummedHeads(nn.Module):
 
 
 class PackedTexts(Attention):
-    """Packed texts: a query sees the keys of its own, up to itself."""
+    """Several texts in one row: a query sees the keys of its own text up to its own position."""
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
         texts = masks[0].cumsum(-1)
@@ -78,7 +78,7 @@ class PackedTexts(Attention):
 
 
 class Latents(Attention):
-    """Perceiver, Flamingo: learned queries; keys and values of x and of the queries."""
+    """Perceiver, Flamingo: learned queries; keys and values come from x and from the queries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Latents(Attention):
 
 
 class MemoryKeys(Attention):
-    """Learned keys and values before those of x (x-transformers)."""
+    """Learned keys and values precede those of x (x-transformers)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class MemoryKeys(Attention):
 
 
 class Axial(nn.Module):
-    """Attention along the first axis of a map, in five axes."""
+    """Attention along the rows of an image, with tensors of rank 5."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +141,8 @@ class ChannelsFirst(nn.Module):
 
 
 class LatentKeys(nn.Module):
-    """DeepSeek's latent attention: keys and values out of one narrow row, values narrower."""
+    """DeepSeek's latent attention: keys and values come from one narrow vector per position, and
+    heads of values are narrower than heads of keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -158,7 +159,7 @@ class LatentKeys(nn.Module):
 
 
 class SharedQueryKey(Attention):
-    """Reformer: keys are the queries at length 1, no position sees itself but where it is alone."""
+    """Reformer: keys are normalized queries. No position sees itself unless it is the only one."""
 
     def forward(self, x: Tensor) -> Tensor:
         q, v = split(self.q(x)), split(self.v(x))
@@ -168,7 +169,7 @@ class SharedQueryKey(Attention):
 
 
 class CrossCovariance(Attention):
-    """XCiT: channels attend to channels, in as many terms as there are positions."""
+    """XCiT: channels attend to channels; a score sums over all positions."""
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = (t.transpose(-1, -2) for t in self.projections(x))
@@ -177,7 +178,7 @@ class CrossCovariance(Attention):
 
 
 class StandardWithPast(nn.Module):
-    """The standard's operator of three axes, with a past."""
+    """The standard Attention operator on tensors of rank 3, with a past."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -205,7 +206,7 @@ ENTRIES = (
     Entry("latents", Latents, Expect(merged="k, v", linears=3)),
     Entry("memory-keys", MemoryKeys),
     Entry("axial", Axial, PACKED, inputs=("image",)),
-    # Convolutions between tensors whose channels come first stay such.
+    # Convolutions whose input and output both have channels first stay convolutions.
     Entry("channels-first", ChannelsFirst, _NO_LINEARS, inputs=("image",)),
     Entry("latent-keys", LatentKeys, Expect(merged="q, down", linears=3)),
     Entry("shared-query-key", SharedQueryKey, Expect(merged="q, v")),

@@ -19,7 +19,7 @@ class ScaleTimesScores(Attention):
 
 
 class ScaleOnQuery(Attention):
-    """On the projection, before its heads are split (BART, Whisper, OPT)."""
+    """The scale multiplies the projection before heads are split (BART, Whisper, OPT)."""
 
     def projections(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return split(self.q(x) * H**-0.5), split(self.k(x)), split(self.v(x))
@@ -47,7 +47,7 @@ class ScaleOnBoth(Attention):
 
 
 class ScaleFromShape(Attention):
-    """Computed from the shape of k when the model runs."""
+    """The scale is computed from k when the model runs."""
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         size = torch.zeros_like(k[0, 0, :1]).add(1.0).sum()
@@ -62,21 +62,21 @@ class ScaleFromHeadSize(Attention):
 
 
 class NoScale(Attention):
-    """T5."""
+    """T5: no scale."""
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q @ k.transpose(-1, -2)
 
 
 class ScaleTwice(Attention):
-    """On q and again on the scores (Whisper's and GPT-2's options together)."""
+    """One scale on q and another on the scores (the options of Whisper and GPT-2 together)."""
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return (q * H**-0.5) @ k.transpose(-1, -2) / 2.0
 
 
 class LearnedScale(Attention):
-    """One learned number: an initializer, so as good as a constant."""
+    """One learned number, exported as an initializer, is a constant for the optimizer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class KeyTimesQuery(Attention):
 
 
 class SoftmaxByExp(Attention):
-    """Written out: exp(s - max) / sum."""
+    """Softmax written out: exp(s - max) / sum."""
 
     def weights(self, scores: Tensor) -> Tensor:
         powers = torch.exp(scores - scores.amax(-1, keepdim=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmaxes, scores and weights as public repositories spell them: by logarithms, in other axes."""
+"""Softmax and scores as public repositories spell them: by logarithms, along other axes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LogLengthScale(Attention):
 
 
 class Distances(Attention):
-    """softmax(-|q - k|^2), the square written out."""
+    """softmax(-|q - k|^2), with the square written out."""
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         squares = q.pow(2).sum(-1, keepdim=True) + k.pow(2).sum(-1).unsqueeze(-2)
@@ -39,7 +39,7 @@ class LogSumExp(Attention):
 
 
 class NormalizedLast(Attention):
-    """The sum of exponentials divides what they weigh."""
+    """Division by the sum of exponentials comes after the product with the values."""
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.projections(x)
@@ -48,7 +48,7 @@ class NormalizedLast(Attention):
 
 
 class BoundedSum(Attention):
-    """Graph attention: exponentials times a mask, by their sum or a little more."""
+    """Graph attention: exponentials times a mask, divided by their sum clamped from below."""
 
     def masked(self, scores: Tensor, *masks: Tensor) -> Tensor:
         return torch.exp(scores) * masks[0][:, None, None, :].to(scores)
@@ -58,7 +58,7 @@ class BoundedSum(Attention):
 
 
 class SoftmaxOfRows(Attention):
-    """One matrix of all rows, for a softmax of two axes."""
+    """Scores are reshaped to a matrix for a softmax of rank 2."""
 
     def weights(self, scores: Tensor) -> Tensor:
         return torch.softmax(scores.reshape(-1, scores.shape[-1]), 1).view(scores.shape)
@@ -104,7 +104,7 @@ class HeadConvolution(Attention):
 
 
 class Squared(Attention):
-    """The weights squared, by their sum."""
+    """Squared weights, divided by their sum."""
 
     def weights(self, scores: Tensor) -> Tensor:
         weights = torch.softmax(scores, -1) ** 2
@@ -112,7 +112,7 @@ class Squared(Attention):
 
 
 class Additive(Attention):
-    """Bahdanau's: no product of q and k at all."""
+    """Bahdanau's attention: no product of q and k at all."""
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return torch.tanh(q.unsqueeze(3) + k.unsqueeze(2)).sum(-1)

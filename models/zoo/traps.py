@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must not be fused, not be merged, or must keep a value alive."""
+"""Modules that must not be fused, must not be merged, or must keep a value alive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from models.zoo.parts import Attention, D, H, merge, split
 
 
 class Inner(Attention):
-    """Also returns values from inside the attention, by their names."""
+    """Also returns the named values from inside the attention."""
 
     def __init__(self, *names: str) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Inner(Attention):
 
 
 class FlatQuery(Attention):
-    """The projection itself, before its heads are split, is returned."""
+    """Also returns the projection before its heads are split."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         q = self.q(x)
@@ -101,7 +101,7 @@ class OneWeightTwice(Attention):
 
 
 class WeightsOnTwoInputs(Attention):
-    """The same k and v weights on x and on memory: merged with q they would be stored twice."""
+    """The same k and v weights serve x and memory. Merged with q they would be stored twice."""
 
     def forward(self, x: Tensor, memory: Tensor) -> Tensor:
         q, k, v = self.projections(x)
@@ -110,7 +110,7 @@ class WeightsOnTwoInputs(Attention):
 
 
 class PositionTable(Attention):
-    """x is nine long; a table [9, D] is added to q and k just where a bias would be."""
+    """x has length 9; a table [9, D] is added to q and k where a bias would be."""
 
     def __init__(self) -> None:
         super().__init__(bias="o")
@@ -136,7 +136,7 @@ class ValuesNotProjected(Attention):
 
 
 class QueryTwice(Attention):
-    """Scores of q with itself: one projection plays both."""
+    """Scores of q with itself: one projection serves as q and k."""
 
     def projections(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q = split(self.q(x))
