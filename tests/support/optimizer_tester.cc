@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "execution/executor.h"
@@ -39,6 +40,9 @@ OptimizerTester::OptimizerTester(const Build& build, const opt::OptimizerOptions
   auto report = opt::Optimize(*after_, options);
   EXPECT_TRUE(report.ok()) << report.status();
   if (report.ok()) report_ = *std::move(report);
+  for (const Rewrite& rewrite : report_) {
+    EXPECT_FALSE(absl::StrContains(rewrite.reason, "no fixpoint")) << rewrite.reason;
+  }
   const absl::Status valid = CheckGraph(*after_);
   EXPECT_TRUE(valid.ok()) << valid;
 }

@@ -47,7 +47,7 @@ void RuleContext::Remove(Value* value) {
 
 void RuleContext::Miss(const Node& node, std::string reason) {
   report.push_back(
-      {std::string(pass), false, std::string(body), {node.name()}, {}, std::move(reason)});
+      {std::string(rule), false, std::string(body), {node.name()}, {}, std::move(reason)});
 }
 
 Patch::~Patch() {

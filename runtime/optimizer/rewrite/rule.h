@@ -3,6 +3,7 @@
 #define ATTNRUN_OPTIMIZER_REWRITE_RULE_H_
 
 #include <array>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -41,9 +42,10 @@ struct Rule {
 
  private:
   // The path from runtime/ on.
-  static constexpr absl::string_view FileOf(absl::string_view path) {
+  static constexpr absl::string_view FileOf(std::string_view path) {
     const size_t at = path.rfind("runtime/optimizer/");
-    return at == absl::string_view::npos ? path : path.substr(at);
+    if (at != std::string_view::npos) path = path.substr(at);
+    return absl::string_view(path.data(), path.size());
   }
 };
 
