@@ -56,12 +56,12 @@ absl::Status GraphReader::Inline(const onnx::FunctionProto& function, const onnx
   ATTNRUN_ASSIGN_OR_RETURN(Scope* const body, EnterBody(function, call, caller));
   ATTNRUN_ASSIGN_OR_RETURN(
       const std::vector<std::string> names,
-      OutputNames(call, caller, absl::StrCat("a call of ", attnrun::Describe(function))));
+      OutputNames(call, caller, absl::StrCat("a call of ", loader::Describe(function))));
   for (size_t i = 0; i < names.size(); ++i) {
     if (!names[i].empty()) body->output_names.try_emplace(function.output(i), names[i]);
   }
   ATTNRUN_RETURN_IF_ERROR(
-      Annotate(DeclareNodes(function.node(), *body), attnrun::Describe(function)));
+      Annotate(DeclareNodes(function.node(), *body), loader::Describe(function)));
   return BindOutputs(function, call, names, *body);
 }
 
@@ -75,7 +75,7 @@ absl::Status GraphReader::BindOutputs(const onnx::FunctionProto& function,
     const bool computed = body.values.contains(formal);
     if (!computed && !body.formal_inputs.contains(formal)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(attnrun::Describe(function), " never computes its output ", Quoted(formal)));
+          absl::StrCat(loader::Describe(function), " never computes its output ", Quoted(formal)));
     }
     // An output that is also an input, or a second output of the same value, needs its own value.
     if (!computed || body.values[formal]->name() != names[i]) {

@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<std::string>> GraphReader::OutputNames(const NodeProt
       if (scope.formal_inputs.contains(name) || scope.values.contains(name)) {
         return absl::InvalidArgumentError(
             absl::StrCat("the name ", Quoted(name), " is defined twice in ",
-                         attnrun::Describe(*scope.frame->function), ", by ", description));
+                         loader::Describe(*scope.frame->function), ", by ", description));
       }
       const auto it = scope.output_names.find(name);
       name = it != scope.output_names.end() ? it->second

@@ -49,7 +49,7 @@ std::string KeyOf(const Node& node) {
 class PlanMaker {
  public:
   struct Prepared {
-    std::shared_ptr<const opt::Op> op;
+    std::shared_ptr<const ops::Op> op;
     std::shared_ptr<const ops::Kernel> kernel;
   };
   // Operators and kernels made so far for this model, by KeyOf.
@@ -127,7 +127,7 @@ class PlanMaker {
     if (const auto known = prepared_.find(key); !key.empty() && known != prepared_.end()) {
       return known->second;
     }
-    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const opt::Op> op,
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Op> op,
                              ops::OpRegistry::Get().Create(node));
     Prepared prepared{std::move(op), nullptr};
     if (kernels_) ATTNRUN_RETURN_IF_ERROR(MakeKernel(node, prepared));

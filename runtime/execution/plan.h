@@ -30,7 +30,7 @@ struct InputRef {
 struct Step {
   const Node* node = nullptr;
   // Equal nodes with the same constants share operator and kernel, and so their packed weights.
-  std::shared_ptr<const opt::Op> op;
+  std::shared_ptr<const ops::Op> op;
   // Null if the step always runs the reference code.
   std::shared_ptr<const ops::Kernel> kernel;
   std::vector<InputRef> inputs;

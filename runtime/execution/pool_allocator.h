@@ -26,7 +26,7 @@ class PoolAllocator final : public Allocator {
 
  private:
   class Pool;
-  std::shared_ptr<ops::Pool> pool_;
+  std::shared_ptr<Pool> pool_;
 };
 
 }  // namespace attnrun::exec

@@ -64,7 +64,7 @@ void WeightCache::Open() {
   if (last != stamp_) Remember();
 }
 
-std::optional<WeightKey> WeightCache::KeyOf(const opt::SideBySide& weight) const {
+std::optional<WeightKey> WeightCache::KeyOf(const ops::SideBySide& weight) const {
   if (weight.rows() == 0 || weight.columns() == 0) return std::nullopt;
   WeightKey key;
   for (const ops::MatrixView& part : weight.parts()) {
@@ -85,7 +85,7 @@ std::optional<WeightKey> WeightCache::KeyOf(const opt::SideBySide& weight) const
   return key;
 }
 
-std::shared_ptr<const ops::PackedMatrix> WeightCache::Find(const opt::SideBySide& weight) {
+std::shared_ptr<const ops::PackedMatrix> WeightCache::Find(const ops::SideBySide& weight) {
   const auto key = KeyOf(weight);
   if (!key.has_value()) return nullptr;
   if (!opened_) Open();
@@ -95,7 +95,7 @@ std::shared_ptr<const ops::PackedMatrix> WeightCache::Find(const opt::SideBySide
   return fits ? found->second : nullptr;
 }
 
-void WeightCache::Add(const opt::SideBySide& weight,
+void WeightCache::Add(const ops::SideBySide& weight,
                       std::shared_ptr<const ops::PackedMatrix> matrix) {
   auto key = KeyOf(weight);
   if (!key.has_value()) return;
