@@ -85,9 +85,9 @@ TEST(BodiesTest, BothBranchesAreFused) {
   EXPECT_EQ(counts["attnrun.Linear"], 4);
   EXPECT_EQ(counts["MatMul"] + counts["Softmax"] + counts["Reshape"] + counts["Transpose"], 0);
   for (const char* branch : {"If_0.then_branch", "If_0.else_branch"}) {
-    EXPECT_THAT(test.report(), Contains(AllOf(Field(&Rewrite::pass, "attention"),
-                                                   Field(&Rewrite::applied, true),
-                                                   Field(&Rewrite::body, branch))));
+    EXPECT_THAT(test.report(),
+                Contains(AllOf(Field(&Rewrite::pass, "attention"), Field(&Rewrite::applied, true),
+                               Field(&Rewrite::body, branch))));
   }
   for (const int taken : {0, 1}) {
     test.Feed("use_cache", MakeBool({}, {taken})).Dim("past", 5).ExpectSameResults(kTolerance);
@@ -128,7 +128,7 @@ TEST(BodiesTest, LoopBodiesKnowWhatStaysTheSameInEveryIteration) {
   });
   EXPECT_EQ(AllCounts(test)["attnrun.Attention"], 1);
   EXPECT_THAT(test.report(), Contains(AllOf(Field(&Rewrite::pass, "attention"),
-                                                 Field(&Rewrite::body, "Loop_0.body"))));
+                                            Field(&Rewrite::body, "Loop_0.body"))));
   // Each iteration multiplies the error of the previous one by sums of 8 products.
   for (const int64_t count : {0, 1, 3}) {
     const double growth = count == 3 ? 64 : 1;
