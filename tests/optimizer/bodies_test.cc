@@ -7,6 +7,7 @@
 #include <map>
 
 #include "execution/support.h"
+#include "support/attention_graph.h"
 #include "support/optimizer_tester.h"
 #include "support/plan_tester.h"
 
@@ -34,11 +35,6 @@ struct Weights {
   }
   std::array<Value*, 4> all = {};
 };
-
-Value* Heads(GraphBuilder& b, Value* x) {
-  Value* heads = b.Op("Reshape", {x, b.Constant<int64_t>("heads", {4}, {0, 0, 2, 4})});
-  return b.Op("Transpose", {heads}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
-}
 
 // Attention of x [batch, seq, 8] with two heads, written out. The keys of `past` [batch, past, 8],
 // if given, come first.
