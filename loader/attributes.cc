@@ -19,7 +19,7 @@ std::string KindName(AttributeProto::AttributeType kind) {
   return absl::AsciiStrToLower(AttributeProto::AttributeType_Name(kind));
 }
 
-// The kinds of the fields that are there.
+// The kinds of the fields that are present.
 std::vector<AttributeProto::AttributeType> HeldKinds(const AttributeProto& proto) {
   const std::pair<bool, AttributeProto::AttributeType> fields[] = {
       {proto.has_f(), AttributeProto::FLOAT},
@@ -43,7 +43,7 @@ std::vector<AttributeProto::AttributeType> HeldKinds(const AttributeProto& proto
   return kinds;
 }
 
-// Numbers, strings and lists may be left out of the file when 0 or empty; messages may not.
+// A file may omit numbers, strings and lists that are 0 or empty, but not messages.
 bool MayBeAbsent(AttributeProto::AttributeType kind) {
   return kind != AttributeProto::TENSOR && kind != AttributeProto::GRAPH &&
          kind != AttributeProto::SPARSE_TENSOR && kind != AttributeProto::TYPE_PROTO;

@@ -9,13 +9,14 @@
 
 namespace attnrun::loader {
 
-// The kind of value an attribute declares, or, as in files of IR version 1, the one it holds.
-// kInvalidArgument if it holds none, or another than it declares.
+// The kind of value that an attribute declares; if it declares none, as in files of IR version 1,
+// the kind it holds. kInvalidArgument if it holds nothing, or a kind other than declared.
 absl::StatusOr<onnx::AttributeProto::AttributeType> ReadAttributeKind(
     const onnx::AttributeProto& proto);
 
-// The value of an attribute of any kind but graph; sparse tensors are made dense. kUnimplemented
-// for lists of graphs, sparse tensors and types. The message does not name the attribute.
+// The value of an attribute of any kind except graph; sparse tensors are converted to dense ones.
+// kUnimplemented for lists of graphs, sparse tensors or types. The message does not name the
+// attribute.
 absl::StatusOr<AttributeValue> ReadAttribute(const onnx::AttributeProto& proto,
                                              const TensorSource& source);
 

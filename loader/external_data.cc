@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// True if `path` names something below `folder`; both canonical.
+// True if `path` is inside `folder`. Both must be canonical.
 bool IsBelow(const fs::path& path, const fs::path& folder) {
   const auto [end, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end == folder.end();
@@ -24,9 +24,9 @@ bool IsBelow(const fs::path& path, const fs::path& folder) {
 
 absl::Status CheckLocation(const fs::path& location) {
   if (location.empty()) return absl::InvalidArgumentError("the location of its data is empty");
-  // The system's calls would stop reading the name there.
+  // System calls would end the name at the zero byte.
   if (location.native().find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError("the location of its data holds a zero byte");
+    return absl::InvalidArgumentError("the location of its data contains a zero byte");
   }
   if (location.is_absolute()) {
     return absl::InvalidArgumentError(
@@ -52,7 +52,7 @@ absl::StatusOr<fs::path> Resolve(const fs::path& model, const fs::path& location
   for (const fs::path& folder : folders) {
     fs::path path = fs::canonical(folder / location, error);
     if (error) continue;
-    // A hub's cache is a folder of links into a store of files named by their contents.
+    // The cache of a model hub is a folder of links into a store of files named by content.
     if (IsBelow(path, folders[0]) || IsBelow(path, folders[1])) return path;
     return absl::InvalidArgumentError(absl::StrCat("the location ", Quoted(location.native()),
                                                    " leads to ", Quoted(path.native()),

@@ -8,21 +8,23 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 
 namespace attnrun::loader {
 
-// The files beside a model that hold tensors' elements (ONNX external data), each mapped once.
+// The files beside a model that hold the elements of tensors (ONNX external data), each mapped
+// once.
 class ExternalData {
  public:
   explicit ExternalData(std::string model_path) : model_path_(std::move(model_path)) {}
 
-  // `location` is relative to the folder of the model's path, or, where that has no such file, to
-  // the folder of the file that the model's path links to. kInvalidArgument if it is absolute or,
-  // symbolic links resolved, lies in neither folder; kNotFound if there is no such file.
+  // `location` is relative to the folder of the model's path. If the file is not there, it is
+  // searched in the folder of the file that the model's path links to. kInvalidArgument if the
+  // location is absolute or, with symbolic links resolved, in neither folder. kNotFound if there is
+  // no such file.
   absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& location);
 
-  // Those that were opened, ordered by their locations.
+  // The files opened so far, ordered by location.
   std::vector<std::shared_ptr<const MappedFile>> files() const;
 
  private:

@@ -41,7 +41,7 @@ bool Declares(const FunctionProto& function, const std::string& attribute) {
                      [&](const AttributeProto& proto) { return proto.name() == attribute; });
 }
 
-// Binds the attributes that the call passes, those it passes on from its own caller included.
+// Binds the attributes of the call, including those that it forwards from its own caller.
 absl::Status BindAttributes(const FunctionProto& function, const NodeProto& call, Scope& caller,
                             Frame& frame) {
   for (const AttributeProto& proto : call.attribute()) {
@@ -85,12 +85,12 @@ absl::StatusOr<std::map<std::string, int>> ReadOpsets(
 
 absl::StatusOr<int> FindOpset(const Frame& frame, const std::string& domain) {
   for (const Frame* f = &frame; f != nullptr; f = f->caller) {
-    // Between a body and the model are the bodies that call it, whose imports are not its own.
+    // Skips the bodies between this one and the model, since their imports do not apply here.
     if (f != &frame && f->function != nullptr) continue;
     if (const auto it = f->opsets.find(domain); it != f->opsets.end()) return it->second;
   }
   if (domain == "com.microsoft") return 1;
-  return absl::InvalidArgumentError(absl::StrCat("the model imports no opset of its domain ",
+  return absl::InvalidArgumentError(absl::StrCat("the model imports no opset for its domain ",
                                                  Quoted(domain.empty() ? "ai.onnx" : domain)));
 }
 

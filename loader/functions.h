@@ -14,15 +14,16 @@
 
 namespace attnrun::loader {
 
-// "" for "ai.onnx", which is another name of the same domain.
+// "" for "ai.onnx", which names the same domain; other domains unchanged.
 std::string NormalizeDomain(const std::string& domain);
 
-// The version by domain of a list of imports; the highest where a domain is imported twice.
+// The opset version of each imported domain; the highest if a domain is imported twice.
 absl::StatusOr<std::map<std::string, int>> ReadOpsets(
     const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
 
-// The opset of `domain` that a function's body or the main graph imports. What a body does not
-// import it takes from the model; com.microsoft, which has version 1 only, need not be imported.
+// The opset of `domain` that a function body or the main graph imports. A domain that a body does
+// not import has the model's version. com.microsoft need not be imported, since it has only version
+// 1.
 absl::StatusOr<int> FindOpset(const Frame& frame, const std::string& domain);
 
 // "function 'pkg.Gelu'".
@@ -34,7 +35,7 @@ class FunctionTable {
   // kInvalidArgument if a function is defined twice.
   absl::Status Add(const google::protobuf::RepeatedPtrField<onnx::FunctionProto>& functions);
 
-  // The function that a node calls, or null if it applies an operator.
+  // The function that a node calls; null if the node applies an operator.
   const onnx::FunctionProto* Find(const onnx::NodeProto& node) const;
   bool empty() const { return functions_.empty(); }
 
@@ -43,13 +44,14 @@ class FunctionTable {
   absl::flat_hash_map<Key, const onnx::FunctionProto*> functions_;
 };
 
-// The frame and the names of a body that stands for `call`; `prefix` goes before the names within.
-// kInvalidArgument if the function is already being inlined, or the call passes more inputs,
-// outputs or attributes than it declares.
+// The frame for inlining the body of `function` in place of `call`; `prefix` goes before the names
+// in the body. kInvalidArgument if the function is already being inlined, or if the call passes
+// more inputs, outputs or attributes than the function declares.
 absl::StatusOr<Frame> EnterFunction(const onnx::FunctionProto& function,
                                     const onnx::NodeProto& call, Scope& caller, std::string prefix);
 
-// The formal inputs of a call, each with what it is called where the call stands ("": left out).
+// The formal inputs of a function, each with the name of the value that the call passes; "" if it
+// passes none.
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> BindInputs(
     const onnx::FunctionProto& function, const onnx::NodeProto& call);
 

@@ -14,7 +14,7 @@ namespace {
 
 using onnx::GraphProto;
 
-// What defines a value, for messages.
+// The origin of a value, for messages.
 std::string DefinitionOf(const Value& value) {
   if (value.producer() != nullptr) return value.producer()->description();
   if (value.is_input()) return "a graph input";
@@ -74,7 +74,7 @@ void GraphReader::ReserveNames() {
 }
 
 absl::Status GraphReader::DefineInputs() {
-  // Before IR version 4 every initializer had to be an input as well; such inputs are constants.
+  // Before IR version 4 every initializer was also listed as an input; such inputs are constants.
   absl::flat_hash_set<std::string> constants;
   if (context_.ir_version < 4 && scope_.enclosing == nullptr) {
     for (const auto& initializer : proto_.initializer()) constants.insert(initializer.name());
@@ -129,7 +129,7 @@ absl::Status GraphReader::DeclareTypes(
     const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declarations) {
   for (const auto& declaration : declarations) {
     Value* value = graph_->FindValue(declaration.name());
-    // Exporters leave entries behind for values they removed.
+    // Exporters leave entries for values that they removed.
     if (value == nullptr) continue;
     absl::StatusOr<Type> type = ReadType(declaration.type());
     if (!type.ok()) {
@@ -149,7 +149,7 @@ absl::Status GraphReader::DefineOutputs() {
                                                      Quoted(output.name()),
                                                      " (no node, input or initializer)"));
     }
-    // A subgraph's outputs go by position, but a caller knows the main graph's by name.
+    // Callers identify outputs of the main graph by name, but outputs of a subgraph by position.
     if (!names.insert(output.name()).second && scope_.enclosing == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("the graph output ", Quoted(output.name()), " is listed twice"));

@@ -20,21 +20,21 @@
 
 namespace attnrun::loader {
 
-// What the graphs of one model share while they are read.
+// State shared by the graphs of one model while they are read.
 struct ModelContext {
   TensorSource source;
   int64_t ir_version = 0;
   FunctionTable functions;
   NodeNames node_names;
-  // Nodes that stand in inlined bodies, so far.
+  // Number of nodes in function bodies inlined so far.
   int64_t inlined_nodes = 0;
 };
 
-// Makes the Graph of one GraphProto, with calls of model-local functions replaced by their bodies.
+// Makes the Graph of one GraphProto and replaces calls of model-local functions by their bodies.
 //
-// Nodes may stand in any order in the file, so all are declared with their outputs first, calls
-// replaced, and then connected; the graphs among a node's attributes are read when it is connected,
-// by a reader of their own whose scope lies within this one's.
+// A file may list nodes in any order. So the reader first declares all nodes with their outputs,
+// and inlines calls; then it connects the inputs. When it connects a node, it reads the node's
+// subgraphs with readers of their own, whose scopes are nested in this one's.
 class GraphReader {
  public:
   // `enclosing` is null for the main graph. All arguments must outlive the reader.
@@ -45,7 +45,7 @@ class GraphReader {
 
  private:
   using NodeProtos = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
-  // A declared node.
+  // A node that is declared but not yet connected.
   struct Pending {
     Node* node;
     const onnx::NodeProto* proto;
@@ -56,7 +56,7 @@ class GraphReader {
   absl::Status DefineInitializers();
   absl::Status DefineInitializer(const std::string& name, absl::StatusOr<Tensor> data);
   absl::Status DefineOutputs();
-  // Types that value_info and the outputs state.
+  // Sets the types that value_info and the graph outputs declare.
   absl::Status DeclareTypes(
       const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declarations);
   absl::Status CheckUndefined(const std::string& name, absl::string_view definition) const;
@@ -88,7 +88,7 @@ class GraphReader {
   Scope scope_;
   absl::flat_hash_set<std::string> reserved_names_;
   std::vector<Pending> pending_;
-  // Scopes point at each other; a deque does not move them. Likewise below.
+  // Scopes point to each other, and a deque does not move its elements. The same holds below.
   std::deque<Scope> bodies_;
   std::deque<Frame> frames_;
   std::deque<onnx::NodeProto> copies_;

@@ -77,7 +77,7 @@ absl::Status GraphReader::BindOutputs(const onnx::FunctionProto& function,
       return absl::InvalidArgumentError(
           absl::StrCat(attnrun::Describe(function), " never computes its output ", Quoted(formal)));
     }
-    // An output that is an input, or another output once more, needs a value of its own.
+    // An output that is also an input, or a second output of the same value, needs its own value.
     if (!computed || body.values[formal]->name() != names[i]) {
       onnx::NodeProto& copy = copies_.emplace_back();
       copy.set_op_type("Identity");

@@ -14,12 +14,12 @@ namespace {
 using onnx::GraphProto;
 using onnx::NodeProto;
 
-// "node 'a' (Add)"; what Node::description says before there is a Node.
+// "node 'a' (Add)", as Node::description, for nodes that are not yet made.
 std::string Describe(const NodeProto& proto) {
   return absl::StrCat("node ", Quoted(proto.name()), " (", Shortened(proto.op_type()), ")");
 }
 
-// The inputs or outputs of a node without the empty names at the end, which mean nothing.
+// The number of inputs or outputs, without empty names at the end, which have no meaning.
 template <typename Names>
 int CountNames(const Names& names) {
   int count = names.size();
@@ -120,8 +120,9 @@ absl::Status GraphReader::SetAttribute(const Pending& pending, const onnx::Attri
   Scope* scope = pending.scope;
   if (!proto.ref_attr_name().empty()) {
     if (scope->frame->function == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("it refers to ", Quoted(proto.ref_attr_name()),
-                                                     " of a function, but stands in none"));
+      return absl::InvalidArgumentError(absl::StrCat("it refers to attribute ",
+                                                     Quoted(proto.ref_attr_name()),
+                                                     " of a function, but is not inside one"));
     }
     const auto binding = scope->frame->attributes.find(proto.ref_attr_name());
     if (binding == scope->frame->attributes.end()) return absl::OkStatus();

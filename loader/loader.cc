@@ -11,10 +11,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/mapped_file.h"
 #include "core/status.h"
 #include "loader/external_data.h"
 #include "loader/graph_reader.h"
-#include "loader/mapped_file.h"
 #include "loader/skeleton.h"
 #include "loader/tensor_reader.h"
 #include "onnx.pb.h"
@@ -28,7 +28,7 @@ constexpr int64_t kNewestIrVersion = 14;
 absl::Status CheckLooksBinary(absl::string_view bytes) {
   if (bytes.empty()) return absl::DataLossError("it is empty");
   if (absl::StartsWith(bytes, "version https://git-lfs")) {
-    return absl::DataLossError("it is a Git LFS pointer; the file it stands for is not here");
+    return absl::DataLossError("it is a Git LFS pointer; 'git lfs pull' fetches the file itself");
   }
   const absl::string_view head = bytes.substr(0, 64);
   const auto is_text = [](unsigned char c) {
@@ -39,14 +39,14 @@ absl::Status CheckLooksBinary(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-// Parses without the library's default limit on depth, which is less than kMaxNesting needs.
+// Parses with a larger limit on depth than protobuf's default, which kMaxNesting would exceed.
 template <typename Proto>
 absl::Status Parse(absl::string_view bytes, RootMessage root, Proto& proto) {
   ATTNRUN_RETURN_IF_ERROR(CheckLooksBinary(bytes));
   ATTNRUN_ASSIGN_OR_RETURN(const std::string skeleton, MakeSkeleton(bytes, root));
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(skeleton.data()),
                                                 static_cast<int>(skeleton.size()));
-  // A subgraph is a graph within an attribute within a node; types nest within values.
+  // Each subgraph adds three levels: graph, node and attribute. Types nest within values.
   stream.SetRecursionLimit(3 * kMaxNesting + 100);
   if (proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage()) {
     return absl::OkStatus();
@@ -93,8 +93,8 @@ absl::StatusOr<Model> Read(const TensorSource& source) {
   return model;
 }
 
-// Puts the name of the file before a message; kDataLoss, which says that the bytes are not of the
-// kind expected, becomes kInvalidArgument.
+// Puts the path before a message. kDataLoss, which means that the bytes are not of the expected
+// kind, becomes kInvalidArgument.
 absl::Status Locate(const absl::Status& status, absl::string_view path, absl::string_view kind) {
   if (status.code() != absl::StatusCode::kDataLoss) return Annotate(status, path);
   return absl::InvalidArgumentError(absl::StrCat(path, " is not ", kind, ": ", status.message()));

@@ -11,32 +11,33 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/tensor.h"
+#include "core/mapped_file.h"
 #include "graph/graph.h"
-#include "loader/mapped_file.h"
 
 namespace attnrun::loader {
 
-// An .onnx file read (ONNX ModelProto): its functions inlined, its initializers views of the mapped
-// file, which they keep mapped.
+// The contents of an .onnx file (ONNX ModelProto), with functions inlined. Initializers are views
+// of the mapped file and keep it mapped.
 struct Model {
   std::unique_ptr<Graph> graph;
   int64_t ir_version = 0;
   std::string producer;
-  // Version by domain; "" is ai.onnx.
+  // Opset version by domain; "" for ai.onnx.
   std::map<std::string, int> opsets;
-  // What it was read from: its own file first, then those of external data. None if from bytes.
+  // The files read: the model's own first, then those of external data. Empty for a model from
+  // bytes.
   std::vector<std::shared_ptr<const MappedFile>> files;
 };
 
-// Reads and checks a model. Messages begin with the path. kNotFound if the file or external data is
-// missing, kInvalidArgument for what is no valid model, kUnimplemented for IR versions and features
-// that attnrun does not know. Operators are not looked at.
+// Reads and checks a model. kNotFound: the file or its external data is missing. kInvalidArgument:
+// the model is not valid. kUnimplemented: an IR version or feature that attnrun does not know. Does
+// not check operators. Messages begin with the path.
 absl::StatusOr<Model> LoadModel(const std::string& path);
 
-// As LoadModel, from bytes that must outlive the model; external data is refused.
+// As LoadModel, from bytes that must outlive the model. Refuses external data.
 absl::StatusOr<Model> ParseModel(absl::string_view bytes);
 
-// Reads a serialized TensorProto.
+// Reads a serialized TensorProto. Errors as in LoadModel.
 absl::StatusOr<Tensor> ReadTensorProto(const std::string& path);
 
 }  // namespace attnrun::loader

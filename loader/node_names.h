@@ -11,13 +11,14 @@
 
 namespace attnrun::loader {
 
-// Gives each node of a model a name of its own. ONNX lets nodes be unnamed and names be repeated.
+// Gives each node of a model a unique name. ONNX allows unnamed nodes and repeated names.
 class NodeNames {
  public:
-  // No invented name will be one that a node of this graph, or of one within it, has in the file.
+  // Reserves the names of nodes in this graph and in its subgraphs, so that no invented name equals
+  // one of them.
   void Reserve(const onnx::GraphProto& graph);
 
-  // `name`, or, if it is taken, name_0, name_1, ...; for an unnamed node op_type_0, op_type_1, ...
+  // `name`; if it is taken, name_0, name_1, ...; for an unnamed node op_type_0, op_type_1, ...
   std::string Unique(const std::string& name, const std::string& op_type);
 
  private:

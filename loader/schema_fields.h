@@ -4,16 +4,16 @@
 
 namespace attnrun::loader {
 
-// The messages of ONNX's schema that hold tensors, at whatever depth.
+// The messages of ONNX's schema that contain tensors, directly or deeper inside.
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kSparseTensor, kFunction, kOther };
 
-// A field that the loader reads; `message` is what it holds if that may hold tensors, else kOther.
+// A field that the loader reads. `message` is its type if it may contain tensors, otherwise kOther.
 struct Field {
   int number;
   Message message = Message::kOther;
 };
 
-// Null if the loader does not read that field of the message.
+// The field's entry; null if the loader does not read that field of the message.
 const Field* FindField(Message message, int number);
 
 }  // namespace attnrun::loader

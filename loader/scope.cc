@@ -12,7 +12,7 @@ std::optional<Value*> Scope::Find(const std::string& name) {
   if (enclosing == nullptr) return std::nullopt;
   const std::optional<Value*> outer = enclosing->Find(name);
   if (!outer.has_value() || *outer == nullptr) return outer;
-  // Cannot fail: the name is unique.
+  // Cannot fail, because the name is unique.
   Value* capture = *graph->AddCapture(graph->UniqueName((*outer)->name()), *outer);
   values[name] = capture;
   return capture;

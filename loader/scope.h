@@ -14,9 +14,9 @@ namespace attnrun::loader {
 
 struct Scope;
 
-// What the text of a function's body, or of the main graph, means where it stands.
+// The context of a function body that is being inlined, or of the main graph.
 struct Frame {
-  // An attribute of the call, and where its subgraphs find their names.
+  // An attribute of the call, and the scope in which its subgraphs look up names.
   struct Binding {
     const onnx::AttributeProto* proto;
     Scope* scope;
@@ -25,31 +25,31 @@ struct Frame {
   // The function that is being inlined; null for the main graph.
   const onnx::FunctionProto* function = nullptr;
   const Frame* caller = nullptr;
-  // Version by domain.
+  // Opset version by domain.
   std::map<std::string, int> opsets;
   absl::flat_hash_map<std::string, Binding> attributes;
-  // Before the names of the body's nodes and values: "layer.0/".
+  // Put before the names of the body's nodes and values: "layer.0/".
   std::string prefix;
 };
 
-// The values that names stand for in a graph, or in a function's body that is inlined into one.
+// The values that names refer to in a graph, or in a function body that is inlined into a graph.
 struct Scope {
   Graph* graph = nullptr;
   const Frame* frame = nullptr;
-  // Of a subgraph: where the names are that it does not define.
+  // For a subgraph: the scope for names that it does not define.
   Scope* enclosing = nullptr;
-  // Of a function's body: where the call stands, and what its formal inputs are called there.
+  // For a function body: the scope of the call, and the names of the formal inputs there.
   Scope* caller = nullptr;
   absl::flat_hash_map<std::string, std::string> formal_inputs;
-  // Of a function's body: what its outputs are called in the graph.
+  // For a function body: the names of its outputs in the graph.
   absl::flat_hash_map<std::string, std::string> output_names;
   absl::flat_hash_map<std::string, Value*> values;
-  // Graphs and calls around this.
+  // The number of graphs and calls around this one.
   int nesting = 0;
 
-  // The value of that name in `graph`, captured from the graphs around it if need be; null where a
-  // call leaves a formal input out. nullopt if nothing defines it. Only once all nodes of `graph`
-  // are declared.
+  // The value of that name in `graph`, captured from an enclosing graph if necessary; null for a
+  // formal input that the call leaves out; nullopt if nothing defines it. Precondition: all nodes
+  // of `graph` are declared.
   std::optional<Value*> Find(const std::string& name);
 };
 

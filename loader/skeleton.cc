@@ -29,11 +29,11 @@ bool IsElementsField(int number) {
          number == TensorProto::kDoubleDataFieldNumber;
 }
 
-// One field as it lies in the file.
+// The position of one field in the file.
 struct WireField {
   int number = 0;
   WireFormatLite::WireType type = WireFormatLite::WIRETYPE_VARINT;
-  // [begin, end) is the whole field, [body, end) what follows tag and length.
+  // [begin, end) is the whole field; [body, end) is the part after tag and length.
   size_t begin = 0;
   size_t body = 0;
   size_t end = 0;
@@ -62,16 +62,17 @@ class SkeletonWriter {
  public:
   explicit SkeletonWriter(absl::string_view bytes) : bytes_(bytes) {}
 
-  // Appends what is kept of the message that lies at [begin, end).
+  // Appends a copy of the message at [begin, end), without the fields that are left out.
   absl::Status Copy(Message message, size_t begin, size_t end, int nesting, std::string& out) const;
 
  private:
-  // protobuf's own streams count positions in 32 bits, so each one reads a few bytes only.
+  // Reads a few bytes per stream, because protobuf's streams count positions in 32 bits.
   absl::StatusOr<uint64_t> ReadVarint(size_t& position, size_t end) const;
   absl::StatusOr<WireField> ReadField(size_t begin, size_t end) const;
   absl::Status CopyNested(const Field& field, const WireField& wire, int nesting,
                           std::string& out) const;
-  // True if the tensor's elements can be noted: they are in one field, in one piece.
+  // True if all elements of the tensor are in one field and in one piece, so that a Payload can
+  // replace them.
   absl::StatusOr<bool> HasOnePayload(size_t begin, size_t end) const;
 
   const absl::string_view bytes_;
@@ -84,9 +85,10 @@ absl::StatusOr<uint64_t> SkeletonWriter::ReadVarint(size_t& position, size_t end
                           static_cast<int>(window));
   uint64_t value = 0;
   if (!stream.ReadVarint64(&value)) {
-    return absl::DataLossError(absl::StrCat(
-        "at byte ", position,
-        window < kLongest ? " it is truncated or damaged" : " it is damaged: a number has no end"));
+    return absl::DataLossError(absl::StrCat("at byte ", position,
+                                            window < kLongest
+                                                ? " it is truncated or damaged"
+                                                : " it is damaged: a number does not end"));
   }
   position += stream.CurrentPosition();
   return value;
@@ -119,7 +121,7 @@ absl::StatusOr<WireField> SkeletonWriter::ReadField(size_t begin, size_t end) co
     }
     default:
       return absl::DataLossError(
-          absl::StrCat("what is at byte ", begin, " is no field of a protobuf message"));
+          absl::StrCat("the data at byte ", begin, " is not a field of a protobuf message"));
   }
   if (size > end - position) {
     return absl::DataLossError(

@@ -12,8 +12,8 @@
 namespace attnrun::loader {
 namespace {
 
-// The positions of the values in the dense tensor: from linear indices as they are, else from one
-// row of indices per value.
+// The positions of the values in the dense tensor. `indices` has either one linear index or one row
+// of indices per value.
 absl::StatusOr<std::vector<int64_t>> Positions(const Tensor& indices, const Shape& shape) {
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<int64_t> flat, ToInts(indices));
   if (indices.rank() == 1) return flat;

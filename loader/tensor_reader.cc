@@ -18,7 +18,7 @@ namespace {
 
 using onnx::TensorProto;
 
-// What a TensorProto says of its tensor.
+// Type and shape declared by a TensorProto.
 struct Header {
   DataType type = DataType::kUndefined;
   Shape shape;
@@ -30,7 +30,8 @@ std::string ToString(const Header& header) {
 }
 
 absl::StatusOr<Header> ReadHeader(const TensorProto& proto) {
-  if (proto.has_segment()) return absl::UnimplementedError("it is stored in segments");
+  if (proto.has_segment())
+    return absl::UnimplementedError("tensors stored in segments are not supported");
   Header header;
   header.type = static_cast<DataType>(proto.data_type());
   if (!IsValid(header.type)) {
@@ -42,7 +43,7 @@ absl::StatusOr<Header> ReadHeader(const TensorProto& proto) {
   return header;
 }
 
-// A view of `bytes`, except for bool, whose bytes must be 0 or 1 in memory.
+// A view of `bytes`; for bool a copy if any byte is not 0 or 1, which memory requires.
 absl::StatusOr<Tensor> View(const Header& header, absl::string_view bytes,
                             const std::shared_ptr<const void>& keep_alive) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor view, Tensor::Borrow(header.type, header.shape, bytes.data(),
@@ -57,7 +58,7 @@ absl::StatusOr<Tensor> View(const Header& header, absl::string_view bytes,
   return copy;
 }
 
-// Reads "offset" and "length"; nullopt if there is no such entry.
+// The "offset" or "length" of external data; nullopt if there is no such entry.
 absl::StatusOr<std::optional<uint64_t>> ReadNumber(const TensorProto& proto,
                                                    absl::string_view key) {
   for (const auto& entry : proto.external_data()) {
@@ -77,7 +78,7 @@ std::string ReadLocation(const TensorProto& proto) {
   return "";
 }
 
-// Bytes of the elements; kInvalidArgument if they exceed 64 bits.
+// Size of the elements in bytes; kInvalidArgument if it exceeds 64 bits.
 absl::StatusOr<uint64_t> ByteSize(const Header& header) {
   const int bits = BitWidth(header.type);
   const auto count = static_cast<uint64_t>(header.count);
@@ -120,7 +121,7 @@ absl::Status CheckCount(const Header& header, absl::string_view field, int64_t e
                                                  " values in ", field, ", but there are ", found));
 }
 
-// A tensor whose elements, as `per_element` values of type T each, are those of a repeated field.
+// A tensor whose memory holds the `expected` values of a repeated field, converted to T.
 template <typename T, typename Values>
 absl::StatusOr<Tensor> CopyValues(const Header& header, absl::string_view field,
                                   const Values& values, int64_t expected) {
@@ -131,8 +132,8 @@ absl::StatusOr<Tensor> CopyValues(const Header& header, absl::string_view field,
   return tensor;
 }
 
-// int32_data holds every type of up to 32 bits but float: as bit patterns, several elements of the
-// packed types in each value.
+// int32_data holds every type of up to 32 bits except float, as bit patterns. A value holds several
+// elements of a packed type.
 absl::StatusOr<Tensor> CopyInt32Data(const TensorProto& proto, const Header& header) {
   const auto& values = proto.int32_data();
   if (header.type == DataType::kBool) {
@@ -187,7 +188,7 @@ bool HasTypedData(const TensorProto& proto) {
          0;
 }
 
-// raw_data may be used for every type; the fields for floats and doubles only for theirs.
+// raw_data may hold every type; float_data and double_data only types of such parts.
 bool MayHold(uint64_t field, DataType type) {
   switch (field) {
     case TensorProto::kFloatDataFieldNumber:

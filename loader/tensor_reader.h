@@ -12,21 +12,23 @@
 
 namespace attnrun::loader {
 
-// Where the tensors of one serialized message have their elements.
+// The source of the elements of tensors in one serialized message.
 struct TensorSource {
-  // The message of which MakeSkeleton was made, and what keeps these bytes alive (may be null).
+  // The message that MakeSkeleton was given, and an object that keeps its bytes alive (may be
+  // null).
   absl::string_view bytes;
   std::shared_ptr<const void> keep_alive;
-  // Null: external data is refused.
+  // If null, external data is refused.
   ExternalData* external = nullptr;
 };
 
-// The tensor of a TensorProto parsed from a skeleton: a view of its source where its elements lie
-// there as they do in memory, else a copy. kInvalidArgument if type, dims and data disagree; errors
-// of ExternalData::Open. The message does not name the tensor.
+// The tensor of a TensorProto that was parsed from a skeleton: a view of its source if its elements
+// have the same layout there as in memory, otherwise a copy. kInvalidArgument if type, dims and
+// data disagree; also the errors of ExternalData::Open. The message does not name the tensor.
 absl::StatusOr<Tensor> ReadTensor(const onnx::TensorProto& proto, const TensorSource& source);
 
-// The dense form of a SparseTensorProto (indices linear or one row per value, ascending).
+// The dense form of a SparseTensorProto. Indices must ascend, either one linear index or one row of
+// indices per value.
 absl::StatusOr<Tensor> ReadSparseTensor(const onnx::SparseTensorProto& proto,
                                         const TensorSource& source);
 

@@ -38,7 +38,7 @@ absl::StatusOr<Type> ReadTensorType(const TensorType& proto) {
   return type;
 }
 
-// How `proto` is called inside "sequence(...)": "tensor(float)".
+// The name of a type inside "sequence(...)": "tensor(float)".
 absl::StatusOr<std::string> Spell(const onnx::TypeProto& proto) {
   ATTNRUN_ASSIGN_OR_RETURN(const Type type, ReadType(proto));
   if (!type.other.empty()) return type.other;
@@ -52,7 +52,7 @@ absl::StatusOr<Type> Wrap(absl::string_view kind, const onnx::TypeProto& element
   return type;
 }
 
-// True if a tensor of this shape may be declared so.
+// True if a tensor of this shape agrees with the declared dimensions.
 bool Matches(const Shape& shape, const std::vector<Dim>& declared) {
   if (shape.size() != declared.size()) return false;
   for (size_t i = 0; i < shape.size(); ++i) {

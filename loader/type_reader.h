@@ -9,15 +9,16 @@
 
 namespace attnrun::loader {
 
-// The type a TypeProto declares; unknown where it says nothing. An extent of -1 counts as unknown,
-// as old exporters write it. kInvalidArgument for unknown element types and other negative extents.
+// The type that a TypeProto declares, unknown where it declares nothing. An extent of -1 counts as
+// unknown, because old exporters write it so. kInvalidArgument for unknown element types and for
+// other negative extents.
 absl::StatusOr<Type> ReadType(const onnx::TypeProto& proto);
 
-// kInvalidArgument unless a value of that name and data may be declared so.
+// kInvalidArgument, naming the value, unless `data` agrees with the declared type.
 absl::Status CheckDeclaration(absl::string_view name, const Tensor& data, const Type& declared);
 
-// Adds what a declaration says to what is known of the value. kInvalidArgument if the element types
-// contradict each other, or the declared shape that of the value's data.
+// Adds a declaration to the known type of a value. kInvalidArgument if two element types contradict
+// each other, or if the declaration contradicts the value's data.
 absl::Status Declare(Value* value, const Type& declared);
 
 }  // namespace attnrun::loader

@@ -13,7 +13,7 @@
 #include "ops/linear/linear.h"
 #include "ops/matmul/matmul.h"
 #include "ops/movement/movement.h"
-#include "ops/nbit/block_quantized.h"
+#include "ops/nbit/nbit.h"
 #include "ops/normalization/normalization.h"
 #include "ops/pool/pool.h"
 #include "ops/quantization/quantize.h"
@@ -33,7 +33,7 @@ const OpRegistry& OpRegistry::Get() {
   static const OpRegistry* const registry = [] {
     auto* all = new OpRegistry;
     RegisterAttention(*all);
-    RegisterBlockQuantized(*all);
+    RegisterNBit(*all);
     RegisterControlFlow(*all);
     RegisterContrib(*all);
     RegisterConv(*all);

@@ -2,6 +2,7 @@
 #include "attnrun/session.h"
 #include "ops/interface/registry.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pipeline.h"
 
 namespace attnrun {
 
@@ -11,6 +12,33 @@ std::vector<SupportedOp> SupportedOperators() {
     operators.push_back({def->domain, def->name, def->since});
   }
   return operators;
+}
+
+namespace {
+
+PassInfo Describe(const opt::Phase& phase, const opt::Rule& rule) {
+  PassInfo info = {.name = std::string(rule.name),
+                   .phase = std::string(phase.name),
+                   .summary = std::string(rule.summary),
+                   .anchors = {},
+                   .file = std::string(rule.file)};
+  for (const absl::string_view anchor : rule.anchors) {
+    if (!anchor.empty()) info.anchors.emplace_back(anchor);
+  }
+  return info;
+}
+
+}  // namespace
+
+std::vector<PassInfo> DescribePasses() {
+  std::vector<PassInfo> passes;
+  for (const opt::Rule* rule : opt::CleanUp().rules) {
+    passes.push_back(Describe(opt::CleanUp(), *rule));
+  }
+  for (const opt::Phase& phase : opt::Phases()) {
+    for (const opt::Rule* rule : phase.rules) passes.push_back(Describe(phase, *rule));
+  }
+  return passes;
 }
 
 std::vector<std::string> OptimizerPasses() { return opt::PassNames(); }

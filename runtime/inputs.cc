@@ -17,7 +17,7 @@ ValueInfo Describe(const Value& value) {
   return {value.name(), value.type().element, value.type().shape, value.constant() != nullptr};
 }
 
-// The extent that a symbol was first bound to, and by which input.
+// The extent that a symbol was first bound to, and the input that bound it.
 struct Binding {
   int64_t extent;
   std::string input;

@@ -15,16 +15,16 @@ namespace attnrun {
 std::vector<ValueInfo> DescribeInputs(const Graph& graph);
 std::vector<ValueInfo> DescribeOutputs(const Graph& graph);
 
-// kInvalidArgument, listing the names that there are, if a name of `given` is none of them; `kind`
-// is "input" or "output".
+// kInvalidArgument if `given` has a name that is not declared; the message lists the declared
+// names. `kind` is "input" or "output".
 absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& declared,
                         const TensorMap& given);
 
-// kUnimplemented if an input or output of the graph is no tensor.
+// kUnimplemented if an input or output of the graph is not a tensor.
 absl::Status CheckTensorsOnly(const Graph& graph);
 
-// The tensors a run was given, in the order of `declared` and dense, undefined where a default
-// applies. kInvalidArgument for what Session::Run lists.
+// The tensors of `given` in the order of `declared`, dense; undefined where a default applies.
+// Errors: the kInvalidArgument cases of Session::Run.
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
                                                const TensorMap& given);
 

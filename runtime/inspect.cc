@@ -14,7 +14,7 @@ void CountTensor(const Tensor& tensor, ModelInfo& info) {
   info.parameter_bytes += static_cast<int64_t>(tensor.byte_size());
 }
 
-// Initializers and the tensors of Constant nodes, subgraphs included.
+// Counts initializers and tensor attributes (Constant nodes), subgraphs included.
 void CountParameters(const Graph& graph, ModelInfo& info) {
   for (const Value* value : graph.values()) {
     if (value->constant() != nullptr) CountTensor(*value->constant(), info);

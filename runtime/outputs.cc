@@ -12,7 +12,7 @@
 namespace attnrun {
 namespace {
 
-// Precondition: equal types and shapes, `from` dense.
+// Precondition: types and shapes are equal, and `from` is dense.
 void CopyInto(const Tensor& from, Tensor& to) {
   const Shape strides = to.is_dense() ? DenseStrides(to.shape()) : to.strides();
   if (from.type() == DataType::kString) {

@@ -11,13 +11,13 @@
 
 namespace attnrun {
 
-// What can be told before a run: kInvalidArgument if `wanted` names an output that is not declared,
-// or holds a tensor that may not be written.
+// Checks made before a run: kInvalidArgument if `wanted` names an output that is not declared, or
+// holds a read-only tensor.
 absl::Status CheckWanted(const std::vector<ValueInfo>& declared, const TensorMap& wanted);
 
-// Copies the results of a run, in the order of `declared`, into the tensors that `wanted` holds
-// under their names, or replaces those that are undefined. kInvalidArgument, before anything is
-// written, if a buffer has another type or shape than its result.
+// Copies the results of a run, in the order of `declared`, into the tensors of the same names in
+// `wanted`; undefined ones are replaced. kInvalidArgument, before anything is written, if the type
+// or shape of a buffer differs from its result.
 absl::Status Deliver(const std::vector<ValueInfo>& declared, absl::Span<const Tensor> results,
                      TensorMap& wanted);
 

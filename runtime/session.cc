@@ -12,8 +12,8 @@
 #include "execution/limited_allocator.h"
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
+#include "execution/semaphore.h"
 #include "execution/support.h"
-#include "execution/turnstile.h"
 #include "graph/dump.h"
 #include "inputs.h"
 #include "loader/loader.h"
@@ -42,7 +42,7 @@ class Session::Impl {
         inputs_(DescribeInputs(*model_.graph)),
         outputs_(DescribeOutputs(*model_.graph)),
         allocator_(Allocator::Heap()),
-        turnstile_(std::max(1, exec::UsableCpus() / threads)) {}
+        run_slots_(std::max(1, exec::UsableCpus() / threads)) {}
 
   static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model,
                                                     const SessionOptions& options) {
@@ -71,17 +71,17 @@ class Session::Impl {
     return cache.has_value() ? cache->Save() : absl::OkStatus();
   }
 
-  // One tensor per output of the model, not always dense.
+  // One tensor per model output, not necessarily dense.
   absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
     std::optional<exec::LimitedAllocator> limited;
     if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
     Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
-    ATTNRUN_RETURN_IF_ERROR(turnstile_.Enter(options));
+    ATTNRUN_RETURN_IF_ERROR(run_slots_.Acquire(options));
     SetNumThreads(threads_);
     std::vector<Tensor> results;
     const absl::Status status = exec::Execute(*plan_, ordered, options, allocator, results);
-    turnstile_.Leave();
+    run_slots_.Release();
     ATTNRUN_RETURN_IF_ERROR(status);
     return results;
   }
@@ -98,7 +98,7 @@ class Session::Impl {
   const std::vector<ValueInfo> inputs_;
   const std::vector<ValueInfo> outputs_;
   exec::PoolAllocator allocator_;
-  exec::Turnstile turnstile_;
+  exec::Semaphore run_slots_;
   std::vector<Rewrite> rewrites_;
   std::unique_ptr<exec::Plan> plan_;
 };

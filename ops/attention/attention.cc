@@ -31,7 +31,7 @@ absl::Status CheckRanks(const OpContext& context) {
                                                  Name(context.input(1).type())));
 }
 
-// A [batch, heads, sequence, size] input, or [batch, sequence, heads * size] given the heads.
+// The extents of an input [batch, heads, sequence, size], or [batch, sequence, heads * size].
 struct Heads {
   int64_t batch, heads, sequence, size;
 };
@@ -108,8 +108,8 @@ absl::Status Attention::ResolveHeads(const OpContext& context, AttentionShape& s
     ATTNRUN_RETURN_IF_ERROR(CheckPast(past_key, context.input(1), k));
     ATTNRUN_RETURN_IF_ERROR(CheckPast(past_value, context.input(2), v));
     if (past_key.dim(2) != past_value.dim(2)) {
-      return absl::InvalidArgumentError(absl::StrCat("past_key holds ", past_key.dim(2),
-                                                     " keys, past_value ", past_value.dim(2)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "past_key holds ", past_key.dim(2), " keys, but past_value holds ", past_value.dim(2)));
     }
     shape.past = past_key.dim(2);
   }
@@ -174,13 +174,13 @@ absl::StatusOr<AttentionShape> Attention::Resolve(const OpContext& context) cons
   return shape;
 }
 
-Attention::Range Attention::OpenKeys(const AttentionShape& shape, std::optional<int64_t> valid,
-                                     int64_t query) const {
+Attention::Range Attention::UnmaskedKeys(const AttentionShape& shape, std::optional<int64_t> valid,
+                                         int64_t query) const {
   const int64_t offset = valid.has_value() ? *valid - shape.queries : shape.past;
   const int64_t position = offset + query;
   Range range{0, std::min(valid.value_or(shape.keys), shape.mask_keys)};
   if (causal_) range.end = std::min(range.end, position + 1);
-  // Compared so that a window of any size cannot overflow.
+  // Compares differences, since position + right_window could overflow.
   if (right_window_ >= 0 && right_window_ < range.end - position) {
     range.end = position + right_window_ + 1;
   }

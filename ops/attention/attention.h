@@ -17,17 +17,18 @@ struct AttentionShape {
   int64_t query_heads = 0;
   int64_t kv_heads = 0;
   int64_t queries = 0;
-  // Keys that were there before, then all of them, those included.
+  // Keys of the past, and all keys: those of the past and the current ones.
   int64_t past = 0;
   int64_t keys = 0;
   int64_t head_size = 0;
   int64_t value_size = 0;
-  // Inputs and output are [batch, sequence, heads * size] instead of [batch, heads, sequence,
-  // size].
+  // True if inputs and output are [batch, sequence, heads * size], false if they are [batch, heads,
+  // sequence, size].
   bool merged = false;
   // The factor on Q K^T.
   double scale = 1;
-  // The mask as [batch, query_heads, queries, mask_keys]: keys beyond are closed.
+  // Strides that broadcast the mask to [batch, query_heads, queries, mask_keys]; later keys are
+  // masked.
   int64_t mask_keys = 0;
   Shape mask_strides;
 
@@ -40,11 +41,12 @@ struct AttentionShape {
 // nonpad_kv_seqlen?) and outputs (Y, present_key?, present_value?, qk_matmul_output?):
 //   scores = scale * Q K^T, capped: softcap * tanh(scores / softcap), plus bias
 //   Y = softmax(scores) V
-// Heads of K and V are shared by neighbouring heads of Q. The bias is the sum of the float mask (a
-// bool mask: 0 where true, else -inf), and of -inf where key j is closed to query i: j after
-// i + offset when is_causal, outside [i + offset - left_window, i + offset + right_window], or not
-// below nonpad_kv_seqlen. offset is the number of past keys, or nonpad_kv_seqlen - queries where
-// that input is given, else 0. A row whose bias is -inf everywhere gives 0.
+// Neighbouring heads of Q share a head of K and V. The bias is the sum of the float mask (a bool
+// mask stands for 0 where true, else -inf) and of -inf where position masks key j for query i: with
+// is_causal if j > i + offset, with windows if j is outside [i + offset - left_window, i + offset +
+// right_window], and if j >= nonpad_kv_seqlen. offset is the number of past keys, or
+// nonpad_kv_seqlen - queries where that input is given, else 0. A row whose bias is -inf everywhere
+// gives 0.
 class Attention final : public Op {
  public:
   enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kValidKeys };
@@ -54,16 +56,18 @@ class Attention final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<AttentionShape> Resolve(const OpContext& context) const;
-  // The keys open to one query but for attn_mask: [begin, end).
+  // The keys [begin, end) that position leaves unmasked for one query, attn_mask aside.
   struct Range {
     int64_t begin;
     int64_t end;
   };
-  // `valid`: nonpad_kv_seqlen of the sample, or nullopt.
-  Range OpenKeys(const AttentionShape& shape, std::optional<int64_t> valid, int64_t query) const;
+  // `valid`: nonpad_kv_seqlen of the sample, or nullopt if that input is left out.
+  Range UnmaskedKeys(const AttentionShape& shape, std::optional<int64_t> valid,
+                     int64_t query) const;
 
   bool causal() const { return causal_; }
   int64_t left_window() const { return left_window_; }
@@ -83,14 +87,14 @@ class Attention final : public Op {
   float softcap_;
   // 0: the scores, 1: capped, 2: with the bias, 3: the probabilities.
   int64_t scores_mode_;
-  // kUndefined: that of Q.
+  // kUndefined: the type of Q.
   DataType softmax_precision_;
   // -1: unbounded.
   int64_t left_window_ = -1;
   int64_t right_window_ = -1;
 };
 
-// Attention and RotaryEmbedding, both of the standard and of attnrun, and
+// Registers Attention and RotaryEmbedding, each of the standard and of attnrun, and
 // attnrun.HeadRmsNormalization.
 void RegisterAttention(OpRegistry& registry);
 

@@ -17,8 +17,8 @@
 #include "hwy/highway.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_mask-inl.h"
-#include "ops/attention/attention_planner-inl.h"
 #include "ops/attention/attention_reduce-inl.h"
+#include "ops/attention/attention_scheduler-inl.h"
 #include "ops/attention/attention_softmax-inl.h"
 #include "ops/attention/attention_tile-inl.h"
 
@@ -26,51 +26,66 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes one block: online softmax (Milakov and Gimelshein 2018) over tiles of keys. Rows to
-// which bias and mask seem to close a tile are put off until the rows' peaks are known; most then
-// prove too small to change a single bit. The others start again, so that their bits are those of
-// all tiles in order: which rows share a block depends on the number of threads.
-class BlockAttention {
+// Computes attention for one block of queries: online softmax (Milakov and Gimelshein 2018) over
+// tiles of kKeyTile keys.
+//
+// For each tile: the keys are packed, scaled and transposed; scores = q k^T; softcap, bias, mask
+// and position modify the scores (ScoreModifiers); UpdateSoftmax raises the peak of a row, rescales
+// its sums if need be and turns scores into weights exp(score - peak); the weights times the values
+// are added to the row's sums. At the end y = sums / total.
+//
+// Tiles whose scores are all -inf for a row are skipped. Masks of exporters are often large
+// negative numbers instead, so there are two passes. The first pass defers tiles that bias and mask
+// seem to mask: it computes a tile for the rows from the first to the last that are not masked.
+// Afterwards the peaks are known, and an upper bound on the deferred scores proves for almost all
+// rows that their weights are exactly 0. The second pass computes the other rows anew, over all
+// tiles in order.
+//
+// Invariant on bits: an output row depends on its own q, bias, mask and position and on the keys
+// and values unmasked for it, never on the other rows of its block, whose size depends on the
+// number of threads. It holds because tiles start at multiples of kKeyTile, so that the summation
+// order does not depend on the mask; because a tile that is skipped would add exactly 0; and
+// because a row of the second pass starts again from nothing.
+class TiledAttention {
  public:
-  // `next` tells which block the thread will probably compute next, of no rows if none.
-  BlockAttention(const AttentionProblem& problem, const TileFacts& facts,
-                 const AttentionBlock& block, float* scratch,
-                 absl::FunctionRef<AttentionBlock()> next)
+  // `next` returns the block that this thread will probably compute next; no rows if there is none.
+  TiledAttention(const AttentionProblem& problem, const MaskSummary& summary,
+                 const QueryBlock& block, float* scratch, absl::FunctionRef<QueryBlock()> next)
       : p_(problem),
         block_(block),
         next_(next),
         layout_(problem, block.rows),
         scratch_(scratch),
         mask_(problem, block, scratch + layout_.mask),
-        planner_(problem, facts, block, mask_) {}
+        scheduler_(problem, summary, block, mask_) {}
 
   void Run() {
     FindQueries();
     Reset({0, block_.rows});
-    auto* plans = reinterpret_cast<TilePlan*>(scratch_ + layout_.plans);
-    for (int64_t tile = 0; tile < TilesOf(planner_.valid()); ++tile) {
-      plans[tile] = planner_.PlanOf(tile * kKeyTile);
+    auto* schedules = reinterpret_cast<TileSchedule*>(scratch_ + layout_.schedules);
+    for (int64_t tile = 0; tile < TilesOf(scheduler_.valid()); ++tile) {
+      schedules[tile] = scheduler_.Schedule(tile * kKeyTile);
     }
-    for (int64_t first = planner_.Next(plans, 0); first < planner_.valid();) {
+    for (int64_t first = scheduler_.Next(schedules, 0); first < scheduler_.valid();) {
       if (Interrupted()) return;
-      const int64_t following = planner_.Next(plans, first + kKeyTile);
-      const TilePlan& plan = plans[first / kKeyTile];
-      ComputeTile(first, plan.rows, plan.masked, following);
+      const int64_t following = scheduler_.Next(schedules, first + kKeyTile);
+      const TileSchedule& schedule = schedules[first / kKeyTile];
+      ComputeTile(first, schedule.rows, schedule.applies_mask, following);
       first = following;
     }
-    ComputeAgain(RowsToCompute(plans));
+    RunSecondPass(RowsOfSecondPass(schedules));
     StoreRows();
   }
 
  private:
-  const float* Query(const AttentionBlock& block, int64_t row) const {
+  const float* Query(const QueryBlock& block, int64_t row) const {
     return p_.q + block.sample * p_.q_strides.batch + block.Query(row) * p_.q_strides.sequence +
            block.Head(row) * p_.q_strides.head;
   }
 
-  // Queries are used in place: copied, their loads would wait for stores of rows before them that
-  // look alike in the lower bits of the address. Not where heads take turns, so that rows lie by no
-  // one stride.
+  // Uses the queries in place: loads from a copy would wait for stores of earlier rows whose
+  // addresses look alike in the lower bits. Copies them where rows alternate between heads, so that
+  // no single stride leads from row to row, and where channels are not adjacent.
   void FindQueries() {
     queries_ = Query(block_, 0);
     query_stride_ = p_.q_strides.sequence;
@@ -90,60 +105,60 @@ class BlockAttention {
                 0.0F);
     std::fill_n(Sums(rows.begin), count * layout_.value_stride, 0.0F);
     if (p_.sinks.data == nullptr) return;
-    TakeSinks(p_, block_, rows, scratch_ + layout_.peaks, scratch_ + layout_.totals);
+    InitializeFromSinks(p_, block_, rows, scratch_ + layout_.peaks, scratch_ + layout_.totals);
   }
 
-  // From the first to the last row of which something that was put off counts.
-  IndexRange RowsToCompute(const TilePlan* plans) {
+  // The range of rows that need the second pass: those to which a deferred score may contribute.
+  IndexRange RowsOfSecondPass(const TileSchedule* schedules) {
     IndexRange all{block_.rows, 0};
-    for (int64_t first = 0; first < planner_.valid(); first += kKeyTile) {
-      const TilePlan& plan = plans[first / kKeyTile];
-      if (!plan.puts_off) continue;
-      const IndexRange rows = planner_.RowsOf(first);
+    for (int64_t first = 0; first < scheduler_.valid(); first += kKeyTile) {
+      const TileSchedule& schedule = schedules[first / kKeyTile];
+      if (!schedule.deferred) continue;
+      const IndexRange rows = scheduler_.RowsOf(first);
       if (rows.begin >= all.begin && rows.end <= all.end) continue;
-      const IndexRange counting = RowsThatCount(first, plan);
-      all = {std::min(all.begin, counting.begin), std::max(all.end, counting.end)};
+      const IndexRange affected = RowsToRecompute(first, schedule);
+      all = {std::min(all.begin, affected.begin), std::max(all.end, affected.end)};
     }
     return all;
   }
 
-  // From the first to the last row with a score that was put off and is not so far below the row's
-  // peak that its weight is 0. |q k| is at most the sum of q's magnitudes times the greatest of
-  // k's.
-  IndexRange RowsThatCount(int64_t first, const TilePlan& plan) {
-    const float greatest_key = plan.bound == kMinusInfinity ? 0 : GreatestKey(first);
-    if (plan.bound != kMinusInfinity) SumMagnitudes();
-    const auto counts = [&](int64_t row) {
-      if (row >= plan.rows.begin && row < plan.rows.end) return false;
-      float highest = p_.closed_score;
-      if (plan.bound != kMinusInfinity) {
-        // Twice as much, for rounding.
+  // The range of rows for which a deferred score of this tile may have a weight other than 0.
+  // |q k| is at most the sum of q's magnitudes times the greatest magnitude in k.
+  IndexRange RowsToRecompute(int64_t first, const TileSchedule& schedule) {
+    const float greatest_key =
+        schedule.max_deferred_bias == kMinusInfinity ? 0 : GreatestKey(first);
+    if (schedule.max_deferred_bias != kMinusInfinity) SumMagnitudes();
+    const auto may_contribute = [&](int64_t row) {
+      if (row >= schedule.rows.begin && row < schedule.rows.end) return false;
+      float highest = p_.mask_value;
+      if (schedule.max_deferred_bias != kMinusInfinity) {
+        // The factor 2 covers rounding.
         const float product = 2 * scratch_[layout_.magnitudes + row] * greatest_key;
-        highest = std::max(plan.bound + product, highest);
+        highest = std::max(schedule.max_deferred_bias + product, highest);
       }
-      // Below -88, ExpBelow88 gives 0. What was put off might have kept the peak lower by kSlack
-      // until now. True for NaN, which std::max keeps as its first.
+      // ExpBelow88 is 0 below -88. Had the tile been computed in order, the peak might be lower by
+      // up to kSlack. True for NaN, which std::max keeps as its first argument.
       return !(highest - scratch_[layout_.peaks + row] < -88 - kSlack);
     };
-    IndexRange rows = planner_.RowsOf(first);
-    while (rows.begin < rows.end && !counts(rows.begin)) ++rows.begin;
-    while (rows.begin < rows.end && !counts(rows.end - 1)) --rows.end;
+    IndexRange rows = scheduler_.RowsOf(first);
+    while (rows.begin < rows.end && !may_contribute(rows.begin)) ++rows.begin;
+    while (rows.begin < rows.end && !may_contribute(rows.end - 1)) --rows.end;
     if (rows.begin == rows.end) return {block_.rows, 0};
     return rows;
   }
 
-  void ComputeAgain(IndexRange rows) {
+  void RunSecondPass(IndexRange rows) {
     if (rows.begin >= rows.end) return;
     Reset(rows);
-    for (int64_t first = 0; first < planner_.valid(); first += kKeyTile) {
+    for (int64_t first = 0; first < scheduler_.valid(); first += kKeyTile) {
       if (Interrupted()) return;
-      const IndexRange open = planner_.RowsOf(first);
-      ComputeTile(first, {std::max(rows.begin, open.begin), std::min(rows.end, open.end)}, true,
-                  first + kKeyTile);
+      const IndexRange unmasked = scheduler_.RowsOf(first);
+      ComputeTile(first, {std::max(rows.begin, unmasked.begin), std::min(rows.end, unmasked.end)},
+                  true, first + kKeyTile);
     }
   }
 
-  // Once per block.
+  // Computes an upper bound of |scale * q| per row, once per block.
   void SumMagnitudes() {
     if (has_magnitudes_) return;
     has_magnitudes_ = true;
@@ -153,10 +168,10 @@ class BlockAttention {
     }
   }
 
-  // NaN if there is one.
+  // The greatest magnitude among the keys of a tile; NaN if one of them is NaN.
   float GreatestKey(int64_t first) const {
     float greatest = 0;
-    for (int64_t t = first; t < first + planner_.KeysFrom(first); ++t) {
+    for (int64_t t = first; t < first + scheduler_.KeysFrom(first); ++t) {
       const float* key = Key(block_, t);
       if (p_.k_strides.channel == 1) {
         greatest = GreatestMagnitude(key, p_.head_size, greatest);
@@ -169,7 +184,7 @@ class BlockAttention {
     return greatest;
   }
 
-  const float* Key(const AttentionBlock& block, int64_t t) const {
+  const float* Key(const QueryBlock& block, int64_t t) const {
     return p_.k + block.sample * p_.k_strides.batch + block.kv_head * p_.k_strides.head +
            t * p_.k_strides.sequence;
   }
@@ -178,46 +193,48 @@ class BlockAttention {
            t * p_.v_strides.sequence;
   }
 
-  // Rows that are taken at once, and how many keys of a tile, from its first, count for them.
+  // Rows that are multiplied at once, and how many keys of a tile, from its first, they need.
   struct Piece {
     IndexRange rows;
     int64_t keys;
   };
 
-  // All rows, whose keys are `count`, or the first ones, if position leaves them fewer, so that not
-  // all pay for what the last one sees. Whole register tiles.
+  // All rows with `count` keys; or only the first rows if position leaves them fewer keys, so that
+  // they do not pay for the keys of the last row. Whole register tiles.
   Piece PieceOf(IndexRange rows, int64_t first, int64_t count) const {
     constexpr int64_t kRows = 5 * kTileRows;
     const IndexRange some = {rows.begin, std::min<int64_t>(rows.begin + kRows, rows.end)};
-    const int64_t keys = planner_.KeysIn(first, some, false);
+    const int64_t keys = scheduler_.KeysIn(first, some, false);
     if (keys + static_cast<int64_t>(kLanes) <= count) return {some, keys};
     return {rows, count};
   }
 
-  // `following`: the tile that is next; where no key is left, it is the next block's turn.
-  void ComputeTile(int64_t first, IndexRange rows, bool masked, int64_t following) {
+  // Adds one tile to the given rows. `following`: the tile that comes next; past the last one, the
+  // next block follows.
+  void ComputeTile(int64_t first, IndexRange rows, bool applies_mask, int64_t following) {
     if (rows.begin >= rows.end) return;
-    const int64_t count = planner_.KeysIn(first, rows, masked);
+    const int64_t count = scheduler_.KeysIn(first, rows, applies_mask);
     PackTransposed({Key(block_, first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale,
                    count, p_.head_size, kKeyTile, scratch_ + layout_.keys);
     const bool packs_values = PacksValues(rows.end - rows.begin);
-    // Late, since until then other threads take blocks, too.
-    const bool last = following >= planner_.valid();
-    const AttentionBlock next = last ? next_() : AttentionBlock{};
+    // Asks late, since other threads take blocks until then.
+    const bool last = following >= scheduler_.valid();
+    const QueryBlock next = last ? next_() : QueryBlock{};
     Fetch beside_keys = FetchQueries(next);
     if (packs_values) {
       beside_keys.Add(Values(first), p_.v_strides.sequence, count, p_.value_size);
     }
-    // Hardware does not foresee rows of one tile, which are short and far from each other.
-    const float* bias = masked ? mask_.OwnBias(rows.begin, first) : nullptr;
+    // The hardware does not prefetch the bias: its rows of one tile are short and far from each
+    // other.
+    const float* bias = applies_mask ? mask_.OwnBias(rows.begin, first) : nullptr;
     if (bias != nullptr) beside_keys.Add(bias, p_.bias.query, rows.end - rows.begin, count);
     Fetch beside_values = FetchAfter(following, next);
     const float* values = Values(first);
     int64_t values_stride = p_.v_strides.sequence;
     for (int64_t row = rows.begin; row < rows.end;) {
       const Piece piece = PieceOf({row, rows.end}, first, count);
-      ComputeWeights(first, piece, masked, beside_keys);
-      // Once they are fetched.
+      ComputeWeights(first, piece, applies_mask, beside_keys);
+      // The product with the keys has fetched the values.
       if (packs_values && row == rows.begin) {
         values = CopyValues(first, count);
         values_stride = layout_.value_stride;
@@ -228,21 +245,21 @@ class BlockAttention {
     }
   }
 
-  // Those of the next block.
-  Fetch FetchQueries(const AttentionBlock& next) const {
+  // The queries of the next block, to be prefetched.
+  Fetch FetchQueries(const QueryBlock& next) const {
     Fetch fetch;
-    // Else heads take turns, and rows lie by no one stride.
+    // Otherwise rows alternate between heads and have no single stride.
     if (next.group == 1) {
       fetch.Add(Query(next, 0), p_.q_strides.sequence, next.rows, p_.head_size);
     }
     return fetch;
   }
 
-  // What is read after a tile.
-  Fetch FetchAfter(int64_t following, const AttentionBlock& next) const {
+  // The memory that is read after this tile, to be prefetched.
+  Fetch FetchAfter(int64_t following, const QueryBlock& next) const {
     Fetch fetch;
-    if (following < planner_.valid()) {
-      fetch.Add(Key(block_, following), p_.k_strides.sequence, planner_.KeysFrom(following),
+    if (following < scheduler_.valid()) {
+      fetch.Add(Key(block_, following), p_.k_strides.sequence, scheduler_.KeysFrom(following),
                 p_.head_size);
       return fetch;
     }
@@ -255,36 +272,41 @@ class BlockAttention {
     return fetch;
   }
 
-  // The weights of some rows for some keys of a tile, which are taken into the totals.
-  void ComputeWeights(int64_t first, const Piece& piece, bool masked, Fetch& fetch) {
+  // Computes the weights of some rows for the first keys of a tile and adds them to the totals.
+  void ComputeWeights(int64_t first, const Piece& piece, bool applies_mask, Fetch& fetch) {
     const auto& [rows, count] = piece;
     const auto n = static_cast<size_t>(rows.end - rows.begin);
     float* scores = scratch_ + layout_.scores;
-    // What is no key becomes -inf below, whatever it was.
+    // Whole vectors: columns beyond the keys become -inf below.
     const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, scratch_ + layout_.keys,
              kKeyTile, columns, p_.head_size, false, scores, kKeyTile, fetch);
-    if (planner_.HasRules(first, rows, masked)) ApplyRulesTo(rows, first, count, columns, masked);
-    TakeScores({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
-                scratch_ + layout_.totals + rows.begin * kWidestVector, Sums(rows.begin),
-                static_cast<size_t>(layout_.value_stride)});
+    if (scheduler_.HasModifiers(first, rows, applies_mask)) {
+      ModifyRows(rows, first, count, columns, applies_mask);
+    }
+    UpdateSoftmax({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
+                   scratch_ + layout_.totals + rows.begin * kWidestVector, Sums(rows.begin),
+                   static_cast<size_t>(layout_.value_stride)});
   }
 
   float* Sums(int64_t row) const { return scratch_ + layout_.sums + row * layout_.value_stride; }
 
-  void ApplyRulesTo(IndexRange rows, int64_t first, int64_t count, int64_t columns, bool masked) {
-    const bool same = planner_.SameRules(masked);
-    const MaskParts parts = {masked, masked && !mask_.OpensAll(first, count)};
-    ScoreRules rules;
+  void ModifyRows(IndexRange rows, int64_t first, int64_t count, int64_t columns,
+                  bool applies_mask) {
+    const bool same = scheduler_.SameModifiers(applies_mask);
+    const MaskParts parts = {applies_mask, applies_mask && !mask_.AllUnmasked(first, count)};
+    ScoreModifiers modifiers;
     float* scores = scratch_ + layout_.scores;
     for (int64_t row = rows.begin; row < rows.end; ++row, scores += kKeyTile) {
-      if (!same || row == rows.begin) rules = RulesOf(p_, block_, mask_, row, first, count, parts);
-      if (!rules.ChangeNothing()) ApplyRules(rules, columns, scores);
+      if (!same || row == rows.begin) {
+        modifiers = ModifiersOf(p_, block_, mask_, row, first, count, parts);
+      }
+      if (!modifiers.ChangeNothing()) ModifyScores(modifiers, columns, scores);
     }
   }
 
-  // Rows that lie a multiple of a cache's size apart would evict each other while every few rows
-  // of the scores read them again.
+  // True if values are copied: rows that lie a multiple of a cache's size apart would evict each
+  // other while every few rows of scores read them again.
   bool PacksValues(int64_t rows) const {
     constexpr int64_t kFew = 12;
     return p_.v_strides.channel != 1 ||
@@ -309,7 +331,7 @@ class BlockAttention {
     for (int64_t row = 0; row < block_.rows; row += kLanes) StoreSomeRows(row);
   }
 
-  // Rows from `first` on, as many as a vector has lanes: their totals are summed up at once.
+  // Stores as many rows from `first` on as a vector has lanes, whose totals are reduced at once.
   void StoreSomeRows(int64_t first) const {
     const FloatTag d;
     HWY_ALIGN float totals[kLanes];
@@ -324,27 +346,27 @@ class BlockAttention {
     hn::Store(hn::Div(hn::Set(d, 1.0F), sum), d, factors);
     const int64_t count = std::min<int64_t>(block_.rows - first, kLanes);
     for (int64_t r = 0; r < count; ++r) {
-      const bool closed = IsClosedRow(p_, scratch_[layout_.peaks + first + r], totals[r]);
-      StoreRow(first + r, closed, factors[r]);
+      const bool masked = IsMaskedRow(p_, scratch_[layout_.peaks + first + r], totals[r]);
+      StoreRow(first + r, masked, factors[r]);
     }
   }
 
-  void StoreRow(int64_t row, bool closed, float factor) const {
+  void StoreRow(int64_t row, bool masked, float factor) const {
     const float* sums = Sums(row);
     float* y = Y(row);
-    if (p_.y_strides.channel == 1 && !closed) return CopyFloats(sums, p_.value_size, y, factor);
+    if (p_.y_strides.channel == 1 && !masked) return CopyFloats(sums, p_.value_size, y, factor);
     for (int64_t h = 0; h < p_.value_size; ++h) {
-      y[h * p_.y_strides.channel] = closed ? p_.closed_row : sums[h] * factor;
+      y[h * p_.y_strides.channel] = masked ? p_.masked_row : sums[h] * factor;
     }
   }
 
   const AttentionProblem& p_;
-  const AttentionBlock& block_;
-  const absl::FunctionRef<AttentionBlock()> next_;
+  const QueryBlock& block_;
+  const absl::FunctionRef<QueryBlock()> next_;
   const BlockScratch layout_;
   float* const scratch_;
   const BlockMask mask_;
-  const TilePlanner planner_;
+  const TileScheduler scheduler_;
   // Row r of the block begins at queries_ + r * query_stride_.
   const float* queries_ = nullptr;
   int64_t query_stride_ = 0;

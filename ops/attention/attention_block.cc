@@ -6,7 +6,8 @@
 namespace attnrun::ops {
 namespace {
 
-// The first index of [0, count) for which `holds`, which it does for all after it; or count.
+// The first index of [0, count) for which `holds` is true, else count. It must be true for all
+// indices after the first one.
 template <typename Holds>
 int64_t FirstThat(int64_t count, Holds holds) {
   int64_t begin = 0;
@@ -32,42 +33,44 @@ int64_t ValidKeys(const AttentionProblem& problem, int64_t b) {
   return std::clamp<int64_t>(problem.valid_keys[b], 0, problem.keys);
 }
 
-IndexRange OpenKeys(const AttentionProblem& problem, int64_t b, int64_t s) {
+IndexRange UnmaskedKeys(const AttentionProblem& problem, int64_t b, int64_t s) {
   const int64_t offset = problem.query_offsets == nullptr ? 0 : problem.query_offsets[b];
   const int64_t position = offset + s;
-  IndexRange open{0, ValidKeys(problem, b)};
-  if (problem.causal) open.end = std::min(open.end, position + 1);
-  // Compared so that a window of any size cannot overflow.
-  if (problem.right_window >= 0 && problem.right_window < open.end - position) {
-    open.end = position + problem.right_window + 1;
+  IndexRange unmasked{0, ValidKeys(problem, b)};
+  if (problem.causal) unmasked.end = std::min(unmasked.end, position + 1);
+  // Compares differences, since position + right_window could overflow.
+  if (problem.right_window >= 0 && problem.right_window < unmasked.end - position) {
+    unmasked.end = position + problem.right_window + 1;
   }
   if (problem.left_window >= 0 && problem.left_window < position) {
-    open.begin = position - problem.left_window;
+    unmasked.begin = position - problem.left_window;
   }
-  open.end = std::max<int64_t>(open.end, 0);
-  open.begin = std::min(open.begin, open.end);
-  return open;
+  unmasked.end = std::max<int64_t>(unmasked.end, 0);
+  unmasked.begin = std::min(unmasked.begin, unmasked.end);
+  return unmasked;
 }
 
-IndexRange RowsOpenTo(const AttentionProblem& problem, const AttentionBlock& block, int64_t first) {
-  auto open = [&](int64_t row) { return OpenKeys(problem, block.sample, block.Query(row)); };
+IndexRange UnmaskedRows(const AttentionProblem& problem, const QueryBlock& block, int64_t first) {
+  auto unmasked = [&](int64_t row) {
+    return UnmaskedKeys(problem, block.sample, block.Query(row));
+  };
   IndexRange rows;
-  rows.begin = FirstThat(block.rows, [&](int64_t row) { return open(row).end > first; });
+  rows.begin = FirstThat(block.rows, [&](int64_t row) { return unmasked(row).end > first; });
   rows.end =
-      FirstThat(block.rows, [&](int64_t row) { return open(row).begin >= first + kKeyTile; });
+      FirstThat(block.rows, [&](int64_t row) { return unmasked(row).begin >= first + kKeyTile; });
   rows.begin = std::min(rows.begin, rows.end);
   return rows;
 }
 
-float SinkOf(const AttentionProblem& problem, const AttentionBlock& block, int64_t row) {
+float SinkOf(const AttentionProblem& problem, const QueryBlock& block, int64_t row) {
   const ScoreOperand<float>& sinks = problem.sinks;
   if (sinks.data == nullptr) return -std::numeric_limits<float>::infinity();
   return sinks.data[block.sample * sinks.batch + block.Head(row) * sinks.head +
                     block.Query(row) * sinks.query];
 }
 
-void TakeSinks(const AttentionProblem& problem, const AttentionBlock& block, IndexRange rows,
-               float* peaks, float* totals) {
+void InitializeFromSinks(const AttentionProblem& problem, const QueryBlock& block, IndexRange rows,
+                         float* peaks, float* totals) {
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     peaks[row] = SinkOf(problem, block, row);
     totals[row * kWidestVector] = WeightOfSink(peaks[row]);
@@ -93,7 +96,7 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   peaks = take(rows);
   totals = take(rows * kWidestVector);
   const int64_t tiles = TilesOf(problem.keys);
-  plans = take(tiles * static_cast<int64_t>(sizeof(TilePlan) / sizeof(float)));
+  schedules = take(tiles * static_cast<int64_t>(sizeof(TileSchedule) / sizeof(float)));
   magnitudes = take(rows);
 }
 

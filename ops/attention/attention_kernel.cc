@@ -13,8 +13,8 @@ namespace {
 using enum Attention::Input;
 using enum Attention::Output;
 
-// Of a dense tensor with `heads` heads of `size`: [batch, heads, sequence, size], or merged
-// [batch, sequence, heads * size].
+// The strides of a dense tensor with `heads` heads of `size`: [batch, heads, sequence, size], or
+// merged [batch, sequence, heads * size].
 HeadStrides StridesOf(bool merged, int64_t heads, int64_t sequence, int64_t size) {
   HeadStrides strides{.batch = heads * sequence * size, .sequence = size, .head = sequence * size};
   if (merged) std::swap(strides.sequence, strides.head);
@@ -22,8 +22,8 @@ HeadStrides StridesOf(bool merged, int64_t heads, int64_t sequence, int64_t size
   return strides;
 }
 
-// Copies rows of `size` elements of heads [batch, heads, sequence] to their place in `out` [batch,
-// heads, total, size] from position `begin` on.
+// Copies heads [batch, heads, sequence, size], or merged ones, into `out` [batch, heads, total,
+// size] from position `begin` on.
 void CopyHeads(const Tensor& in, bool merged, int64_t heads, int64_t size, int64_t begin,
                Tensor& out) {
   const int64_t sequence = in.dim(merged ? 1 : 2);
@@ -43,8 +43,8 @@ void CopyHeads(const Tensor& in, bool merged, int64_t heads, int64_t size, int64
   }
 }
 
-// Keys or values, past ones first, where they lie or, where they must be joined or handed out, as a
-// tensor of the present.
+// Keys or values, past ones first: a view of the input where that suffices, else a copy, which is
+// also the present output.
 struct Joined {
   Tensor tensor;
   HeadStrides strides;
@@ -130,7 +130,7 @@ class AttentionKernel final : public Kernel {
   }
 
  private:
-  // All but the data and what depends on it.
+  // The problem without pointers, mask and positions.
   AttentionProblem Problem(const AttentionShape& shape) const {
     AttentionProblem problem = ProblemOf(op_, shape);
     problem.q_strides = StridesOf(shape.merged, shape.query_heads, shape.queries, shape.head_size);
@@ -139,7 +139,7 @@ class AttentionKernel final : public Kernel {
     return problem;
   }
 
-  // `mask` holds the converted mask where one is needed.
+  // Sets mask or bias. `mask` keeps the converted mask alive.
   static absl::Status SetMask(const OpContext& context, const AttentionShape& shape, Tensor& mask,
                               AttentionProblem& problem) {
     if (!context.has_input(kMask)) return absl::OkStatus();
@@ -154,7 +154,7 @@ class AttentionKernel final : public Kernel {
     return absl::OkStatus();
   }
 
-  // `offsets` and `valid` hold what the problem points to.
+  // Sets query_offsets and valid_keys, which point into `offsets` and `valid`.
   static void SetPositions(const OpContext& context, const AttentionShape& shape,
                            std::vector<int64_t>& offsets, std::vector<int64_t>& valid,
                            AttentionProblem& problem) {

@@ -18,47 +18,47 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Numbers of a bias below this close a key for all practical purposes; that they do is checked
-// before it is relied on.
-inline constexpr float kPracticallyClosed = -1000.0F;
+// A bias below this masks a key for all practical purposes; TiledAttention::RowsToRecompute checks
+// that it does.
+inline constexpr float kPracticallyMasked = -1000.0F;
 
-// What bias and mask say of one row and one tile is a number: kTrivial if they change no score,
-// kOpen if a key may be open for all that is known, and otherwise no less than the bias of any key
-// that the mask leaves open.
-inline constexpr float kTrivial = 0;
-inline constexpr float kOpen = std::numeric_limits<float>::infinity();
+// The values of a MaskSummary: kNoEffect if bias and mask change no score of the row in the tile,
+// kMayBeUnmasked if a key may be unmasked as far as is known, and otherwise an upper bound on the
+// bias of the keys that the mask leaves unmasked, -inf if it leaves none.
+inline constexpr float kNoEffect = 0;
+inline constexpr float kMayBeUnmasked = std::numeric_limits<float>::infinity();
 
-// What they say of one tile and of all rows of a block.
-struct MaskFacts {
-  // To the first and the last of these rows the tile is open.
+// The MaskSummary of one tile, for all rows of a block.
+struct TileSummary {
+  // The range from the first to the last row for which the tile is not masked.
   IndexRange rows;
-  // They change no score of these rows.
-  bool trivial = true;
-  // The greatest fact of the other rows.
-  float highest = kMinusInfinity;
+  // True if bias and mask change no score of these rows.
+  bool no_effect = true;
+  // The greatest value of the other rows, for which the tile seems to be masked.
+  float max_masked_bias = kMinusInfinity;
 };
 
-inline MaskFacts FactsOf(const TileFacts& facts, const AttentionBlock& block, IndexRange rows,
-                         int64_t first) {
-  MaskFacts all{rows, true, kMinusInfinity};
-  if (facts.data == nullptr) return all;
-  const auto fact = [&](int64_t row) {
-    return facts.data[block.sample * facts.batch + block.Head(row) * facts.head +
-                      block.Query(row) * facts.query + first / kKeyTile];
+inline TileSummary SummarizeTile(const MaskSummary& summary, const QueryBlock& block,
+                                 IndexRange rows, int64_t first) {
+  TileSummary all{rows, true, kMinusInfinity};
+  if (summary.data == nullptr) return all;
+  const auto value = [&](int64_t row) {
+    return summary.data[block.sample * summary.batch + block.Head(row) * summary.head +
+                        block.Query(row) * summary.query + first / kKeyTile];
   };
-  const auto is_closed = [&](int64_t row) {
-    const float number = fact(row);
-    if (number == kTrivial || number == kOpen) return false;
-    all.highest = std::max(all.highest, number);
+  const auto is_masked = [&](int64_t row) {
+    const float number = value(row);
+    if (number == kNoEffect || number == kMayBeUnmasked) return false;
+    all.max_masked_bias = std::max(all.max_masked_bias, number);
     return true;
   };
-  // Rows that share their part say the same.
-  const bool same = block.RowsShare(facts.query, facts.head);
+  // Rows that share their bias and mask have equal values.
+  const bool same = block.RowsShare(summary.query, summary.head);
   if (same) rows.end = std::min(rows.end, rows.begin + 1);
-  while (rows.begin < rows.end && is_closed(rows.begin)) ++rows.begin;
-  while (rows.begin < rows.end && is_closed(rows.end - 1)) --rows.end;
-  for (int64_t row = rows.begin; all.trivial && row < rows.end; ++row) {
-    all.trivial = fact(row) == kTrivial;
+  while (rows.begin < rows.end && is_masked(rows.begin)) ++rows.begin;
+  while (rows.begin < rows.end && is_masked(rows.end - 1)) --rows.end;
+  for (int64_t row = rows.begin; all.no_effect && row < rows.end; ++row) {
+    all.no_effect = value(row) == kNoEffect;
   }
   if (!same || rows.begin == rows.end) all.rows = rows;
   return all;
@@ -80,7 +80,7 @@ inline float GreatestMagnitude(const float* x, size_t n, float least) {
   FloatVec greatest = hn::Set(d, least);
   for (size_t i = 0; i < n; i += kLanes) {
     const FloatVec v = hn::Abs(hn::LoadN(d, x + i, HWY_MIN(n - i, kLanes)));
-    // NaN is not in order with anything: it is taken, and stays.
+    // Comparisons with NaN are false: it is taken, and stays.
     const auto stays = hn::Or(hn::IsNaN(greatest), hn::Le(v, greatest));
     greatest = hn::IfThenElse(stays, greatest, v);
   }
@@ -88,63 +88,66 @@ inline float GreatestMagnitude(const float* x, size_t n, float least) {
   return hn::ReduceMax(d, greatest);
 }
 
-// Bias and mask as the rows of one block see them.
+// Reads bias and mask for the rows of one block.
 class BlockMask {
  public:
   // `buffer`: kMaskScratch floats.
-  BlockMask(const AttentionProblem& problem, const AttentionBlock& block, float* buffer)
+  BlockMask(const AttentionProblem& problem, const QueryBlock& block, float* buffer)
       : bias_(problem.bias),
         mask_(problem.mask),
         block_(block),
         bias_buffer_(buffer),
         mask_buffer_(reinterpret_cast<uint8_t*>(buffer + kKeyTile)) {}
 
-  // Whether they say the same of all rows of the block.
+  // True if all rows of the block share bias and mask.
   bool SameForAllRows() const { return IsShared(bias_) && IsShared(mask_); }
 
-  // The row's bias from key `first` on, where each row has one of its own in one run, bias.query
+  // The row's bias from key `first` on if each row has its own, in adjacent floats, bias.query
   // apart; else null.
   const float* OwnBias(int64_t row, int64_t first) const {
     const bool own = bias_.data != nullptr && block_.group == 1 && bias_.query != 0;
     return own && bias_.key == 1 ? At(bias_, bias_.data, row, first) : nullptr;
   }
 
-  // Of `count` keys from `first` on those up to the last that the mask opens, at least one; all if
-  // it is not the same for all rows.
-  int64_t CountToLastOpen(int64_t first, int64_t count) const {
+  // How many of `count` keys from `first` on precede the last unmasked one, itself included; at
+  // least 1. All of them if the mask differs between rows.
+  int64_t CountToLastUnmasked(int64_t first, int64_t count) const {
     if (mask_.data == nullptr || !IsShared(mask_)) return count;
-    const bool* open = At(mask_, mask_.data, 0, first);
-    while (count > 1 && !open[(count - 1) * mask_.key]) --count;
+    const bool* unmasked = At(mask_, mask_.data, 0, first);
+    while (count > 1 && !unmasked[(count - 1) * mask_.key]) --count;
     return count;
   }
 
-  // Whether the mask opens the kKeyTile keys from `first` on, of which there are `count`, to all
-  // rows. False also where it is not the same for all of them.
-  bool OpensAll(int64_t first, int64_t count) const {
+  // True if the mask leaves the whole tile from `first` on, which holds `count` keys, unmasked for
+  // all rows. False also where the mask differs between rows.
+  bool AllUnmasked(int64_t first, int64_t count) const {
     if (mask_.data == nullptr) return true;
-    return IsShared(mask_) && CountOpen(LoadMask(0, first, count)) == kKeyTile;
+    return IsShared(mask_) && CountUnmasked(LoadMask(0, first, count)) == kKeyTile;
   }
 
-  // One row's kKeyTile elements of each from key `first` on, of which there are `count`, as bias
-  // and open of `rules`; the mask only if `closes`, as where it does not OpensAll. Valid until the
-  // next call.
-  void Load(int64_t row, int64_t first, int64_t count, bool closes, ScoreRules& rules) const {
-    rules.bias = LoadBias(row, first, count);
-    rules.open = closes ? LoadMask(row, first, count) : nullptr;
+  // Sets bias and mask of `modifiers` to a row's kKeyTile elements from key `first` on, of which
+  // `count` exist. The mask only if `uses_mask`: it is not needed where AllUnmasked. Valid until
+  // the next call.
+  void Load(int64_t row, int64_t first, int64_t count, bool uses_mask,
+            ScoreModifiers& modifiers) const {
+    modifiers.bias = LoadBias(row, first, count);
+    modifiers.unmasked = uses_mask ? LoadMask(row, first, count) : nullptr;
   }
 
-  // What they say of one row and of one tile of it: a TileFact.
-  float Fact(int64_t row, int64_t first, int64_t count) const {
-    const uint8_t* open = LoadMask(row, first, count);
-    if (open != nullptr && open[0] == 0 && CountOpen(open) == 0) return kMinusInfinity;
-    // Mostly the first numbers tell already that there is something to add.
+  // The value of one row and tile in a MaskSummary.
+  float Summarize(int64_t row, int64_t first, int64_t count) const {
+    const uint8_t* unmasked = LoadMask(row, first, count);
+    if (unmasked != nullptr && unmasked[0] == 0 && CountUnmasked(unmasked) == 0) {
+      return kMinusInfinity;
+    }
+    // Usually the first numbers of the bias decide.
     if (bias_.data != nullptr) {
       const float* bias = LoadBias(row, first, count);
-      const float highest = HighestIfClosed(bias);
-      if (highest != kOpen) return highest;
-      if (!IsZero(bias)) return kOpen;
+      const float highest = HighestIfMasked(bias);
+      if (highest != kMayBeUnmasked) return highest;
+      if (!IsZero(bias)) return kMayBeUnmasked;
     }
-    return open == nullptr || CountOpen(open) == kKeyTile ? kTrivial : kOpen;
+    return unmasked == nullptr || CountUnmasked(unmasked) == kKeyTile ? kNoEffect : kMayBeUnmasked;
   }
 
  private:
@@ -169,7 +172,7 @@ class BlockMask {
            block_.Query(row) * operand.query + first * operand.key;
   }
 
-  // `data` itself if it is a whole run, else a copy padded with `rest`.
+  // `data` itself if it is a dense tile, else a copy padded with `rest`.
   template <typename T>
   static const T* Run(const T* data, int64_t stride, int64_t count, T* buffer, T rest) {
     if (stride == 1 && count == kKeyTile) return data;
@@ -178,21 +181,21 @@ class BlockMask {
     return buffer;
   }
 
-  static int CountOpen(const uint8_t* open) {
+  static int CountUnmasked(const uint8_t* unmasked) {
     int count = 0;
-    for (int64_t i = 0; i < kKeyTile; ++i) count += open[i] != 0 ? 1 : 0;
+    for (int64_t i = 0; i < kKeyTile; ++i) count += unmasked[i] != 0 ? 1 : 0;
     return count;
   }
 
-  // The highest number if all close their keys, kOpen otherwise.
-  static float HighestIfClosed(const float* bias) {
+  // The greatest number if all are below kPracticallyMasked, else kMayBeUnmasked.
+  static float HighestIfMasked(const float* bias) {
     const FloatTag d;
-    const FloatVec practically_closed = hn::Set(d, kPracticallyClosed);
+    const FloatVec practically_masked = hn::Set(d, kPracticallyMasked);
     FloatVec highest = hn::Set(d, kMinusInfinity);
     for (size_t i = 0; i < kKeyTile; i += kLanes) {
       const FloatVec v = hn::LoadU(d, bias + i);
-      // Not so for NaN.
-      if (!hn::AllTrue(d, hn::Lt(v, practically_closed))) return kOpen;
+      // NaN compares false: it may be unmasked.
+      if (!hn::AllTrue(d, hn::Lt(v, practically_masked))) return kMayBeUnmasked;
       highest = hn::Max(highest, v);
     }
     return hn::ReduceMax(d, highest);
@@ -208,32 +211,32 @@ class BlockMask {
 
   const ScoreOperand<float>& bias_;
   const ScoreOperand<bool>& mask_;
-  const AttentionBlock& block_;
+  const QueryBlock& block_;
   float* const bias_buffer_;
   uint8_t* const mask_buffer_;
 };
 
-// What of bias and mask changes scores of a tile.
+// Which of bias and mask change scores of a tile.
 struct MaskParts {
   bool any = false;
-  // The mask among them.
-  bool closes = false;
+  // True if the mask does.
+  bool uses_mask = false;
 };
 
-// What position, bias and mask do to one row's scores of the `count` keys from `first` on.
-inline ScoreRules RulesOf(const AttentionProblem& p, const AttentionBlock& block,
-                          const BlockMask& mask, int64_t row, int64_t first, int64_t count,
-                          MaskParts parts) {
-  ScoreRules rules;
-  rules.softcap = p.softcap;
-  rules.closed_score = p.closed_score;
-  rules.bias_on_closed = p.bias_on_closed;
-  rules.valid = static_cast<int>(std::min(kKeyTile, ValidKeys(p, block.sample) - first));
-  const IndexRange open = OpenKeys(p, block.sample, block.Query(row));
-  rules.begin = static_cast<int>(std::clamp<int64_t>(open.begin - first, 0, kKeyTile));
-  rules.end = static_cast<int>(std::clamp<int64_t>(open.end - first, 0, kKeyTile));
-  if (parts.any) mask.Load(row, first, count, parts.closes, rules);
-  return rules;
+// The modifiers of one row's scores for the `count` keys from `first` on.
+inline ScoreModifiers ModifiersOf(const AttentionProblem& p, const QueryBlock& block,
+                                  const BlockMask& mask, int64_t row, int64_t first, int64_t count,
+                                  MaskParts parts) {
+  ScoreModifiers modifiers;
+  modifiers.softcap = p.softcap;
+  modifiers.mask_value = p.mask_value;
+  modifiers.bias_on_masked = p.bias_on_masked;
+  modifiers.valid = static_cast<int>(std::min(kKeyTile, ValidKeys(p, block.sample) - first));
+  const IndexRange unmasked = UnmaskedKeys(p, block.sample, block.Query(row));
+  modifiers.begin = static_cast<int>(std::clamp<int64_t>(unmasked.begin - first, 0, kKeyTile));
+  modifiers.end = static_cast<int>(std::clamp<int64_t>(unmasked.end - first, 0, kKeyTile));
+  if (parts.any) mask.Load(row, first, count, parts.uses_mask, modifiers);
+  return modifiers;
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

@@ -14,9 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Turns q k^T of the one row of `block` into probabilities. `scratch`: the row in whole tiles and
-// kMaskScratch more.
-void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, float* scratch,
+// Turns the scores q k^T of the one row of `block` into probabilities. `scratch`: one row padded to
+// whole tiles, and kMaskScratch floats.
+void NormalizeScores(const AttentionProblem& p, const QueryBlock& block, float* scratch,
                      float* row) {
   const FloatTag d;
   const auto size = static_cast<size_t>(TilesOf(p.keys) * kKeyTile);
@@ -25,13 +25,14 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
   FloatVec peaks = hn::Set(d, kMinusInfinity);
   for (int64_t first = 0; first < p.keys; first += kKeyTile) {
     const int64_t count = std::min(kKeyTile, p.keys - first);
-    ApplyRules(RulesOf(p, block, mask, 0, first, count, {true, true}), kKeyTile, scratch + first);
+    ModifyScores(ModifiersOf(p, block, mask, 0, first, count, {true, true}), kKeyTile,
+                 scratch + first);
     for (size_t i = 0; i < kKeyTile; i += kLanes) {
       peaks = hn::Max(peaks, hn::LoadU(d, scratch + first + i));
     }
   }
   const float sink = SinkOf(p, block, 0);
-  // If either is NaN, so is the total.
+  // The total is NaN if either is.
   const float greatest = hn::ReduceMax(d, peaks);
   const float peak = greatest < sink ? sink : greatest;
   const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0.0F : peak);
@@ -42,8 +43,8 @@ void NormalizeScores(const AttentionProblem& p, const AttentionBlock& block, flo
     hn::StoreU(weight, d, scratch + i);
   }
   const float total = hn::ReduceSum(d, totals) + std::exp(sink - hn::GetLane(shift));
-  if (IsClosedRow(p, peak, total)) {
-    std::fill_n(row, p.keys, p.closed_row);
+  if (IsMaskedRow(p, peak, total)) {
+    std::fill_n(row, p.keys, p.masked_row);
     return;
   }
   const float factor = 1.0F / total;
@@ -64,7 +65,7 @@ namespace {
 
 HWY_EXPORT(NormalizeScores);
 
-// Index `i` counts heads of q over all samples.
+// The sample and heads of index `i`, which counts heads of q over all samples.
 struct HeadOf {
   HeadOf(const AttentionProblem& p, int64_t i)
       : sample(i / p.query_heads),
@@ -104,11 +105,11 @@ void MultiplyByValues(const AttentionProblem& p, const float* probabilities) {
 }
 
 absl::Status NormalizeRows(const AttentionProblem& p, float* scores, Allocator& allocator) {
-  // Scores worth a thread of their own.
+  // The number of scores that are worth a thread of their own.
   constexpr int64_t kGrain = 1 << 13;
   const int64_t rows = p.batch * p.query_heads * p.queries;
   auto normalize = [&](int64_t begin, int64_t end, float* scratch) {
-    AttentionBlock block;
+    QueryBlock block;
     block.group = p.query_heads / p.kv_heads;
     block.rows = 1;
     for (int64_t row = begin; row < end; ++row) {

@@ -8,9 +8,10 @@
 
 namespace attnrun::ops {
 
-// As StreamingAttention, but stores the softmax, too, in `probabilities` [batch, query_heads,
-// queries, keys], dense. A row whose scores are all -inf is closed_row there, as well. The bits of
-// an element do not depend on threads nor on other rows. Precondition: the channels of y are dense.
+// As StreamingAttention, but also stores the softmax in `probabilities` [batch, query_heads,
+// queries, keys], dense. A row whose scores are all -inf is masked_row in both. The bits of an
+// element depend neither on threads nor on other rows. Precondition: the channels of y are
+// adjacent.
 absl::Status AttentionWithProbabilities(const AttentionProblem& problem, float* probabilities,
                                         Allocator& allocator);
 

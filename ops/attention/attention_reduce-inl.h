@@ -14,7 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// In every block of four lanes what `combine` makes of that block of four rows, one lane each.
+// Reduces each block of four lanes of four rows with `combine`: lane r of a block of the result is
+// that block of row r, reduced.
 template <class Combine>
 HWY_INLINE FloatVec ReduceBlocks(FloatVec row0, FloatVec row1, FloatVec row2, FloatVec row3,
                                  Combine combine) {
@@ -29,9 +30,9 @@ HWY_INLINE FloatVec ReduceBlocks(FloatVec row0, FloatVec row1, FloatVec row2, Fl
                  hn::BitCast(d, hn::InterleaveUpper(dd, low, high)));
 }
 
-// Lane r: what `combine`, which is commutative, makes of the lanes of row(r), in the same order for
-// every r. Every step of this tree halves the number of vectors: to reduce one row after the other
-// would take thrice as many.
+// Lane r of the result is all lanes of row(r) reduced with `combine`, which must be commutative, in
+// the same order for every r. Each step of this tree halves the number of vectors; reducing one row
+// after the other would take three times as many steps.
 template <class Row, class Combine>
 HWY_INLINE FloatVec ReduceRows(Row row, Combine combine) {
   const FloatTag d;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Elements by batch, head, position and channel, whatever the layout.
+// Elements addressed by batch, head, position and channel, in either layout.
 struct Heads {
   std::vector<double> values = {};
   int64_t heads = 0;
@@ -57,10 +57,10 @@ absl::StatusOr<Heads> Present(const OpContext& context, int current, int past,
   return all;
 }
 
-// What attn_mask adds to the score of a query and a key.
+// The number that attn_mask adds to the score of a query and a key.
 struct Mask {
   std::vector<double> values = {};
-  // Over batch, heads, queries and keys.
+  // Strides over batch, heads, queries and keys.
   Shape strides = {};
   bool is_bool = false;
 
@@ -71,7 +71,7 @@ struct Mask {
   }
 };
 
-// One row of scores at the stages that qk_matmul_output_mode counts.
+// One row of scores, and of probabilities, as numbered by qk_matmul_output_mode.
 struct Stages {
   std::vector<double> of[4];
 };
@@ -79,7 +79,7 @@ struct Stages {
 struct Inputs {
   AttentionShape shape;
   Heads q = {};
-  // Past and current.
+  // Past and current keys and values.
   Heads k = {};
   Heads v = {};
   Mask mask = {};
@@ -107,10 +107,10 @@ Stages ScoreRow(const Attention& op, const Inputs& in, int64_t b, int64_t n, int
   const int64_t kv_head = n / (in.shape.query_heads / in.shape.kv_heads);
   std::optional<int64_t> valid;
   if (!in.valid.empty()) valid = in.valid[b];
-  const Attention::Range open = op.OpenKeys(in.shape, valid, s);
+  const Attention::Range unmasked = op.UnmaskedKeys(in.shape, valid, s);
   const double cap = op.softcap();
   Stages stages;
-  bool all_closed = true;
+  bool all_masked = true;
   for (int64_t t = 0; t < in.shape.keys; ++t) {
     double score = 0;
     for (int64_t h = 0; h < in.shape.head_size; ++h) {
@@ -118,14 +118,15 @@ Stages ScoreRow(const Attention& op, const Inputs& in, int64_t b, int64_t n, int
     }
     score *= in.shape.scale;
     const double capped = cap > 0 ? cap * std::tanh(score / cap) : score;
-    const double bias = t >= open.begin && t < open.end ? in.mask.At(b, n, s, t) : -kInfinity;
-    all_closed = all_closed && bias == -kInfinity;
+    const double bias =
+        t >= unmasked.begin && t < unmasked.end ? in.mask.At(b, n, s, t) : -kInfinity;
+    all_masked = all_masked && bias == -kInfinity;
     stages.of[0].push_back(score);
     stages.of[1].push_back(capped);
     stages.of[2].push_back(capped + bias);
   }
   stages.of[3] =
-      all_closed ? std::vector<double>(in.shape.keys, 0) : Probabilities(stages.of[2], 0);
+      all_masked ? std::vector<double>(in.shape.keys, 0) : Probabilities(stages.of[2], 0);
   return stages;
 }
 
@@ -166,7 +167,7 @@ absl::Status Attention::Reference(OpContext& context) const {
     for (int64_t h = 0; h < shape.value_size; ++h) {
       double sum = 0;
       for (int64_t t = 0; t < shape.keys; ++t) {
-        // A key that does not count, counts for nothing even if its value is not finite.
+        // A key of probability 0 adds nothing even if its value is not finite.
         if (stages.of[3][t] != 0) sum += stages.of[3][t] * in.v.At(b, n / group, t, h);
       }
       y.mutable_data<double>()[out * shape.value_size + h] = sum;

@@ -22,83 +22,84 @@ namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-// What scores may exceed their row's peak by before all that was summed up is scaled anew: weights
-// up to exp(8) are as exact as those up to 1. Most rows are scaled once.
+// By how much a score may exceed its row's peak before the peak is raised and the row's sums are
+// rescaled. Weights up to exp(8) are as exact as those up to 1, and most rows are rescaled once.
 inline constexpr float kSlack = 8;
 
-// What stands between the scores of one row and one tile and their softmax.
-struct ScoreRules {
+// Changes to the scores of one row and tile between q k^T and softmax: softcap, bias, mask and
+// position.
+struct ScoreModifiers {
   bool ChangeNothing() const {
-    return softcap == 0 && open == nullptr && bias == nullptr && begin <= 0 &&
+    return softcap == 0 && unmasked == nullptr && bias == nullptr && begin <= 0 &&
            end >= static_cast<int>(kKeyTile);
   }
 
   float softcap = 0;
-  float closed_score = kMinusInfinity;
-  bool bias_on_closed = false;
-  // kKeyTile numbers each, or null.
-  const uint8_t* open = nullptr;
+  float mask_value = kMinusInfinity;
+  bool bias_on_masked = false;
+  // The row's mask, 0 where a key is masked, and bias: kKeyTile elements each, or null.
+  const uint8_t* unmasked = nullptr;
   const float* bias = nullptr;
-  // Keys of the tile open by position: [begin, end); keys from `valid` on are not there.
+  // Position leaves keys [begin, end) of the tile unmasked; keys from `valid` on do not exist.
   int begin = 0;
   int end = static_cast<int>(kKeyTile);
   int valid = static_cast<int>(kKeyTile);
 };
 
-// The running softmax of the rows of a tile, one after the other.
+// The online softmax of the rows of a tile, row after row.
 struct SoftmaxRows {
   size_t rows;
-  // kKeyTile each, of which so many count: whole vectors.
+  // kKeyTile per row, of which the first `columns` are used: whole vectors.
   float* scores;
   size_t columns;
-  // The greatest score, less kSlack at most.
+  // The running maximum of the scores, which may lag behind by kSlack.
   float* peaks;
-  // kWidestVector each: sums of exp(score - peak).
+  // kWidestVector per row: sums of exp(score - peak), lane by lane.
   float* totals;
-  // sums_size each: sums of the values, so weighted.
+  // sums_size per row: sums of the values weighted by exp(score - peak).
   float* sums;
   size_t sums_size;
 };
 
-HWY_INLINE FloatVec RuledScore(const ScoreRules& rules, FloatVec score, size_t i) {
+HWY_INLINE FloatVec ModifiedScore(const ScoreModifiers& modifiers, FloatVec score, size_t i) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
-  if (rules.softcap > 0) {
-    const FloatVec cap = hn::Set(d, rules.softcap);
+  if (modifiers.softcap > 0) {
+    const FloatVec cap = hn::Set(d, modifiers.softcap);
     score = hn::Mul(cap, hn::Tanh(d, hn::Div(score, cap)));
   }
-  FloatVec closed = hn::Set(d, rules.closed_score);
-  if (rules.bias != nullptr) {
-    const FloatVec bias = hn::LoadU(d, rules.bias + i);
+  FloatVec masked_score = hn::Set(d, modifiers.mask_value);
+  if (modifiers.bias != nullptr) {
+    const FloatVec bias = hn::LoadU(d, modifiers.bias + i);
     score = hn::Add(score, bias);
-    if (rules.bias_on_closed) closed = hn::Add(closed, bias);
+    if (modifiers.bias_on_masked) masked_score = hn::Add(masked_score, bias);
   }
-  if (rules.open != nullptr) {
+  if (modifiers.unmasked != nullptr) {
     const hn::Rebind<uint8_t, FloatTag> d8;
-    const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, rules.open + i));
-    score = hn::IfThenElse(hn::RebindMask(d, hn::Eq(bytes, hn::Zero(di))), closed, score);
+    const auto bytes = hn::PromoteTo(di, hn::LoadU(d8, modifiers.unmasked + i));
+    score = hn::IfThenElse(hn::RebindMask(d, hn::Eq(bytes, hn::Zero(di))), masked_score, score);
   }
-  if (rules.begin > 0 || rules.end < static_cast<int>(kKeyTile)) {
+  if (modifiers.begin > 0 || modifiers.end < static_cast<int>(kKeyTile)) {
     const auto index = hn::Iota(di, static_cast<int>(i));
-    const auto shut =
-        hn::Or(hn::Lt(index, hn::Set(di, rules.begin)), hn::Ge(index, hn::Set(di, rules.end)));
-    score = hn::IfThenElse(hn::RebindMask(d, shut), closed, score);
-    const auto absent = hn::Ge(index, hn::Set(di, rules.valid));
+    const auto out_of_range = hn::Or(hn::Lt(index, hn::Set(di, modifiers.begin)),
+                                     hn::Ge(index, hn::Set(di, modifiers.end)));
+    score = hn::IfThenElse(hn::RebindMask(d, out_of_range), masked_score, score);
+    const auto absent = hn::Ge(index, hn::Set(di, modifiers.valid));
     score = hn::IfThenElse(hn::RebindMask(d, absent), hn::Set(d, kMinusInfinity), score);
   }
   return score;
 }
 
-// Applies the rules to one row of scores.
-inline HWY_NOINLINE void ApplyRules(const ScoreRules& rules, size_t columns,
-                                    float* HWY_RESTRICT scores) {
+// Modifies one row of scores.
+inline HWY_NOINLINE void ModifyScores(const ScoreModifiers& modifiers, size_t columns,
+                                      float* HWY_RESTRICT scores) {
   const FloatTag d;
   for (size_t i = 0; i < columns; i += kLanes) {
-    hn::StoreU(RuledScore(rules, hn::LoadU(d, scores + i), i), d, scores + i);
+    hn::StoreU(ModifiedScore(modifiers, hn::LoadU(d, scores + i), i), d, scores + i);
   }
 }
 
-// Scales what a row summed up relative to a peak that has risen since.
+// Rescales the totals and sums of a row whose peak has risen.
 HWY_INLINE void Rescale(const SoftmaxRows& all, size_t row, float by) {
   const FloatTag d;
   const FloatVec factor = hn::Set(d, by);
@@ -110,7 +111,7 @@ HWY_INLINE void Rescale(const SoftmaxRows& all, size_t row, float by) {
   }
 }
 
-// The greatest of each lane over a row of scores.
+// The maximum of each lane over a row of scores.
 HWY_INLINE FloatVec GreatestLanes(const float* HWY_RESTRICT scores, size_t columns) {
   const FloatTag d;
   FloatVec greatest = hn::LoadU(d, scores);
@@ -120,7 +121,8 @@ HWY_INLINE FloatVec GreatestLanes(const float* HWY_RESTRICT scores, size_t colum
   return greatest;
 }
 
-// The greatest score of each of the rows first ... first + kLanes - 1, or of the last row.
+// The greatest score of each of the rows first ... first + kLanes - 1; beyond the end, of the last
+// row.
 HWY_INLINE FloatVec GreatestOfRows(const SoftmaxRows& all, size_t first) {
   return ReduceRows(
       [&](size_t r) HWY_ATTR {
@@ -129,9 +131,9 @@ HWY_INLINE FloatVec GreatestOfRows(const SoftmaxRows& all, size_t first) {
       [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); });
 }
 
-// The scores of a row become weights, exp(score - shift), which `totals` takes in.
-HWY_INLINE void TakeRow(float shift, size_t columns, float* HWY_RESTRICT scores,
-                        float* HWY_RESTRICT totals) {
+// Turns the scores of a row into weights exp(score - shift) and adds them to `totals`.
+HWY_INLINE void ExponentiateRow(float shift, size_t columns, float* HWY_RESTRICT scores,
+                                float* HWY_RESTRICT totals) {
   const FloatTag d;
   const FloatVec least = hn::Set(d, shift);
   FloatVec total = hn::LoadU(d, totals);
@@ -143,9 +145,9 @@ HWY_INLINE void TakeRow(float shift, size_t columns, float* HWY_RESTRICT scores,
   hn::StoreU(total, d, totals);
 }
 
-// TakeScores of rows [first, first + count), at most as many as a vector has lanes: what is worked
-// out once per row, is for all of them at once.
-HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t count) {
+// UpdateSoftmax for rows [first, first + count), at most as many as a vector has lanes: computes
+// the peaks and factors of all of them at once.
+HWY_INLINE void UpdateSoftmaxOfRows(const SoftmaxRows& all, size_t first, size_t count) {
   const FloatTag d;
   HWY_ALIGN float numbers[kLanes] = {};
   const FloatVec greatest = GreatestOfRows(all, first);
@@ -154,7 +156,7 @@ HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t coun
   const auto rises = hn::Gt(greatest, hn::Add(before, hn::Set(d, kSlack)));
   const FloatVec peaks = hn::IfThenElse(rises, greatest, before);
   StoreUpTo(peaks, d, all.peaks + first, count);
-  // Without a peak nothing was summed up yet.
+  // A row without a peak has no sums to rescale.
   const auto rescales = hn::And(rises, hn::Gt(before, lowest));
   if (!hn::AllFalse(d, rescales)) {
     const FloatVec factors =
@@ -164,19 +166,19 @@ HWY_INLINE void TakeSomeScores(const SoftmaxRows& all, size_t first, size_t coun
       if (numbers[r] != 1) Rescale(all, first + r, numbers[r]);
     }
   }
-  // Without an open key so far, every weight is exp(-inf) = 0.
+  // Where all keys so far are masked, every weight is exp(-inf) = 0.
   hn::Store(hn::IfThenZeroElse(hn::Eq(peaks, lowest), peaks), d, numbers);
   for (size_t r = 0; r < count; ++r) {
-    TakeRow(numbers[r], all.columns, all.scores + (first + r) * kKeyTile,
-            all.totals + (first + r) * kWidestVector);
+    ExponentiateRow(numbers[r], all.columns, all.scores + (first + r) * kKeyTile,
+                    all.totals + (first + r) * kWidestVector);
   }
 }
 
-// Turns the scores of a tile into weights, exp(score - peak), and takes them into the totals. A
-// tile that is closed to a row leaves it as it was.
-inline HWY_NOINLINE void TakeScores(const SoftmaxRows& all) {
+// Adds a tile to the online softmax: turns scores into weights exp(score - peak) and adds them to
+// the totals. A row for which the tile is masked stays as it was.
+inline HWY_NOINLINE void UpdateSoftmax(const SoftmaxRows& all) {
   for (size_t first = 0; first < all.rows; first += kLanes) {
-    TakeSomeScores(all, first, HWY_MIN(all.rows - first, kLanes));
+    UpdateSoftmaxOfRows(all, first, HWY_MIN(all.rows - first, kLanes));
   }
 }
 

@@ -15,18 +15,18 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Products of small matrices in registers, for the tiles of attention.
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
 
-// A constant: the tiles are as many vectors.
+// Lanes of a vector, a constant: tiles are arrays of vectors.
 inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
-// Rows and vectors of a register tile: as many sums as there are registers for, besides the
-// operands.
+// Rows and vectors of a register tile: as many sums as fit the registers beside the operands.
 inline constexpr size_t kTileRows = 6;
 inline constexpr size_t kTileVectors = kLanes == 16 ? 4 : 2;
 
-// `factor` times so many floats. Rows are short: memmove and loops that compilers make vector code
-// of spend more on getting started.
+// Copies `factor` times `count` floats. Rows are short: memmove, and loops that the compiler
+// vectorizes, take longer to get started.
 HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, int64_t count, float* HWY_RESTRICT to,
                            float factor = 1) {
   const FloatTag d;
@@ -38,26 +38,26 @@ HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, int64_t count, float*
   if (count > 0) hn::StoreN(hn::Mul(hn::LoadN(d, from, count), by), d, to, count);
 }
 
-// Channels `stride` apart, side by side.
+// Copies channels that are `stride` apart to adjacent floats.
 HWY_INLINE void CopyChannels(const float* HWY_RESTRICT from, int64_t stride, int64_t count,
                              float* HWY_RESTRICT to) {
   if (stride == 1) return CopyFloats(from, count, to);
   for (int64_t h = 0; h < count; ++h) to[h] = from[h * stride];
 }
 
-// Rows in memory that are soon needed, each on a page of its own, which the hardware does not
-// foresee: brought into the second-level cache some at a time between the tiles of a product, since
-// all at once they would keep everything else waiting.
+// Prefetches rows that are needed soon. Each lies on a page of its own, where the hardware's
+// prefetcher does not follow. They are brought into the second-level cache a few at a time between
+// the tiles of a product, since all at once they would hold up other loads.
 class Fetch {
  public:
-  // `rows` rows of `size` floats, `stride` apart.
+  // Adds `rows` rows of `size` floats, `stride` apart.
   void Add(const float* at, int64_t stride, int64_t rows, int64_t size) {
     if (rows <= 0 || size <= 0) return;
     pieces_[count_++] = {at, stride, rows, size};
     rows_ += rows;
   }
 
-  // Begins; all will be fetched after `times` times Some, and after Rest.
+  // Prepares to fetch all rows in `times` calls of Some and one of Rest.
   void SpreadOver(int64_t times) { each_ = times == 0 ? 0 : hwy::DivCeil(rows_, times); }
   HWY_INLINE void Some() {
     for (int64_t left = each_; left > 0 && count_ > 0;) left -= Rows(pieces_[count_ - 1], left);
@@ -77,10 +77,10 @@ class Fetch {
   static constexpr int64_t kLine = 16;
   static constexpr int kSecondLevel = 2;
 
-  // At most so many rows; how many there were.
+  // Fetches at most `most` rows; returns how many it fetched.
   HWY_INLINE int64_t Rows(Piece& piece, int64_t most) {
     const int64_t rows = HWY_MIN(piece.rows, most);
-    // Copies: a counter in memory would take longer than what it counts.
+    // Local copies: updating counters in memory would take longer than the loop.
     const float* at = piece.at;
     const int64_t stride = piece.stride;
     const int64_t size = piece.size;
@@ -94,7 +94,7 @@ class Fetch {
   }
 
   int64_t each_ = 0;
-  // The last one first.
+  // Pieces are fetched from the last to the first.
   int count_ = 0;
   Piece pieces_[3];
   int64_t rows_ = 0;
@@ -102,7 +102,7 @@ class Fetch {
 
 // c (+)= a b for kRows rows and kVectors vectors of columns: a[r * lda + i], b[i * ldb + column].
 // Each element of c is one chain of multiply-adds in the order of i, whatever the tile around it.
-// The last vector of a row of b has `last` elements, which are all that is read.
+// Only `last` elements of the last vector of a row of b are read.
 template <size_t kRows, size_t kVectors, bool kWhole>
 HWY_INLINE void MultiplyRegisterTile(const float* HWY_RESTRICT a, size_t lda,
                                      const float* HWY_RESTRICT b, size_t ldb, size_t depth,
@@ -141,7 +141,7 @@ template <size_t kVectors, bool kWhole>
 HWY_NOINLINE void MultiplyPanel(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
                                 size_t depth, size_t last, bool accumulate, float* c, size_t ldc,
                                 Fetch& fetch) {
-  // Narrow ones are taller, so that there are sums enough to hide the latency of each.
+  // Narrow tiles are taller, so that there are enough sums to hide the latency of each.
   constexpr size_t kTall = 2 * kVectors <= kTileVectors ? 2 * kTileRows : kTileRows;
   for (; rows >= kTall; rows -= kTall, a += kTall * lda, c += kTall * ldc) {
     fetch.Some();
@@ -181,8 +181,8 @@ HWY_INLINE auto PanelOf(size_t vectors) {
                         : &MultiplyPanel<1, kWhole>;
 }
 
-// c [rows, columns] (+)= a [rows, depth] b [depth, columns], and all of `fetch`. Rows of c have
-// room for whole vectors.
+// c [rows, columns] (+)= a [rows, depth] b [depth, columns], and prefetches all of `fetch`
+// meanwhile. Rows of c have room for whole vectors.
 HWY_INLINE void Multiply(const float* a, size_t lda, size_t rows, const float* b, size_t ldb,
                          size_t columns, size_t depth, bool accumulate, float* c, size_t ldc,
                          Fetch& fetch) {
@@ -200,8 +200,8 @@ HWY_INLINE void Multiply(const float* a, size_t lda, size_t rows, const float* b
   fetch.Rest();
 }
 
-// Four floats of each of the rows x, x + 4 * stride, x + 8 * stride, ..., one row a block of 4
-// lanes.
+// Loads four floats of each of the rows x, x + 4 * stride, x + 8 * stride, ...: one row per block
+// of 4 lanes.
 HWY_INLINE FloatVec LoadBlocks(const float* HWY_RESTRICT x, int64_t stride) {
   const FloatTag d;
   const hn::CappedTag<float, 4> d4;
@@ -215,13 +215,13 @@ HWY_INLINE FloatVec LoadBlocks(const float* HWY_RESTRICT x, int64_t stride) {
 #endif
 }
 
-// Stores `factor` times four floats of each of kLanes rows, `stride` apart from x on, as four rows
-// of kLanes, each out_stride after the last.
+// Transposes: stores `factor` times four floats of each of kLanes rows, `stride` apart from x on,
+// as four rows of kLanes floats that are `out_stride` apart.
 HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, FloatVec factor,
                            float* HWY_RESTRICT out, size_t out_stride) {
   const FloatTag d;
   const hn::Repartition<double, FloatTag> dd;
-  // Block i of part j is row 4 * i + j, so that transposing within blocks puts the rows in order.
+  // Block i of part j is row 4 * i + j: transposing within blocks then puts the rows in order.
   const FloatVec part0 = hn::Mul(LoadBlocks(x, stride), factor);
   const FloatVec part1 = hn::Mul(LoadBlocks(x + stride, stride), factor);
   const FloatVec part2 = hn::Mul(LoadBlocks(x + 2 * stride, stride), factor);
@@ -264,7 +264,7 @@ HWY_INLINE void PackTransposed(const KeysView& x, float factor, size_t count, si
   for (size_t h = 0; done < width && h < size; ++h) {
     const float* from = x.data + static_cast<int64_t>(h) * x.channel_stride;
     float* const to = out + h * width;
-    // Transposed already: a stride known to be 1 becomes vector code.
+    // With a stride known to be 1 the compiler makes vector code of this loop.
     for (size_t t = done; x.stride == 1 && t < count; ++t) to[t] = factor * from[t];
     for (size_t t = done; x.stride != 1 && t < count; ++t) {
       to[t] = factor * from[static_cast<int64_t>(t) * x.stride];

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// [B, Nq, S, T].
+// The rank of the scores [B, Nq, S, T].
 constexpr int kScoresRank = 4;
 
 absl::Status CheckTypes(const OpContext& context) {
@@ -26,7 +26,7 @@ absl::Status CheckTypes(const OpContext& context) {
   return absl::OkStatus();
 }
 
-// The extent on which all operands agree that have it; 1 if none has.
+// The extent shared by all operands that have it; 1 if none has.
 absl::StatusOr<int64_t> Common(absl::string_view what, std::initializer_list<int64_t> extents) {
   int64_t common = HeadView::kAbsent;
   for (const int64_t extent : extents) {
@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> Common(absl::string_view what, std::initializer_list<int
   return common == HeadView::kAbsent ? 1 : common;
 }
 
-// Samples broadcast, as those of ONNX's MatMul and Add do: an operand that has one has it for all.
+// Samples broadcast as in ONNX's MatMul and Add: an operand of one sample serves all.
 absl::StatusOr<int64_t> BroadcastBatch(std::initializer_list<int64_t> extents) {
   int64_t batch = 1;
   for (const int64_t extent : extents) {
@@ -54,10 +54,10 @@ absl::StatusOr<int64_t> BroadcastBatch(std::initializer_list<int64_t> extents) {
   return batch;
 }
 
-// The samples of bias, mask or sinks; kAbsent where it is the same for all.
+// The batch extent of bias, mask or sinks; kAbsent where the operand is the same for all samples.
 int64_t BatchOf(const OpContext& context, int input) {
-  const bool tells = context.has_input(input) && context.input(input).rank() == kScoresRank;
-  return tells ? context.input(input).dim(0) : HeadView::kAbsent;
+  const bool has_batch = context.has_input(input) && context.input(input).rank() == kScoresRank;
+  return has_batch ? context.input(input).dim(0) : HeadView::kAbsent;
 }
 
 absl::Status ResolveSizes(const OpContext& context, FusedAttentionShape& shape) {
@@ -107,7 +107,7 @@ FusedAttention::FusedAttention(AttributeReader& attributes)
     : scale_(attributes.Float("scale", 1)),
       softcap_(attributes.Float("softcap", 0)),
       mask_value_(attributes.Float("mask_value", -std::numeric_limits<float>::infinity())),
-      bias_on_closed_(attributes.Int("bias_on_closed", 0) != 0),
+      bias_on_masked_(attributes.Int("bias_on_masked", 0) != 0),
       masked_row_(attributes.OneOf("masked_row", "nan", {"nan", "zero", "guarded"})),
       causal_(attributes.Int("causal", 0)),
       left_window_(attributes.Int("left_window", -1)),
@@ -170,7 +170,8 @@ SymInt FusedAttention::InferBatch(const InferContext& context) const {
 
 void FusedAttention::Infer(InferContext& context) const {
   if (!status_.ok()) return;
-  // Of the first of these operands that has the role, else 1; unknown where an operand's rank is.
+  // The extent of the role in the first of these operands that has it, else 1; unknown where an
+  // operand's rank is unknown.
   const auto extent = [&](char role, std::initializer_list<int> operands) {
     for (const int i : operands) {
       const std::optional<SymInt> found =

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -37,25 +38,29 @@ struct FusedAttentionShape {
 // attnrun.Attention-1, made by the optimizer, with inputs (q, k, v, bias?, mask?, sinks?) and
 // outputs (y, probabilities?):
 //   scores = cap(scale * Q K^T) + bias, cap(x) = softcap * tanh(x / softcap), or x if softcap is 0
-//   scores = mask_value where mask is false or the key's position is closed to the query, plus bias
-//     if bias_on_closed is 1
+//   scores = mask_value where mask is false or position masks the key for the query, plus bias if
+//     bias_on_masked is 1
 //   probabilities = softmax(scores), y = probabilities V, its heads merged: [B, S, Nq * Hv]; with
 //     sinks, the first T columns of softmax(scores with the sink as one more column)
-// Q [B,S,Nq,H], K [B,T,Nkv,H] and V [B,T,Nkv,Hv] lie in q, k and v, floats of any rank, as
-// q_layout, k_layout and v_layout say (see HeadLayout; default "b n s h"). Head n of Q attends to
-// head n / (Nq / Nkv). Where a role is absent from a layout the operand is the same for all of it:
-// b and n are then as in the other operands (n of k and v as in each other), s of k as in v and the
-// reverse; what no operand tells is 1. An operand of one sample has it for all B. bias (floats) and
-// mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to [B, Nq, S, 1]. Query s stands at
-// position p = s among the keys, or s + T
-// - S if causal is 2. Keys after p are closed to it if causal is 1 or 2, those outside [p -
-// left_window, p + right_window], where -1 is unbounded, in any case. A row whose scores, its sink
-// among them, are all -inf gives NaN, or 0 if masked_row is "zero" or "guarded"; one with a score
-// that is NaN or infinite gives NaN, or 0 if masked_row is "guarded"; without keys it gives 0.
-// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_closed (int,
-// 0), masked_row
-// ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1) and the
-// layouts. Keys and values must be finite, even where they are closed. y and probabilities have the
+//
+// Operands. Q [B,S,Nq,H], K [B,T,Nkv,H] and V [B,T,Nkv,Hv] lie in q, k and v, floats of any rank,
+// as q_layout, k_layout and v_layout say (see HeadLayout; default "b n s h"). Head n of Q attends
+// to head n / (Nq / Nkv). Where a layout lacks a role, the operand is the same along it, and the
+// extent is that of the other operands: b and n as in q, k and v, n of k and v as in each other, s
+// of k as in v and the reverse; an extent that no operand has is 1. An operand of one sample serves
+// all B. bias (floats) and mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to [B, Nq, S, 1].
+//
+// Position. Query s is at position p = s among the keys, or at s + T - S if causal is 2. Keys after
+// p are masked if causal is 1 or 2; keys outside [p - left_window, p + right_window] are always
+// masked, where a window of -1 is unbounded.
+//
+// Masked rows. A row whose scores, its sink included, are all -inf gives NaN, or 0 if masked_row is
+// "zero" or "guarded"; a row with a score that is NaN or infinite gives NaN, or 0 if masked_row is
+// "guarded"; a row without keys gives 0.
+//
+// Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_masked (int,
+// 0), masked_row ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1)
+// and the layouts. Keys and values must be finite, even masked ones. y and probabilities have the
 // type of q.
 class FusedAttention final : public Op {
  public:
@@ -63,6 +68,7 @@ class FusedAttention final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Attributes of the first three inputs.
@@ -84,15 +90,15 @@ class FusedAttention final : public Op {
   int64_t FirstPosition(const FusedAttentionShape& shape) const {
     return causal_ == 2 ? shape.keys - shape.queries : 0;
   }
-  // What a row gives whose scores are all -inf.
+  // The value of a row whose scores are all -inf.
   float MaskedRow(const FusedAttentionShape& shape) const;
-  // Whether a row gives 0 that would be NaN.
+  // True if a row gives 0 where it would be NaN.
   bool nan_row_is_zero() const { return masked_row_ == "guarded"; }
 
   float scale() const { return scale_; }
   float softcap() const { return softcap_; }
   float mask_value() const { return mask_value_; }
-  bool bias_on_closed() const { return bias_on_closed_; }
+  bool bias_on_masked() const { return bias_on_masked_; }
   bool causal() const { return causal_ != 0; }
   int64_t left_window() const { return left_window_; }
   int64_t right_window() const { return right_window_; }
@@ -101,16 +107,19 @@ class FusedAttention final : public Op {
   HeadLayout ReadLayout(AttributeReader& attributes, const std::string& name);
   absl::StatusOr<HeadView> ViewOf(const OpContext& context, int input) const;
   SymInt InferBatch(const InferContext& context) const;
+  // Adds the axes of a role that some of q, k and v have, and that is an axis of the scores.
+  void AddRole(AxesContext& context, char role, std::initializer_list<int> operands,
+               const std::vector<SymInt>& scores, size_t axis_of_scores) const;
 
   float scale_;
   float softcap_;
   float mask_value_;
-  bool bias_on_closed_;
+  bool bias_on_masked_;
   std::string masked_row_;
   int64_t causal_;
   int64_t left_window_;
   int64_t right_window_;
-  // What is wrong with the attributes.
+  // The first error in the attributes.
   absl::Status status_;
   HeadLayout layouts_[3];
 };

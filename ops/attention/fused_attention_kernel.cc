@@ -17,8 +17,8 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
          a.strides() == b.strides();
 }
 
-// The inputs, half-precision ones converted to floats: those that are one tensor (packed Q, K and
-// V) once.
+// The inputs, with half-precision ones converted to floats. Inputs that are the same view (packed
+// Q, K and V) are converted once.
 absl::StatusOr<std::vector<Tensor>> FloatInputs(const OpContext& context) {
   std::vector<Tensor> inputs(FusedAttention::kSinks + 1);
   for (int i = 0; i < context.num_inputs(); ++i) {
@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<Tensor>> FloatInputs(const OpContext& context) {
   return inputs;
 }
 
-// Of element (0, 0, 0, 0). A tensor without elements has no address to add to.
+// The address of element (0, 0, 0, 0). A tensor without elements has no address to add to.
 const float* First(const Tensor& tensor, const HeadView& view) {
   return tensor.num_elements() == 0 ? tensor.data<float>() : tensor.data<float>() + view.offset;
 }
@@ -107,7 +107,7 @@ class FusedAttentionKernel final : public Kernel {
   }
 
  private:
-  // All but the data and what depends on it.
+  // The problem without pointers and positions.
   AttentionProblem Problem(const FusedAttentionShape& shape) const {
     AttentionProblem problem = ProblemOf(op_, shape);
     problem.q_strides = shape.q.strides;
@@ -117,9 +117,9 @@ class FusedAttentionKernel final : public Kernel {
     problem.y_strides = {
         .batch = shape.queries * width, .sequence = width, .head = shape.value_size};
     problem.scale = op_.scale();
-    problem.closed_score = op_.mask_value();
-    problem.bias_on_closed = op_.bias_on_closed();
-    problem.closed_row = op_.MaskedRow(shape);
+    problem.mask_value = op_.mask_value();
+    problem.bias_on_masked = op_.bias_on_masked();
+    problem.masked_row = op_.MaskedRow(shape);
     problem.nan_row_is_zero = op_.nan_row_is_zero();
     return problem;
   }

@@ -31,10 +31,10 @@ absl::StatusOr<Heads> Read(const Tensor& tensor, const HeadView& view) {
   return heads;
 }
 
-// Bias, mask or sinks; `otherwise` where left out.
+// Bias, mask or sinks. ReadTerm takes `otherwise` for one that is left out.
 struct ScoreTerm {
   std::vector<double> values;
-  // Over batch, heads, queries and keys.
+  // Strides over batch, heads, queries and keys.
   Shape strides = {0, 0, 0, 0};
 
   double At(int64_t b, int64_t n, int64_t s, int64_t t) const {
@@ -74,21 +74,22 @@ absl::StatusOr<Operands> ReadOperands(const OpContext& context, const FusedAtten
   return in;
 }
 
-bool IsOpenByPosition(const FusedAttention& op, int64_t position, int64_t t) {
+bool IsUnmaskedByPosition(const FusedAttention& op, int64_t position, int64_t t) {
   if (op.causal() && t > position) return false;
   if (op.left_window() >= 0 && position - t > op.left_window()) return false;
   return op.right_window() < 0 || t - position <= op.right_window();
 }
 
-// As the graph that this stands for holds it: next to a bias of -1e9 small scores vanish.
+// Rounds a score to the precision in which the original graph holds it: small scores vanish beside
+// a bias of -1e9.
 double Held(DataType type, double score) {
   return type == DataType::kDouble ? score : static_cast<float>(score);
 }
 
 double Score(const FusedAttention& op, const Operands& in, int64_t b, int64_t n, int64_t s,
              int64_t t) {
-  if (!IsOpenByPosition(op, s + op.FirstPosition(in.shape), t) || in.mask.At(b, n, s, t) == 0) {
-    return op.bias_on_closed() ? Held(in.type, op.mask_value() + in.bias.At(b, n, s, t))
+  if (!IsUnmaskedByPosition(op, s + op.FirstPosition(in.shape), t) || in.mask.At(b, n, s, t) == 0) {
+    return op.bias_on_masked() ? Held(in.type, op.mask_value() + in.bias.At(b, n, s, t))
                                : op.mask_value();
   }
   const int64_t kv_head = n / (in.shape.query_heads / in.shape.kv_heads);

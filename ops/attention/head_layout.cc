@@ -35,7 +35,7 @@ std::string Describe(const Axis& axis) {
   return absl::StrCat(axis.offset == 0 ? "" : absl::StrCat(axis.offset, "+"), "(", factors, ")");
 }
 
-// The product of the sizes given; beyond int64 its greatest number, which no axis reaches.
+// The product of the sizes given; INT64_MAX, which no axis reaches, if it overflows.
 int64_t KnownProduct(const Axis& axis) {
   int64_t product = 1;
   for (const Factor& factor : axis.factors) {
@@ -130,7 +130,7 @@ class Parser {
   size_t at_ = 0;
 };
 
-// Where a role's extent and stride go.
+// Stores a role's extent and stride in the view.
 void Place(const Factor& factor, int64_t size, int64_t stride, HeadView& view) {
   switch (factor.role) {
     case 'b':
@@ -154,7 +154,7 @@ void Place(const Factor& factor, int64_t size, int64_t stride, HeadView& view) {
   }
 }
 
-// Adds what one axis holds; false if it does not fit.
+// Adds the factors of one axis to the view; false if they do not fit.
 bool Place(const Axis& axis, int64_t extent, int64_t axis_stride, HeadView& view) {
   const int64_t product = KnownProduct(axis);
   const bool rest = HasRest(axis);
@@ -169,7 +169,7 @@ bool Place(const Axis& axis, int64_t extent, int64_t axis_stride, HeadView& view
     step *= size;
   }
   view.offset += axis.offset * axis_stride;
-  // Without elements there is nothing that could lie outside.
+  // An empty axis has no element that could lie outside.
   return last < std::max<int64_t>(extent, 1) || (rest && extent == 0);
 }
 
@@ -218,7 +218,7 @@ absl::StatusOr<HeadView> HeadLayout::Resolve(absl::Span<const int64_t> shape,
                                              absl::Span<const int64_t> strides) const {
   ATTNRUN_RETURN_IF_ERROR(Check());
   if (shape.size() != axes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("layout '", ToString(), "' is of ", axes.size(),
+    return absl::InvalidArgumentError(absl::StrCat("layout '", ToString(), "' has ", axes.size(),
                                                    " axes, but the shape is ",
                                                    attnrun::ToString(shape)));
   }

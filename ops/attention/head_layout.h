@@ -20,26 +20,26 @@ namespace attnrun::ops {
 struct HeadView {
   static constexpr int64_t kAbsent = -1;
 
-  // kAbsent where the layout lacks the role; its stride is then 0.
+  // kAbsent where the layout lacks the role, whose stride is then 0.
   int64_t batch = kAbsent;
   int64_t sequence = kAbsent;
   int64_t heads = kAbsent;
   // 1 where the layout has no `h`.
   int64_t size = 1;
-  // Of element (0, 0, 0, 0), then of steps from it, in elements of the tensor.
+  // The offset of element (0, 0, 0, 0) and the strides from it, in elements of the tensor.
   int64_t offset = 0;
   HeadStrides strides;
 };
 
-// Where the tensor of heads [b, s, n, h] lies in a tensor of any rank. Written, it has one entry
-// per axis of that tensor, separated by blanks:
-//   ROLE               all of the axis is that role: b, s, n or h
+// Where the heads [b, s, n, h] lie in a tensor of any rank. The text form has one entry per axis of
+// that tensor, separated by blanks:
+//   ROLE               the whole axis has that role: b, s, n or h
 //   (F1 F2 ...)        the axis is split into factors, the outermost first: ROLE, ROLE:SIZE or
-//                      _:SIZE, a gap, of which index 0 is meant; "()" is index 0 of the axis
-//   OFFSET+(F1 ...)    the same, OFFSET positions of the axis further on
-// One factor of an axis may lack its size and takes the rest, which must come out even. Where all
-// have sizes their product may be less than the axis: the factors then lie in a part of it. A role
-// has one place at most: it is not split over axes.
+//                      _:SIZE, a gap, of which index 0 is used; "()" is index 0 of the axis
+//   OFFSET+(F1 ...)    the same, OFFSET positions further along the axis
+// One factor of an axis may lack its size; it takes the rest, which must be a whole number. If all
+// have sizes, their product may be less than the axis: the factors then lie in a part of it. A role
+// occurs at most once: it is not split over axes.
 //   b s n h                 [B,S,N,H]
 //   b s 32+(n:4 h:8)        K of 4 heads of 8 channels in packed [B,S,3*4*8]
 //   b s 8+(n:4 _:3 h:8)     K in [B,S,4*3*8], packed head by head
@@ -70,24 +70,24 @@ struct HeadLayout {
 
   std::vector<Axis> axes;
 
-  // kInvalidArgument quoting the text and saying what was expected where.
+  // Parses the text form. kInvalidArgument quotes the text and says what was expected where.
   static absl::StatusOr<HeadLayout> Parse(absl::string_view text);
 
-  // Text that Parse reads as this layout, provided that Check is ok.
+  // The text form, which Parse reads as this layout, provided that Check is ok.
   std::string ToString() const;
 
   // kInvalidArgument for unknown or repeated roles, two factors of an axis without size, gaps
   // without size, sizes below 1 and negative offsets.
   absl::Status Check() const;
 
-  // The heads in a dense tensor of `shape`, or in one with `strides`. kInvalidArgument, naming the
-  // layout and the shape, as Check and where they do not fit.
+  // The heads in a dense tensor of `shape`, or in one with `strides`. kInvalidArgument as Check,
+  // and where layout and shape do not fit, naming both.
   absl::StatusOr<HeadView> Resolve(absl::Span<const int64_t> shape) const;
   absl::StatusOr<HeadView> Resolve(absl::Span<const int64_t> shape,
                                    absl::Span<const int64_t> strides) const;
 
-  // The extent of `role` in a tensor of these extents, unknown where that is not plain to see;
-  // nullopt if the layout lacks the role.
+  // The extent of `role` in a tensor of these extents, unknown if it cannot be derived; nullopt if
+  // the layout lacks the role.
   std::optional<SymInt> Extent(char role, const std::vector<SymInt>& dims) const;
 
   friend bool operator==(const HeadLayout& a, const HeadLayout& b) { return a.axes == b.axes; }

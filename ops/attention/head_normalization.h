@@ -12,7 +12,7 @@ namespace attnrun::ops {
 // attnrun.HeadRmsNormalization-1, made by the optimizer, with inputs X [batch, sequence, width] and
 // scale [heads, head_size], floats of one type: RMSNormalization of each head's columns by itself,
 //   y = x / sqrt(mean(x^2) + epsilon) * scale[head],
-// so that Q and K are normalized within a packed projection. All other columns stay as they are.
+// which normalizes Q and K within a packed projection. All other columns stay as they are.
 // Attributes: head_size, head_offsets (see HeadColumns), epsilon (float, required).
 class HeadRmsNormalization final : public Op {
  public:
@@ -21,6 +21,7 @@ class HeadRmsNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // kInvalidArgument for inputs that do not fit together.

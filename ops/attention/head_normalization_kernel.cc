@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
-// One head, in place.
+// Normalizes one head in place.
 void NormalizeHead(float* x, size_t n, const float* HWY_RESTRICT scale, float epsilon) {
   const FloatTag d;
   const FloatVec factor = hn::Set(d, 1.0F / std::sqrt(RawMoments(x, n).variance + epsilon));

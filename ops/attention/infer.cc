@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention tells of its outputs.
+// Inference of types and shapes for the operators of this folder.
 #include <utility>
 
 #include "ops/attention/attention.h"
@@ -9,8 +9,8 @@
 namespace attnrun::ops {
 namespace {
 
-// Extents [batch, heads, sequence, size] of Q, K or V, whatever its layout; all unknown where the
-// shape is.
+// The extents [batch, heads, sequence, size] of Q, K or V in either layout; unknown ones if its
+// shape is unknown.
 Dims SplitHeads(const std::optional<Dims>& dims, int64_t heads) {
   if (!dims.has_value()) return UnknownDims(4);
   if (dims->size() == 4) return *dims;
@@ -18,8 +18,7 @@ Dims SplitHeads(const std::optional<Dims>& dims, int64_t heads) {
   return {(*dims)[0], heads, (*dims)[1], SymInt::Quotient((*dims)[2], heads)};
 }
 
-// Makes what all of Q, K, V and the past share known of K and V, and adds the past to their
-// sequence.
+// Merges the past's extents into those of K or V, and adds the past to their sequence.
 void Append(const InferContext& context, int past_input, Dims& dims) {
   if (!context.has_input(past_input)) return;
   const Dims past = context.input(past_input).dims.value_or(UnknownDims(4));
@@ -38,7 +37,7 @@ void Attention::Infer(InferContext& context) const {
   Dims k = SplitHeads(context.input(1).dims, kv_heads_);
   Dims v = SplitHeads(context.input(2).dims, kv_heads_);
   for (const Dims& other : {k, v}) q[0] = Same(q[0], other[0]);
-  // K and V are of one length before the past, of one length too, is added to both.
+  // K and V have the same length, and so have the past keys and values that are put before them.
   k[2] = Same(k[2], v[2]);
   v[2] = k[2];
   k[1] = Same(k[1], v[1]);

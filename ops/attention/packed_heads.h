@@ -11,15 +11,15 @@
 
 namespace attnrun::ops {
 
-// Which columns of X [batch, sequence, width] are heads to work on: those of `size` columns each
-// that begin at `offsets`, ascending. Attributes head_size (int) and head_offsets (ints).
+// The columns of X [batch, sequence, width] that are heads to work on: `size` columns from each of
+// the ascending `offsets` on. Attributes head_size (int) and head_offsets (ints).
 struct HeadColumns {
   int64_t size = 0;
   std::vector<int64_t> offsets;
 
   static HeadColumns Read(AttributeReader& attributes);
 
-  // kInvalidArgument unless X is floats of rank 3 that hold the heads one after the other.
+  // kInvalidArgument unless X is floats of rank 3 and holds all of the heads without overlap.
   absl::Status Check(const Tensor& x) const;
 };
 

@@ -11,10 +11,10 @@ std::vector<double> Probabilities(const std::vector<double>& scores, double mask
   std::vector<double> result(scores.size(), masked_row);
   if (scores.empty()) return result;
   const double peak = *std::max_element(scores.begin(), scores.end());
-  constexpr double kClosed = -std::numeric_limits<double>::infinity();
-  const bool closed =
-      std::all_of(scores.begin(), scores.end(), [](double x) { return x == kClosed; });
-  if (closed) return result;
+  constexpr double kMasked = -std::numeric_limits<double>::infinity();
+  const bool all_masked =
+      std::all_of(scores.begin(), scores.end(), [](double x) { return x == kMasked; });
+  if (all_masked) return result;
   double sum = 0;
   for (size_t i = 0; i < scores.size(); ++i) sum += result[i] = std::exp(scores[i] - peak);
   for (double& value : result) value /= sum;

@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// The softmax of a row of scores; `masked_row` in every place where all scores are -inf.
+// The softmax of a row of scores; `masked_row` in every place if all scores are -inf.
 std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row);
 
 }  // namespace attnrun::ops

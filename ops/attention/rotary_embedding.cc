@@ -16,8 +16,8 @@ absl::Status CheckPositions(const Tensor& ids, int64_t positions) {
   for (int64_t i = 0; i < ids.num_elements(); ++i) {
     const int64_t id = ids.data<int64_t>()[i];
     if (id < 0 || id >= positions) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("position id ", id, " is outside the caches' [0,", positions - 1, "]"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "position id ", id, " is outside the caches' range [0,", positions - 1, "]"));
     }
   }
   return absl::OkStatus();

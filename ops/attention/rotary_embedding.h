@@ -11,19 +11,19 @@
 
 namespace attnrun::ops {
 
-// X as rows that each lie at one position and hold heads of `head_size` channels: [batch, heads,
-// sequence, head_size] with one head to a row, [batch, sequence, width] with several.
+// X as rows, each at one position, that hold heads of `head_size` channels: [batch, heads,
+// sequence, head_size] with one head per row, [batch, sequence, width] with several.
 struct RotaryShape {
   int64_t batch = 0;
   int64_t sequence = 0;
   int64_t rows = 0;
   int64_t width = 0;
-  // Where in a row the heads begin that are rotated.
+  // The first columns of the heads to rotate within a row.
   std::vector<int64_t> offsets;
   int64_t head_size = 0;
-  // Pairs of channels that are rotated; the channels after 2 * pairs stay.
+  // Pairs of channels to rotate; the channels after 2 * pairs stay.
   int64_t pairs = 0;
-  // Strides of position_ids over [batch, sequence], if given, else of the caches over [batch,
+  // Strides of position_ids over [batch, sequence] if given, else of the caches over [batch,
   // sequence, pairs].
   Shape strides = {};
 
@@ -34,23 +34,24 @@ struct RotaryShape {
 // ONNX RotaryEmbedding-23 (X, cos_cache, sin_cache, position_ids?) -> Y. For each head and pair of
 // channels (a, b), which are neighbours when interleaved, else half of the rotated channels apart:
 //   a' = cos * a - sin * b, b' = sin * a + cos * b.
-// The caches are [positions, pairs], looked up by position_ids [batch, sequence], or [batch,
-// sequence, pairs] without them. Beyond the standard, ids and caches of batch 1 serve any batch:
-// exporters write such models.
+// With position_ids [batch, sequence], the caches are tables [positions, pairs]; without, [batch,
+// sequence, pairs]. Beyond the standard, ids and caches of batch 1 serve any batch, since exporters
+// write such models.
 //
 // attnrun.RotaryEmbedding-1, made by the optimizer, is the same for X [batch, sequence, width] with
-// head_size and head_offsets (see HeadColumns) instead of num_heads: Q and K within a packed
-// projection. All other columns stay as they are.
+// head_size and head_offsets (see HeadColumns) instead of num_heads: it rotates Q and K within a
+// packed projection. All other columns stay as they are.
 class RotaryEmbedding final : public Op {
  public:
   explicit RotaryEmbedding(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<RotaryShape> Resolve(const OpContext& context) const;
-  // Where in the caches the angles of a row of X begin.
+  // The offset in the caches of the angles for a row of X.
   int64_t CacheOffset(const OpContext& context, const RotaryShape& shape, int64_t row) const;
   bool interleaved() const { return interleaved_; }
 
@@ -58,7 +59,7 @@ class RotaryEmbedding final : public Op {
   absl::Status ResolveHeads(const Tensor& x, RotaryShape& shape) const;
   absl::Status ResolveCaches(const OpContext& context, RotaryShape& shape) const;
 
-  // attnrun's.
+  // True for attnrun.RotaryEmbedding.
   bool packed_;
   bool interleaved_;
   int64_t heads_ = 0;

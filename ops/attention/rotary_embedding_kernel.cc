@@ -77,8 +77,8 @@ class RotaryEmbeddingKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const RotaryShape shape, op_.Resolve(context));
     const Tensor& x = context.input(0);
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, x.type(), x.shape(), {0}));
-    // Half-precision angles are converted once per position, not per head; a cache may be far
-    // longer than the sequence.
+    // Half-precision angles are converted once per position, not per head, and only those in use: a
+    // cache may be far longer than the sequence.
     const bool half = x.type() != DataType::kFloat;
     Tensor angles[2] = {context.input(1), context.input(2)};
     for (Tensor& table : angles) {
@@ -108,7 +108,7 @@ class RotaryEmbeddingKernel final : public Kernel {
     }
   }
 
-  // Number of the row of angles, [batch, sequence], that a row of X takes.
+  // The row of angles [batch, sequence] that belongs to a row of X.
   static int64_t AnglesOf(const RotaryShape& shape, int64_t row) {
     return shape.BatchOf(row) * shape.sequence + shape.PositionOf(row);
   }

@@ -10,19 +10,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
-void AttendBlock(const AttentionProblem& problem, const TileFacts& facts,
-                 const AttentionBlock& block, float* scratch,
-                 absl::FunctionRef<AttentionBlock()> next) {
-  BlockAttention(problem, facts, block, scratch, next).Run();
+void AttendBlock(const AttentionProblem& problem, const MaskSummary& summary,
+                 const QueryBlock& block, float* scratch, absl::FunctionRef<QueryBlock()> next) {
+  TiledAttention(problem, summary, block, scratch, next).Run();
 }
 
-// The facts of the first `keys` keys of one query.
-void FindTileFacts(const AttentionProblem& problem, const AttentionBlock& query, int64_t keys,
-                   float* facts) {
+// Writes the values of a MaskSummary for one query and its first `keys` keys.
+void SummarizeQueryMask(const AttentionProblem& problem, const QueryBlock& query, int64_t keys,
+                        float* summary) {
   float buffer[kMaskScratch];
   const BlockMask mask(problem, query, buffer);
   for (int64_t first = 0; first < keys; first += kKeyTile) {
-    *facts++ = mask.Fact(0, first, std::min(kKeyTile, keys - first));
+    *summary++ = mask.Summarize(0, first, std::min(kKeyTile, keys - first));
   }
 }
 
@@ -44,45 +43,45 @@ namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(AttendBlock);
-HWY_EXPORT(FindTileFacts);
+HWY_EXPORT(SummarizeQueryMask);
 
-// Rows of a block: enough that packing its keys costs little next to computing with them, few
-// enough that its sums stay in the second-level cache and every thread has work.
+// Rows per block: enough that packing its keys costs little beside computing with them; few enough
+// that its sums stay in the second-level cache and every thread has work.
 int64_t RowsPerBlock(const AttentionProblem& problem) {
   constexpr int64_t kMost = 256;
   constexpr int64_t kLeast = 32;
   const int64_t rows = problem.queries * (problem.query_heads / problem.kv_heads);
   const int64_t heads = problem.batch * problem.kv_heads;
-  // Four blocks per thread even out what they cost.
+  // Four blocks per thread balance the load, since blocks differ in cost.
   const int64_t blocks_per_head = std::max<int64_t>(1, 4 * NumThreads() / heads);
   return std::min(rows, std::clamp(rows / blocks_per_head, kLeast, kMost));
 }
 
-// How far apart the facts of a dimension lie, of which a step takes `inner`; 0 if neither bias nor
-// mask varies along it.
-int64_t FactStride(int64_t bias_stride, int64_t mask_stride, int64_t inner) {
+// The stride of a MaskSummary along a dimension, of which one step takes `inner`; 0 if neither bias
+// nor mask varies along it.
+int64_t SummaryStride(int64_t bias_stride, int64_t mask_stride, int64_t inner) {
   return bias_stride == 0 && mask_stride == 0 ? 0 : inner;
 }
 
-// Keys that may be read of bias and mask.
+// The greatest number of valid keys over all samples.
 int64_t MostValidKeys(const AttentionProblem& problem) {
   int64_t most = 0;
   for (int64_t b = 0; b < problem.batch; ++b) most = std::max(most, ValidKeys(problem, b));
   return most;
 }
 
-// `table` holds what the facts point to.
-absl::StatusOr<TileFacts> FindFacts(const AttentionProblem& p, Allocator& allocator,
-                                    Tensor& table) {
-  TileFacts facts;
-  if (p.bias.data == nullptr && p.mask.data == nullptr) return facts;
+// Summarizes bias and mask; `table` holds the data.
+absl::StatusOr<MaskSummary> SummarizeMask(const AttentionProblem& p, Allocator& allocator,
+                                          Tensor& table) {
+  MaskSummary summary;
+  if (p.bias.data == nullptr && p.mask.data == nullptr) return summary;
   const int64_t tiles = TilesOf(p.keys);
-  facts.query = FactStride(p.bias.query, p.mask.query, tiles);
-  const int64_t queries = facts.query == 0 ? 1 : p.queries;
-  facts.head = FactStride(p.bias.head, p.mask.head, queries * tiles);
-  const int64_t heads = facts.head == 0 ? 1 : p.query_heads;
-  facts.batch = FactStride(p.bias.batch, p.mask.batch, heads * queries * tiles);
-  const int64_t batch = facts.batch == 0 ? 1 : p.batch;
+  summary.query = SummaryStride(p.bias.query, p.mask.query, tiles);
+  const int64_t queries = summary.query == 0 ? 1 : p.queries;
+  summary.head = SummaryStride(p.bias.head, p.mask.head, queries * tiles);
+  const int64_t heads = summary.head == 0 ? 1 : p.query_heads;
+  summary.batch = SummaryStride(p.bias.batch, p.mask.batch, heads * queries * tiles);
+  const int64_t batch = summary.batch == 0 ? 1 : p.batch;
   ATTNRUN_ASSIGN_OR_RETURN(
       table, Tensor::Allocate(DataType::kFloat, {batch * heads * queries, tiles}, allocator));
   auto* data = table.mutable_data<float>();
@@ -91,16 +90,16 @@ absl::StatusOr<TileFacts> FindFacts(const AttentionProblem& p, Allocator& alloca
   ParallelFor(batch * heads * queries, kElementsPerPiece / (p.keys + 1) + 1,
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
-                  AttentionBlock query;
+                  QueryBlock query;
                   query.first_row = i % queries;
                   query.kv_head = i / queries % heads;
                   query.sample = i / queries / heads;
-                  const int64_t keys = facts.batch == 0 ? most : ValidKeys(p, query.sample);
-                  HWY_DYNAMIC_DISPATCH(FindTileFacts)(p, query, keys, data + i * tiles);
+                  const int64_t keys = summary.batch == 0 ? most : ValidKeys(p, query.sample);
+                  HWY_DYNAMIC_DISPATCH(SummarizeQueryMask)(p, query, keys, data + i * tiles);
                 }
               });
-  facts.data = data;
-  return facts;
+  summary.data = data;
+  return summary;
 }
 
 }  // namespace
@@ -109,12 +108,12 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
   const int64_t rows = problem.queries * (problem.query_heads / problem.kv_heads);
   if (problem.batch * rows * problem.value_size == 0) return absl::OkStatus();
   Tensor table;
-  ATTNRUN_ASSIGN_OR_RETURN(const TileFacts facts, FindFacts(problem, allocator, table));
+  ATTNRUN_ASSIGN_OR_RETURN(const MaskSummary summary, SummarizeMask(problem, allocator, table));
   const int64_t rows_per_block = RowsPerBlock(problem);
   const int64_t blocks = DivCeil(rows, rows_per_block);
   const int64_t total = problem.batch * problem.kv_heads * blocks;
   const auto block_of = [&](int64_t i) {
-    AttentionBlock block;
+    QueryBlock block;
     if (i >= total) return block;
     block.group = problem.query_heads / problem.kv_heads;
     block.first_row = i % blocks * rows_per_block;
@@ -128,7 +127,7 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
   auto run = [&](int64_t, int64_t, float* scratch) {
     for (int64_t i = next++; i < total && !Interrupted(); i = next++) {
       HWY_DYNAMIC_DISPATCH(AttendBlock)
-      (problem, facts, block_of(i), scratch, [&] { return block_of(next); });
+      (problem, summary, block_of(i), scratch, [&] { return block_of(next); });
     }
   };
   return ParallelForWithScratch(std::min<int64_t>(total, NumThreads()), 1,
@@ -139,8 +138,8 @@ int64_t AttentionFlops(const AttentionProblem& problem) {
   int64_t pairs = 0;
   for (int64_t b = 0; b < problem.batch; ++b) {
     for (int64_t s = 0; s < problem.queries; ++s) {
-      const IndexRange open = OpenKeys(problem, b, s);
-      pairs += open.end - open.begin;
+      const IndexRange unmasked = UnmaskedKeys(problem, b, s);
+      pairs += unmasked.end - unmasked.begin;
     }
   }
   return 2 * pairs * problem.query_heads * (problem.head_size + problem.value_size);

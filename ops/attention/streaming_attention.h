@@ -10,8 +10,7 @@
 
 namespace attnrun::ops {
 
-// Where element (b, s, n, h), sample, position, head and channel, of a tensor of heads lies, in
-// elements from the first.
+// The strides of a tensor of heads, in elements: sample b, position s, head n and channel h.
 struct HeadStrides {
   int64_t batch = 0;
   int64_t sequence = 0;
@@ -19,8 +18,8 @@ struct HeadStrides {
   int64_t channel = 1;
 };
 
-// One element for sample b, head n, query s and key t: data[b * batch + n * head + s * query + t *
-// key], where strides of 0 broadcast; or none, if data is null.
+// A term of the scores, or none if data is null: for sample b, head n, query s and key t it is
+// data[b * batch + n * head + s * query + t * key]; strides of 0 broadcast.
 template <typename T>
 struct ScoreOperand {
   const T* data = nullptr;
@@ -32,8 +31,9 @@ struct ScoreOperand {
 
 // y = softmax(cap(scale * q k^T) + bias) v for every head, on float: q [batch, queries,
 // query_heads, head_size], k [batch, keys, kv_heads, head_size], v [batch, keys, kv_heads,
-// value_size], y [batch, queries, query_heads, value_size], each with strides of its own. Head n of
-// q attends to head n / (query_heads / kv_heads) of k and v, of which there must be a whole number.
+// value_size], y [batch, queries, query_heads, value_size], each with its own strides. Head n of q
+// attends to head n / (query_heads / kv_heads) of k and v; query_heads must be a multiple of
+// kv_heads.
 struct AttentionProblem {
   int64_t batch = 0;
   int64_t query_heads = 0;
@@ -56,33 +56,33 @@ struct AttentionProblem {
   // cap(x) = softcap * tanh(x / softcap); 0: cap(x) = x.
   float softcap = 0;
   ScoreOperand<float> bias;
-  // False closes the key to the query.
+  // False masks the key for the query.
   ScoreOperand<bool> mask;
-  // One more score of each row, of a key whose value is 0; the same for all keys.
+  // Attention sinks: one more score per row, of a key whose value is 0; equal along the keys.
   ScoreOperand<float> sinks;
 
-  // Query s stands at position p = query_offsets[b] + s among the keys (null: 0 for every sample).
-  // Keys after p are closed to it if causal, those outside [p - left_window, p + right_window],
-  // where a bound of -1 is none, too, and those from valid_keys[b] on (null: none).
+  // Query s is at position p = query_offsets[b] + s among the keys (null: offset 0 for every
+  // sample). Keys after p are masked if causal; so are keys outside [p - left_window, p +
+  // right_window], where -1 is unbounded, and keys from valid_keys[b] on (null: none).
   const int64_t* query_offsets = nullptr;
   const int64_t* valid_keys = nullptr;
   bool causal = false;
   int64_t left_window = -1;
   int64_t right_window = -1;
 
-  // The score of a key that is closed, other than by valid_keys: Where(mask, scores, closed_score)
-  // is what some exporters write. Finite: rows whose keys are all closed are averages.
-  float closed_score = -std::numeric_limits<float>::infinity();
-  // Whether bias is added to closed_score, too.
-  bool bias_on_closed = false;
-  // What a row gives whose scores are all -inf.
-  float closed_row = 0;
-  // Whether a row in which a score is NaN or infinite gives closed_row, not NaN.
+  // The score of a masked key, unless valid_keys excludes it, as exporters write it: Where(mask,
+  // scores, mask_value). If finite, a row whose keys are all masked is an average.
+  float mask_value = -std::numeric_limits<float>::infinity();
+  // True if bias is added to mask_value, too.
+  bool bias_on_masked = false;
+  // The value of a row whose scores are all -inf.
+  float masked_row = 0;
+  // True if a row with a score that is NaN or infinite gives masked_row instead of NaN.
   bool nan_row_is_zero = false;
 };
 
-// What the attention operators say alike: the sizes of `shape`, softcap, causal and windows of
-// `op`.
+// The part of the problem that all attention operators describe alike: the sizes of `shape`,
+// softcap, causal and windows of `op`.
 template <typename Op, typename AttentionSizes>
 AttentionProblem ProblemOf(const Op& op, const AttentionSizes& shape) {
   AttentionProblem problem;
@@ -100,14 +100,14 @@ AttentionProblem ProblemOf(const Op& op, const AttentionSizes& shape) {
   return problem;
 }
 
-// Computes y. No more than tiles of the scores are ever stored. Tiles of keys that can be shown to
-// contribute exactly 0 are not computed, provided that k and v are finite. The bits of a row of y
-// depend on nothing but its own row of q, bias, mask and offset and on the keys open to it, so
-// neither on threads, nor on the other rows, nor on how far k and v are padded. kResourceExhausted
-// if there is no memory for scratch.
+// Computes y, storing no more than tiles of the scores. Tiles of keys that provably contribute 0
+// are not computed, provided that k and v are finite. The bits of a row of y depend on its own row
+// of q, bias, mask and offset and on the keys unmasked for it; they depend neither on threads, nor
+// on the other rows, nor on the padding of k and v. kResourceExhausted if there is no memory for
+// scratch.
 absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allocator);
 
-// Multiply-adds that count as useful work, times 2: those of keys that positions leave open.
+// Twice the multiply-adds that are useful work: those of keys that positions leave unmasked.
 int64_t AttentionFlops(const AttentionProblem& problem);
 
 }  // namespace attnrun::ops

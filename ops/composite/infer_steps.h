@@ -11,10 +11,11 @@
 
 namespace attnrun::ops {
 
-// What is known of a value; nullopt: it is left out.
+// The facts about a value; nullopt if it is left out.
 using OptionalFacts = std::optional<ValueFacts>;
 
-// Inference of operators that are described by others, as ReferenceSteps runs them.
+// Infers the outputs of an operator that is described by others, step by step as ReferenceSteps
+// runs them.
 class InferSteps {
  public:
   explicit InferSteps(const InferContext& context) : context_(context) {}
@@ -23,7 +24,7 @@ class InferSteps {
     return context_.has_input(i) ? OptionalFacts(context_.input(i)) : std::nullopt;
   }
 
-  // What is known of the outputs of an operator; nothing if it does not take these inputs.
+  // The facts about the outputs of an operator; none if it does not take these inputs.
   static std::vector<ValueFacts> Ops(const std::string& op_type, int outputs,
                                      const std::vector<OptionalFacts>& inputs,
                                      AttributeMap attributes = {});

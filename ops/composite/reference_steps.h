@@ -13,8 +13,8 @@
 
 namespace attnrun::ops {
 
-// Reference code of an operator that ONNX or ONNX Runtime describe by others: runs theirs, one
-// after the other.
+// Reference code for an operator that ONNX or ONNX Runtime describes by other operators: runs
+// those, one after the other.
 //
 //   ReferenceSteps steps(context);
 //   Tensor x = steps.Op("DequantizeLinear", {steps.Input(0), steps.Input(1), steps.Input(2)});
@@ -23,11 +23,11 @@ class ReferenceSteps {
  public:
   explicit ReferenceSteps(OpContext& context) : context_(context) {}
 
-  // Undefined where it is left out.
+  // Input i; undefined if it is left out.
   Tensor Input(int i) const { return InputOrUndefined(context_, i); }
 
-  // The outputs of an operator of the standard, or of "domain::Name" at version 1, for inputs of
-  // which undefined ones are left out. Undefined after an error, which Give returns.
+  // The outputs of an operator of the standard, or of "domain::Name" at version 1. Undefined inputs
+  // are left out. After an error, which Give returns, outputs are undefined.
   std::vector<Tensor> Ops(const std::string& op_type, int outputs,
                           const std::vector<Tensor>& inputs, AttributeMap attributes = {});
   Tensor Op(const std::string& op_type, const std::vector<Tensor>& inputs,

@@ -18,7 +18,7 @@ absl::StatusOr<std::vector<Tensor>> RunNode(const Node& node, absl::Span<const T
   try {
     std::unique_ptr<Kernel> kernel;
     if (by_kernel) {
-      // Nothing is the same in every run: there is but one.
+      // No input is constant: there is only one run.
       ATTNRUN_ASSIGN_OR_RETURN(kernel, op->MakeKernel(std::vector<Tensor>(inputs.size())));
     }
     const bool accepts = kernel != nullptr && kernel->Accepts(context);

@@ -11,13 +11,13 @@
 
 namespace attnrun::ops {
 
-// The outputs of a node without subgraphs, dense, as its operator's reference code computes them
-// from `inputs`, dense ones, undefined where the node leaves one out. What the code throws is
+// Runs a node without subgraphs on its operator's reference code and returns its outputs, dense.
+// `inputs`: dense, undefined where the node leaves one out. An exception from the code becomes
 // kInternal.
 absl::StatusOr<std::vector<Tensor>> RunReference(const Node& node, absl::Span<const Tensor> inputs,
                                                  Allocator& allocator);
 
-// The same, as its kernel computes them where it has one that accepts them.
+// As RunReference, but on the operator's kernel if it has one that accepts the inputs.
 absl::StatusOr<std::vector<Tensor>> RunKernel(const Node& node, absl::Span<const Tensor> inputs,
                                               Allocator& allocator);
 

@@ -12,7 +12,7 @@ namespace attnrun::ops {
 absl::StatusOr<const Node*> AddStep(Graph& graph, const std::string& op_type, int outputs,
                                     absl::Span<const std::optional<Type>> inputs,
                                     AttributeMap attributes) {
-  // Of the standard; ONNX Runtime's have but one.
+  // The opset of the standard's operators; those of ONNX Runtime have one version.
   constexpr int kOpset = 24;
   const std::vector<std::string> name = absl::StrSplit(op_type, "::");
   NodeSpec spec = {.name = "",

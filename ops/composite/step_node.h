@@ -14,14 +14,14 @@
 
 namespace attnrun::ops {
 
-// A node of an empty graph: an operator of the standard, or of "domain::Name" at version 1, that
-// reads inputs of these types; nullopt: left out.
+// Adds to an empty graph a node: an operator of the standard, or of "domain::Name" at version 1,
+// with inputs of these types; nullopt for one that is left out.
 absl::StatusOr<const Node*> AddStep(Graph& graph, const std::string& op_type, int outputs,
                                     absl::Span<const std::optional<Type>> inputs,
                                     AttributeMap attributes);
 
-// Attributes of these names as a node has them, for an operator that it is described by. They count
-// as read.
+// The attributes of these names, as the node has them, for an operator that describes the node's.
+// Marks them as read.
 AttributeMap PassedOn(AttributeReader& attributes, std::initializer_list<absl::string_view> names);
 
 }  // namespace attnrun::ops

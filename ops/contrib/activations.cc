@@ -6,6 +6,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/linear/activate.h"
 
@@ -55,5 +56,7 @@ void BiasSplitGelu::Infer(InferContext& context) const {
   if (dims.has_value() && !dims->empty()) dims->back() = SymInt::Quotient(dims->back(), 2);
   SetDims(context, 0, std::move(dims));
 }
+
+void BiasSplitGelu::Axes(AxesContext& context) const { AddLeadingAxes(context); }
 
 }  // namespace attnrun::ops

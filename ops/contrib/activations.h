@@ -7,14 +7,13 @@
 
 namespace attnrun::ops {
 
-// com.microsoft Gelu (x), BiasGelu (x, bias), FastGelu (x, bias?) and QuickGelu (x): the function
-// of x, or of x + bias, where the bias [D] is one number for each index of the last axis.
+// com.microsoft Gelu-1 (x), BiasGelu-1 (x, bias), FastGelu-1 (x, bias?) and QuickGelu-1 (x): a
+// function of x [..., D], or of x + bias with bias [D].
 class BiasedActivation final : public Op {
  public:
   enum class Function {
     kErf,      // x (1 + erf(x / sqrt(2))) / 2
-    kTanh,     // x (1 + tanh(0.797885 x + 0.035677 x^3)) / 2, the numbers being sqrt(2 / pi) and
-               // 0.044715 of it
+    kTanh,     // x (1 + tanh(c (x + 0.044715 x^3))) / 2, c = sqrt(2 / pi)
     kSigmoid,  // x / (1 + exp(-alpha x)), alpha 1.702
   };
 
@@ -30,14 +29,15 @@ class BiasedActivation final : public Op {
   float alpha_ = 0;
 };
 
-// com.microsoft BiasSplitGelu (x [..., 2 D], bias [2 D]) -> [..., D]: of s = x + bias, the left
-// half times GELU of the right one.
+// com.microsoft BiasSplitGelu-1 (x [..., 2 D], bias [2 D]) -> [..., D]: with s = x + bias, the left
+// half of s times GELU of its right half.
 class BiasSplitGelu final : public Op {
  public:
   explicit BiasSplitGelu(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
 }  // namespace attnrun::ops

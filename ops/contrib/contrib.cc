@@ -2,11 +2,11 @@
 #include "ops/contrib/contrib.h"
 
 #include "ops/contrib/activations.h"
+#include "ops/contrib/contrib_attention.h"
 #include "ops/contrib/dynamic_quantize_lstm.h"
 #include "ops/contrib/embed_layer_normalization.h"
 #include "ops/contrib/group_query_attention.h"
 #include "ops/contrib/multi_head_attention.h"
-#include "ops/contrib/packed_attention.h"
 #include "ops/contrib/products.h"
 #include "ops/contrib/qlinear.h"
 #include "ops/contrib/quantized_layers.h"
@@ -18,7 +18,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Fills in an attribute of a class that serves several operators.
+// The factory of a class that serves several operators, which `kind` distinguishes.
 template <typename OpClass, typename Kind>
 std::function<std::unique_ptr<Op>(AttributeReader&)> MakeOf(Kind kind) {
   return
@@ -29,14 +29,14 @@ std::function<std::unique_ptr<Op>(AttributeReader&)> MakeOf(Kind kind) {
 
 void RegisterContrib(OpRegistry& registry) {
   auto add = [&](const char* name, Arity inputs, Arity outputs,
-                 std::function<std::unique_ptr<Op>(AttributeReader&)> make) {
-    registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make)});
+                 std::function<std::unique_ptr<Op>(AttributeReader&)> make, OpTraits traits = {}) {
+    registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make), traits});
   };
   using Gelu = BiasedActivation::Function;
-  add("BiasGelu", {2, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf));
-  add("Gelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf));
-  add("FastGelu", {1, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kTanh));
-  add("QuickGelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kSigmoid));
+  add("BiasGelu", {2, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf), kElementwise);
+  add("Gelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf), kElementwise);
+  add("FastGelu", {1, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kTanh), kElementwise);
+  add("QuickGelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kSigmoid), kElementwise);
   add("BiasSplitGelu", {2, 2}, {1, 1}, Make<BiasSplitGelu>);
   add("FusedMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(true));
   add("TransposeMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(false));
@@ -45,7 +45,7 @@ void RegisterContrib(OpRegistry& registry) {
   add("DynamicQuantizeMatMul", {3, 5}, {1, 1}, Make<DynamicQuantizeMatMul>);
   add("SkipLayerNormalization", {3, 5}, {1, 4}, MakeOf<SkipNormalization>(true));
   add("EmbedLayerNormalization", {1, 9}, {1, 3}, Make<EmbedLayerNormalization>);
-  add("Attention", {2, 7}, {1, 2}, Make<PackedAttention>);
+  add("Attention", {2, 7}, {1, 2}, Make<ContribAttention>);
   add("MultiHeadAttention", {1, 10}, {1, 3}, Make<MultiHeadAttention>);
   add("GroupQueryAttention", {1, 16}, {1, 3}, Make<GroupQueryAttention>);
   add("DynamicQuantizeLSTM", {3, 12}, {0, 3}, Make<DynamicQuantizeLstm>);

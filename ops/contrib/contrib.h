@@ -6,8 +6,9 @@
 
 namespace attnrun::ops {
 
-// Operators that ONNX Runtime's optimizer and the model builder of onnxruntime-genai write. They
-// have reference code only: the optimizer writes them in other operators (contrib_operators).
+// Operators of com.microsoft that ONNX Runtime's optimizer and onnxruntime-genai's model builder
+// write. They have reference code only: the rule contrib_operators rewrites them as other
+// operators.
 void RegisterContrib(OpRegistry& registry);
 
 }  // namespace attnrun::ops

@@ -12,21 +12,21 @@
 namespace attnrun::ops {
 namespace {
 
-// Part `index` of `parts` equal ones of a list.
+// Part `index` of a list that consists of `parts` equal ones.
 template <typename T>
 std::vector<T> PartOf(const std::vector<T>& list, size_t index, size_t parts) {
   const size_t size = list.size() / parts;
   return {list.begin() + index * size, list.begin() + (index + 1) * size};
 }
 
-// The states of one direction, and all the hidden ones, [T, 1, B, H].
+// The states of one direction, and its hidden states of all steps, [T, 1, B, H].
 struct States {
   Tensor h;
   Tensor c;
   Tensor all;
 };
 
-// One direction, step by step.
+// Runs one direction, step by step.
 class Runner {
  public:
   // `lengths`: int64 [B].
@@ -62,7 +62,7 @@ class Runner {
   }
 
  private:
-  // What 8 bits keep of it.
+  // x quantized to 8 bits and back.
   Tensor Rounded(const Tensor& x) { return steps_.Op("DequantizeLinear", Quantized(x)); }
   std::vector<Tensor> Quantized(const Tensor& x) {
     return steps_.Ops("DynamicQuantizeLinear", 3, {x});
@@ -74,7 +74,7 @@ class Runner {
     return steps_.Op("Gather", {input, steps_.Ints({direction})});
   }
 
-  // [1, 4*H, I].
+  // The dequantized weight of one direction, transposed: [1, 4*H, I].
   Tensor Weight(int i, int scale, int zero_point, int64_t direction) {
     const auto part = [&](int input) {
       return steps_.Op("Squeeze", {PartOfInput(input, direction), steps_.Ints({0})});
@@ -83,20 +83,20 @@ class Runner {
     return steps_.Op("Unsqueeze", {steps_.Op("Transpose", {numbers}), steps_.Ints({0})});
   }
 
-  // [1, B, H] for R [1, 4*H, H].
+  // Zeros [1, B, H] for R [1, 4*H, H].
   absl::StatusOr<Tensor> Zeros(const Tensor& r) {
     const int64_t hidden = r.rank() == 3 ? r.dim(2) : 0;
     const int64_t count = x_.dim(1) * hidden;
     return FromDoubles(DataType::kFloat, {1, x_.dim(1), hidden}, std::vector<double>(count));
   }
 
-  // Of every sequence the steps that it has, the last one first.
+  // Reverses the steps of every sequence up to its length.
   Tensor Reversed(const Tensor& sequences) {
     return steps_.Op("ReverseSequence", {sequences, lengths_},
                      {{"time_axis", int64_t{0}}, {"batch_axis", int64_t{1}}});
   }
 
-  // Which sequences have step i: bool [B, 1].
+  // True for the sequences that have step i: bool [B, 1].
   Tensor Live(int64_t i) {
     return steps_.Op("Unsqueeze",
                      {steps_.Op("Less", {steps_.Ints({i}), lengths_}), steps_.Ints({1})});
@@ -136,7 +136,7 @@ absl::Status DynamicQuantizeLstm::Reference(OpContext& context) const {
         absl::StrCat("expected X float [T, B, I] of a step or more, but it is ", TypeAndShape(x)));
   }
   ReferenceSteps steps(context);
-  // Without a sequence one step tells whether all fits, however many there are.
+  // An empty batch runs one step, which checks all shapes; Y is expanded to all steps below.
   const bool is_empty = x.dim(1) == 0;
   const Tensor sequences = is_empty ? steps.Op("Gather", {x, steps.Ints({0})}) : x;
   const std::vector<int64_t> whole(x.dim(1), x.dim(0));

@@ -13,9 +13,10 @@ namespace attnrun::ops {
 
 // com.microsoft DynamicQuantizeLSTM-1 (X [T, B, I], W [D, I, 4*H], R [D, H, 4*H], bias? [D, 8*H],
 // sequence_lens? [B], initial_h? [D, B, H], initial_c?, P? [D, 3*H], W_scale, W_zero_point,
-// R_scale, R_zero_point) -> (Y? [T, D, B, H], Y_h?, Y_c?): LSTM with W and R, int8 or uint8, that
-// stand for (W - zero_point) * scale, a number per direction ([D]) or per column ([D, 4*H]). X, and
-// before each step the hidden states, are rounded as by DynamicQuantizeLinear.
+// R_scale, R_zero_point) -> (Y? [T, D, B, H], Y_h?, Y_c?): an LSTM whose W and R are int8 or uint8
+// and stand for (W - zero_point) * scale, with one scale and zero point per direction ([D]) or per
+// column ([D, 4*H]). X, and the hidden states before each step, are rounded as by
+// DynamicQuantizeLinear.
 class DynamicQuantizeLstm final : public Op {
  public:
   explicit DynamicQuantizeLstm(AttributeReader& attributes);
@@ -40,7 +41,7 @@ class DynamicQuantizeLstm final : public Op {
 
  private:
   std::string direction_;
-  // Of an LSTM that goes each way.
+  // The attributes of each direction's LSTM.
   std::vector<AttributeMap> attributes_;
 };
 

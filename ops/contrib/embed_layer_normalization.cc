@@ -16,7 +16,7 @@ namespace {
 
 using enum EmbedLayerNormalization::Input;
 
-// Ids of every token; those that are left out are its position.
+// The id of every token: its position if the input is left out.
 absl::StatusOr<std::vector<int64_t>> ReadIds(const OpContext& context, int i) {
   const Shape& tokens = context.input(kIds).shape();
   std::vector<int64_t> ids;
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<int64_t>> ReadIds(const OpContext& context, int i) {
   return ids;
 }
 
-// Adds the table's row of each id.
+// Adds the table's row of each id to `sum`.
 absl::Status AddRows(const OpContext& context, int table_input, const std::vector<int64_t>& ids,
                      std::vector<double>& sum) {
   const Tensor& table = context.input(table_input);

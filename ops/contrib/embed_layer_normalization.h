@@ -7,13 +7,13 @@
 
 namespace attnrun::ops {
 
-// com.microsoft EmbedLayerNormalization (input_ids [B, S], segment_ids?, words [V, D], positions
+// com.microsoft EmbedLayerNormalization-1 (input_ids [B, S], segment_ids?, words [V, D], positions
 // [M, D], segments?, gamma [D], beta [D], mask? [B, S], position_ids? [B or 1, S]) -> (y [B, S, D],
-// mask_index? int32 [B], sum? [B, S, D]); ids are int32:
+// mask_index? int32 [B], sum? [B, S, D]). All ids are int32:
 //   sum = words[input_ids] + positions[position_ids] + segments[segment_ids]
 //   y = LayerNormalization(sum) over the last axis
-//   mask_index = how many elements of the mask are 1; 0 without a mask
-// Without position_ids token s stands at position s.
+//   mask_index = the number of ones in each row of the mask; 0 without a mask
+// Without position_ids token s is at position s.
 class EmbedLayerNormalization final : public Op {
  public:
   enum Input {

@@ -8,7 +8,7 @@
 #include "core/status.h"
 #include "ops/contrib/group_query_attention.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 #include "ops/contrib/rotation.h"
 #include "ops/normalization/normalize_rows.h"
 
@@ -32,8 +32,8 @@ absl::StatusOr<std::vector<double>> ReadRows(const OpContext& context, int i, in
   return ToDoubles(tensor);
 }
 
-// Scales each head's row to a mean square of 1, and its channels by the weights of input i.
-absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHeads& heads) {
+// Scales each head's row to a mean square of 1, then its channels by the weights in input i.
+absl::Status Normalize(const OpContext& context, int i, double epsilon, ReferenceHeads& heads) {
   const Tensor& weights = context.input(i);
   if (weights.type() != context.input(kQuery).type() || weights.shape() != Shape{heads.size}) {
     return absl::InvalidArgumentError(absl::StrCat("expected norm weights [", heads.size,
@@ -46,8 +46,8 @@ absl::Status Normalize(const OpContext& context, int i, double epsilon, NaiveHea
   return absl::OkStatus();
 }
 
-// The bias, of as many columns as there are tokens in all.
-absl::StatusOr<NaiveBias> ReadBias(const OpContext& context, const Shape& scores) {
+// Reads attention_bias, which must have a column for each of all tokens.
+absl::StatusOr<AttentionBias> ReadBias(const OpContext& context, const Shape& scores) {
   if (context.has_input(kScoresBias)) {
     const Tensor& bias = context.input(kScoresBias);
     if (bias.rank() != 4 || bias.dim(3) != scores[3]) {
@@ -56,15 +56,16 @@ absl::StatusOr<NaiveBias> ReadBias(const OpContext& context, const Shape& scores
                                                      TypeAndShape(bias)));
     }
   }
-  return NaiveBias::Read(context, kScoresBias, scores);
+  return AttentionBias::Read(context, kScoresBias, scores);
 }
 
-// Of each sample the `kept` first positions of the past, then the given ones, then zeros.
-absl::StatusOr<NaiveHeads> Append(const OpContext& context, int past_input,
-                                  const std::vector<int64_t>& kept, int64_t keys,
-                                  const NaiveHeads& given) {
-  NaiveHeads all(given.batch, given.heads, keys, given.size);
-  NaiveHeads past(given.batch, given.heads, 0, given.size);
+// Per sample: the first `kept` positions of the past, then the given ones, then zeros; `keys` in
+// all.
+absl::StatusOr<ReferenceHeads> Append(const OpContext& context, int past_input,
+                                      const std::vector<int64_t>& kept, int64_t keys,
+                                      const ReferenceHeads& given) {
+  ReferenceHeads all(given.batch, given.heads, keys, given.size);
+  ReferenceHeads past(given.batch, given.heads, 0, given.size);
   if (context.has_input(past_input)) {
     ATTNRUN_ASSIGN_OR_RETURN(past, ReadHeads(context, past_input, "the past",
                                              {given.batch, given.heads, -1, given.size}));
@@ -86,9 +87,10 @@ absl::StatusOr<NaiveHeads> Append(const OpContext& context, int past_input,
   return all;
 }
 
-// So many positions, from the first that is not dropped on, then zeros.
-NaiveHeads Drop(const NaiveHeads& all, const std::vector<int64_t>& dropped, int64_t capacity) {
-  NaiveHeads rest(all.batch, all.heads, capacity, all.size);
+// Per sample: `capacity` positions, without the first `dropped`, then zeros.
+ReferenceHeads Drop(const ReferenceHeads& all, const std::vector<int64_t>& dropped,
+                    int64_t capacity) {
+  ReferenceHeads rest(all.batch, all.heads, capacity, all.size);
   for (int64_t i = 0; i < std::ssize(rest.values); ++i) {
     const int64_t h = i % all.size;
     const int64_t n = i / all.size / capacity % all.heads;
@@ -101,7 +103,7 @@ NaiveHeads Drop(const NaiveHeads& all, const std::vector<int64_t>& dropped, int6
 
 }  // namespace
 
-absl::StatusOr<std::vector<NaiveHeads>> GroupQueryAttention::ReadOperands(
+absl::StatusOr<std::vector<ReferenceHeads>> GroupQueryAttention::ReadOperands(
     const OpContext& context) const {
   const Tensor& query = context.input(kQuery);
   const bool packed = !context.has_input(kKey);
@@ -119,14 +121,15 @@ absl::StatusOr<std::vector<NaiveHeads>> GroupQueryAttention::ReadOperands(
                      " heads, but the query is ", TypeAndShape(query)));
   }
   const int64_t size = query.dim(2) / parts;
-  std::vector<NaiveHeads> qkv;
+  std::vector<ReferenceHeads> qkv;
   for (int role = 0; role < 3; ++role) {
     const int64_t count = role == 0 ? heads_ : kv_heads_;
     const int64_t width = packed ? query.dim(2) : count * size;
     const int64_t column = packed && role > 0 ? (heads_ + (role - 1) * kv_heads_) * size : 0;
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> rows,
                              ReadRows(context, packed ? kQuery : role, width));
-    qkv.push_back(NaiveHeads::OfRows(rows, query.dim(0), query.dim(1), width, column, count, size));
+    qkv.push_back(
+        ReferenceHeads::OfRows(rows, query.dim(0), query.dim(1), width, column, count, size));
   }
   for (int role = 0; role < 2; ++role) {
     if (!context.has_input(kQueryNorm + role)) continue;
@@ -135,18 +138,18 @@ absl::StatusOr<std::vector<NaiveHeads>> GroupQueryAttention::ReadOperands(
   return qkv;
 }
 
-absl::Status GroupQueryAttention::Turn(const OpContext& context, const Positions& positions,
-                                       std::vector<NaiveHeads>& qkv) const {
+absl::Status GroupQueryAttention::Rotate(const OpContext& context, const Positions& positions,
+                                         std::vector<ReferenceHeads>& qkv) const {
   if (!rotary_) return absl::OkStatus();
   ATTNRUN_RETURN_IF_ERROR(CheckHasInput(context, kCos, "cos_cache"));
   ATTNRUN_RETURN_IF_ERROR(CheckHasInput(context, kSin, "sin_cache"));
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveAngles angles, NaiveAngles::Read(context, kCos));
+  ATTNRUN_ASSIGN_OR_RETURN(const RotaryTables angles, RotaryTables::Read(context, kCos));
   std::vector<int64_t> at;
   for (const int64_t first : positions.first) {
     for (int64_t s = 0; s < qkv[0].sequence; ++s) at.push_back(first + s);
   }
-  ATTNRUN_RETURN_IF_ERROR(angles.Turn(at, interleaved_, qkv[0]));
-  return angles.Turn(at, interleaved_, qkv[1]);
+  ATTNRUN_RETURN_IF_ERROR(angles.Rotate(at, interleaved_, qkv[0]));
+  return angles.Rotate(at, interleaved_, qkv[1]);
 }
 
 absl::StatusOr<std::vector<double>> GroupQueryAttention::ReadSinks(const OpContext& context) const {
@@ -159,35 +162,35 @@ absl::StatusOr<std::vector<double>> GroupQueryAttention::ReadSinks(const OpConte
 }
 
 absl::Status GroupQueryAttention::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(std::vector<NaiveHeads> qkv, ReadOperands(context));
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<ReferenceHeads> qkv, ReadOperands(context));
   ATTNRUN_ASSIGN_OR_RETURN(const Positions positions, ReadPositions(context));
-  ATTNRUN_RETURN_IF_ERROR(Turn(context, positions, qkv));
+  ATTNRUN_RETURN_IF_ERROR(Rotate(context, positions, qkv));
   for (const int role : {1, 2}) {
     ATTNRUN_ASSIGN_OR_RETURN(
         qkv[role], Append(context, kPastKey + role - 1, positions.kept, positions.keys, qkv[role]));
   }
-  const NaiveHeads& q = qkv[0];
+  const ReferenceHeads& q = qkv[0];
   const int64_t total = context.input(kTotal).data<int32_t>()[0];
   const Shape scores = {q.batch, heads_, q.sequence, total};
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveBias bias, ReadBias(context, scores));
-  NaiveAttention attention;
+  ATTNRUN_ASSIGN_OR_RETURN(const AttentionBias bias, ReadBias(context, scores));
+  ReferenceAttention attention;
   attention.scale = scale_ != 0 ? scale_ : static_cast<float>(1 / std::sqrt(q.size));
   attention.softcap = softcap_;
   ATTNRUN_ASSIGN_OR_RETURN(attention.sinks, ReadSinks(context));
   attention.term = [&](int64_t b, int64_t n, int64_t s, int64_t key) {
     const int64_t t = key + positions.first[b] - positions.kept[b];
     const int64_t p = positions.first[b] + s;
-    // A cache that slides holds fewer, whatever their total.
+    // A sliding cache may hold fewer tokens than total_sequence_length.
     const int64_t end = sliding_ ? positions.lengths[b] : std::min(positions.lengths[b], total);
-    const bool open = t < end && (!causal_ || t <= p) && (window_ < 0 || t > p - window_);
-    return open ? bias.At(b, n, s, t) : -std::numeric_limits<double>::infinity();
+    const bool unmasked = t < end && (!causal_ || t <= p) && (window_ < 0 || t > p - window_);
+    return unmasked ? bias.At(b, n, s, t) : -std::numeric_limits<double>::infinity();
   };
-  const NaiveHeads y = attention.Run(q, qkv[1], qkv[2]);
+  const ReferenceHeads y = attention.Run(q, qkv[1], qkv[2]);
   const DataType type = context.input(kQuery).type();
   ATTNRUN_RETURN_IF_ERROR(
       SetDoubles(context, 0, type, {q.batch, q.sequence, heads_ * q.size}, y.Merged()));
   for (const int i : {1, 2}) {
-    const NaiveHeads present = Drop(qkv[i], positions.dropped, positions.capacity);
+    const ReferenceHeads present = Drop(qkv[i], positions.dropped, positions.capacity);
     ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, i, type, present.shape(), present.values));
   }
   return absl::OkStatus();

@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// Whether there can be so many heads. Sums of a few such numbers fit 64 bits.
+// True if a node may have this many heads. Sums of a few such counts fit in 64 bits.
 constexpr bool IsHeadCount(int64_t count) { return count >= 1 && count <= int64_t{1} << 31; }
 
 }  // namespace attnrun::ops

@@ -10,21 +10,21 @@
 #include "absl/types/span.h"
 #include "ops/interface/op_context.h"
 
-// What reference code of operators has in common that work on rows, the last axis of input 0.
+// Shared by the reference code of operators that work on rows, the last axis of input 0.
 namespace attnrun::ops {
 
-// kInvalidArgument unless the tensor is of floats and has a last axis whose length is a multiple of
+// kInvalidArgument unless x holds floats and has a last axis whose length is a multiple of
 // `divisor`.
 absl::Status CheckFloats(const Tensor& x, int64_t divisor);
 
-// kInvalidArgument unless the node has input i, which others that it may lack come before.
+// kInvalidArgument unless required input i is present; optional inputs may precede it.
 absl::Status CheckHasInput(const OpContext& context, int i, absl::string_view name);
 
-// The elements of input i, which must have the type of input 0 and one number for each index of its
-// last axis; `otherwise` in place of each if it is left out. Not empty.
+// The elements of input i, which must have the type of input 0 and one element per index of its
+// last axis; `otherwise` for each if the input is left out. Never empty.
 absl::StatusOr<std::vector<double>> ReadRow(const OpContext& context, int i, double otherwise);
 
-// Makes `values` output i, if it is wanted.
+// Sets output i to `values`, if it is wanted.
 absl::Status SetDoubles(OpContext& context, int i, DataType type, absl::Span<const int64_t> shape,
                         absl::Span<const double> values);
 

@@ -8,7 +8,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/contrib/last_axis.h"
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {
@@ -24,8 +24,8 @@ absl::Status Misfit(const OpContext& context, int i, int64_t heads) {
       " are no queries, keys and values of ", heads, " heads (see input ", i, ")"));
 }
 
-// Role 0, 1 or 2, the queries, keys or values, out of input i.
-absl::StatusOr<NaiveHeads> ReadRole(const OpContext& context, int role, int i, int64_t heads) {
+// Reads role 0, 1 or 2 (queries, keys or values) from input i.
+absl::StatusOr<ReferenceHeads> ReadRole(const OpContext& context, int role, int i, int64_t heads) {
   const Tensor& tensor = context.input(i);
   const bool typed =
       IsFloatingPoint(tensor.type()) && heads > 0 && tensor.type() == context.input(kQuery).type();
@@ -34,15 +34,15 @@ absl::StatusOr<NaiveHeads> ReadRole(const OpContext& context, int role, int i, i
     return ReadHeads(context, i, "keys and values", {-1, heads, -1, -1});
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> rows, ToDoubles(tensor));
   if (tensor.rank() == 3 && role == i && tensor.dim(2) % heads == 0) {
-    return NaiveHeads::OfRows(rows, tensor.dim(0), tensor.dim(1), tensor.dim(2), 0, heads,
-                              tensor.dim(2) / heads);
+    return ReferenceHeads::OfRows(rows, tensor.dim(0), tensor.dim(1), tensor.dim(2), 0, heads,
+                                  tensor.dim(2) / heads);
   }
-  // Head by head 3 or 2 rows of channels, of which the last is that of the values.
+  // Packed: each head has 3 or 2 rows of channels, the last one for the values.
   const int64_t parts = 3 - i;
   const bool packed = tensor.rank() == 5 && tensor.dim(2) == heads && tensor.dim(3) == parts;
   if (!packed) return Misfit(context, i, heads);
   const int64_t size = tensor.dim(4);
-  NaiveHeads result(tensor.dim(0), heads, tensor.dim(1), size);
+  ReferenceHeads result(tensor.dim(0), heads, tensor.dim(1), size);
   for (int64_t j = 0; j < std::ssize(result.values); ++j) {
     const int64_t h = j % size;
     const int64_t s = j / size % result.sequence;
@@ -54,8 +54,9 @@ absl::StatusOr<NaiveHeads> ReadRole(const OpContext& context, int role, int i, i
   return result;
 }
 
-// Adds the part of the bias from `column` on. `total`: the bias's length.
-absl::Status AddBias(const OpContext& context, int64_t column, int64_t total, NaiveHeads& heads) {
+// Adds the bias from `column` on. `total`: the expected length of the bias.
+absl::Status AddBias(const OpContext& context, int64_t column, int64_t total,
+                     ReferenceHeads& heads) {
   if (!context.has_input(kBias)) return absl::OkStatus();
   const Tensor& tensor = context.input(kBias);
   if (tensor.type() != context.input(kQuery).type() || tensor.shape() != Shape{total}) {
@@ -82,13 +83,13 @@ MultiHeadAttention::MultiHeadAttention(AttributeReader& attributes)
   attributes.ExpectNoInput(kCacheIndirection, "cache_indirection");
 }
 
-absl::StatusOr<std::vector<NaiveHeads>> MultiHeadAttention::ReadOperands(
+absl::StatusOr<std::vector<ReferenceHeads>> MultiHeadAttention::ReadOperands(
     const OpContext& context) const {
-  std::vector<NaiveHeads> qkv;
+  std::vector<ReferenceHeads> qkv;
   int source = kQuery;
   for (int role = 0; role < 3; ++role) {
     if (context.has_input(role)) source = role;
-    ATTNRUN_ASSIGN_OR_RETURN(NaiveHeads heads, ReadRole(context, role, source, heads_));
+    ATTNRUN_ASSIGN_OR_RETURN(ReferenceHeads heads, ReadRole(context, role, source, heads_));
     qkv.push_back(std::move(heads));
   }
   const auto& [q, k, v] = std::tie(qkv[0], qkv[1], qkv[2]);
@@ -111,7 +112,7 @@ absl::StatusOr<std::vector<NaiveHeads>> MultiHeadAttention::ReadOperands(
 }
 
 absl::StatusOr<int64_t> MultiHeadAttention::AddPast(const OpContext& context,
-                                                    std::vector<NaiveHeads>& qkv) const {
+                                                    std::vector<ReferenceHeads>& qkv) const {
   if (context.has_input(kPastKey) != context.has_input(kPastValue)) {
     return absl::InvalidArgumentError("past_key and past_value must be given together");
   }
@@ -120,7 +121,8 @@ absl::StatusOr<int64_t> MultiHeadAttention::AddPast(const OpContext& context,
     const int i = kPastKey + role - 1;
     if (!context.has_input(i)) continue;
     const Shape expected = {qkv[0].batch, heads_, role == 1 ? -1 : past, qkv[role].size};
-    ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads before, ReadHeads(context, i, "the past", expected));
+    ATTNRUN_ASSIGN_OR_RETURN(const ReferenceHeads before,
+                             ReadHeads(context, i, "the past", expected));
     past = before.sequence;
     qkv[role] = qkv[role].After(&before);
   }
@@ -128,18 +130,18 @@ absl::StatusOr<int64_t> MultiHeadAttention::AddPast(const OpContext& context,
 }
 
 absl::Status MultiHeadAttention::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(std::vector<NaiveHeads> qkv, ReadOperands(context));
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<ReferenceHeads> qkv, ReadOperands(context));
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t past, AddPast(context, qkv));
-  const NaiveHeads& q = qkv[0];
-  const NaiveHeads& k = qkv[1];
-  const NaiveHeads& v = qkv[2];
+  const ReferenceHeads& q = qkv[0];
+  const ReferenceHeads& k = qkv[1];
+  const ReferenceHeads& v = qkv[2];
   const MaskedAttention attention{.bias = kScoresBias,
                                   .mask = kMask,
                                   .past = past,
                                   .causal = causal_,
                                   .filter = filter_,
                                   .scale = scale_};
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveHeads y, attention.Run(context, q, k, v));
+  ATTNRUN_ASSIGN_OR_RETURN(const ReferenceHeads y, attention.Run(context, q, k, v));
   const DataType type = context.input(kQuery).type();
   ATTNRUN_RETURN_IF_ERROR(
       SetDoubles(context, 0, type, {q.batch, q.sequence, heads_ * v.size}, y.Merged()));

@@ -15,8 +15,8 @@
 namespace attnrun::ops {
 namespace {
 
-// An operand as a stack of matrices: the element in row i and column k of a matrix at `offset` is
-// values[offset + i * strides[rank - 2] + k * strides[rank - 1]].
+// An operand as a stack of matrices: row i, column k of the matrix at `offset` is values[offset + i
+// * strides[rank - 2] + k * strides[rank - 1]].
 struct Stack {
   std::vector<double> values = {};
   Shape shape;

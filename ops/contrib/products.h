@@ -11,21 +11,21 @@
 
 namespace attnrun::ops {
 
-// How FusedMatMul reads an operand of rank 2 or more before it multiplies.
+// How FusedMatMul permutes an operand of rank 2 or more before it multiplies.
 struct OperandOrder {
-  // The last two axes change places.
+  // The last two axes are exchanged.
   bool transposed = false;
-  // The first axis stands behind the other leading ones: [M, B, C, K] is [B, C, M, K].
+  // The first axis moves behind the other leading ones: [M, B, C, K] becomes [B, C, M, K].
   bool first_axis_last = false;
 
-  // Which axis of the operand each axis of what is multiplied is.
+  // For each axis of the permuted operand, the axis of the operand.
   std::vector<int64_t> Permutation(int rank) const;
 };
 
-// com.microsoft FusedMatMul (A, B) and, without transBatchA and transBatchB, TransposeMatMul:
-// Y = alpha * A'·B' as numpy.matmul, where A' is A with its first axis behind the other leading
-// ones (transBatchA) and then its last two axes exchanged (transA), B' likewise. Operands of rank 1
-// stay as they are.
+// com.microsoft FusedMatMul-1 (A, B) and TransposeMatMul-1, which lacks transBatchA and
+// transBatchB: Y = alpha * A'·B' as numpy.matmul. A' is A with its first axis moved behind the
+// other leading ones (transBatchA), then its last two axes exchanged (transA); B' likewise.
+// Operands of rank 1 stay as they are.
 class FusedMatMul final : public Op {
  public:
   FusedMatMul(AttributeReader& attributes, bool with_batches);
@@ -38,9 +38,8 @@ class FusedMatMul final : public Op {
   OperandOrder orders_[2];
 };
 
-// com.microsoft FusedGemm (A, B, C?): Gemm with a function of the result, `activation` ("" is
-// none), which is an operator of the standard whose parameters are activation_alpha, _beta and
-// _gamma.
+// com.microsoft FusedGemm-1 (A, B, C?): Gemm followed by `activation` ("": none), a standard
+// operator whose parameters are activation_alpha, activation_beta and activation_gamma.
 class FusedGemm final : public Op {
  public:
   explicit FusedGemm(AttributeReader& attributes);

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Attributes of AveragePool that ONNX Runtime's operator has, too.
+// The attributes of AveragePool that QLinearAveragePool has, too.
 AttributeMap PoolAttributes(AttributeReader& attributes) {
   AttributeMap window = PassedOn(attributes, {"auto_pad", "ceil_mode", "count_include_pad",
                                               "kernel_shape", "pads", "strides"});
@@ -19,13 +19,14 @@ AttributeMap PoolAttributes(AttributeReader& attributes) {
   const bool counted =
       attributes.Int("count_include_pad", 0) != 0 && attributes.Int("ceil_mode", 0) != 0;
   if (!counted || strides.empty()) return window;
-  // The last windows, which reach beyond the padding, count as much as others: as in one that is
-  // so much wider that no window is cut.
+  // With count_include_pad the last windows divide by the whole kernel even if ceil_mode lets them
+  // reach beyond the padding. Padding that is stride - 1 wider makes the same windows without
+  // ceil_mode.
   auto pads = attributes.Ints("pads", std::vector<int64_t>(2 * strides.size()));
   if (pads.size() != 2 * strides.size()) return window;
   for (size_t i = 0; i < strides.size(); ++i) {
     int64_t& end = pads[strides.size() + i];
-    // AveragePool refuses what no window has.
+    // AveragePool reports such strides and pads.
     if (strides[i] < 1 || __builtin_add_overflow(end, strides[i] - 1, &end)) return window;
   }
   window["pads"] = pads;
@@ -35,7 +36,7 @@ AttributeMap PoolAttributes(AttributeReader& attributes) {
 
 }  // namespace
 
-// X, X_scale, X_zero_point, Y_scale, Y_zero_point.
+// Inputs: X, X_scale, X_zero_point, Y_scale, Y_zero_point.
 void QLinearForm::ReadUnary(AttributeReader& reader) {
   operands = {{0, 1, 2}};
   y_scale = 3;

@@ -16,19 +16,18 @@
 
 namespace attnrun::ops {
 
-// An operator of the standard on 8-bit integers that stand for numbers: of every operand (x -
-// zero_point) * scale, of the result round(y / scale) + zero_point, saturated.
+// A standard operator on 8-bit integers that stand for numbers: every operand is (x - zero_point) *
+// scale, the result is round(y / scale) + zero_point, saturated.
 struct QLinearForm {
-  // Inputs of the node; -1: none. Without a scale an operand is what it is.
+  // Inputs of the node; -1: none. An operand without a scale is used as it is.
   struct Operand {
     int value;
     int scale = -1;
     int zero_point = -1;
   };
 
-  // Of ONNX Runtime's operators QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
-  // QLinearSoftmax, QLinearConcat, QLinearWhere, QLinearAveragePool and
-  // QLinearGlobalAveragePool.
+  // Reads ONNX Runtime's operators QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
+  // QLinearSoftmax, QLinearConcat, QLinearWhere, QLinearAveragePool and QLinearGlobalAveragePool.
   static QLinearForm Read(AttributeReader& attributes);
 
   std::string op_type;
@@ -36,9 +35,9 @@ struct QLinearForm {
   std::vector<Operand> operands;
   int y_scale = -1;
   int y_zero_point = -1;
-  // The axis of channels is the last one instead of the second.
+  // Channels are the last axis instead of the second.
   bool channels_last = false;
-  // Before version 13 a Softmax is over all axes from this one on.
+  // Before version 13 a Softmax runs over all axes from this one on.
   std::optional<int64_t> flatten_from;
 
  private:
@@ -46,14 +45,14 @@ struct QLinearForm {
   void ReadSoftmax(AttributeReader& reader);
 };
 
-// Writes such operators as nodes, runs them or infers what they give: T is a value, a tensor or
-// facts, T() one that is left out.
+// Writes such an operator as standard ones: nodes if T is Value*, results if T is Tensor, inferred
+// facts if T is OptionalFacts. T() is an input that is left out.
 template <typename T>
 struct QLinearWriter {
   absl::FunctionRef<T(const std::string&, std::vector<T>, AttributeMap)> op;
-  // An input of the node.
+  // Input i of the node.
   absl::FunctionRef<T(int)> input;
-  // Of the first operand.
+  // Type and rank of the last operand (the first one of QLinearWhere is its condition).
   DataType type;
   int rank;
 
@@ -92,7 +91,7 @@ struct QLinearWriter {
   }
 };
 
-// One of them, in com.microsoft.
+// com.microsoft QLinearAdd-1 and the other operators that QLinearForm::Read lists, all version 1.
 class QLinear final : public Op {
  public:
   explicit QLinear(AttributeReader& attributes) : form_(QLinearForm::Read(attributes)) {}

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Inputs of EmbedLayerNormalization that are quantized, in the order of their scales.
+// The quantized inputs of EmbedLayerNormalization, in the order of their scales.
 constexpr std::array<int, 5> kQuantized = {
     EmbedLayerNormalization::kWords, EmbedLayerNormalization::kPositions,
     EmbedLayerNormalization::kSegments, EmbedLayerNormalization::kGamma,
@@ -39,7 +39,7 @@ absl::Status QAttention::Reference(OpContext& context) const {
   ReferenceSteps steps(context);
   const Tensor x = steps.Op("DequantizeLinear",
                             {steps.Input(kX), steps.Input(kXScale), steps.Input(kXZeroPoint)});
-  // What belongs to the weight is along axis 1, which that operator has by default.
+  // The weight's scale and zero point run along axis 1, DequantizeLinear's default.
   const Tensor weights =
       steps.Op("DequantizeLinear",
                {steps.Input(kWeights), steps.Input(kWeightScale), steps.Input(kWeightZeroPoint)});

@@ -12,10 +12,10 @@
 namespace attnrun::ops {
 
 // com.microsoft QAttention-1 (input, weight, bias, input_scale, weight_scale, mask_index?,
-// input_zero_point?, weight_zero_point?, past?) -> (y, present?): Attention (see PackedAttention)
-// of (input - input_zero_point) * input_scale by (weight - weight_zero_point) * weight_scale, int8
-// or uint8. What belongs to the input is one number, what belongs to the weight one or one per
-// column.
+// input_zero_point?, weight_zero_point?, past?) -> (y, present?): Attention (see ContribAttention)
+// of (input - input_zero_point) * input_scale and (weight - weight_zero_point) * weight_scale,
+// where input and weight are int8 or uint8. The input's scale and zero point are scalars, the
+// weight's are scalars or one per column.
 class QAttention final : public Op {
  public:
   enum Input {
@@ -39,16 +39,16 @@ class QAttention final : public Op {
   AttributeMap attributes_;
 };
 
-// com.microsoft QEmbedLayerNormalization-1: EmbedLayerNormalization of tables and parameters that
-// are int8 or uint8, each with a scale and a zero point: inputs as of that operator up to the mask,
-// then the scales of words, positions, segments, gamma and beta, then their zero points. Outputs y
-// and mask_index.
+// com.microsoft QEmbedLayerNormalization-1: EmbedLayerNormalization whose tables and parameters are
+// int8 or uint8, each with a scale and a zero point. Inputs: those of EmbedLayerNormalization up to
+// the mask, then the scales of words, positions, segments, gamma and beta, then their zero points.
+// Outputs: y and mask_index.
 class QEmbedLayerNormalization final : public Op {
  public:
   explicit QEmbedLayerNormalization(AttributeReader& attributes)
       : epsilon_(attributes.Float("epsilon", 1e-12F)) {}
 
-  // The inputs with the scale and the zero point of input i of EmbedLayerNormalization.
+  // The inputs that hold the scale and the zero point of input i of EmbedLayerNormalization.
   static int ScaleOf(int i);
   static int ZeroPointOf(int i);
 
@@ -59,8 +59,8 @@ class QEmbedLayerNormalization final : public Op {
   float epsilon_;
 };
 
-// com.microsoft QuantizeLinear-1 and DequantizeLinear-1: the same as the standard's, before these
-// had 16 and 4 bits.
+// com.microsoft QuantizeLinear-1 and DequantizeLinear-1: the standard operators as they were before
+// they took 16-bit and 4-bit integers.
 class ContribQuantization final : public Op {
  public:
   explicit ContribQuantization(AttributeReader& attributes)

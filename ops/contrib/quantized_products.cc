@@ -21,7 +21,7 @@ namespace {
 constexpr TypeSet kBytes = {DataType::kInt8, DataType::kUint8};
 constexpr TypeSet kScales = {DataType::kFloat, DataType::kFloat16};
 
-// An undefined tensor is one that is left out.
+// Undefined tensors are inputs left out.
 struct Operands {
   Tensor a;
   Tensor b;
@@ -43,7 +43,7 @@ absl::Status CheckOperand(absl::string_view name, const Tensor& operand, const T
       " and its zero point ", zero_point.defined() ? TypeAndShape(zero_point) : "left out"));
 }
 
-// `columns` numbers, of a tensor that has one or so many; `otherwise` if it is left out.
+// `columns` numbers, from a tensor that has one or `columns`; all `otherwise` if it is left out.
 absl::StatusOr<std::vector<double>> ReadColumns(absl::string_view name, const Tensor& tensor,
                                                 int64_t columns, double otherwise) {
   if (!tensor.defined()) return std::vector<double>(columns, otherwise);
@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<double>> ReadColumns(absl::string_view name, const Te
   return numbers;
 }
 
-// What scales the sums is of one type, and so is what is added to them.
+// Checks that the scales and the bias have one type.
 absl::Status CheckFactors(const Operands& o) {
   const DataType type = o.b_scale.type();
   if (o.a_scale.type() == type && (!o.bias.defined() || o.bias.type() == type)) {
@@ -147,7 +147,7 @@ absl::Status QGemm::Reference(OpContext& context) const {
     const Tensor matrix = transposed ? steps.Op("Transpose", {steps.Input(x)}) : steps.Input(x);
     return steps.Op("DequantizeLinear", {matrix, steps.Input(x + 1), steps.Input(x + 2)});
   };
-  // What belongs to B is along axis 1, which that operator has by default.
+  // B's scale and zero point run along axis 1, DequantizeLinear's default.
   Tensor y = steps.Op("MatMul", {numbers(kA, transpose_a_), numbers(kB, transpose_b_)});
   if (context.has_input(kC)) {
     const Tensor scale = steps.Op("Mul", {steps.Input(kAScale), steps.Input(kBScale)});

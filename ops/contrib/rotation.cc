@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// One position for each token.
+// The position of each token.
 absl::StatusOr<std::vector<int64_t>> Positions(const Tensor& ids, int64_t batch, int64_t sequence) {
   const bool one = ids.shape() == Shape{1};
   if (ids.type() != DataType::kInt64 || (!one && ids.shape() != Shape{batch, sequence})) {
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<int64_t>> Positions(const Tensor& ids, int64_t batch,
 
 }  // namespace
 
-absl::StatusOr<NaiveAngles> NaiveAngles::Read(const OpContext& context, int i) {
+absl::StatusOr<RotaryTables> RotaryTables::Read(const OpContext& context, int i) {
   const Tensor& cos = context.input(i);
   const Tensor& sin = context.input(i + 1);
   if (cos.type() != context.input(0).type() || sin.type() != cos.type() || cos.rank() != 2 ||
@@ -37,14 +37,14 @@ absl::StatusOr<NaiveAngles> NaiveAngles::Read(const OpContext& context, int i) {
         "expected cos_cache and sin_cache to be ", Name(context.input(0).type()),
         "[positions,pairs], but they are ", TypeAndShape(cos), " and ", TypeAndShape(sin)));
   }
-  NaiveAngles angles{.positions = cos.dim(0), .pairs = cos.dim(1)};
+  RotaryTables angles{.positions = cos.dim(0), .pairs = cos.dim(1)};
   ATTNRUN_ASSIGN_OR_RETURN(angles.cos, ToDoubles(cos));
   ATTNRUN_ASSIGN_OR_RETURN(angles.sin, ToDoubles(sin));
   return angles;
 }
 
-absl::Status NaiveAngles::Turn(const std::vector<int64_t>& position, bool interleaved,
-                               NaiveHeads& heads) const {
+absl::Status RotaryTables::Rotate(const std::vector<int64_t>& position, bool interleaved,
+                                  ReferenceHeads& heads) const {
   if (2 * pairs > heads.size) {
     return absl::InvalidArgumentError(absl::StrCat("expected heads of at least ", 2 * pairs,
                                                    " channels, but they have ", heads.size));
@@ -82,7 +82,7 @@ ContribRotaryEmbedding::ContribRotaryEmbedding(AttributeReader& attributes)
 
 absl::Status ContribRotaryEmbedding::Reference(OpContext& context) const {
   const Tensor& x = context.input(0);
-  ATTNRUN_ASSIGN_OR_RETURN(const NaiveAngles angles, NaiveAngles::Read(context, 2));
+  ATTNRUN_ASSIGN_OR_RETURN(const RotaryTables angles, RotaryTables::Read(context, 2));
   const int64_t width = x.rank() == 0 ? 0 : x.dim(x.rank() - 1);
   const int64_t size = heads_ > 0 ? width / heads_ : 2 * angles.pairs;
   const bool whole = size > 0 && width % size == 0 && (rotated_ == 0 || heads_ > 0);
@@ -93,17 +93,17 @@ absl::Status ContribRotaryEmbedding::Reference(OpContext& context) const {
   const bool merged = x.rank() == 3;
   const int64_t heads = merged ? width / size : x.dim(1);
   const int64_t sequence = x.dim(merged ? 1 : 2);
-  NaiveHeads y(x.dim(0), heads, sequence, merged ? size : width);
+  ReferenceHeads y(x.dim(0), heads, sequence, merged ? size : width);
   if (2 * angles.pairs != (rotated_ == 0 ? y.size : rotated_)) {
     return absl::InvalidArgumentError(absl::StrCat("expected to turn ", 2 * angles.pairs,
                                                    " channels, as the tables say, but found ",
                                                    rotated_ == 0 ? y.size : rotated_));
   }
   ATTNRUN_ASSIGN_OR_RETURN(y.values, ToDoubles(x));
-  if (merged) y = NaiveHeads::OfRows(y.values, x.dim(0), sequence, width, 0, heads, size);
+  if (merged) y = ReferenceHeads::OfRows(y.values, x.dim(0), sequence, width, 0, heads, size);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> positions,
                            Positions(context.input(1), x.dim(0), sequence));
-  ATTNRUN_RETURN_IF_ERROR(angles.Turn(positions, interleaved_, y));
+  ATTNRUN_RETURN_IF_ERROR(angles.Rotate(positions, interleaved_, y));
   return SetDoubles(context, 0, x.type(), x.shape(), merged ? y.Merged() : y.values);
 }
 

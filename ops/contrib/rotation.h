@@ -5,34 +5,35 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/contrib/naive_attention.h"
+#include "ops/contrib/reference_attention.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
 namespace attnrun::ops {
 
-// Tables [M, R / 2] of the cosines and sines of the angles by which pairs of the first R channels
-// of a head are turned, M being the positions.
-struct NaiveAngles {
+// Tables [M, R / 2] of cosines and sines: the angles by which pairs of the first R channels of a
+// head are rotated at M positions.
+struct RotaryTables {
   int64_t positions = 0;
   int64_t pairs = 0;
   std::vector<double> cos = {};
   std::vector<double> sin = {};
 
-  // Inputs i and i + 1. kInvalidArgument unless they are two such tables of the type of input 0.
-  static absl::StatusOr<NaiveAngles> Read(const OpContext& context, int i);
-  // Turns each pair (x, y), of neighbours if `interleaved`, else R / 2 apart, of the heads at [b,
-  // s] by the angles of position[b * S + s] to (x cos - y sin, x sin + y cos). kInvalidArgument for
-  // positions that the tables do not have, or heads that are too small.
-  absl::Status Turn(const std::vector<int64_t>& position, bool interleaved,
-                    NaiveHeads& heads) const;
+  // Reads inputs i and i + 1. kInvalidArgument unless they are two such tables of the type of input
+  // 0.
+  static absl::StatusOr<RotaryTables> Read(const OpContext& context, int i);
+  // Rotates each pair (x, y) of the heads at [b, s] by the angles of position[b * S + s], to (x cos
+  // - y sin, x sin + y cos). Pairs are neighbors if `interleaved`, else R / 2 apart.
+  // kInvalidArgument for positions outside the tables, or heads of fewer than R channels.
+  absl::Status Rotate(const std::vector<int64_t>& position, bool interleaved,
+                      ReferenceHeads& heads) const;
 };
 
-// com.microsoft RotaryEmbedding (x, position_ids int64, cos_cache, sin_cache) -> y like x, which is
-// [B, N, S, H], or [B, S, N * H]: with `num_heads`, or else with heads as wide as the tables have
-// it. position_ids are [B, S], or [1], the position of all first tokens. `rotary_embedding_dim`:
-// how many channels of a head are turned; 0 is all of them. Not covered: is_packed_batching and
-// scale.
+// com.microsoft RotaryEmbedding-1 (x, position_ids int64, cos_cache, sin_cache) -> y like x, which
+// is [B, N, S, H] or [B, S, N * H]; the latter with N = `num_heads`, or else heads as wide as the
+// tables say. position_ids are [B, S], or [1], the position of every sample's first token.
+// `rotary_embedding_dim`: the number of channels of a head that are rotated (0: all). Not covered:
+// is_packed_batching and scale.
 class ContribRotaryEmbedding final : public Op {
  public:
   explicit ContribRotaryEmbedding(AttributeReader& attributes);

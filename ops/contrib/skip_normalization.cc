@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/contrib/last_axis.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/normalization/normalize_rows.h"
 
@@ -66,6 +67,14 @@ void SkipNormalization::Infer(InferContext& context) const {
   context.SetOutput(1, statistics);
   context.SetOutput(2, std::move(statistics));
   SetDims(context, 3, x.dims);
+}
+
+void SkipNormalization::Axes(AxesContext& context) const {
+  const size_t rank = RankOf(context, 0).value_or(0);
+  for (size_t axis = 0; axis + 1 < rank; ++axis) {
+    AxisTrack track = context.Track({{0, axis}}, {{0, axis}, {1, axis}, {2, axis}, {3, axis}});
+    if (AddOperand(context, 1, *context.input(0).dims, axis, track)) context.Add(std::move(track));
+  }
 }
 
 }  // namespace attnrun::ops

@@ -7,13 +7,14 @@
 
 namespace attnrun::ops {
 
-// com.microsoft SkipLayerNormalization (x, skip, gamma, beta?, bias?) and
-// SkipSimplifiedLayerNormalization (x, skip, gamma, bias?) -> (y, mean?, inverse?, sum?):
+// com.microsoft SkipLayerNormalization-1 (x, skip, gamma, beta?, bias?) and
+// SkipSimplifiedLayerNormalization-1 (x, skip, gamma, bias?) -> (y, mean?, inverse?, sum?), over
+// the last axis:
 //   sum = x + skip + bias
-//   y = (sum - mean(sum)) / sqrt(variance + epsilon) * gamma + beta over the last axis, or, if
-//   simplified, sum / sqrt(mean(sum^2) + epsilon) * gamma
-// x is [B, S, D] or [S, D]; skip broadcasts to it. mean and inverse (1 / the root) are float
-// [B, S, 1].
+//   y = (sum - mean(sum)) / sqrt(variance + epsilon) * gamma + beta
+//   y = sum / sqrt(mean(sum^2) + epsilon) * gamma                      if simplified
+// x is [B, S, D] or [S, D]; skip broadcasts to it. mean and inverse (1 / sqrt(...)) are float with
+// a last axis of 1.
 class SkipNormalization final : public Op {
  public:
   SkipNormalization(AttributeReader& attributes, bool centered)
@@ -21,9 +22,10 @@ class SkipNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
-  // Numbers of inputs; beta has none if simplified.
+  // Indices of inputs; a simplified one has no beta.
   int beta_input() const { return centered_ ? 3 : -1; }
   int bias_input() const { return centered_ ? 4 : 3; }
 

@@ -24,7 +24,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> ControlFlow::MakeKernel(
   return std::make_unique<SubgraphKernel>(*this);
 }
 
-// The executor runs the graphs; reading them here marks them as known and checks their kind.
+// The executor runs the graphs; reading them here marks the attributes as read and checks their
+// kind.
 If::If(AttributeReader& attributes) {
   attributes.Required<std::shared_ptr<Graph>>("then_branch");
   attributes.Required<std::shared_ptr<Graph>>("else_branch");

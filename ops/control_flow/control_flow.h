@@ -11,34 +11,34 @@
 
 namespace attnrun::ops {
 
-// An operator that only runs its subgraphs. What takes time happens in their nodes, so that the
-// same code serves both engines.
+// An operator that only runs its subgraphs. The time is spent in their nodes, so the same code
+// serves as reference and as kernel.
 class ControlFlow : public Op {
  public:
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const final;
 };
 
-// ONNX If-1 to -25: runs then_branch where the boolean `cond` of one element is true, else_branch
-// otherwise; the branch's outputs are the node's.
+// ONNX If-1 to -25 (cond): runs then_branch if `cond`, one bool, is true, else else_branch. The
+// outputs of the branch are the node's.
 class If final : public ControlFlow {
  public:
   explicit If(AttributeReader& attributes);
   absl::Status Reference(OpContext& context) const override;
 };
 
-// ONNX Loop-1 to -25. Inputs: M (at most this many iterations; absent: no bound), cond (absent:
-// true) and N loop-carried values. body(iteration, cond, carried...) -> (cond, carried...,
-// scanned...). Outputs: the last carried values, then each scanned output stacked along a new first
-// axis.
+// ONNX Loop-1 to -25 (M?, cond?, N loop-carried values). M is the maximum number of iterations
+// (left out: no bound); cond left out means true. body(iteration, cond, carried...) -> (cond,
+// carried..., scanned...). Outputs: the last carried values, then each scanned output stacked along
+// a new first axis.
 class Loop final : public ControlFlow {
  public:
   explicit Loop(AttributeReader& attributes);
   absl::Status Reference(OpContext& context) const override;
 };
 
-// ONNX Scan-9 to -25. Inputs: N state values, then M sequences, of which body(state..., slices...)
-// -> (state..., outputs...) sees one slice an iteration. Outputs: the last state, then each scanned
-// output stacked along its axis. Version 8, with its batch axis, is not covered.
+// ONNX Scan-9 to -25 (N state values, M sequences). body(state..., slices...) -> (state...,
+// outputs...) gets one slice of every sequence per iteration. Outputs: the last state, then each
+// scanned output stacked along its axis. Version 8, which has a batch axis, is not covered.
 class Scan final : public ControlFlow {
  public:
   explicit Scan(AttributeReader& attributes);

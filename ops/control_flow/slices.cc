@@ -41,12 +41,12 @@ absl::StatusOr<Tensor> Stack(const std::vector<Tensor>& slices, int64_t axis,
   Shape shape = first.shape();
   shape.insert(shape.begin() + at, static_cast<int64_t>(slices.size()));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor stacked, Tensor::Allocate(first.type(), shape, allocator));
-  // The axes from `at` on stay together.
+  // The axes from `at` on stay contiguous.
   size_t block = BitWidth(first.type()) / 8;
   for (int i = at; i < first.rank(); ++i) block *= first.dim(i);
   const size_t count = block == 0 ? 0 : first.byte_size() / block;
   for (size_t i = 0; i < slices.size(); ++i) {
-    // A body may give a view, such as a piece of a Split.
+    // A body may return a view, such as a piece of a Split.
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor slice, slices[i].Dense(allocator));
     for (size_t j = 0; j < count; ++j) {
       std::memcpy(stacked.mutable_data<char>() + (j * slices.size() + i) * block,

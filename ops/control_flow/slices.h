@@ -9,12 +9,12 @@
 
 namespace attnrun::ops {
 
-// The slice at `index` along `axis`, without that axis, dense. Preconditions: axis and index are
+// The slice at `index` along `axis`, dense and without that axis. Preconditions: axis and index are
 // within the tensor.
 absl::StatusOr<Tensor> SliceAt(const Tensor& tensor, int axis, int64_t index, Allocator& allocator);
 
-// `slices`, which must agree in type and shape, side by side along a new axis. Without slices: an
-// empty float tensor [0].
+// Stacks `slices`, which must agree in type and shape, along a new axis. No slices give an empty
+// float tensor [0].
 absl::StatusOr<Tensor> Stack(const std::vector<Tensor>& slices, int64_t axis, Allocator& allocator);
 
 }  // namespace attnrun::ops

@@ -22,7 +22,7 @@ absl::Status Misfit(const Tensor& x, const Tensor& w, int64_t group, absl::strin
       TypeAndShape(x), ", W is ", TypeAndShape(w), " and group is ", group));
 }
 
-// `spatial`: extents of the output.
+// `spatial`: the spatial extents of the output.
 absl::StatusOr<ConvShape> MakeShape(const SlidingWindow& window, const Tensor& x, int64_t m,
                                     int64_t group, const Shape& spatial, const Tensor* bias) {
   if (bias != nullptr && (bias->rank() != 1 || bias->dim(0) != m)) {
@@ -95,7 +95,7 @@ absl::Status ConvTranspose::ResolveOutput(SlidingWindow& window) const {
   ATTNRUN_ASSIGN_OR_RETURN(const Shape wanted,
                            WindowValues("output_shape", output_shape_, axes, 0, 0));
   for (size_t axis = 0; axis < axes; ++axis) {
-    // Of y without any padding taken off.
+    // The extent of y before padding is cut off.
     const int64_t full =
         window.strides[axis] * (window.output[axis] - 1) + padding[axis] + window.reach(axis);
     int64_t& begin = window.pads_begin[axis];

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/conv/window.h"
+#include "ops/conv/sliding_window.h"
 #include "ops/interface/op.h"
 #include "ops/interface/registry.h"
 
@@ -20,8 +20,8 @@ struct ConvAttributes {
   static ConvAttributes Read(AttributeReader& attributes);
 };
 
-// The extents of a convolution. C input and M output channels are cut into `group` equal groups;
-// the m-th output channel reads the input channels of its group.
+// The extents of a convolution. C input channels and M output channels are split into `group` equal
+// groups; output channel m reads the input channels of its group.
 struct ConvShape {
   SlidingWindow window;
   int64_t n;
@@ -39,28 +39,33 @@ struct ConvShape {
   int64_t flops() const { return 2 * n * m * output_size * (c / group) * kernel_size; }
 };
 
-// Resolves x [N, C, ..], w [M, C/group, ..] and an optional bias [M] (else null). kInvalidArgument
+// Resolves x [N, C, ..], w [M, C/group, ..] and an optional bias [M] (null: none). kInvalidArgument
 // if they do not fit each other or the attributes.
 absl::StatusOr<ConvShape> ResolveConv(const ConvAttributes& attributes, const Tensor& x,
                                       const Tensor& w, const Tensor* bias);
 
-// ONNX Conv-1, -11, -22: cross-correlation of x with a kernel, y[n,m,p] = sum over the channels c
-// of m's group and the kernel's elements k of x[n, c, p * stride - pad + k * dilation] * w[m, c,
-// k], plus bias[m]; x is 0 in the padding.
+// ONNX Conv-1, -11, -22: the cross-correlation of x [N, C, ..] with a kernel w [M, C/group, ..],
+// plus an optional bias [M]:
+//
+//   y[n, m, p] = bias[m] + sum over c, k of x[n, c, p * stride - pad + k * dilation] * w[m, c, k]
+//
+// for the channels c of m's group and the kernel's elements k; x is 0 in the padding.
 class Conv final : public Op {
  public:
   explicit Conv(AttributeReader& attributes) : attributes_(ConvAttributes::Read(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
   ConvAttributes attributes_;
 };
 
-// ONNX ConvInteger-10: Conv in int32 of (x - x_zero_point) and (w - w_zero_point), both int8 or
-// uint8; x_zero_point is a scalar, w_zero_point a scalar or [M]. Padding counts as x_zero_point.
+// ONNX ConvInteger-10: Conv of (x - x_zero_point) and (w - w_zero_point), computed in int32. x and
+// w are int8 or uint8; x_zero_point is a scalar, w_zero_point a scalar or [M]. Padding counts as
+// x_zero_point.
 class ConvInteger final : public Op {
  public:
   explicit ConvInteger(AttributeReader& attributes)
@@ -68,6 +73,7 @@ class ConvInteger final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -82,11 +88,12 @@ class ConvTranspose final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
-  // `window.input` and `window.output` change roles: the window slides over y.
+  // `window.input` and `window.output` swap roles: the window slides over y.
   absl::StatusOr<ConvShape> Resolve(const Tensor& x, const Tensor& w, const Tensor* bias) const;
-  // Sets the pads, and `input` to y's extents, of a window whose output is x.
+  // For a window whose `output` is x's extents: sets `input` to y's extents, and the pads.
   absl::Status ResolveOutput(SlidingWindow& window) const;
 
   ConvAttributes attributes_;

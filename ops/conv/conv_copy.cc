@@ -11,10 +11,10 @@
 namespace attnrun::ops {
 namespace {
 
-// A run of positions that lie side by side along the last axis, of one piece of channels.
+// Consecutive positions along the last axis, within one piece of channels.
 struct Line {
   const float* image;
-  // The first of its rows (channel, tap), and how many it has.
+  // The first row (channel, tap) of the piece, and the number of its rows.
   int64_t row;
   int64_t rows;
   int64_t begin;
@@ -33,7 +33,7 @@ class Copier {
 
   int64_t size() const { return shape_.n * t_.groups * t_.pieces * lines_ * per_line_; }
 
-  // The index-th line.
+  // Copies the index-th line.
   void Copy(int64_t index) const {
     const int64_t run = index % per_line_;
     const int64_t line_index = index / per_line_ % lines_;
@@ -45,7 +45,7 @@ class Copier {
     line.row = group * t_.group_channels + piece % t_.pieces * t_.piece_channels;
     line.rows = std::min(
         {t_.piece_channels, (group + 1) * t_.group_channels - line.row, t_.rows - line.row});
-    // Along all axes but the last.
+    // The position along all axes but the last.
     Shape position(last_ + 1);
     int64_t rest = line_index;
     for (size_t axis = last_; axis-- > 0; rest /= source_.output[axis]) {
@@ -62,12 +62,12 @@ class Copier {
       CopyWindows(line, position);
     }
     const bool ends = index % (per_line_ * lines_) == per_line_ * lines_ - 1;
-    // Positions that no output has.
+    // Positions from source_positions on, which no output has, hold zeros.
     if (ends) Clear(line.to + line.count * t_.piece_channels, t_.positions - t_.source_positions);
   }
 
  private:
-  // Elements along the last axis that a line has at most.
+  // The maximum number of elements of a line.
   static constexpr int64_t kRun = 64;
 
   void Clear(float* to, int64_t positions) const {
@@ -91,7 +91,7 @@ class Copier {
                     t_.piece_channels * kSize);
   }
 
-  // Every window is a position: what it holds along the last axis lies side by side.
+  // Every window is a position: a window's elements along the last axis become adjacent.
   void CopyWindows(const Line& line, const Shape& position) const {
     const int64_t width = source_.kernel[last_];
     for (int64_t done = 0, run = 0; done < line.rows; done += run) {
@@ -104,15 +104,15 @@ class Copier {
     }
   }
 
-  // `run` elements of the row `from` (null: of padding) for each window of the line.
+  // Copies `run` elements of the row `from` (null: padding) for each window of the line.
   void CopyRuns(const float* from, const Line& line, int64_t tap, int64_t run, float* to) const {
     const int64_t start = source_.coordinate(last_, line.begin, tap);
     const int64_t stride = source_.strides[last_];
-    // Windows whose run lies inside.
+    // Windows whose run lies inside the input.
     const IndexRange inside =
         from == nullptr ? IndexRange{0, 0}
                         : PositionsInside(start, stride, run, source_.input[last_], line.count);
-    // A length that is known to the compiler costs half.
+    // A length known at compile time halves the time.
     const auto copy = [&](auto length) {
       for (int64_t i = inside.begin; i < inside.end; ++i) {
         std::memcpy(to + i * t_.piece_channels, from + start + i * stride, length * sizeof(float));

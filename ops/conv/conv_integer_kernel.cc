@@ -9,14 +9,14 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/bytes.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Whether the zero point of `tensor`, if there is one, is one number or one per channel.
+// True if `tensor` has no zero point, or one of its own type: one number, or one per channel.
 bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
   if (zero_point == nullptr) return true;
   const int64_t count = zero_point->num_elements();
@@ -24,11 +24,12 @@ bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
          (count == 1 || count == channels);
 }
 
-using Weights = std::vector<std::shared_ptr<const PackedIntegers>>;
-using Pack = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const PackedIntegers>>(
-    const IntegerMatrix& matrix)>;
+using Weights = std::vector<std::shared_ptr<const Int8Panels>>;
+using Pack =
+    absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Int8Panels>>(const Int8Matrix& matrix)>;
 
-// w [M, C/group, ..] by group, each as [depth, features], less its zero points (may be null).
+// Packs w [M, C/group, ..], minus its zero points (null: none), as one matrix [depth, features] per
+// group.
 absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, int64_t groups,
                                     Pack pack) {
   const int64_t features = w.dim(0) / groups;
@@ -41,20 +42,20 @@ absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, i
     for (int64_t feature = 0; feature < features; ++feature) {
       for (int64_t k = 0; k < depth; ++k) to[k * features + feature] = *from++;
     }
-    IntegerMatrix matrix = {&turned, 0, depth, features, zero_point};
+    Int8Matrix matrix = {&turned, 0, depth, features, zero_point};
     Tensor zeros;
     if (zero_point != nullptr && zero_point->num_elements() > 1) {
       zeros = zero_point->View({features}, {1}, group * features);
       matrix.zero_points = &zeros;
     }
-    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedIntegers> packed, pack(matrix));
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Int8Panels> packed, pack(matrix));
     weights.push_back(std::move(packed));
   }
   return weights;
 }
 
-// What the windows at some positions read of a group of channels: [positions, C/group * taps], the
-// padding as `padding`.
+// The patches of one group's channels, [positions, C/group * taps]: each row holds the elements
+// that the window reads at one position. The padding reads as `padding`.
 class Windows {
  public:
   Windows(const ConvShape& shape, const uint8_t* channels, uint8_t padding)
@@ -92,7 +93,7 @@ class Windows {
   const uint8_t padding_;
 };
 
-// y[feature][i] = product[i][feature], rows of y being `stride` long.
+// y[feature][i] = product[i][feature]; rows of y are `stride` apart.
 void StoreFeatures(const int32_t* product, int64_t count, int64_t features, int32_t* y,
                    int64_t stride) {
   constexpr int64_t kAtOnce = 16;
@@ -107,10 +108,11 @@ void StoreFeatures(const int32_t* product, int64_t count, int64_t features, int3
   });
 }
 
-// As products of the windows, some positions at a time, by the weights of every image's groups.
+// For every image and group, multiplies the windows, some positions at a time, by the group's
+// weights.
 class ConvIntegerKernel final : public Kernel {
  public:
-  // `weights`: those less their zero points if they are constant, else none.
+  // `weights`: packed, minus their zero points, if both are constant, else empty.
   ConvIntegerKernel(const ConvAttributes& attributes, Weights weights)
       : attributes_(attributes), weights_(std::move(weights)) {}
 
@@ -132,8 +134,8 @@ class ConvIntegerKernel final : public Kernel {
     if (y->num_elements() == 0) return absl::OkStatus();
     Weights weights = weights_;
     if (weights.empty()) {
-      const auto pack = [&](const IntegerMatrix& matrix) {
-        return PackedIntegers::Pack({matrix}, context.allocator());
+      const auto pack = [&](const Int8Matrix& matrix) {
+        return Int8Panels::Pack({matrix}, context.allocator());
       };
       ATTNRUN_ASSIGN_OR_RETURN(
           weights, PackWeights(context.input(1), OptionalInput(context, 3), shape.group, pack));
@@ -159,12 +161,13 @@ class ConvIntegerKernel final : public Kernel {
     return ResolveConv(attributes_, context.input(0), context.input(1), nullptr);
   }
 
-  // Images and groups are both outermost: the i-th pair's channels are the i-th.
+  // Images and groups are the outermost axes, so the i-th (image, group) pair reads the i-th run of
+  // channels.
   static absl::Status Convolve(const OpContext& context, const ConvShape& shape, int64_t i,
-                               const PackedIntegers& weights, int32_t* y) {
+                               const Int8Panels& weights, int32_t* y) {
     const Tensor& x = context.input(0);
     const Tensor* const zero_point = OptionalInput(context, 2);
-    // As its bits, which those of padding are.
+    // The zero point's bits, which padding elements get, too.
     const uint8_t zero = zero_point == nullptr ? 0 : *zero_point->data<uint8_t>();
     const int32_t centre =
         x.type() == DataType::kInt8 ? static_cast<int8_t>(zero) : static_cast<int32_t>(zero);
@@ -180,10 +183,10 @@ class ConvIntegerKernel final : public Kernel {
     for (int64_t begin = 0; begin < shape.output_size && !Interrupted(); begin += most) {
       const int64_t count = std::min(most, shape.output_size - begin);
       windows.Write(begin, count, rows.mutable_data<uint8_t>());
-      IntegerEpilogue out;
+      Int8Epilogue out;
       out.sums = product.mutable_data<int32_t>();
-      const IntegerRows a = {&rows, 0, count, rows.dim(1), {&centre, 1}};
-      ATTNRUN_RETURN_IF_ERROR(IntegerGemm(a, weights, out, allocator));
+      const Int8Rows a = {&rows, 0, count, rows.dim(1), {&centre, 1}};
+      ATTNRUN_RETURN_IF_ERROR(Int8Gemm(a, weights, out, allocator));
       StoreFeatures(product.data<int32_t>(), count, features, y + begin, shape.output_size);
     }
     return absl::OkStatus();
@@ -198,15 +201,13 @@ class ConvIntegerKernel final : public Kernel {
 absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(ConstantInputs constants) const {
   Weights weights;
   const Tensor& w = constants[1];
-  // An undefined zero point may be one that differs from run to run.
+  // An undefined zero point may differ from run to run.
   const bool has_zero = constants.size() > 3;
   const bool constant = w.defined() && (!has_zero || constants[3].defined());
   const int64_t groups = attributes_.group;
   if (constant && IsByte(w.type()) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
       w.dim(0) % groups == 0 && Fits(w, has_zero ? &constants[3] : nullptr, w.dim(0))) {
-    const auto pack = [](const IntegerMatrix& matrix) {
-      return PackedIntegers::PackShared({matrix});
-    };
+    const auto pack = [](const Int8Matrix& matrix) { return Int8Panels::PackShared({matrix}); };
     ATTNRUN_ASSIGN_OR_RETURN(weights,
                              PackWeights(w, has_zero ? &constants[3] : nullptr, groups, pack));
   }

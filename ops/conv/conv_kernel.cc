@@ -17,8 +17,8 @@ namespace {
 
 const Tensor* Bias(const OpContext& context) { return OptionalInput(context, 2); }
 
-// What a call with these weights may look like: a dozen windows along every axis, or many along a
-// single one. kInvalidArgument if there is none.
+// A typical shape of a call with these weights: a dozen windows along every axis, or many along a
+// single one. kInvalidArgument if no shape fits.
 absl::StatusOr<ConvShape> TypicalConv(const ConvAttributes& attributes, const Tensor& w) {
   if (w.rank() < 3) return absl::InvalidArgumentError("W has no spatial axis");
   const int64_t windows = w.rank() == 3 ? 1024 : 14;
@@ -31,22 +31,23 @@ absl::StatusOr<ConvShape> TypicalConv(const ConvAttributes& attributes, const Te
                 w.dim(axis) * at(attributes.window.dilations, axis - 2));
   }
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(x));
-  // Its extents alone are looked at.
+  // Only its extents are read.
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor,
                            Tensor::Borrow(DataType::kFloat, x, w.raw(), count * sizeof(float)));
   return ResolveConv(attributes, tensor, w, nullptr);
 }
 
-// As a WindowProduct where weights are constant and it can be one, else on oneDNN's primitives, see
-// ConvTiling; where they do not help y[n, g] = W[g] · patches(x[n, g]) for every image n and group
-// g: one GEMM each, on weights where they are and patches that are made a panel at a time.
+// Runs a WindowProduct if the weights are constant and the shape allows one, else oneDNN's
+// primitives (see ConvTiling). Where neither helps, y[n, g] = W[g] · patches(x[n, g]) for every
+// image n and group g is one GEMM each: the weights are not packed, the patches are written a panel
+// at a time.
 class ConvKernel final : public Kernel {
  public:
   // `weight`: W as floats if it is constant, else undefined.
   ConvKernel(const ConvAttributes& attributes, Tensor weight)
       : attributes_(attributes), weight_(std::move(weight)), tiled_(weight_.defined()) {}
 
-  // 1x1 and short sums go to the other.
+  // 1x1 kernels and short sums run as a GEMM on patches.
   absl::string_view name() const override {
     return product_ == nullptr ? "onednn or gemm" : "gemm packed";
   }
@@ -83,7 +84,7 @@ class ConvKernel final : public Kernel {
   absl::Status Prepare(bool bias) {
     if (!weight_.defined() || weight_.num_elements() == 0) return absl::OkStatus();
     const absl::StatusOr<ConvShape> shape = TypicalConv(attributes_, weight_);
-    // Whether the node is right is for its calls to tell.
+    // The node's calls report an invalid shape.
     if (!shape.ok()) return absl::OkStatus();
     ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(*shape, weight_.data<float>()));
     if (product_ != nullptr) return absl::OkStatus();
@@ -126,7 +127,8 @@ class ConvKernel final : public Kernel {
       patches.emplace_back(shape.window, x + i * channels * shape.input_size, shape.input_size,
                            shape.kernel_size);
     }
-    // Images and groups are both outermost, so the i-th pair's channels and features are the i-th.
+    // Images and groups are the outermost axes, so the i-th (image, group) pair has the i-th runs
+    // of channels and of features.
     BatchedGemm(count, [&](int64_t i) {
       const int64_t group = i % shape.group;
       GemmProblem problem;
@@ -145,7 +147,7 @@ class ConvKernel final : public Kernel {
 
   const ConvAttributes attributes_;
   const Tensor weight_;
-  // Null where the convolution is none, or weights are not constant.
+  // Null if the convolution is not such a product, or the weights are not constant.
   std::unique_ptr<const WindowProduct> product_;
   const TiledConv tiled_;
 };

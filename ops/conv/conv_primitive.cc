@@ -59,7 +59,7 @@ class OneDnnRunner final : public ConvPrimitive::Runner {
         scratch_(desc.scratchpad_desc(), OneDnnEngine(), scratch) {}
 
   void Run(const float* x, const float* packed, const float* bias, float* y) override {
-    // oneDNN has no memory that is only read.
+    // oneDNN has no read-only memory.
     x_.set_data_handle(const_cast<float*>(x));
     weights_.set_data_handle(const_cast<float*>(packed));
     if (bias != nullptr) bias_.set_data_handle(const_cast<float*>(bias));
@@ -124,7 +124,8 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitive::Make(const ConvPrimitiveShap
         layout != nullptr ? static_cast<const OneDnnConv*>(layout)->weights()
                           : memory::desc(WeightDims(shape), kFloat, memory::format_tag::any);
     dnnl::convolution_forward::primitive_desc desc = Describe(shape, weights);
-    // Its reference code is thousands of times slower, its products of patches slower than ours.
+    // oneDNN's reference code is thousands of times slower, and its GEMM on patches is slower than
+    // ours.
     const std::string name = desc.impl_info_str();
     if (absl::StrContains(name, "ref") || absl::StrContains(name, "gemm")) return nullptr;
     return std::make_shared<OneDnnConv>(shape, std::move(desc));

@@ -9,11 +9,11 @@
 
 namespace attnrun::ops {
 
-// What one of oneDNN's convolution primitives computes, of one image, channels last, without
-// padding: y[output.., features] = w * x[input.., channels] [+ bias] [+ y]. The vectors have one
-// entry per spatial axis, two or three of them.
+// The convolution that one oneDNN primitive computes: one image, channels last, without padding,
+// y[output.., features] = w * x[input.., channels] [+ bias] [+ y]. The vectors have one entry per
+// spatial axis, two or three of them.
 struct ConvPrimitiveShape {
-  // 1, or as many as channels and features: each channel makes one feature.
+  // 1, or equal to channels and features: each channel makes one feature.
   int64_t groups;
   int64_t channels;
   int64_t features;
@@ -26,18 +26,18 @@ struct ConvPrimitiveShape {
   bool accumulate;
 };
 
-// A convolution primitive for one thread. The only file that knows oneDNN's interface to them.
+// A convolution primitive for one thread. No other file uses oneDNN's interface to them.
 class ConvPrimitive {
  public:
   virtual ~ConvPrimitive() = default;
 
-  // Creating one takes about half a millisecond. Null where oneDNN has no optimized one, or none
-  // that takes weights as packed for `layout` (null: as it likes best).
+  // Creating one takes about half a millisecond. Null if oneDNN has no optimized primitive, or none
+  // that reads weights as packed for `layout` (null: oneDNN chooses the layout).
   static std::shared_ptr<const ConvPrimitive> Make(const ConvPrimitiveShape& shape,
                                                    const ConvPrimitive* layout);
 
-  // Floats of scratch space that a Runner needs, and that packed weights take: whole cache lines,
-  // on which both must begin.
+  // Floats of a Runner's scratch space, and of the packed weights. Both are whole cache lines and
+  // must begin on one.
   virtual int64_t scratch_floats() const = 0;
   virtual int64_t packed_floats() const = 0;
 
@@ -48,10 +48,10 @@ class ConvPrimitive {
   class Runner {
    public:
     virtual ~Runner() = default;
-    // `packed`: what Pack wrote. `bias` [features], null unless the shape has one.
+    // `packed`: written by Pack. `bias` [features]: null unless the shape has one.
     virtual void Run(const float* x, const float* packed, const float* bias, float* y) = 0;
   };
-  // The primitive and `scratch` must outlive it; both are for the calling thread alone.
+  // The primitive and `scratch` must outlive the runner; only the calling thread may use either.
   virtual std::unique_ptr<Runner> MakeRunner(float* scratch) const = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// All inputs of one floating-point type.
+// Checks that all inputs have the same floating-point type.
 absl::Status CheckFloats(const OpContext& context) {
   const DataType type = context.input(0).type();
   const bool fits = type == DataType::kFloat || type == DataType::kDouble ||
@@ -25,7 +25,7 @@ absl::Status CheckFloats(const OpContext& context) {
   return absl::OkStatus();
 }
 
-// Values of y: `start` plus the correlation of x with w.
+// The correlation of x with w, plus the bias (empty: none).
 template <typename T>
 absl::StatusOr<Tensor> Convolve(const ConvShape& shape, const std::vector<T>& x,
                                 const std::vector<T>& w, const std::vector<T>& bias,
@@ -52,7 +52,7 @@ absl::StatusOr<Tensor> Convolve(const ConvShape& shape, const std::vector<T>& x,
   return y;
 }
 
-// x less its zero point: a scalar, or one for every `period` elements.
+// x minus its zero point: a scalar, or one per channel.
 absl::StatusOr<std::vector<uint64_t>> Centred(const Tensor& x, const Tensor* zero_point,
                                               absl::string_view name, int64_t channels) {
   if (x.type() != DataType::kInt8 && x.type() != DataType::kUint8) {

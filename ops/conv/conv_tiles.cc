@@ -14,7 +14,7 @@ namespace {
 // Computes tiles of y.
 class TileMultiplier {
  public:
-  // One thread's, made when they are first needed.
+  // One thread's runners, made when they are first needed.
   using Runners = std::array<std::unique_ptr<ConvPrimitive::Runner>, 2>;
 
   TileMultiplier(const ConvTiling& tiling, const TilePrimitives& primitives,
@@ -26,7 +26,7 @@ class TileMultiplier {
     packed_size_ = primitives_[0]->packed_floats();
   }
 
-  // The primitives' scratch space, then the tile, channels last.
+  // Scratch space of the primitives, then the tile, channels last.
   int64_t scratch_floats() const {
     return space_ + t_.tile_rows * t_.row_positions * t_.block_features;
   }
@@ -37,7 +37,7 @@ class TileMultiplier {
     return outputs * static_cast<double>(weights * t_.calls_per_tile());
   }
 
-  // `group`: counted over all images; `block`: of its features.
+  // `group` counts over all images, `block` within the group's features.
   void Multiply(int64_t group, int64_t tile, int64_t block, float* scratch,
                 Runners& runners) const {
     const int64_t begin = group % t_.groups * t_.group_features + block * t_.block_features;
@@ -79,8 +79,7 @@ class TileMultiplier {
 
 }  // namespace
 
-// A cache line of columns at a time: more rows of the target than that would be too many to write
-// at once.
+// Takes a cache line of columns at a time: more would write too many rows of the target at once.
 void TransposeTile(const float* from, int64_t rows, int64_t columns, int64_t from_stride, float* to,
                    int64_t to_stride) {
   constexpr int64_t kSize = sizeof(float);
@@ -113,7 +112,7 @@ void GatherWeights(const ConvTiling& t, const float* w, int64_t block, int64_t c
 
 absl::Status MultiplyTiles(const ConvTiling& tiling, const TilePrimitives& primitives, int64_t n,
                            const TileOperands& operands, Allocator& allocator) {
-  // Multiplications worth a thread of their own.
+  // The fewest multiplications that are worth a thread.
   constexpr double kLeast = 1 << 19;
   const int64_t tiles = tiling.tiles();
   const int64_t blocks = tiling.blocks;
@@ -125,7 +124,7 @@ absl::Status MultiplyTiles(const ConvTiling& tiling, const TilePrimitives& primi
         TileMultiplier::Runners runners;
         for (int64_t i = begin; i < end; ++i) {
           if (Interrupted()) return;
-          // What a tile reads stays in cache for all features.
+          // One tile's features follow each other, so that the tile's input stays in cache.
           multiplier.Multiply(i / blocks / tiles, i / blocks % tiles, i % blocks, scratch, runners);
         }
       });

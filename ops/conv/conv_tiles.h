@@ -9,16 +9,16 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/conv_tiling.h"
 
-// The steps of a convolution on primitives. Scratch space comes from `allocator`; a run that
-// was interrupted leaves work out.
+// The steps of a convolution on primitives. Scratch space comes from `allocator`; an interrupted
+// run returns early and leaves its output unfinished.
 namespace attnrun::ops {
 
-// Copies the images of x as the layout tells: n x image_size() floats.
+// Copies the images of x as `layout` says: n x image_size() floats.
 void CopyImages(const ImageLayout& layout, const ConvShape& shape, const float* x, float* copy);
 
-// What one call of the tiles of one block of features, counted over the groups, multiplies with:
-// [block_features, channels, part_taps, ..] from w [M, channels of a group, kernel..]; zeros for
-// features and channels beyond the last.
+// Gathers the weights of one call for the tiles of one block of features (`block` counts over all
+// groups): [block_features, channels, part_taps, ..] from w [M, channels of a group, kernel..].
+// Features and channels beyond the last are zeros.
 void GatherWeights(const ConvTiling& tiling, const float* w, int64_t block, int64_t call,
                    float* to);
 
@@ -26,15 +26,16 @@ void GatherWeights(const ConvTiling& tiling, const float* w, int64_t block, int6
 void TransposeTile(const float* from, int64_t rows, int64_t columns, int64_t from_stride, float* to,
                    int64_t to_stride);
 
-// For a tile's first call and for those that add to it, null if there are none.
+// The primitive of a tile's first call, and that of the calls that add to it (null if there are
+// none).
 using TilePrimitives = std::array<std::shared_ptr<const ConvPrimitive>, 2>;
 
 struct TileOperands {
-  // What CopyImages wrote.
+  // Written by CopyImages.
   const float* x;
-  // By block of features and call.
+  // Packed weights by block of features, then by call.
   const float* packed;
-  // [M] and block_features floats more; or null.
+  // [M + block_features], or null.
   const float* bias;
   // [n, M, ..]
   float* y;

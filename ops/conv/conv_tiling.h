@@ -10,55 +10,56 @@
 
 namespace attnrun::ops {
 
-// How x is copied: cut into `groups` of channels and those into `pieces`, each channels last, with
-// the padding written out. Where windows do not overlap, every window may be a position of its own
-// whose channels are all that it holds.
+// How x is copied: the channels are cut into `groups`, and those into `pieces`, each channels last
+// with the padding written out. Where windows do not overlap, a position of the copy may be a whole
+// window, and its channels all elements of that window.
 struct ImageLayout {
-  // Tells the elements of the copy: row (channel, tap) and column p of the patches of `source` are
-  // its channel and its position. Positions from source_positions on hold zeros.
+  // Channel r at position p of the copy is row r = (channel, tap), column p of the patches of
+  // `source`. Positions from source_positions on hold zeros.
   SlidingWindow source;
   int64_t source_taps;
   int64_t source_positions;
   int64_t positions;
-  // All rows of an image.
+  // Rows (channel, tap) of an image, of all groups.
   int64_t rows;
 
-  // Groups, or of a depthwise convolution blocks of channels.
+  // Groups; for a depthwise convolution, blocks of channels.
   int64_t groups;
   int64_t group_channels;
   int64_t pieces;
   int64_t piece_channels;
 
-  // Floats of one piece, and of the copy of one image.
+  // Floats of one piece, and of one image's copy.
   int64_t piece_size() const { return positions * piece_channels; }
   int64_t image_size() const { return groups * pieces * piece_size(); }
 };
 
-// Every window is a position, of all that it holds.
-void TakeWindows(const ConvShape& shape, ImageLayout& layout);
-// Every element of the padded input is a position; `source.output` and `positions` are left out.
-void TakeElements(const ConvShape& shape, ImageLayout& layout);
+// Makes every window a position that holds all its elements.
+void LayOutWindows(const ConvShape& shape, ImageLayout& layout);
+// Makes every element of the padded input a position. The caller sets `source.output`,
+// `source_positions` and `positions`.
+void LayOutElements(const ConvShape& shape, ImageLayout& layout);
 
-// Whether no two windows share an element, and each holds some that lie side by side.
+// True if no two windows share an element, and each has adjacent elements along the last axis.
 bool AreApart(const SlidingWindow& window);
-// Whether every channel is convolved by itself.
+// True if every channel is convolved by itself.
 bool IsDepthwise(const ConvShape& shape);
-// Whether a sum has so few terms that writing y takes longer: wav2vec's first layer (1 channel, 10
-// taps) takes 2.1 ms as a product of patches for a second of sound, 3.1 ms on primitives. Not of
+// True if a sum has so few terms that writing y takes longer: wav2vec's first layer (1 channel, 10
+// taps) takes 2.1 ms as a GEMM on patches for a second of sound, 3.1 ms on primitives. False for
 // depthwise convolutions.
 bool HasShortSum(const ConvShape& shape);
-// Whether a copy of so many floats is not absurdly larger than x.
+// True unless a copy of `size` floats is absurdly larger than x.
 bool IsWorthCopying(const ConvShape& shape, double size);
 
 // How a convolution is cut into calls of primitives. It depends on the shape of one image alone, so
 // that results depend neither on the number of threads nor on other images.
 //
-// A tile of y is `tile_rows` along the first axis by one block of features; its sum goes over
-// pieces of channels and over parts of the kernel along that axis, each a call that adds to what
-// the tile holds, so that no chain of additions is longer than those of matrix products. Where
-// windows do not overlap, it is a convolution of extent 1 on the copy.
+// A tile of y is `tile_rows` along the first axis by one block of features. Its sum runs over
+// pieces of channels and over parts of the kernel along that axis; each is one call that adds to
+// the tile, so that no chain of additions is longer than those of matrix products. Where windows do
+// not overlap, the convolution on the copy has a kernel of extent 1.
 struct ConvTiling : ImageLayout {
-  // All features of an image, and those of a group.
+  // Features of an image, and of a group.
   int64_t features;
   int64_t group_features;
   bool depthwise;
@@ -67,7 +68,7 @@ struct ConvTiling : ImageLayout {
   int64_t tap_parts;
   int64_t part_taps;
 
-  // Of the convolution on the copy, per axis.
+  // The convolution on the copy, per axis.
   Shape kernel;
   Shape strides;
   Shape dilations;
@@ -75,7 +76,7 @@ struct ConvTiling : ImageLayout {
   Shape output;
   // The product of all extents of output but the first.
   int64_t row_positions;
-  // Of all tiles, though the last may hold fewer that count.
+  // Rows of every tile; fewer of the last tile may be used.
   int64_t tile_rows;
 
   int64_t tiles() const { return (output[0] + tile_rows - 1) / tile_rows; }
@@ -83,8 +84,7 @@ struct ConvTiling : ImageLayout {
   // Floats from one position along the first axis to the next.
   int64_t row_size() const { return positions / extents[0] * piece_channels; }
   int64_t calls_per_tile() const { return pieces * tap_parts; }
-  // What the primitive for a tile's first call (with the bias, if any) computes, and for the
-  // others.
+  // The primitive for a tile's first call (with the bias, if any), and for its other calls.
   ConvPrimitiveShape FirstCall(bool bias) const;
   ConvPrimitiveShape OtherCalls() const;
 
@@ -92,11 +92,11 @@ struct ConvTiling : ImageLayout {
   ConvPrimitiveShape Call() const;
 };
 
-// Whether every window is one element, in order: the patches of x are x itself.
+// True if every window is one element, in order: the patches of x are x itself.
 bool IsPointwise(const ConvShape& shape);
 
-// Null where primitives do not help: windows that overlap along more than three axes, little to
-// sum, or windows that lie mostly in the padding.
+// Nullopt where primitives do not help: windows that overlap along more than three axes, 1x1
+// kernels, sums of few terms, or windows that lie mostly in the padding.
 std::optional<ConvTiling> TileConv(const ConvShape& shape);
 
 }  // namespace attnrun::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What convolutions tell of their output.
+// Inference of the types and extents of convolutions.
 #include "ops/conv/infer.h"
 
 #include <utility>
@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Strides, dilations and pads, one per spatial axis (of pads, two).
+// Strides and dilations, one per spatial axis, and pads, two per spatial axis.
 struct Steps {
   Shape strides;
   Shape dilations;
@@ -29,21 +29,21 @@ bool IsSame(const WindowAttributes& attributes) {
   return attributes.auto_pad == "SAME_UPPER" || attributes.auto_pad == "SAME_LOWER";
 }
 
-// The number of windows along one axis, from the extent of the input with the pad before it and the
-// room for more windows than one.
+// The number of windows along one axis. `before`: the padding in front of the input; `room`: the
+// padded extent minus one window.
 SymInt CountWindows(const SymInt& input, int64_t before, const SymInt& room, int64_t stride,
                     bool ceil_mode) {
-  // The room is not negative in a run that succeeds.
+  // `room` is not negative in a run that succeeds.
   if (!ceil_mode) return FloorQuotient(room, stride) + SymInt(1);
   const std::optional<int64_t> known_room = room.constant();
   const std::optional<int64_t> known_input = input.constant();
   if (!known_room.has_value() || !known_input.has_value()) return SymInt::Unknown();
   const int64_t count = (*known_room + stride - 1) / stride + 1;
-  // Windows that would start in the padding at the end are left out.
+  // Windows that would start in the padding at the end do not count.
   return (count - 1) * stride >= *known_input + before ? count - 1 : count;
 }
 
-// What the padded input has beside one window, along each spatial axis.
+// The padded extent minus one window, along each spatial axis.
 Dims RoomsOf(const Steps& steps, bool padded, const Dims& input, const Dims& kernel) {
   const size_t axes = kernel.size();
   Dims rooms;
@@ -54,7 +54,7 @@ Dims RoomsOf(const Steps& steps, bool padded, const Dims& input, const Dims& ker
   return rooms;
 }
 
-// The spatial extents of a kernel: the attribute, or else those of the weight.
+// The spatial extents of a kernel: the attribute if given, else those of the weight.
 Dims KernelOf(const WindowAttributes& attributes, const Dims& weight) {
   Dims kernel(weight.begin() + 2, weight.end());
   const std::vector<int64_t>& given = attributes.kernel_shape;
@@ -69,7 +69,7 @@ Dims Joined(const SymInt& batch, SymInt channels, const Dims& spatial) {
   return dims;
 }
 
-// What Conv makes of inputs 0 and 1; nullopt where no rank is known.
+// The extents of Conv's output, from inputs 0 and 1; nullopt if no rank is known.
 std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferContext& context) {
   const std::optional<Dims>& x = context.input(0).dims;
   const std::optional<Dims>& w = context.input(1).dims;
@@ -80,6 +80,19 @@ std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferConte
   const Dims weight = w.value_or(UnknownDims(rank));
   const Dims kernel = KernelOf(attributes.window, weight);
   return Joined(input[0], weight[0], InferWindow(attributes.window, input, kernel));
+}
+
+// Adds samples and output channels, which `channels` is the track of where there is one group.
+// With a group for each channel that is an input channel, too.
+void AddConvAxes(AxesContext& context, int64_t group, AxisTrack channels) {
+  context.Add({{0, 0}}, {{0, 0}});
+  if (group == 1) return context.Add(std::move(channels));
+  if (RankOf(context, 0).value_or(0) < 2 || RankOf(context, 1).value_or(0) == 0) return;
+  const SymInt& in = (*context.input(0).dims)[1];
+  const SymInt& out = context.input(1).dims->front();
+  if (!in.is_constant(group) || !out.is_constant(group)) return;
+  channels.inputs[0] = 1;
+  context.Add(std::move(channels));
 }
 
 }  // namespace
@@ -154,6 +167,23 @@ void ConvTranspose::Infer(InferContext& context) const {
     spatial.push_back(std::move(out));
   }
   SetDims(context, 0, Joined((*x)[0], (*w)[1] * attributes_.group, spatial));
+}
+
+void Conv::Axes(AxesContext& context) const {
+  AddConvAxes(context, attributes_.group, context.Track({{1, 0}, {2, 0}}, {{0, 1}}));
+}
+
+// Input 3 is the zero point of the weight: one number, or one for each output channel.
+void ConvInteger::Axes(AxesContext& context) const {
+  AxisTrack channels = context.Track({{1, 0}}, {{0, 1}});
+  if (RankOf(context, 1).value_or(0) == 0) return;
+  const bool plain = AddOperand(context, 3, {context.input(1).dims->front()}, 0, channels);
+  AddConvAxes(context, attributes_.group, plain ? channels : context.Track({}, {}));
+}
+
+void ConvTranspose::Axes(AxesContext& context) const {
+  context.Add({{0, 0}}, {{0, 0}});
+  if (attributes_.group == 1) context.Add({{1, 1}, {2, 0}}, {{0, 1}});
 }
 
 }  // namespace attnrun::ops

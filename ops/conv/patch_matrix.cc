@@ -18,7 +18,7 @@ void PatchMatrix::Copy(int64_t row, int64_t rows, int64_t column, int64_t column
     const int64_t count = std::min(columns - done, window_.output[axes - 1] - position[axes - 1]);
     for (int64_t i = 0; i < rows; ++i) CopyRun(row + i, position, count, to + i * width + done);
     done += count;
-    // On to the next row of the output.
+    // Go on with the next row of the output.
     position[axes - 1] = 0;
     for (size_t axis = axes - 1; axis-- > 0;) {
       if (++position[axis] < window_.output[axis]) break;

@@ -4,17 +4,17 @@
 
 #include <cstdint>
 
-#include "ops/conv/window.h"
+#include "ops/conv/sliding_window.h"
 #include "ops/gemm/gemm.h"
 
 namespace attnrun::ops {
 
-// The matrix that makes a convolution a product W·P: row (c, k) and column p hold what element k of
-// the kernel reads of channel c when the window stands at p, 0 in the padding. It is written panel
-// by panel as the GEMM needs it, never as a whole.
+// The matrix P that makes a convolution a product W·P: row (c, k), column p holds the element of
+// channel c that kernel element k reads when the window is at p, 0 in the padding. It is written
+// panel by panel as the GEMM needs it, never as a whole.
 class PatchMatrix final : public BlockSource {
  public:
-  // `channels`: [C, ..] of `input_size` floats each. Both outlive this.
+  // `channels`: [C, ..] with `input_size` floats each. It and `window` must outlive this.
   PatchMatrix(const SlidingWindow& window, const float* channels, int64_t input_size,
               int64_t kernel_size)
       : window_(window), channels_(channels), input_size_(input_size), kernel_size_(kernel_size) {}
@@ -23,7 +23,7 @@ class PatchMatrix final : public BlockSource {
             int64_t width) const override;
 
  private:
-  // `count` columns from `position` on, all in one row of the output, of one row of this.
+  // Copies `count` columns of one row, from `position` on, all in one row of the output.
   void CopyRun(int64_t row, const Shape& position, int64_t count, float* to) const;
 
   const SlidingWindow& window_;

@@ -22,7 +22,7 @@ Shape KeyOf(const ConvPrimitiveShape& s) {
 }  // namespace
 
 TiledConv::Primitive TiledConv::Get(Layout& layout, const ConvPrimitiveShape& shape) {
-  // A model has a handful per node; each is some tens of kilobytes.
+  // A model needs a handful per node; each takes some tens of kilobytes.
   constexpr size_t kMost = 128;
   if (layout.primitives.size() >= kMost) layout.primitives.clear();
   const auto [it, is_new] = layout.primitives.try_emplace(KeyOf(shape));
@@ -63,7 +63,7 @@ absl::StatusOr<Tensor> TiledConv::Pack(const ConvTiling& tiling, const float* w,
 absl::StatusOr<std::optional<TiledConv::Choice>> TiledConv::Choose(const ConvTiling& tiling,
                                                                    const float* w, bool bias,
                                                                    Allocator& allocator) const {
-  // Which layout oneDNN likes may depend on the extents; there are two or three at most.
+  // The layout that oneDNN prefers may depend on the extents; there are two or three at most.
   constexpr size_t kMostLayouts = 4;
   constexpr size_t kMostLacking = 1024;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -116,7 +116,7 @@ absl::StatusOr<bool> TiledConv::Run(const ConvShape& shape, const Operands& oper
   CopyImages(*tiling, shape, operands.x, channels_last);
   Tensor bias;
   if (operands.bias != nullptr) {
-    // A block may end behind the last feature.
+    // A block may end beyond the last feature.
     ATTNRUN_ASSIGN_OR_RETURN(
         bias, Tensor::Allocate(DataType::kFloat, {shape.m + tiling->block_features}, allocator));
     auto* const padded = bias.mutable_data<float>();

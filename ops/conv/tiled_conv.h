@@ -15,8 +15,8 @@
 
 namespace attnrun::ops {
 
-// One node's convolution on oneDNN's primitives, with those that were created and the weights that
-// were packed for them. Safe from many threads.
+// One node's convolution on oneDNN's primitives. Keeps the primitives that it created and the
+// weights packed for them. Safe to call from many threads.
 class TiledConv {
  public:
   struct Operands {
@@ -27,11 +27,11 @@ class TiledConv {
     float* y;
   };
 
-  // Whether weights are the same in every call, so that what was packed is kept.
+  // `constant_weights`: weights are the same in every call, so that packed ones are kept.
   explicit TiledConv(bool constant_weights) : constant_weights_(constant_weights) {}
 
-  // y = w * x + bias, its scratch space from `allocator`. False if oneDNN has no primitives for it:
-  // then nothing was done.
+  // y = w * x + bias, with scratch space from `allocator`. Returns false, having done nothing, if
+  // there are no primitives for the shape.
   absl::StatusOr<bool> Run(const ConvShape& shape, const Operands& operands,
                            Allocator& allocator) const;
 
@@ -41,7 +41,7 @@ class TiledConv {
  private:
   using Primitive = std::shared_ptr<const ConvPrimitive>;
 
-  // Primitives that read weights packed in one way; null are those that oneDNN lacks.
+  // Primitives that read weights packed in one layout; null entries are those that oneDNN lacks.
   struct Layout {
     Primitive model;
     Tensor weights;
@@ -49,7 +49,7 @@ class TiledConv {
   };
   struct Choice {
     TilePrimitives primitives;
-    // All of them packed, block by block of features, call by call.
+    // All weights, packed by block of features, then by call.
     Tensor weights;
   };
 
@@ -57,7 +57,7 @@ class TiledConv {
   static std::optional<TilePrimitives> GetAll(Layout& layout, const ConvTiling& tiling, bool bias);
   static absl::StatusOr<Tensor> Pack(const ConvTiling& tiling, const float* w,
                                      const ConvPrimitive& primitive, Allocator& allocator);
-  // Nullopt if oneDNN lacks some.
+  // Nullopt if oneDNN lacks a primitive.
   absl::StatusOr<std::optional<Choice>> Choose(const ConvTiling& tiling, const float* w, bool bias,
                                                Allocator& allocator) const;
 

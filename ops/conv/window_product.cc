@@ -15,23 +15,23 @@
 namespace attnrun::ops {
 namespace {
 
-// Terms of the sum.
+// The number of terms of a sum.
 int64_t DepthOf(const ConvShape& shape) { return shape.c / shape.group * shape.kernel_size; }
 
-// Whether windows slide along a single axis over elements that are neighbours.
+// True if windows slide along a single axis over adjacent elements.
 bool Slides(const SlidingWindow& window) {
   return window.kernel.size() == 1 && (window.kernel[0] == 1 || window.dilations[0] == 1);
 }
 
 bool IsProduct(const ConvShape& shape) {
-  // Of fewer features most of a panel is zeros.
+  // With fewer features most of a panel is zeros.
   constexpr int64_t kFewFeatures = 16;
   return !IsDepthwise(shape) && !IsPointwise(shape) && !HasShortSum(shape) &&
          shape.m / shape.group >= kFewFeatures && (Slides(shape.window) || AreApart(shape.window));
 }
 
-// w[g]^T, whose rows are in the order in which the copy of x has a window's elements: channels
-// first where every window is a position, else last.
+// w[g]^T. Its rows have the order of a window's elements in the copy of x: channels first where
+// every window is a position, else last.
 MatrixView WeightsOf(const ConvShape& shape, const float* w, int64_t group,
                      std::vector<float>& reordered) {
   const int64_t features = shape.m / shape.group;
@@ -51,15 +51,15 @@ MatrixView WeightsOf(const ConvShape& shape, const float* w, int64_t group,
   return {reordered.data(), depth, features, 1, depth};
 }
 
-// Null if the copy would be absurdly larger than x.
+// Nullopt if the copy would be absurdly larger than x.
 std::optional<ImageLayout> LayoutOf(const ConvShape& shape) {
   ImageLayout layout;
   int64_t row_channels = shape.c;
   if (AreApart(shape.window)) {
-    TakeWindows(shape, layout);
+    LayOutWindows(shape, layout);
     row_channels *= shape.kernel_size;
   } else {
-    TakeElements(shape, layout);
+    LayOutElements(shape, layout);
     const int64_t extent =
         (shape.output_size - 1) * shape.window.strides[0] + shape.window.reach(0);
     layout.source.output = {extent};
@@ -74,13 +74,14 @@ std::optional<ImageLayout> LayoutOf(const ConvShape& shape) {
   return IsWorthCopying(shape, size) ? std::optional(std::move(layout)) : std::nullopt;
 }
 
-// Computes some positions of one image's group at a time.
+// Computes one group of one image, some positions at a time.
 class GroupProduct {
  public:
   GroupProduct(const MatrixView& windows, const PackedMatrix& weights, const float* bias, float* y)
       : windows_(windows), weights_(weights), bias_(bias), y_(y) {}
 
-  // Positions that are computed at once: what they give waits in cache to be transposed.
+  // Positions that are computed at once: few enough that the product stays in cache until it is
+  // transposed.
   static constexpr int64_t kPositions = 512;
 
   // `product`: [kPositions, features].
@@ -121,7 +122,7 @@ class GroupProduct {
 absl::StatusOr<std::unique_ptr<const WindowProduct>> WindowProduct::Make(const ConvShape& shape,
                                                                          const float* w) {
   if (!IsProduct(shape)) return nullptr;
-  // No make_unique: it cannot call the private constructor.
+  // make_unique cannot call the private constructor.
   std::unique_ptr<WindowProduct> product(new WindowProduct);
   std::vector<float> reordered;
   for (int64_t group = 0; group < shape.group; ++group) {

@@ -17,14 +17,14 @@ namespace attnrun::ops {
 //
 //   y[n, g]^T [positions, features] = windows [positions, depth] · w[g]^T [depth, features] + bias
 //
-// It can be one where x, once it is channels last, has every window in one piece: windows that
-// slide along a single axis, whose rows overlap in place, and windows that do not overlap at all,
-// those of ViT's patches. Safe from many threads.
+// It applies where every window is contiguous once x is channels last: windows that slide along a
+// single axis, whose rows overlap in place, and windows that do not overlap, such as ViT's patches.
+// Safe to call from many threads.
 class WindowProduct {
  public:
-  // Packs w [M, C/group, kernel..]; `shape` stands for all calls, which differ from it in the
-  // extents of x alone. Null where windows do not lie so, or products do not help: depthwise ones,
-  // and sums of a few terms.
+  // Packs w [M, C/group, kernel..]. `shape` stands for all calls, which differ from it only in the
+  // extents of x. Null where windows are not contiguous or a product does not help: depthwise and
+  // 1x1 convolutions, sums of few terms, few features per group.
   static absl::StatusOr<std::unique_ptr<const WindowProduct>> Make(const ConvShape& shape,
                                                                    const float* w);
 
@@ -37,15 +37,15 @@ class WindowProduct {
     float* y;
   };
 
-  // Scratch space comes from `allocator`; a run that was interrupted leaves work out. False where
-  // padding would make the copy of x absurdly large: then nothing was done.
+  // Scratch space comes from `allocator`; an interrupted run returns early and leaves y unfinished.
+  // Returns false, having done nothing, if padding would make the copy of x absurdly large.
   absl::StatusOr<bool> Run(const ConvShape& shape, const Operands& operands,
                            Allocator& allocator) const;
 
  private:
   WindowProduct() = default;
 
-  // By group.
+  // One per group.
   std::vector<std::shared_ptr<const PackedMatrix>> weights_;
 };
 

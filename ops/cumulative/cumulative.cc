@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cumulative/cumulative.h"
 
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {
 
 void Cumulative::Infer(InferContext& context) const { InferLikeInput(context); }
+
+void Cumulative::Axes(AxesContext& context) const {
+  const std::optional<SymInt> axis = OnlyElement(context, 1);
+  if (axis.has_value() && axis->constant().has_value()) AddOtherAxes(context, *axis->constant());
+}
 
 void RegisterCumulative(OpRegistry& registry) {
   registry.Register({"", "CumProd", {26}, {2, 2}, {1, 1}, [](AttributeReader& attributes) {

@@ -10,9 +10,9 @@
 
 namespace attnrun::ops {
 
-// ONNX CumSum-11, -14 and CumProd-26: y[j] = x[0] + ... + x[j] along the axis that input 1 (one
-// integer) names, or their product. `exclusive`: up to x[j - 1]; `reverse`: from the end on.
-// Numbers of every type but bool; float16 and bfloat16 from version 14 on.
+// ONNX CumSum-11, -14 and CumProd-26 (x, axis): y[j] = x[0] + ... + x[j] along `axis` (one
+// integer), or their product. `exclusive`: only up to x[j - 1]; `reverse`: from the end. x has any
+// type of numbers but bool; float16 and bfloat16 from version 14 on.
 class Cumulative final : public Op {
  public:
   Cumulative(AttributeReader& attributes, bool product)
@@ -22,6 +22,7 @@ class Cumulative final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

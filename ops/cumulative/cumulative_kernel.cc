@@ -7,7 +7,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Sums of int64, int32 and float (kept in double, so that long sums stay exact enough).
+// Sums int64, int32 and float. Floats are summed in double, which keeps long sums exact enough.
 class CumSumKernel final : public Kernel {
  public:
   CumSumKernel(bool exclusive, bool reverse) : exclusive_(exclusive), reverse_(reverse) {}
@@ -40,7 +40,8 @@ class CumSumKernel final : public Kernel {
   }
 
  private:
-  // Slices of `length` elements `step` apart; integers as unsigned, whose overflow is defined.
+  // Sums slices of `length` elements `step` apart. Integers are summed as unsigned numbers, whose
+  // overflow is defined.
   template <typename T, typename Total>
   void Sum(const Tensor& x, Tensor& y, int64_t length, int64_t step) const {
     const T* from = static_cast<const T*>(x.raw());

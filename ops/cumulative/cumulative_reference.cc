@@ -7,7 +7,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The slices along one axis of a dense tensor: slice s has its element j at Position(s, j).
+// The slices along one axis of a dense tensor. Position(s, j) is the index of element j of slice s.
 struct Slices {
   int64_t count;
   int64_t length;
@@ -23,7 +23,7 @@ T Combine(bool product, T a, T b) {
   return product ? a * b : a + b;
 }
 
-// Modulo 2^64, which unsigned arithmetic gives.
+// Combines modulo 2^64, in unsigned arithmetic.
 int64_t Combine(bool product, int64_t a, int64_t b) {
   return static_cast<int64_t>(
       Combine<uint64_t>(product, static_cast<uint64_t>(a), static_cast<uint64_t>(b)));

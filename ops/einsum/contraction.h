@@ -12,11 +12,11 @@
 
 namespace attnrun::ops {
 
-// An einsum of two operands as a stack of products of matrices: labels in both operands and the
-// output number the stack, those in one operand and the output are rows or columns, and those in
-// both operands only are summed.
+// An einsum of two operands as a stack of matrix products: labels in both operands and the output
+// index the stack, labels in one operand and the output index rows or columns, and labels in both
+// operands only are summed.
 struct Contraction {
-  // The operands that give rows and columns: 0 and 1, or 1 and 0 where that makes the rows of the
+  // The operands that hold rows and columns: 0 and 1, or 1 and 0 if that makes the rows of the
   // output contiguous.
   int left;
   int right;
@@ -25,20 +25,20 @@ struct Contraction {
   Labels columns;
   Labels depth;
 
-  // nullopt if there are not two operands, or one has a summed label that the other has not.
+  // Nullopt unless there are two operands and each summed label is in both.
   static std::optional<Contraction> Of(const EinsumShape& shape);
 };
 
 Shape Extents(const EinsumShape& shape, const Labels& labels);
 
-// The step that walks several axes as one, in the given order; nullopt if there is none.
+// The one stride that walks several axes, in the given order; nullopt if there is none.
 std::optional<int64_t> CollapsedStride(const Shape& extents, const Shape& strides);
 
-// An operand as a stack of matrices: a view where its axes allow, else a copy.
+// An operand as a stack of matrices: a view where its strides allow, else a copy.
 struct OperandStack {
   Tensor floats;
   MatrixView first;
-  // Where the matrices begin, after the first element of `floats`.
+  // The offsets at which the matrices begin, from the first element of `floats`.
   std::vector<int64_t> offsets;
 
   MatrixView at(int64_t i) const;

@@ -19,7 +19,7 @@ absl::Status Malformed(absl::string_view equation, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("equation ", Quoted(equation), ": ", why));
 }
 
-// The labels of a term; `ellipsis` is the number of axes of its "...".
+// The labels of a term. `ellipsis`: the number of axes that "..." stands for.
 absl::StatusOr<Labels> ParseTerm(absl::string_view equation, absl::string_view term,
                                  int64_t ellipsis) {
   Labels labels;
@@ -41,7 +41,7 @@ absl::StatusOr<Labels> ParseTerm(absl::string_view equation, absl::string_view t
   return labels;
 }
 
-// Labels of an operand, whose rank tells how many axes its "..." stands for.
+// The labels of an operand. Its rank fixes the number of axes that "..." stands for.
 absl::StatusOr<Labels> ParseOperand(absl::string_view equation, absl::string_view term, int index,
                                     const Shape& shape) {
   const auto letters = absl::c_count_if(term, [](char c) { return c != '.'; });
@@ -55,8 +55,8 @@ absl::StatusOr<Labels> ParseOperand(absl::string_view equation, absl::string_vie
   return ParseTerm(equation, term, rank - letters);
 }
 
-// What "->" is taken to be followed by: the broadcast axes, then the labels that occur exactly
-// once.
+// The output of an equation without "->": the broadcast axes, then the labels that occur exactly
+// once, in alphabetical order.
 Labels ImplicitOutput(const std::vector<Labels>& operands) {
   Labels all;
   for (const Labels& labels : operands) all.insert(all.end(), labels.begin(), labels.end());
@@ -92,7 +92,7 @@ absl::Status AddExtents(absl::string_view equation, const Labels& labels, const 
   return absl::OkStatus();
 }
 
-// Labels of the term after "->"; `ellipsis`: axes that "..." stands for.
+// The labels of the term after "->". `ellipsis`: the number of axes that "..." stands for.
 absl::StatusOr<Labels> ParseOutput(absl::string_view equation, absl::string_view term,
                                    int64_t ellipsis, const EinsumShape& shape) {
   ATTNRUN_ASSIGN_OR_RETURN(Labels labels, ParseTerm(equation, term, ellipsis));

@@ -17,44 +17,45 @@
 
 namespace attnrun::ops {
 
-// What an axis is called: a letter's character code, or kEllipsis plus the distance from the last
-// of the axes that "..." stands for.
+// The name of an axis: a letter's character code, or kEllipsis plus the distance from the last axis
+// that "..." stands for.
 using Label = int;
 inline constexpr Label kEllipsis = 256;
 using Labels = absl::InlinedVector<Label, 6>;
 
 // An equation applied to operands of known shapes.
 struct EinsumShape {
-  // One label per axis; may repeat within an operand, not within the output.
+  // One label per axis. Labels may repeat within an operand, but not within the output.
   std::vector<Labels> operands;
   Labels output;
-  // Labels of the operands that are not in the output, each once.
+  // The operands' labels that the output lacks, each once.
   Labels summed;
   Shape output_shape;
 
-  // The extent of a label: where operands differ, the one that is not 1.
+  // The extent of a label: where operands differ, the extent that is not 1.
   int64_t extent(Label label) const;
   // Extents by label.
   std::vector<std::pair<Label, int64_t>> extents;
 };
 
-// kInvalidArgument for an equation that is malformed, names another number of operands or axes, and
-// extents that differ.
+// kInvalidArgument if the equation is malformed, if it does not fit the number of operands or their
+// ranks, or if extents differ.
 absl::StatusOr<EinsumShape> ResolveEinsum(absl::string_view equation,
                                           absl::Span<const Shape> operands);
 
-// Steps of a dense operand of this shape along each of `labels`: the sum of those of its axes of
-// that name, 0 where it has none or is broadcast.
+// The stride of each of `labels` in a dense operand of this shape: the sum over its axes of that
+// label, 0 if it has none or is broadcast.
 Shape LabelStrides(const Labels& operand, absl::Span<const int64_t> shape, const Labels& labels);
 
-// ONNX Einsum-12, -28: the sum, over all labels that the output does not have, of the product of
-// the operands' elements. One type of number for all; "..." stands for axes that broadcast.
+// ONNX Einsum-12, -28: the sum, over all labels that the output lacks, of the product of the
+// operands' elements. All operands have one type of numbers; "..." stands for axes that broadcast.
 class Einsum final : public Op {
  public:
   explicit Einsum(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

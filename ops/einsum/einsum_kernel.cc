@@ -13,7 +13,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The output as a stack of matrices; its elements' places while they are computed.
+// The stack of matrices that Multiply writes: the output itself or a buffer.
 struct OutputStack {
   float* data;
   int64_t row_stride;
@@ -24,11 +24,11 @@ absl::StatusOr<EinsumShape> Resolve(absl::string_view equation, const OpContext&
   return ResolveEinsum(equation, {context.input(0).shape(), context.input(1).shape()});
 }
 
-// Two operands as GEMMs on views of them.
+// Multiplies two operands with GEMMs on views of them.
 class EinsumKernel final : public Kernel {
  public:
-  // `weight`: the second operand if it is constant, has no axis in common with the first but summed
-  // ones and gives the columns; else null.
+  // `weight`: the second operand, packed, if it is constant, holds the columns and shares only
+  // summed labels with the first; else null.
   EinsumKernel(std::string equation, std::shared_ptr<const PackedMatrix> weight)
       : equation_(std::move(equation)), weight_(std::move(weight)) {}
 
@@ -79,7 +79,8 @@ class EinsumKernel final : public Kernel {
     return weight_ != nullptr && left.first.columns == weight_->rows();
   }
 
-  // Straight into the output where its rows are contiguous, else by way of one where they are.
+  // Writes straight into the output if its rows are contiguous, else by way of a buffer whose rows
+  // are.
   absl::Status Compute(const EinsumShape& shape, const Contraction& plan, const OperandStack& left,
                        const OperandStack& right, float* y, Allocator& allocator) const {
     const auto strides_of = [&](const Labels& labels) {
@@ -126,7 +127,7 @@ class EinsumKernel final : public Kernel {
   const std::shared_ptr<const PackedMatrix> weight_;
 };
 
-// The second operand packed, if its labels alone tell how it is used.
+// The second operand, packed, if its labels alone decide how it is used; else null.
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackWeight(absl::string_view equation,
                                                                const Tensor& weight) {
   const std::string text = absl::StrReplaceAll(equation, {{" ", ""}});
@@ -135,7 +136,7 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackWeight(absl::string_view
       absl::c_linear_search(text, '.')) {
     return nullptr;
   }
-  // Extents of 1 fit whatever the other operand has.
+  // Extents of 1 fit any extent of the other operand.
   const absl::StatusOr<EinsumShape> shape =
       ResolveEinsum(equation, {Shape(comma, 1), weight.shape()});
   if (!shape.ok()) return nullptr;

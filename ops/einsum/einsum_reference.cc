@@ -15,7 +15,7 @@ namespace {
 absl::StatusOr<std::vector<double>> Read(const Tensor& tensor, double /*as*/) {
   return ToDoubles(tensor);
 }
-// Integers are computed modulo 2^64, of which the type keeps what it holds.
+// Integers are computed modulo 2^64; the output type keeps its low bits.
 absl::StatusOr<std::vector<uint64_t>> Read(const Tensor& tensor, uint64_t /*as*/) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> values, ToInts(tensor));
   return std::vector<uint64_t>(values.begin(), values.end());
@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<uint64_t>> Read(const Tensor& tensor, uint64_t /*as*/
 template <typename T>
 struct Operand {
   std::vector<T> values;
-  // Along the output's labels, and along the summed ones.
+  // Strides along the output's labels, and along the summed ones.
   Shape output_strides;
   Shape summed_strides;
 };
@@ -35,13 +35,13 @@ std::vector<int64_t> Offsets(const Shape& shape, const Shape& strides) {
   return offsets;
 }
 
-// Calls visit() for every combination of the summed labels with the offsets of all operands. Walks
-// like ForEachOffset, but with a set of strides for each operand.
+// Calls visit() for every combination of the summed labels, with `offsets` at the operands'
+// elements. Walks like ForEachOffset, but with a set of strides for each operand.
 template <typename T, typename Visit>
 void ForEachTerm(const Shape& shape, const std::vector<Operand<T>>& operands,
                  std::vector<int64_t>& offsets, Visit visit) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
-  // Fifty operands of two elements each have 2^50 terms.
+  // Fifty operands of two elements each have 2^50 terms, so interrupts are checked.
   constexpr int64_t kBetweenChecks = 1 << 16;
   Shape index(shape.size(), 0);
   for (int64_t terms = 1;; ++terms) {

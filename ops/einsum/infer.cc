@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Einsum tells of its output.
+// Inference of Einsum's output.
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "ops/einsum/einsum.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {
+namespace {
+
+// Adds the axes of the label that axis `at` of the output has, unless an operand has it twice.
+void AddLabel(AxesContext& context, const EinsumShape& labels, size_t at) {
+  const absl::Span<const SymInt> to(*context.output(0).dims);
+  AxisTrack track = context.Track({}, {{0, at}});
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    const Labels& operand = labels.operands[i];
+    const auto found = absl::c_find(operand, labels.output[at]);
+    if (found == operand.end()) continue;
+    if (absl::c_count(operand, *found) > 1) return;
+    const auto axis = static_cast<int>(found - operand.begin());
+    const SymInt& extent = (*context.input(i).dims)[axis];
+    if (extent != to[at] && !extent.is_constant(1)) return;
+    (extent == to[at] ? track.inputs : track.ones)[i] = axis;
+  }
+  context.Add(std::move(track));
+}
+
+}  // namespace
 
 void Einsum::Infer(InferContext& context) const {
   SetDims(context, 0, std::nullopt);
@@ -34,6 +56,19 @@ void Einsum::Infer(InferContext& context) const {
     dims.push_back(extent->front());
   }
   SetDims(context, 0, std::move(dims));
+}
+
+void Einsum::Axes(AxesContext& context) const {
+  if (!context.output(0).dims.has_value()) return;
+  std::vector<Shape> shapes;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    const std::optional<size_t> rank = RankOf(context, i);
+    if (!rank.has_value()) return;
+    shapes.emplace_back(*rank, 1);
+  }
+  const absl::StatusOr<EinsumShape> labels = ResolveEinsum(equation_, shapes);
+  if (!labels.ok()) return;
+  for (size_t at = 0; at < labels->output.size(); ++at) AddLabel(context, *labels, at);
 }
 
 }  // namespace attnrun::ops

@@ -6,7 +6,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The attributes that the operator has, with their defaults.
+// `alpha`, `beta`, `gamma`: the defaults of the attributes that the operator has.
 struct Entry {
   const char* name;
   UnaryFunction function;
@@ -29,7 +29,8 @@ void Register(OpRegistry& registry, const Entry& entry) {
                        if (entry.beta) p.beta = attributes.Float("beta", *entry.beta);
                        if (entry.gamma) p.gamma = attributes.Float("gamma", *entry.gamma);
                        return std::make_unique<Unary>(entry.function, p, entry.types);
-                     }});
+                     },
+                     .traits = kElementwise});
 }
 
 std::unique_ptr<Op> MakeGelu(AttributeReader& attributes) {
@@ -79,7 +80,8 @@ void RegisterActivation(OpRegistry& registry) {
                      .since = {20},
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = MakeGelu});
+                     .make = MakeGelu,
+                     .traits = kElementwise});
 }
 
 }  // namespace attnrun::ops

@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elementwise/activation_kernel.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway asks.
+// Highway requires these includes after foreach_target.h.
 #include "hwy/highway.h"
 #include "ops/elementwise/rows-inl.h"
 #include "ops/elementwise/unary.h"
@@ -13,13 +13,13 @@ namespace attnrun::ops::HWY_NAMESPACE {
 
 using P = RowParameters;
 
-// `negative` where x < 0, else x, so that NaN stays NaN.
+// `negative` where x < 0, else x. NaN stays NaN.
 template <class D, class V>
 HWY_INLINE V IfNegative(D d, V x, V negative) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), negative, x);
 }
 
-// max(0, min(1, x)), NaN of NaN.
+// max(0, min(1, x)). NaN stays NaN.
 template <class D, class V>
 HWY_INLINE V Clamp01(D d, V x) {
   const V one = hn::Set(d, 1.0F);
@@ -47,7 +47,7 @@ HWY_INLINE V Softplus(D d, V x) {
   return hn::Add(IfNegative(d, x, hn::Zero(d)), rest);
 }
 
-// With e = exp(x): tanh(ln(1 + e)) = e (e + 2) / (e (e + 2) + 2), which is 1 in float from x = 20
+// With e = exp(x), tanh(ln(1 + e)) is e (e + 2) / (e (e + 2) + 2), which is 1 in float from x = 20
 // on.
 template <class D, class V>
 HWY_INLINE V Mish(D d, V x) {

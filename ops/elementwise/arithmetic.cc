@@ -23,6 +23,7 @@ struct Entry {
   BinaryFunction function;
   std::vector<int> since;
   TypeSet types;
+  OpTraits traits = kBroadcasting;
 };
 
 void RegisterBinary(OpRegistry& registry, const Entry& entry) {
@@ -34,7 +35,8 @@ void RegisterBinary(OpRegistry& registry, const Entry& entry) {
        .outputs = {1, 1},
        .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
          return std::make_unique<Binary>(function, types);
-       }});
+       },
+       .traits = entry.traits});
 }
 
 void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
@@ -46,10 +48,11 @@ void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
                      .make = [entry](AttributeReader& /*unused*/) {
                        const bool mean = absl::string_view(entry.name) == "Mean";
                        return std::make_unique<Variadic>(entry.function, mean, entry.types);
-                     }});
+                     },
+                     .traits = entry.traits});
 }
 
-// ONNX defines the remainder of floats that takes the divisor's sign from version 28 on.
+// Only from version 28 on does ONNX define the remainder of floats with the divisor's sign.
 std::unique_ptr<Op> MakeMod(AttributeReader& attributes) {
   const bool truncate = attributes.Int("fmod", 0) != 0;
   if (truncate) return std::make_unique<Binary>(BinaryFunction::kTruncMod, kNumbers);
@@ -64,8 +67,8 @@ std::unique_ptr<Op> MakeBitShift(AttributeReader& attributes) {
                                   kIntegers);
 }
 
-// -x mod n, by which an extent x falls short of the next multiple of a number n, with that multiple
-// as such: x and what is missing are then seen to be one. Nullopt for other operands.
+// -x mod n, the distance from an extent x to the next multiple of a number n, written as that
+// multiple minus x, so that adding x gives the multiple. Nullopt for other operands.
 std::optional<SymInt> MissingToMultiple(const InferContext& context, const SymInt& a,
                                         const SymInt& b) {
   const SymInt x = SymInt(0) - a;
@@ -73,7 +76,8 @@ std::optional<SymInt> MissingToMultiple(const InferContext& context, const SymIn
   return b * SymInt::Opaque("ceildiv", x, b) - x;
 }
 
-// f of integers that may depend on extents. Extents and their products are taken to fit their type.
+// f of integers that may depend on extents. Extents and their products are assumed to fit their
+// type.
 SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt& a, const SymInt& b,
              DataType type) {
   const std::optional<int64_t> x = a.constant();
@@ -100,7 +104,7 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     case BinaryFunction::kFloorDiv: {
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       if (exact.has_value()) return *exact;
-      // Truncated, where that is the same.
+      // Without negative operands truncation and floor agree.
       const bool plain = context.IsNeverNegative(a) && context.IsNeverNegative(b);
       return plain ? SymInt::Quotient(a, b) : SymInt::Opaque("floordiv", a, b);
     }
@@ -180,7 +184,7 @@ void RegisterArithmetic(OpRegistry& registry) {
       {"", "Div", BinaryFunction::kDiv, {7, 13, 14}, kNumbers},
       {"attnrun", "FloorDiv", BinaryFunction::kFloorDiv, {1}, kIntegers},
       {"", "Mul", BinaryFunction::kMul, {7, 13, 14}, kNumbers},
-      {"", "PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers},
+      {"", "PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers, kElementwise},
       {"", "Sub", BinaryFunction::kSub, {7, 13, 14}, kNumbers},
   };
   for (const Entry& entry : binaries) RegisterBinary(registry, entry);
@@ -196,19 +200,22 @@ void RegisterArithmetic(OpRegistry& registry) {
                      .since = {11, 28},
                      .inputs = {2, 2},
                      .outputs = {1, 1},
-                     .make = MakeBitShift});
+                     .make = MakeBitShift,
+                     .traits = kBroadcasting});
   registry.Register({.domain = "",
                      .name = "Mod",
                      .since = {10, 13, 28},
                      .inputs = {2, 2},
                      .outputs = {1, 1},
-                     .make = MakeMod});
+                     .make = MakeMod,
+                     .traits = kBroadcasting});
   registry.Register({.domain = "",
                      .name = "Pow",
                      .since = {7, 12, 13, 15},
                      .inputs = {2, 2},
                      .outputs = {1, 1},
-                     .make = [](AttributeReader& /*unused*/) { return std::make_unique<Pow>(); }});
+                     .make = [](AttributeReader& /*unused*/) { return std::make_unique<Pow>(); },
+                     .traits = kBroadcasting});
 }
 
 }  // namespace attnrun::ops

@@ -12,28 +12,28 @@
 
 namespace attnrun::ops {
 
-// c = f(a, b) on operands that broadcast together. Integers wrap.
+// c = f(a, b) for operands that broadcast together. Integers wrap.
 enum class BinaryFunction {
   kAdd,
   kSub,
   kMul,
   kDiv,       // integers: truncated towards zero
-  kFloorDiv,  // integers: the largest that is at most a / b
+  kFloorDiv,  // integers: floor(a / b)
   kFloorMod,  // a - floor(a / b) b: the sign of b
   kTruncMod,  // a - trunc(a / b) b, C's fmod: the sign of a
   kMin,       // NaN if either operand is
   kMax,
   kPRelu,       // b a for a < 0, else a
-  kBitwiseAnd,  // integers, from here on
+  kBitwiseAnd,  // integers only, from here on
   kBitwiseOr,
   kBitwiseXor,
-  kShiftLeft,  // by b bits; by fewer than 0 or more than there are: what sign extension leaves
-  kShiftRight,
+  kShiftLeft,   // by b bits; 0 if b is negative or at least the width
+  kShiftRight,  // likewise, but -1 for a negative a
 };
 
-// An operator of two operands of one type: Add-7, Sub-7, Mul-7, Div-7, Mod-10, PRelu-7,
-// BitwiseAnd-18, BitwiseOr-18, BitwiseXor-18, BitShift-11 and their later versions; FloorDiv of our
-// own. An integer divided by 0 is an error. PRelu: b broadcasts to the shape of a.
+// Operators of two operands of one type: Add-7, Sub-7, Mul-7, Div-7, Mod-10, PRelu-7,
+// BitwiseAnd-18, BitwiseOr-18, BitwiseXor-18, BitShift-11 and their later versions, and
+// attnrun.FloorDiv-1. Dividing an integer by 0 is an error. PRelu: b broadcasts to the shape of a.
 class Binary final : public Op {
  public:
   Binary(BinaryFunction function, TypeSet types) : function_(function), types_(types) {}
@@ -47,8 +47,8 @@ class Binary final : public Op {
   const TypeSet types_;
 };
 
-// ONNX Pow-7 to -15: a to the power b, of the type of a; from version 12 on b may have another
-// type. Integers to integer powers wrap; 0 to a negative power is then an error.
+// ONNX Pow-7, -12, -13, -15: a to the power b, in the type of a; from version 12 on b may have
+// another type. Integers to integer powers wrap; 0 to a negative power is then an error.
 class Pow final : public Op {
  public:
   absl::Status Reference(OpContext& context) const override;
@@ -56,8 +56,8 @@ class Pow final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
-// ONNX Min-8, Max-8, Sum-8, Mean-8 and their later versions: f over any number of operands that
-// broadcast together, divided by that number for Mean.
+// ONNX Min-6, Max-6, Sum-6, Mean-6 and their later versions: f folded over any number of operands
+// that broadcast together; Mean divides the sum by their number.
 class Variadic final : public Op {
  public:
   Variadic(BinaryFunction function, bool mean, TypeSet types)
@@ -73,8 +73,8 @@ class Variadic final : public Op {
   const TypeSet types_;
 };
 
-// What ONNX's text says of one pair of numbers: for the reference operators. `type` is the type of
-// the integers, uint64 given as its two's complement; b must not be 0 in a division.
+// f of one pair of numbers as ONNX's text defines it, for the reference operators. `type` is the
+// type of the integers; uint64 is passed as its two's complement. b must not be 0 in a division.
 double ApplyBinary(BinaryFunction function, double a, double b);
 int64_t ApplyBinary(BinaryFunction function, int64_t a, int64_t b, DataType type);
 

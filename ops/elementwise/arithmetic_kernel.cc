@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
-// Memory is the limit here, so the widest instructions would gain nothing: one target.
+// Memory bandwidth is the limit, so wider instructions would gain nothing: one target is enough.
 template <typename T>
 RowFunction CommonRow(BinaryFunction function) {
   switch (function) {
@@ -46,8 +46,8 @@ RowFunction FloatRow(BinaryFunction function) {
   }
 }
 
-// Division has no vector instruction for integers. The divisor is not 0; the lowest integer divided
-// by -1 wraps to itself.
+// Integers have no vector division. The divisor is not 0; the lowest integer divided by -1 wraps to
+// itself.
 template <typename T, BinaryFunction kFunction>
 void DivideRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
   const auto* a = static_cast<const T*>(operands[0].data);
@@ -156,8 +156,8 @@ class VariadicKernel final : public Kernel {
       if (context.input(i).shape() == shape) continue;
       ATTNRUN_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, context.input(i).shape()));
     }
-    // The third input and those after it are read when the output has already been written: they
-    // must not be the same tensor as one that the output took over.
+    // The third and later inputs are read after the output has been written, so the output must not
+    // take over an input's bytes.
     constexpr int kReusable[] = {0, 1};
     const absl::Span<const int> reusable(kReusable, context.num_inputs() > 2 ? 0 : 2);
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, type, shape, reusable));

@@ -21,7 +21,7 @@ double FloorMod(double a, double b) {
 double MinOrNaN(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 double MaxOrNaN(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-// Wrapping arithmetic is that of unsigned numbers.
+// Arithmetic that wraps is done in unsigned numbers.
 int64_t Signed(uint64_t value) { return static_cast<int64_t>(value); }
 uint64_t Unsigned(int64_t value) { return static_cast<uint64_t>(value); }
 
@@ -47,7 +47,7 @@ int64_t Shift(bool left, int64_t a, int64_t b, DataType type) {
   return is_signed ? a >> b : Signed(Unsigned(a) >> b);
 }
 
-// What differs for numbers beyond int64.
+// The functions that give another result for numbers beyond int64.
 int64_t ApplyToUint64(BinaryFunction function, uint64_t a, uint64_t b) {
   switch (function) {
     case BinaryFunction::kDiv:
@@ -131,7 +131,7 @@ int64_t ApplyBinary(BinaryFunction function, int64_t a, int64_t b, DataType type
 
 namespace {
 
-// f folded over all inputs, from the left.
+// Folds f over all inputs, from the left.
 template <typename T>
 std::vector<T> Fold(const OpContext& context, const Shape& shape,
                     const std::function<std::vector<T>(const Tensor&)>& read,
@@ -149,7 +149,7 @@ absl::Status Compute(OpContext& context, BinaryFunction function, double divisor
   ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, BroadcastInputShapes(context));
   const DataType type = context.input(0).type();
   Tensor result;
-  // The types have been checked: every input converts.
+  // The types have been checked, so every input converts.
   if (IsInteger(type)) {
     const std::vector<int64_t> values = Fold<int64_t>(
         context, shape, [](const Tensor& x) { return *ToInts(x); },

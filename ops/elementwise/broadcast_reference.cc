@@ -19,7 +19,7 @@ absl::StatusOr<Shape> BroadcastInputShapes(const OpContext& context) {
     ATTNRUN_ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, context.input(i).shape()));
   }
   // A small file can ask for an output of any size. The repeated operands are vectors, which would
-  // throw: let the allocator judge first.
+  // throw, so the allocator checks the size first.
   Shape scratch = shape;
   scratch.push_back(2 + context.num_inputs());
   ATTNRUN_RETURN_IF_ERROR(

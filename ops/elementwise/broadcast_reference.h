@@ -13,11 +13,11 @@
 // element by element.
 namespace attnrun::ops {
 
-// For each element of `to`, the number of the element of a dense tensor of shape `from` that
-// broadcasts there, in row-major order. Precondition: `from` broadcasts to `to`.
+// For each element of `to`, in row-major order: the index of the element of a dense tensor of shape
+// `from` that broadcasts to it. Precondition: `from` broadcasts to `to`.
 std::vector<int64_t> BroadcastIndices(const Shape& from, const Shape& to);
 
-// `values`, laid out as `from`, repeated to `to`.
+// `values` of shape `from`, repeated to shape `to`.
 template <typename T>
 std::vector<T> Broadcast(const std::vector<T>& values, const Shape& from, const Shape& to) {
   const std::vector<int64_t> indices = BroadcastIndices(from, to);

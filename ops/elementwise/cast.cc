@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/cast.h"
 
+#include "ops/interface/axis_rules.h"
+
 namespace attnrun::ops {
 namespace {
 
@@ -25,7 +27,7 @@ std::unique_ptr<Op> MakeCastLike(AttributeReader& attributes) {
 
 bool HoldsExtents(DataType type) { return type == DataType::kInt64 || type == DataType::kInt32; }
 
-// An integer or bool as another. Extents are taken to fit 32 bits, as tf2onnx has it.
+// An integer or bool as another type. Extents are assumed to fit 32 bits, as tf2onnx assumes.
 SymInt CastElement(const SymInt& x, DataType to) {
   const std::optional<int64_t> number = x.constant();
   if (to == DataType::kBool)
@@ -49,13 +51,19 @@ void Cast::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
+// Of CastLike, which reads nothing of its second input but the type.
+void Cast::Axes(AxesContext& context) const {
+  AddSameAxes(context, [](size_t) { return true; });
+}
+
 void RegisterCast(OpRegistry& registry) {
   registry.Register({.domain = "",
                      .name = "Cast",
                      .since = {6, 9, 13, 19, 21, 23, 24, 25, 28},
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = MakeCast});
+                     .make = MakeCast,
+                     .traits = kElementwise});
   registry.Register({.domain = "",
                      .name = "CastLike",
                      .since = {15, 19, 21, 23, 24, 25},

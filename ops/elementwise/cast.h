@@ -11,28 +11,29 @@
 
 namespace attnrun::ops {
 
-// What becomes of the numbers that the target type does not hold.
+// The conversion of numbers that the target type does not hold.
 struct CastRules {
-  // The 8-bit floats keep their largest number; otherwise infinity or NaN. The 4-bit float always
-  // keeps its largest.
+  // True: 8-bit floats saturate at their largest number; false: they become infinity or NaN. The
+  // 4-bit float always saturates.
   bool saturate = true;
-  // float8e8m0, whose numbers are powers of two: "up", "down" or "nearest".
+  // The rounding to float8e8m0, whose numbers are powers of two: "up", "down" or "nearest".
   std::string round_mode = "up";
 };
 
-// ONNX Cast-6 to -28 and CastLike-15 to -25: the elements as another type, that of the attribute
-// `to` or of the second input.
-// Between numbers: floats round to nearest even, integers truncate towards zero and keep their low
-// bits, bool is x != 0. Strings hold numbers in decimal or scientific notation, "INF", "-INF" and
-// "NaN" in any case; numbers become the shortest plain decimal that reads back the same, bool 1 and
-// 0. Complex numbers have no casts in ONNX.
+// ONNX Cast-6 to -28 and CastLike-15 to -25: the elements converted to another type, attribute `to`
+// or the type of the second input. Numbers to floats round to nearest even; to integers they
+// truncate towards zero and keep their low bits; to bool they are x != 0. Strings hold numbers in
+// decimal or scientific notation, "INF", "-INF" and "NaN" in any case. Numbers to strings become
+// the shortest plain decimal that reads back the same, bool 1 and 0. ONNX has no casts of complex
+// numbers.
 class Cast final : public Op {
  public:
-  // kUndefined: CastLike.
+  // `to`: kUndefined for CastLike.
   Cast(DataType to, CastRules rules) : to_(to), rules_(std::move(rules)) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -44,7 +45,7 @@ class Cast final : public Op {
 absl::StatusOr<Tensor> CastTensor(const Tensor& x, DataType to, const CastRules& rules,
                                   Allocator& allocator);
 
-// kInvalidArgument if an element is no number.
+// kInvalidArgument if an element is not a number.
 absl::StatusOr<Tensor> CastFromStrings(const Tensor& x, DataType to, const CastRules& rules,
                                        Allocator& allocator);
 absl::StatusOr<Tensor> CastToStrings(const Tensor& x, Allocator& allocator);

@@ -6,7 +6,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The type that ConvertRow converts `type` from or to on the way to any other.
+// The type by way of which ConvertRow converts `type` from or to any other.
 DataType Station(DataType type) {
   const bool direct = type == DataType::kUint8 || type == DataType::kInt8;
   return direct ? type : ComputeType(type);
@@ -39,7 +39,7 @@ class CastKernel final : public RowKernel {
     const DataType first = Station(from);
     const DataType last = Station(to);
     RowProgram program{.function = ConvertRow(first, last), .inputs = {first}, .output = last};
-    // By way of float a double would be rounded twice.
+    // By way of float, a double would be rounded twice.
     if (from == DataType::kDouble && last != to) program.function = nullptr;
     return program;
   }

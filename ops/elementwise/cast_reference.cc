@@ -14,8 +14,8 @@ bool IsNumber(DataType type) {
   return IsFloatingPoint(type) || IsInteger(type) || type == DataType::kBool;
 }
 
-// A 64-bit integer as a double that rounds to the same shorter float as the integer itself: where
-// digits are lost, the last one kept is made odd, so that no tie appears that was none.
+// A 64-bit integer as a double that rounds to the same shorter float as the integer itself: if
+// digits are lost, the last one that is kept is made odd, so that no new tie appears.
 double RoundToOdd(uint64_t magnitude) {
   constexpr uint64_t kLost = 0x7FF;
   if (magnitude < uint64_t{1} << 53) return static_cast<double>(magnitude);
@@ -37,7 +37,7 @@ std::vector<double> IntegersAsDoubles(const std::vector<int64_t>& values, DataTy
   return result;
 }
 
-// The float8e8m0 pattern of |value|: an exponent of two with offset 127.
+// The float8e8m0 pattern of |value|: an exponent of two, biased by 127.
 uint8_t EncodePower(double value, const CastRules& rules) {
   constexpr uint8_t kNaN = 0xFF;
   constexpr int kBias = 127;

@@ -15,7 +15,7 @@ namespace attnrun::ops {
 namespace {
 
 std::optional<double> ParseFloat(absl::string_view text, DataType to) {
-  // Read as what it becomes: no second rounding.
+  // Parsed in the target type, so that it is not rounded twice.
   float single = 0;
   double value = 0;
   if (to == DataType::kFloat && absl::SimpleAtof(text, &single)) return single;
@@ -23,7 +23,7 @@ std::optional<double> ParseFloat(absl::string_view text, DataType to) {
   return std::nullopt;
 }
 
-// uint64 as its two's complement. A fraction is cut off, as "100.5" may become 100.
+// uint64 is returned as its two's complement. A fraction is cut off: "100.5" gives 100.
 std::optional<int64_t> ParseInteger(absl::string_view text) {
   int64_t value = 0;
   uint64_t large = 0;
@@ -53,7 +53,7 @@ template <typename T>
 std::string Shortest(T value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-INF" : "INF";
-  // The smallest double has 1074 places behind the point, all but the last few zeros or needed.
+  // The smallest double has 1074 places after the point.
   char buffer[1100];
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::fixed);
   return std::string(buffer, end.ptr);
@@ -102,7 +102,7 @@ absl::StatusOr<Tensor> CastFromStrings(const Tensor& x, DataType to, const CastR
     }
   }
   if (!IsFloatingPoint(to)) return FromInts(to, x.shape(), integers, allocator);
-  // The shorter floats by the rules for numbers.
+  // Shorter floats follow the rules for numbers.
   const DataType exact = to == DataType::kFloat ? DataType::kFloat : DataType::kDouble;
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor parsed, FromDoubles(exact, x.shape(), numbers, allocator));
   return CastTensor(parsed, to, rules, allocator);

@@ -22,7 +22,8 @@ void RegisterClip(OpRegistry& registry) {
                      .since = {6, 11, 12, 13},
                      .inputs = {1, 3},
                      .outputs = {1, 1},
-                     .make = Make<Clip>});
+                     .make = Make<Clip>,
+                     .traits = kElementwise});
 }
 
 }  // namespace attnrun::ops

@@ -10,9 +10,9 @@
 
 namespace attnrun::ops {
 
-// ONNX Clip-6 to -13: min(max(x, low), high), so that `high` wins where low > high; NaN stays NaN.
-// The bounds are attributes before version 11, optional scalar inputs of the type of x from then
-// on. A missing bound is the lowest or largest finite number of the type.
+// ONNX Clip-6, -11, -12, -13 (x, low?, high?): min(max(x, low), high), so `high` wins where low >
+// high; NaN stays NaN. The bounds are attributes before version 11, optional scalar inputs of the
+// type of x from version 11 on. A missing bound is the lowest or largest finite number of the type.
 class Clip final : public Op {
  public:
   explicit Clip(AttributeReader& attributes);
@@ -22,7 +22,7 @@ class Clip final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
-  // Versions before 11.
+  // True before version 11; then these are the bounds.
   const bool bounds_are_attributes_;
   float low_ = 0;
   float high_ = 0;

@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
-// Comparisons and selections, so that NaN passes.
+// Comparisons and selections, which let NaN pass.
 RowFunction ClipFloats() {
   return Row1<float>([](auto d, auto x, const RowParameters& p) HWY_ATTR {
     const auto low = hn::Set(d, p.alpha);
@@ -32,7 +32,7 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun::ops {
 namespace {
 
-// The only element of input i, or `bound` as it is.
+// Sets `bound` to the only element of input i, if it is given.
 template <typename T>
 void ReadBound(const OpContext& context, int i, T& bound) {
   if (!context.has_input(i)) return;
@@ -40,7 +40,7 @@ void ReadBound(const OpContext& context, int i, T& bound) {
   ConvertRow(context.input(i).type(), DataTypeOf<T>())(&element, &bound, 1, {});
 }
 
-// What the type's missing bounds are: a 16-bit float's as float.
+// The largest finite number of the type, by which a missing bound is replaced.
 float LargestFinite(DataType type) {
   if (type == DataType::kFloat16) return 65504;
   return type == DataType::kBfloat16 ? 0x1.FEp127F : std::numeric_limits<float>::max();

@@ -46,7 +46,7 @@ absl::StatusOr<int64_t> Bound(const OpContext& context, int i, int64_t otherwise
   return values[0];
 }
 
-// uint64 goes by its two's complement.
+// uint64 is held as its two's complement.
 template <typename T>
 absl::Status LimitIntegers(const OpContext& context, std::vector<int64_t>& values) {
   constexpr auto kLow = static_cast<int64_t>(std::numeric_limits<T>::lowest());

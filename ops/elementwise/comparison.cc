@@ -7,7 +7,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Whether a < b in every run, or in none.
+// True if a < b in every run, false if in none, else nullopt.
 std::optional<bool> IsLess(const InferContext& context, const SymInt& a, const SymInt& b) {
   if (context.IsNeverNegative(b - a - 1)) return true;
   if (context.IsNeverNegative(a - b)) return false;
@@ -89,7 +89,8 @@ void RegisterComparison(OpRegistry& registry) {
          .outputs = {1, 1},
          .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
            return std::make_unique<Comparison>(function, types);
-         }});
+         },
+         .traits = kBroadcasting});
   }
 }
 

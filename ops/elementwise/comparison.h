@@ -22,8 +22,8 @@ enum class ComparisonFunction {
   kXor,
 };
 
-// An operator of two operands of one type that broadcast together, whose result is bool: Equal-7
-// (bool, numbers, from version 19 on strings), Less-7, LessOrEqual-12, Greater-7, GreaterOrEqual-12
+// Operators of two operands of one type that broadcast together, with a bool result: Equal-7 (bool,
+// numbers, from version 19 on strings), Less-7, LessOrEqual-12, Greater-7, GreaterOrEqual-12
 // (numbers), And-7, Or-7, Xor-7 (bool) and their later versions. A comparison with NaN is false.
 class Comparison final : public Op {
  public:

@@ -6,7 +6,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
-// c = F(a, b) as bytes 0 and 1; F gives a mask of the operands' lanes.
+// c = F(a, b) as bytes 0 and 1, where F returns a mask of lanes.
 template <typename T, class F>
 void MapToBool(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
   const hn::ScalableTag<T> d;
@@ -57,7 +57,7 @@ RowFunction OrderRow(ComparisonFunction function) {
   }
 }
 
-// The operands are made 0 or 1 first: a file may hold other bytes.
+// Makes an operand 0 or 1, as a file may hold other bytes.
 template <class D, class V>
 HWY_INLINE V Truth(D d, V x) {
   return hn::Min(x, hn::Set(d, 1));

@@ -9,7 +9,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Memory is the limit here, so the widest instructions would gain nothing: one target.
+// Memory bandwidth is the limit, so wider instructions would gain nothing: one target is enough.
 namespace hn = hwy::HWY_NAMESPACE;
 
 // bool is read and written as the byte it is, since a file may hold bytes other than 0 and 1.
@@ -17,8 +17,8 @@ struct Bool {
   uint8_t byte;
 };
 
-// `value` truncated towards zero modulo 2^64, NaN and infinities 0: ONNX leaves open what becomes
-// of a number that its integer type does not hold.
+// `value` truncated towards zero, modulo 2^64; NaN and infinities give 0. ONNX does not define the
+// result for a number that the integer type does not hold.
 int64_t TruncateModulo(double value) {
   if (std::fabs(value) < 0x1p63) return static_cast<int64_t>(value);
   if (!std::isfinite(value)) return 0;
@@ -45,7 +45,7 @@ void ConvertElements(const From* x, To* y, size_t n) {
   for (size_t i = 0; i < n; ++i) y[i] = ConvertElement<From, To>(x[i]);
 }
 
-// Whether each of x[0, n) is within the range of int32.
+// True if each of x[0, n) is within the range of int32.
 bool AllFit(const float* x, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
@@ -58,10 +58,10 @@ bool AllFit(const float* x, size_t n) {
   return hn::AllTrue(d, all);
 }
 
-// What fits 32 bits, which is nearly all there is, converts in vectors.
+// Numbers that all fit 32 bits, as nearly always, are converted in vectors.
 template <typename To>
 void FloatsToIntegers(const float* x, To* y, size_t n) {
-  // As many floats as there are 64-bit integers in a vector where that is what they become.
+  // For 64-bit integers, a vector of floats has only as many lanes as a vector of integers.
   const hn::ScalableTag<std::conditional_t<sizeof(To) == 8, To, float>> widest;
   const hn::Rebind<float, decltype(widest)> d;
   const hn::RebindToSigned<decltype(d)> integers;
@@ -83,7 +83,8 @@ void FloatsToIntegers(const float* x, To* y, size_t n) {
   ConvertElements(x + whole, y + whole, n - whole);
 }
 
-// Calls convert(x, y, n) for pieces that stay in the innermost cache; once if all elements are one.
+// Calls convert(x, y, n) for pieces that stay in the innermost cache, or once if all elements are
+// one.
 template <typename From, typename To, typename Function>
 void ForPieces(const RowOperand& operand, void* out, size_t n, Function convert) {
   constexpr size_t kPiece = 512;
@@ -106,7 +107,7 @@ void ConvertRows(const RowOperand* operands, void* out, size_t n, const RowParam
   }
 }
 
-// Between float and a 16-bit float.
+// Conversions between float and a 16-bit float.
 template <typename Half>
 void WidenElements(const Half* x, float* y, size_t n) {
   const hn::ScalableTag<float> d;

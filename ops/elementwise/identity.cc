@@ -5,12 +5,13 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/elementwise/infer.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/type_set.h"
 
 namespace attnrun::ops {
 namespace {
 
-// There is nothing to optimize: the output shares the input's bytes.
+// Runs the reference: the output shares the input's bytes, so there is nothing to optimize.
 class AliasKernel final : public Kernel {
  public:
   explicit AliasKernel(const Op& op) : op_(op) {}
@@ -80,6 +81,10 @@ void Dropout::Infer(InferContext& context) const {
   context.SetOutput(1, {mask_is_bool_ ? DataType::kBool : x.type, x.dims, std::nullopt});
 }
 
+void Dropout::Axes(AxesContext& context) const {
+  AddSameAxes(context, [](size_t) { return true; });
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> Dropout::MakeKernel(ConstantInputs /*constants*/) const {
   return std::make_unique<AliasKernel>(*this);
 }
@@ -110,7 +115,8 @@ void RegisterIdentity(OpRegistry& registry) {
                      .since = {26},
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = Make<BitCast>});
+                     .make = Make<BitCast>,
+                     .traits = kElementwise});
   registry.Register({.domain = "",
                      .name = "Dropout",
                      .since = {7, 10, 12, 13, 22},
@@ -123,7 +129,8 @@ void RegisterIdentity(OpRegistry& registry) {
        .since = {1, 13, 14, 16, 19, 21, 23, 24, 25},
        .inputs = {1, 1},
        .outputs = {1, 1},
-       .make = [](AttributeReader& /*unused*/) { return std::make_unique<Identity>(); }});
+       .make = [](AttributeReader& /*unused*/) { return std::make_unique<Identity>(); },
+       .traits = kElementwise | kKeepsOrder});
 }
 
 }  // namespace attnrun::ops

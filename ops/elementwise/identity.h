@@ -18,22 +18,23 @@ class Identity final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
-// ONNX Dropout-7 to -22 in inference: the input itself, and a mask of ones (bool; before version 10
-// of the type of the input). From version 12 on an input may ask for training: kUnimplemented
-// unless its ratio is 0.
+// ONNX Dropout-7, -10, -12, -13, -22 in inference: the input itself, and a mask of ones (bool;
+// before version 10 of the type of the input). From version 12 on an input may ask for training:
+// kUnimplemented unless the ratio is 0.
 class Dropout final : public Op {
  public:
   explicit Dropout(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
   const bool mask_is_bool_;
 };
 
-// ONNX BitCast-26: the same bits as another type of the same width, any but string.
+// ONNX BitCast-26: the same bits as another type of the same width; any type but string.
 class BitCast final : public Op {
  public:
   explicit BitCast(AttributeReader& attributes);

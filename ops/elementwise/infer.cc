@@ -14,7 +14,7 @@ std::optional<std::vector<SymInt>> BroadcastAll(const InferContext& context) {
   return dims;
 }
 
-// Contents are those of rank 0 or 1: either all of one length, or single elements that repeat.
+// Combines contents, which have rank 0 or 1: all of one length, or single elements that repeat.
 std::optional<std::vector<SymInt>> CombineContents(const InferContext& context, Combine combine) {
   size_t length = 1;
   for (int i = 0; i < context.num_inputs(); ++i) {

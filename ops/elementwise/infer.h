@@ -5,14 +5,14 @@
 #include "absl/functional/function_ref.h"
 #include "ops/interface/infer_context.h"
 
-// What elementwise operators tell of their output.
+// Inference of elementwise operators.
 namespace attnrun::ops {
 
 // Output 0 has `type` and the shape of input 0.
 void InferSameShape(InferContext& context, DataType type);
 
-// Output 0 has `type` and the shape that all inputs broadcast to. Where the contents of all inputs
-// are known and `combine` is given, output 0 holds combine(elements), one of each input.
+// Output 0 has `type` and the shape that all inputs broadcast to. If the contents of all inputs are
+// known and `combine` is given, output 0 holds combine(elements), with one element of each input.
 using Combine = absl::FunctionRef<SymInt(absl::Span<const SymInt>)>;
 void InferBroadcast(InferContext& context, DataType type);
 void InferBroadcast(InferContext& context, DataType type, Combine combine);

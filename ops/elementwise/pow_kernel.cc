@@ -22,8 +22,8 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun::ops {
 namespace {
 
-// The exponents that models write, one for all elements, by their own short formulas; the rest by
-// the C library, an element at a time.
+// Exponents that models use, one for all elements, have short formulas of their own; for others the
+// C library computes one element at a time.
 template <typename Function>
 void ForEachBase(const RowOperand* operands, void* out, size_t n, Function power) {
   const auto* a = static_cast<const float*>(operands[0].data);
@@ -71,7 +71,7 @@ class PowKernel final : public RowKernel {
  protected:
   RowProgram Program(const OpContext& context) const override {
     const Tensor& exponent = context.input(1);
-    // A double exponent would lose digits that count.
+    // A double exponent would lose digits that matter.
     const bool converts = kNumbers.Contains(exponent.type()) &&
                           exponent.type() != DataType::kDouble &&
                           ConvertRow(exponent.type(), DataType::kFloat) != nullptr;

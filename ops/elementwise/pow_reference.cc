@@ -9,7 +9,7 @@
 namespace attnrun::ops {
 namespace {
 
-// a^b modulo 2^64. Precondition: not both a == 0 and b < 0.
+// a^b modulo 2^64. Precondition: a != 0 or b >= 0.
 int64_t IntegerPower(int64_t a, int64_t b) {
   if (b < 0) {
     // 1 / a^-b, truncated.
@@ -58,7 +58,7 @@ absl::Status Pow::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, BroadcastInputShapes(context));
   const Tensor& a = context.input(0);
   const Tensor& b = context.input(1);
-  // An unsigned 64-bit exponent beyond int64 is left to the floating-point function.
+  // A uint64 exponent may be beyond int64, so the floating-point function takes it.
   const bool integers = IsInteger(a.type()) && IsInteger(b.type()) && b.type() != DataType::kUint64;
   ATTNRUN_ASSIGN_OR_RETURN(Tensor c, integers ? IntegerPowers(a, b, shape, context.allocator())
                                               : Powers(a, b, shape, context.allocator()));

@@ -21,7 +21,8 @@ void RegisterPredicate(OpRegistry& registry) {
                      .outputs = {1, 1},
                      .make = [](AttributeReader& /*unused*/) {
                        return std::make_unique<Predicate>(PredicateFunction::kNot, false, false);
-                     }});
+                     },
+                     .traits = kElementwise});
   registry.Register({.domain = "",
                      .name = "IsNaN",
                      .since = {9, 13, 20},
@@ -29,7 +30,8 @@ void RegisterPredicate(OpRegistry& registry) {
                      .outputs = {1, 1},
                      .make = [](AttributeReader& /*unused*/) {
                        return std::make_unique<Predicate>(PredicateFunction::kIsNaN, false, false);
-                     }});
+                     },
+                     .traits = kElementwise});
   registry.Register({.domain = "",
                      .name = "IsInf",
                      .since = {10, 20},
@@ -40,7 +42,8 @@ void RegisterPredicate(OpRegistry& registry) {
                        const bool positive = attributes.Int("detect_positive", 1) != 0;
                        return std::make_unique<Predicate>(PredicateFunction::kIsInf, negative,
                                                           positive);
-                     }});
+                     },
+                     .traits = kElementwise});
 }
 
 }  // namespace attnrun::ops

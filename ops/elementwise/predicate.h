@@ -12,8 +12,8 @@ namespace attnrun::ops {
 
 enum class PredicateFunction { kNot, kIsNaN, kIsInf };
 
-// An operator of one operand whose result is bool: Not-1 (of bool), IsNaN-9 and IsInf-10 (of floats
-// and the 8-bit floats). IsInf finds infinities of the signs it is asked for.
+// Operators of one operand with a bool result: Not-1 (of bool), IsNaN-9 and IsInf-10 (of floats and
+// the 8-bit floats) and their later versions. IsInf finds infinities of the requested signs.
 class Predicate final : public Op {
  public:
   Predicate(PredicateFunction function, bool negative, bool positive)

@@ -7,7 +7,7 @@
 namespace attnrun::ops {
 namespace {
 
-// y = test(x), in a loop that the compiler turns into vectors.
+// y = test(x), in a loop that the compiler vectorizes.
 template <typename T, typename Test>
 void TestRow(const RowOperand* operands, void* out, size_t n, Test test) {
   const auto* x = static_cast<const T*>(operands[0].data);
@@ -27,7 +27,7 @@ void IsNaNRow(const RowOperand* operands, void* out, size_t n, const RowParamete
   TestRow<float>(operands, out, n, [](float x) { return x != x; });
 }
 
-// Alpha and beta: the infinities looked for, or NaN, which nothing equals.
+// `alpha` and `beta` are the infinities to find, or NaN, which equals nothing.
 void IsInfRow(const RowOperand* operands, void* out, size_t n, const RowParameters& parameters) {
   TestRow<float>(operands, out, n,
                  [&](float x) { return x == parameters.alpha || x == parameters.beta; });

@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The last vector of a row is a partial one computed by the same code, so that an element's bits do
-// not depend on where it lies in the row.
+// The last vector of a row is partial but computed by the same code, so that an element's bits do
+// not depend on its place in the row.
 template <typename T, class F>
 void MapRow(const RowOperand* operands, void* out, size_t n, const RowParameters& parameters) {
   const hn::ScalableTag<T> d;

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Elements converted or gathered at a time: small enough for the innermost cache.
+// Elements that are converted or gathered at a time: few enough for the innermost cache.
 constexpr int64_t kPiece = 512;
 constexpr size_t kVectorBytes = 64;
 constexpr size_t kWidest = 8;
@@ -19,8 +19,8 @@ constexpr size_t kWidest = 8;
 using Operands = absl::Span<const Tensor* const>;
 using Offsets = std::array<int64_t, kMaxOperands>;
 
-// An axis of the output, neighbouring axes merged where every operand allows it, with the operands'
-// strides in elements: 0 where an operand repeats.
+// An axis of the output with the operands' strides in elements (0: the operand repeats). Adjacent
+// axes are merged where every operand allows it.
 struct Axis {
   int64_t extent;
   Offsets strides;
@@ -29,8 +29,8 @@ using Axes = absl::InlinedVector<Axis, 4>;
 
 int Width(DataType type) { return BitWidth(type) / 8; }
 
-// The commonest case, made cheap because shape arithmetic is full of it: every operand is laid out
-// as the output, or a single element.
+// True if every operand is laid out like the output or is a single element. This is the most common
+// case, made cheap because shape arithmetic is full of it.
 bool IsFlat(Operands operands, int64_t count) {
   return std::all_of(operands.begin(), operands.end(), [&](const Tensor* operand) {
     return operand->is_dense() &&
@@ -82,7 +82,7 @@ void Gather(const char* from, int64_t stride, int width, int64_t count, char* to
   for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * width, from + i * stride * width, width);
 }
 
-// Fills one vector with the element of `width` bytes at `from`, which may lie within it.
+// Fills one vector with the element of `width` bytes at `from`, which may lie within the vector.
 void Repeat(const char* from, size_t width, char* vector) {
   const auto fill = [&](auto element) {
     std::memcpy(&element, from, sizeof(element));
@@ -101,8 +101,8 @@ void Repeat(const char* from, size_t width, char* vector) {
   }
 }
 
-// Works on a range of the output's elements, in one thread. Operands that the program does not have
-// are walked like the others, with strides of 0, and never read.
+// Computes a range of the output's elements, in one thread. Operands that the program lacks are
+// walked with strides of 0 and never read.
 class RangeRunner {
  public:
   RangeRunner(const RowProgram& program, Operands operands, const Axes& axes, Tensor& out)
@@ -209,9 +209,9 @@ class RangeRunner {
   std::array<int, kMaxOperands> width_{};
   std::array<RowFunction, kMaxOperands> convert_{};
   RowFunction convert_output_ = nullptr;
-  // Whether rows go through the buffers below.
+  // True if rows go through the buffers below.
   bool staged_ = false;
-  // The elements that `inputs_` hold copies of.
+  // The addresses of the elements that `inputs_` holds copies of.
   std::array<const char*, kMaxOperands> repeated_{};
   alignas(kVectorBytes) char inputs_[kMaxOperands][kPiece * kWidest];
   alignas(kVectorBytes) char gathered_[kPiece * kWidest];

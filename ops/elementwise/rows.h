@@ -10,14 +10,14 @@
 #include "attnrun/tensor.h"
 #include "ops/interface/op.h"
 
-// The one way in which elementwise kernels walk their operands: a kernel is a function of rows, and
-// the driver cuts any combination of broadcast and strided operands of any type into rows for it.
+// How all elementwise kernels walk their operands: a kernel is a function of rows, and the driver
+// cuts any combination of broadcast and strided operands, of any type, into rows for it.
 namespace attnrun::ops {
 
 inline constexpr int kMaxOperands = 3;
 
-// Element i of a row's operand is data[i & mask]: an operand that repeats one element has mask 0,
-// and `data` then holds a whole vector (64 bytes) of copies of it, so that the same loads serve.
+// Element i of a row's operand is data[i & mask]. An operand that repeats one element has mask 0,
+// and `data` then holds a whole vector (64 bytes) of copies, so that the same loads serve both.
 struct RowOperand {
   const void* data;
   size_t mask;
@@ -25,7 +25,7 @@ struct RowOperand {
 inline constexpr size_t kEachElement = ~size_t{0};
 inline constexpr size_t kSameElement = 0;
 
-// Numbers from the node's attributes; what they mean is up to the function.
+// Numbers from the node's attributes; each function defines their meaning.
 struct RowParameters {
   float alpha = 0;
   float beta = 0;
@@ -47,17 +47,17 @@ struct RowProgram {
   std::array<DataType, kMaxOperands> inputs{};
   DataType output = DataType::kUndefined;
   RowParameters parameters{};
-  // Elements below which one thread does it all.
+  // With fewer elements one thread does all the work.
   int64_t grain = 32768;
 
   explicit operator bool() const { return function != nullptr; }
 };
 
-// Grain of functions that cost some ten times an addition.
+// The grain of functions that cost about ten times an addition.
 inline constexpr int64_t kGrainOfTranscendentals = 4096;
 
-// The row function that converts, with the meaning of ONNX's Cast; null for pairs that would round
-// twice or that are not covered.
+// The row function that converts as ONNX's Cast does; null for pairs that would round twice or are
+// not covered.
 RowFunction ConvertRow(DataType from, DataType to);
 
 // Applies the program to operands that broadcast to the shape of `out`, which is dense and mutable
@@ -76,11 +76,11 @@ class RowKernel : public Kernel {
   // The program for the types of these inputs; without a function if there is none.
   virtual RowProgram Program(const OpContext& context) const = 0;
   virtual DataType OutputType(const OpContext& context) const { return context.input(0).type(); }
-  // Values that the function must not see, such as integer divisors that are 0.
+  // kInvalidArgument for values that the function must not see, such as integer divisors of 0.
   virtual absl::Status CheckValues(const OpContext& /*context*/) const { return absl::OkStatus(); }
 };
 
-// The type to compute in so that elements of `type` give the same results as in their own type:
+// The type in which elements of `type` are computed, with the same results as in their own type:
 // float for the 16-bit floats, int64 for the narrower integers; else `type` itself. The results of
 // wrapping integer arithmetic are exact after narrowing.
 DataType ComputeType(DataType type);

@@ -39,7 +39,7 @@ void RegisterUnary(OpRegistry& registry) {
       {"Ceil", UnaryFunction::kCeil, {6, 13}, kFloats},
       {"Cos", UnaryFunction::kCos, {7, 22}, kFloats},
       {"Cosh", UnaryFunction::kCosh, {9, 22}, kFloats},
-      // Version 9 takes integers too; the result is then truncated.
+      // Version 9 takes integers, too, and truncates the result.
       {"Erf", UnaryFunction::kErf, {9, 13}, kNumbers},
       {"Exp", UnaryFunction::kExp, {6, 13}, kFloats},
       {"Floor", UnaryFunction::kFloor, {6, 13}, kFloats},
@@ -63,7 +63,8 @@ void RegisterUnary(OpRegistry& registry) {
          .outputs = {1, 1},
          .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
            return std::make_unique<Unary>(function, UnaryParameters{}, types);
-         }});
+         },
+         .traits = kElementwise});
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace attnrun::ops {
 
-// y = f(x), element by element, y of the type of x.
+// y = f(x), element by element, in the type of x.
 enum class UnaryFunction {
   // Functions of numbers. Integers wrap: Abs and Neg of the lowest integer are itself.
   kAbs,
@@ -65,7 +65,7 @@ struct UnaryParameters {
   float gamma = 0;
 };
 
-// One of the above as an operator.
+// One of these functions as an operator: those that RegisterUnary and RegisterActivation list.
 class Unary final : public Op {
  public:
   Unary(UnaryFunction function, UnaryParameters parameters, TypeSet types)
@@ -84,12 +84,12 @@ class Unary final : public Op {
 // The row function of an activation on floats; null for the other functions.
 RowFunction ActivationRow(UnaryFunction function);
 
-// Abs, Neg, Sign, Ceil, Floor, Round, Sqrt, Reciprocal, Exp, Log, Erf, the trigonometric and
-// hyperbolic functions and their inverses, BitwiseNot.
+// Registers Abs, Neg, Sign, Ceil, Floor, Round, Sqrt, Reciprocal, Exp, Log, Erf, the trigonometric
+// and hyperbolic functions and their inverses, and BitwiseNot.
 void RegisterUnary(OpRegistry& registry);
 
-// Celu, Elu, Gelu, HardSigmoid, HardSwish, LeakyRelu, Mish, Relu, Selu, Sigmoid, Softplus,
-// Softsign, Swish, ThresholdedRelu.
+// Registers Celu, Elu, Gelu, HardSigmoid, HardSwish, LeakyRelu, Mish, Relu, Selu, Sigmoid,
+// Softplus, Softsign, Swish and ThresholdedRelu.
 void RegisterActivation(OpRegistry& registry);
 
 }  // namespace attnrun::ops

@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elementwise/unary_kernel.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway asks.
+// Highway requires these includes after foreach_target.h.
 #include "hwy/highway.h"
 #include "ops/elementwise/rows-inl.h"
 #include "ops/elementwise/unary.h"
@@ -85,7 +85,7 @@ namespace {
 HWY_EXPORT(VectorUnaryRow);
 HWY_EXPORT(VectorIntegerRow);
 
-// These are rare in the models attnrun is for: one call per element.
+// These are rare in the models attnrun is for, so each element is one library call.
 template <float (*kFunction)(float)>
 void CallRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
   const auto* x = static_cast<const float*>(operands[0].data);

@@ -29,7 +29,7 @@ double Activate(UnaryFunction function, double x, const UnaryParameters& p) {
     case UnaryFunction::kSelu:
       return x <= 0 ? p.gamma * (alpha * std::expm1(x)) : p.gamma * x;
     case UnaryFunction::kCelu:
-      // The sum's second term is 0 for x >= 0, its first for the rest.
+      // The formula's second term is 0 for x >= 0, its first for x < 0.
       return x < 0 ? alpha * std::expm1(x / alpha) : x;
     case UnaryFunction::kSigmoid:
       return Sigmoid(x);
@@ -46,7 +46,7 @@ double Activate(UnaryFunction function, double x, const UnaryParameters& p) {
     case UnaryFunction::kMish:
       return x * std::tanh(std::log1p(std::exp(x)));
     case UnaryFunction::kGelu:
-      // 1 + erf(z) is erfc(-z), which keeps its digits where erf(z) is close to -1.
+      // 1 + erf(z) is erfc(-z), which stays accurate where erf(z) is close to -1.
       return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
     default: {
       const double inner = std::sqrt(2 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x);
@@ -114,7 +114,7 @@ bool IsIntegerFunction(UnaryFunction function) {
          function == UnaryFunction::kRelu;
 }
 
-// uint64 comes as its two's complement, which is never negative.
+// uint64 is passed as its two's complement and is never negative.
 int64_t ApplyToInt(UnaryFunction function, int64_t x, DataType type) {
   const bool negative = x < 0 && type != DataType::kUint64;
   const auto minus_x = static_cast<int64_t>(0 - static_cast<uint64_t>(x));

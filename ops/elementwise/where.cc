@@ -22,7 +22,8 @@ void RegisterWhere(OpRegistry& registry) {
        .since = {9, 16},
        .inputs = {3, 3},
        .outputs = {1, 1},
-       .make = [](AttributeReader& /*unused*/) { return std::make_unique<Where>(); }});
+       .make = [](AttributeReader& /*unused*/) { return std::make_unique<Where>(); },
+       .traits = kBroadcasting});
 }
 
 }  // namespace attnrun::ops

@@ -9,8 +9,9 @@
 
 namespace attnrun::ops {
 
-// ONNX Where-9, -16: x where the condition (bool) is true, else y. The three broadcast together; x
-// and y are of one type: any integer of 8 bits or more, float, bool, complex or string.
+// ONNX Where-9, -16 (condition bool, x, y): x where the condition is true, else y. The three
+// broadcast together; x and y are of one type: any integer of 8 bits or more, float, bool, complex
+// or string.
 class Where final : public Op {
  public:
   absl::Status Reference(OpContext& context) const override;

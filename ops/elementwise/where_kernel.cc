@@ -8,7 +8,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// T is any type of the elements' width: they are only moved.
+// T is any type of the elements' width, as they are only moved.
 template <typename T>
 void SelectRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
   const hn::ScalableTag<T> d;

@@ -14,7 +14,7 @@ namespace {
 constexpr TypeSet kTypes =
     kNumbers | kBools | kStrings | TypeSet{DataType::kComplex64, DataType::kComplex128};
 
-// T is any type of the elements' width: they are only moved.
+// T is any type of the elements' width, as they are only moved.
 template <typename T>
 void Select(const std::vector<int64_t>& condition, const Tensor& x, const Tensor& y, Tensor& out) {
   const std::vector<int64_t> from_x = BroadcastIndices(x.shape(), out.shape());

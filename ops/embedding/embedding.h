@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// From ids to rows, and from the rows of a text to one: EmbeddingSum, MaskedMean.
+// Operators that turn ids into rows, and the rows of a text into one: EmbeddingSum, MaskedMean.
 void RegisterEmbedding(OpRegistry& registry);
 
 }  // namespace attnrun::ops

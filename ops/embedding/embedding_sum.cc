@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/tensors/indices.h"
 
 namespace attnrun::ops {
@@ -58,6 +59,23 @@ void EmbeddingSum::Infer(InferContext& context) const {
     y.dims->push_back((*table)[1]);
   }
   context.SetOutput(0, std::move(y));
+}
+
+// The axes of the ids, the last of which is that of the positions, then that of the tables.
+void EmbeddingSum::Axes(AxesContext& context) const {
+  const std::optional<size_t> rank = RankOf(context, 1);
+  if (!rank.has_value()) return;
+  const int inputs = context.num_inputs();
+  const int positions = inputs % 2 == 1 ? inputs - 1 : -1;
+  for (size_t axis = 0; axis <= *rank; ++axis) {
+    const bool of_ids = axis < *rank;
+    AxisTrack track = context.Track({}, {{0, axis}});
+    for (int i = 0; i < Pairs(inputs); ++i) {
+      track.inputs[of_ids ? 2 * i + 1 : 2 * i] = of_ids ? static_cast<int>(axis) : 1;
+    }
+    if (positions >= 0 && axis + 1 >= *rank) track.inputs[positions] = of_ids ? 0 : 1;
+    context.Add(std::move(track));
+  }
 }
 
 }  // namespace attnrun::ops

@@ -13,23 +13,25 @@
 
 namespace attnrun::ops {
 
-// attnrun.EmbeddingSum-1, made by the optimizer, with inputs (table_1, ids_1, table_2, ids_2, ...,
-// positions?): y[..., s, d] = table_1[ids_1[..., s], d] + table_2[ids_2[..., s], d] + ... +
-// positions[s, d]. Tables [V_i, D] and positions [P, D], of which there must be one row for each s,
-// are floats of one type, ids int32 or int64 [..., S], all of one shape; negative ids count from
-// the back of their table. An odd number of inputs means that there are positions. Added in that
-// order.
+// attnrun.EmbeddingSum-1, made by the optimizer (table_1, ids_1, table_2, ids_2, ..., positions?):
+//
+//   y[..., s, d] = table_1[ids_1[..., s], d] + table_2[ids_2[..., s], d] + ... + positions[s, d]
+//
+// added in that order. Tables [V_i, D] and positions [P, D], P >= S, are floats of one type; ids
+// are int32 or int64 [..., S], all of one shape. Negative ids count from the end of their table. An
+// odd number of inputs means that positions are given.
 class EmbeddingSum final : public Op {
  public:
   explicit EmbeddingSum(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
-  // The shape of y; kInvalidArgument for inputs that do not fit together and ids out of range.
+  // The shape of y. kInvalidArgument if inputs do not fit each other or ids are out of range.
   static absl::StatusOr<Shape> Resolve(const OpContext& context);
-  // How many pairs of table and ids there are among this many inputs.
+  // The number of pairs of table and ids among this many inputs.
   static int Pairs(int inputs) { return inputs / 2; }
 };
 

@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// One row after the other, while the row of the result is in cache.
+// Adds the rows one by one while the row of the result is in cache.
 class EmbeddingSumKernel final : public Kernel {
  public:
   absl::string_view name() const override { return "rows"; }
@@ -43,7 +43,7 @@ class EmbeddingSumKernel final : public Kernel {
     Add(positions.data<float>() + row % shape[shape.size() - 2] * columns, columns, out);
   }
 
-  // The row of table `input` that the ids after it name.
+  // The row of table `input` that the ids in the next input name.
   static const float* RowOf(const OpContext& context, int input, int64_t row) {
     const Tensor& table = context.input(input);
     const int64_t id = WithIndices(context.input(input + 1),

@@ -53,4 +53,9 @@ void MaskedMean::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
+void MaskedMean::Axes(AxesContext& context) const {
+  context.Add({{0, 0}, {1, 0}}, {{0, 0}});
+  context.Add({{0, 2}}, {{0, 1}});
+}
+
 }  // namespace attnrun::ops

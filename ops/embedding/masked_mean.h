@@ -12,10 +12,12 @@
 
 namespace attnrun::ops {
 
-// attnrun.MaskedMean-1, made by the optimizer, with inputs X [B, S, D], floats, and mask [B, S],
-// numbers or bool, mostly 0 and 1: y[b, d] = sum_s X[b, s, d] * mask[b, s] / max(sum_s mask[b, s],
-// min_count), [B, D], of the type of X. Attribute: min_count (float, required), so that a text
-// without tokens gives 0.
+// attnrun.MaskedMean-1, made by the optimizer (X [B, S, D], mask [B, S]) -> y [B, D]:
+//
+//   y[b, d] = sum_s X[b, s, d] * mask[b, s] / max(sum_s mask[b, s], min_count)
+//
+// X holds floats, and y has its type; the mask holds numbers or bool, mostly 0 and 1. Attribute
+// min_count (float, required) makes a text without tokens give 0.
 class MaskedMean final : public Op {
  public:
   explicit MaskedMean(AttributeReader& attributes)
@@ -23,9 +25,10 @@ class MaskedMean final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
-  // [B, S, D]; kInvalidArgument for inputs that do not fit together.
+  // The shape [B, S, D]. kInvalidArgument if the inputs do not fit each other.
   static absl::StatusOr<Shape> Resolve(const OpContext& context);
 
  private:

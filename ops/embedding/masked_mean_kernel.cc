@@ -11,10 +11,10 @@
 namespace attnrun::ops {
 namespace {
 
-// Columns that are summed at once, from the first row to the last.
+// Columns that are summed in one pass from the first row to the last.
 constexpr int64_t kBlock = 64;
 
-// Sums of `columns` columns of the rows of x, each times its weight.
+// Sums `columns` columns of the rows of x, each row times its weight.
 void WeightedSums(const float* x, int64_t stride, absl::Span<const float> weights, int64_t columns,
                   float* sums) {
   std::fill(sums, sums + columns, 0.0F);
@@ -59,7 +59,7 @@ class MaskedMeanKernel final : public Kernel {
   }
 
  private:
-  // What the sums are divided by.
+  // The divisor of the sums.
   float Total(absl::Span<const float> weights) const {
     float total = 0;
     for (const float weight : weights) total += weight;

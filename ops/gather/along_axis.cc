@@ -19,8 +19,8 @@
 namespace attnrun::ops {
 namespace {
 
-// Rows of indices are read where they lie: those of each query, if they are its part of one list of
-// relative positions, stay in the first-level cache.
+// Reads rows of indices in place. If the row of each query is a part of one list of relative
+// positions, all rows stay in the first-level cache.
 class TakeAlongAxisKernel final : public Kernel {
  public:
   absl::string_view name() const override { return "copy"; }
@@ -47,7 +47,7 @@ class TakeAlongAxisKernel final : public Kernel {
   }
 
  private:
-  // Of rows of `extent` elements; `strides` are those of the indices over `shape`, y's.
+  // Takes from rows of `extent` elements. `strides` are those of the indices over `shape`, y's.
   template <typename T, typename Index>
   static void TakeRows(const T* data, int64_t extent, const Index* indices, const Shape& shape,
                        const Shape& strides, T* y) {

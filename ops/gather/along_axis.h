@@ -9,19 +9,20 @@
 
 namespace attnrun::ops {
 
-// attnrun.TakeAlongAxis-1, made by the optimizer, with inputs data [..., P], of any type, and
-// indices [..., T], int32 or int64, negative ones counting from the back, whose leading axes
-// broadcast to those of the data: y[..., t] = data[..., indices[..., t]]. GatherElements along the
-// last axis with the indices not repeated, as numpy.take_along_axis.
+// attnrun.TakeAlongAxis-1, made by the optimizer (data [..., P] of any type, indices [..., T],
+// int32 or int64): y[..., t] = data[..., indices[..., t]]. The leading axes of the indices
+// broadcast to those of the data; negative indices count from the end. It is GatherElements along
+// the last axis without the indices repeated, as numpy.take_along_axis.
 class TakeAlongAxis final : public Op {
  public:
   explicit TakeAlongAxis(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
-  // The shape of y; kInvalidArgument for inputs that do not fit together and indices out of range.
+  // The shape of y. kInvalidArgument if inputs do not fit each other or indices are out of range.
   static absl::StatusOr<Shape> Resolve(const OpContext& context);
 };
 

@@ -8,13 +8,13 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/interface/infer_rules.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Of each sample a copy of what is kept, one of the update, and zeros.
+// For each sample: copies the part of the past that is kept, then the update, then writes zeros.
 class AppendToCacheKernel final : public Kernel {
  public:
   absl::string_view name() const override { return "copy"; }
@@ -45,7 +45,7 @@ class AppendToCacheKernel final : public Kernel {
   }
 
  private:
-  // `count` positions, from `first` on, of all heads of sample b.
+  // Copies `count` positions, from `first` on, of all heads of sample b.
   static void Copy(const Tensor& from, int64_t b, int64_t first, int64_t count,
                    const CacheAppend& append, char* to) {
     if (count * append.heads * append.size == 0) return;
@@ -58,7 +58,7 @@ class AppendToCacheKernel final : public Kernel {
   }
 };
 
-// int64[B], as `name` is called.
+// kInvalidArgument, with the input's name, unless `counts` is int64[B].
 absl::Status CheckCounts(const Tensor& counts, int64_t batch, absl::string_view name) {
   if (counts.type() == DataType::kInt64 && counts.shape() == Shape{batch}) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("expected ", name, " to be int64[", batch,

@@ -10,32 +10,34 @@
 
 namespace attnrun::ops {
 
-// The inputs of AppendToCache, checked.
+// The checked inputs of AppendToCache.
 struct CacheAppend {
   int64_t batch = 0;
   int64_t heads = 0;
-  // Positions of the cache (P), of the update (S) and of the result (T).
+  // The number of positions of the past (P), of the update (S) and of the result (T).
   int64_t before = 0;
   int64_t count = 0;
   int64_t after = 0;
   int64_t size = 0;
-  // Per sample where the update begins, of [0, P], and how many positions are dropped.
+  // Per sample: the position in [0, P] at which the update begins, and the number of dropped
+  // positions.
   std::vector<int64_t> starts = {};
   std::vector<int64_t> dropped = {};
 
   Shape shape() const { return {batch, heads, after, size}; }
 };
 
-// attnrun.AppendToCache-1, made by the optimizer: (past [B, N, P, H], update [B, N, S, H], used
-// int64[B], total, dropped? int64[B]) -> [B, N, T, H]: of sample b the first used[b] positions of
-// the past, then the update, without the first dropped[b] of both together, then zeros. total is an
-// integer of one element, at most P + S, and T = max(P, total), or, if some are dropped, total.
+// attnrun.AppendToCache-1, made by the optimizer (past [B, N, P, H], update [B, N, S, H], used
+// int64 [B], total, dropped? int64 [B]) -> [B, N, T, H]: for sample b the first used[b] positions
+// of the past, then the update, without the first dropped[b] of both together, then zeros. `total`
+// is one integer of at most P + S; T = max(P, total), or total if `dropped` is given.
 class AppendToCache final : public Op {
  public:
   explicit AppendToCache(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Inputs may be strided.

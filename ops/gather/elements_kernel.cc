@@ -5,7 +5,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/gather/elements.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/indices.h"
 #include "ops/tensors/machine_word.h"
 #include "ops/tensors/strided_copy.h"
@@ -13,7 +13,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Indices seen as rows along their last axis, and where each row lies in the data.
+// Indices as rows along their last axis, with the place of each row in the data.
 class Rows {
  public:
   Rows(const Tensor& data, const Tensor& indices, int axis)
@@ -27,7 +27,7 @@ class Rows {
   }
 
   // Calls visit(first index, first element of the data) for every row. Rows that differ before
-  // `axis` never meet in the data, so they may run on several threads.
+  // `axis` touch different elements of the data, so they may run on several threads.
   template <typename Visit>
   void ForEach(Visit visit) const {
     const absl::Span<const int64_t> shape(shape_);
@@ -48,7 +48,7 @@ class Rows {
   }
 
   int64_t length() const { return length_; }
-  // Element j of a row is at first + j * step() + index * axis_stride().
+  // Element j of a row is data[first element + j * step() + index * axis_stride()].
   int64_t step() const { return step_; }
   int64_t axis_stride() const { return axis_stride_; }
 
@@ -87,7 +87,7 @@ class GatherElementsKernel final : public Kernel {
       T* to = y->mutable_data<T>();
       WithIndices(indices, [&](const auto* index) {
         rows.ForEach([&](int64_t first, int64_t base) {
-          // As DeBERTa picks positions relative to a query's, with no product per element.
+          // DeBERTa picks relative positions of a query so; it needs no product per element.
           if (rows.step() == 0 && rows.axis_stride() == 1) {
             for (int64_t j = 0; j < rows.length(); ++j) {
               to[first + j] = from[base + WrapIndex(index[first + j], extent)];

@@ -4,14 +4,14 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/gather/gather_op.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/indices.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
 
-// What is gathered, in bytes: from [A, N, B] rows of B, `count` per a.
+// Data [A, N, B] in bytes, with `count` indices for each a; a row holds the B elements.
 struct Table {
   const char* data;
   int64_t extent;
@@ -19,7 +19,8 @@ struct Table {
   int64_t count;
 };
 
-// Rows [begin, end) of the result. Bytes: the row's size where the compiler should know it, or 0.
+// Copies rows [begin, end) of the result. Bytes: the size of a row if known at compile time, else
+// 0.
 template <int64_t Bytes, typename Index>
 void CopyRows(const Table& table, const Index* indices, char* out, int64_t begin, int64_t end) {
   const int64_t bytes = Bytes > 0 ? Bytes : table.row_bytes;
@@ -79,7 +80,7 @@ class GatherKernel final : public Kernel {
   }
 
  private:
-  // A single index into the outermost axis: the row stays where it is.
+  // A single index into the outermost axis: the output is a view of the row.
   static absl::Status ViewRow(OpContext& context, const Shape& shape, int64_t inner) {
     const Tensor& data = context.input(0);
     const int64_t index = WithIndices(

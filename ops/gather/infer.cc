@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gathering and scattering operators tell of their output.
+// Inference of gathering and scattering operators.
 #include <utility>
 
 #include "ops/gather/compress.h"
@@ -12,7 +12,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The elements of input 0, a list, that input 1 names.
+// The elements of input 0, a list, that input 1 selects.
 std::optional<std::vector<SymInt>> GatheredContents(const InferContext& context) {
   const ValueFacts& data = context.input(0);
   const ValueFacts& indices = context.input(1);

@@ -12,7 +12,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The first element of the data that each tuple names.
+// The first element of the data's slice that each tuple names.
 absl::StatusOr<std::vector<int64_t>> Addresses(const Tensor& data, const Tensor& indices,
                                                const TupleLayout& layout) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> values, ToInts(indices));

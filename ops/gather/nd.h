@@ -10,9 +10,9 @@
 
 namespace attnrun::ops {
 
-// ONNX GatherND-11, -12, -13: data [B..., D1, ..., Dk, S...] and indices [B..., I..., k], whose
-// last axis holds tuples, give [B..., I..., S...]: y[b, i] = data[b, indices[b, i, 0], ...,
-// indices[b, i, k - 1]]. `batch_dims` (12) is the number of axes B.
+// ONNX GatherND-11, -12, -13 (data [B..., D1, ..., Dk, S...], indices [B..., I..., k]) -> [B...,
+// I..., S...]: y[b, i] = data[b, indices[b, i, 0], ..., indices[b, i, k - 1]]; the last axis of the
+// indices holds tuples. `batch_dims` (from version 12 on) is the number of axes B.
 class GatherND final : public Op {
  public:
   explicit GatherND(AttributeReader& attributes)
@@ -20,21 +20,23 @@ class GatherND final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
   int64_t batch_dims_;
 };
 
-// ONNX ScatterND-11 to -18: a copy of data [D1, ..., Dk, S...] with y[indices[i, 0], ...,
-// indices[i, k - 1]] = updates[i]; indices [I..., k], updates [I..., S...]. `reduction` as for
-// ScatterElements.
+// ONNX ScatterND-11, -13, -16, -18 (data [D1, ..., Dk, S...], indices [I..., k], updates [I...,
+// S...]): a copy of the data with y[indices[i, 0], ..., indices[i, k - 1]] = updates[i].
+// `reduction` is as in ScatterElements.
 class ScatterND final : public Op {
  public:
   explicit ScatterND(AttributeReader& attributes) : reduction_(ReadScatterReduction(attributes)) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -43,13 +45,13 @@ class ScatterND final : public Op {
 
 // How tuples of indices address slices of the data.
 struct TupleLayout {
-  // k, the length of a tuple, and the number of axes before those it indexes.
+  // k, the length of a tuple, and the number of batch axes before the axes that it indexes.
   int length = 0;
   int batch_axes = 0;
   int64_t tuples = 0;
-  // Elements of the slice that a tuple names.
+  // The number of elements of the slice that a tuple names.
   int64_t slice = 1;
-  // [B..., I..., S...]: of GatherND's result and of ScatterND's updates.
+  // [B..., I..., S...], the shape of GatherND's result and of ScatterND's updates.
   Shape shape;
 };
 
@@ -58,7 +60,7 @@ struct TupleLayout {
 absl::StatusOr<TupleLayout> LayOutTuples(const Tensor& data, const Tensor& indices,
                                          int64_t batch_dims);
 
-// LayOutTuples for ScatterND, whose updates must be of the data's type and of the layout's shape.
+// LayOutTuples for ScatterND, whose updates must have the data's type and the layout's shape.
 absl::StatusOr<TupleLayout> LayOutUpdates(const Tensor& data, const Tensor& indices,
                                           const Tensor& updates);
 

@@ -4,7 +4,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/gather/nd.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/indices.h"
 #include "ops/tensors/strided_copy.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 using Offsets = absl::InlinedVector<int64_t, 16>;
 
-// Where each tuple's slice begins in the data, in bytes.
+// The offset in bytes of each tuple's slice in the data.
 template <typename Index>
 absl::StatusOr<Offsets> ByteOffsets(const Tensor& data, const Index* indices,
                                     const TupleLayout& layout) {
@@ -46,7 +46,7 @@ absl::StatusOr<Offsets> ByteOffsets(const Tensor& data, const Tensor& indices,
                      [&](const auto* values) { return ByteOffsets(data, values, layout); });
 }
 
-// Bytes: the slice's size where the compiler should know it, or 0.
+// Bytes: the size of a slice if known at compile time, else 0.
 template <int64_t Bytes>
 void GatherSlices(const char* from, const Offsets& offsets, int64_t bytes, char* to, int64_t begin,
                   int64_t end) {
@@ -105,7 +105,7 @@ class ScatterNDKernel final : public Kernel {
     if (y->raw() != data.raw()) {
       CopyBytes(y->mutable_raw(), data.raw(), static_cast<int64_t>(data.byte_size()));
     }
-    // In order and on one thread: of several updates of one slice the last must stay.
+    // In order, on one thread: of several updates of one slice the last must stay.
     const int64_t bytes = layout.slice * BitWidth(data.type()) / 8;
     if (bytes == 0) return absl::OkStatus();
     const char* from = updates.data<char>();

@@ -28,7 +28,7 @@ double Combine(ScatterReduction reduction, double a, double b) {
   }
 }
 
-// Sums and products modulo 2^64, of which the type keeps its own bits.
+// Sums and products are taken modulo 2^64; the output type keeps its low bits.
 int64_t Combine(ScatterReduction reduction, int64_t a, int64_t b, bool is_unsigned) {
   const auto x = static_cast<uint64_t>(a);
   const auto y = static_cast<uint64_t>(b);
@@ -55,7 +55,8 @@ absl::Status SetMoved(OpContext& context, const Tensor& data, const Tensor& upda
   return absl::OkStatus();
 }
 
-// Reads data and updates, combines and writes back in the wide type that the functions convert to.
+// Reads data and updates, combines them and writes the result, all in the wide type that `read` and
+// `write` convert to and from.
 template <typename Read, typename Write, typename CombineTwo>
 absl::Status SetCombined(OpContext& context, const Tensor& data, const Tensor& updates,
                          const std::vector<Update>& list, Read read, Write write,

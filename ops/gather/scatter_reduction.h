@@ -12,11 +12,11 @@
 
 namespace attnrun::ops {
 
-// How a scattering operator combines what is there with an update.
+// How a scattering operator combines an element with its update.
 enum class ScatterReduction { kNone, kAdd, kMul, kMax, kMin };
 
-// Attribute `reduction` of ScatterElements and ScatterND, which came with version 16 and has max
-// and min from version 18 on.
+// Reads attribute `reduction` of ScatterElements and ScatterND, which exists from version 16 on,
+// with max and min from version 18 on.
 ScatterReduction ReadScatterReduction(AttributeReader& attributes);
 
 // One update: y[target] = f(y[target], updates[update]).
@@ -25,9 +25,9 @@ struct Update {
   int64_t update;
 };
 
-// Sets output 0 to a copy of `data` with the updates applied in their order: the reference of all
-// scattering operators. Numbers are combined in double, int64 or complex<double>, NaNs win, and
-// rounded once. kInvalidArgument where the type has no such reduction.
+// Sets output 0 to a copy of `data` with the updates applied in order: the reference of all
+// scattering operators. Numbers are combined in double, int64 or complex<double> and rounded once;
+// NaN wins. kInvalidArgument if the type has no such reduction.
 absl::Status ApplyUpdates(OpContext& context, ScatterReduction reduction, const Tensor& data,
                           const Tensor& updates, const std::vector<Update>& list);
 

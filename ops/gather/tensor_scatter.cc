@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/gather/scatter_reduction.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
@@ -34,7 +34,7 @@ absl::Status ReadStarts(const OpContext& context, bool circular, CacheWrite& wri
   return absl::OkStatus();
 }
 
-// One memcpy for the part of a row up to the cache's end and one for the part that wraps around.
+// Copies each row in two parts: up to the cache's end, and the part that wraps around.
 class TensorScatterKernel final : public Kernel {
  public:
   TensorScatterKernel(int64_t axis, bool circular) : axis_(axis), circular_(circular) {}

@@ -10,9 +10,10 @@
 
 namespace attnrun::ops {
 
-// ONNX TensorScatter-24: a copy of a cache [B, D..., T, E...] with the update [B, D..., S, E...]
-// written along `axis` (T; -2, never the batch axis 0) from write_indices[b] on (int64[B], zeros if
-// left out). `mode` "linear": the update must end within T; "circular": it goes on at the front.
+// ONNX TensorScatter-24 (cache [B, D..., T, E...], update [B, D..., S, E...], write_indices? int64
+// [B]): a copy of the cache with the update written along `axis` (that of T, default -2, never the
+// batch axis 0) from write_indices[b] on (left out: 0). `mode` "linear": the update must end within
+// T; "circular": it continues at the front.
 class TensorScatter final : public Op {
  public:
   explicit TensorScatter(AttributeReader& attributes)
@@ -21,6 +22,7 @@ class TensorScatter final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -28,16 +30,16 @@ class TensorScatter final : public Op {
   bool circular_;
 };
 
-// The inputs of TensorScatter, checked.
+// The checked inputs of TensorScatter.
 struct CacheWrite {
   int axis = 0;
-  // Positions along the axis: of the cache (T) and of the update (S).
+  // The number of positions along `axis`: of the cache (T) and of the update (S).
   int64_t capacity = 0;
   int64_t count = 0;
-  // Products of the axes between batch and `axis`, and after `axis`.
+  // Products of the extents between the batch axis and `axis`, and after `axis`.
   int64_t rows = 1;
   int64_t inner = 1;
-  // Per batch, of [0, T].
+  // The first position of each sample, in [0, T].
   std::vector<int64_t> starts;
 };
 

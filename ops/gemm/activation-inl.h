@@ -25,7 +25,7 @@ struct TileView {
   int64_t columns;
 };
 
-// One vector after the other: the processor works on some of them at once.
+// Applies f to the tile vector by vector; the processor overlaps the computation of several.
 template <typename Function>
 HWY_INLINE void MapTile(const TileView& tile, Function f) {
   const hn::ScalableTag<float> d;
@@ -39,7 +39,8 @@ HWY_INLINE void MapTile(const TileView& tile, Function f) {
   }
 }
 
-// Each element of the tile becomes the activation of it. Its bits do not depend on where it lies.
+// Replaces each element of the tile by its activation. The bits do not depend on the element's
+// place.
 inline HWY_NOINLINE void ActivateTile(Activation activation, const TileView& tile) {
   switch (activation) {
     case Activation::kNone:

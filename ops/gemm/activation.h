@@ -18,7 +18,7 @@ enum class Activation {
   kSigmoid,  // 1 / (1 + exp(-x))
 };
 
-// Their names as attributes, in order.
+// The names as attributes, in the order of the enumerators.
 inline constexpr absl::string_view kActivationNames[] = {"",          "Relu", "Gelu", "GeluTanh",
                                                          "QuickGelu", "Silu", "Tanh", "Sigmoid"};
 

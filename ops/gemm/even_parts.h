@@ -7,13 +7,13 @@
 
 namespace attnrun::ops {
 
-// `total` in `count` parts, of which the first `longer` are one longer than `shortest`. Divided
-// once, since dividing takes as long as some steps of a product. The bits of sums depend on where
-// their blocks of K end: whoever cuts K does it by this.
+// Splits `total` into `count` parts as even as possible: the first `longer` parts are one longer
+// than `shortest`. Divides once, since a division takes as long as some steps of a product. The
+// bits of sums depend on where their blocks of K end, so everything that cuts K uses this.
 struct EvenParts {
   EvenParts(int64_t total, int64_t count) : shortest(total / count), longer(total % count) {}
 
-  // The length of a part, and where it begins.
+  // The length of a part, and the index where it begins.
   int64_t operator[](int64_t part) const { return shortest + (part < longer ? 1 : 0); }
   int64_t Begin(int64_t part) const { return part * shortest + std::min(part, longer); }
 

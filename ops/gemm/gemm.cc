@@ -13,8 +13,7 @@
 namespace attnrun::ops {
 namespace {
 
-// How one product is cut into shares: rows x panels. Cuts between rows are where a multiple of
-// `row_unit` ends.
+// How one product is cut into shares: rows x panels. Rows are cut at multiples of `row_unit`.
 struct Grid {
   int64_t row_parts = 1;
   int64_t panel_parts = 1;
@@ -29,15 +28,15 @@ Share ShareOf(const Grid& grid, int64_t index, int64_t rows, int64_t panels) {
           Part(panels, index % grid.panel_parts, grid.panel_parts)};
 }
 
-// Columns of A and B that are read for such a cut, in all shares together: B once per block of
-// rows.
+// An estimate of the memory traffic of a grid, in columns of A and B read by all shares: B is read
+// once per block of rows.
 int64_t Traffic(const Grid& grid, int64_t rows, int64_t panels) {
   const int64_t blocks = DivCeil(DivCeil(rows, grid.row_parts), kRowBlock) * grid.row_parts;
   return rows * grid.panel_parts + blocks * panels * PanelWidth();
 }
 
-// The cut into `parts` shares whose largest is least, in whole tiles; of equals, the one that reads
-// least.
+// The grid of `parts` shares whose largest share is smallest, in whole tiles; among equals, the one
+// with least traffic.
 Grid BestGrid(int64_t rows, int64_t panels, int64_t parts) {
   Grid best;
   int64_t least = std::numeric_limits<int64_t>::max();
@@ -54,7 +53,7 @@ Grid BestGrid(int64_t rows, int64_t panels, int64_t parts) {
   return best;
 }
 
-// Cuts every share into about `parts`, first between blocks of rows, which the kernels take at
+// Cuts every share into about `parts`, first between the blocks of rows that kernels multiply at
 // once, then between panels.
 Grid Cut(Grid grid, int64_t rows, int64_t panels, int64_t parts) {
   const int64_t blocks = rows / grid.row_parts / kRowBlock;
@@ -68,20 +67,22 @@ Grid Cut(Grid grid, int64_t rows, int64_t panels, int64_t parts) {
   return grid;
 }
 
-// How many parts of at least `least` multiplications `count` products have, at most `at_most`. A
-// few rows cost as much as sixteen, the time to read B.
+// The number of parts of at least `least` multiplications in `count` products, at most `at_most`. A
+// few rows cost as much as sixteen: the time to read B.
 int64_t WorthwhileParts(const GemmProblem& problem, int64_t count, int64_t least, int64_t at_most) {
   const double work =
       static_cast<double>(problem.a.rows + 15) * problem.a.columns * problem.b.columns * count;
   return static_cast<int64_t>(std::clamp(work / least, 1.0, static_cast<double>(at_most)));
 }
 
-// Below this (some microseconds) waking a thread costs more than it brings.
+// The least number of multiplications per thread: below it (some microseconds) waking a thread
+// costs more than it gains.
 constexpr int64_t kLeastPerThread = 1 << 19;
-// What is handed out at once: enough that a micro-kernel's tiles of A and B are used often.
+// The least number of multiplications per share: enough that a micro-kernel reuses its tiles of A
+// and B often.
 constexpr int64_t kLeastPerShare = 1 << 21;
 
-// `b` is a matrix of panels.
+// Multiplies by a packed B of either format.
 template <typename B>
 void MultiplyPacked(const MatrixView& a, const B& b, float* c, int64_t ldc,
                     const Epilogue& epilogue) {
@@ -107,7 +108,7 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
   MultiplyPacked(a, b, c, ldc, epilogue);
 }
 
-void Gemm(const MatrixView& a, const QuantizedMatrix& b, float* c, int64_t ldc,
+void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
           const Epilogue& epilogue) {
   MultiplyPacked(a, b, c, ldc, epilogue);
 }
@@ -118,7 +119,7 @@ void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem)
   const int64_t rows = first.a.rows;
   const int64_t panels = DivCeil(first.b.columns, PanelWidth());
   const int64_t threads = WorthwhileParts(first, count, kLeastPerThread, NumThreads());
-  // Many products spread evenly enough by themselves.
+  // Many products balance the load by themselves.
   const int64_t parts = count >= 4 * threads ? 1 : threads / std::gcd(count, threads);
   const Grid grid = BestGrid(rows, panels, parts);
   const int64_t shares = count * grid.size();

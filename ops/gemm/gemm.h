@@ -7,13 +7,13 @@
 #include "absl/functional/function_ref.h"
 #include "ops/gemm/activation.h"
 #include "ops/gemm/matrix.h"
+#include "ops/gemm/nbit_panels.h"
 #include "ops/gemm/packed_matrix.h"
-#include "ops/gemm/quantized_matrix.h"
 
 namespace attnrun::ops {
 
-// What happens to a tile of the product while it is in registers or cache:
-// C = activation(scale * A·B + bias) + residual_scale * residual.
+// The operations on a tile of the product while it is in registers or cache: C = activation(scale *
+// A·B + bias) + residual_scale * residual.
 struct Epilogue {
   float scale = 1;
   // [N], or null.
@@ -24,18 +24,18 @@ struct Epilogue {
   Activation activation = Activation::kNone;
 };
 
-// C[M,N] = epilogue(A[M,K]·B[K,N]), C's rows `ldc` floats apart. Runs on up to NumThreads()
-// threads. Every element sums along K in one order that depends on K alone: its bits are the same
-// for any number of threads and for a row alone or among others.
+// C[M,N] = epilogue(A[M,K]·B[K,N]); the rows of C are `ldc` floats apart. Runs on up to
+// NumThreads() threads. Every element is summed along K in an order that depends on K alone: its
+// bits are the same for any number of threads and for a row alone or among others.
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
-void Gemm(const MatrixView& a, const QuantizedMatrix& b, float* c, int64_t ldc,
+void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
 
-// One of many products.
+// One product of a batch.
 struct GemmProblem {
   MatrixView a;
-  // If `b_source` is set, only the extents count and it tells the elements.
+  // If `b_source` is set, it provides the elements and only the extents of `b` are used.
   MatrixView b;
   float* c = nullptr;
   int64_t ldc = 0;
@@ -43,8 +43,8 @@ struct GemmProblem {
   const BlockSource* b_source = nullptr;
 };
 
-// `count` products of the same extents, `problem(i)` telling the i-th, from any thread. As Gemm,
-// with the same bits, for B's that are not known beforehand.
+// Computes `count` products of the same extents; `problem(i)`, called from any thread, returns the
+// i-th. As Gemm, with the same bits, for matrices B that are not packed in advance.
 void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem);
 
 }  // namespace attnrun::ops

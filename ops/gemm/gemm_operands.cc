@@ -11,10 +11,10 @@
 namespace attnrun::ops {
 namespace {
 
-// From so many rows on a panel of B that is not packed is copied before it is used.
+// The number of rows from which it pays to copy a panel of an unpacked B.
 constexpr int64_t kRowsThatRepayPacking = 32;
 
-// What a thread copies blocks into that the micro-kernel cannot read in place.
+// A thread's buffer for blocks that the micro-kernel cannot read in place.
 struct Scratch {
   float* AtLeast(int64_t size) {
     if (size > available) {
@@ -31,7 +31,7 @@ struct Scratch {
 }  // namespace
 
 int64_t DepthBlocksPerPass(int64_t rows, bool copied) {
-  // 0 or -1 where the system does not know.
+  // 0 or -1 if the system does not know.
   static const int64_t cache_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   const int64_t lines = (copied ? 2 * rows : rows) + 2 * PanelWidth();
   const auto block_bytes = lines * kDepthBlock * static_cast<int64_t>(sizeof(float));
@@ -40,7 +40,7 @@ int64_t DepthBlocksPerPass(int64_t rows, bool copied) {
 
 bool CopiesA(const MatrixView& a, int64_t panels) {
   if (a.column_stride != 1) return true;
-  // From so many panels on.
+  // The number of panels from which it pays to copy A.
   constexpr int64_t kPanelsThatRepayCopying = 8;
   constexpr int64_t kPageInFloats = 1024;
   return a.row_stride % kPageInFloats == 0 && a.rows >= kRowsThatRepayPacking &&
@@ -59,7 +59,7 @@ void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRang
   product.a = a.at(rows.begin, depth.begin);
   product.lda = a.row_stride;
   if (!copied) return;
-  // An odd number of lines, so that rows lie in different sets of the cache.
+  // An odd number of cache lines per row, so that rows lie in different sets of the cache.
   constexpr int64_t kLine = 16;
   product.lda = (DivCeil(depth.size(), kLine) | 1) * kLine;
   thread_local Scratch scratch;
@@ -77,7 +77,7 @@ void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRang
 
 namespace {
 
-// Makes B two panels in scratch space of the thread, and returns it.
+// Points B of `product` to two panels in the thread's scratch space, which it returns.
 float* SetScratchB(PanelProduct& product, IndexRange depth) {
   const int64_t width = PanelWidth();
   thread_local Scratch scratch;
@@ -91,7 +91,7 @@ float* SetScratchB(PanelProduct& product, IndexRange depth) {
 
 }  // namespace
 
-void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, IndexRange depth) {
+void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth) {
   const int64_t width = PanelWidth();
   float* const panels = SetScratchB(product, depth);
   for (int64_t column = 0; column < product.columns; column += width) {

@@ -8,30 +8,31 @@
 #include "ops/gemm/micro_kernel.h"
 #include "ops/tensors/index_range.h"
 
-// Blocks of A and B as our own micro-kernel reads them: in place, or copied to scratch space of the
+// Prepares blocks of A and B for the micro-kernel: in place, or copied to scratch space of the
 // thread.
 namespace attnrun::ops {
 
-// Rows of the micro-kernel's tallest tile: blocks are cut to whole ones as far as possible.
+// Rows of the micro-kernel's tallest tile: blocks hold whole tiles as far as possible.
 constexpr int64_t kTileRows = 8;
-// Rows of A that stay in the second-level cache while all panels pass by.
+// Rows of A that stay in the second-level cache while all panels are multiplied.
 constexpr int64_t kRowBlock = 128;
-// Longer chains of sums cost accuracy: the root mean square error of BERT-base's outputs is 4.7e-7
-// with 128, 5.2e-7 with 192 and 5.7e-7 with 256, for 0 to 1 % of the time.
+// Elements of K per block. Longer chains of sums cost accuracy: the root mean square error of
+// BERT-base's outputs is 4.7e-7 with 128, 5.2e-7 with 192 and 5.7e-7 with 256, which save 0 to 1 %
+// of the time.
 constexpr int64_t kDepthBlock = 128;
 
-// How many blocks of K follow each other, so that a tile of C is fetched once for all of them:
-// those of A, so many rows high, fill three quarters of this machine's second-level cache together
-// with those of the panel in use and of the one being fetched, and with what they were copied from
-// if they are `copied`. At least one.
+// The number of blocks of K per pass, at least one, for blocks of A of `rows` rows; a tile of C is
+// fetched once per pass. The blocks of A fill three quarters of this machine's second-level cache,
+// together with the panel in use, the panel being fetched and, if `copied`, the originals of the
+// blocks.
 int64_t DepthBlocksPerPass(int64_t rows, bool copied);
 
-// Whether blocks of A are copied before so many panels of B meet them: those that are not
-// contiguous, and those whose rows all begin at the same place of a page, so that they fill some
-// sets of the caches and leave others empty.
+// True if blocks of A are copied before they are multiplied by `panels` panels of B: if they are
+// not contiguous, or if all their rows begin at the same offset in a page, so that they would crowd
+// into a few sets of the caches.
 bool CopiesA(const MatrixView& a, int64_t panels);
 
-// Whether panels of B are.
+// True if panels of B are copied.
 bool CopiesB(const GemmProblem& problem, int64_t rows);
 
 // Sets A of `product` to a block of `a`, in place or `copied`.
@@ -41,9 +42,9 @@ void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRang
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from
 // `index` on.
 void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth);
-// As above, and dequantizes them.
-void SetB(PanelProduct& product, const QuantizedMatrix& b, int64_t index, IndexRange depth);
-// As above, for the B of a problem, which is not packed.
+// As above; dequantizes the panels.
+void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth);
+// As above, for the unpacked B of a problem.
 void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth);
 
 }  // namespace attnrun::ops

@@ -12,16 +12,16 @@
 namespace attnrun::ops {
 namespace {
 
-// Blocks of K as even as possible; at least one, as an empty sum is 0.
+// The number of blocks of K, as even as possible; at least one, since an empty sum is 0.
 int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1); }
 
-// The rows of B in some blocks of `count`.
+// The rows of B in the given blocks, of `count` in all.
 IndexRange DepthOf(int64_t depth, IndexRange blocks, int64_t count) {
   const EvenParts parts(depth, count);
   return {parts.Begin(blocks.begin), parts.Begin(blocks.end)};
 }
 
-// What is added to the tile of C that begins there.
+// The residual of the tile of C that begins at this row and column.
 TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column) {
   const MatrixView& residual = problem.epilogue.residual;
   if (residual.data == nullptr) return {};
@@ -29,14 +29,14 @@ TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column)
           problem.epilogue.residual_scale};
 }
 
-// How a share is taken: so many rows and blocks of K at once, those of A copied or in place.
+// How a share is cut: rows and blocks of K per pass, and whether blocks of A are copied.
 struct Blocking {
   int64_t rows;
   int64_t depth_blocks;
   bool copies_a;
 };
 
-// A part of the sum over K, of so many blocks, for some rows and panels.
+// Some rows and panels, and a part of the sum over K that consists of `count` blocks.
 struct Block {
   IndexRange rows;
   IndexRange panels;
@@ -58,7 +58,7 @@ PanelProduct Begin(const GemmProblem& problem, const Block& block) {
   return product;
 }
 
-// Sets what depends on the column where the product begins.
+// Sets the members that depend on the column where the product begins.
 void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& block,
                int64_t column) {
   const float* bias = problem.epilogue.bias;
@@ -67,7 +67,7 @@ void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& b
   if (block.last) product.residual = ResidualOf(problem, block.rows.begin, column);
 }
 
-// What a thread reads of B after a block; no depth: nothing.
+// The part of B that the thread reads after a block; an empty depth means none.
 struct Next {
   int64_t panel = 0;
   IndexRange depth = {0, 0};
@@ -80,14 +80,14 @@ void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
   product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
   product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
 }
-void SetNext(PanelProduct& /*product*/, const QuantizedMatrix& /*b*/, const Next& /*next*/) {}
-// What is copied is in cache, and what is read in place is not one piece.
+void SetNext(PanelProduct& /*product*/, const NBitPanels& /*b*/, const Next& /*next*/) {}
+// Nothing to prefetch: copies are in cache, and a B read in place is not contiguous.
 void SetNext(PanelProduct& /*product*/, const GemmProblem& /*b*/, const Next& /*next*/) {}
 
-// `b` is the PackedMatrix, or the problem itself.
+// Multiplies a block. `b` is the packed B, or the problem itself.
 template <typename B>
 void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, const Next& next) {
-  // What the thread fetched last, maybe for the share before this one.
+  // The panel that this thread prefetched last, maybe for the previous share.
   thread_local const float* fetched = nullptr;
   PanelProduct product = Begin(problem, block);
   for (int64_t index = block.panels.begin; index < block.panels.end; index += 2) {
@@ -97,14 +97,14 @@ void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, c
     SetB(product, b, index, block.depth);
     SetColumn(product, problem, block, column);
     SetNext(product, b, index + 2 < block.panels.end ? Next{index + 2, block.depth} : next);
-    // Floats that were made just now are in cache.
-    product.fetched = std::is_same_v<B, QuantizedMatrix> || product.b == fetched;
+    // Dequantized floats have just been written, so they are in cache.
+    product.fetched = std::is_same_v<B, NBitPanels> || product.b == fetched;
     MultiplyPanels(product);
     fetched = product.next;
   }
 }
 
-// Multiplies a share: all panels by some rows and blocks of K, then by the next.
+// Multiplies a share: all panels by one block of rows and blocks of K, then by the next.
 template <typename B>
 void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
                     const Blocking& blocking) {
@@ -121,7 +121,7 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
       const int64_t blocks = Part(count, pass, passes).size();
       const Block block = {rows,      share.panels, depth_of(pass),   blocks,
                            pass == 0, last,         blocking.copies_a};
-      // The thread's next share most often has the panels that follow.
+      // The thread's next share most often begins with the panels that follow.
       const bool ends = last && rows.end == share.rows.end;
       const int64_t next_panel = ends ? share.panels.end : share.panels.begin;
       MultiplyBlock(problem, b, block, Next{next_panel, depth_of(pass + 1)});
@@ -132,15 +132,15 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
 template <typename B>
 void MultiplyPacked(const GemmProblem& problem, const B& b, const Share& share) {
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
-  // About even, and whole tiles as far as possible.
+  // Blocks of about equal size, in whole tiles.
   const int64_t blocks = DivCeil(rows, kRowBlock);
   const int64_t row_block = DivCeil(DivCeil(rows, blocks), kTileRows) * kTileRows;
   const bool copied = CopiesA(problem.a, share.panels.size());
   MultiplyBlocks(problem, b, share, {row_block, DepthBlocksPerPass(row_block, copied), copied});
 }
 
-// At most kFewRows: codes become floats in registers.
-void TakeFewRows(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+// For at most kFewRows rows: dequantizes codes in registers.
+void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   const Block block = {share.rows, share.panels, {0, problem.a.columns},      1,
                        false,      true,         problem.a.column_stride != 1};
   const PanelProduct sums = Begin(problem, block);
@@ -153,7 +153,7 @@ void TakeFewRows(const GemmProblem& problem, const QuantizedMatrix& b, const Sha
     SetColumn(product, problem, block, column);
     MultiplyFewRows({sums.a, sums.lda, sums.rows, b.panel(index), panels, product.c, product.ldc,
                      product.columns, DepthBlocks(problem.a.columns)});
-    // What happens to the sums is no different for an empty product more.
+    // Runs the epilogue as a product with K = 0, which leaves the sums unchanged.
     product.k = 0;
     product.b = nullptr;
     product.padded = true;
@@ -167,14 +167,14 @@ void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Shar
   MultiplyPacked(problem, b, share);
 }
 
-void MultiplyShare(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share) {
+void MultiplyShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   if (share.rows.size() == 0) return;
-  if (share.rows.size() <= kFewRows) return TakeFewRows(problem, b, share);
+  if (share.rows.size() <= kFewRows) return MultiplyFewRowsOfShare(problem, b, share);
   MultiplyPacked(problem, b, share);
 }
 
 void MultiplyShare(const GemmProblem& problem, const Share& share) {
-  // A panel that is copied serves all rows at once, unless A goes through scratch space, too.
+  // A copied panel serves all rows at once, unless A goes through scratch space, too.
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
   const bool copied = CopiesA(problem.a, share.panels.size());
   const bool all_rows = !copied && CopiesB(problem, rows);

@@ -19,9 +19,9 @@ struct Share {
   IndexRange panels;
 };
 
-// Of `problem`, of whose B only the extents count.
+// Computes one share of `problem`. With a packed `b`, only the extents of problem.b are used.
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share);
-void MultiplyShare(const GemmProblem& problem, const QuantizedMatrix& b, const Share& share);
+void MultiplyShare(const GemmProblem& problem, const NBitPanels& b, const Share& share);
 void MultiplyShare(const GemmProblem& problem, const Share& share);
 
 }  // namespace attnrun::ops

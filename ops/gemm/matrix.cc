@@ -6,7 +6,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Rows of `from` are contiguous.
+// For contiguous rows of `from`.
 void CopyRows(const MatrixView& from, int64_t row, int64_t rows, int64_t column, int64_t columns,
               float* to, int64_t width) {
   for (int64_t i = 0; i < rows; ++i) {
@@ -14,8 +14,8 @@ void CopyRows(const MatrixView& from, int64_t row, int64_t rows, int64_t column,
   }
 }
 
-// Any strides. A few rows at a time, so that the lines of a contiguous column are read whole while
-// those written stay in cache.
+// For any strides. Copies a few rows at a time, so that the cache lines of a contiguous column are
+// read whole while those written stay in cache.
 void CopyStrided(const MatrixView& from, int64_t row, int64_t rows, int64_t column, int64_t columns,
                  float* to, int64_t width) {
   constexpr int64_t kStep = 16;

@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// A matrix of floats in memory that somebody else owns.
+// A matrix of floats in memory that it does not own.
 struct MatrixView {
   const float* data = nullptr;
   int64_t rows = 0;
@@ -19,17 +19,17 @@ struct MatrixView {
   MatrixView Transposed() const { return {data, columns, rows, column_stride, row_stride}; }
 };
 
-// Copies rows [row, row + rows) and columns [column, column + columns) of `from` to dense rows that
-// are `width` floats apart.
+// Copies rows [row, row + rows) and columns [column, column + columns) of `from` to dense rows,
+// `width` floats apart.
 void CopyBlock(const MatrixView& from, int64_t row, int64_t rows, int64_t column, int64_t columns,
                float* to, int64_t width);
 
-// A matrix that exists only as a rule how to write blocks of it.
+// A matrix whose blocks are computed on demand.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // Writes rows [row, row + rows) and columns [column, column + columns) to rows of `width` floats.
-  // Called from many threads.
+  // Writes rows [row, row + rows) and columns [column, column + columns) to rows `width` floats
+  // apart. Called from many threads.
   virtual void Copy(int64_t row, int64_t rows, int64_t column, int64_t columns, float* to,
                     int64_t width) const = 0;
 };

@@ -17,8 +17,8 @@
 #include "ops/gemm/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-// A tile fills the registers. GCC's usual way of dealing them out leaves some of its sums in
-// memory, which the loop then waits for: 15 % of the time with AVX2.
+// A tile fills the registers. GCC's default register allocation leaves some of the sums in memory,
+// which the loop then waits for: 15 % of the time with AVX2.
 #if HWY_COMPILER_GCC_ACTUAL
 #pragma GCC push_options
 #pragma GCC optimize("ira-algorithm=priority")
@@ -28,17 +28,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // The shapes of tiles, in rows and vectors: large enough to keep both multipliers busy through
 // their latency, small enough for accumulators, a row of B and a factor to fit the registers (32
-// with AVX-512, else 16). Few rows take two panels at once.
+// with AVX-512, else 16). A product of few rows uses two panels at once.
 constexpr int kWide = 6;
 // Rows of B that are prefetched ahead while a panel comes from memory.
 constexpr int kAhead = 16;
-// Steps between two updates of the pointers, which else would take a slot from the multipliers.
-// AVX2's steps are half as long.
+// Steps between two updates of the pointers, which would otherwise take instruction slots from the
+// multipliers. AVX2's steps are half as long.
 constexpr int kUnroll = HWY_TARGET <= HWY_AVX3 ? 4 : 8;
 constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
 
-// Rows [kAhead, kAhead + kUnroll) from `b` on, V vectors wide.
+// Prefetches rows [kAhead, kAhead + kUnroll) from `b` on, V vectors wide.
 template <int V>
 HWY_ATTR HWY_INLINE void PrefetchB(const PanelProduct& p, const float* b) {
   for (int u = kAhead; u < kAhead + kUnroll; ++u) {
@@ -49,7 +49,7 @@ HWY_ATTR HWY_INLINE void PrefetchB(const PanelProduct& p, const float* b) {
   }
 }
 
-// What a tile prefetches between its steps: `lines` at every kUnroll of them.
+// Memory that a tile prefetches for the next product: `lines` cache lines every kUnroll steps.
 struct Ahead {
   HWY_INLINE void Prefetch() {
     for (int64_t i = lines; i > 0; --i, at += kLine) __builtin_prefetch(at, 0, kSecondLevel);
@@ -61,14 +61,15 @@ struct Ahead {
   int64_t lines;
 };
 
-// What a tile ends with: its rows of C, and of the residual, if any.
+// The rows of C that a tile ends with, and those of the residual, if any.
 struct TileEnd {
   float* HWY_RESTRICT c;
   const float* HWY_RESTRICT residual;
 };
 
-// Fetches that, a row at every kUnroll steps: well before it is used, since far rows are on pages
-// of their own, and not all at once, since loads from the second-level cache would wait.
+// Prefetches a TileEnd, one row every kUnroll steps: well before it is used, since rows far apart
+// are on pages of their own, and not all at once, since loads from the second-level cache would
+// wait.
 template <int V>
 struct EndAhead {
   HWY_INLINE void Prefetch(const PanelProduct& p) {
@@ -85,8 +86,8 @@ struct EndAhead {
   int64_t left;
 };
 
-// A block of K, of which `a` and `b` are the beginning, and are left at the end.
-// `first`: these are the first rows that meet the panel, which they fetch from memory.
+// Sums a block of K. `a` and `b` point to its beginning, and to its end afterwards. `first`: these
+// rows are the first to use the panel and fetch it from memory.
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct& p, Rows<R>& a,
                                   const float*& b, int64_t k, bool first, Ahead& ahead,
@@ -101,8 +102,8 @@ HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct&
     b += count * ldb;
   };
   int64_t left = k;
-  // Some hundred cycles ahead; the hardware's own prefetch stops at every page. For the rows that
-  // follow the panel is in cache, and prefetches would only compete with loads.
+  // Prefetches some hundred cycles ahead, since the hardware's prefetcher stops at every page. For
+  // later rows the panel is in cache, and prefetches would only compete with loads.
   for (; first && left >= kUnroll; left -= kUnroll) {
     PrefetchB<V>(p, b);
     end.Prefetch(p);
@@ -116,7 +117,7 @@ HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct&
   for (; left > 0; --left) step(1);
 }
 
-// The residual that a tile cannot add in registers: after an activation, or with other strides.
+// Adds a residual that a tile cannot add in registers: after an activation, or with other strides.
 HWY_NOINLINE void AddResidual(const PanelProduct& p, TileEnd at, int64_t rows) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -139,14 +140,14 @@ HWY_NOINLINE void AddResidual(const PanelProduct& p, TileEnd at, int64_t rows) {
   }
 }
 
-// What some tiles of as many rows begin with, one below the other.
+// The start of a column of tiles of equal height.
 struct TileBegin {
   const float* HWY_RESTRICT a;
   TileEnd end;
-  // Whether the first one is the first that meets the panel.
+  // True if the next tile is the first to use the panel.
   bool first;
   Ahead ahead;
-  // What each tile has ahead of it.
+  // The bytes that each tile prefetches.
   int64_t bytes_ahead;
 
   HWY_INLINE void Advance(const PanelProduct& p, int64_t rows) {
@@ -158,7 +159,8 @@ struct TileBegin {
   }
 };
 
-// `tiles` tiles of R rows and V vectors, after which `at` is where the next one begins.
+// Computes `tiles` tiles of R rows and V vectors, one below the other; afterwards `at` is the start
+// of the next one.
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts& depth,
                                          int64_t tiles, TileBegin& at) {
@@ -188,7 +190,7 @@ HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts&
 
 using TileFunction = void (*)(const PanelProduct&, const EvenParts&, int64_t, TileBegin&);
 
-// MultiplyTiles<1, V, kLayout> and so on to the tallest tile of that width.
+// MultiplyTiles<1, V, kLayout>, and so on up to the tallest tile of that width.
 template <int V, Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
   return std::array<TileFunction, kNarrowRows>{MultiplyTiles<kLess + 1, V, kLayout>...};
@@ -198,7 +200,7 @@ constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
   return std::array<std::array<TileFunction, kNarrowRows>, kWide>{TilesOf<kLess + 1, kLayout>(
       std::make_integer_sequence<int, kLess + 1 <= kNarrow ? kNarrowRows : kWideRows>())...};
 }
-// By layout, vectors and rows.
+// Indexed by layout, vectors and rows.
 constexpr std::array<std::array<std::array<TileFunction, kNarrowRows>, kWide>, 3> kTiles = {
     TilesOf<Layout::kPanel>(std::make_integer_sequence<int, kWide>()),
     TilesOf<Layout::kInPlace>(std::make_integer_sequence<int, kWide>()),
@@ -210,7 +212,7 @@ Layout LayoutOf(const PanelProduct& p) {
   return whole ? Layout::kInPlace : Layout::kInPlaceTail;
 }
 
-// What each of `tiles` tiles fetches of p.next.
+// The part of p.next that each of `tiles` tiles prefetches.
 Ahead AheadOf(const PanelProduct& p, int64_t tiles) {
   const auto* const at = reinterpret_cast<const char*>(p.next);
   const int64_t steps = tiles * (p.k / kUnroll);
@@ -218,8 +220,8 @@ Ahead AheadOf(const PanelProduct& p, int64_t tiles) {
   return {at, hwy::DivCeil(hwy::DivCeil(p.next_bytes, Ahead::kLine), steps)};
 }
 
-// All rows by at most kWide vectors. Rows are dealt out evenly, since a tile of one or two rows
-// cannot keep the multipliers busy.
+// Multiplies all rows by at most kWide vectors. Rows are split evenly, since a tile of one or two
+// rows cannot keep the multipliers busy.
 void MultiplyRows(const PanelProduct& p) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
   const int64_t vectors = hwy::DivCeil(p.columns, lanes);
@@ -228,7 +230,7 @@ void MultiplyRows(const PanelProduct& p) {
   if (count == 0) return;
   const EvenParts rows(p.rows, count);
   const EvenParts depth(p.k, p.blocks);
-  // One tile alone fetches its panel itself.
+  // A single tile fetches its panel itself.
   TileBegin at = {p.a,
                   {p.c, p.residual.data},
                   !p.fetched || count == 1,
@@ -245,7 +247,7 @@ void MultiplyPanels(const PanelProduct& p) {
   if (p.rows <= kWideRows || p.columns <= width) return MultiplyRows(p);
   PanelProduct half = p;
   half.columns = width;
-  // Panels that are not packed are used in place, row by row far from each other.
+  // Unpacked panels are used in place, with rows far from each other.
   if (p.padded) {
     half.next = p.b + p.panel_stride;
     half.next_bytes = p.k * width * static_cast<int64_t>(sizeof(float));

@@ -18,7 +18,7 @@
 namespace attnrun::ops {
 namespace {
 
-// A hash of the extents and of elements spread over the matrix; equal matrices have equal ones.
+// A hash of the extents and of a sample of elements; equal for equal matrices.
 size_t Fingerprint(const SideBySide& weight) {
   constexpr int64_t kSamples = 64;
   const int64_t columns = weight.columns();
@@ -28,7 +28,7 @@ size_t Fingerprint(const SideBySide& weight) {
   for (int64_t i = 0; i < count; i += step) {
     float element;
     weight.Copy(i / columns, 1, i % columns, 1, &element, 1);
-    // By bits: 0 equals -0.
+    // Hashes the bits: as floats, 0 equals -0.
     hash = absl::HashOf(hash, std::bit_cast<uint32_t>(element));
   }
   return hash;
@@ -67,7 +67,7 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackShared(
       [&] { return PackCopy(weight); });
 }
 
-// Files of the weight cache hold panels as they are laid out here: to change that is to raise their
+// Files of the weight cache hold panels in this layout: whoever changes it must raise their
 // kFormat.
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackCopy(
     const SideBySide& weight) {
@@ -103,7 +103,7 @@ bool PackedMatrix::Holds(const SideBySide& weight) const {
       const int64_t columns = std::min(width, columns_ - index * width);
       for (int64_t i = 0; i < rows_; ++i) {
         weight.Copy(i, 1, index * width, columns, row.data(), width);
-        // By bits: NaN equals itself, and -0 is not 0.
+        // Compares bits: NaN equals itself, and -0 is not 0.
         if (std::memcmp(panel(index) + i * width, row.data(), columns * sizeof(float)) != 0) {
           equal = false;
         }

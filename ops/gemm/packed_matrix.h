@@ -12,19 +12,19 @@
 
 namespace attnrun::ops {
 
-// A weight [K, N] cut into panels of PanelWidth() columns, each panel's rows one after the other,
+// A weight [K, N] cut into panels of PanelWidth() columns. The rows of a panel follow each other,
 // so that a GEMM reads it as one stream. The last panel is padded with zeros.
 class PackedMatrix {
  public:
-  // From the ScopedPackedStore if that has it. kResourceExhausted as Allocator says. Live packed
-  // matrices of equal contents share their bytes, whichever nodes, models or sessions they belong
-  // to.
+  // Packs a weight, or takes it from the ScopedPackedStore. kResourceExhausted as Allocator says.
+  // Live packed matrices of equal contents share their bytes, whichever nodes, models or sessions
+  // they belong to.
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const SideBySide& weight);
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const MatrixView& weight) {
     return Pack(SideBySide({weight}));
   }
 
-  // A matrix packed before: `panels` is float [num_panels(), rows, PanelWidth()], dense.
+  // A matrix that is already packed: `panels` is float [num_panels(), rows, PanelWidth()], dense.
   static std::shared_ptr<const PackedMatrix> Of(int64_t columns, Tensor panels);
 
   int64_t rows() const { return rows_; }
@@ -32,7 +32,7 @@ class PackedMatrix {
   int64_t num_panels() const;
   // [rows(), PanelWidth()], dense; the panels follow each other.
   const float* panel(int64_t index) const;
-  // All of them.
+  // All panels.
   const Tensor& panels() const { return data_; }
 
  private:

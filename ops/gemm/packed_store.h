@@ -10,7 +10,7 @@ namespace attnrun::ops {
 
 class PackedMatrix;
 
-// Where packed matrices outlive the process that packed them.
+// A store for packed matrices that outlives the process, such as the weight cache.
 class PackedStore {
  public:
   virtual ~PackedStore() = default;
@@ -18,12 +18,13 @@ class PackedStore {
   // The packed matrix of this weight; null if the store has none.
   virtual std::shared_ptr<const PackedMatrix> Find(const SideBySide& weight) = 0;
 
-  // To keep what Find did not find. Weights that the store cannot tell again are passed over.
+  // Adds a matrix that Find did not find. Weights that the store could not recognize again are
+  // ignored.
   virtual void Add(const SideBySide& weight, std::shared_ptr<const PackedMatrix> matrix) = 0;
 };
 
-// While it exists, PackedMatrix::Pack on this thread looks into the store first and adds to it;
-// null for none.
+// While it exists, PackedMatrix::Pack on this thread looks into the store first and adds to it.
+// Null for no store.
 class ScopedPackedStore {
  public:
   explicit ScopedPackedStore(PackedStore* store);

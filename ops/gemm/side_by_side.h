@@ -9,10 +9,11 @@
 
 namespace attnrun::ops {
 
-// Matrices of equally many rows as one: the columns of each follow those of the one before it.
+// Matrices with equally many rows as one matrix: the columns of each follow those of the one
+// before.
 class SideBySide final : public BlockSource {
  public:
-  // Precondition: at least one part. What the parts view must outlive this.
+  // Precondition: at least one part. The memory that the parts view must outlive this.
   explicit SideBySide(std::vector<MatrixView> parts);
 
   const std::vector<MatrixView>& parts() const { return parts_; }

@@ -19,11 +19,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 using Vector = hn::Vec<Floats>;
 
-// Vectors of a panel.
+// Vectors per row of a panel.
 constexpr int kNarrow = 3;
 
-// Where the next elements of A's R rows lie. Three pointers serve nine rows, with a step or two
-// from each: one for every row would not fit the registers.
+// Pointers to the next elements of A's R rows. Three pointers serve nine rows, one or two steps
+// from each: one pointer per row would not fit the registers.
 template <int R>
 struct Rows {
   HWY_INLINE Rows(const float* a, int64_t lda) : step(lda) {
@@ -39,18 +39,18 @@ struct Rows {
   int64_t step;
 };
 
-// Says that `v` is used here. Without it GCC turns the last product that takes a factor into one
-// that overwrites it, and copies accumulators to and fro: 5 % of the time.
+// Pretends to use `v`. Otherwise GCC turns the last product with a factor into one that overwrites
+// it, and copies accumulators to and fro: 5 % of the time.
 HWY_INLINE void StaysInRegister(Vector v) { asm volatile("" : : "v"(v.raw)); }
 
-// How rows of B lie. A parameter, since AVX2 has no register to spare for a mask, nor the loop a
-// slot for run-time strides.
+// How rows of B are laid out. A template parameter, since AVX2 has no register to spare for a mask,
+// and the loop no instruction slot for run-time strides.
 enum class Layout {
-  // Panels whose rows follow each other.
+  // Packed panels, whose rows follow each other.
   kPanel,
-  // Anywhere, and a whole number of vectors.
+  // In place, a whole number of vectors.
   kInPlace,
-  // Anywhere, with a last vector that ends early and must not be read beyond.
+  // In place, with a last vector that ends early and must not be read beyond.
   kInPlaceTail,
 };
 
@@ -88,7 +88,7 @@ struct Tile {
     for (int v = 0; v < V; ++v) StaysInRegister(row[v]);
   }
 
-  // sum += what C holds.
+  // sum += C.
   HWY_ATTR HWY_INLINE void AddC(const PanelProduct& p, const float* HWY_RESTRICT c) {
     const Floats d;
     HWY_UNROLL(6)
@@ -102,8 +102,8 @@ struct Tile {
     }
   }
 
-  // C = sum * scale [+ bias] [+ residual], of which rows follow each other as those of p.residual.
-  // kWhole: C has whole vectors; why that matters, says StoreUpTo.
+  // C = sum * scale [+ bias] [+ residual]; the rows of the residual are p.residual.row_stride
+  // apart. kWhole: C consists of whole vectors, which avoids masked stores (see StoreUpTo).
   template <bool kWhole>
   HWY_ATTR HWY_INLINE void FinishAs(const PanelProduct& p, const float* HWY_RESTRICT residual,
                                     float* HWY_RESTRICT c) const {
@@ -141,7 +141,7 @@ struct Tile {
     FinishAs<true>(p, nullptr, c);
   }
 
-  // The sums of the blocks of K so far, while the next one needs the registers.
+  // Spill and reload the sums of earlier blocks of K while the next block needs the registers.
   HWY_ATTR HWY_INLINE void Put(float* HWY_RESTRICT sums) const {
     const Floats d;
     HWY_UNROLL(8)

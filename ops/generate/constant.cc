@@ -41,7 +41,7 @@ absl::StatusOr<Tensor> ReadValue(AttributeReader& attributes) {
   return attributes.Required<Tensor>("value");
 }
 
-// Fills by bytes, whatever the type but strings.
+// Fills by bytes, which suits every type but strings.
 class ConstantOfShapeKernel final : public Kernel {
  public:
   explicit ConstantOfShapeKernel(Tensor value) : value_(std::move(value)) {}

@@ -9,9 +9,9 @@
 
 namespace attnrun::ops {
 
-// ONNX Constant-1 to -25: the tensor held by the one attribute of `value`, `sparse_value` (11; made
-// dense by whoever read the file), `value_int`, `value_ints`, `value_float`, `value_floats`,
-// `value_string` and `value_strings` (12) that is given.
+// ONNX Constant-1 to -25: the tensor in the one attribute that is given: `value`, `sparse_value`
+// (from version 11; the loader makes it dense), or from version 12 `value_int`, `value_ints`,
+// `value_float`, `value_floats`, `value_string` or `value_strings`.
 class Constant final : public Op {
  public:
   explicit Constant(AttributeReader& attributes);
@@ -24,8 +24,8 @@ class Constant final : public Op {
   absl::StatusOr<Tensor> value_;
 };
 
-// ONNX ConstantOfShape-9 to -25: a tensor of the shape given by input 0 (int64[n]), every element
-// that of `value`, a tensor of one element, a float 0 if absent.
+// ONNX ConstantOfShape-9 to -25: a tensor whose shape is input 0 (int64 [n]), filled with the one
+// element of `value` (default: float 0).
 class ConstantOfShape final : public Op {
  public:
   explicit ConstantOfShape(AttributeReader& attributes);

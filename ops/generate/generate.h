@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// Operators that make tensors out of attributes, shapes and scalars.
+// Operators that make tensors from attributes, shapes and scalars.
 void RegisterGenerate(OpRegistry& registry);
 
 }  // namespace attnrun::ops

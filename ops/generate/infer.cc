@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generating operators tell of their output.
+// Inference for operators that make tensors from attributes, shapes and scalars.
 #include <algorithm>
 #include <utility>
 
@@ -7,18 +7,19 @@
 #include "ops/generate/onehot.h"
 #include "ops/generate/random.h"
 #include "ops/generate/range.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Output 0 has the shape of input 0 and `type`, or its type where that is not given.
+// Output 0 has the shape of input 0 and `type`, or input 0's type if `type` is undefined.
 void SetLikeInput(InferContext& context, DataType type) {
   const ValueFacts& x = context.input(0);
   context.SetOutput(0, {type == DataType::kUndefined ? x.type : type, x.dims, std::nullopt});
 }
 
-// How many integers Range gives.
+// The number of integers that Range gives.
 SymInt InferRangeLength(const InferContext& context, const SymInt& start, const SymInt& limit,
                         const SymInt& delta) {
   const std::optional<int64_t> a = start.constant();
@@ -45,7 +46,7 @@ void ConstantOfShape::Infer(InferContext& context) const {
       rank.has_value() && !facts.dims.has_value()) {
     facts.dims = UnknownDims(*rank);
   }
-  // The value may have any rank, as one element has one shape as good as another.
+  // The value, one element, may have any rank; facts hold contents only up to rank 1.
   const absl::StatusOr<Tensor> value = value_->Reshaped({});
   const std::optional<int64_t> count = facts.dims.has_value() && facts.dims->size() <= 1
                                            ? Product(*facts.dims).constant()
@@ -100,6 +101,15 @@ void Multinomial::Infer(InferContext& context) const {
 void RandomOp::Infer(InferContext& context) const {
   if (like_) return SetLikeInput(context, type_);
   context.SetOutput(0, {type_, Dims(shape_.begin(), shape_.end()), std::nullopt});
+}
+
+void OneHot::Axes(AxesContext& context) const {
+  const std::optional<size_t> rank = RankOf(context, 0);
+  const std::optional<size_t> added = KnownAxis(axis_, rank.value_or(0) + 1);
+  if (!rank.has_value() || !added.has_value()) return;
+  for (size_t axis = 0; axis < *rank; ++axis) {
+    context.Add({{0, axis}}, {{0, axis < *added ? axis : axis + 1}});
+  }
 }
 
 }  // namespace attnrun::ops

@@ -9,23 +9,24 @@
 
 namespace attnrun::ops {
 
-// ONNX OneHot-9, -11, -28: the indices' shape with an axis of extent `depth` (input 1, one number)
-// inserted at `axis` (-1: innermost), values[1] (input 2) where its position is the index and
-// values[0] elsewhere. Negative indices count from the back; one outside [-depth, depth) marks
-// nothing. Indices and depth of any number type are truncated to integers.
+// ONNX OneHot-9, -11, -28 (indices, depth, values [2]): the indices' shape with an axis of extent
+// `depth` inserted at `axis` (-1: last); values[1] where the position along it is the index,
+// values[0] elsewhere. Negative indices count from the end; an index outside [-depth, depth) marks
+// nothing. Indices and depth of any type of numbers are truncated to integers.
 class OneHot final : public Op {
  public:
   explicit OneHot(AttributeReader& attributes) : axis_(attributes.Int("axis", -1)) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   int64_t axis_;
 };
 
 // ONNX EyeLike-9, -22: a matrix of the input's shape, 1 where column - row is `k`, else 0, of type
-// `dtype` or else the input's.
+// `dtype` (default: the input's).
 class EyeLike final : public Op {
  public:
   explicit EyeLike(AttributeReader& attributes)

@@ -22,11 +22,11 @@ uint64_t HashOf(absl::string_view text) {
   return hash;
 }
 
-// A tensor of `type` whose elements are what draw() gives, one after the other.
+// Sets output 0 to a tensor of `type` whose elements are successive results of draw().
 template <typename Draw>
 absl::Status SetDrawn(OpContext& context, DataType type, absl::Span<const int64_t> shape,
                       Draw draw) {
-  // Not a vector: the shape may be absurd.
+  // Allocate reports an absurdly large shape as an error; a vector would not.
   ATTNRUN_ASSIGN_OR_RETURN(Tensor drawn,
                            Tensor::Allocate(DataType::kDouble, shape, context.allocator()));
   auto* values = drawn.mutable_data<double>();

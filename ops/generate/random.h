@@ -9,14 +9,14 @@
 
 namespace attnrun::ops {
 
-// What the random operators begin from: attribute `seed`, or the node's name where there is none.
+// The seed of a random operator: attribute `seed`, or a hash of the node's name if there is none.
 // An operator holds no state, so every run draws the same numbers, and nodes without a seed draw
 // different ones.
 uint64_t ReadSeed(AttributeReader& attributes);
 
-// ONNX RandomNormal-1, -22 (`mean`, `scale`) and RandomUniform-1, -22 (`low`, `high`): attribute
-// `shape`, `dtype` (float). RandomNormalLike-1, -22 and RandomUniformLike-1, -22: shape and, unless
-// `dtype` is given, type of the input.
+// ONNX RandomNormal-1, -22 (`mean`, `scale`) and RandomUniform-1, -22 (`low`, `high`), of
+// attributes `shape` and `dtype` (default: float). RandomNormalLike-1, -22 and RandomUniformLike-1,
+// -22 take the shape and, unless `dtype` is given, the type of the input.
 class RandomOp final : public Op {
  public:
   RandomOp(AttributeReader& attributes, bool normal, bool like);
@@ -35,8 +35,8 @@ class RandomOp final : public Op {
   uint64_t seed_;
 };
 
-// ONNX Bernoulli-15, -22: 1 with the probability that the input gives, else 0; `dtype` or else the
-// input's type.
+// ONNX Bernoulli-15, -22: 1 with the probability that the input's element states, else 0; of type
+// `dtype` (default: the input's).
 class Bernoulli final : public Op {
  public:
   explicit Bernoulli(AttributeReader& attributes)
@@ -50,8 +50,8 @@ class Bernoulli final : public Op {
   uint64_t seed_;
 };
 
-// ONNX Multinomial-7, -22: logarithms of weights [B, C] give `sample_size` (1) classes drawn for
-// each of B rows, [B, sample_size] of `dtype` (int32 or int64).
+// ONNX Multinomial-7, -22: draws `sample_size` (default: 1) classes for each row of logarithms of
+// weights [B, C]; output [B, sample_size] of type `dtype` (int32 or int64).
 class Multinomial final : public Op {
  public:
   explicit Multinomial(AttributeReader& attributes)

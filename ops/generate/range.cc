@@ -18,7 +18,8 @@ absl::Status NoRange(T start, T limit, T delta) {
       absl::StrCat("there is no range from ", start, " to ", limit, " in steps of ", delta));
 }
 
-// The range in numbers of T, which `read` and `write` convert from and to the type of the inputs.
+// Computes the range in numbers of T; `read` and `write` convert from and to the type of the
+// inputs.
 template <typename T, typename Read, typename Write>
 absl::Status Count(OpContext& context, Read read, Write write) {
   T arguments[3];
@@ -28,12 +29,12 @@ absl::Status Count(OpContext& context, Read read, Write write) {
   }
   const auto [start, limit, delta] = arguments;
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, RangeLength(start, limit, delta));
-  // A tensor, not a vector: the count may be absurd.
+  // Allocate reports an absurdly large count as an error; a vector would not.
   ATTNRUN_ASSIGN_OR_RETURN(Tensor scratch,
                            Tensor::Allocate(DataTypeOf<T>(), {count}, context.allocator()));
   T* values = scratch.mutable_data<T>();
   for (int64_t i = 0; i < count; ++i) {
-    // Integers never overflow: they stay between start and limit.
+    // Integers do not overflow: they stay between start and limit.
     values[i] =
         std::is_integral_v<T> && i > 0 ? values[i - 1] + delta : start + static_cast<T>(i) * delta;
   }
@@ -49,7 +50,7 @@ absl::Status Count(OpContext& context, Read read, Write write) {
 absl::StatusOr<int64_t> RangeLength(int64_t start, int64_t limit, int64_t delta) {
   if (delta == 0) return NoRange(start, limit, delta);
   if (delta > 0 ? start >= limit : start <= limit) return 0;
-  // Distances between any two int64, and the magnitude of any delta, fit uint64.
+  // The distance of any two int64, and the magnitude of any delta, fit in uint64.
   const auto first = static_cast<uint64_t>(start);
   const auto last = static_cast<uint64_t>(limit);
   const uint64_t distance = delta > 0 ? last - first : first - last;

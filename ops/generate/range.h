@@ -9,9 +9,10 @@
 
 namespace attnrun::ops {
 
-// ONNX Range-11, -27: start + i * delta for i of [0, max(ceil((limit - start) / delta), 0)), from
-// three scalars of one type: float, double, int16, int32, int64 and, from version 27 on, float16
-// and bfloat16, for which `stash_type` must be 1 (float). Floats are computed in double.
+// ONNX Range-11, -27 (start, limit, delta): start + i * delta for i in [0, max(ceil((limit - start)
+// / delta), 0)). The inputs are scalars of one type: float, double, int16, int32, int64 and, from
+// version 27 on, float16 and bfloat16, for which `stash_type` must be 1 (float). Floats are
+// computed in double.
 class Range final : public Op {
  public:
   explicit Range(AttributeReader& attributes);
@@ -27,10 +28,10 @@ class Range final : public Op {
   int64_t stash_type_ = 1;
 };
 
-// How many integers there are from `start` up to (`delta` < 0: down to), but without, `limit`.
-// kInvalidArgument for a delta of 0 and for more than int64 counts.
+// The number of integers from `start` up to (down to if `delta` < 0), but excluding, `limit`.
+// kInvalidArgument if `delta` is 0 or int64 cannot hold the number.
 absl::StatusOr<int64_t> RangeLength(int64_t start, int64_t limit, int64_t delta);
-// Likewise for floats; also kInvalidArgument where a NaN leaves it open.
+// Likewise for floats; also kInvalidArgument if a NaN leaves the number undefined.
 absl::StatusOr<int64_t> RangeLength(double start, double limit, double delta);
 
 }  // namespace attnrun::ops

@@ -5,7 +5,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Wide: the type to count in; unsigned for integers, whose products may wrap on the way.
+// Wide: the type to compute in. It is unsigned for integers, whose products may wrap on the way.
 template <typename T, typename Wide>
 absl::Status Fill(OpContext& context) {
   const T start = *context.input(0).data<T>();

@@ -49,13 +49,13 @@ void AttributeReader::ExpectInputs(int min, int max) {
 void AttributeReader::ExpectInt(absl::string_view name, int64_t otherwise) {
   const int64_t found = Int(name, otherwise);
   if (found != otherwise)
-    Fail(name, absl::StrCat("is covered as ", otherwise, " only"), absl::StrCat(found));
+    Fail(name, absl::StrCat("is only covered if it is ", otherwise), absl::StrCat(found));
 }
 
 void AttributeReader::ExpectFloat(absl::string_view name, float otherwise) {
   const float found = Float(name, otherwise);
   if (found != otherwise)
-    Fail(name, absl::StrCat("is covered as ", otherwise, " only"), absl::StrCat(found));
+    Fail(name, absl::StrCat("is only covered if it is ", otherwise), absl::StrCat(found));
 }
 
 void AttributeReader::ExpectNoInput(int i, absl::string_view name) {

@@ -14,9 +14,9 @@
 
 namespace attnrun::ops {
 
-// Reads a node's attributes while an operator is made. A getter called for an attribute of the
-// wrong kind, or a required one that is missing, records an error and returns a default value; the
-// registry fails the node afterwards, listing these and every attribute that nobody read. So a
+// Reads a node's attributes while an operator is made. A getter for an attribute of the wrong kind,
+// or for a required one that is missing, records an error and returns a default value. Afterwards
+// the registry refuses the node, listing these errors and every attribute that was not read. So a
 // factory asks only for the attributes that version() has.
 class AttributeReader {
  public:
@@ -67,20 +67,20 @@ class AttributeReader {
   // An element type written as a number (Cast's `to`).
   DataType ElementType(absl::string_view name, DataType otherwise);
 
-  // For operators whose number of inputs changed between versions: an error unless the node has
-  // `min` to `max` inputs, the first `min` not left out.
+  // For operators whose number of inputs changed between versions: records an error unless the node
+  // has `min` to `max` inputs, the first `min` of them not left out.
   void ExpectInputs(int min, int max);
 
-  // For forms of an operator that are not covered: an error unless an attribute is
-  // `otherwise` or left out, or where the node has input i.
+  // For forms of an operator that are not covered: record an error unless an attribute is
+  // `otherwise` or left out, or if the node has input i.
   void ExpectInt(absl::string_view name, int64_t otherwise);
   void ExpectFloat(absl::string_view name, float otherwise);
   void ExpectNoInput(int i, absl::string_view name);
 
-  // Reads and drops an attribute that does not bear on inference.
+  // Marks an attribute that does not bear on inference as read.
   void Ignore(absl::string_view name) { Read(name); }
 
-  // kInvalidArgument listing all that went wrong and every attribute that was never read.
+  // kInvalidArgument listing all errors and every attribute that was not read.
   absl::Status Finish() const;
 
  private:

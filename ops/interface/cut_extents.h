@@ -8,9 +8,8 @@
 
 namespace attnrun::ops {
 
-// By how much axes were longer than those of another tensor before they were cut to these, such as
-// 40 - seq of min(40, seq) beside seq, where both tensors are broadcast with each other: at least 0
-// in every run, as what was cut shorter is refused.
+// For dims min(C, s) broadcast against s: returns C - s, which must be >= 0 in any run that
+// succeeds. For example 40 - seq for a table of 40 positions cut to min(40, seq).
 std::vector<SymInt> RoomsOfCuts(const std::vector<SymInt>& cut, const std::vector<SymInt>& whole);
 
 }  // namespace attnrun::ops

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// n if `value` is min(n, limit), n being a number of at least 2; else nullopt.
+// n if `value` is min(n, limit) for a number n of at least 2; else nullopt.
 std::optional<int64_t> UncutExtent(const SymInt& value, const SymInt& limit) {
   const auto operands = value.OperandsOf("min");
   if (!operands.has_value() || operands->second != limit) return std::nullopt;
@@ -23,7 +23,8 @@ bool IsCutTo(const SymInt& value, const SymInt& limit) {
   return UncutExtent(value, limit).has_value();
 }
 
-// Whether `value` is max(0, limit + n - n) for a small number n: all but the last n.
+// True if `value` is max(0, limit + n - n) for a small number n: an axis without its last n
+// elements.
 bool IsRestOf(const SymInt& value, const SymInt& limit) {
   for (const int64_t n : {1, 2, 3, 4}) {
     if (value == SymInt::Opaque("drop", limit + n, n)) return true;
@@ -31,14 +32,15 @@ bool IsRestOf(const SymInt& value, const SymInt& limit) {
   return false;
 }
 
-// Whether no tensors of these extents go together: the node that has them fails.
+// True if tensors with these extents cannot broadcast: the node that has them fails.
 bool AreAtOdds(const SymInt& a, const SymInt& b) {
   if (!a.constant().has_value() || !b.constant().has_value()) return false;
   if (*a.constant() < 0 || *b.constant() < 0) return true;
   return a != b && !a.is_constant(1) && !b.is_constant(1);
 }
 
-// Whether `value` is what `extent` was broadcast to beside another: beside `extent` it stays so.
+// True if `value` is the broadcast of `extent` and another: broadcast with `extent` it does not
+// change.
 bool IsBroadcastOf(const SymInt& value, const SymInt& extent) {
   const auto operands = value.OperandsOf("broadcast");
   return operands.has_value() && (operands->first == extent || operands->second == extent);
@@ -47,10 +49,10 @@ bool IsBroadcastOf(const SymInt& value, const SymInt& extent) {
 SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   if (a == b || b.is_constant(1)) return a;
   if (a.is_constant(1)) return b;
-  // A number other than 1 decides: the other side is either the same or 1.
+  // A number other than 1 decides: the other side is equal or 1.
   if (a.constant().has_value()) return a;
   if (b.constant().has_value()) return b;
-  // Cut shorter than the other side, it would broadcast with it only if it were 1.
+  // An extent cut shorter than the other side would broadcast with it only if it were 1.
   if (IsCutTo(b, a) || IsRestOf(b, a)) return a;
   if (IsCutTo(a, b) || IsRestOf(a, b)) return b;
   if (IsBroadcastOf(a, b)) return a;
@@ -58,7 +60,7 @@ SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   return SymInt::Opaque("broadcast", a, b);
 }
 
-// Whether the number is n - min(limit, n), by which a tensor falls short of what it is cut to.
+// True if the number is n - min(limit, n): what a tensor lacks of the length it is cut to.
 bool IsShortfall(const SymInt& number) {
   if (number.constant().has_value()) return false;
   return absl::c_any_of(number.Terms(), [&](const SymInt& term) {
@@ -68,9 +70,9 @@ bool IsShortfall(const SymInt& number) {
 
 }  // namespace
 
-bool InferContext::IsNeverNegative(const SymInt& number) const {
-  // Twice: a table of distances has 2*seq - 1 rows, of which there are some if seq - 1 is not
-  // negative.
+bool KnownInputs::IsNeverNegative(const SymInt& number) const {
+  // Subtracts the extent twice, too: a table of distances has 2*seq - 1 rows, which is at least 0
+  // if seq - 1 is.
   return number.IsNeverNegative() || IsShortfall(number) ||
          absl::c_any_of(extents_, [&](const SymInt& extent) {
            const SymInt rest = number - extent;

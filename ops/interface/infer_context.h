@@ -11,56 +11,67 @@
 
 namespace attnrun::ops {
 
-// What is known of a value in every run.
+// The facts about a value that hold in every run.
 struct ValueFacts {
-  // kUndefined: not known.
+  // kUndefined: unknown.
   DataType type = DataType::kUndefined;
-  // Absent: not even the rank.
+  // Absent: the rank is unknown.
   std::optional<std::vector<SymInt>> dims;
-  // The elements of a tensor of integers or bool (0, 1) of rank 0 or 1: what shapes are made of.
-  // Absent where unknown; single elements may be SymInt::Unknown().
+  // The elements of a tensor of integers or bool (0, 1) of rank 0 or 1, which shapes are made of.
+  // Absent if unknown; single elements may be SymInt::Unknown().
   std::optional<std::vector<SymInt>> contents;
 };
 
-// Longest contents that are followed: shapes, axes and permutations are short.
+// The longest contents that are tracked: shapes, axes and permutations are short.
 inline constexpr size_t kMaxContents = 64;
 
-// What an operator knows of its inputs and tells of its outputs, for all runs.
-class InferContext {
+// The facts about an operator's inputs, for all runs.
+class KnownInputs {
  public:
-  // A null fact or constant is an optional input left out or not constant. `extents`: some that the
-  // run has elsewhere.
-  InferContext(absl::Span<const ValueFacts* const> inputs,
-               absl::Span<const Tensor* const> constants, absl::Span<ValueFacts> outputs,
-               absl::Span<const SymInt> extents = {})
-      : inputs_(inputs), constants_(constants), outputs_(outputs), extents_(extents) {}
+  // A null fact is an optional input left out, a null constant an input that is not constant.
+  // `extents`: extents that other values have in the run.
+  KnownInputs(absl::Span<const ValueFacts* const> inputs, absl::Span<const Tensor* const> constants,
+              absl::Span<const SymInt> extents = {})
+      : inputs_(inputs), constants_(constants), extents_(extents) {}
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
-  int num_outputs() const { return static_cast<int>(outputs_.size()); }
   bool has_input(int i) const { return i < num_inputs() && inputs_[i] != nullptr; }
   // Precondition: has_input(i).
   const ValueFacts& input(int i) const { return *inputs_[i]; }
   // The input's tensor if it is the same in every run, else null.
   const Tensor* constant(int i) const { return i < num_inputs() ? constants_[i] : nullptr; }
 
-  // Whether the number is at least 0, by itself or because an extent is that is no larger. False
-  // also where that is not plain to see.
+  // True if the number is provably at least 0, by itself or because it is at least one of the
+  // extents.
   bool IsNeverNegative(const SymInt& number) const;
 
-  // Ignored past the end, so that optional outputs need no care.
+ private:
+  absl::Span<const ValueFacts* const> inputs_;
+  absl::Span<const Tensor* const> constants_;
+  absl::Span<const SymInt> extents_;
+};
+
+// The facts about an operator's inputs, and those it derives about its outputs, for all runs.
+class InferContext : public KnownInputs {
+ public:
+  InferContext(absl::Span<const ValueFacts* const> inputs,
+               absl::Span<const Tensor* const> constants, absl::Span<ValueFacts> outputs,
+               absl::Span<const SymInt> extents = {})
+      : KnownInputs(inputs, constants, extents), outputs_(outputs) {}
+
+  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+
+  // Ignored past the last output, so that optional outputs need no care.
   void SetOutput(int i, ValueFacts facts) {
     if (i < num_outputs()) outputs_[i] = std::move(facts);
   }
 
  private:
-  absl::Span<const ValueFacts* const> inputs_;
-  absl::Span<const Tensor* const> constants_;
   absl::Span<ValueFacts> outputs_;
-  absl::Span<const SymInt> extents_;
 };
 
 // The extents after ONNX's multidirectional broadcasting; nullopt if an operand's rank is unknown.
-// Two extents that may differ give an unknown one, as which of them is 1 cannot be told.
+// Two extents that may differ give an opaque one, since it is unknown which of them is 1.
 std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector<SymInt>>& a,
                                                  const std::optional<std::vector<SymInt>>& b);
 

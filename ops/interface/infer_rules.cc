@@ -7,26 +7,26 @@
 
 namespace attnrun::ops {
 
-std::optional<std::vector<int64_t>> KnownInts(const InferContext& context, int i) {
-  if (!context.has_input(i) || !context.input(i).contents.has_value()) return std::nullopt;
+std::optional<std::vector<int64_t>> KnownInts(const KnownInputs& inputs, int i) {
+  if (!inputs.has_input(i) || !inputs.input(i).contents.has_value()) return std::nullopt;
   std::vector<int64_t> values;
-  for (const SymInt& element : *context.input(i).contents) {
+  for (const SymInt& element : *inputs.input(i).contents) {
     if (!element.constant().has_value()) return std::nullopt;
     values.push_back(*element.constant());
   }
   return values;
 }
 
-std::optional<SymInt> OnlyElement(const InferContext& context, int i) {
-  if (!context.has_input(i)) return std::nullopt;
-  const std::optional<std::vector<SymInt>>& contents = context.input(i).contents;
+std::optional<SymInt> OnlyElement(const KnownInputs& inputs, int i) {
+  if (!inputs.has_input(i)) return std::nullopt;
+  const std::optional<std::vector<SymInt>>& contents = inputs.input(i).contents;
   if (!contents.has_value() || contents->size() != 1) return std::nullopt;
   return contents->front();
 }
 
-std::optional<size_t> KnownLength(const InferContext& context, int i) {
-  if (!context.has_input(i)) return std::nullopt;
-  const ValueFacts& facts = context.input(i);
+std::optional<size_t> KnownLength(const KnownInputs& inputs, int i) {
+  if (!inputs.has_input(i)) return std::nullopt;
+  const ValueFacts& facts = inputs.input(i);
   if (facts.contents.has_value()) return facts.contents->size();
   if (!facts.dims.has_value() || facts.dims->size() > 1) return std::nullopt;
   const std::optional<int64_t> length = Product(*facts.dims).constant();
@@ -49,8 +49,9 @@ Dims UnknownDims(size_t rank) {
 SymInt Same(const SymInt& a, const SymInt& b) {
   if (a == b || a.constant().has_value()) return a;
   if (b.constant().has_value()) return b;
-  // What is not known says nothing, and what is said in fewer words is more likely to meet itself
-  // elsewhere: seq, rather than 1+slice(seq,...) of tokens that were shifted and padded.
+  // A known extent beats an unknown one, and a short expression a long one, since it is more likely
+  // to occur elsewhere: seq rather than the 1+slice(seq,...) of tokens that were shifted and
+  // padded.
   const auto vagueness = [](const SymInt& extent) {
     return std::pair(!extent.IsNeverNegative(), extent.ToString().size());
   };

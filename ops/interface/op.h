@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ops/interface/axes_context.h"
 #include "ops/interface/infer_context.h"
 #include "ops/interface/op_context.h"
 
@@ -18,24 +19,24 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // How the profile calls it: "brgemm", "highway", "onednn".
+  // The name in the profile, such as "gemm packed", "highway" or "onednn".
   virtual absl::string_view name() const = 0;
 
-  // Whether Run handles these element types and shapes; where not, the reference code runs instead
-  // and the profile says so.
+  // True if Run handles these element types and shapes; if not, the reference code runs instead and
+  // the profile says so.
   virtual bool Accepts(const OpContext& context) const = 0;
 
-  // Whether strided inputs are welcome; otherwise the executor makes them dense first.
+  // True if Run takes strided inputs; otherwise the executor makes them dense first.
   virtual bool accepts_strided() const { return false; }
 
-  // Computes the outputs. Same contract for errors as Op::Reference.
+  // Computes the outputs. Errors as in Op::Reference.
   virtual absl::Status Run(OpContext& context) const = 0;
 
-  // Floating-point operations of one call, for the profile; 0 where that is not the point.
+  // Floating-point operations of one call, for the profile; 0 if they say little about its cost.
   virtual int64_t Flops(const OpContext& /*context*/) const { return 0; }
 };
 
-// The inputs of a node that are the same in every run; undefined where one is not.
+// The inputs of a node; undefined unless they are the same in every run.
 using ConstantInputs = absl::Span<const Tensor>;
 
 // The operator of one node with its attributes read. Immutable.
@@ -44,16 +45,22 @@ class Op {
   virtual ~Op() = default;
 
   // Computes the outputs straight from the ONNX text, with double accumulators; shares no code with
-  // any kernel. Errors say what was expected against what came (the executor adds the node's name
+  // any kernel. Errors give what was expected and what was found (the executor adds the node's name
   // and op type): kInvalidArgument for types, shapes and values that ONNX rules out, kUnimplemented
   // for those that attnrun does not cover.
   virtual absl::Status Reference(OpContext& context) const = 0;
 
-  // Tells what is known of the outputs, given what is known of the inputs. Sound: what is said
-  // holds in every run that succeeds. Saying nothing is always right.
+  // Derives facts about the outputs from facts about the inputs. They must hold in every run that
+  // succeeds. Setting none is always correct.
   virtual void Infer(InferContext& /*context*/) const {}
 
-  // Null: no kernel, the reference code runs. May do work once, such as packing constant weights.
+  // Derives from these facts which axes of inputs and outputs go together (see AxisTrack). A track
+  // must hold in every run that succeeds. Adding none is always correct. Not called for operators
+  // with the trait `elementwise`, whose tracks follow from it.
+  virtual void Axes(AxesContext& /*context*/) const {}
+
+  // Makes the kernel; null if there is none, so that the reference code runs. May do work once,
+  // such as packing constant weights.
   virtual absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs /*constants*/) const {
     return nullptr;
   }

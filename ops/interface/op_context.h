@@ -27,8 +27,7 @@ class SubgraphRunner {
 // strided ones.
 class OpContext {
  public:
-  // `exclusive`: one flag per input, set where its bytes may be overwritten; may be empty. An
-  // undefined Tensor among the inputs is an optional one left out. `wanted`: outputs that are read.
+  // An undefined tensor among the inputs is an optional input left out.
   OpContext(absl::Span<const Tensor> inputs, absl::Span<Tensor> outputs, Allocator& allocator)
       : inputs_(inputs), outputs_(outputs), allocator_(allocator) {}
 
@@ -37,26 +36,28 @@ class OpContext {
   bool has_input(int i) const { return i < num_inputs() && inputs_[i].defined(); }
   // Precondition: has_input(i), which holds for required inputs: the registry checked the arity.
   const Tensor& input(int i) const { return inputs_[i]; }
-  // True where the node names the output, so that it must be computed.
+  // True if the node names the output, so that it must be computed.
   bool wants_output(int i) const {
     return i < num_outputs() && (unwanted_.empty() || !unwanted_[i]);
   }
 
-  // Makes output i a new dense tensor and returns it for writing. If one of `reusable` inputs has
-  // the same element width and count and nobody else reads its bytes, the output takes them over:
-  // the kernel must then read each element before it writes it.
+  // Makes output i a new dense tensor and returns it for writing. If one of the `reusable` inputs
+  // has the same element type and count and nothing else reads its bytes, the output takes them
+  // over: the kernel must then read each element before it writes it.
   absl::StatusOr<Tensor*> AllocateOutput(int i, DataType type, absl::Span<const int64_t> shape,
                                          absl::Span<const int> reusable = {});
   void SetOutput(int i, Tensor tensor) {
     if (wants_output(i)) outputs_[i] = std::move(tensor);
   }
 
-  // For scratch space and for FromDoubles and its like.
+  // The allocator for scratch space and for FromDoubles and the like.
   Allocator& allocator() const { return allocator_; }
 
   void set_subgraphs(SubgraphRunner* subgraphs) { subgraphs_ = subgraphs; }
   SubgraphRunner* subgraphs() const { return subgraphs_; }
+  // `exclusive`: for each input, true if its bytes may be overwritten; empty: none.
   void set_exclusive(absl::Span<const bool> exclusive) { exclusive_ = exclusive; }
+  // `unwanted`: for each output, true if the node does not name it; empty: all are wanted.
   void set_unwanted(absl::Span<const bool> unwanted) { unwanted_ = unwanted; }
 
  private:

@@ -6,12 +6,12 @@
 
 namespace attnrun::ops {
 
-// Input i, null if it is left out.
+// Input i; null if it is left out.
 inline const Tensor* OptionalInput(const OpContext& context, int i) {
   return context.has_input(i) ? &context.input(i) : nullptr;
 }
 
-// Input i, undefined if it is left out.
+// Input i; undefined if it is left out.
 inline Tensor InputOrUndefined(const OpContext& context, int i) {
   return context.has_input(i) ? context.input(i) : Tensor();
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "ops/interface/axis_rules.h"
 
 namespace attnrun::ops {
 namespace {
@@ -40,7 +41,7 @@ void OpRegistry::Register(OpDef def) {
 }
 
 const OpDef* OpRegistry::Find(absl::string_view domain, absl::string_view name) const {
-  const auto it = defs_.find(std::pair<std::string, std::string>(domain, name));
+  const auto it = defs_.find(Less::Key(domain, name));
   return it == defs_.end() ? nullptr : &it->second;
 }
 
@@ -71,6 +72,14 @@ absl::StatusOr<std::unique_ptr<Op>> OpRegistry::Create(const Node& node) const {
   std::unique_ptr<Op> op = def.make(attributes);
   ATTNRUN_RETURN_IF_ERROR(attributes.Finish());
   return op;
+}
+
+void OpRegistry::AddAxes(const Node& node, AxesContext& context) const {
+  const OpDef* def = Find(node.domain(), node.op_type());
+  if (def == nullptr) return;
+  if (def->traits.elementwise) return AddElementwiseAxes(context);
+  const absl::StatusOr<std::unique_ptr<Op>> op = Create(node);
+  if (op.ok()) (*op)->Axes(context);
 }
 
 std::vector<const OpDef*> OpRegistry::All() const {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
+#include "ops/interface/traits.h"
 
 namespace attnrun::ops {
 
@@ -30,23 +31,24 @@ struct OpDef {
   // "" is ai.onnx.
   std::string domain;
   std::string name;
-  // Every since_version of the operator's schema that applies to opsets 7 to 28, ascending; the
-  // first is the one in force at opset 7, or the operator's first.
+  // Every since_version of the operator's schema that applies to opsets 7 to 28, ascending. The
+  // first one is in force at opset 7, or is the operator's first.
   std::vector<int> since;
   Arity inputs;
   Arity outputs;
   std::function<std::unique_ptr<Op>(AttributeReader&)> make;
+  OpTraits traits = {};
 };
 
-// Opsets of ai.onnx that attnrun reads.
+// The opsets of ai.onnx that attnrun reads.
 inline constexpr int kOldestOpset = 7;
 inline constexpr int kNewestOpset = 28;
 
-// The domain of ONNX Runtime's own operators, described in its docs/ContribOperators.md. They have
-// one version.
+// The domain of ONNX Runtime's own operators, which docs/ContribOperators.md describes there. They
+// have one version.
 inline constexpr char kContribDomain[] = "com.microsoft";
 
-// The operators by domain and name. An explicit list: see Get.
+// The operators by domain and name. They are registered from an explicit list: see Get.
 class OpRegistry {
  public:
   // All operators of attnrun.
@@ -67,13 +69,32 @@ class OpRegistry {
   // the node.
   absl::StatusOr<std::unique_ptr<Op>> Create(const Node& node) const;
 
+  // Adds the axes that go together to a node's rule: those that its operator adds (Op::Axes), or
+  // those that follow from its traits. None if there is no such operator.
+  void AddAxes(const Node& node, AxesContext& context) const;
+
   std::vector<const OpDef*> All() const;
 
  private:
-  absl::btree_map<std::pair<std::string, std::string>, OpDef> defs_;
+  // By domain and name, either of which may be compared without a copy of it.
+  struct Less {
+    using is_transparent = void;
+    using Key = std::pair<absl::string_view, absl::string_view>;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return Key(a.first, a.second) < Key(b.first, b.second);
+    }
+  };
+  absl::btree_map<std::pair<std::string, std::string>, OpDef, Less> defs_;
 };
 
-// The factory of an operator class that is constructed from an AttributeReader.
+// The traits of a node's operator; none set if there is no such operator.
+inline OpTraits TraitsOf(const Node& node) {
+  const OpDef* def = OpRegistry::Get().Find(node.domain(), node.op_type());
+  return def == nullptr ? OpTraits() : def->traits;
+}
+
+// The factory for an operator class that is constructed from an AttributeReader.
 template <typename OpClass>
 std::unique_ptr<Op> Make(AttributeReader& attributes) {
   return std::make_unique<OpClass>(attributes);

@@ -25,7 +25,7 @@ class TypeSet {
     other.bits_ |= bits_;
     return other;
   }
-  // "int32, int64".
+  // The names of the types: "int32, int64".
   std::string ToString() const;
 
  private:

@@ -10,7 +10,7 @@ namespace attnrun::ops {
 // The attribute `activation`, one of kActivationNames; none if it is left out.
 Activation ReadActivation(AttributeReader& attributes);
 
-// The activation of one number, as reference code computes it.
+// The activation of one number, for reference code.
 double Activate(Activation activation, double x);
 
 }  // namespace attnrun::ops

@@ -13,8 +13,8 @@
 
 namespace attnrun::ops {
 
-// attnrun.GatedActivation-1, made by the optimizer, with one input X [..., W], floats that hold
-// gate and up side by side, as one projection computes them: Y [..., width],
+// attnrun.GatedActivation-1, made by the optimizer, with one input X [..., W], floats, in which one
+// projection has computed gate and up side by side. Y [..., width]:
 //   y[i] = activation(x[gate + i]) * x[up + i].
 // Attributes: width, gate, up (ints, required) and activation (see Linear).
 class GatedActivation final : public Op {
@@ -23,6 +23,7 @@ class GatedActivation final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // The shape of Y; kInvalidArgument if X does not hold gate and up.

@@ -7,9 +7,9 @@
 #include "core/status.h"
 #include "ops/interface/optional_input.h"
 #include "ops/linear/activate.h"
-#include "ops/linear/block_quantized_linear.h"
 #include "ops/linear/gated_activation.h"
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
+#include "ops/linear/nbit_linear.h"
 
 namespace attnrun::ops {
 namespace {
@@ -32,7 +32,7 @@ int Linear::NumWeights(size_t inputs) {
   return 1 + std::max(static_cast<int>(inputs) - kMoreWeights, 0);
 }
 
-// Sets K and N.
+// Sets K and N of the shape.
 absl::Status Linear::ResolveWeights(const OpContext& context, LinearShape& shape) const {
   const Tensor& x = context.input(kX);
   shape.k = x.rank() == 0 ? 0 : x.shape().back();
@@ -119,13 +119,13 @@ void RegisterLinear(OpRegistry& registry) {
                      .since = {1},
                      .inputs = {2, kVariadic},
                      .outputs = {1, 1},
-                     .make = Make<QuantizedLinear>});
+                     .make = Make<Int8Linear>});
   registry.Register({.domain = "attnrun",
                      .name = "BlockQuantizedLinear",
                      .since = {1},
                      .inputs = {2, kVariadic},
                      .outputs = {1, 1},
-                     .make = Make<BlockQuantizedLinear>});
+                     .make = Make<NBitLinear>});
   registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});
 }
 

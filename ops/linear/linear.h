@@ -18,7 +18,7 @@
 
 namespace attnrun::ops {
 
-// X as a matrix [M, K], the weights side by side as [K, N], and Y's shape.
+// The sizes of X as a matrix [M, K] and of the weights side by side [K, N], and the shape of Y.
 struct LinearShape {
   int64_t m = 0;
   int64_t k = 0;
@@ -26,16 +26,16 @@ struct LinearShape {
   Shape output;
 };
 
-// Sets M and the output of a shape whose K and N are known, for a node with the inputs X, bias and
-// residual of Linear. kInvalidArgument if bias or residual do not fit.
+// Sets M and the output shape of `shape`, whose K and N are known, for a node with the inputs X,
+// bias and residual of Linear. kInvalidArgument if bias or residual do not fit.
 absl::Status ResolveRows(const OpContext& context, LinearShape& shape);
 
 // attnrun.Linear-1, made by the optimizer: Y = activation(X·[W0 W1 ...] + bias) + residual with
-// inputs X [..., K] of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to
-// Y [..., N], and any number of further weights W1 [K, N1], ..., whose columns follow those of W0:
-// N = N0 + N1 + ... Attributes: trans_w (ints): 1 for each weight that is [Ni, K], in their order,
-// 0 for those beyond the list; activation (string): one of kActivationNames. All inputs are floats,
-// perhaps of different types; Y has that of X.
+// inputs X [..., K] of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to Y
+// [..., N], and any number of further weights W1 [K, N1], ..., whose columns follow those of W0: N
+// = N0 + N1 + ... Attributes: trans_w (ints): for each weight in order, 1 if it is [Ni, K], 0 for
+// those beyond the list; activation (string): one of kActivationNames. All inputs are floats,
+// perhaps of different types; Y has the type of X.
 class Linear final : public Op {
  public:
   explicit Linear(AttributeReader& attributes);
@@ -44,6 +44,7 @@ class Linear final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Inputs.
@@ -53,7 +54,7 @@ class Linear final : public Op {
   static constexpr int kResidual = 3;
   static constexpr int kMoreWeights = 4;  // W1
 
-  // How many weights a node of so many inputs has, and which input each is.
+  // The number of weights of a node with this many inputs, and the input that is weight `index`.
   static int NumWeights(size_t inputs);
   static int WeightInput(int index) { return index == 0 ? kWeight : kMoreWeights + index - 1; }
   static constexpr char kTransposed[] = "trans_w";
@@ -61,7 +62,7 @@ class Linear final : public Op {
   // kInvalidArgument for inputs that do not fit together.
   absl::StatusOr<LinearShape> Resolve(const OpContext& context) const;
 
-  // Whether Wi is [Ni, K].
+  // True if Wi is [Ni, K].
   bool is_transposed(int index) const {
     return index < std::ssize(transposed_) && transposed_[index] != 0;
   }
@@ -79,7 +80,10 @@ class Linear final : public Op {
   Activation activation_;
 };
 
-// attnrun.Linear, its forms with quantized weights and attnrun.GatedActivation.
+// Adds the tracks of the rows of X, for a node with the inputs X and residual of Linear.
+void AddRowAxes(AxesContext& context);
+
+// Registers attnrun.Linear, its forms with int8 and n-bit weights, and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
 }  // namespace attnrun::ops

@@ -14,7 +14,7 @@ namespace {
 
 class LinearKernel final : public Kernel {
  public:
-  // `weight`: the weights if they are constant, else null.
+  // `weight`: the packed weights if they are constant, else null.
   LinearKernel(const Linear& op, std::shared_ptr<const PackedMatrix> weight)
       : op_(op), weight_(std::move(weight)) {}
 

@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Optional inputs: no elements if left out.
+// Reads an optional input; no elements if left out.
 absl::StatusOr<std::vector<double>> Read(const OpContext& context, int input) {
   if (!context.has_input(input)) return std::vector<double>();
   return ToDoubles(context.input(input));

@@ -11,8 +11,8 @@
 namespace attnrun::ops {
 namespace {
 
-// The step between the rows of a tensor whose axes but the last have these extents and strides;
-// nullopt if there is no single one.
+// The step between the rows of a tensor whose leading axes have these extents and strides; nullopt
+// if there is no single one.
 std::optional<int64_t> RowStride(absl::Span<const int64_t> extents,
                                  absl::Span<const int64_t> strides) {
   int64_t stride = 0;
@@ -53,7 +53,7 @@ absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape
   const auto leading = absl::MakeSpan(shape.output).first(shape.output.size() - 1);
   const std::optional<int64_t> step = RowStride(leading, strides);
   if (!step.has_value()) {
-    // Repeated in a way no row stride tells, such as over the batch: written out.
+    // No row stride describes how it repeats, such as over the batch: written out.
     const Tensor view = tensor.View(shape.output, strides, 0);
     ATTNRUN_ASSIGN_OR_RETURN(tensor, view.Dense(allocator));
     return MatrixView{tensor.data<float>(), shape.m, shape.n, shape.n};

@@ -12,17 +12,17 @@
 
 namespace attnrun::ops {
 
-// A tensor [..., columns] of floats as a matrix: where its elements lie if they are one, else a
-// dense copy, which `tensor` then is.
+// A tensor [..., columns] of floats as a matrix. If its rows do not have one stride, `tensor`
+// becomes a dense copy.
 absl::StatusOr<MatrixView> RowsOf(Tensor& tensor, int64_t rows, int64_t columns,
                                   Allocator& allocator);
 
-// As RowsOf, for a tensor that broadcasts to the output of `shape`.
+// As RowsOf, for a residual that broadcasts to the output of `shape`.
 absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape,
                                         Allocator& allocator);
 
-// What follows the product of a node with the inputs X, bias and residual of Linear, in memory as
-// long as this exists.
+// The epilogue of a node with the inputs X, bias and residual of Linear. Holds the memory that the
+// epilogue points to.
 class EpilogueInputs {
  public:
   // Precondition: ResolveRows accepted the shape.

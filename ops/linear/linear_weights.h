@@ -15,20 +15,20 @@ namespace attnrun::ops {
 // A dense tensor of the same elements as floats. Precondition: IsFloatOrHalf(tensor.type()).
 absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator);
 
-// The weights among the inputs of a node that has so many.
+// The weights of a node with this many inputs.
 std::vector<Tensor> WeightsAmong(size_t inputs, absl::FunctionRef<Tensor(int)> input);
 
-// Whether all weights are there, floats, and matrices that fit together.
+// True if all weights are defined and float matrices with equal K.
 bool FitTogether(const Linear& op, absl::Span<const Tensor> weights);
 
-// The weights of a Linear as floats in memory: the same memory where they are that already.
+// The weights of a Linear as floats: views of their memory where they are float already.
 class FloatWeights {
  public:
   // Precondition: FitTogether.
   static absl::StatusOr<FloatWeights> Read(const Linear& op, absl::Span<const Tensor> weights,
                                            Allocator& allocator);
 
-  // The one matrix [K, N] that they are, as long as this exists.
+  // The weights side by side as one matrix [K, N], valid as long as this exists.
   SideBySide Matrix() const { return SideBySide(parts_); }
 
  private:

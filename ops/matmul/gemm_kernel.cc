@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// A matrix of floats, or its transpose.
+// A view of a matrix of floats, or of its transpose.
 MatrixView ViewOf(const Tensor& floats, bool transposed) {
   const MatrixView view = {floats.data<float>(), floats.dim(0), floats.dim(1), floats.dim(1)};
   return transposed ? view.Transposed() : view;
@@ -21,7 +21,7 @@ const Tensor* InputC(const OpContext& context) {
   return context.has_input(2) ? &context.input(2) : nullptr;
 }
 
-// beta * C as a part of the epilogue: a bias where C is the same for all rows, else a residual.
+// beta * C as a part of the epilogue: a bias if C is the same for all rows, else a residual.
 class Addend {
  public:
   // `c` broadcasts to [m, n].
@@ -56,7 +56,7 @@ class Addend {
 
 class GemmKernel final : public Kernel {
  public:
-  // `weight`: B if it is constant, else null.
+  // `weight`: B, packed, if it is constant, else null.
   GemmKernel(const GemmAttributes& attributes, std::shared_ptr<const PackedMatrix> weight)
       : attributes_(attributes), weight_(std::move(weight)) {}
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matrix products tell of their output.
+// Inference of types and shapes for matrix products.
 #include <utility>
 
 #include "ops/interface/infer_rules.h"

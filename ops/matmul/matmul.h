@@ -16,41 +16,41 @@
 
 namespace attnrun::ops {
 
-// How numpy.matmul reads two operands: stacks of matrices A [.., M, K] and B [.., K, N] whose
-// leading axes broadcast. A 1-D A is a row and a 1-D B a column, whose axis the output does not
-// have.
+// The operands of numpy.matmul: stacks of matrices A [.., M, K] and B [.., K, N] whose leading axes
+// broadcast. A 1-D A is a row and a 1-D B a column; the output lacks the axis that this adds.
 struct MatMulShape {
   int64_t m;
   int64_t k;
   int64_t n;
-  // Broadcast leading axes.
+  // The broadcast leading axes.
   Shape batch;
-  // Operands as stacks: their shapes with a 1-D one made a matrix.
+  // The shapes of the operands as stacks; a 1-D operand has become a matrix.
   Shape a;
   Shape b;
   Shape output;
 };
 
-// kInvalidArgument for a scalar, extents of K that differ and leading axes that do not broadcast.
+// The shapes of a product. kInvalidArgument for a scalar, for different K and for leading axes that
+// do not broadcast.
 absl::StatusOr<MatMulShape> ResolveMatMul(absl::Span<const int64_t> a, absl::Span<const int64_t> b);
 
-// The same for what is known of the shapes; nullopt if a rank is unknown or a scalar's.
+// As ResolveMatMul, for shapes that are known in part; nullopt if a rank is unknown or 0.
 std::optional<std::vector<SymInt>> InferMatMul(const std::optional<std::vector<SymInt>>& a,
                                                const std::optional<std::vector<SymInt>>& b);
 
-// Steps of the leading axes of a stack [.., R, C] with these strides, when it is broadcast to
-// `batch`: 0 along broadcast axes.
+// The strides along `batch` of a stack [.., R, C] with these strides: 0 along axes that broadcast.
 Shape BatchStrides(absl::Span<const int64_t> batch, absl::Span<const int64_t> stack,
                    absl::Span<const int64_t> strides);
 
-// ONNX MatMul-1, -9, -13: Y = A·B as numpy.matmul. Both of one type: a float, int32, int64, uint32
-// or uint64; integers wrap.
+// ONNX MatMul-1, -9, -13: Y = A·B as in numpy.matmul. A and B have one type: a float, int32, int64,
+// uint32 or uint64; integers wrap.
 class MatMul final : public Op {
  public:
   explicit MatMul(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 
@@ -62,22 +62,24 @@ struct GemmAttributes {
   bool transpose_b;
 };
 
-// ONNX Gemm-7, -9, -11, -13: Y = alpha * A'·B' + beta * C of matrices, A' [M, K] being A or its
-// transpose, B' [K, N] likewise; C broadcasts to [M, N] and may be left out from version 11 on.
+// ONNX Gemm-7, -9, -11, -13: Y = alpha * A'·B' + beta * C of matrices. A' [M, K] is A or its
+// transpose, B' [K, N] is B or its transpose; C broadcasts to [M, N] and is optional from version
+// 11 on.
 class GemmOp final : public Op {
  public:
   explicit GemmOp(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
   GemmAttributes attributes_;
 };
 
-// The extents of a Gemm; kInvalidArgument if the operands are no matrices, K differs or C does not
-// broadcast. `c` may be null.
+// The extents of a Gemm. ResolveGemm: kInvalidArgument if the operands are no matrices, have
+// different K, or C does not broadcast. `c` may be null.
 struct GemmShape {
   int64_t m;
   int64_t k;
@@ -86,24 +88,25 @@ struct GemmShape {
 absl::StatusOr<GemmShape> ResolveGemm(const GemmAttributes& attributes, const Tensor& a,
                                       const Tensor& b, const Tensor* c);
 
-// Strides that walk a zero point of MatMulInteger along the elements of its operand, a stack of
-// matrices. One of rank 1 holds a value per row (`per_row`) or per column. kInvalidArgument if it
-// does not broadcast to the stack.
+// The strides of a zero point of MatMulInteger along the elements of its operand, a stack of
+// matrices. A zero point of rank 1 holds one value per row (`per_row`) or per column.
+// kInvalidArgument if it does not broadcast to the stack.
 absl::StatusOr<Shape> ZeroPointStrides(const Tensor& zero_point, const Shape& stack, bool per_row);
 
-// kInvalidArgument unless A and B are 8-bit integers and zero points of the types of their
-// operands.
+// kInvalidArgument unless A and B are 8-bit integers and each zero point has the type of its
+// operand.
 absl::Status CheckMatMulInteger(const OpContext& context);
 
-// ONNX MatMulInteger-10: Y = (A - a_zero_point)·(B - b_zero_point) in int32, as numpy.matmul. A and
-// B are int8 or uint8. A zero point is a scalar or one value per row of A ([M] or [.., M, 1]) or
-// per column of B ([N] or [.., 1, N]).
+// ONNX MatMulInteger-10: Y = (A - a_zero_point)·(B - b_zero_point) in int32, as in numpy.matmul. A
+// and B are int8 or uint8. A zero point is a scalar, or one value per row of A ([M] or [.., M, 1])
+// or per column of B ([N] or [.., 1, N]).
 class MatMulInteger final : public Op {
  public:
   explicit MatMulInteger(AttributeReader& /*attributes*/) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
 

@@ -4,7 +4,7 @@
 
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/gemm/integer_gemm.h"
+#include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/matmul/matmul.h"
 #include "ops/tensors/bytes.h"
@@ -12,16 +12,15 @@
 namespace attnrun::ops {
 namespace {
 
-// A stack of matrices of integers: the offset of each, and the step from a zero point to the next,
-// by rows or columns.
+// A stack of integer matrices: the offset of each matrix and of its first zero point, and the step
+// to the zero point of the next row or column.
 struct Stack {
   std::vector<int64_t> offsets;
   std::vector<int64_t> zero_offsets;
   int64_t zero_step = 0;
 };
 
-// nullopt where zero points vary along the axis that is summed, so that they are more than one per
-// row or column.
+// nullopt if zero points vary along K, so that a row or column has several.
 std::optional<Stack> StackOf(const MatMulShape& shape, const Shape& matrices, const Tensor* zero,
                              bool per_row) {
   Stack stack;
@@ -40,7 +39,7 @@ std::optional<Stack> StackOf(const MatMulShape& shape, const Shape& matrices, co
   return stack;
 }
 
-// The zero points of the `rows` rows of matrix i of the stack; one if all are equal.
+// The zero points of the rows of matrix i of the stack; one if all are equal.
 std::vector<int32_t> RowZeros(const Tensor* zero, const Stack& stack, size_t i, int64_t rows) {
   if (zero == nullptr) return {};
   std::vector<int32_t> zeros(stack.zero_step == 0 ? 1 : rows);
@@ -50,7 +49,7 @@ std::vector<int32_t> RowZeros(const Tensor* zero, const Stack& stack, size_t i, 
   return zeros;
 }
 
-// Whether `zero` is one number, or one per column of one matrix.
+// True if `zero` is one number, or one per column of one matrix.
 bool IsPerColumn(const Tensor& zero, int64_t columns) {
   return zero.num_elements() == 1 ||
          (zero.num_elements() == columns && zero.rank() > 0 && zero.shape().back() == columns);
@@ -58,8 +57,8 @@ bool IsPerColumn(const Tensor& zero, int64_t columns) {
 
 class MatMulIntegerKernel final : public Kernel {
  public:
-  // `weight`: B less its zero points if they are constant and one matrix, else null.
-  explicit MatMulIntegerKernel(std::shared_ptr<const PackedIntegers> weight)
+  // `weight`: B, packed with its zero points, if they are constant and B is one matrix, else null.
+  explicit MatMulIntegerKernel(std::shared_ptr<const Int8Panels> weight)
       : weight_(std::move(weight)) {}
 
   absl::string_view name() const override {
@@ -81,16 +80,16 @@ class MatMulIntegerKernel final : public Kernel {
     const Tensor* const zero = OptionalInput(context, 2);
     const Stack a = StackOf(shape, shape.a, zero, true).value_or(Stack());
     const int64_t count = std::ssize(a.offsets);
-    // All rows are those of one matrix where one B and one zero point serve them.
+    // One B and one zero point serve all rows of the stack: they are those of one matrix.
     const bool one = weight_ != nullptr && (zero == nullptr || zero->num_elements() == 1);
     const int64_t rows = one ? count * shape.m : shape.m;
     for (int64_t i = 0; i < (one ? 1 : count); ++i) {
       const std::vector<int32_t> zeros = RowZeros(zero, a, i, shape.m);
-      const IntegerRows matrix = {&context.input(0), a.offsets[i], rows, shape.k, zeros};
-      IntegerEpilogue out;
+      const Int8Rows matrix = {&context.input(0), a.offsets[i], rows, shape.k, zeros};
+      Int8Epilogue out;
       out.sums = y->mutable_data<int32_t>() + i * shape.m * shape.n;
       ATTNRUN_ASSIGN_OR_RETURN(const auto b, WeightOf(context, shape, i));
-      ATTNRUN_RETURN_IF_ERROR(IntegerGemm(matrix, *b, out, context.allocator()));
+      ATTNRUN_RETURN_IF_ERROR(Int8Gemm(matrix, *b, out, context.allocator()));
     }
     return absl::OkStatus();
   }
@@ -102,14 +101,14 @@ class MatMulIntegerKernel final : public Kernel {
   }
 
  private:
-  // B of product i less its zero points.
-  absl::StatusOr<std::shared_ptr<const PackedIntegers>> WeightOf(const OpContext& context,
-                                                                 const MatMulShape& shape,
-                                                                 int64_t i) const {
+  // B of product i, packed with its zero points.
+  absl::StatusOr<std::shared_ptr<const Int8Panels>> WeightOf(const OpContext& context,
+                                                             const MatMulShape& shape,
+                                                             int64_t i) const {
     if (weight_ != nullptr) return weight_;
     const Tensor* const zero = OptionalInput(context, 3);
     const Stack stack = StackOf(shape, shape.b, zero, false).value_or(Stack());
-    IntegerMatrix b = {&context.input(1), stack.offsets[i], shape.k, shape.n, nullptr};
+    Int8Matrix b = {&context.input(1), stack.offsets[i], shape.k, shape.n, nullptr};
     Tensor zeros;
     if (zero != nullptr) {
       const Shape extents = {stack.zero_step == 0 ? 1 : shape.n};
@@ -117,24 +116,24 @@ class MatMulIntegerKernel final : public Kernel {
       ATTNRUN_ASSIGN_OR_RETURN(zeros, zeros.Dense(context.allocator()));
       b.zero_points = &zeros;
     }
-    return PackedIntegers::Pack({b}, context.allocator());
+    return Int8Panels::Pack({b}, context.allocator());
   }
 
-  const std::shared_ptr<const PackedIntegers> weight_;
+  const std::shared_ptr<const Int8Panels> weight_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(ConstantInputs constants) const {
-  std::shared_ptr<const PackedIntegers> weight;
+  std::shared_ptr<const Int8Panels> weight;
   const Tensor& b = constants[1];
-  // An undefined zero point may be one that differs from run to run.
+  // A zero point that is not constant is undefined here.
   const bool has_zero = constants.size() > 3;
   const bool zero_fits = !has_zero || (constants[3].defined() && constants[3].type() == b.type() &&
                                        b.rank() == 2 && IsPerColumn(constants[3], b.dim(1)));
   if (b.defined() && IsByte(b.type()) && b.rank() == 2 && zero_fits) {
-    const IntegerMatrix matrix = {&b, 0, b.dim(0), b.dim(1), has_zero ? &constants[3] : nullptr};
-    ATTNRUN_ASSIGN_OR_RETURN(weight, PackedIntegers::PackShared({matrix}));
+    const Int8Matrix matrix = {&b, 0, b.dim(0), b.dim(1), has_zero ? &constants[3] : nullptr};
+    ATTNRUN_ASSIGN_OR_RETURN(weight, Int8Panels::PackShared({matrix}));
   }
   return std::make_unique<MatMulIntegerKernel>(std::move(weight));
 }

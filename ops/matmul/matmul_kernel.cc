@@ -12,7 +12,7 @@
 namespace attnrun::ops {
 namespace {
 
-// A stack of matrices of floats: the first of them and the offset of each.
+// A stack of float matrices: the first one and the offset of each.
 struct Stack {
   MatrixView first;
   std::vector<int64_t> offsets;
@@ -33,12 +33,12 @@ Stack MakeStack(const float* data, const Shape& batch, const Shape& stack) {
   return result;
 }
 
-// One matrix only, whatever the rank.
+// True if the stack is one matrix, whatever its rank.
 bool IsMatrix(const Shape& stack) {
   return std::all_of(stack.begin(), stack.end() - 2, [](int64_t extent) { return extent == 1; });
 }
 
-// Product of the leading axes and M: rows of A as one matrix.
+// The rows of A as one matrix: M times the extents of the leading axes.
 int64_t Rows(const MatMulShape& shape) {
   int64_t rows = shape.m;
   for (const int64_t extent : shape.batch) rows *= extent;
@@ -47,7 +47,7 @@ int64_t Rows(const MatMulShape& shape) {
 
 class MatMulKernel final : public Kernel {
  public:
-  // `weight`: B if it is constant and one matrix, else null.
+  // `weight`: B, packed, if it is constant and one matrix, else null.
   explicit MatMulKernel(std::shared_ptr<const PackedMatrix> weight) : weight_(std::move(weight)) {}
 
   absl::string_view name() const override { return weight_ == nullptr ? "gemm" : "gemm packed"; }

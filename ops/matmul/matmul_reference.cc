@@ -11,8 +11,8 @@
 namespace attnrun::ops {
 namespace {
 
-// What elements are computed as: double, or integers modulo 2^64, of which the element type keeps
-// what it holds.
+// Read and Write convert elements to and from the type of the computation: double, or integers
+// modulo 2^64, which the element type truncates.
 absl::StatusOr<std::vector<double>> Read(const Tensor& tensor, double /*as*/) {
   return ToDoubles(tensor);
 }
@@ -31,8 +31,8 @@ absl::StatusOr<Tensor> Write(DataType type, const Tensor& result, uint64_t /*fro
                   absl::MakeSpan(result.data<int64_t>(), result.num_elements()), allocator);
 }
 
-// One operand: element (i, j) of its matrix at `offset` is
-// values[offset + i * row_stride + j * column_stride].
+// One operand. Element (i, j) of its matrix at `offset` is values[offset + i * row_stride + j *
+// column_stride].
 template <typename T>
 struct Operand {
   std::vector<T> values;
@@ -40,7 +40,7 @@ struct Operand {
   int64_t column_stride;
 };
 
-// A·B, matrix by matrix of the batch.
+// A·B for every matrix of the batch.
 template <typename T>
 absl::StatusOr<Tensor> Multiply(const MatMulShape& shape, const Operand<T>& a, const Operand<T>& b,
                                 Allocator& allocator) {
@@ -69,7 +69,7 @@ absl::StatusOr<Tensor> Multiply(const MatMulShape& shape, const Operand<T>& a, c
   return y;
 }
 
-// The types that MatMul and Gemm are defined on.
+// True for the element types of MatMul and Gemm.
 bool IsMatMulType(DataType type) {
   switch (type) {
     case DataType::kFloat:
@@ -103,7 +103,7 @@ absl::StatusOr<Tensor> ReferenceMatMul(const Tensor& a, const Tensor& b, Allocat
   return Write(a.type(), y, T(), allocator);
 }
 
-// The values of `tensor`, a matrix, as an operand.
+// Reads a matrix as an operand.
 template <typename T>
 absl::StatusOr<Operand<T>> ReadMatrix(const Tensor& tensor, bool transposed) {
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<T> values, Read(tensor, T()));
@@ -168,7 +168,7 @@ absl::Status GemmOp::Reference(OpContext& context) const {
   const Tensor& b = context.input(1);
   const Tensor* c = context.has_input(2) ? &context.input(2) : nullptr;
   ATTNRUN_RETURN_IF_ERROR(CheckTypes(a, b));
-  // Integers stay exact where the factors leave them integers.
+  // Integers stay exact if alpha and beta are 1.
   const bool integers =
       !IsFloatingPoint(a.type()) && attributes_.alpha == 1 && attributes_.beta == 1;
   const auto multiply = integers ? ReferenceGemm<uint64_t> : ReferenceGemm<double>;

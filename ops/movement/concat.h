@@ -9,7 +9,7 @@
 
 namespace attnrun::ops {
 
-// ONNX Concat-4, -11, -13: the inputs one after the other along `axis`; their types and all other
+// ONNX Concat-4, -11, -13: the inputs, one after the other along `axis`. Their types and all other
 // extents must agree.
 class Concat final : public Op {
  public:
@@ -17,6 +17,7 @@ class Concat final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // The shape of the result.

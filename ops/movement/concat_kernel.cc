@@ -3,13 +3,13 @@
 
 #include "core/status.h"
 #include "ops/movement/concat.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Each input is, for every index of the axes before `axis`, one run of bytes.
+// For every index of the axes before `axis`, each input contributes one run of bytes.
 class ConcatKernel final : public Kernel {
  public:
   explicit ConcatKernel(Concat op) : op_(std::move(op)) {}

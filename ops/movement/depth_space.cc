@@ -23,7 +23,7 @@ DepthToSpace::DepthToSpace(AttributeReader& attributes)
   if (attributes.version() >= 11) depth_last_ = ReadDepthLast(attributes);
 }
 
-absl::StatusOr<Window> DepthToSpace::MakeWindow(const OpContext& context) const {
+absl::StatusOr<StridedView> DepthToSpace::MakeView(const OpContext& context) const {
   const Tensor& x = context.input(0);
   const int64_t b = block_;
   if (x.rank() != 4 || b < 1) return NoBlocks(x, b);
@@ -32,16 +32,16 @@ absl::StatusOr<Window> DepthToSpace::MakeWindow(const OpContext& context) const 
   const int64_t depth = x.dim(1) / area;
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t height, NumElements({x.dim(2), b}));
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t width, NumElements({x.dim(3), b}));
-  Window window;
-  window.shape = {x.dim(0), depth, height, width};
-  window.extents = {x.dim(0), depth, x.dim(2), b, x.dim(3), b};
-  window.strides.assign(6, 0);
+  StridedView view;
+  view.shape = {x.dim(0), depth, height, width};
+  view.extents = {x.dim(0), depth, x.dim(2), b, x.dim(3), b};
+  view.strides.assign(6, 0);
   // Without elements the strides do not matter, and could overflow.
-  if (x.num_elements() == 0) return window;
+  if (x.num_elements() == 0) return view;
   const Shape s = StridesOf(x);
   const int64_t column = depth_last_ ? s[1] * depth : s[1];
-  window.strides = {s[0], depth_last_ ? s[1] : s[1] * area, s[2], column * b, s[3], column};
-  return window;
+  view.strides = {s[0], depth_last_ ? s[1] : s[1] * area, s[2], column * b, s[3], column};
+  return view;
 }
 
 SpaceToDepth::SpaceToDepth(AttributeReader& attributes)
@@ -49,25 +49,25 @@ SpaceToDepth::SpaceToDepth(AttributeReader& attributes)
   if (attributes.version() >= 28) depth_last_ = ReadDepthLast(attributes);
 }
 
-absl::StatusOr<Window> SpaceToDepth::MakeWindow(const OpContext& context) const {
+absl::StatusOr<StridedView> SpaceToDepth::MakeView(const OpContext& context) const {
   const Tensor& x = context.input(0);
   const int64_t b = block_;
   if (x.rank() != 4 || b < 1 || x.dim(2) % b != 0 || x.dim(3) % b != 0) return NoBlocks(x, b);
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t channels, NumElements({x.dim(1), b, b}));
   const int64_t rows = x.dim(2) / b;
   const int64_t columns = x.dim(3) / b;
-  Window window;
-  window.shape = {x.dim(0), channels, rows, columns};
-  window.extents = {x.dim(0), x.dim(1), b, b, rows, columns};
-  window.strides.assign(6, 0);
-  if (x.num_elements() == 0) return window;
+  StridedView view;
+  view.shape = {x.dim(0), channels, rows, columns};
+  view.extents = {x.dim(0), x.dim(1), b, b, rows, columns};
+  view.strides.assign(6, 0);
+  if (x.num_elements() == 0) return view;
   const Shape s = StridesOf(x);
-  window.strides = {s[0], s[1], s[2], s[3], s[2] * b, s[3] * b};
+  view.strides = {s[0], s[1], s[2], s[3], s[2] * b, s[3] * b};
   if (depth_last_) {
-    window.extents = {x.dim(0), b, b, x.dim(1), rows, columns};
-    window.strides = {s[0], s[2], s[3], s[1], s[2] * b, s[3] * b};
+    view.extents = {x.dim(0), b, b, x.dim(1), rows, columns};
+    view.strides = {s[0], s[2], s[3], s[1], s[2] * b, s[3] * b};
   }
-  return window;
+  return view;
 }
 
 }  // namespace attnrun::ops

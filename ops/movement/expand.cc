@@ -9,7 +9,7 @@
 
 namespace attnrun::ops {
 
-absl::StatusOr<Window> Expand::MakeWindow(const OpContext& context) const {
+absl::StatusOr<StridedView> Expand::MakeView(const OpContext& context) const {
   const Tensor& data = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(const Shape wanted, ReadInts(context.input(1), "shape"));
   for (const int64_t extent : wanted) {
@@ -18,19 +18,19 @@ absl::StatusOr<Window> Expand::MakeWindow(const OpContext& context) const {
           absl::StrCat("shape ", ToString(wanted), " has a negative extent"));
     }
   }
-  Window window;
-  ATTNRUN_ASSIGN_OR_RETURN(window.shape, BroadcastShapes(data.shape(), wanted));
-  window.extents = window.shape;
-  window.strides.assign(window.shape.size(), 0);
+  StridedView view;
+  ATTNRUN_ASSIGN_OR_RETURN(view.shape, BroadcastShapes(data.shape(), wanted));
+  view.extents = view.shape;
+  view.strides.assign(view.shape.size(), 0);
   const Shape strides = StridesOf(data);
-  const size_t added = window.shape.size() - strides.size();
+  const size_t added = view.shape.size() - strides.size();
   for (size_t i = 0; i < strides.size(); ++i) {
-    if (data.shape()[i] != 1) window.strides[added + i] = strides[i];
+    if (data.shape()[i] != 1) view.strides[added + i] = strides[i];
   }
-  return window;
+  return view;
 }
 
-absl::StatusOr<Window> Tile::MakeWindow(const OpContext& context) const {
+absl::StatusOr<StridedView> Tile::MakeView(const OpContext& context) const {
   const Tensor& data = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(const Shape repeats, ReadInts(context.input(1), "repeats"));
   if (repeats.size() != data.shape().size()) {
@@ -38,7 +38,7 @@ absl::StatusOr<Window> Tile::MakeWindow(const OpContext& context) const {
         "repeats ", ToString(repeats), " must have one number per axis of ", TypeAndShape(data)));
   }
   const Shape strides = StridesOf(data);
-  Window window;
+  StridedView view;
   for (size_t i = 0; i < repeats.size(); ++i) {
     const int64_t extent = data.shape()[i];
     if (repeats[i] < 0 ||
@@ -46,11 +46,11 @@ absl::StatusOr<Window> Tile::MakeWindow(const OpContext& context) const {
       return absl::InvalidArgumentError(absl::StrCat(
           "cannot repeat axis ", i, " of ", TypeAndShape(data), " ", repeats[i], " times"));
     }
-    window.shape.push_back(repeats[i] * extent);
-    window.extents.insert(window.extents.end(), {repeats[i], extent});
-    window.strides.insert(window.strides.end(), {0, strides[i]});
+    view.shape.push_back(repeats[i] * extent);
+    view.extents.insert(view.extents.end(), {repeats[i], extent});
+    view.strides.insert(view.strides.end(), {0, strides[i]});
   }
-  return window;
+  return view;
 }
 
 }  // namespace attnrun::ops

@@ -3,26 +3,29 @@
 #define ATTNRUN_OPS_MOVEMENT_EXPAND_H_
 
 #include "ops/interface/attribute_reader.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 
 namespace attnrun::ops {
 
-// ONNX Expand-8, -13: the data broadcast, in both directions, with the shape given by input 1.
-class Expand final : public WindowOp<Expand> {
+// ONNX Expand-8, -13 (data, shape): the data broadcast, in both directions, with the given shape.
+class Expand final : public StridedViewOp<Expand> {
  public:
   explicit Expand(AttributeReader& /*attributes*/) {}
 
-  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
-// ONNX Tile-6, -13: repeats[i] copies of the data, one after the other, along axis i.
-class Tile final : public WindowOp<Tile> {
+// ONNX Tile-6, -13 (data, repeats): repeats[i] copies of the data, one after the other, along axis
+// i.
+class Tile final : public StridedViewOp<Tile> {
  public:
   explicit Tile(AttributeReader& /*attributes*/) {}
 
-  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 };
 
 }  // namespace attnrun::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other operators of this folder tell of their output.
+// Inference of the other operators of this folder.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Copies of input 0 one after the other, as far as they fill an output of these extents.
+// The contents of input 0, repeated until they fill an output of these extents.
 std::optional<std::vector<SymInt>> RepeatedContents(const InferContext& context, const Dims& dims) {
   const std::optional<std::vector<SymInt>>& data = context.input(0).contents;
   const std::optional<int64_t> count = Product(dims).constant();
@@ -33,7 +33,7 @@ void SetRepeated(InferContext& context, Dims dims) {
   context.SetOutput(0, {context.input(0).type, std::move(dims), std::move(contents)});
 }
 
-// Extents with pads for `axes` added; nullopt if no run can succeed.
+// Extents with the pads of `axes` added; nullopt if no run can succeed.
 std::optional<Dims> PaddedDims(Dims dims, const std::vector<SymInt>& pads,
                                const std::vector<int64_t>& axes) {
   if (pads.size() != 2 * axes.size()) return std::nullopt;

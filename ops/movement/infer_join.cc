@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Concat and Split tell of their outputs.
+// Inference of Concat and Split.
 #include <utility>
 
 #include "ops/interface/infer_rules.h"
@@ -9,8 +9,8 @@
 namespace attnrun::ops {
 namespace {
 
-// The inputs' elements one after the other; those of an input of known length, of which no more is
-// known, are unknown.
+// The contents of all inputs, one after the other. An input with a known length but unknown
+// contents gives unknown elements.
 std::optional<std::vector<SymInt>> JoinedContents(const InferContext& context) {
   std::vector<SymInt> joined;
   bool any = false;
@@ -35,7 +35,7 @@ void Concat::Infer(InferContext& context) const {
     if (!context.has_input(i)) return;
     const ValueFacts& next = context.input(i);
     if (facts.type == DataType::kUndefined) facts.type = next.type;
-    // The axes that all inputs share may be known from any of them.
+    // The axes that all inputs share may be known from any input.
     if (!facts.dims.has_value()) facts.dims = next.dims;
     if (!next.dims.has_value()) {
       length = length + SymInt::Unknown();
@@ -69,7 +69,7 @@ std::vector<SymInt> Split::InferExtents(const InferContext& context, const SymIn
   }
   const std::optional<SymInt> equal = SymInt::DivideExactly(extent, pieces);
   if (equal.has_value()) return std::vector<SymInt>(pieces, *equal);
-  // Without a remainder where the last piece must not be smaller.
+  // The division has no remainder unless the last piece may be smaller.
   return uneven_ ? UnknownDims(pieces)
                  : std::vector<SymInt>(pieces, SymInt::Quotient(extent, pieces));
 }
@@ -77,7 +77,7 @@ std::vector<SymInt> Split::InferExtents(const InferContext& context, const SymIn
 void Split::Infer(InferContext& context) const {
   const ValueFacts& data = context.input(0);
   for (int i = 0; i < context.num_outputs(); ++i) SetDims(context, i, std::nullopt);
-  // What fails when it runs must not be taken for a view.
+  // A node that fails when it runs must not be taken for a view.
   const bool fails =
       num_outputs_.has_value() && (context.has_input(1) || *num_outputs_ != context.num_outputs());
   if (fails || !data.dims.has_value()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slice tells of its output.
+// Inference of Slice's output.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -16,12 +16,12 @@ bool IsAtMost(const InferContext& context, const SymInt& a, const SymInt& b) {
   return context.IsNeverNegative(b - a);
 }
 
-// A start or end counted from the front and clamped to the axis; nullopt where its side of 0 or of
-// the extent is not plain to see.
+// A start or end counted from the front and clamped to the axis; nullopt if it cannot be compared
+// with 0 or the extent.
 std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
                               const SymInt& extent) {
   if (bound.is_constant(kEnd) || IsAtMost(context, extent, bound)) return extent;
-  // That many from the end are all there are, or more: if there are none, too.
+  // A bound of -extent or less is the front, even if the extent is 0.
   if (IsAtMost(context, bound, SymInt(0) - extent)) return 0;
   SymInt from_front = bound;
   if (const std::optional<int64_t> number = bound.constant(); number.has_value() && *number < 0) {
@@ -33,7 +33,7 @@ std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
   return std::nullopt;
 }
 
-// How many elements of an axis a slice has.
+// The number of elements that a slice takes of an axis.
 SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const SymInt& start,
                     const SymInt& end, const SymInt& step) {
   const std::optional<int64_t> size = extent.constant();
@@ -43,7 +43,7 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
   if (size.has_value() && from.has_value() && to.has_value() && by.has_value() && *by != 0) {
     return SliceRange(*size, *from, *to, *by).count;
   }
-  // The whole axis from its end on.
+  // The whole axis, backwards from its end.
   const bool from_back = start.is_constant(-1) || start.is_constant(kEnd);
   if (step.is_constant(-1) && from_back && end.constant().value_or(0) <= -kEnd) return extent;
   if (step.is_constant(1)) {
@@ -54,8 +54,8 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
       if (IsAtMost(context, *last, *first)) return 0;
     }
   }
-  // A table cut to a length, or short of its end: BroadcastDims knows what these mean beside a
-  // tensor of that length.
+  // A table cut to a length ("min"), or cut short of its end ("drop"): BroadcastDims understands
+  // these beside a tensor of that length.
   if (step.is_constant(1) && start.is_constant(0) && end.IsNeverNegative()) {
     return SymInt::Opaque("min", extent, end);
   }
@@ -68,7 +68,7 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
 
 using List = std::vector<SymInt>;
 
-// One entry for each axis that is sliced, all of equal length.
+// One entry per sliced axis; all lists have equal length.
 struct Bounds {
   List starts;
   List ends;
@@ -84,13 +84,13 @@ List Counted(size_t count) {
   return numbers;
 }
 
-// Input i, if it is given and known; `otherwise` if it is left out.
+// The contents of input i, nullopt if unknown; `otherwise` if it is left out.
 std::optional<List> InputOr(const InferContext& context, int i, const List& otherwise) {
   return context.has_input(i) ? context.input(i).contents : otherwise;
 }
 
 std::optional<Bounds> ReadBounds(const InferContext& context) {
-  // Bounds that are not known leave the other axes alone, if only their number is.
+  // Unknown bounds leave the other axes alone, as long as their number is known.
   const std::optional<size_t> count = KnownLength(context, 1);
   if (!count.has_value()) return std::nullopt;
   const std::optional<List> axes = InputOr(context, 3, Counted(*count));
@@ -100,7 +100,7 @@ std::optional<Bounds> ReadBounds(const InferContext& context) {
                 context.input(2).contents.value_or(UnknownDims(*count)), *axes, *steps};
 }
 
-// The elements of a list that a slice along its only axis has, if the slice is known.
+// The elements of a list that a slice along its only axis takes; nullopt if the slice is unknown.
 std::optional<List> SlicedList(const List& list, const Bounds& bounds) {
   if (bounds.starts.empty()) return list;
   if (bounds.starts.size() != 1) return std::nullopt;

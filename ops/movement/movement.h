@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// Operators that put elements in other places without looking at them.
+// Operators that move elements without looking at them.
 void RegisterMovement(OpRegistry& registry);
 
 }  // namespace attnrun::ops

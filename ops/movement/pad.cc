@@ -21,8 +21,8 @@ PadMode ReadMode(AttributeReader& attributes) {
   return mode == "wrap" ? PadMode::kWrap : PadMode::kConstant;
 }
 
-// extent + before + after, or -1 where that is negative or beyond int64, or one side alone takes
-// away more than there is.
+// extent + before + after; -1 if that is negative or beyond int64, or if one side alone removes
+// more than there is.
 int64_t PaddedExtent(int64_t extent, int64_t before, int64_t after) {
   int64_t sum = 0;
   if (before < -extent || after < -extent) return -1;
@@ -45,7 +45,7 @@ Pad::Pad(AttributeReader& attributes)
   value_ = attributes.Float("value", 0);
 }
 
-absl::StatusOr<Shape> Pad::Axes(const OpContext& context) const {
+absl::StatusOr<Shape> Pad::PaddedAxes(const OpContext& context) const {
   const int rank = context.input(0).rank();
   if (!context.has_input(3)) return FirstAxes(rank);
   ATTNRUN_ASSIGN_OR_RETURN(Shape axes, ReadInts(context.input(3), "axes"));
@@ -59,7 +59,7 @@ absl::StatusOr<Padding> Pad::Resolve(const OpContext& context) const {
   if (from_inputs_) {
     ATTNRUN_ASSIGN_OR_RETURN(pads, ReadInts(context.input(1), "pads"));
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const Shape axes, Axes(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const Shape axes, PaddedAxes(context));
   if (pads.size() != 2 * axes.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "pads ", ToString(pads), " must have two numbers for each of ", axes.size(), " axes"));

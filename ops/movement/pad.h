@@ -9,27 +9,29 @@
 
 namespace attnrun::ops {
 
-// What stands where an output of Pad lies outside the data: a constant, the data mirrored at its
-// first and last element, those elements themselves, or the data again as on a torus.
+// The elements that an output of Pad has outside the data: a constant, the data mirrored at its
+// first and last elements, those elements themselves, or the data repeated as on a torus.
 enum class PadMode { kConstant, kReflect, kEdge, kWrap };
 
-// The pads of one call, checked: one number per axis of the data.
+// The checked pads of one call: one number per axis of the data.
 struct Padding {
   Shape before;
-  // Of the result.
+  // The shape of the result.
   Shape shape;
 };
 
-// ONNX Pad-2 to -25: elements added before and after each axis; negative pads take some away.
-// `pads` and `value` are attributes in version 2 and inputs from 11 on (input 1, [before..., after
-// ...]; input 2, 0 or "" if left out); input 3 (18) names the axes that the pads are for. Mode
-// "wrap" came with version 19. Mirrored data are mirrored again where pads are longer than it.
+// ONNX Pad-2 to -25: adds elements before and after each axis; negative pads remove some. `pads`
+// and `value` are attributes in version 2 and inputs from version 11 on (input 1, [before...,
+// after...]; input 2, left out: 0 or ""); input 3 (from version 18 on) names the axes of the pads.
+// Mode "wrap" exists from version 19 on. Mirrored data is mirrored again where pads are longer than
+// the data.
 class Pad final : public Op {
  public:
   explicit Pad(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<Padding> Resolve(const OpContext& context) const;
@@ -38,7 +40,7 @@ class Pad final : public Op {
   PadMode mode() const { return mode_; }
 
  private:
-  absl::StatusOr<Shape> Axes(const OpContext& context) const;
+  absl::StatusOr<Shape> PaddedAxes(const OpContext& context) const;
 
   PadMode mode_;
   bool from_inputs_;

@@ -3,13 +3,13 @@
 
 #include "core/status.h"
 #include "ops/movement/pad.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Constant padding: the result is filled, then what is left of the data copied into it.
+// Constant padding: fills the result, then copies the part of the data that remains into it.
 class PadKernel final : public Kernel {
  public:
   explicit PadKernel(Pad op) : op_(std::move(op)) {}
@@ -44,7 +44,7 @@ class PadKernel final : public Kernel {
     int64_t from = 0;
     int64_t to = 0;
     for (int i = 0; i < data.rank(); ++i) {
-      // No overflow: the pads passed Resolve, so that the end of the data is within int64.
+      // No overflow: Resolve has checked that the end of the data is within int64.
       const int64_t first = std::max<int64_t>(padding.before[i], 0);
       const int64_t end = std::min(padding.before[i] + data.dim(i), padding.shape[i]);
       if (end <= first) return;

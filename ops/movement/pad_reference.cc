@@ -8,7 +8,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The position of [0, extent) that stands at `position`, which lies outside, or -1 for the
+// The position in [0, extent) whose element stands at `position`, which is outside; -1 for the
 // constant.
 int64_t Outside(PadMode mode, int64_t position, int64_t extent) {
   switch (mode) {
@@ -20,7 +20,7 @@ int64_t Outside(PadMode mode, int64_t position, int64_t extent) {
     }
     case PadMode::kReflect: {
       if (extent == 1) return 0;
-      // There and back again.
+      // One period runs to the last element and back.
       const int64_t period = 2 * (extent - 1);
       int64_t rest = position % period;
       if (rest < 0) rest += period;

@@ -7,9 +7,9 @@
 
 namespace attnrun::ops {
 
-// ONNX ReverseSequence-10, -28: for each b along `batch_axis` (1) the first sequence_lens[b] slices
-// along `time_axis` (0) in reverse order, the others as they are. The two axes are 0 and 1 or 1 and
-// 0.
+// ONNX ReverseSequence-10, -28 (x, sequence_lens): for each b along `batch_axis` (1) the first
+// sequence_lens[b] slices along `time_axis` (0) in reverse order, the other slices unchanged. The
+// two axes are 0 and 1 or 1 and 0.
 class ReverseSequence final : public Op {
  public:
   explicit ReverseSequence(AttributeReader& attributes)
@@ -17,6 +17,7 @@ class ReverseSequence final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   int64_t batch_axis_;

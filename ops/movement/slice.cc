@@ -32,12 +32,12 @@ AxisRange SliceRange(int64_t extent, int64_t start, int64_t end, int64_t step) {
     start = std::clamp<int64_t>(start, 0, extent - 1);
     end = std::clamp<int64_t>(end, -1, extent - 1);
     if (start > end) distance = start - end;
-    // The magnitude, also of the least int64, which has no negative.
+    // The magnitude of the step; it exists even for the least int64, which has no negative.
     stride = 0 - stride;
   }
   if (distance == 0) return {};
   const auto count = static_cast<int64_t>((distance - 1) / stride + 1);
-  // A step that is never taken could overflow where it is multiplied with the axis's stride.
+  // A step that is not taken could overflow when it is multiplied by the axis's stride.
   return {start, count == 1 ? 1 : step, count};
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<Slice::Ranges> Slice::Read(const OpContext& context) const {
   return ranges;
 }
 
-absl::StatusOr<Window> Slice::MakeWindow(const OpContext& context) const {
+absl::StatusOr<StridedView> Slice::MakeView(const OpContext& context) const {
   const Tensor& data = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(Ranges ranges, Read(context));
   const size_t count = ranges.starts.size();
@@ -79,21 +79,21 @@ absl::StatusOr<Window> Slice::MakeWindow(const OpContext& context) const {
         ToString(ranges.axes), " and steps ", ToString(ranges.steps), " must be of one length"));
   }
   ATTNRUN_RETURN_IF_ERROR(NormalizeAxes(ranges.axes, data.rank()));
-  Window window = {data.shape(), {}, StridesOf(data), 0};
+  StridedView view = {data.shape(), {}, StridesOf(data), 0};
   for (size_t i = 0; i < count; ++i) {
     const int64_t axis = ranges.axes[i];
     if (ranges.steps[i] == 0) {
       return absl::InvalidArgumentError(absl::StrCat("the step along axis ", axis, " is 0"));
     }
     const AxisRange range =
-        SliceRange(window.shape[axis], ranges.starts[i], ranges.ends[i], ranges.steps[i]);
-    window.shape[axis] = range.count;
+        SliceRange(view.shape[axis], ranges.starts[i], ranges.ends[i], ranges.steps[i]);
+    view.shape[axis] = range.count;
     if (range.count == 0) continue;
-    window.offset += range.start * window.strides[axis];
-    window.strides[axis] *= range.step;
+    view.offset += range.start * view.strides[axis];
+    view.strides[axis] *= range.step;
   }
-  window.extents = window.shape;
-  return window;
+  view.extents = view.shape;
+  return view;
 }
 
 }  // namespace attnrun::ops

@@ -5,19 +5,21 @@
 #include <vector>
 
 #include "ops/interface/attribute_reader.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 
 namespace attnrun::ops {
 
-// ONNX Slice-1 to -13: every steps[i]-th element from starts[i] up to, but without, ends[i] along
-// axes[i]. Negative starts and ends count from the back and both are clamped to the axis; negative
-// steps walk backwards. Attributes (without steps) before version 10, inputs from there on.
-class Slice final : public WindowOp<Slice> {
+// ONNX Slice-1, -10, -11, -13: every steps[i]-th element along axes[i], from starts[i] up to, but
+// excluding, ends[i]. Negative starts and ends count from the end, and both are clamped to the
+// axis; negative steps walk backwards. All are attributes (without steps) before version 10, inputs
+// from version 10 on.
+class Slice final : public StridedViewOp<Slice> {
  public:
   explicit Slice(AttributeReader& attributes);
 
-  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   struct Ranges {
@@ -27,9 +29,11 @@ class Slice final : public WindowOp<Slice> {
     Shape steps;
   };
   absl::StatusOr<Ranges> Read(const OpContext& context) const;
+  // The axes named; nullopt where they differ between runs.
+  std::optional<std::vector<int64_t>> NamedAxes(const KnownInputs& inputs) const;
 
   bool from_inputs_;
-  // Empty where inputs say it.
+  // Empty if they are inputs.
   Ranges attributes_;
 };
 
@@ -40,8 +44,8 @@ struct AxisRange {
   int64_t count = 0;
 };
 
-// The elements of an axis of `extent` that a slice means. Any start, end and step but a step of 0
-// mean something.
+// The elements that a slice takes of an axis of `extent`. Any start, end and step are valid, except
+// a step of 0.
 AxisRange SliceRange(int64_t extent, int64_t start, int64_t end, int64_t step);
 
 }  // namespace attnrun::ops

@@ -16,10 +16,10 @@ class SplitKernel final : public Kernel {
   bool Accepts(const OpContext& context) const override { return MovesInputAsBytes(context); }
   bool accepts_strided() const override { return true; }
   absl::Status Run(OpContext& context) const override {
-    ATTNRUN_ASSIGN_OR_RETURN(const auto windows, op_.MakeWindows(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const auto views, op_.MakeViews(context));
     for (int i = 0; i < context.num_outputs(); ++i) {
       if (!context.wants_output(i)) continue;
-      ATTNRUN_RETURN_IF_ERROR(MoveWindow(context, i, context.input(0), windows[i]));
+      ATTNRUN_RETURN_IF_ERROR(MoveView(context, i, context.input(0), views[i]));
     }
     return absl::OkStatus();
   }
@@ -28,7 +28,7 @@ class SplitKernel final : public Kernel {
   const Split op_;
 };
 
-// `sizes` if there are as many as outputs and they add up to the axis.
+// `sizes`; kInvalidArgument unless there is one per output and they add up to the axis.
 absl::StatusOr<Shape> CheckExtents(const Tensor& data, int axis, int num_outputs, Shape sizes) {
   int64_t left = data.dim(axis);
   bool fits = static_cast<int>(sizes.size()) == num_outputs;
@@ -89,28 +89,29 @@ absl::StatusOr<Shape> Split::Extents(const OpContext& context, int axis) const {
   return EqualExtents(data, axis, context.num_outputs());
 }
 
-absl::StatusOr<absl::InlinedVector<Window, 3>> Split::MakeWindows(const OpContext& context) const {
+absl::StatusOr<absl::InlinedVector<StridedView, 3>> Split::MakeViews(
+    const OpContext& context) const {
   const Tensor& data = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, data.rank()));
   ATTNRUN_ASSIGN_OR_RETURN(const Shape extents, Extents(context, axis));
   const Shape strides = StridesOf(data);
-  absl::InlinedVector<Window, 3> windows;
+  absl::InlinedVector<StridedView, 3> views;
   int64_t start = 0;
   for (const int64_t extent : extents) {
-    Window window = {data.shape(), data.shape(), strides, start * strides[axis]};
-    window.shape[axis] = extent;
-    window.extents[axis] = extent;
-    windows.push_back(std::move(window));
+    StridedView view = {data.shape(), data.shape(), strides, start * strides[axis]};
+    view.shape[axis] = extent;
+    view.extents[axis] = extent;
+    views.push_back(std::move(view));
     start += extent;
   }
-  return windows;
+  return views;
 }
 
 absl::Status Split::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(const auto windows, MakeWindows(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto views, MakeViews(context));
   for (int i = 0; i < context.num_outputs(); ++i) {
     if (!context.wants_output(i)) continue;
-    ATTNRUN_RETURN_IF_ERROR(MoveWindowReference(context, i, context.input(0), windows[i]));
+    ATTNRUN_RETURN_IF_ERROR(MoveViewReference(context, i, context.input(0), views[i]));
   }
   return absl::OkStatus();
 }

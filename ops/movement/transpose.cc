@@ -15,7 +15,7 @@ Transpose::Transpose(AttributeReader& attributes) {
   perm_.emplace(perm.begin(), perm.end());
 }
 
-absl::StatusOr<Window> Transpose::MakeWindow(const OpContext& context) const {
+absl::StatusOr<StridedView> Transpose::MakeView(const OpContext& context) const {
   const Tensor& data = context.input(0);
   Shape perm;
   if (perm_.has_value()) {
@@ -29,13 +29,13 @@ absl::StatusOr<Window> Transpose::MakeWindow(const OpContext& context) const {
         "perm ", ToString(*perm_), " does not order the axes of ", TypeAndShape(data)));
   }
   const Shape strides = StridesOf(data);
-  Window window;
+  StridedView view;
   for (const int64_t axis : perm) {
-    window.shape.push_back(data.dim(static_cast<int>(axis)));
-    window.strides.push_back(strides[axis]);
+    view.shape.push_back(data.dim(static_cast<int>(axis)));
+    view.strides.push_back(strides[axis]);
   }
-  window.extents = window.shape;
-  return window;
+  view.extents = view.shape;
+  return view;
 }
 
 }  // namespace attnrun::ops

@@ -5,18 +5,19 @@
 #include <optional>
 
 #include "ops/interface/attribute_reader.h"
-#include "ops/movement/window.h"
+#include "ops/movement/strided_view.h"
 
 namespace attnrun::ops {
 
 // ONNX Transpose-1 to -25: axis i of the result is axis perm[i] of the data; without `perm` the
 // axes are reversed.
-class Transpose final : public WindowOp<Transpose> {
+class Transpose final : public StridedViewOp<Transpose> {
  public:
   explicit Transpose(AttributeReader& attributes);
 
-  absl::StatusOr<Window> MakeWindow(const OpContext& context) const;
+  absl::StatusOr<StridedView> MakeView(const OpContext& context) const;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   std::optional<Shape> perm_;

@@ -9,22 +9,23 @@
 
 namespace attnrun::ops {
 
-// ONNX Trilu-14: matrices [..., N, M] of which the elements with column - row >= k (`upper`) or
-// <= k (lower) are kept and the others are zero. k is input 1, 0 if left out.
+// ONNX Trilu-14 (x [..., N, M], k?): keeps the elements with column - row >= k (`upper`) or <= k
+// (lower) of each matrix; the others become zero. k is 0 if left out.
 class Trilu final : public Op {
  public:
   explicit Trilu(AttributeReader& attributes) : upper_(attributes.Int("upper", 1) != 0) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
   bool upper_;
 };
 
-// k of the node, moved into [-rows, columns], where it means the same. Precondition: the matrices
-// have rank 2 or more, which it checks.
+// The node's k, clamped to [-rows, columns], which does not change its meaning. kInvalidArgument
+// unless the input has rank 2 or more.
 absl::StatusOr<int64_t> TriluDiagonal(const OpContext& context);
 
 }  // namespace attnrun::ops

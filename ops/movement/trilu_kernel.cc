@@ -4,8 +4,8 @@
 
 #include "core/parallel.h"
 #include "core/status.h"
+#include "ops/movement/strided_view.h"
 #include "ops/movement/trilu.h"
-#include "ops/movement/window.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
@@ -38,8 +38,8 @@ class TriluKernel final : public Kernel {
   }
 
  private:
-  // `diagonal`: the column that the diagonal crosses the row at, perhaps outside it. The target may
-  // be the source.
+  // `diagonal`: the column at which the diagonal crosses the row, perhaps outside it. `target` may
+  // be `source`.
   void CopyRow(const char* source, char* target, int64_t diagonal, int64_t columns,
                int width) const {
     const int64_t cut = std::clamp<int64_t>(upper_ ? diagonal : diagonal + 1, 0, columns) * width;

@@ -7,6 +7,7 @@
 #include "core/div_ceil.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/interface/type_set.h"
 #include "ops/nbit/codes.h"
@@ -64,7 +65,8 @@ absl::Status GatherBlockQuantized::CheckTypes(const OpContext& context) const {
   const Tensor& data = context.input(kData);
   if (!kData4.Contains(data.type()) && data.type() != DataType::kUint8) {
     return absl::UnimplementedError(
-        absl::StrCat("data of int4, uint4 and uint8 are covered, but it is ", TypeAndShape(data)));
+        absl::StrCat("expected data of int4, uint4 or uint8, others are not covered, but it is ",
+                     TypeAndShape(data)));
   }
   ATTNRUN_RETURN_IF_ERROR(
       CheckType(context, kIndices, TypeSet{DataType::kInt32, DataType::kInt64}));
@@ -131,7 +133,7 @@ absl::StatusOr<GatherBlockQuantized::Layout> GatherBlockQuantized::Resolve(
   return layout;
 }
 
-// Element by element: a table is much larger than what is read of it.
+// Element by element, since the table is much larger than the output.
 absl::Status GatherBlockQuantized::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const Layout layout, Resolve(context));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, ToInts(context.input(kIndices)));
@@ -142,7 +144,7 @@ absl::Status GatherBlockQuantized::Reference(OpContext& context) const {
     const int code = CodeAt(static_cast<const uint8_t*>(tensor.raw()), i, layout.bits);
     return layout.is_signed && code >= 8 ? code - 16 : code;
   };
-  // Zero points are packed row by row, the last byte of each perhaps in part.
+  // Zero points are packed row by row; the last byte of a row may be used in part.
   const int64_t row = layout.scales.back();
   const int64_t padded = packed ? DivCeil(row * layout.bits, 8) * 8 / layout.bits : row;
   std::vector<double> y(count);
@@ -180,6 +182,14 @@ void GatherBlockQuantized::Infer(InferContext& context) const {
     y.dims->insert(y.dims->end(), table.begin() + *axis + 1, table.end());
   }
   context.SetOutput(0, std::move(y));
+}
+
+void GatherBlockQuantized::Axes(AxesContext& context) const {
+  const std::optional<size_t> axis = KnownAxis(gather_axis_, RankOf(context, kData).value_or(0));
+  const size_t indices = RankOf(context, kIndices).value_or(0);
+  for (size_t i = 0; axis.has_value() && i < indices; ++i) {
+    context.Add({{kIndices, i}}, {{0, *axis + i}});
+  }
 }
 
 }  // namespace attnrun::ops

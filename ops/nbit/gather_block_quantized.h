@@ -18,15 +18,16 @@ namespace attnrun::ops {
 //   (data - zero_points) * scales
 // where block_size neighbours along quantize_axis share scale and zero point. Inputs: data, int4 or
 // uint4, or uint8 with codes of `bits` packed along the last axis, low bits first; indices (int32
-// or int64), negative ones counting from the end, those out of range giving zeros; scales (float,
+// or int64): negative ones count from the end, those out of range give zeros; scales (float,
 // float16 or bfloat16), of data's shape with ceil(extent / block_size) along quantize_axis;
-// zero_points?, of data's type and packed like it, 0 if left out and 2^(bits - 1) for uint8.
+// zero_points?, of data's type and packed like it; if left out, 0, but 2^(bits - 1) for uint8.
 class GatherBlockQuantized final : public Op {
  public:
   explicit GatherBlockQuantized(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Inputs.
@@ -37,9 +38,9 @@ class GatherBlockQuantized final : public Op {
 
   // The table as [outer, axis, inner] around the gather axis.
   struct Layout {
-    // Of codes, not of bytes.
+    // The shape of the table in codes, not bytes.
     Shape table;
-    // Of scales and zero points.
+    // The shape of the scales and of the unpacked zero points.
     Shape scales;
     Shape output;
     int64_t outer = 1;
@@ -49,10 +50,10 @@ class GatherBlockQuantized final : public Op {
     int bits = 4;
     bool is_signed = false;
 
-    // The element of the table that element `i` of the output is; nullopt if there is none.
-    // `indices`: all of them.
+    // The element of the table that becomes element `i` of the output; nullopt if its index is out
+    // of range. `indices`: all indices.
     std::optional<int64_t> Source(int64_t i, absl::Span<const int64_t> indices) const;
-    // The scale of an element of the table.
+    // The index of the scale of an element of the table.
     int64_t ScaleOf(int64_t element, int64_t block_size) const;
   };
   // kInvalidArgument or kUnimplemented for inputs that do not fit together.

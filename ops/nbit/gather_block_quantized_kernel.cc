@@ -13,14 +13,14 @@
 namespace attnrun::ops {
 namespace {
 
-// One code at a time, of the rows that are asked for: a table is read by few tokens.
+// Dequantizes only the rows that are asked for, one code at a time: few tokens read a table.
 class GatherKernel final : public Kernel {
  public:
   explicit GatherKernel(const GatherBlockQuantized& op) : op_(op) {}
 
   absl::string_view name() const override { return "rows"; }
 
-  // Tables of rows whose blocks lie along the row: embeddings.
+  // Accepts tables whose blocks lie along the rows: embeddings.
   bool Accepts(const OpContext& context) const override {
     const absl::StatusOr<GatherBlockQuantized::Layout> layout = op_.Resolve(context);
     return layout.ok() && layout->quantize_axis + 1 == layout->table.size() &&
@@ -65,7 +65,7 @@ class GatherKernel final : public Kernel {
     const int64_t padded = packed ? DivCeil(blocks * bits, 8) * 8 / bits : blocks;
     const int low = layout.is_signed ? 8 : 0;
     const auto number = [&](const Tensor& tensor, int64_t i) {
-      // The sign of four bits: 8 to 15 are -8 to -1.
+      // Extends the sign of four bits: 8 to 15 are -8 to -1.
       return (CodeAt(static_cast<const uint8_t*>(tensor.raw()), i, bits) ^ low) - low;
     };
     const int64_t length = layout.table.back();

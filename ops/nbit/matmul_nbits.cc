@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/float_rows.h"
 
@@ -25,7 +26,7 @@ MatMulNBits::MatMulNBits(AttributeReader& attributes)
   attributes.Ignore("accuracy_level");
 }
 
-CodedWeight MatMulNBits::Weight(Inputs input) const {
+NBitWeight MatMulNBits::Weight(Inputs input) const {
   return {k_, n_, bits_, block_size_, input(kCodes), input(kScales), input(kZeroPoints)};
 }
 
@@ -37,9 +38,9 @@ absl::Status MatMulNBits::CheckGroups(const Tensor& groups) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> block, ToInts(groups));
   for (int64_t k = 0; k < k_; ++k) {
     if (block[k] == k / block_size_) continue;
-    return absl::UnimplementedError(absl::StrCat("g_idx orders the rows of B anew: row ", k,
-                                                 " is in block ", block[k], " instead of ",
-                                                 k / block_size_));
+    return absl::UnimplementedError(
+        absl::StrCat("a g_idx that permutes the rows of B is not covered: expected row ", k,
+                     " in block ", k / block_size_, ", but it is in block ", block[k]));
   }
   return absl::OkStatus();
 }
@@ -47,8 +48,8 @@ absl::Status MatMulNBits::CheckGroups(const Tensor& groups) const {
 absl::Status MatMulNBits::CheckWeight(Inputs input) const {
   ATTNRUN_RETURN_IF_ERROR(Weight(input).Check());
   if (prepacked_ != 0) {
-    return absl::UnimplementedError(absl::StrCat("weight_prepacked is ", prepacked_,
-                                                 ": the weights are laid out for a kind of GPU"));
+    return absl::UnimplementedError(absl::StrCat("weight_prepacked ", prepacked_,
+                                                 ", a weight layout for GPUs, is not covered"));
   }
   return CheckGroups(input(kGroups));
 }
@@ -79,5 +80,7 @@ void MatMulNBits::Infer(InferContext& context) const {
   if (y.dims.has_value() && !y.dims->empty()) y.dims->back() = SymInt(n_);
   context.SetOutput(0, std::move(y));
 }
+
+void MatMulNBits::Axes(AxesContext& context) const { AddLeadingAxes(context); }
 
 }  // namespace attnrun::ops

@@ -10,20 +10,21 @@
 #include "attnrun/shape.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/nbit/coded_weight.h"
+#include "ops/nbit/nbit_weight.h"
 
 namespace attnrun::ops {
 
-// com.microsoft MatMulNBits-1: Y [..., N] = A [..., K]·W [K, N] + bias [N] for a CodedWeight W.
-// Inputs: A; B, the codes; scales; zero_points?; g_idx? [K], which may only say what block k is in
-// anyway; bias?. A and bias are float, float16 or bfloat16. accuracy_level allows to round A, which
-// is never done here.
+// com.microsoft MatMulNBits-1: Y [..., N] = A [..., K]·W [K, N] + bias [N] for an NBitWeight W.
+// Inputs: A; B, the codes; scales; zero_points?; g_idx? [K], which must be k / block_size; bias?. A
+// and bias are float, float16 or bfloat16. accuracy_level would permit rounding A, which is never
+// done here.
 class MatMulNBits final : public Op {
  public:
   explicit MatMulNBits(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // Inputs.
@@ -34,12 +35,13 @@ class MatMulNBits final : public Op {
   static constexpr int kGroups = 4;
   static constexpr int kBias = 5;
 
-  // The inputs of one application; undefined: left out.
+  // Returns input i of one application; undefined if left out.
   using Inputs = absl::FunctionRef<Tensor(int)>;
-  CodedWeight Weight(Inputs input) const;
+  NBitWeight Weight(Inputs input) const;
   // kInvalidArgument or kUnimplemented unless attributes and all inputs but A fit together.
   absl::Status CheckWeight(Inputs input) const;
-  // The shape of Y; as CheckWeight, for all of them, or for A and the bias alone.
+  // The shape of Y. Resolve checks all inputs, ResolveOutput only A and the bias; errors as
+  // CheckWeight.
   absl::StatusOr<Shape> Resolve(const OpContext& context) const;
   absl::StatusOr<Shape> ResolveOutput(const OpContext& context) const;
 

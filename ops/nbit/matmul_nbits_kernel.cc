@@ -12,16 +12,16 @@ namespace {
 
 class MatMulNBitsKernel final : public Kernel {
  public:
-  // `zero_points` and `groups`: whether those inputs were there when the weight was checked and
+  // `zero_points` and `groups`: true if those inputs were constants when the weight was checked and
   // packed.
-  MatMulNBitsKernel(const MatMulNBits& op, std::shared_ptr<const QuantizedMatrix> weight,
+  MatMulNBitsKernel(const MatMulNBits& op, std::shared_ptr<const NBitPanels> weight,
                     bool zero_points, bool groups)
       : op_(op), weight_(std::move(weight)), zero_points_(zero_points), groups_(groups) {}
 
   absl::string_view name() const override { return "gemm quantized"; }
 
   bool Accepts(const OpContext& context) const override {
-    // What is computed was not there.
+    // Inputs that are computed were not there when the weight was packed.
     return IsFloatOrHalf(context.input(MatMulNBits::kA).type()) &&
            context.has_input(MatMulNBits::kZeroPoints) == zero_points_ &&
            context.has_input(MatMulNBits::kGroups) == groups_;
@@ -53,7 +53,7 @@ class MatMulNBitsKernel final : public Kernel {
 
  private:
   const MatMulNBits op_;
-  const std::shared_ptr<const QuantizedMatrix> weight_;
+  const std::shared_ptr<const NBitPanels> weight_;
   const bool zero_points_;
   const bool groups_;
 };
@@ -68,8 +68,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(ConstantInputs c
   }
   if (!inputs[kCodes].defined() || !inputs[kScales].defined()) return nullptr;
   ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return inputs[i]; }));
-  const CodedWeight weight = Weight([&](int i) { return inputs[i]; });
-  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const QuantizedMatrix> packed, PackSideBySide({weight}));
+  const NBitWeight weight = Weight([&](int i) { return inputs[i]; });
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed, PackSideBySide({weight}));
   return std::make_unique<MatMulNBitsKernel>(
       *this, std::move(packed), inputs[kZeroPoints].defined(), inputs[kGroups].defined());
 }

@@ -11,7 +11,7 @@ GroupNormalization::GroupNormalization(AttributeReader& attributes, bool instanc
       instance_(instance),
       parameters_per_group_(!instance && attributes.version() < 21) {
   if (!instance) groups_ = attributes.Required<int64_t>("num_groups");
-  // The precision of the first stage: this is never computed in less than float.
+  // stash_type is the precision of the first stage, which is never below float here.
   if (!instance && attributes.version() >= 21) attributes.Ignore("stash_type");
 }
 

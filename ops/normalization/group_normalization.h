@@ -17,7 +17,7 @@ struct GroupNormalizationShape {
   int64_t channels_per_group = 0;
   // Elements of one channel.
   int64_t spatial = 1;
-  // Number of the scale and bias that channel `channel` of group `group` takes.
+  // Parameter: the index of the scale and bias of channel `channel` of group `group`.
   bool parameters_per_group = false;
   int64_t Parameter(int64_t group, int64_t channel) const {
     return parameters_per_group ? group : group * channels_per_group + channel;
@@ -26,13 +26,14 @@ struct GroupNormalizationShape {
 
 // ONNX GroupNormalization-18, -21 and InstanceNormalization-6, -22, whose groups are single
 // channels: y = scale * (x - mean) / sqrt(variance + epsilon) + bias over each group. scale and
-// bias hold one number per channel, in GroupNormalization-18 one per group.
+// bias hold one number per channel; in GroupNormalization-18, one per group.
 class GroupNormalization final : public Op {
  public:
   GroupNormalization(AttributeReader& attributes, bool instance);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   absl::StatusOr<GroupNormalizationShape> ResolveShape(const OpContext& context) const;
@@ -40,7 +41,7 @@ class GroupNormalization final : public Op {
 
  private:
   float epsilon_;
-  // 0: as many as there are channels.
+  // 0: one group per channel.
   int64_t groups_ = 0;
   bool instance_;
   bool parameters_per_group_;

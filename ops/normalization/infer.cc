@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What normalizations tell of their outputs.
+// Inference of types and shapes for the normalizations.
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
@@ -39,5 +41,46 @@ void LpNormalization::Infer(InferContext& context) const { InferLikeInput(contex
 void MeanVarianceNormalization::Infer(InferContext& context) const { InferLikeInput(context); }
 
 void Lrn::Infer(InferContext& context) const { InferLikeInput(context); }
+
+// Scale and bias broadcast to X.
+void LayerNormalization::Axes(AxesContext& context) const {
+  const size_t rank = RankOf(context, 0).value_or(0);
+  const size_t first = KnownAxis(spec_.axis, rank).value_or(0);
+  for (size_t axis = 0; axis < first; ++axis) {
+    AxisTrack track = context.Track({{0, axis}}, {{0, axis}, {1, axis}, {2, axis}});
+    const Dims& x = *context.input(0).dims;
+    if (AddOperand(context, 1, x, axis, track) && AddOperand(context, 2, x, axis, track)) {
+      context.Add(std::move(track));
+    }
+  }
+}
+
+void BatchNormalization::Axes(AxesContext& context) const {
+  const size_t rank = RankOf(context, 0).value_or(0);
+  if (rank < 2) return;
+  if (per_channel_) {
+    context.Add({{0, 1}, {1, 0}, {2, 0}, {3, 0}, {4, 0}}, {{0, 1}, {1, 0}, {2, 0}});
+  }
+  for (size_t axis = 0; axis < rank && !training_; ++axis) {
+    if (axis == 0 || (per_channel_ && axis > 1)) context.Add({{0, axis}}, {{0, axis}});
+  }
+}
+
+void GroupNormalization::Axes(AxesContext& context) const {
+  context.Add({{0, 0}}, {{0, 0}});
+  if (instance_) context.Add({{0, 1}, {1, 0}, {2, 0}}, {{0, 1}});
+}
+
+void LpNormalization::Axes(AxesContext& context) const { AddOtherAxes(context, axis_); }
+
+void MeanVarianceNormalization::Axes(AxesContext& context) const {
+  const auto rank = static_cast<int64_t>(RankOf(context, 0).value_or(0));
+  AddSameAxes(context, [&](size_t axis) {
+    const auto at = static_cast<int64_t>(axis);
+    return !absl::c_linear_search(axes_, at) && !absl::c_linear_search(axes_, at - rank);
+  });
+}
+
+void Lrn::Axes(AxesContext& context) const { AddOtherAxes(context, 1); }
 
 }  // namespace attnrun::ops

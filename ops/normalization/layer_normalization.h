@@ -9,35 +9,35 @@
 
 namespace attnrun::ops {
 
-// What the layer norms have in common: a row is the axes from `axis` on,
-//   y = (x - mean) / sqrt(variance + epsilon) * scale + bias,
-// where the ones without `centered` take 0 for the mean, so that the variance is the mean square.
+// The common part of the layer norms. A row consists of the axes from `axis` on:
+//   y = (x - mean) / sqrt(variance + epsilon) * scale + bias.
+// Those that are not `centered` use 0 as the mean, so that the variance is the mean square.
 struct LayerNormalizationSpec {
   bool centered = true;
-  // Numbers of the outputs for the mean and for 1 / sqrt(variance + epsilon); -1: none.
+  // The indices of the outputs for the mean and for 1 / sqrt(variance + epsilon); -1: none.
   int mean_output = -1;
   int inverse_output = -1;
   int64_t axis = -1;
   float epsilon = 1e-5F;
-  // Type of those two outputs.
+  // The type of those two outputs.
   DataType stash = DataType::kFloat;
 };
 
-// Inputs X, scale and optionally bias: X float of any rank above 0, the others broadcast to it and
-// are of one type, which is that of Y. All axes before `axis` are rows of `length` elements.
+// Inputs X, scale and optionally bias: X is float of any rank above 0; the others broadcast to it
+// and have one type, which is that of Y. All axes before `axis` are rows of `length` elements.
 struct LayerNormalizationShape {
   int axis = 0;
   int64_t rows = 1;
   int64_t length = 1;
-  // That of the statistics: 1 from `axis` on.
+  // The shape of the statistics: 1 from `axis` on.
   Shape statistics;
 };
 absl::StatusOr<LayerNormalizationShape> ResolveShape(const LayerNormalizationSpec& spec,
                                                      const OpContext& context);
 
-// ONNX LayerNormalization-17 (X, Scale, B?) -> (Y, Mean?, InvStdDev?); RMSNormalization-23
-// (X, scale) -> Y; and SimplifiedLayerNormalization-1 (X, scale) -> (Y, InvStdDev?), which is the
-// same as RMSNormalization and which ONNX Runtime's optimizer puts into ai.onnx.
+// ONNX LayerNormalization-17 (X, Scale, B?) -> (Y, Mean?, InvStdDev?); RMSNormalization-23 (X,
+// scale) -> Y; and SimplifiedLayerNormalization-1 (X, scale) -> (Y, InvStdDev?), which equals
+// RMSNormalization and which ONNX Runtime's optimizer puts into ai.onnx.
 class LayerNormalization final : public Op {
  public:
   // `spec`: with the first three members set.
@@ -45,6 +45,7 @@ class LayerNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:

@@ -18,7 +18,7 @@ HWY_INLINE bool AllEqual(const float* HWY_RESTRICT x, size_t n) {
   return true;
 }
 
-// Without an epsilon a row of equal elements is 0/0, which a mean that is rounded would hide.
+// Without an epsilon, a row of equal elements is 0/0; the rounding of the mean would hide that.
 HWY_INLINE Moments MomentsOf(const float* x, size_t n, float epsilon, bool centered) {
   if (!centered) return RawMoments(x, n);
   if (epsilon == 0 && AllEqual(x, n)) return {.mean = x[0]};
@@ -64,7 +64,7 @@ namespace {
 
 HWY_EXPORT(LayerNormalizationRow);
 
-// Rows of float, float16 or bfloat16, whose scale and bias are the same for all of them.
+// For rows of float, float16 or bfloat16 that share scale and bias.
 class LayerNormalizationKernel final : public Kernel {
  public:
   explicit LayerNormalizationKernel(const LayerNormalizationSpec& spec) : spec_(spec) {}

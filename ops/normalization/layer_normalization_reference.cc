@@ -8,7 +8,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The input as if it had the shape of X; `otherwise` everywhere if it is left out.
+// Input i broadcast to the shape of X; `otherwise` everywhere if it is left out.
 absl::StatusOr<std::vector<double>> Broadcast(const OpContext& context, int i, double otherwise) {
   const Tensor& x = context.input(0);
   if (!context.has_input(i)) return std::vector<double>(x.num_elements(), otherwise);

@@ -30,8 +30,8 @@ void RegisterNormalization(OpRegistry& registry) {
                  MakeOp make) {
     registry.Register({"", name, std::move(since), inputs, outputs, std::move(make)});
   };
-  // Version 1 is ONNX Runtime's: its optimizer writes the operator into models of opsets that do
-  // not have it.
+  // Version 1 is ONNX Runtime's: its optimizer writes the operator into models whose opsets lack
+  // it.
   add("LayerNormalization", {1, 17}, {2, 3}, {1, 3},
       LayerNorm({.centered = true, .mean_output = 1, .inverse_output = 2}));
   add("RMSNormalization", {23}, {2, 2}, {1, 1}, LayerNorm({.centered = false}));

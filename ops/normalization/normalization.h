@@ -6,8 +6,9 @@
 
 namespace attnrun::ops {
 
-// LayerNormalization, RMSNormalization, SimplifiedLayerNormalization, InstanceNormalization,
-// GroupNormalization, BatchNormalization, LpNormalization, MeanVarianceNormalization and LRN.
+// Registers LayerNormalization, RMSNormalization, SimplifiedLayerNormalization,
+// InstanceNormalization, GroupNormalization, BatchNormalization, LpNormalization,
+// MeanVarianceNormalization and LRN.
 void RegisterNormalization(OpRegistry& registry);
 
 }  // namespace attnrun::ops

@@ -12,7 +12,7 @@ RowStatistics NormalizeRows(std::vector<double>& x, int64_t rows, int64_t length
     const int64_t first = row * length;
     double& mean = statistics.means[row];
     if (centered) {
-      // Divided once, so that the mean of equal elements is what they are.
+      // Divides once, so that the mean of equal elements is exact.
       for (int64_t i = first; i < first + length; ++i) mean += x[i];
       mean /= static_cast<double>(length);
     }

@@ -7,7 +7,7 @@
 
 namespace attnrun::ops {
 
-// What rows were normalized by, one of each for a row.
+// The statistics that rows were normalized by, one of each per row.
 struct RowStatistics {
   // 0 unless they were centered.
   std::vector<double> means;
@@ -15,8 +15,8 @@ struct RowStatistics {
   std::vector<double> inverses;
 };
 
-// For reference code: each row of `length` numbers becomes (x - mean) / sqrt(variance + epsilon),
-// the mean being taken for 0 unless `centered`, and the variance for the mean of (x - mean)^2.
+// For reference code: replaces each row of `length` numbers by (x - mean) / sqrt(variance +
+// epsilon). The mean is 0 unless `centered`, and the variance is the mean of (x - mean)^2.
 // Precondition: x has rows * length elements.
 RowStatistics NormalizeRows(std::vector<double>& x, int64_t rows, int64_t length, double epsilon,
                             bool centered);

@@ -7,11 +7,11 @@
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
-// The normalizations that are rare in exported transformers: they run on the reference code.
+// Normalizations that are rare in exported transformers: they run on the reference code.
 namespace attnrun::ops {
 
-// ONNX LpNormalization-1, -22: y = x / (sum |x|^p)^(1/p) over `axis`, p 1 or 2; 0 where the norm is
-// 0.
+// ONNX LpNormalization-1, -22: y = x / (sum |x|^p)^(1/p) over `axis`, with p 1 or 2; 0 if the norm
+// is 0.
 class LpNormalization final : public Op {
  public:
   explicit LpNormalization(AttributeReader& attributes)
@@ -19,6 +19,7 @@ class LpNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   int64_t axis_;
@@ -33,13 +34,14 @@ class MeanVarianceNormalization final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   std::vector<int64_t> axes_;
 };
 
-// ONNX LRN-1, -13 of X [batch, channels, ...]: y = x / (bias + alpha / size * s)^beta, s being the
-// sum of squares over channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2).
+// ONNX LRN-1, -13 of X [batch, channels, ...]: y = x / (bias + alpha / size * s)^beta, where s is
+// the sum of squares over channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2).
 class Lrn final : public Op {
  public:
   explicit Lrn(AttributeReader& attributes)
@@ -50,6 +52,7 @@ class Lrn final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   float alpha_;

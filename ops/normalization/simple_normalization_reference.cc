@@ -11,8 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// For each element of x, the number of the group that it belongs to when the groups run over
-// `axes`.
+// For each element of x, the index of its group, where groups run over `axes`.
 absl::StatusOr<std::vector<int64_t>> GroupsOver(const Tensor& x, absl::Span<const int64_t> axes) {
   Shape kept = x.shape();
   for (const int64_t axis : axes) {
@@ -74,7 +73,7 @@ absl::Status MeanVarianceNormalization::Reference(OpContext& context) const {
     y[i] -= sums[groups[i]] / counts[groups[i]];
     squares[groups[i]] += y[i] * y[i];
   }
-  // What the function body in the standard adds to the deviation.
+  // The standard's function body adds this to the deviation.
   constexpr double kEpsilon = 1e-9;
   for (size_t i = 0; i < y.size(); ++i) {
     y[i] /= std::sqrt(squares[groups[i]] / counts[groups[i]]) + kEpsilon;

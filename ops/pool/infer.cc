@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pooling tells of its outputs.
+// Inference of the types and extents of pooling.
 #include <utility>
 
 #include "ops/conv/infer.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/pool/pool.h"
 
 namespace attnrun::ops {
@@ -21,6 +22,12 @@ void Pool::Infer(InferContext& context) const {
   }
   SetDims(context, 0, dims);
   context.SetOutput(1, {DataType::kInt64, std::move(dims), std::nullopt});
+}
+
+// The indices of output 1 number the elements of all samples and channels.
+void Pool::Axes(AxesContext& context) const {
+  if (context.has_output(1)) return;
+  AddSameAxes(context, [](size_t axis) { return axis < 2; });
 }
 
 }  // namespace attnrun::ops

@@ -31,7 +31,7 @@ absl::Status CheckType(Pooling pooling, const Tensor& x) {
                                                  ", but found ", TypeAndShape(x)));
 }
 
-// One window that holds the whole image.
+// One window over the whole image.
 SlidingWindow WholeImage(absl::Span<const int64_t> input) {
   const size_t axes = input.size() - 2;
   SlidingWindow window;

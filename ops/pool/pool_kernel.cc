@@ -17,8 +17,8 @@
 namespace attnrun::ops {
 namespace {
 
-// Images are pooled some at a time, as the channels of one: so many that they stay in cache, and
-// fill vectors.
+// The number of images that are pooled at once, as the channels of one image: whole vectors of
+// them, few enough to stay in cache.
 int64_t ImagesAtOnce(const PoolShape& shape) {
   constexpr int64_t kVector = 16;
   constexpr int64_t kElements = 65536;
@@ -26,13 +26,13 @@ int64_t ImagesAtOnce(const PoolShape& shape) {
   return std::min(shape.count, std::max<int64_t>(vectors, 1) * kVector);
 }
 
-// Whether there is neither NaN nor -inf.
+// True if there is neither NaN nor -inf.
 bool HasMaxima(const Tensor& x) {
   std::array<float, 1024> floats;
   for (int64_t begin = 0; begin < x.num_elements(); begin += floats.size()) {
     const auto count = std::min<int64_t>(floats.size(), x.num_elements() - begin);
     ReadFloats(x, begin, count, floats.data());
-    // An integer, for the compiler to vectorize it.
+    // An int, so that the compiler vectorizes the loop.
     int others = 0;
     for (int64_t i = 0; i < count; ++i) {
       others |= static_cast<int>(!(floats[i] >= std::numeric_limits<float>::lowest()));
@@ -42,8 +42,8 @@ bool HasMaxima(const Tensor& x) {
   return true;
 }
 
-// On oneDNN's primitives. What they would compute otherwise than ONNX, or have only slow code for
-// (dilation), is left to the reference.
+// Runs oneDNN's primitives. Cases in which they differ from ONNX, or are slow (dilation), are left
+// to the reference.
 class PoolKernel final : public Kernel {
  public:
   explicit PoolKernel(const PoolAttributes& attributes) : attributes_(attributes) {}
@@ -87,7 +87,7 @@ class PoolKernel final : public Kernel {
  private:
   using Primitive = std::shared_ptr<const PoolPrimitive>;
 
-  // For `images` at once; null if there is none, or nothing to do.
+  // The primitive for `images` at once; null if there is none, or nothing to do.
   Primitive Get(const PoolShape& shape, int64_t images) const {
     if (images == 0) return nullptr;
     Shape key = shape.window.input;
@@ -103,7 +103,7 @@ class PoolKernel final : public Kernel {
 
   const PoolAttributes attributes_;
   mutable std::mutex mutex_;
-  // By the extents of an image, and how many there are.
+  // By the extents of an image, then the number of images.
   mutable absl::flat_hash_map<Shape, Primitive> primitives_;
 };
 

@@ -19,7 +19,7 @@ void EraseAxis(SlidingWindow& window, size_t axis) {
   }
 }
 
-// An axis of one element, which every window holds.
+// Adds an axis of one element, which every window holds.
 void AddAxis(SlidingWindow& window) {
   for (Shape* values :
        {&window.input, &window.kernel, &window.strides, &window.dilations, &window.output}) {
@@ -34,7 +34,7 @@ bool IsTrivialAxis(const SlidingWindow& window, size_t axis) {
          window.pads_begin[axis] == 0;
 }
 
-// How far the last window reaches beyond the input.
+// The distance by which the last window reaches beyond the input.
 int64_t PadsEnd(const SlidingWindow& window, size_t axis) {
   const int64_t end = (window.output[axis] - 1) * window.strides[axis] + window.reach(axis) -
                       window.pads_begin[axis];
@@ -49,7 +49,7 @@ bool EveryWindowHoldsSomething(const SlidingWindow& window, size_t axis) {
   return true;
 }
 
-// One window that holds the whole image, which is then as well a line.
+// True if there is one window over the whole image, which may then be flattened to a line.
 bool IsWholeImage(const SlidingWindow& window) {
   for (size_t axis = 0; axis < window.input.size(); ++axis) {
     const bool whole = window.output[axis] == 1 && window.kernel[axis] == window.input[axis] &&
@@ -67,8 +67,8 @@ void MakeLine(SlidingWindow& window) {
   window.input[0] = window.kernel[0] = size;
 }
 
-// What oneDNN counts in 32 bits is far from its limits, and so is its code, which has one copy for
-// each element of the kernel along the last axis.
+// True if oneDNN's 32-bit counts stay far from their limits, and its generated code, which has one
+// copy per kernel element along the last axis, stays small.
 bool IsOfModestSize(const SlidingWindow& window) {
   constexpr int64_t kMostOfLastAxis = 256;
   constexpr int64_t kMost = int64_t{1} << 24;
@@ -127,7 +127,7 @@ class Stage {
 
   void Run(dnnl::stream& stream, const float* from, float* to, float* scratch) const {
     const dnnl::engine& engine = OneDnnEngine();
-    // oneDNN has no memory that is only read.
+    // oneDNN has no read-only memory.
     primitive_.execute(stream, {{DNNL_ARG_FROM, memory(from_, engine, const_cast<float*>(from))},
                                 {DNNL_ARG_TO, memory(to_, engine, to)},
                                 {DNNL_ARG_SCRATCHPAD, memory(scratch_, engine, scratch)}});
@@ -190,7 +190,7 @@ std::optional<SlidingWindow> PoolPrimitive::Normalized(const PoolAttributes& att
   while (normalized.input.size() < 2) AddAxis(normalized);
   if (normalized.input.size() > 3 || !IsOfModestSize(normalized)) return std::nullopt;
   for (size_t axis = 0; axis < normalized.input.size(); ++axis) {
-    // Behind the padding nothing counts, but oneDNN would.
+    // ONNX does not count elements beyond the padding, but oneDNN would.
     const bool beyond =
         attributes.count_include_pad && PadsEnd(normalized, axis) > normalized.pads_end[axis];
     if (beyond || !EveryWindowHoldsSomething(normalized, axis)) return std::nullopt;
@@ -204,7 +204,7 @@ std::shared_ptr<const PoolPrimitive> PoolPrimitive::Make(const PoolAttributes& a
   const OneThread one_thread;
   try {
     const auto desc = DescribePool(attributes, window, channels);
-    // Its reference code is thousands of times slower.
+    // oneDNN's reference code is thousands of times slower.
     if (absl::StrContains(desc.impl_info_str(), "ref")) return nullptr;
     return std::make_shared<OneDnnPool>(window, channels, desc);
   } catch (const dnnl::error&) {

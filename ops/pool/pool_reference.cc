@@ -13,7 +13,7 @@ namespace {
 
 struct Pooled {
   double value = 0;
-  // Of the maximum, in the image; -1 if the window is empty.
+  // The index of the maximum in the image; -1 if the window is empty.
   int64_t index = -1;
 };
 
@@ -28,7 +28,7 @@ Pooled Largest(const SlidingWindow& window, const double* image, const Shape& po
   return best;
 }
 
-// Elements of the window at `position`, padding included.
+// The number of elements of the window at `position`, including padding.
 double CountWithPadding(const SlidingWindow& window, const Shape& position) {
   double count = 1;
   for (size_t axis = 0; axis < position.size(); ++axis) {
@@ -71,14 +71,14 @@ Pooled PoolWindow(const PoolAttributes& attributes, const SlidingWindow& window,
   return {};
 }
 
-// What stands for -inf in the output type.
+// The value that stands for -inf in the output type.
 double Least(DataType type) {
   if (type == DataType::kInt8) return -128;
   if (type == DataType::kUint8) return 0;
   return -std::numeric_limits<double>::infinity();
 }
 
-// The place of row-major `offset` when the first axis is fastest.
+// The column-major index (first axis fastest) of row-major `offset`.
 int64_t ColumnMajor(const Shape& extents, int64_t offset) {
   int64_t place = 0;
   for (size_t axis = extents.size(); axis-- > 0;) {

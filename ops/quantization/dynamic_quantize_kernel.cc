@@ -18,7 +18,7 @@ void WidenRange(const float* x, size_t n, float* low, float* high) {
   auto lows = hn::Set(d, *low);
   auto highs = hn::Set(d, *high);
   for (size_t i = 0; i < n; i += lanes) {
-    // Lanes past the end are 0, which the range holds anyway.
+    // Lanes past the end are 0, which the range includes anyway.
     const auto v = n - i >= lanes ? hn::LoadU(d, x + i) : hn::LoadN(d, x + i, n - i);
     lows = hn::IfThenElse(hn::Lt(v, lows), v, lows);
     highs = hn::IfThenElse(hn::Gt(v, highs), v, highs);
@@ -35,8 +35,7 @@ namespace {
 
 constexpr int64_t kPiece = 32768;
 
-// The least and the largest of x and 0. Pieces do not depend on the number of threads, nor would
-// the result.
+// The least and the greatest of x and 0. The result depends neither on pieces nor on threads.
 NumberRange FindRange(const Tensor& x) {
   const int64_t pieces = (x.num_elements() + kPiece - 1) / kPiece;
   std::vector<float> lows(pieces, 0);
@@ -70,7 +69,7 @@ class DynamicQuantizeKernel final : public Kernel {
     const auto width = static_cast<float>(range.high - range.low);
     const float step = width == 0 ? 1 : width / 255;
     *scale.mutable_data<float>() = step;
-    // 0 quantized by a zero point of -min / scale.
+    // The zero point is -min / scale, quantized with a zero point of 0.
     const auto minus_low = static_cast<float>(-range.low);
     QuantizeIntegers(&minus_low, 1, {.scale = step}, zero.mutable_data<uint8_t>());
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kUint8, x.shape()));

@@ -20,7 +20,7 @@ absl::Status CheckZeroPoint(const Tensor& scale, const Tensor& zero_point) {
                                                  " must be of one shape"));
 }
 
-// [outer, axis, inner] around `axis`.
+// Splits x into [outer, axis, inner] around `axis`.
 Granularity SplitAt(const Tensor& x, int axis) {
   Granularity result;
   for (int i = 0; i < axis; ++i) result.outer *= x.dim(i);
@@ -53,7 +53,7 @@ absl::StatusOr<Granularity> ResolveGranularity(const Tensor& x, const Tensor& sc
     return absl::InvalidArgumentError(
         absl::StrCat("block_size must not be negative, but is ", block_size));
   }
-  // The axes that are not told apart are one.
+  // Per tensor: all axes are one.
   if (scale.num_elements() == 1 && (scale.rank() == 0 || block_size == 0)) {
     Granularity per_tensor;
     per_tensor.inner = x.num_elements();

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// One number per row [M] as a column [M, 1], so that it broadcasts to [.., M, N].
+// Reshapes numbers per row [M] to a column [M, 1], so that they broadcast to [.., M, N].
 Tensor PerRow(ReferenceSteps& steps, const Tensor& numbers) {
   if (numbers.rank() != 1 || numbers.num_elements() == 1) return numbers;
   return steps.Op("Unsqueeze", {numbers, steps.Ints({1})});
@@ -49,7 +49,7 @@ absl::Status QLinearMatMul::Reference(OpContext& context) const {
   const Tensor b = Numbers(steps, steps.Input(kB), steps.Input(kBScale), steps.Input(kBZeroPoint));
   Tensor y = steps.Op("MatMul", {a, b});
   const Tensor scale = InFloat(steps, steps.Input(kYScale));
-  // One number per row of the last matrices.
+  // Axis -2: one number per row of the last matrices.
   return steps.Give(
       steps.Op("QuantizeLinear", {y, scale, steps.Input(kYZeroPoint)}, {{"axis", int64_t{-2}}}));
 }

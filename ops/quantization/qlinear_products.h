@@ -8,10 +8,11 @@
 
 namespace attnrun::ops {
 
-// ONNX QLinearMatMul-10, -21: numpy.matmul of a and b, 8-bit integers that stand for (a -
-// a_zero_point) * a_scale, quantized by y_scale and y_zero_point. Inputs: a, a_scale, a_zero_point,
-// b, b_scale, b_zero_point, y_scale, y_zero_point. What belongs to a and y is one number, or one
-// per row ([M] or [.., M, 1]), what belongs to b one, or one per column ([N] or [.., 1, N]).
+// ONNX QLinearMatMul-10, -21: numpy.matmul of a and b, quantized by y_scale and y_zero_point. a and
+// b are 8-bit integers that stand for (a - a_zero_point) * a_scale. Inputs: a, a_scale,
+// a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point. Scales and zero points of a and y
+// are one number, or one per row ([M] or [.., M, 1]); those of b are one number, or one per column
+// ([N] or [.., 1, N]).
 class QLinearMatMul final : public Op {
  public:
   explicit QLinearMatMul(AttributeReader& /*attributes*/) {}
@@ -22,16 +23,17 @@ class QLinearMatMul final : public Op {
   void Infer(InferContext& context) const override;
 };
 
-// ONNX QLinearConv-10, and com.microsoft's, which may have channels last: Conv likewise. Inputs: x,
-// x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias? int32 [M] of scale
-// x_scale * w_scale. What belongs to w is one number, or one per output channel.
+// ONNX QLinearConv-10, and com.microsoft's, which may have channels last: the same for Conv.
+// Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias? int32
+// [M] of scale x_scale * w_scale. Scale and zero point of w are one number, or one per output
+// channel.
 class QLinearConv final : public Op {
  public:
   explicit QLinearConv(AttributeReader& attributes);
 
   enum Input { kX, kXScale, kXZeroPoint, kW, kWScale, kWZeroPoint, kYScale, kYZeroPoint, kBias };
 
-  // Attributes of Conv among those of a node.
+  // The attributes of Conv among those of a node.
   static AttributeMap ConvAttributesOf(const Node& node);
 
   absl::Status Reference(OpContext& context) const override;

@@ -60,7 +60,7 @@ DequantizeLinear::DequantizeLinear(AttributeReader& attributes)
       output_type_(attributes.version() >= 23 ? attributes.Int("output_dtype", 0) : 0) {}
 
 void DequantizeLinear::Infer(InferContext& context) const {
-  // A scale of powers of two is no type for an output.
+  // A scale of float8e8m0, powers of two, does not determine the output type.
   const DataType scale = context.input(1).type;
   const DataType otherwise = scale == DataType::kFloat8E8M0 ? DataType::kUndefined : scale;
   InferSameShape(context, TypeAttribute("output_dtype", output_type_, otherwise, kDequantizedTypes)

@@ -9,7 +9,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Integers within the range of T, in lanes of 32 bits.
+// Quantizes to integers within the range of T, in lanes of 32 bits.
 template <typename T>
 class Quantizer {
  public:

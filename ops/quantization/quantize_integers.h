@@ -8,21 +8,21 @@
 
 namespace attnrun::ops {
 
-// One scale and zero point for all elements, which are integers of 8 or 16 bits.
+// One scale and zero point for all elements, integers of 8 or 16 bits.
 struct IntegerScale {
   float scale = 1;
   float zero_point = 0;
   DataType type = DataType::kUint8;
 };
 
-// Whether elements are such integers.
+// True for the integer types of 8 and 16 bits.
 inline bool IsShortInteger(DataType type) {
   return type == DataType::kUint8 || type == DataType::kInt8 || type == DataType::kUint16 ||
          type == DataType::kInt16;
 }
 
-// out[i] = round(x[i] / scale) + zero_point, to even where it is in the middle, within the type's
-// range; NaN gives its least number. i < n, on the calling thread.
+// out[i] = round(x[i] / scale) + zero_point, halves to even, clamped to the type's range; NaN gives
+// the least number. i < n, on the calling thread.
 void QuantizeIntegers(const float* x, size_t n, const IntegerScale& by, void* out);
 
 // out[i] = (x[i] - zero_point) * scale.

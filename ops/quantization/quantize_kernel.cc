@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls f(d, x, scale, zero) on vectors of floats; the last one partial.
+// Calls f(d, x, scale, zero) on vectors of floats; the last one may be partial.
 template <class F>
 HWY_INLINE void MapQuantized(const RowOperand* operands, void* out, size_t n, F f) {
   const hn::ScalableTag<float> d;
@@ -42,7 +42,7 @@ HWY_INLINE void MapQuantized(const RowOperand* operands, void* out, size_t n, F 
   }
 }
 
-// Alpha and beta: the range of the integer type.
+// p.alpha and p.beta are the range of the integer type.
 void QuantizeRow(const RowOperand* operands, void* out, size_t n, const RowParameters& p) {
   MapQuantized(operands, out, n, [&](auto d, auto x, auto scale, auto zero) HWY_ATTR {
     const auto low = hn::Set(d, p.alpha);
@@ -65,7 +65,7 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun::ops {
 namespace {
 
-// x, scale and zero point as [outer, blocks, block, inner], to which they broadcast.
+// x, scale and zero point with shapes that broadcast to [outer, blocks, block, inner].
 struct Operands {
   Tensor x;
   Tensor scale;
@@ -92,7 +92,7 @@ absl::StatusOr<Operands> Arrange(const Tensor& x, const Tensor& scale, const Ten
   return result;
 }
 
-// Elements of a type narrower than a byte, as int8 or uint8; other tensors as they are.
+// Unpacks elements narrower than a byte to int8 or uint8; returns other tensors as they are.
 absl::StatusOr<Tensor> Unpacked(const Tensor& x, Allocator& allocator) {
   const int bits = BitWidth(x.type());
   if (bits >= 8) return x;
@@ -106,7 +106,7 @@ absl::StatusOr<Tensor> Unpacked(const Tensor& x, Allocator& allocator) {
   const int up = 8 - bits;
   ParallelFor(x.num_elements(), 65536, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      // The element's bits to the top of a byte, then down again with or without its sign.
+      // Shifts the element's bits to the top of a byte, then down again with or without its sign.
       const auto top = static_cast<uint8_t>(packed[i / per_byte]
                                             << (up - bits * static_cast<int>(i % per_byte)));
       out[i] = is_signed ? static_cast<uint8_t>(static_cast<int8_t>(top) >> up)
@@ -150,7 +150,7 @@ RowProgram QuantizeProgram(DataType type) {
   return program;
 }
 
-// What belongs to all elements where their scale is one float; else nullopt.
+// The scale and zero point of all elements, if their scale is a single float; else nullopt.
 std::optional<IntegerScale> OneScale(const OpContext& context, DataType integers, DataType floats) {
   const Tensor& scale = context.input(1);
   const bool plain = IsShortInteger(integers) && floats == DataType::kFloat &&
@@ -179,7 +179,7 @@ class QuantizeKernel final : public Kernel {
 
   absl::string_view name() const override { return "highway"; }
 
-  // Divisions in float, to bytes or, by one scale, 16 bits.
+  // Accepts divisions in float, to 8 bits, or to 16 bits with a single scale.
   bool Accepts(const OpContext& context) const override {
     const bool floats = kDequantizedTypes.Contains(context.input(0).type()) &&
                         context.input(1).type() == DataType::kFloat;

@@ -20,7 +20,7 @@ double RoundTo(DataType precision, double value) {
     case DataType::kFloat16:
     case DataType::kBfloat16:
       return DecodeFloat(precision, EncodeFloat(precision, value));
-    // Quotients of integers, and by powers of two, keep their digits.
+    // Quotients of integers, or by powers of two, are not rounded.
     case DataType::kInt32:
       return value;
     default:
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<double>> ZeroPoints(const OpContext& context, size_t 
 absl::StatusOr<Tensor> EncodeFloats(DataType type, const Shape& shape,
                                     const std::vector<double>& values, bool saturate,
                                     Allocator& allocator) {
-  // The 4-bit float has nothing beyond its largest number.
+  // The 4-bit float has no infinity and no NaN: it always saturates.
   if (BitWidth(type) < 8) return FromDoubles(type, shape, values, allocator);
   ATTNRUN_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(type, shape, allocator));
   auto* out = y.mutable_data<uint8_t>();
@@ -121,7 +121,7 @@ absl::Status DynamicQuantizeLinear::Reference(OpContext& context) const {
     if (value < low) low = value;
     if (value > high) high = value;
   }
-  // Everything is rounded to float on the way, as the formula is one of float tensors.
+  // Every step is rounded to float, as in the standard's formula on float tensors.
   const NumberRange range = RangeOf(DataType::kUint8);
   const float width = static_cast<float>(high - low);
   const float scale = width == 0 ? 1 : width / static_cast<float>(range.high - range.low);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recurrent layers tell of their outputs.
+// Inference of the types and extents of recurrent layers.
 #include <utility>
 
 #include "ops/interface/infer_rules.h"
@@ -24,6 +24,13 @@ void Recurrent::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(y));
   SetDims(context, 1, state);
   SetDims(context, 2, std::move(state));
+}
+
+// Samples: of X, sequence_lens and the initial states.
+void Recurrent::Axes(AxesContext& context) const {
+  const size_t x = attributes_.batch_first ? 0 : 1;
+  const size_t y = attributes_.batch_first ? 0 : 2;
+  context.Add({{0, x}, {4, 0}, {5, x}, {6, x}}, {{0, y}, {1, x}, {2, x}});
 }
 
 }  // namespace attnrun::ops

@@ -16,7 +16,7 @@ std::vector<std::string> DefaultFunctions(Cell cell) {
   return {"Sigmoid", "Tanh", "Tanh"};
 }
 
-// Names are compared without regard to case, as the schemas say.
+// ONNX's schemas compare names without regard to case.
 struct KnownFunction {
   absl::string_view name;
   double alpha;

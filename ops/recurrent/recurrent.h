@@ -13,11 +13,11 @@ namespace attnrun::ops {
 
 enum class Cell { kRnn, kGru, kLstm };
 
-// ONNX RNN, GRU and LSTM, versions 7, 14 and 22. X [T,B,I] (T steps), W [D,G*H,I], R [D,G*H,H],
-// bias [D,2*G*H], sequence_lens [B], initial_h [D,B,H]; LSTM also initial_c [D,B,H] and peepholes
-// [D,3*H]. D is 2 if bidirectional, else 1; G is the number of gates: 1, 3 (z r h) or 4 (i o f c).
-// Outputs: Y [T,D,B,H], Y_h [D,B,H] and, of LSTM, Y_c. With layout = 1 the batch axis comes first
-// throughout.
+// ONNX RNN, GRU and LSTM, versions 7, 14 and 22 (X [T,B,I], W [D,G*H,I], R [D,G*H,H], bias?
+// [D,2*G*H], sequence_lens? [B], initial_h? [D,B,H]; LSTM also initial_c? [D,B,H] and peepholes?
+// [D,3*H]) -> (Y? [T,D,B,H], Y_h? [D,B,H]; LSTM also Y_c?). T is the number of steps, D is 2 if
+// bidirectional, else 1, and G is the number of gates: 1, 3 (z r h) or 4 (i o f c). With layout = 1
+// the batch axis comes first throughout.
 class Recurrent final : public Op {
  public:
   // An activation function with its alpha and beta.
@@ -36,7 +36,7 @@ class Recurrent final : public Op {
     bool input_forget = false;
     // 0: none.
     double clip = 0;
-    // Of the forward and then the reverse direction, as many each as the cell uses.
+    // The functions of the forward, then the reverse direction; each has as many as the cell uses.
     std::vector<Function> functions;
   };
 
@@ -44,6 +44,7 @@ class Recurrent final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   void ReadDirection(AttributeReader& attributes);

@@ -42,7 +42,7 @@ class Interpreter {
   absl::Status Run() {
     ATTNRUN_RETURN_IF_ERROR(ReadExtents());
     ATTNRUN_RETURN_IF_ERROR(ReadInputs());
-    // Refuses what would not fit, before the vectors of doubles are made.
+    // Reports a Y that is too large before vectors of doubles are made.
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor fits,
                              Tensor::Allocate(DataType::kDouble, YShape(), context_.allocator()));
     y_.assign(fits.num_elements(), 0.0);
@@ -74,7 +74,7 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  // Input i, which must have this shape; zeros if it is left out.
+  // Reads input i, which must have this shape; zeros if it is left out.
   absl::StatusOr<Doubles> Read(int i, absl::string_view name, Shape shape) const {
     ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
     if (!context_.has_input(i)) return Doubles(count, 0.0);
@@ -142,7 +142,7 @@ class Interpreter {
     }
   }
 
-  // x·Wᵀ + its bias, and h·Rᵀ + its bias, of one unit of one gate.
+  // x·Wᵀ + its bias, and h·Rᵀ + its bias, for one unit of one gate.
   double FromInput(int64_t d, int64_t gate, int64_t unit, const double* x) const {
     const int64_t row = (d * gates_ + gate) * hidden_ + unit;
     double sum = bias_[2 * d * gates_ * hidden_ + gate * hidden_ + unit];
@@ -156,7 +156,7 @@ class Interpreter {
     return sum;
   }
 
-  // Function `index` of the direction, on the clipped argument.
+  // Function `index` of the direction, applied to the clipped argument.
   double F(int64_t d, size_t index, double x) const {
     if (a_.clip > 0) x = std::min(std::max(x, -a_.clip), a_.clip);
     return Apply(a_.functions[d * (a_.functions.size() / directions_) + index], x);
@@ -233,7 +233,7 @@ class Interpreter {
   Doubles r_;
   Doubles bias_;
   Doubles peepholes_;
-  // The states as they evolve, and every hidden state.
+  // The current states, and every hidden state.
   Doubles h_;
   Doubles c_;
   Doubles y_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reductions tell of their output.
+// Inference of reductions.
 #include <algorithm>
 #include <utility>
 
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/reduce/reduce.h"
 
@@ -27,7 +28,8 @@ SymInt Reduced(Reduction reduction, const std::vector<SymInt>& elements) {
   return result;
 }
 
-// What a list of integers is reduced to. Extents and their products are taken to fit their type.
+// The contents of a reduced list of integers. Extents and their products are assumed to fit their
+// type.
 std::optional<std::vector<SymInt>> ReducedContents(Reduction reduction, const ValueFacts& x,
                                                    const std::vector<bool>& reduced) {
   const bool compares = reduction == Reduction::kMax || reduction == Reduction::kMin;
@@ -43,14 +45,14 @@ std::optional<std::vector<SymInt>> ReducedContents(Reduction reduction, const Va
 
 }  // namespace
 
-std::optional<std::vector<bool>> Reduce::InferReduced(const InferContext& context,
+std::optional<std::vector<bool>> Reduce::InferReduced(const KnownInputs& inputs,
                                                       size_t rank) const {
   std::optional<std::vector<int64_t>> axes = axes_;
-  if (context.has_input(1)) axes = KnownInts(context, 1);
+  if (inputs.has_input(1)) axes = KnownInts(inputs, 1);
   if (!axes.has_value()) return std::nullopt;
   std::vector<bool> reduced(rank, axes->empty() && !empty_is_none_);
   for (const int64_t named : *axes) {
-    // A scalar may be reduced along its imagined axis.
+    // A scalar may be reduced as if it had one axis.
     const std::optional<size_t> axis = KnownAxis(named, std::max<size_t>(rank, 1));
     if (!axis.has_value()) return std::nullopt;
     if (*axis < rank) reduced[*axis] = true;
@@ -75,6 +77,14 @@ void Reduce::Infer(InferContext& context) const {
     }
   }
   context.SetOutput(0, std::move(facts));
+}
+
+void Reduce::Axes(AxesContext& context) const {
+  const std::optional<std::vector<bool>> reduced =
+      InferReduced(context, RankOf(context, 0).value_or(0));
+  if (!reduced.has_value()) return;
+  if (!keep_axes_) return AddRemainingAxes(context, *reduced);
+  AddSameAxes(context, [&](size_t axis) { return !(*reduced)[axis]; });
 }
 
 }  // namespace attnrun::ops

@@ -11,7 +11,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The first version whose axes are an input.
+// The first version that takes the axes as an input.
 int AxesInputVersion(Reduction reduction) { return reduction == Reduction::kSum ? 13 : 18; }
 
 absl::Status CheckType(Reduction reduction, DataType type) {
@@ -33,7 +33,7 @@ Reduce::Reduce(AttributeReader& attributes, Reduction reduction)
   }
 }
 
-absl::StatusOr<std::vector<int64_t>> Reduce::Axes(const OpContext& context) const {
+absl::StatusOr<std::vector<int64_t>> Reduce::ReducedAxes(const OpContext& context) const {
   std::vector<int64_t> axes = axes_;
   if (context.has_input(1)) {
     const Tensor& input = context.input(1);
@@ -53,10 +53,10 @@ absl::StatusOr<std::vector<int64_t>> Reduce::Axes(const OpContext& context) cons
 absl::StatusOr<ReduceShape> Reduce::Resolve(const OpContext& context) const {
   const Tensor& x = context.input(0);
   ATTNRUN_RETURN_IF_ERROR(CheckType(reduction_, x.type()));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Axes(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReducedAxes(context));
   std::vector<bool> reduced(std::max(x.rank(), 1), false);
   for (const int64_t axis : axes) {
-    // A scalar may be reduced along its imagined axis.
+    // A scalar may be reduced as if it had one axis.
     ATTNRUN_ASSIGN_OR_RETURN(const int normalized, NormalizeAxis(axis, std::max(x.rank(), 1)));
     reduced[normalized] = true;
   }

@@ -6,7 +6,7 @@
 namespace attnrun::ops {
 namespace {
 
-// `next` is applied to 64-bit unsigned numbers, where sums and products may overflow.
+// `next` works on unsigned 64-bit numbers, whose sums and products may overflow.
 template <typename T, typename Next>
 void Run(const ReduceWalk& walk, const Tensor& x, Tensor& y, bool mean, Next next) {
   const T* in = x.data<T>();

@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/reduce/reduce_kernel.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway asks.
+// Highway requires these includes after foreach_target.h.
 #include <limits>
 
 #include "hwy/contrib/math/math-inl.h"
@@ -19,7 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
 
-// A step takes elements into a vector of totals, which begin at kStart, and joins totals.
+// A step adds elements to a vector of totals (Take), which begin at kStart, and joins totals
+// (Join).
 struct SumStep {
   static constexpr float kStart = 0;
   HWY_INLINE FloatVec Take(FloatVec total, FloatVec x) const { return hn::Add(total, x); }
@@ -42,7 +43,8 @@ struct ProductStep {
   HWY_INLINE FloatVec Take(FloatVec total, FloatVec x) const { return hn::Mul(total, x); }
   HWY_INLINE FloatVec Join(FloatVec a, FloatVec b) const { return hn::Mul(a, b); }
 };
-// Max and Min give their second argument where one is NaN; a NaN in the first has to stay, too.
+// Highway's Max and Min return the second argument if either is NaN, so a NaN total is kept by
+// hand.
 struct MaxStep {
   static constexpr float kStart = -std::numeric_limits<float>::infinity();
   HWY_INLINE FloatVec Take(FloatVec total, FloatVec x) const {
@@ -58,7 +60,7 @@ struct MinStep {
   HWY_INLINE FloatVec Join(FloatVec a, FloatVec b) const { return Take(a, b); }
 };
 
-// All lanes joined, in every lane.
+// Joins all lanes; every lane of the result holds the total.
 template <typename Step>
 HWY_INLINE FloatVec JoinLanes(Step step, FloatVec totals) {
   const FloatTag d;
@@ -73,7 +75,7 @@ HWY_INLINE FloatVec JoinLanes(Step step, FloatVec totals) {
   return hn::Set(d, buffer[0]);
 }
 
-// The total over whole runs, in every lane. Four totals side by side hide the latency of a step.
+// The total over whole runs, in every lane. Four totals in parallel hide the latency of a step.
 template <typename Step>
 HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, Step step) {
   const FloatTag d;
@@ -100,7 +102,7 @@ HWY_INLINE FloatVec TotalOfRuns(const FloatRuns& runs, Step step) {
   return JoinLanes(step, step.Join(step.Join(total0, total1), step.Join(total2, total3)));
 }
 
-// The totals of `count` columns from `column` on.
+// The totals of `count` columns, from `column` on.
 template <typename Step>
 HWY_INLINE FloatVec TotalOfColumns(const FloatRuns& runs, size_t column, size_t count, Step step) {
   const FloatTag d;
@@ -118,7 +120,7 @@ HWY_INLINE FloatVec TotalOfColumns(const FloatRuns& runs, size_t column, size_t 
   return total;
 }
 
-// `total_of(step)` gives the totals of the elements for a step; `count` is their number.
+// `total_of(step)` computes the totals of the elements with a step; `count` is their number.
 template <typename TotalOf>
 HWY_INLINE FloatVec Reduced(Reduction reduction, float count, TotalOf total_of) {
   const FloatTag d;
@@ -152,14 +154,14 @@ HWY_INLINE FloatVec Reduced(Reduction reduction, float count, TotalOf total_of) 
   return hn::IfThenElse(finite, result, peak);
 }
 
-// One output for runs that are reduced.
+// One output, for runs that are reduced.
 void ReduceFloatRuns(Reduction reduction, const FloatRuns& runs, float* out) {
   const auto count = static_cast<float>(runs.num_offsets * runs.run);
   *out = hn::GetLane(
       Reduced(reduction, count, [&](auto step) HWY_ATTR { return TotalOfRuns(runs, step); }));
 }
 
-// `run` outputs for runs that lie side by side.
+// `run` outputs, for runs of adjacent outputs.
 void ReduceFloatColumns(Reduction reduction, const FloatRuns& runs, float* HWY_RESTRICT out) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);

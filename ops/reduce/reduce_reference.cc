@@ -63,7 +63,7 @@ double Last(Reduction reduction, double total, double count) {
   }
 }
 
-// The same for integers, modulo 2^64.
+// Likewise for integers, modulo 2^64.
 int64_t NextInteger(Reduction reduction, int64_t so_far, int64_t x, bool is_unsigned) {
   const auto a = static_cast<uint64_t>(so_far);
   const auto b = static_cast<uint64_t>(x);
@@ -104,7 +104,8 @@ bool IsExactOnIntegers(Reduction reduction) {
          reduction != Reduction::kLogSumExp;
 }
 
-// `from` broadcast to x, element by element: the output element that each element of x belongs to.
+// Calls visit(i, target) for every element i of x; `target` is the output element that it belongs
+// to.
 template <typename Visit>
 absl::Status ForEachTarget(const Tensor& x, const ReduceShape& shape, Visit visit) {
   ATTNRUN_ASSIGN_OR_RETURN(const Shape strides, BroadcastStrides(shape.kept, x.shape()));
@@ -113,7 +114,7 @@ absl::Status ForEachTarget(const Tensor& x, const ReduceShape& shape, Visit visi
   return absl::OkStatus();
 }
 
-// A tensor for accumulators, so that an absurd shape fails as every allocation does.
+// Accumulators in a tensor, so that an absurdly large shape fails like any other allocation.
 template <typename T>
 absl::StatusOr<Tensor> Filled(const Shape& shape, T value, Allocator& allocator) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(DataTypeOf<T>(), shape, allocator));
@@ -146,7 +147,7 @@ absl::StatusOr<Tensor> ReduceFloats(const Tensor& x, const ReduceShape& shape, R
                                     Allocator& allocator) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(x));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor totals, Filled(shape.output, First(reduction), allocator));
-  // What exponents are taken relative to: the greatest, if finite.
+  // LogSumExp: the greatest element, if finite, which is subtracted before exp.
   ATTNRUN_ASSIGN_OR_RETURN(Tensor shifts, Filled(shape.output, -kInfinity, allocator));
   auto* total = totals.mutable_data<double>();
   auto* shift = shifts.mutable_data<double>();

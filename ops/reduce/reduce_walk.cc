@@ -10,7 +10,8 @@
 namespace attnrun::ops {
 namespace {
 
-// Extents with their strides and whether they are reduced, neighbours of one kind merged.
+// Extents with their strides; true for those that are reduced. Adjacent axes of one kind are
+// merged.
 struct Axes {
   Shape extents;
   Shape strides;

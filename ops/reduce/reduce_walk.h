@@ -12,17 +12,17 @@
 
 namespace attnrun::ops {
 
-// How a kernel walks a dense tensor that it reduces. Neighbouring axes of one kind count as one.
-// The innermost is a run of neighbouring elements: either they are reduced (run_is_reduced), or
-// they are `run` outputs side by side.
+// How a kernel walks a dense tensor that it reduces. Adjacent axes of one kind count as one. The
+// innermost is a run of adjacent elements: either they are reduced (run_is_reduced), or they belong
+// to `run` adjacent outputs.
 struct ReduceWalk {
   int64_t run = 1;
   bool run_is_reduced = false;
-  // The other kept axes: where the elements of each output (or run of outputs) begin.
+  // The other kept axes: they locate the first element of each output (or run of outputs).
   Shape kept_extents;
   Shape kept_strides;
   int64_t kept_count = 1;
-  // int64 offsets of the runs that are reduced into one.
+  // Offsets (int64) of the runs that are reduced together.
   Tensor offsets;
 
   int64_t Begin(int64_t kept_index) const;
@@ -42,13 +42,13 @@ struct FloatRuns {
 // `kept`: the shape of x with 1 on the reduced axes. Precondition: x is not empty.
 absl::StatusOr<ReduceWalk> MakeReduceWalk(const Shape& x, const Shape& kept, Allocator& allocator);
 
-// What reduces `count` runs: of element `begin` + offset on, `run` elements each. Writes one output
-// if run_is_reduced, else `run` of them.
+// Reduces runs of `run` elements: one from element `begin` + offset on for each of `offsets`.
+// Writes output `output` if run_is_reduced, else `run` outputs from there on.
 using ReduceRuns = absl::FunctionRef<void(int64_t begin, absl::Span<const int64_t> offsets,
                                           int64_t run, int64_t output)>;
 
 // Calls `reduce` for all outputs, in parallel, with runs of outputs cut into pieces of at most
-// `width`. What it is called with depends on neither the number of threads nor the other outputs.
+// `width`. The arguments of each call depend neither on the number of threads nor on other outputs.
 void ForEachReduction(const ReduceWalk& walk, int64_t width, ReduceRuns reduce);
 
 }  // namespace attnrun::ops

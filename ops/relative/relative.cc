@@ -11,7 +11,7 @@ void RegisterRelative(OpRegistry& registry) {
   registry.Register({"attnrun", "RelativePositions", {1}, {2, 2}, {1, 1}, Make<RelativePositions>});
   registry.Register({"attnrun", "RelativeScores", {1}, {3, 24}, {1, 1}, Make<RelativeScores>});
   registry.Register(
-      {"attnrun", "RelativeToAbsolute", {1}, {2, 2}, {1, 1}, Make<RelativeToAbsolute>});
+      {"attnrun", "RelativeToAbsolute", {1}, {2, 2}, {1, 1}, Make<RelativeToAbsolute>, kMovesElements});
 }
 
 }  // namespace attnrun::ops

@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// What depends on how far a key stands from a query, once per distance instead of once per pair:
+// Operators that work once per distance between query and key instead of once per pair:
 // RelativePositions, RelativeToAbsolute, RelativeScores.
 void RegisterRelative(OpRegistry& registry);
 

@@ -15,7 +15,7 @@
 namespace attnrun::ops {
 namespace {
 
-// [..., S, T].
+// The shape [..., S, T] of all pairs.
 absl::StatusOr<Shape> Resolve(const OpContext& context) {
   const Tensor& a = context.input(0);
   const Tensor& b = context.input(1);
@@ -28,7 +28,7 @@ absl::StatusOr<Shape> Resolve(const OpContext& context) {
                    TypeAndShape(a), " and ", TypeAndShape(b)));
 }
 
-// [..., 1, S + T].
+// The shape [..., 1, S + T] of all distances, from that of all pairs.
 Shape PerDistance(const Shape& pairs) {
   Shape shape = pairs;
   const size_t rank = shape.size();
@@ -37,7 +37,7 @@ Shape PerDistance(const Shape& pairs) {
   return shape;
 }
 
-// One list of positions less another, as arange makes them.
+// Subtracts one list of positions, such as a Range, from another.
 class RelativePositionsKernel final : public Kernel {
  public:
   absl::string_view name() const override { return "fill"; }
@@ -69,7 +69,7 @@ class RelativePositionsKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const Shape a, BroadcastStrides(context.input(0).shape(), pairs));
     ATTNRUN_ASSIGN_OR_RETURN(const Shape b, BroadcastStrides(context.input(1).shape(), pairs));
     const auto set = [&](int64_t i, int64_t s, int64_t t) {
-      // Modulo 2^bits, as Sub.
+      // Wraps modulo 2^bits, as Sub does.
       const Unsigned of_a = context.input(0).data<T>()[s * a[rank - 2] + t * a[rank - 1]];
       const Unsigned of_b = context.input(1).data<T>()[s * b[rank - 2] + t * b[rank - 1]];
       y->mutable_data<T>()[i] = static_cast<T>(of_a - of_b);
@@ -100,7 +100,7 @@ absl::Status RelativePositions::Reference(OpContext& context) const {
     const int64_t s = std::clamp<int64_t>(-distance, 0, queries - 1);
     const int64_t t = std::max<int64_t>(distance, 0);
     const int64_t pair = (sample * queries + s) * keys + t;
-    // Modulo 2^64, as Sub.
+    // Wraps modulo 2^64, as Sub does.
     y[i] =
         static_cast<int64_t>(static_cast<uint64_t>(of_a[pair]) - static_cast<uint64_t>(of_b[pair]));
   }

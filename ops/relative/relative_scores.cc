@@ -19,7 +19,7 @@ int64_t Matrices(const Tensor& tensor) {
   return count;
 }
 
-// Of input 3 * term and those that follow.
+// The sizes of a term, from inputs 3 * term, 3 * term + 1 and 3 * term + 2.
 absl::StatusOr<RelativeTerm> TermOf(const OpContext& context, int term) {
   const Tensor& x = context.input(RelativeScores::kInputsPerTerm * term);
   const Tensor& positions = context.input(RelativeScores::kInputsPerTerm * term + 1);

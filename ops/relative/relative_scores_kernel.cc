@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/relative/relative_scores_kernel.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway asks.
+// Highway requires these includes after foreach_target.h.
 #include "hwy/highway.h"
 #include "ops/attention/attention_tile-inl.h"
 
@@ -43,18 +43,18 @@ namespace {
 HWY_EXPORT(PackPositions);
 HWY_EXPORT(ScorePositions);
 
-// Rows whose scores with all positions are computed before those that count are picked: few enough
+// Rows whose scores with all positions are computed before the needed ones are picked: few enough
 // that they stay in the second-level cache.
 constexpr int64_t kRows = 48;
 
-// Floats of a row of scores: whole vectors, and an odd number of cache lines, so that columns do
-// not all fall into the same few places of the first-level cache.
+// Floats of a row of scores: whole vectors, in an odd number of cache lines, so that the elements
+// of a column spread over the sets of the first-level cache.
 int64_t Width(const RelativeTerm& term) {
   constexpr int64_t kLine = 16;
   return ((term.positions + kLine - 1) / kLine | 1) * kLine;
 }
 
-// Where y[m, s, t] gets its score from.
+// The indices that pick a score for each y[m, s, t].
 template <typename Index>
 struct Picked {
   const Index* index;
@@ -63,7 +63,7 @@ struct Picked {
   int64_t positions;
 };
 
-// Adds what `rows` rows of scores say to as many rows of y, or sets them.
+// Adds the picked scores of `rows` rows to as many rows of y, or stores them.
 template <typename Index>
 void PickRows(const float* scores, int64_t width, int64_t rows, int64_t columns,
               const Picked<Index>& picked, bool add, float* y) {
@@ -76,7 +76,7 @@ void PickRows(const float* scores, int64_t width, int64_t rows, int64_t columns,
   }
 }
 
-// The same to columns of y, whose rows are y_stride apart.
+// The same for columns of y, whose rows are y_stride apart.
 template <typename Index>
 void PickColumns(const float* scores, int64_t width, int64_t rows, int64_t columns,
                  const Picked<Index>& picked, bool add, float* y, int64_t y_stride) {
@@ -142,7 +142,7 @@ class RelativeScoresKernel final : public Kernel {
     Tensor x;
     Tensor positions;
     Tensor indices;
-    // Of the indices over [..., S, T].
+    // Strides of the indices over [..., S, T].
     Shape strides;
     Shape pairs;
   };
@@ -162,7 +162,7 @@ class RelativeScoresKernel final : public Kernel {
     return term;
   }
 
-  // To matrix m of y.
+  // Adds the term to matrix m of y, or stores it unless `add`.
   static void AddTerm(const Term& term, int64_t m, bool add, float* scratch, float* y) {
     const RelativeTerm& sizes = term.sizes;
     const int64_t width = Width(sizes);

@@ -17,7 +17,7 @@ class RelativeToAbsoluteKernel final : public Kernel {
   bool Accepts(const OpContext& context) const override {
     return MovesAsBytes(context.input(0).type());
   }
-  // Of the queries only the shape is read.
+  // Only the shape of the queries is read.
   bool accepts_strided() const override { return true; }
 
   absl::Status Run(OpContext& context) const override {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Resize tells of its output.
+// Inference of Resize's output.
 #include <cmath>
 #include <utility>
 
 #include "core/elements.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/resize/resize.h"
 
 namespace attnrun::ops {
 namespace {
 
-// The scales of an input that is the same in every run.
-std::vector<double> KnownScales(const InferContext& context, int input) {
-  const Tensor* scales = input < 0 ? nullptr : context.constant(input);
+// The scales of an input that is the same in every run, else none.
+std::vector<double> KnownScales(const KnownInputs& inputs, int input) {
+  const Tensor* scales = input < 0 ? nullptr : inputs.constant(input);
   if (scales == nullptr) return {};
   return ToDoubles(*scales).value_or(std::vector<double>());
 }
@@ -28,17 +29,24 @@ SymInt ScaledExtent(const SymInt& extent, double scale) {
 
 }  // namespace
 
+std::optional<std::vector<size_t>> Resize::ListedAxes(size_t rank) const {
+  std::vector<size_t> listed;
+  for (const int64_t named : attributes_.axes) {
+    const std::optional<size_t> axis = KnownAxis(named, rank);
+    if (!axis.has_value()) return std::nullopt;
+    listed.push_back(*axis);
+  }
+  for (size_t i = 0; attributes_.axes.empty() && i < rank; ++i) listed.push_back(i);
+  return listed;
+}
+
 void Resize::Infer(InferContext& context) const {
   SetDims(context, 0, std::nullopt);
   if (!context.input(0).dims.has_value()) return;
   Dims dims = *context.input(0).dims;
-  std::vector<size_t> listed;
-  for (const int64_t named : attributes_.axes) {
-    const std::optional<size_t> axis = KnownAxis(named, dims.size());
-    if (!axis.has_value()) return;
-    listed.push_back(*axis);
-  }
-  for (size_t i = 0; attributes_.axes.empty() && i < dims.size(); ++i) listed.push_back(i);
+  const std::optional<std::vector<size_t>> named = ListedAxes(dims.size());
+  if (!named.has_value()) return;
+  const std::vector<size_t>& listed = *named;
   std::vector<double> scales = scales_.empty() ? KnownScales(context, scales_input_) : scales_;
   Dims sizes;
   if (sizes_input_ >= 0 && context.has_input(sizes_input_)) {
@@ -56,6 +64,26 @@ void Resize::Infer(InferContext& context) const {
     }
   }
   SetDims(context, 0, std::move(dims));
+}
+
+// Axes that keep their extent because a scale or a size says so, not by rounding.
+void Resize::Axes(AxesContext& context) const {
+  const size_t rank = RankOf(context, 0).value_or(0);
+  const bool crops = attributes_.transformation == CoordinateTransformation::kTfCropAndResize;
+  const std::optional<std::vector<size_t>> listed = ListedAxes(rank);
+  if (!listed.has_value() || crops || !context.output(0).dims.has_value()) return;
+  const std::vector<double> scales =
+      scales_.empty() ? KnownScales(context, scales_input_) : scales_;
+  const bool by_sizes = sizes_input_ >= 0 && context.has_input(sizes_input_) &&
+                        attributes_.aspect_ratio == AspectRatio::kStretch;
+  std::vector<bool> passes(rank, true);
+  for (size_t i = 0; i < listed->size(); ++i) {
+    const size_t axis = (*listed)[i];
+    const bool same = (*context.input(0).dims)[axis] == (*context.output(0).dims)[axis];
+    const bool by_one = scales.size() == listed->size() && scales[i] == 1;
+    passes[axis] = same && (by_one || (by_sizes && scales.empty()));
+  }
+  AddSameAxes(context, [&](size_t axis) { return passes[axis]; });
 }
 
 }  // namespace attnrun::ops

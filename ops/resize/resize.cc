@@ -57,7 +57,7 @@ NearestMode ReadNearestMode(AttributeReader& attributes) {
                                 {"ceil", NearestMode::kCeil}});
 }
 
-// What came with version 18.
+// Attributes that version 18 introduced.
 void ReadAntialiasAndAxes(AttributeReader& attributes, ResizeAttributes& read) {
   read.antialias = attributes.Int("antialias", 0) != 0;
   read.axes = attributes.Ints("axes");
@@ -67,7 +67,7 @@ void ReadAntialiasAndAxes(AttributeReader& attributes, ResizeAttributes& read) {
                                              {"not_smaller", AspectRatio::kNotSmaller}});
 }
 
-// The axes that scales, sizes and roi speak of, in that order.
+// The axes that scales, sizes and roi refer to, in that order.
 absl::StatusOr<std::vector<int>> ListedAxes(absl::Span<const int64_t> axes, int rank) {
   std::vector<int> listed;
   if (axes.empty()) {
@@ -96,7 +96,7 @@ bool HasElements(const OpContext& context, int input) {
   return input >= 0 && context.has_input(input) && context.input(input).num_elements() > 0;
 }
 
-// Extents must stay exact as doubles.
+// Larger extents would not be exact as doubles.
 constexpr double kMostExtent = int64_t{1} << 53;
 
 absl::Status SetExtent(double extent, double width, ResizeAxis& axis) {

@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_RESIZE_RESIZE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace attnrun::ops {
 
 enum class Interpolation { kNearest, kLinear, kCubic };
 
-// From an output position to a coordinate of the input; the names are ONNX's.
+// The maps from an output position to a coordinate of the input, under ONNX's names.
 enum class CoordinateTransformation {
   kHalfPixel,
   kHalfPixelSymmetric,
@@ -30,8 +31,8 @@ enum class NearestMode {
   kRoundPreferCeil,
   kFloor,
   kCeil,
-  // Upsample and Resize-10, whose text leaves it open: floor where the axis grows and ceil where it
-  // shrinks, which is what the models of that time were exported against.
+  // Upsample and Resize-10, whose text does not define rounding: floor where the axis grows, ceil
+  // where it shrinks. Models of that time were exported against this.
   kOutward,
 };
 
@@ -46,7 +47,7 @@ struct ResizeAttributes {
   double extrapolation_value = 0;
   bool exclude_outside = false;
   bool antialias = false;
-  // Those that roi, scales and sizes speak of; empty: all.
+  // The axes that roi, scales and sizes refer to; empty: all.
   std::vector<int64_t> axes;
 };
 
@@ -54,19 +55,19 @@ struct ResizeAttributes {
 struct ResizeAxis {
   int64_t input;
   int64_t output;
-  // The extent of the output before it was made whole: input * scale.
+  // The extent of the output before it was rounded: input * scale.
   double width;
   // The region of interest, as fractions of the input.
   double start = 0;
   double end = 1;
 };
 
-// ONNX Resize-10, -11, -13, -18, -19 and Upsample-7, -9: x at other extents, each element of the
-// output being the nearest element, or a sum along every axis weighted with the linear or cubic
-// (Keys) filter, around its coordinate in x. Nearest takes any element type, the others take real
-// numbers; integer results are rounded (halves to even) and saturate. Scales give the extent
-// floor(input * scale) whatever roi says, as ONNX's own shape inference has it. exclude_outside
-// does not bear on nearest, which takes the edge.
+// ONNX Resize-10, -11, -13, -18, -19 and Upsample-7, -9: x with other extents. Each output element
+// is the nearest element to its coordinate in x, or the sum of its neighbors along every axis
+// weighted with the linear or cubic (Keys) filter. Nearest takes any element type, the others real
+// numbers; integer results are rounded (halves to even) and saturated. Scales give the extent
+// floor(input * scale) for any roi, as in ONNX's own shape inference. exclude_outside does not
+// affect nearest, which takes the edge.
 class Resize final : public Op {
  public:
   static std::unique_ptr<Op> MakeResize(AttributeReader& attributes);
@@ -74,36 +75,39 @@ class Resize final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
-  // Every axis of x. kInvalidArgument for scales, sizes, roi and axes that do not fit x or that
-  // ONNX rules out, and for axes without elements to resize from.
+  // Resolves every axis of x. kInvalidArgument for scales, sizes, roi and axes that do not fit x or
+  // that ONNX forbids, and for axes without elements to resize from.
   absl::StatusOr<std::vector<ResizeAxis>> Resolve(const OpContext& context) const;
+  // Those that scales and sizes speak of, for an input of this rank; nullopt for wrong ones.
+  std::optional<std::vector<size_t>> ListedAxes(size_t rank) const;
   absl::Status ApplyScales(absl::Span<const double> scales, absl::Span<const int> listed,
                            std::vector<ResizeAxis>& axes) const;
   absl::Status ApplySizes(absl::Span<const int64_t> sizes, absl::Span<const int> listed,
                           std::vector<ResizeAxis>& axes) const;
   absl::Status ApplyRoi(const OpContext& context, absl::Span<const int> listed,
                         std::vector<ResizeAxis>& axes) const;
-  // Upsample-7's attribute or the input; empty if sizes are given instead.
+  // Upsample-7's attribute, or the input; empty if sizes are given instead.
   absl::StatusOr<std::vector<double>> Scales(const OpContext& context) const;
 
   ResizeAttributes attributes_;
-  // Upsample-7.
+  // The attribute of Upsample-7.
   std::vector<double> scales_;
-  // Place among the inputs; -1 where the version has none.
+  // Indices of inputs; -1: the version has none.
   int roi_input_ = -1;
   int scales_input_ = -1;
   int sizes_input_ = -1;
-  // Upsample's is 1; that of Resize lies above 0.
+  // The least scale of Upsample is 1; those of Resize must be above 0.
   double least_scale_ = 0;
 };
 
-// The extent that a scale makes of one, as ONNX's shape inference computes it, in single precision:
-// 10 * 0.7 is 7 and not 6.
+// The output extent for a scale, computed in single precision as ONNX's shape inference does: 10 *
+// 0.7 is 7, not 6.
 double WholeExtent(int64_t input, double scale);
 
-// y from x, attributes and axes that agree.
+// Computes y. Preconditions: x, attributes and axes agree.
 absl::Status ResizeNearest(const ResizeAttributes& attributes, absl::Span<const ResizeAxis> axes,
                            OpContext& context);
 absl::Status ResizeWeighted(const ResizeAttributes& attributes, absl::Span<const ResizeAxis> axes,

@@ -13,14 +13,14 @@
 namespace attnrun::ops {
 namespace {
 
-// Where output `position` lies in the input. Precondition: axis.output > 0.
+// The coordinate of output `position` in the input. Precondition: axis.output > 0.
 double Coordinate(CoordinateTransformation mode, const ResizeAxis& axis, int64_t position) {
   const auto at = static_cast<double>(position);
   const auto input = static_cast<double>(axis.input);
   const auto output = static_cast<double>(axis.output);
   const bool crops = mode == CoordinateTransformation::kTfCropAndResize;
   if (!crops && axis.output == axis.input && axis.width == input) return at;
-  // (position + shift) / scale, rounded once only, as ties of nearest depend on it.
+  // (position + shift) / scale, rounded only once, as the ties of nearest depend on it.
   const auto unscaled = [&](double shift) { return (at + shift) * input / axis.width; };
   switch (mode) {
     case CoordinateTransformation::kHalfPixel:
@@ -43,7 +43,7 @@ double Coordinate(CoordinateTransformation mode, const ResizeAxis& axis, int64_t
   return 0;
 }
 
-// Whether the output takes extrapolation_value there. So it does where a huge roi gives NaN.
+// True if the output is extrapolation_value there, as it also is if a huge roi makes x NaN.
 bool IsExtrapolated(CoordinateTransformation mode, const ResizeAxis& axis, double x) {
   return mode == CoordinateTransformation::kTfCropAndResize &&
          !(x >= 0 && x <= static_cast<double>(axis.input - 1));
@@ -78,7 +78,7 @@ Shape OutputShape(absl::Span<const ResizeAxis> axes) {
   return shape;
 }
 
-// The filter at distance x from its center: 0 beyond 1 (linear) or 2 (cubic, Keys' equation 4).
+// The filter at distance x from its center; 0 beyond 1 (linear) or 2 (cubic, Keys' equation 4).
 double Filter(const ResizeAttributes& attributes, double x) {
   x = std::fabs(x);
   if (attributes.interpolation == Interpolation::kLinear) return std::max(0.0, 1 - x);
@@ -88,8 +88,8 @@ double Filter(const ResizeAttributes& attributes, double x) {
   return 0;
 }
 
-// Calls visit(position, weight) for the input positions that make up coordinate x, those outside
-// being read at the edge. Weights are not normalized.
+// Calls visit(position, weight) for the input positions that contribute to coordinate x; positions
+// outside are read at the edge. Weights are not normalized.
 template <typename Visit>
 void ForEachWeight(const ResizeAttributes& attributes, const ResizeAxis& axis, double x,
                    Visit visit) {
@@ -100,12 +100,12 @@ void ForEachWeight(const ResizeAttributes& attributes, const ResizeAxis& axis, d
   for (auto i = static_cast<int64_t>(std::ceil(x - support)); i <= last; ++i) {
     if (attributes.exclude_outside && (i < 0 || i >= axis.input)) continue;
     const double weight = Filter(attributes, (static_cast<double>(i) - x) / stretch);
-    // An infinity that has no part in the sum must not make it NaN.
+    // An infinity of weight 0 must not make the sum NaN.
     if (weight != 0) visit(std::clamp<int64_t>(i, 0, axis.input - 1), weight);
   }
 }
 
-// What the weights must be divided by. The plain filters add up to 1 by themselves.
+// The divisor of the weights. Weights of the plain filters add up to 1 already.
 double WeightSum(const ResizeAttributes& attributes, const ResizeAxis& axis, double x) {
   if (!attributes.exclude_outside && !attributes.antialias) return 1;
   double sum = 0;
@@ -113,7 +113,7 @@ double WeightSum(const ResizeAttributes& attributes, const ResizeAxis& axis, dou
   return sum;
 }
 
-// from[outer, input, inner] to to[outer, output, inner], which begins as zeros.
+// Adds from[outer, input, inner], resized, to to[outer, output, inner], which begins as zeros.
 void ResizeAlong(const ResizeAttributes& attributes, const ResizeAxis& axis, int64_t outer,
                  int64_t inner, const double* from, double* to) {
   for (int64_t position = 0; position < axis.output; ++position) {
@@ -142,7 +142,7 @@ bool IsIdentity(const ResizeAttributes& attributes, const ResizeAxis& axis) {
          (!crops || (axis.start == 0 && axis.end == 1));
 }
 
-// The axes in the order in which no result on the way is larger than both x and y.
+// The axes, shrinking ones first, so that no intermediate result is larger than both x and y.
 std::vector<int> ShrinkingFirst(absl::Span<const ResizeAxis> axes) {
   std::vector<int> order(axes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -160,7 +160,7 @@ void Saturate(DataType type, absl::Span<double> values) {
                          type == DataType::kInt32 || type == DataType::kInt64 ||
                          type == DataType::kInt4 || type == DataType::kInt2;
   const double end = std::ldexp(1.0, BitWidth(type) - (is_signed ? 1 : 0));
-  // The last double below `end`, where end - 1 is none.
+  // The largest double below `end`, if end - 1 is not a double.
   const double greatest = std::min(end - 1, std::nextafter(end, 0));
   for (double& value : values) {
     value = std::clamp(std::nearbyint(value), is_signed ? -end : 0, greatest);
@@ -201,7 +201,7 @@ absl::Status ResizeWeighted(const ResizeAttributes& attributes, absl::Span<const
   Shape shape = x.shape();
   ATTNRUN_ASSIGN_OR_RETURN(Tensor result,
                            FromDoubles(DataType::kDouble, shape, values, context.allocator()));
-  // Without elements there may be extents that no memory would hold.
+  // A y without elements may have other extents that no memory would hold.
   const Shape output = OutputShape(axes);
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(output));
   for (const int i : count == 0 ? std::vector<int>() : ShrinkingFirst(axes)) {

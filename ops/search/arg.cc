@@ -36,7 +36,7 @@ absl::Status ArgOp::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<int64_t> keys, OrderKeys(data));
   constexpr int64_t kNan = std::numeric_limits<int64_t>::max();
   if (least_) {
-    // The greatest of the complements is the least; NaN stays on top.
+    // The greatest complement is the least element; NaN stays on top.
     const bool floats = IsFloatingPoint(data.type());
     for (int64_t& key : keys) key = floats && key == kNan ? kNan : ~key;
   }

@@ -9,15 +9,16 @@
 
 namespace attnrun::ops {
 
-// ONNX ArgMax-1 to -13 and ArgMin-1 to -13: int64 indices of the greatest (least) elements along
-// `axis`, which is kept with extent 1 if `keepdims`. Of equal ones the first, or the last if
-// `select_last_index` (12). A NaN wins over every number.
+// ONNX ArgMax-1, -11, -12, -13 and ArgMin-1, -11, -12, -13: int64 indices of the greatest (least)
+// elements along `axis`, which is kept with extent 1 if `keepdims`. The first of equal elements wins,
+// or the last with `select_last_index` (from version 12 on). A NaN wins over every number.
 class ArgOp final : public Op {
  public:
   ArgOp(AttributeReader& attributes, bool least);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -27,8 +28,7 @@ class ArgOp final : public Op {
   bool last_;
 };
 
-// The shape of the result; kInvalidArgument for an axis without elements, of which none is
-// greatest.
+// The shape of the result. kInvalidArgument if the axis has no elements.
 absl::StatusOr<Shape> ArgShape(const Tensor& data, int axis, bool keep_dims);
 
 }  // namespace attnrun::ops

@@ -9,11 +9,11 @@
 namespace attnrun::ops {
 namespace {
 
-// One pass over memory: the vectors that every machine has are enough.
+// The kernel makes one pass over memory, for which baseline vectors are enough.
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::ScalableTag<float> kTag;
 
-// The greatest of n > 0 floats times `sign`, or a NaN if there is one.
+// The greatest x[i] * sign of n > 0 floats, or NaN if there is one.
 float Greatest(const float* x, int64_t n, float sign) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(kTag));
   const auto signs = hn::Set(kTag, sign);
@@ -34,7 +34,7 @@ float Greatest(const float* x, int64_t n, float sign) {
   return result;
 }
 
-// The index of the first (last) element equal to `value`, NaN being equal to NaN.
+// The index of the first (last) element equal to `value`; NaN counts as equal to NaN.
 int64_t Find(const float* x, int64_t n, float value, bool last) {
   const bool nan = std::isnan(value);
   const auto matches = [&](int64_t i) { return nan ? std::isnan(x[i]) : x[i] == value; };
@@ -54,7 +54,7 @@ int64_t Find(const float* x, int64_t n, float value, bool last) {
   return i;
 }
 
-// Floats; along the innermost axis with vectors, along others a row of candidates at a time.
+// For floats: with vectors along the innermost axis, a row of candidates at a time along others.
 class ArgKernel final : public Kernel {
  public:
   ArgKernel(bool least, int64_t axis, bool keep_dims, bool last)

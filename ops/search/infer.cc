@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What searching operators tell of their outputs.
+// Inference of searching operators.
 #include <utility>
 
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/search/arg.h"
 #include "ops/search/nonzero.h"
@@ -56,5 +57,17 @@ void Unique::Infer(InferContext& context) const {
     context.SetOutput(i, {DataType::kInt64, Dims{i == 2 ? length : count}, std::nullopt});
   }
 }
+
+void ArgOp::Axes(AxesContext& context) const {
+  const size_t rank = RankOf(context, 0).value_or(0);
+  const std::optional<size_t> axis = KnownAxis(axis_, rank);
+  if (!axis.has_value()) return;
+  if (keep_dims_) return AddOtherAxes(context, axis_);
+  std::vector<bool> dropped(rank, false);
+  dropped[*axis] = true;
+  AddRemainingAxes(context, dropped);
+}
+
+void TopK::Axes(AxesContext& context) const { AddOtherAxes(context, axis_); }
 
 }  // namespace attnrun::ops

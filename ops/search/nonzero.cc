@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<int64_t>> Positions(const Tensor& x) {
   return Positions(values, is_zero);
 }
 
-// Counts first, so that the result is allocated once.
+// Counts first, so that the output is allocated once.
 class NonZeroKernel final : public Kernel {
  public:
   absl::string_view name() const override { return "scan"; }

@@ -9,8 +9,8 @@
 
 namespace attnrun::ops {
 
-// ONNX NonZero-9, -13: int64 [rank, n], column i the index of the i-th element, row-major, that is
-// not 0, false or "". A NaN is not 0. A scalar gives [0, n].
+// ONNX NonZero-9, -13: int64 [rank, n]. Column i is the index of the i-th element, in row-major
+// order, that is not 0, false or "". A NaN is not 0. A scalar gives [0, n].
 class NonZero final : public Op {
  public:
   explicit NonZero(AttributeReader& /*attributes*/) {}

@@ -13,11 +13,10 @@
 namespace attnrun::ops {
 namespace {
 
-// IEEE 754 numbers are ordered as their bits are, but for the negative ones, whose order is
-// reversed.
+// IEEE 754 numbers are ordered like their bits, except for negative ones, whose order is reversed.
 int64_t KeyOf(double value) {
   if (std::isnan(value)) return std::numeric_limits<int64_t>::max();
-  // + 0.0 makes one zero of the two.
+  // Adding 0.0 turns -0 into 0.
   const auto bits = std::bit_cast<int64_t>(value + 0.0);
   return bits >= 0 ? bits : std::numeric_limits<int64_t>::min() - bits;
 }
@@ -45,7 +44,7 @@ absl::StatusOr<std::vector<int64_t>> OrderKeys(const Tensor& tensor) {
   }
   ATTNRUN_ASSIGN_OR_RETURN(keys, ToInts(tensor));
   if (tensor.type() == DataType::kUint64) {
-    // Flipping the sign bit orders two's complements as unsigned numbers.
+    // With the sign bit flipped, signed integers compare like the unsigned ones.
     for (int64_t& key : keys) key ^= std::numeric_limits<int64_t>::min();
   }
   return keys;

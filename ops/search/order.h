@@ -10,9 +10,9 @@
 
 namespace attnrun::ops {
 
-// For reference operators that compare elements: integers in the order of the elements. Equal
-// elements (0 and -0, NaN and NaN) have equal keys and NaN is greater than every number. Numbers of
-// every type, bool and strings; kInvalidArgument for complex numbers.
+// Integers in the order of the elements, by which reference operators compare elements. Equal
+// elements (0 and -0, NaN and NaN) have equal keys, and NaN is greater than every number. Takes all
+// types of numbers, bool and strings; kInvalidArgument for complex numbers.
 absl::StatusOr<std::vector<int64_t>> OrderKeys(const Tensor& tensor);
 
 }  // namespace attnrun::ops

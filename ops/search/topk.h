@@ -9,16 +9,17 @@
 
 namespace attnrun::ops {
 
-// ONNX TopK-1, -10, -11, -24: the k greatest (`largest` 0: least; 11) elements along `axis`, in
-// order, as output 0 and their int64 indices as output 1. Of equal elements the one with the lower
-// index comes first. A NaN is greater than every number. k is an attribute in version 1 and input 1
-// (one int64) from 10 on. `sorted` 0 leaves the order open: attnrun sorts all the same.
+// ONNX TopK-1, -10, -11, -24: the k greatest (from version 11 on, with `largest` 0: least) elements
+// along `axis`, in order, as output 0, and their int64 indices as output 1. Equal elements are
+// ordered by index. A NaN is greater than every number. k is an attribute in version 1 and input 1
+// (one int64) from version 10 on. With `sorted` 0 any order is allowed; attnrun sorts all the same.
 class TopK final : public Op {
  public:
   explicit TopK(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
   // k, checked against the axis.

@@ -10,14 +10,14 @@
 namespace attnrun::ops {
 namespace {
 
-// An element and where it stands.
+// An element and its index.
 template <typename T>
 struct Candidate {
   T value;
   int64_t index;
 };
 
-// Whether a comes before b in the result.
+// True if a comes before b in the result.
 template <typename T>
 class Before {
  public:
@@ -27,7 +27,7 @@ class Before {
     if (IsAhead(a.value, b.value)) return true;
     return !IsAhead(b.value, a.value) && a.index < b.index;
   }
-  // By value alone; NaN is greater than every number.
+  // Compares values alone; NaN is greater than every number.
   bool IsAhead(T a, T b) const {
     if (largest_) return a > b || (IsNan(a) && !IsNan(b));
     return a < b || (IsNan(b) && !IsNan(a));
@@ -39,8 +39,8 @@ class Before {
   const bool largest_;
 };
 
-// The best k of `length` elements `step` apart, in order. `heap` is scratch; its top is the worst
-// of the best so far, so that most elements cost one comparison.
+// The best k of `length` elements `step` apart, in order. `heap` is scratch space; its top is the
+// worst of the best so far, so that most elements cost one comparison.
 template <typename T>
 void Select(const T* x, int64_t length, int64_t step, int64_t k, const Before<T>& before,
             std::vector<Candidate<T>>& heap) {

@@ -22,13 +22,13 @@ class Slices {
         size_(length_ > 0 ? x.num_elements() / length_ : 0) {}
 
   int64_t count() const { return length_; }
-  // Elements of one slice, and where element k of slice i is.
+  // The number of elements of a slice, and the index of element k of slice i.
   int64_t size() const { return size_; }
   int64_t Position(int64_t i, int64_t k) const {
     return (k / step_ * length_ + i) * step_ + k % step_;
   }
 
-  // Negative, 0 or positive as slice a is less than, equal to or greater than slice b.
+  // Negative, 0 or positive if slice a is less than, equal to or greater than slice b.
   int Compare(int64_t a, int64_t b) const {
     for (int64_t k = 0; k < size_; ++k) {
       const int64_t key_a = keys_[Position(a, k)];
@@ -55,7 +55,7 @@ struct Groups {
 Groups GroupEqual(const Slices& slices, bool sorted) {
   std::vector<int64_t> order(slices.count());
   std::iota(order.begin(), order.end(), 0);
-  // Stable: within a group the first occurrence comes first.
+  // The sort is stable: within a group the first occurrence comes first.
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return slices.Compare(a, b) < 0; });
   Groups groups;

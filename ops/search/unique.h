@@ -9,10 +9,10 @@
 
 namespace attnrun::ops {
 
-// ONNX Unique-11, -28: the different elements of X, or the different slices along `axis`, ascending
-// or (`sorted` 0) in the order in which they first come. Output 1: the index of each one's first
-// occurrence; 2: for each element or slice of X its index in Y; 3: how often each occurs. Slices
-// are ordered by their first differing element. Not for complex numbers, which have no order.
+// ONNX Unique-11, -28: the distinct elements of X, or its distinct slices along `axis`, ascending
+// or (`sorted` 0) in the order of their first occurrences. Output 1: the index of each one's first
+// occurrence; 2: the index in Y of each element or slice of X; 3: how often each occurs. Slices are
+// ordered by their first differing element. Not for complex numbers, which have no order.
 class Unique final : public Op {
  public:
   explicit Unique(AttributeReader& attributes)

@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// An axis bound counted from the back if negative, clamped to [0, rank].
+// An axis bound, counted from the end if negative, clamped to [0, rank].
 int64_t ClampBound(int64_t bound, int64_t rank) {
   return std::clamp<int64_t>(bound < 0 ? bound + rank : bound, 0, rank);
 }

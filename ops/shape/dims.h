@@ -9,8 +9,8 @@
 
 namespace attnrun::ops {
 
-// ONNX Shape-1 to -25: the extents of axes [start, end) of the input as int64[n]. `start` (0) and
-// `end` (rank) came with version 15; negative ones count from the back and both are clamped.
+// ONNX Shape-1 to -25: the extents of axes [start, end) of the input, int64 [n]. `start` (0) and
+// `end` (rank) exist from version 15 on; negative ones count from the end, and both are clamped.
 class ShapeOp final : public Op {
  public:
   explicit ShapeOp(AttributeReader& attributes);

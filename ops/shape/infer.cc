@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators of shapes tell of their outputs.
+// Inference of operators on shapes.
 #include <algorithm>
 #include <utility>
 
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/shape/dims.h"
 #include "ops/shape/reshape.h"
@@ -11,7 +12,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Input 0 under other extents: a view, so that contents stay as they are.
+// Output 0 is input 0 with other extents: a view, whose contents stay.
 void SetView(InferContext& context, std::optional<Dims> dims) {
   const ValueFacts& data = context.input(0);
   ValueFacts facts{data.type, std::move(dims), std::nullopt};
@@ -19,7 +20,7 @@ void SetView(InferContext& context, std::optional<Dims> dims) {
   context.SetOutput(0, std::move(facts));
 }
 
-// What stands for -1: the extents of the data by those that are given. Equal ones cancel out.
+// The extent that -1 stands for: the data's extents divided by the given ones. Equal ones cancel.
 SymInt Remaining(Dims available, const Dims& given) {
   Dims divisors;
   for (const SymInt& extent : given) {
@@ -33,8 +34,8 @@ SymInt Remaining(Dims available, const Dims& given) {
   return SymInt::Quotient(Product(available), Product(divisors));
 }
 
-// A symbolic entry is taken for the extent it names. (Where it is 0 and not `allow_zero`, ONNX
-// copies an axis instead; that can differ only for data without elements that stay without any.)
+// A symbolic entry is taken as the extent itself. (If it is 0 without `allow_zero`, ONNX copies an
+// axis instead, which differs only for data without elements whose result has none, either.)
 std::optional<Dims> InferReshaped(const InferContext& context, const Dims& wanted,
                                   bool allow_zero) {
   const std::optional<Dims>& data = context.input(0).dims;
@@ -51,7 +52,7 @@ std::optional<Dims> InferReshaped(const InferContext& context, const Dims& wante
                (!context.IsNeverNegative(wanted[i]) && inferred == wanted.end())) {
       dims.push_back(SymInt::Unknown());
     } else {
-      // Beside a -1 that is known no other entry is negative.
+      // If one entry is known to be -1, no other is negative.
       dims.push_back(wanted[i]);
       given.push_back(wanted[i]);
     }
@@ -109,60 +110,73 @@ void Flatten::Infer(InferContext& context) const {
   SetView(context, std::move(matrix));
 }
 
-std::optional<std::vector<int64_t>> AxesArgument::Known(const InferContext& context) const {
-  if (from_input_) return KnownInts(context, 1);
+std::optional<std::vector<int64_t>> AxesArgument::Known(const KnownInputs& inputs) const {
+  if (from_input_) return KnownInts(inputs, 1);
   return std::vector<int64_t>(attribute_.begin(), attribute_.end());
 }
 
-void Squeeze::Infer(InferContext& context) const {
-  const std::optional<Dims>& dims = context.input(0).dims;
-  SetView(context, std::nullopt);
-  if (!dims.has_value()) return;
-  std::vector<bool> drop(dims->size(), false);
-  if (axes_.IsGiven(context)) {
-    const std::optional<std::vector<int64_t>> axes = axes_.Known(context);
-    if (!axes.has_value()) return;
-    for (const int64_t named : *axes) {
-      const std::optional<size_t> axis = KnownAxis(named, dims->size());
-      if (!axis.has_value()) return;
-      drop[*axis] = true;
-    }
-  } else {
+std::optional<std::vector<bool>> Squeeze::Dropped(const KnownInputs& inputs) const {
+  const std::optional<Dims>& dims = inputs.input(0).dims;
+  if (!dims.has_value()) return std::nullopt;
+  std::vector<bool> dropped(dims->size(), false);
+  if (!axes_.IsGiven(inputs)) {
     for (size_t axis = 0; axis < dims->size(); ++axis) {
-      // Only numbers tell whether the axis goes.
-      if (!(*dims)[axis].constant().has_value()) return;
-      drop[axis] = (*dims)[axis].is_constant(1);
+      // Only a known extent decides whether the axis is dropped.
+      if (!(*dims)[axis].constant().has_value()) return std::nullopt;
+      dropped[axis] = (*dims)[axis].is_constant(1);
     }
+    return dropped;
   }
+  const std::optional<std::vector<int64_t>> axes = axes_.Known(inputs);
+  if (!axes.has_value()) return std::nullopt;
+  for (const int64_t named : *axes) {
+    const std::optional<size_t> axis = KnownAxis(named, dims->size());
+    if (!axis.has_value()) return std::nullopt;
+    dropped[*axis] = true;
+  }
+  return dropped;
+}
+
+void Squeeze::Infer(InferContext& context) const {
+  const std::optional<std::vector<bool>> dropped = Dropped(context);
+  if (!dropped.has_value()) return SetView(context, std::nullopt);
   Dims kept;
-  for (size_t axis = 0; axis < dims->size(); ++axis) {
-    if (!drop[axis]) kept.push_back((*dims)[axis]);
+  for (size_t axis = 0; axis < dropped->size(); ++axis) {
+    if (!(*dropped)[axis]) kept.push_back((*context.input(0).dims)[axis]);
   }
   SetView(context, std::move(kept));
 }
 
-void Unsqueeze::Infer(InferContext& context) const {
-  const std::optional<Dims>& dims = context.input(0).dims;
-  const std::optional<std::vector<int64_t>> axes = axes_.Known(context);
-  SetView(context, std::nullopt);
-  if (!dims.has_value()) return;
-  if (!axes.has_value()) {
-    const std::optional<size_t> count = KnownLength(context, 1);
-    if (count.has_value()) SetView(context, UnknownDims(dims->size() + *count));
-    return;
-  }
-  const size_t rank = dims->size() + axes->size();
+std::optional<std::vector<bool>> Unsqueeze::Added(const KnownInputs& inputs) const {
+  const std::optional<size_t> rank_before = RankOf(inputs, 0);
+  const std::optional<std::vector<int64_t>> axes = axes_.Known(inputs);
+  if (!rank_before.has_value() || !axes.has_value()) return std::nullopt;
+  const size_t rank = *rank_before + axes->size();
   std::vector<bool> added(rank, false);
   for (const int64_t named : *axes) {
     const std::optional<size_t> axis = KnownAxis(named, rank);
-    // A repeated one is an error.
-    if (!axis.has_value() || added[*axis]) return;
+    // A repeated axis is an error.
+    if (!axis.has_value() || added[*axis]) return std::nullopt;
     added[*axis] = true;
   }
-  Dims result(rank, 1);
+  return added;
+}
+
+void Unsqueeze::Infer(InferContext& context) const {
+  SetView(context, std::nullopt);
+  const std::optional<size_t> rank = RankOf(context, 0);
+  if (!rank.has_value()) return;
+  if (!axes_.Known(context).has_value()) {
+    const std::optional<size_t> count = KnownLength(context, 1);
+    if (count.has_value()) SetView(context, UnknownDims(*rank + *count));
+    return;
+  }
+  const std::optional<std::vector<bool>> added = Added(context);
+  if (!added.has_value()) return;
+  Dims result(added->size(), 1);
   size_t next = 0;
-  for (size_t axis = 0; axis < rank; ++axis) {
-    if (!added[axis]) result[axis] = (*dims)[next++];
+  for (size_t axis = 0; axis < added->size(); ++axis) {
+    if (!(*added)[axis]) result[axis] = (*context.input(0).dims)[next++];
   }
   SetView(context, std::move(result));
 }

@@ -21,8 +21,9 @@ absl::Status WrongCount(const Tensor& data, absl::Span<const int64_t> wanted) {
                                     "exporter fixed holds only for the sizes of the export)"));
 }
 
-// The extent of the axis that is -1: what is left of the data's elements. Axes copied from the data
-// stand on both sides and cancel out, so that the answer is known even where one of them is 0.
+// The extent of the axis that is -1: the number of the data's elements divided by the other
+// extents. Axes copied from the data are on both sides and cancel, so that the answer is known even
+// if one of them is 0.
 absl::StatusOr<int64_t> InferExtent(const Tensor& data, absl::Span<const int64_t> wanted,
                                     bool allow_zero) {
   Shape given;
@@ -90,7 +91,7 @@ absl::Status Flatten::Reference(OpContext& context) const {
   }
   const auto split = data.shape().begin() + (axis_ < 0 ? axis_ + rank : axis_);
   Shape matrix = {1, 1};
-  // No overflow: extents of 0 apart, this is part of a product that Tensor has checked.
+  // No overflow: except for extents of 0, this is part of a product that Tensor has checked.
   for (auto it = data.shape().begin(); it != split; ++it) matrix[0] *= *it;
   for (auto it = split; it != data.shape().end(); ++it) matrix[1] *= *it;
   ATTNRUN_ASSIGN_OR_RETURN(Tensor y, data.Reshaped(matrix));

@@ -9,7 +9,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The same elements under a shape that differs by axes of extent 1.
+// The same elements, with axes of extent 1 added or removed.
 absl::StatusOr<Tensor> WithAxes(const Tensor& data, const Shape& shape, const Shape& strides) {
   return data.is_dense() ? data.Reshaped(shape) : data.View(shape, strides, 0);
 }
@@ -73,7 +73,7 @@ absl::Status Unsqueeze::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(Shape axes, axes_.Read(context));
   const int rank = data.rank() + static_cast<int>(axes.size());
   ATTNRUN_RETURN_IF_ERROR(NormalizeAxes(axes, rank));
-  // -1 marks where an extent of the data goes.
+  // -1 marks a place for an extent of the data.
   Shape shape(rank, -1);
   Shape strides(rank, 1);
   for (const int64_t axis : axes) shape[axis] = 1;

@@ -11,7 +11,7 @@
 
 namespace attnrun::ops {
 
-// The axes of Squeeze and Unsqueeze: an attribute before version 13, input 1 from there on.
+// The axes of Squeeze and Unsqueeze: an attribute before version 13, input 1 from version 13 on.
 class AxesArgument {
  public:
   AxesArgument(AttributeReader& attributes, bool required);
@@ -22,11 +22,11 @@ class AxesArgument {
   // Precondition: IsGiven(context).
   absl::StatusOr<Shape> Read(const OpContext& context) const;
 
-  bool IsGiven(const InferContext& context) const {
-    return from_input_ ? context.has_input(1) : has_attribute_;
+  bool IsGiven(const KnownInputs& inputs) const {
+    return from_input_ ? inputs.has_input(1) : has_attribute_;
   }
-  // As given; nullopt where they differ between runs.
-  std::optional<std::vector<int64_t>> Known(const InferContext& context) const;
+  // The axes as given; nullopt if they differ between runs.
+  std::optional<std::vector<int64_t>> Known(const KnownInputs& inputs) const;
 
  private:
   bool from_input_;
@@ -34,31 +34,39 @@ class AxesArgument {
   Shape attribute_;
 };
 
-// ONNX Squeeze-1 to -25: drops the axes named, whose extents must be 1, or all of extent 1 where
-// none are. Negative axes count from the back. The result shares the data's bytes.
+// ONNX Squeeze-1 to -25: drops the given axes, whose extents must be 1; if none are given, all axes
+// of extent 1. Negative axes count from the end. The result shares the data's bytes.
 class Squeeze final : public Op {
  public:
   explicit Squeeze(AttributeReader& attributes) : axes_(attributes, /*required=*/false) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
+  // Which axes of input 0 go; nullopt where that differs between runs, or none succeeds.
+  std::optional<std::vector<bool>> Dropped(const KnownInputs& inputs) const;
+
   AxesArgument axes_;
 };
 
-// ONNX Unsqueeze-1 to -25: inserts axes of extent 1 so that they stand at the axes named, which
-// count in the result's rank. The result shares the data's bytes.
+// ONNX Unsqueeze-1 to -25: inserts axes of extent 1 at the given axes of the result. The result
+// shares the data's bytes.
 class Unsqueeze final : public Op {
  public:
   explicit Unsqueeze(AttributeReader& attributes) : axes_(attributes, /*required=*/true) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
+  // Which axes of the output are new; nullopt likewise.
+  std::optional<std::vector<bool>> Added(const KnownInputs& inputs) const;
+
   AxesArgument axes_;
 };
 

@@ -8,12 +8,12 @@
 
 namespace attnrun::ops {
 
-// The kernel of an operator that looks at shapes and shares its input's bytes: no element is
-// computed, so its reference code has nothing that could be done faster or checked against.
+// The kernel of an operator that computes no element: it reads shapes only, or shares bytes. Its
+// reference code is as fast as any, and there is nothing to check against it.
 template <typename OpClass>
 class ViewKernel final : public Kernel {
  public:
-  // `strided`: whether the operator does not care how the input's elements lie in memory.
+  // `strided`: the operator takes inputs of any strides.
   ViewKernel(OpClass op, bool strided) : op_(std::move(op)), strided_(strided) {}
 
   absl::string_view name() const override { return "view"; }

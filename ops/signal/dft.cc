@@ -15,13 +15,13 @@ namespace {
 
 using Complex = FourierTransform::Complex;
 
-// `count` complex numbers, or real ones, of which a model may ask for absurdly many.
+// Scratch space for `count` numbers; an absurdly large count is an error.
 template <typename T>
 absl::StatusOr<Tensor> Scratch(OpContext& context, int64_t count) {
   return Tensor::Allocate(DataTypeOf<T>(), {count}, context.allocator());
 }
 
-// A signal as complex numbers, from its last axis of 1 or 2.
+// A signal as complex numbers; its last axis has extent 1 or 2.
 absl::StatusOr<std::vector<Complex>> ReadSignal(const Tensor& x) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> parts, ToDoubles(x));
   const int64_t width = x.shape().back();
@@ -39,15 +39,15 @@ bool HoldsSignal(const Tensor& x) {
 
 }  // namespace
 
-// One line of the data is transformed at a time: `lines` lines `step` apart.
+// Lines of the data are transformed one at a time: `lines` lines, whose elements are `step` apart.
 struct Dft::Layout {
   int64_t lines = 0;
   int64_t step = 1;
-  // Numbers of a line in the input, of the transform and of a line in the output.
+  // The length of a line in the input, in the transform and in the output.
   int64_t read = 0;
   int64_t length = 0;
   int64_t written = 0;
-  // Real and imaginary part, or only the first.
+  // 2: real and imaginary part are written; 1: only the real part.
   int64_t width = 2;
   Shape shape;
 };
@@ -112,7 +112,7 @@ absl::Status Dft::Reference(OpContext& context) const {
   auto* out = transformed.mutable_data<Complex>();
   auto* y = result.mutable_data<double>();
   std::fill_n(y, count, 0.0);
-  // What is missing of a one-sided spectrum is its mirror image.
+  // The missing part of a one-sided spectrum is its mirror image.
   const int64_t given = one_sided_ && inverse_ ? n / 2 + 1 : n;
   for (int64_t i = 0; i < layout.lines; ++i) {
     const int64_t outer = i / layout.step;

@@ -32,13 +32,13 @@ void FourierTransform::Run(const Complex* from, int64_t step, int64_t length, Co
     *to = *from;
     return;
   }
-  // Every `factor`-th element belongs to one part; parts[r][k] stands at to[r * part + k].
+  // Part r holds every `factor`-th element from r on; its transform is to[r * part + k].
   const int64_t factor = SmallestFactor(length);
   const int64_t part = length / factor;
   for (int64_t r = 0; r < factor; ++r) {
     Run(from + r * step, step * factor, part, to + r * part);
   }
-  // The root for length is the full table's at steps of `step`.
+  // The roots for `length` are every `step`-th of the table.
   std::vector<Complex> sums(factor);
   for (int64_t k = 0; k < part; ++k) {
     for (int64_t q = 0; q < factor; ++q) {

@@ -9,22 +9,22 @@
 
 namespace attnrun::ops {
 
-// Discrete Fourier transforms of one length in double, by splitting off prime factors (Cooley and
-// Tukey 1965). Factors that are large primes cost their square.
+// Discrete Fourier transforms of one length, in double, by splitting off prime factors (Cooley and
+// Tukey 1965). A large prime factor costs its square.
 class FourierTransform {
  public:
   using Complex = std::complex<double>;
 
-  // `roots`, scratch for `length` numbers that must live as long, is filled with exp(-2 pi i k /
-  // length), or with exp(2 pi i k / length) for the inverse.
+  // `roots`, scratch space for `length` numbers that must outlive this, is filled with exp(-2 pi i
+  // k / length), or with exp(2 pi i k / length) for the inverse.
   FourierTransform(absl::Span<Complex> roots, bool inverse);
 
-  // to[k] = sum over n of from[n] exp(-+ 2 pi i n k / length), without the inverse's 1 / length.
-  // Both hold `length` numbers and do not overlap.
+  // to[k] = sum over n of from[n] exp(-+ 2 pi i n k / length), without the inverse's factor 1 /
+  // length. Both hold `length` numbers and must not overlap.
   void Run(const Complex* from, Complex* to) const;
 
  private:
-  // The transform of from[0], from[step], ..., `length` of them.
+  // The transform of the `length` numbers from[0], from[step], ...
   void Run(const Complex* from, int64_t step, int64_t length, Complex* to) const;
 
   absl::Span<const Complex> roots_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signal operators tell of their output.
+// Inference of signal operators.
 #include <utility>
 
+#include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/signal/dft.h"
 #include "ops/signal/windows.h"
@@ -9,25 +10,26 @@
 namespace attnrun::ops {
 namespace {
 
-// Of a spectrum of `length` frequencies those that `one_sided` keeps.
+// The number of frequencies, of `length`, that `one_sided` keeps.
 SymInt Frequencies(const SymInt& length, bool one_sided) {
   return one_sided ? SymInt::Quotient(length, 2) + 1 : length;
 }
 
 }  // namespace
 
+std::optional<size_t> Dft::KnownAxisOf(const KnownInputs& inputs, size_t rank) const {
+  if (!axis_from_input_ || !inputs.has_input(2)) return KnownAxis(axis_, rank);
+  const std::optional<SymInt> axis = OnlyElement(inputs, 2);
+  if (!axis.has_value() || !axis->constant().has_value()) return std::nullopt;
+  return KnownAxis(*axis->constant(), rank);
+}
+
 void Dft::Infer(InferContext& context) const {
   std::optional<Dims> dims = context.input(0).dims;
   SetDims(context, 0, std::nullopt);
   if (!dims.has_value() || dims->empty()) return;
-  std::optional<int64_t> named = axis_;
-  if (axis_from_input_ && context.has_input(2)) {
-    const std::optional<SymInt> input = OnlyElement(context, 2);
-    named = input.has_value() ? input->constant() : std::nullopt;
-  }
-  if (!named.has_value()) return SetDims(context, 0, UnknownDims(dims->size()));
-  const std::optional<size_t> axis = KnownAxis(*named, dims->size());
-  if (!axis.has_value()) return;
+  const std::optional<size_t> axis = KnownAxisOf(context, dims->size());
+  if (!axis.has_value()) return SetDims(context, 0, UnknownDims(dims->size()));
   const bool mirrored = one_sided_ && inverse_;
   SymInt length = mirrored ? 2 * ((*dims)[*axis] - 1) : (*dims)[*axis];
   if (context.has_input(1)) length = OnlyElement(context, 1).value_or(SymInt::Unknown());
@@ -62,5 +64,15 @@ void MelWeightMatrix::Infer(InferContext& context) const {
   const SymInt length = OnlyElement(context, 1).value_or(SymInt::Unknown());
   context.SetOutput(0, {type_, Dims{Frequencies(length, true), bands}, std::nullopt});
 }
+
+// All but that of the signal and the last, of real and imaginary parts.
+void Dft::Axes(AxesContext& context) const {
+  const size_t rank = RankOf(context, 0).value_or(0);
+  const std::optional<size_t> along = KnownAxisOf(context, rank);
+  if (!along.has_value()) return;
+  AddSameAxes(context, [&](size_t axis) { return axis != *along && axis + 1 < rank; });
+}
+
+void Stft::Axes(AxesContext& context) const { context.Add({{0, 0}}, {{0, 0}}); }
 
 }  // namespace attnrun::ops

@@ -20,7 +20,7 @@ void RegisterWindow(OpRegistry& registry, absl::string_view name,
 void RegisterSignal(OpRegistry& registry) {
   RegisterWindow(registry, "BlackmanWindow", {0.42, 0.5, 0.08});
   registry.Register({"", "DFT", {17, 20}, {1, 3}, {1, 1}, Make<Dft>});
-  // The rounded 0.54 and 0.46 of the textbooks as ONNX has them.
+  // Textbooks round these to 0.54 and 0.46; ONNX does not.
   RegisterWindow(registry, "HammingWindow", {25.0 / 46, 21.0 / 46, 0});
   RegisterWindow(registry, "HannWindow", {0.5, 0.5, 0});
   registry.Register({"", "MelWeightMatrix", {17}, {5, 5}, {1, 1}, Make<MelWeightMatrix>});

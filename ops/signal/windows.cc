@@ -13,7 +13,7 @@
 namespace attnrun::ops {
 namespace {
 
-// A tensor of doubles for a shape that may be absurd, all 0, which becomes output 0 of `type`.
+// A tensor of doubles, all 0, that becomes output 0; an absurdly large shape is an error.
 class Result {
  public:
   static absl::StatusOr<Result> Make(OpContext& context, absl::Span<const int64_t> shape) {
@@ -50,7 +50,7 @@ absl::StatusOr<double> ReadNumber(const Tensor& tensor, absl::string_view what) 
       absl::StrCat(what, " must be one finite number, but is ", TypeAndShape(tensor)));
 }
 
-// The points of a filter bank: band i rises from point i to i + 1 and falls to i + 2.
+// The corner points of a filter bank: band i rises from point i to i + 1 and falls to i + 2.
 struct MelScale {
   int64_t bands;
   int64_t dft_length;
@@ -63,7 +63,7 @@ struct MelScale {
     return std::floor(static_cast<double>(dft_length + 1) * hertz /
                       static_cast<double>(sample_rate));
   }
-  // The weight of a bin of the spectrum in band i.
+  // The weight of bin `bin` of the spectrum in band i.
   double Weight(int64_t i, double bin) const {
     const double left = Point(i);
     const double center = Point(i + 1);

@@ -9,9 +9,9 @@
 
 namespace attnrun::ops {
 
-// ONNX HannWindow-17, HammingWindow-17 and BlackmanWindow-17: w[n] = a0 - a1 cos(2 pi n / N) + a2
-// cos(4 pi n / N) for n of [0, size), where N is size (`periodic`) or size - 1. A symmetric window
-// of one point is 1.
+// ONNX HannWindow-17, HammingWindow-17 and BlackmanWindow-17 (size): w[n] = a0 - a1 cos(2 pi n / N)
+// + a2 cos(4 pi n / N) for n in [0, size), where N is size (`periodic`) or size - 1. A symmetric
+// window of one point is 1.
 class CosineWindow final : public Op {
  public:
   CosineWindow(AttributeReader& attributes, std::array<double, 3> coefficients)
@@ -28,9 +28,10 @@ class CosineWindow final : public Op {
   DataType type_;
 };
 
-// ONNX MelWeightMatrix-17: [dft_length / 2 + 1, num_mel_bins] triangles of height 1 that sum the
-// bins of a spectrum, evenly spaced on the scale mel(f) = 2595 log10(1 + f / 700) between two
-// edges. Bands that lie (in part) beyond the spectrum are cut off there.
+// ONNX MelWeightMatrix-17 (num_mel_bins, dft_length, sample_rate, lower_edge_hertz,
+// upper_edge_hertz) -> [dft_length / 2 + 1, num_mel_bins]: triangles of height 1 that sum the bins
+// of a spectrum, evenly spaced on the scale mel(f) = 2595 log10(1 + f / 700) between two edges.
+// Bands are cut off where they reach beyond the spectrum.
 class MelWeightMatrix final : public Op {
  public:
   explicit MelWeightMatrix(AttributeReader& attributes)

@@ -17,7 +17,7 @@ absl::StatusOr<SoftmaxShape> SoftmaxAxis::Resolve(const Tensor& x) const {
     return absl::InvalidArgumentError(absl::StrCat("expected floats, but found ", TypeAndShape(x)));
   }
   SoftmaxShape shape;
-  // Axis 1 is the default of the old versions and splits a vector behind its only axis.
+  // Axis 1, the default of the old versions, splits a vector after its only axis.
   if (flatten_ && axis_ == x.rank()) {
     shape.outer = x.num_elements();
     return shape;

@@ -10,24 +10,26 @@
 
 namespace attnrun::ops {
 
-// A tensor as [outer, length, inner]: the sum runs over the middle.
+// A tensor as [outer, length, inner]: the sum runs along `length`.
 struct SoftmaxShape {
   int64_t outer = 1;
   int64_t length = 1;
   int64_t inner = 1;
 };
 
-// What Softmax, LogSoftmax and Hardmax have in common: x of floats, an axis, and, before version
-// 13, that the input is first flattened to 2-D at `axis`, so that the sum runs over `axis` and all
-// axes after it.
+// The common part of Softmax, LogSoftmax and Hardmax: x of floats and an axis. Before version 13
+// the input is first flattened to 2-D at `axis`, so that the sum runs over `axis` and all axes
+// after it.
 class SoftmaxAxis {
  public:
   explicit SoftmaxAxis(AttributeReader& attributes);
   absl::StatusOr<SoftmaxShape> Resolve(const Tensor& x) const;
+  // All axes but those that the sum runs over.
+  void AddAxes(AxesContext& context) const;
 
  private:
   int64_t axis_;
-  // Versions before 13.
+  // True before version 13.
   bool flatten_;
 };
 
@@ -39,6 +41,7 @@ class Softmax final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
@@ -53,6 +56,7 @@ class Hardmax final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  void Axes(AxesContext& context) const override;
 
  private:
   SoftmaxAxis axis_;

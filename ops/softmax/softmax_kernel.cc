@@ -57,8 +57,8 @@ void SoftmaxRow(const float* x, size_t n, bool logarithm, float* y) {
   if (i < n) hn::StoreN(finish(hn::LoadN(d, from + i, n - i)), d, y + i, n - i);
 }
 
-// The same for `count` columns side by side, element i of a column being i * stride floats below
-// its first; count is at most ColumnsAtOnce().
+// The same for `count` columns side by side: element i of a column is i * stride floats after its
+// first one. `count` is at most ColumnsAtOnce().
 void SoftmaxColumns(const float* x, size_t n, size_t stride, size_t count, bool logarithm,
                     float* y) {
   const FloatTag d;
@@ -124,7 +124,7 @@ class SoftmaxKernel final : public Kernel {
                           Allocator& allocator) const {
     if (x.num_elements() == 0) return absl::OkStatus();
     ATTNRUN_ASSIGN_OR_RETURN(Tensor in, AsFloat(x, allocator));
-    // float: straight into y. Otherwise `in` is a copy of its own.
+    // Float results go straight into y; otherwise `in` is a copy that may be overwritten.
     float* out = x.type() == DataType::kFloat ? y.mutable_data<float>() : in.mutable_data<float>();
     const auto width = static_cast<int64_t>(HWY_DYNAMIC_DISPATCH(ColumnsAtOnce)());
     const int64_t blocks = (shape.inner + width - 1) / width;

@@ -10,12 +10,12 @@
 namespace attnrun::ops {
 namespace {
 
-// Replaces each slice over the middle axis by what `map` makes of it.
+// Applies `map` to each slice along the middle axis.
 absl::Status MapSlices(OpContext& context, const SoftmaxShape& shape,
                        absl::FunctionRef<void(std::vector<double>&)> map) {
   const Tensor& x = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> values, ToDoubles(x));
-  // An empty tensor may have an absurd length.
+  // An empty tensor may have a huge length.
   std::vector<double> slice(x.num_elements() == 0 ? 0 : shape.length);
   for (int64_t first = 0; first < x.num_elements(); ++first) {
     if ((first / shape.inner) % shape.length != 0) continue;

@@ -8,8 +8,8 @@
 
 namespace attnrun::ops {
 
-// BroadcastStrides for a tensor that may be strided itself: the element strides that walk it as one
-// of shape `to`.
+// BroadcastStrides for a tensor that may be strided itself: the strides, in elements, that read it
+// as a tensor of shape `to`.
 absl::StatusOr<Shape> BroadcastStridesOf(const Tensor& tensor, const Shape& to);
 
 }  // namespace attnrun::ops

@@ -8,7 +8,7 @@
 
 namespace attnrun::ops {
 
-// Whether elements are integers of 8 bits.
+// True if elements are integers of 8 bits.
 inline bool IsByte(DataType type) { return type == DataType::kInt8 || type == DataType::kUint8; }
 
 // Element i of a dense tensor. Precondition: IsByte(tensor.type()).

@@ -7,7 +7,8 @@
 
 namespace attnrun::ops {
 
-// Permutations between images [N, C, ..] and [N, .., C] of `rank` axes: to the former, and back.
+// Permutations of images of `rank` axes: ChannelsFirst from [N, .., C] to [N, C, ..], ChannelsLast
+// back.
 inline std::vector<int64_t> ChannelsFirst(int rank) {
   std::vector<int64_t> axes = {0, rank - 1};
   for (int64_t axis = 1; axis + 1 < rank; ++axis) axes.push_back(axis);

@@ -8,8 +8,8 @@
 #include "attnrun/tensor.h"
 #include "ops/interface/op_context.h"
 
-// What the reference operators that move data are built from: one element at a time, of any type,
-// bit by bit as it was.
+// Helpers of the reference operators that move data: they copy one element at a time, of any type,
+// bit by bit.
 namespace attnrun::ops {
 
 // to[j] = from[i]. Precondition: both dense and of the same type.

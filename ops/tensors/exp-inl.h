@@ -13,25 +13,26 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// exp(x) for x <= 88, within 1.3 * 2^-24 of it; 0 below -87.7 (where the result is beyond the
-// smallest normal float), so for -inf; NaN for NaN, which Highway's Exp gives as 0.
+// exp(x) for x <= 88, within 1.3 * 2^-24 of it. 0 below -87.7, where the result is beyond the
+// smallest normal float, and so for -inf. NaN for NaN, for which Highway's Exp gives 0.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpBelow88(D d, V x) {
   const hn::RebindToSigned<D> di;
-  // -127 * log(2), where 2^n below is written as 0. x86's maximum is its second operand if either
+  // -127 * log(2): there 2^n below becomes 0. x86's maximum returns its second operand if either
   // one is NaN.
   x = hn::Max(hn::Set(d, -88.0297F), x);
-  // exp(x) = 2^n * exp(r), |r| <= log(2) / 2. Adding 1.5 * 2^23 rounds to an integer, which then
-  // is in the low bits; with 127 more they are the exponent of 2^n.
+  // exp(x) = 2^n * exp(r), |r| <= log(2) / 2. Adding 1.5 * 2^23 rounds to an integer n in the low
+  // bits; with 127 more, they are the exponent of 2^n.
   const V shifter = hn::Set(d, 12582912.0F + 127);
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504F), shifter);
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  // log(2) as one float is 1.9e-9 off: in two parts, of which the first times n is exact.
+  // log(2) as one float is 1.9e-9 off. It is split in two parts, of which the first times n is
+  // exact.
   const V n = hn::Sub(shifted, shifter);
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);
-  // exp(r) = 1 + r (1 + r q(r)) with the q of degree 4 that is nearest to it: 3e-9 off at most. Its
-  // terms in pairs: one after the other, vectors would wait for each other's results in the
+  // exp(r) = 1 + r (1 + r q(r)) with the best q of degree 4, at most 3e-9 off. Its terms are
+  // evaluated in pairs: in one chain, vectors would wait for each other's results in the
   // processor's queue.
   const V square = hn::Mul(r, r);
   const V low = hn::MulAdd(r, hn::Set(d, 0x1.555492p-3F), hn::Set(d, 0x1.fffffcp-2F));

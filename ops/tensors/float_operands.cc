@@ -8,7 +8,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Elements worth a thread of their own.
+// The number of elements that are worth a thread of their own.
 constexpr int64_t kGrain = 1 << 15;
 
 }  // namespace

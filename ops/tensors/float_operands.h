@@ -8,14 +8,15 @@
 #include "attnrun/tensor.h"
 #include "ops/interface/op_context.h"
 
-// Products are computed in float32; half-precision operands are converted on the way in and out.
+// Products are computed in float32. These functions convert half-precision operands on the way in
+// and out.
 namespace attnrun::ops {
 
 // `tensor` itself if it is float, else its elements as floats, converted in parallel.
 // Precondition: dense and IsFloatOrHalf(tensor.type()).
 absl::StatusOr<Tensor> ToFloat(const Tensor& tensor, Allocator& allocator);
 
-// The floats that become output `index` of `type` and `shape`. Store() writes them there.
+// Float memory for output `index` of `type` and `shape`. Store() converts it into the output.
 class FloatOutput {
  public:
   static absl::StatusOr<FloatOutput> Allocate(OpContext& context, int index, DataType type,

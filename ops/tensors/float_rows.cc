@@ -55,7 +55,7 @@ void BfloatToFloat(const uint16_t* in, int64_t n, float* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = std::bit_cast<float>(static_cast<uint32_t>(in[i]) << 16);
 }
 
-// Adding just under half a unit, or half of one for odd results, rounds to nearest even. NaN would
+// Adding just under half a unit, or half a unit for odd results, rounds to nearest even. NaN would
 // carry into the exponent: it keeps its upper bits and becomes quiet.
 void FloatToBfloat(const float* in, int64_t n, uint16_t* out) {
   for (int64_t i = 0; i < n; ++i) {
@@ -105,7 +105,7 @@ absl::Status ParallelForWithScratch(int64_t count, int64_t grain, int64_t scratc
   if (count <= 0) return absl::OkStatus();
   const int64_t ranges = NumRanges(count, grain);
   const int64_t workers = std::min<int64_t>(ranges, NumThreads());
-  // Workers' areas start on cache lines of their own.
+  // The scratch of each worker starts at a cache line.
   const int64_t stride = (scratch_floats + 15) / 16 * 16;
   ATTNRUN_ASSIGN_OR_RETURN(Tensor scratch,
                            Tensor::Allocate(DataType::kFloat, {workers, stride}, allocator));

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 
-// Kernels compute on float. These let one kernel take float16 and bfloat16, too, by converting a
-// row at a time.
+// Kernels compute on float. These functions let a kernel take float16 and bfloat16, too, by
+// converting a row at a time.
 namespace attnrun::ops {
 
 // True for float, float16 and bfloat16.
@@ -26,7 +26,8 @@ void WriteFloats(const float* in, int64_t n, Tensor& out, int64_t begin);
 absl::StatusOr<Tensor> AsFloat(const Tensor& in, Allocator& allocator);
 
 // Calls body(begin, end, scratch) as ParallelFor does, with `scratch_floats` floats (aligned to 64
-// bytes) that no other call uses meanwhile. kResourceExhausted if there is no memory for them.
+// bytes) that no other call uses at the same time. kResourceExhausted if there is no memory for
+// them.
 absl::Status ParallelForWithScratch(int64_t count, int64_t grain, int64_t scratch_floats,
                                     Allocator& allocator,
                                     absl::FunctionRef<void(int64_t, int64_t, float*)> body);

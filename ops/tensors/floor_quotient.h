@@ -8,9 +8,9 @@
 
 namespace attnrun::ops {
 
-// a / b rounded down, where `a` is at least 0 in every run, and b a number above 0. Whole multiples
-// of b are added to `a`, or taken out as far as they are there: quotients that are the same are
-// then seen to be.
+// a / b rounded down, for `a` that is at least 0 in every run and b above 0. Multiples of b in the
+// constant term of `a` are moved out of the quotient, as far as the rest is known to stay at least
+// 0, so that equal quotients have equal expressions.
 SymInt FloorQuotient(const SymInt& a, int64_t b);
 
 }  // namespace attnrun::ops

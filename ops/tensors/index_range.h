@@ -6,7 +6,7 @@
 
 namespace attnrun::ops {
 
-// [begin, end).
+// The indices [begin, end).
 struct IndexRange {
   int64_t size() const { return end - begin; }
 

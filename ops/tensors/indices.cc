@@ -27,7 +27,8 @@ absl::Status CheckIndexType(const Tensor& indices) {
 
 namespace {
 
-// Whether any of `count` indices is outside. Many at a time without a branch, which vectors do.
+// True if any of `count` indices is outside. Checks many at a time without a branch, so that the
+// compiler vectorizes the loop.
 template <typename Index>
 bool AnyOutside(const Index* indices, int64_t count, int64_t extent) {
   constexpr int64_t kAtOnce = 1024;
@@ -41,7 +42,8 @@ bool AnyOutside(const Index* indices, int64_t count, int64_t extent) {
   return false;
 }
 
-// The elements that a view of rows which overlap or repeat lies within: [first, last] as offsets.
+// The offsets [first, last] that the elements of a view lie within. Rows of the view may overlap or
+// repeat.
 std::pair<int64_t, int64_t> Reach(const Tensor& view) {
   std::pair<int64_t, int64_t> reach = {0, 0};
   for (int axis = 0; axis < view.rank(); ++axis) {
@@ -73,7 +75,7 @@ absl::Status CheckStridedIndices(const Tensor& indices, int axis, const Tensor& 
     const auto [first, last] = Reach(indices);
     const int64_t count = last - first + 1;
     absl::Status status;
-    // Fewer lie there than are named, with what is between them.
+    // The memory in between holds no more elements than the view: checks all of it at once.
     if (count <= indices.num_elements() && !AnyOutside(values + first, count, extent)) {
       return status;
     }

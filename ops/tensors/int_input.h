@@ -8,19 +8,20 @@
 #include "absl/strings/string_view.h"
 #include "attnrun/tensor.h"
 
-// Inputs that say what to do rather than hold data: shapes, axes, counts. They are tiny and read in
-// every run, so reading them must not touch the heap.
+// Helpers for inputs that are parameters rather than data: shapes, axes, counts. They are tiny and
+// read in every run, so reading them must not allocate.
 namespace attnrun::ops {
 
 // The elements of an int64 or int32 tensor of rank 0 or 1. kInvalidArgument naming `what` for any
-// other, kUnimplemented for one far longer than any rank.
+// other tensor, kUnimplemented for one far longer than any rank.
 absl::StatusOr<Shape> ReadInts(const Tensor& tensor, absl::string_view what);
 
 // The only element of an int64 or int32 tensor of any rank. kInvalidArgument naming `what` for any
-// other.
+// other tensor.
 absl::StatusOr<int64_t> ReadInt(const Tensor& tensor, absl::string_view what);
 
-// Maps `axes` to [0, rank) in place. kInvalidArgument for one outside [-rank, rank) or named twice.
+// Maps `axes` to [0, rank) in place. kInvalidArgument for an axis outside [-rank, rank) or named
+// twice.
 absl::Status NormalizeAxes(Shape& axes, int rank);
 
 // 0, 1, ..., count - 1.

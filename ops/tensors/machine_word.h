@@ -7,7 +7,7 @@
 #include "attnrun/data_type.h"
 #include "ops/tensors/strided_copy.h"
 
-// Elements that kernels copy one by one as unsigned integers of their width.
+// Helpers for kernels that copy elements one by one, as unsigned integers of their width.
 namespace attnrun::ops {
 
 inline bool IsMachineWord(DataType type) { return MovesAsBytes(type) && BitWidth(type) <= 64; }

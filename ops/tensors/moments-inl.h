@@ -16,13 +16,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
 
-// The first `count` floats of at most one vector; the rest is 0.
+// The first `count` floats in a vector; the other lanes are 0.
 HWY_INLINE FloatVec LoadSome(const float* HWY_RESTRICT x, size_t count) {
   const FloatTag d;
   return count >= hn::Lanes(d) ? hn::LoadU(d, x) : hn::LoadN(d, x, count);
 }
 
-// A sum in four parts, which hides the latency of the additions and keeps their rounding small.
+// A sum in four parts, which hides the latency of the additions and keeps their rounding errors
+// small.
 struct Sum {
   HWY_ATTR Sum() : parts{hn::Zero(kTag), hn::Zero(kTag), hn::Zero(kTag), hn::Zero(kTag)} {}
   HWY_ATTR float Total() const {
@@ -33,7 +34,7 @@ struct Sum {
   FloatVec parts[4];
 };
 
-// Calls add(part, v, valid) for the vectors of x[0, n), `part` being 0 to 3 in turn. Lanes beyond
+// Calls add(part, v, valid) for the vectors of x[0, n), with `part` 0 to 3 in turn. Lanes beyond
 // the end are 0 in v and false in the mask `valid`.
 template <typename Add>
 HWY_INLINE void ForEachVector(const float* HWY_RESTRICT x, size_t n, Add add) {
@@ -51,16 +52,16 @@ HWY_INLINE void ForEachVector(const float* HWY_RESTRICT x, size_t n, Add add) {
   if (i < n) add(1, hn::LoadN(d, x + i, n - i), hn::FirstN(d, n - i));
 }
 
-// The mean is mean + correction: what rounding it to float loses matters when it is far larger than
-// the deviations from it.
+// The mean is mean + correction. The correction is the rounding error of `mean`, which matters if
+// the mean is far larger than the deviations from it.
 struct Moments {
   float mean = 0;
   float correction = 0;
-  // Mean square of the deviations.
+  // The mean square of the deviations.
   float variance = 0;
 };
 
-// Precondition: n > 0.
+// Mean and variance of a row. Precondition: n > 0.
 HWY_INLINE Moments CenteredMoments(const float* HWY_RESTRICT x, size_t n) {
   const FloatTag d;
   const float share = 1.0F / static_cast<float>(n);
@@ -80,12 +81,12 @@ HWY_INLINE Moments CenteredMoments(const float* HWY_RESTRICT x, size_t n) {
   });
   moments.correction = deviations.Total() * share;
   const float variance = squares.Total() * share - moments.correction * moments.correction;
-  // Rounding may leave less than 0; NaN stays.
+  // Rounding may make it negative; NaN stays.
   moments.variance = variance < 0 ? 0 : variance;
   return moments;
 }
 
-// Mean 0; the variance is the mean square. Precondition: n > 0.
+// Moments around 0: the mean is 0 and the variance the mean square. Precondition: n > 0.
 HWY_INLINE Moments RawMoments(const float* HWY_RESTRICT x, size_t n) {
   Sum squares;
   ForEachVector(x, n, [&](int part, FloatVec v, auto /*valid*/) HWY_ATTR {
@@ -94,7 +95,7 @@ HWY_INLINE Moments RawMoments(const float* HWY_RESTRICT x, size_t n) {
   return {.variance = squares.Total() / static_cast<float>(n)};
 }
 
-// y[i] = map(x[i], i, count) for vectors of count elements beginning at i; y may be x.
+// y[i] = map(x[i], i, count) for vectors of `count` elements that begin at i; y may be x.
 template <typename Map>
 HWY_INLINE void MapRow(const float* x, size_t n, float* y, Map map) {
   const FloatTag d;

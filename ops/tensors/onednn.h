@@ -8,29 +8,29 @@
 #include "attnrun/shape.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
-// What the users of oneDNN's primitives share.
+// Helpers for oneDNN's primitives.
 namespace attnrun::ops {
 
-// The CPU. Never destroyed: sessions may outlive static destruction.
+// The CPU engine. Never destroyed: sessions may outlive static destruction.
 const dnnl::engine& OneDnnEngine();
 
-// Floats of a tensor, row-major, and of one image [1, channels, spatial..], channels last; two or
-// three spatial axes.
+// Memory descriptions of floats: a row-major tensor, and one image [1, channels, spatial..] with
+// channels last, of two or three spatial axes.
 dnnl::memory::desc RowMajor(const dnnl::memory::dims& dims);
 dnnl::memory::desc ChannelsLast(int64_t channels, const Shape& spatial);
 
-// `first` and then the spatial extents.
+// `first`, followed by the spatial extents.
 dnnl::memory::dims Joined(std::initializer_list<int64_t> first, const Shape& spatial);
 
-// Floats that the tensor takes, rounded up to whole cache lines.
+// The number of floats of a tensor, rounded up to whole cache lines.
 int64_t WholeLines(const dnnl::memory::desc& desc);
 
-// With scratch space of the caller's: with oneDNN's own, a primitive could not run on two threads
-// at once.
+// Attributes for scratch space that the caller provides: with oneDNN's own, a primitive could not
+// run on two threads at once.
 dnnl::primitive_attr UserScratch();
 
-// While it exists, oneDNN starts no threads for what this thread asks of it: work is split by
-// ParallelFor, and OpenMP's threads would stay awake on cores that others need.
+// While it exists, oneDNN starts no threads on behalf of this thread: ParallelFor splits the work,
+// and OpenMP's threads would busy-wait on cores that others need.
 class OneThread {
  public:
   OneThread();

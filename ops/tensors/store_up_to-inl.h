@@ -16,7 +16,8 @@ namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Stores the first `count` elements of `v`, or all if it has no more. AVX2's masked stores take
-// AMD's cores a dozen cycles each, so whole vectors go without; AVX-512's cost nothing.
+// AMD's cores a dozen cycles each, so whole vectors are stored without a mask; AVX-512's masks cost
+// nothing.
 template <typename D>
 HWY_INLINE void StoreUpTo(hn::Vec<D> v, D d, hn::TFromD<D>* HWY_RESTRICT to, size_t count) {
   if (HWY_TARGET > HWY_AVX3 && count >= hn::Lanes(d)) {

@@ -20,7 +20,7 @@ struct Axis {
 };
 using Axes = absl::InlinedVector<Axis, 8>;
 
-// The box with axes of extent 1 dropped and axes that step as one merged, outermost first.
+// Drops axes of extent 1 and merges axes that step as one; outermost first.
 Axes Collapse(int width, absl::Span<const int64_t> extents, absl::Span<const int64_t> source,
               absl::Span<const int64_t> target) {
   Axes axes;
@@ -37,7 +37,7 @@ Axes Collapse(int width, absl::Span<const int64_t> extents, absl::Span<const int
   return axes;
 }
 
-// Where the outer axes stand, counted like an odometer.
+// A position of the outer axes, counted like an odometer.
 class Odometer {
  public:
   Odometer(const Axes& axes, int64_t position) : axes_(axes), index_(axes.size()) {
@@ -74,7 +74,7 @@ int64_t Count(const Axes& axes) {
   return count;
 }
 
-// `rows` runs of Bytes bytes each: a size known to the compiler becomes a few vector moves.
+// Copies `rows` runs of Bytes bytes each: the compiler turns a known size into a few vector moves.
 template <int64_t Bytes>
 void CopyRowsOf(int64_t rows, const char* source, int64_t source_stride, char* target,
                 int64_t target_stride) {
@@ -117,7 +117,7 @@ void CopyRows(int64_t bytes, int64_t rows, const char* source, int64_t source_st
 }
 
 // Calls visit(source offset, target offset, first, count) for stretches of the `rows` innermost
-// rows of every position of the outer axes, split over threads.
+// rows at every position of the outer axes, split over threads.
 template <typename Visit>
 void ForEachStretch(const Axes& outer, int64_t rows, int64_t bytes_per_row, Visit visit) {
   ParallelFor(Count(outer) * rows, GrainOf(bytes_per_row), [&](int64_t begin, int64_t end) {
@@ -131,7 +131,7 @@ void ForEachStretch(const Axes& outer, int64_t rows, int64_t bytes_per_row, Visi
   });
 }
 
-// Rows of `bytes` contiguous bytes.
+// Copies rows of `bytes` contiguous bytes.
 void CopyRuns(Axes axes, int64_t bytes, const char* source, char* target) {
   Axis rows = {1, 0, 0};
   if (!axes.empty()) {
@@ -145,7 +145,7 @@ void CopyRuns(Axes axes, int64_t bytes, const char* source, char* target) {
                  });
 }
 
-// Rows that repeat one element each (a broadcast innermost axis).
+// Copies rows that repeat one element each (a broadcast innermost axis).
 void CopyRepeated(Axes axes, int width, const char* source, char* target) {
   const int64_t length = axes.back().extent;
   axes.pop_back();
@@ -154,8 +154,8 @@ void CopyRepeated(Axes axes, int width, const char* source, char* target) {
   });
 }
 
-// `across` is contiguous in the source, `along` in the target: matrices are transposed in strips of
-// a cache line.
+// Transposes matrices in strips of a cache line: `across` is contiguous in the source, `along` in
+// the target.
 void CopyTransposed(const Axes& outer, Axis along, Axis across, int width, const char* source,
                     char* target) {
   const int64_t strip = 64 / width;

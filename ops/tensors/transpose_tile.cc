@@ -10,10 +10,10 @@
 namespace attnrun::ops {
 namespace {
 
-// Moving data is bound by memory, so the vectors that every machine has are enough here.
+// Moving data is bound by memory, so the vectors that every machine has suffice.
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A matrix of T as it lies in memory.
+// A matrix of T in memory, and the place for its transpose.
 template <typename T>
 struct Matrix {
   const char* source;
@@ -29,14 +29,14 @@ struct Matrix {
   }
 };
 
-// Columns of a tile fill 16 bytes of a source row, its rows 32 bytes of a target row.
+// The columns of a tile fill 16 bytes of a source row, its rows 32 bytes of a target row.
 template <typename T>
 inline constexpr int64_t kTileColumns = 16 / sizeof(T);
 template <typename T>
 inline constexpr int64_t kTileRows = 32 / sizeof(T);
 
-// Two square tiles side by side, one in each half of the registers. Interleaving the first half of
-// the rows with the second is a perfect shuffle of the elements; log2(N) of them transpose.
+// Transposes two square tiles, one in each half of the registers. Interleaving the first half of
+// the rows with the second is a perfect shuffle of the elements; log2(N) shuffles transpose.
 template <typename T>
 void TransposeTile(const Matrix<T>& matrix, int64_t row, int64_t column) {
   const hn::FixedTag<T, 32 / sizeof(T)> d;

@@ -7,8 +7,8 @@
 namespace attnrun::ops {
 
 // Transposes a matrix of elements of `width` bytes (1, 2, 4 or 8) on the calling thread:
-// target[column][row] = source[row][column]. Elements of a source row, and of a target row, are
-// adjacent; `source_stride` and `target_stride` are bytes between rows.
+// target[column][row] = source[row][column]. Elements of a row are adjacent, in the source and in
+// the target; `source_stride` and `target_stride` are bytes between rows.
 void TransposeMatrix(int width, int64_t rows, int64_t columns, const char* source,
                      int64_t source_stride, char* target, int64_t target_stride);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of whole float vectors that Highway does not have, or not for every input. Included
+// Functions on whole float vectors that Highway does not have, or not for every input. Included
 // once per Highway target.
 #if defined(ATTNRUN_OPS_TENSORS_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNRUN_OPS_TENSORS_VECTOR_MATH_INL_H_
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// f of every lane, for functions and arguments that no vector code covers.
+// Applies f to every lane, for functions and arguments that no vector code covers.
 template <class D, class V>
 HWY_NOINLINE V MapLanes(D d, V x, float (*f)(float)) {
   HWY_ALIGN float lanes[hn::MaxLanes(d)];
@@ -59,8 +59,8 @@ HWY_INLINE V AnyLog(D d, V x) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::NaN(d), at_zero);
 }
 
-// sin(x) and cos(x) for every x. Highway's lose all digits beyond its range, which rotary positions
-// leave: a long context at the highest frequency.
+// sin(x) and cos(x) for every x. Highway's functions lose all digits beyond kFarthestAngle, which
+// the positions of a long context exceed at the highest rotary frequency.
 inline constexpr float kFarthestAngle = 39000;
 
 template <class D, class V>
@@ -86,8 +86,8 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::Div(one, hn::Add(one, AnyExp(d, hn::Neg(x))));
 }
 
-// x / (1 + exp(-alpha x)): Swish, SiLU when alpha is 1, and with other arguments the tanh form of
-// Gelu, since (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
+// x / (1 + exp(-argument)). With argument alpha x it is Swish, with x SiLU, and with 2u the tanh
+// form of Gelu, x (1 + tanh(u)) / 2, since (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
 template <class D, class V>
 HWY_INLINE V TimesSigmoid(D d, V x, V argument) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0F), AnyExp(d, hn::Neg(argument))));
@@ -114,7 +114,7 @@ HWY_INLINE V NormalTail(D d, V a) {
   p = hn::MulAdd(p, u, hn::Set(d, 0.4173544268F));
   p = hn::MulAdd(p, u, hn::Set(d, -0.6246542330F));
   p = hn::MulAdd(p, u, hn::Set(d, 0.7594375676F));
-  // The rounding error of a^2 would grow by a^2 / 2 in the exponential: carry it along.
+  // The exponential would magnify the rounding error of a^2 by a^2 / 2: it is carried along.
   const V square = hn::Mul(a, a);
   const V lost = hn::MulSub(a, a, square);
   const V minus_half = hn::Set(d, -0.5F);
@@ -123,12 +123,12 @@ HWY_INLINE V NormalTail(D d, V a) {
   return hn::Mul(hn::Mul(corrected, s), p);
 }
 
-// x times the normal distribution function: x (1 + erf(x / sqrt(2))) / 2, which is max(x, 0) less
-// |x| times the tail erfc(|x| / sqrt(2)) / 2. Up to 5.5, where little is left of that, the tail is
-// (1 - |x| / 8)^16 P(|x|), the first factor falling about as fast, so that a polynomial of degree
-// 12 will do: by a Remez exchange in 40-digit arithmetic, 5e-9 off at most. Within 2.4e-7 max(1,
-// |y|) of the result y, where 1 + erf in float would be 1e-6 off. Evaluated in pairs (Estrin),
-// since one long chain would wait for itself.
+// x times the normal distribution function: x (1 + erf(x / sqrt(2))) / 2 = max(x, 0) - |x| t with
+// the tail t = erfc(|x| / sqrt(2)) / 2. Up to 5.5, beyond which little is left of it, the tail is
+// (1 - |x| / 8)^16 P(|x|). The first factor falls about as fast, so that a polynomial of degree 12
+// is enough: by a Remez exchange in 40-digit arithmetic, at most 5e-9 off. The result y is within
+// 2.4e-7 max(1, |y|), where 1 + erf in float would be 1e-6 off. Evaluated in pairs (Estrin), since
+// one long chain would wait for itself.
 template <class D, class V>
 HWY_INLINE V Gelu(D d, V x) {
   constexpr float kEnd = 5.5F;
@@ -151,7 +151,7 @@ HWY_INLINE V Gelu(D d, V x) {
   const V f4 = hn::Mul(f2, f2);
   const V f8 = hn::Mul(f4, f4);
   const V tail = hn::Mul(hn::Mul(hn::Mul(a, f8), f8), p);
-  // Times 0, not instead of it: as the formula, NaN for NaN and -infinity.
+  // Multiplies by 0 rather than select 0: NaN for NaN and -infinity, as the formula gives.
   const V step = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), one);
   return hn::MulSub(x, step, hn::IfThenElseZero(hn::Lt(a, hn::Set(d, kEnd)), tail));
 }
@@ -165,8 +165,9 @@ HWY_INLINE V GeluTanh(D d, V x) {
   return TimesSigmoid(d, x, hn::Mul(x, inner));
 }
 
-// erf(x): below 1 in magnitude x + x P(x^2), 1 + P being the minimax polynomial of degree 6 of
-// erf(x) / x in x^2 (relative error 1.3e-9, as above); beyond, through the tail. Within 2 ulp.
+// erf(x). Below 1 in magnitude it is x + x P(x^2), where 1 + P is the minimax polynomial of degree
+// 6 of erf(x) / x in x^2 (relative error 1.3e-9, by a Remez exchange as above); beyond, it is
+// computed from the tail. Within 2 ulp.
 template <class D, class V>
 HWY_INLINE V Erf(D d, V x) {
   const V magnitude = hn::Abs(x);

@@ -12,14 +12,14 @@
 namespace attnrun {
 namespace {
 
-// The smaller of the machine's memory and the limit of the control group, in bytes.
+// The machine's memory or the control group's limit, whichever is smaller, in bytes.
 size_t UsableMemory() {
   struct sysinfo info;
   size_t bytes = size_t{1} << 34;
   if (sysinfo(&info) == 0) bytes = static_cast<size_t>(info.totalram) * info.mem_unit;
   std::ifstream file("/sys/fs/cgroup/memory.max");
   size_t limit = 0;
-  // The file says "max" where there is no limit, which does not parse as a number.
+  // Without a limit the file says "max", which does not parse as a number.
   if (file >> limit && limit < bytes) bytes = limit;
   return bytes;
 }
@@ -31,7 +31,7 @@ class HeapAllocator final : public Allocator {
   absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
     constexpr size_t kAlignment = 64;
     if (bytes > limit_ || used_.load() > limit_ - bytes) return Exhausted(bytes);
-    // aligned_alloc wants a multiple of the alignment, and an empty tensor still needs an address.
+    // aligned_alloc needs a multiple of the alignment, and an empty tensor still needs an address.
     const size_t rounded = (bytes / kAlignment + 1) * kAlignment;
     void* data = std::aligned_alloc(kAlignment, rounded);
     if (data == nullptr) return Exhausted(bytes);
@@ -56,7 +56,7 @@ class HeapAllocator final : public Allocator {
 }  // namespace
 
 Allocator& Allocator::Heap() {
-  // Never destroyed: tensors may outlive static destruction.
+  // Never destroyed, because tensors may outlive static destruction.
   static auto* const heap = new HeapAllocator(UsableMemory() / 2);
   return *heap;
 }

@@ -15,7 +15,7 @@ struct Facts {
   Kind kind;
 };
 
-// Indexed by the enumerator's number.
+// Indexed by the value of the enumerator.
 constexpr std::array<Facts, 27> kFacts = {{
     {"undefined", 0, Kind::kNone},
     {"float", 32, Kind::kFloating},

@@ -11,7 +11,7 @@
 namespace attnrun {
 namespace {
 
-// Reads element i of a type narrower than a byte, as its unsigned bit pattern.
+// Element i of a type narrower than a byte, as an unsigned bit pattern.
 uint8_t PackedBits(const uint8_t* data, int64_t i, int bits) {
   const int64_t per_byte = 8 / bits;
   return (data[i / per_byte] >> (bits * (i % per_byte))) & ((1 << bits) - 1);
@@ -53,7 +53,7 @@ std::vector<double> DecodeFloats(const Tensor& tensor) {
   return values;
 }
 
-// The integer types, bool, float and double; an empty StatusOr error for the rest.
+// Converts integers and bool; kInvalidArgument for other types.
 template <typename Out>
 absl::StatusOr<std::vector<Out>> ConvertNative(const Tensor& tensor) {
   switch (tensor.type()) {
@@ -93,7 +93,7 @@ uint64_t WrapToBits(double value) {
     return static_cast<uint64_t>(static_cast<int64_t>(truncated));
   }
   if (truncated >= 0 && truncated < 18446744073709551616.0) return static_cast<uint64_t>(truncated);
-  // Out of every 64-bit range: modulo 2^64, which is 0 for infinities.
+  // Outside every 64-bit range: the value modulo 2^64, 0 for infinities.
   if (std::isinf(truncated)) return 0;
   const double wrapped = std::fmod(std::fabs(truncated), 18446744073709551616.0);
   const auto bits = static_cast<uint64_t>(wrapped);
@@ -108,7 +108,7 @@ void WritePacked(uint8_t* data, int64_t i, int bits, uint64_t value) {
   const int shift = static_cast<int>(bits * (i % per_byte));
   const auto mask = static_cast<uint8_t>((1 << bits) - 1);
   uint8_t& byte = data[i / per_byte];
-  // The first element of a byte clears what the allocation left there.
+  // The first element of a byte clears the uninitialized rest of it.
   if (shift == 0) byte = 0;
   byte = static_cast<uint8_t>(byte | ((value & mask) << shift));
 }

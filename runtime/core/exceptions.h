@@ -9,8 +9,8 @@
 
 namespace attnrun {
 
-// What `call` returns, an absl::Status or StatusOr. Libraries underneath, and the standard's
-// containers when memory is out, report by exceptions; none may leave attnrun.
+// Returns call(), an absl::Status or StatusOr, and turns an exception into an error status.
+// Libraries, and standard containers when memory runs out, throw; no exception may leave attnrun.
 template <typename Call>
 auto WithoutExceptions(Call call) -> decltype(call()) {
   try {

@@ -8,7 +8,7 @@
 
 namespace attnrun {
 
-// Which file, and in which state: whoever writes to a file changes its time.
+// Identifies a file and its state: a write changes the modification time.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;

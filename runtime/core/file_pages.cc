@@ -13,14 +13,14 @@
 namespace attnrun {
 namespace {
 
-// The ends of the maps by their beginnings.
+// End address of each map by its start address.
 struct FileMaps {
   std::shared_mutex mutex;
   std::map<uintptr_t, uintptr_t> ends;
 };
 
 FileMaps& GetFileMaps() {
-  // Never destroyed: sessions may outlive static destruction.
+  // Never destroyed, because sessions may outlive static destruction.
   static auto* const maps = new FileMaps;
   return *maps;
 }
@@ -47,11 +47,11 @@ void ReleaseFilePages(const void* data, size_t size) {
   const uintptr_t end = (address + size) / page * page;
   if (begin >= end) return;
   FileMaps& maps = GetFileMaps();
-  // Held so that the map stays there.
+  // Held so that the file is not unmapped meanwhile.
   const std::shared_lock<std::shared_mutex> lock(maps.mutex);
   const auto after = maps.ends.upper_bound(address);
   if (after == maps.ends.begin() || std::prev(after)->second < address + size) return;
-  // Where it fails, memory is not saved, and nothing else is lost.
+  // A failure only means that the memory is not saved.
   madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

@@ -6,17 +6,17 @@
 
 namespace attnrun {
 
-// Memory of private read-only maps of files. Its pages may be given back at any time: whoever reads
-// them again gets the same bytes from the file. Of other memory that is not so, which is why maps
-// are registered. All functions are safe from many threads.
+// A registry of private read-only file maps. The pages of such a map can be released at any time,
+// since a later read fetches the same bytes from the file again. Other memory has no such copy, so
+// only registered maps are released. All functions are thread-safe.
 
-// `data` is where the map begins.
+// `data` is the start of the map.
 void AddFileMap(const void* data, size_t size);
-// To be called before the map goes.
+// Must be called before the file is unmapped.
 void RemoveFileMap(const void* data);
 
-// Gives back the whole pages of [data, data + size), whose contents were copied elsewhere. Does
-// nothing outside of file maps.
+// Releases the whole pages in [data, data + size), whose contents have been copied elsewhere. Does
+// nothing for memory that is not a registered map.
 void ReleaseFilePages(const void* data, size_t size);
 
 }  // namespace attnrun

@@ -16,7 +16,7 @@ bool Interrupt::Check() {
     found_ = absl::StatusCode::kCancelled;
     return true;
   }
-  // Reading the clock costs as much as a small operator.
+  // Reading the clock takes as long as a small operator, so it is skipped without a deadline.
   if (deadline_ != absl::InfiniteFuture() && absl::Now() > deadline_) {
     found_ = absl::StatusCode::kDeadlineExceeded;
     return true;

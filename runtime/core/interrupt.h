@@ -9,18 +9,18 @@
 
 namespace attnrun {
 
-// What may end a run before its time: a deadline and a flag. Safe from many threads.
+// Two reasons to end a run early: a deadline and a cancel flag. Thread-safe.
 class Interrupt {
  public:
-  // `cancel` may be null, and is only read.
+  // `cancel` may be null; it is only read.
   Interrupt(absl::Time deadline, const std::atomic<bool>* cancel)
       : deadline_(deadline), cancel_(cancel) {}
 
-  // Looks at the flag and the clock. Once true, it stays so, whatever becomes of the flag: work may
-  // have been left out.
+  // Checks the flag and the clock. Once true, stays true even if the flag is reset, because kernels
+  // may have skipped work.
   bool Check();
 
-  // OK, or what an earlier Check found: kCancelled or kDeadlineExceeded.
+  // OK, or the result of an earlier Check: kCancelled or kDeadlineExceeded.
   absl::Status status() const;
 
  private:
@@ -29,8 +29,8 @@ class Interrupt {
   std::atomic<absl::StatusCode> found_ = absl::StatusCode::kOk;
 };
 
-// While it exists, `interrupt` (may be null) is what Interrupted() asks on this thread, and on
-// those that ParallelFor employs for it.
+// Makes `interrupt` (may be null) the one that Interrupted() checks, on this thread and on the
+// threads that ParallelFor uses for it, while the scope exists.
 class InterruptScope {
  public:
   explicit InterruptScope(Interrupt* interrupt);
@@ -42,11 +42,11 @@ class InterruptScope {
   Interrupt* const previous_;
 };
 
-// The interrupt of this thread's scope, null if there is none.
+// The interrupt of this thread's innermost scope; null if there is none.
 Interrupt* CurrentInterrupt();
 
-// Whether the kernel that asks may leave the rest of its work out, as nobody will read what it
-// computes. To be asked between pieces of some microseconds at least: it may read the clock.
+// True if the calling kernel may skip the rest of its work, because nobody will read the result.
+// May read the clock: call it between pieces of work of at least some microseconds.
 bool Interrupted();
 
 }  // namespace attnrun

@@ -12,14 +12,14 @@ struct Format {
   int exponent_bits;
   int mantissa_bits;
   int bias;
-  // Largest finite magnitude's pattern, without the sign; patterns above it are infinity or NaN.
+  // Bit pattern of the largest finite value, without sign. Patterns above it are infinity or NaN.
   uint16_t max_finite;
   uint16_t nan;
-  // Pattern of +infinity, 0 where the type has none.
+  // Pattern of +infinity; 0 if the type has none.
   uint16_t infinity;
-  // The "uz" types spend the pattern of -0 on NaN.
+  // True for the "uz" types, which use the pattern of -0 for NaN.
   bool unsigned_zero;
-  // Whether out-of-range values may be clamped to max_finite.
+  // True if out-of-range values may be clamped to max_finite.
   bool may_saturate;
 };
 
@@ -42,14 +42,14 @@ Format FormatOf(DataType type) {
   }
 }
 
-// float8e8m0 is a bare power of two, 2^(bits - 127), with 0xFF for NaN; no sign, no zero.
+// float8e8m0 is a plain power of two, 2^(bits - 127); 0xFF is NaN. It has no sign and no zero.
 double DecodeE8M0(uint16_t bits) {
   return bits == 0xFF ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, bits - 127);
 }
 
 uint16_t EncodeE8M0(double value, bool saturate) {
   if (std::isnan(value)) return 0xFF;
-  // ONNX converts the magnitude, rounding up by default.
+  // ONNX converts the magnitude, and rounds up by default.
   const double magnitude = std::fabs(value);
   if (magnitude == 0) return 0;
   if (std::isinf(magnitude)) return saturate ? 0xFE : 0xFF;
@@ -78,7 +78,7 @@ double DecodeFloat(DataType type, uint16_t bits) {
   }
   const int exponent = magnitude >> format.mantissa_bits;
   const int mantissa = magnitude & ((1 << format.mantissa_bits) - 1);
-  // Exponent 0 marks subnormals: no hidden bit, the exponent of 1.
+  // Exponent 0 marks subnormals: no hidden bit, and the same scale as exponent 1.
   const int significand = exponent == 0 ? mantissa : mantissa + (1 << format.mantissa_bits);
   const double value =
       std::ldexp(significand, std::max(exponent, 1) - format.bias - format.mantissa_bits);
@@ -100,13 +100,13 @@ uint16_t EncodeFloat(DataType type, double value, bool saturate) {
   if (std::isinf(magnitude)) return overflow();
   int exponent = 0;
   std::frexp(magnitude, &exponent);
-  // The unit in the last place of the result's binade, not below that of the subnormals.
+  // Exponent of the unit in the last place for this magnitude, at least that of the subnormals.
   const int lowest = 1 - format.bias - format.mantissa_bits;
   const int unit = std::max(exponent - 1 - format.mantissa_bits, lowest);
   const double steps = std::nearbyint(std::ldexp(magnitude, -unit));
   if (steps == 0) return format.unsigned_zero ? 0 : sign;
-  // Patterns of one sign are ordered like their values, so a carry out of the mantissa needs no
-  // care.
+  // Patterns of one sign are ordered like their values, so a carry out of the mantissa gives the
+  // right exponent.
   const double pattern =
       std::ldexp(static_cast<double>(unit - lowest), format.mantissa_bits) + steps;
   if (pattern > format.max_finite) return overflow();

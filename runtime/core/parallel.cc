@@ -6,7 +6,7 @@
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
-#include "core/team.h"
+#include "core/thread_pool.h"
 
 namespace attnrun {
 namespace {
@@ -15,7 +15,7 @@ thread_local int num_threads = 0;
 
 }  // namespace
 
-// A ticket counts pieces in 16 bits.
+// ThreadPool counts pieces in 16 bits.
 void SetNumThreads(int threads) { num_threads = std::clamp(threads, 1, 0xFFFF / kRangesPerThread); }
 
 int NumThreads() {
@@ -27,20 +27,21 @@ int64_t NumRanges(int64_t count, int64_t grain) {
   if (NumThreads() == 1) return 1;
   const int64_t worthwhile = DivCeil(count, std::max<int64_t>(grain, 1));
   if (worthwhile <= NumThreads()) return std::max<int64_t>(worthwhile, 1);
-  // As many for every thread, or equally fast ones would wait for one that has another.
+  // A multiple of the number of threads; otherwise threads of equal speed would wait for one with
+  // an extra range.
   return std::min<int64_t>(worthwhile / NumThreads(), kRangesPerThread) * NumThreads();
 }
 
 void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   const int64_t pieces = NumRanges(count, grain);
-  if (pieces <= 1 || Team::IsInside()) {
+  if (pieces <= 1 || ThreadPool::IsInside()) {
     body(0, count);
     return;
   }
   Interrupt* const interrupt = CurrentInterrupt();
-  const TeamLease team(NumThreads());
-  team->Run(static_cast<int>(pieces), [&](int piece) {
+  const ThreadPoolLease pool(NumThreads());
+  pool->Run(static_cast<int>(pieces), [&](int piece) {
     const InterruptScope scope(interrupt);
     body(count * piece / pieces, count * (piece + 1) / pieces);
   });

@@ -12,18 +12,18 @@ namespace attnrun {
 void SetNumThreads(int threads);
 int NumThreads();
 
-// The most ranges that ParallelFor makes for each of several threads, which takes them in order and
-// then helps others: the cores of a machine are not equally fast, as some have other work, or a
-// busy neighbor. With one range each, all would wait for the slowest.
+// The most ranges per thread that ParallelFor makes. A thread works through its own ranges in order
+// and then takes over ranges of others. Cores are not equally fast, since some run other work or
+// have a busy neighbor; with one range each, all would wait for the slowest.
 inline constexpr int kRangesPerThread = 4;
 
-// How many ranges ParallelFor makes. Precondition: count > 0.
+// The number of ranges that ParallelFor makes. Precondition: count > 0.
 int64_t NumRanges(int64_t count, int64_t grain);
 
-// Calls body(begin, end) on disjoint ranges that cover [0, count), on up to NumThreads() threads;
-// runs inline when count <= grain, and within another's body. Ranges are even, of about `grain`
-// indices at least; what is computed for an index must not depend on the split (same bits for any
-// number of threads).
+// Calls body(begin, end) on disjoint ranges that cover [0, count), on up to NumThreads() threads.
+// The ranges are of nearly equal size, about `grain` indices or more. Runs inline if count <=
+// grain, and inside another body. The result for an index must not depend on the split, so that any
+// number of threads gives the same bits.
 void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body);
 
 }  // namespace attnrun

@@ -7,7 +7,7 @@ namespace attnrun {
 
 std::string Shortened(absl::string_view text, size_t limit) {
   if (text.size() <= limit) return std::string(text);
-  // Not within a character of UTF-8, whose later bytes are 10xxxxxx.
+  // Does not cut within a UTF-8 character, whose later bytes are 10xxxxxx.
   size_t end = limit;
   while (end > 0 && (text[end] & 0xC0) == 0x80) --end;
   return absl::StrCat(text.substr(0, end), "... (", text.size(), " bytes)");

@@ -9,8 +9,8 @@
 
 namespace attnrun {
 
-// What messages show of a text out of a file: all of it or, if it is longer than `limit` bytes, its
-// beginning and how many there are.
+// Text from a file, for messages. A text longer than `limit` bytes is cut there and followed by its
+// size: "encod... (5000 bytes)".
 std::string Shortened(absl::string_view text, size_t limit = 200);
 
 // A name in quotes, shortened: 'encoder/MatMul'.

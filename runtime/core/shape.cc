@@ -11,8 +11,8 @@
 namespace attnrun {
 
 absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> shape) {
-  // An extent of 0 makes the tensor empty, but must not hide that the others overflow where they
-  // are multiplied into strides.
+  // An extent of 0 makes the tensor empty, but the others must not overflow either: strides
+  // multiply them.
   int64_t product = 1;
   bool empty = false;
   for (const int64_t extent : shape) {
@@ -59,7 +59,7 @@ absl::StatusOr<Shape> BroadcastShapes(absl::Span<const int64_t> a, absl::Span<co
   const size_t rank = std::max(a.size(), b.size());
   Shape result(rank);
   for (size_t i = 0; i < rank; ++i) {
-    // Axes are aligned at the innermost one; a missing axis counts as 1.
+    // Axes align at the innermost one; a missing axis counts as 1.
     const int64_t extent_a = i < rank - a.size() ? 1 : a[i - (rank - a.size())];
     const int64_t extent_b = i < rank - b.size() ? 1 : b[i - (rank - b.size())];
     if (extent_a != extent_b && extent_a != 1 && extent_b != 1) {

@@ -6,8 +6,9 @@
 namespace attnrun {
 namespace {
 
-// Names are shortened where they enter a message. What is cut here are long lists, of shapes and
-// attributes, and contexts many graphs deep: what went wrong stands at the end.
+// Keeps the beginning and the end, because the cause of an error stands at the end. Names are
+// already shortened when they enter a message; long ones come from lists of shapes and attributes
+// and from contexts many graphs deep.
 std::string WithoutMiddle(absl::string_view message) {
   constexpr size_t kKept = 2000;
   if (message.size() <= 2 * kKept + 100) return std::string(message);

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Returns the status of `expression` from the calling function unless it is ok.
+// Returns the status of `expression` from the calling function unless it is OK.
 #define ATTNRUN_RETURN_IF_ERROR(expression)                                 \
   do {                                                                      \
     if (absl::Status attnrun_status = (expression); !attnrun_status.ok()) { \

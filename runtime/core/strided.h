@@ -8,14 +8,14 @@
 
 namespace attnrun {
 
-// Element strides that walk a dense tensor of shape `from` as one of shape `to`: 0 along the axes
+// Element strides that read a dense tensor of shape `from` as if it had shape `to`: 0 along axes
 // that broadcast. kInvalidArgument unless `from` broadcasts to `to` (ONNX's unidirectional
 // broadcasting).
 absl::StatusOr<Shape> BroadcastStrides(absl::Span<const int64_t> from,
                                        absl::Span<const int64_t> to);
 
-// Calls visit(offset) for every element of `shape` in row-major order, offset being the sum of
-// index times stride over the axes. Strides may be 0 (broadcast) or negative.
+// Calls visit(offset) for every element of `shape` in row-major order. The offset is the sum of
+// index times stride over all axes. Strides may be 0 (broadcast) or negative.
 template <typename Visit>
 void ForEachOffset(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides,
                    Visit visit) {
@@ -38,8 +38,8 @@ void ForEachOffset(absl::Span<const int64_t> shape, absl::Span<const int64_t> st
   }
 }
 
-// The offset of element number `index`, in row-major order, of a box of these extents.
-// Precondition: it has so many.
+// The offset of element number `index`, in row-major order, of a tensor with these extents and
+// strides. Precondition: index is less than the number of elements.
 inline int64_t OffsetOf(int64_t index, absl::Span<const int64_t> shape,
                         absl::Span<const int64_t> strides) {
   int64_t offset = 0;

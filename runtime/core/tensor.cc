@@ -11,7 +11,7 @@
 namespace attnrun {
 namespace {
 
-// Bytes of `count` dense elements; kInvalidArgument if 64 bits cannot count them.
+// Bytes of `count` dense elements; kInvalidArgument if that exceeds 64 bits.
 absl::StatusOr<size_t> ByteSize(DataType type, int64_t count) {
   const int64_t bits = BitWidth(type);
   if (bits < 8) return static_cast<size_t>(count / (8 / bits) + (count % (8 / bits) != 0));
@@ -29,7 +29,7 @@ absl::Status CheckType(DataType type) {
       absl::StrCat("element type ", static_cast<int>(type), " is not one of ONNX's"));
 }
 
-// Strings need construction and destruction around the raw bytes.
+// Constructs strings in the raw bytes, and destroys them before the bytes are freed.
 std::shared_ptr<void> WithStrings(std::shared_ptr<void> bytes, int64_t count) {
   auto* strings = static_cast<std::string*>(bytes.get());
   std::uninitialized_default_construct_n(strings, count);
@@ -92,7 +92,7 @@ absl::StatusOr<Tensor> Tensor::BorrowMutable(DataType type, absl::Span<const int
 }
 
 size_t Tensor::byte_size() const {
-  // Checked when the tensor was made.
+  // The size was checked when the tensor was made.
   return defined() ? ByteSize(type_, num_elements_).value_or(0) : 0;
 }
 

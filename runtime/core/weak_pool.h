@@ -12,19 +12,19 @@
 
 namespace attnrun {
 
-// The objects of a kind that are alive in this process, so that equal ones need not be made twice.
-// Safe from many threads.
+// The live objects of one type in this process, for sharing equal ones instead of making them
+// twice. Thread-safe.
 template <typename T>
 class WeakPool {
  public:
-  // Never destroyed: what asks it may outlive static destruction.
+  // Never destroyed, because its users may outlive static destruction.
   static WeakPool& Get() {
     static auto* const pool = new WeakPool;
     return *pool;
   }
 
-  // One that `equal` says yes to among those with this fingerprint, or what `make` makes. Held
-  // while making, so that two that ask at once do not both make one.
+  // Returns a live object with this fingerprint that `equal` accepts, otherwise the result of
+  // `make`. The lock is held during make(), so that two callers do not make the same object twice.
   absl::StatusOr<std::shared_ptr<const T>> FindOrMake(
       size_t fingerprint, absl::FunctionRef<bool(const T&)> equal,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<const T>>()> make) {

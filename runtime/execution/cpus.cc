@@ -12,12 +12,12 @@
 namespace attnrun::exec {
 namespace {
 
-// CPUs' worth of time in the quota of the control group (cgroup v2 cpu.max: "quota period").
+// CPUs granted by the control group's quota, rounded up (cgroup v2 cpu.max: "quota period").
 int QuotaCpus() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   double quota = 0;
   double period = 0;
-  // "max 100000" where there is no quota: the first number does not parse.
+  // Without a quota the file says "max 100000", whose first word does not parse as a number.
   if (!(file >> quota >> period) || period <= 0) return std::numeric_limits<int>::max();
   return static_cast<int>(std::ceil(quota / period));
 }

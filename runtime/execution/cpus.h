@@ -4,8 +4,8 @@
 
 namespace attnrun::exec {
 
-// CPUs this process may use: the affinity mask, cut down to the control group's CPU quota (rounded
-// up); at least 1.
+// The number of CPUs that this process may use: its affinity mask, limited by the control group's
+// CPU quota (rounded up); at least 1.
 int UsableCpus();
 
 }  // namespace attnrun::exec

@@ -12,7 +12,7 @@
 namespace attnrun::exec {
 namespace {
 
-// What a run of the main graph shares with those of its subgraphs.
+// State that a run of the main graph shares with the runs of its subgraphs.
 struct RunState {
   const RunOptions& options;
   Allocator& allocator;
@@ -44,12 +44,12 @@ class Frame {
 absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Frame* enclosing,
                      const RunState& state, std::vector<Tensor>& outputs);
 
-// Between nodes.
+// Called between nodes.
 absl::Status CheckInterrupted(Interrupt& interrupt) {
   return interrupt.Check() ? interrupt.status() : absl::OkStatus();
 }
 
-// Runs the subgraphs of one step on the values of the frame around it.
+// Runs the subgraphs of one step, which may capture values of `frame`.
 class StepSubgraphs final : public ops::SubgraphRunner {
  public:
   StepSubgraphs(const Step& step, const Frame& frame, const RunState& state)
@@ -57,7 +57,7 @@ class StepSubgraphs final : public ops::SubgraphRunner {
 
   absl::Status Run(absl::string_view attribute, absl::Span<const Tensor> inputs,
                    std::vector<Tensor>& outputs) override {
-    // A graph without nodes has no other place to notice; a loop over it may have no end.
+    // A graph without nodes checks nowhere else, and a loop over it may never end.
     ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.interrupt));
     const auto it = step_.subgraphs.find(attribute);
     if (it == step_.subgraphs.end()) {
@@ -93,7 +93,7 @@ class StepRun {
     context.set_exclusive(exclusive_);
     context.set_unwanted(unwanted_);
     ATTNRUN_RETURN_IF_ERROR(WithoutExceptions([&] { return Compute(context); }));
-    // A kernel that saw it left work out.
+    // A kernel that noticed the interrupt skipped work, so its outputs are not valid.
     ATTNRUN_RETURN_IF_ERROR(state_.interrupt.status());
     if (state_.options.profile != nullptr) AddEvent(context, begin);
     return StoreOutputs();
@@ -200,8 +200,8 @@ absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const Ru
                      Allocator& allocator, std::vector<Tensor>& outputs) {
   Interrupt interrupt(options.deadline, options.cancel);
   const InterruptScope scope(&interrupt);
-  // What a step throws is caught where its node is known; this is for the rest, the observer's own
-  // exceptions included.
+  // StepRun catches exceptions where the node is known; this catches the others, such as those of
+  // the observer.
   return WithoutExceptions([&] {
     return RunPlan(plan, inputs, nullptr, {options, allocator, interrupt, absl::Now()}, outputs);
   });

@@ -11,9 +11,9 @@
 
 namespace attnrun::exec {
 
-// Runs the plan of a main graph once. `inputs`: one tensor per graph input, undefined where its
-// default applies. `outputs` receives one tensor per graph output. Messages of errors begin with
-// the node; nothing is thrown. Safe from many threads at once.
+// Runs the plan of a main graph once. `inputs` has one tensor per graph input, undefined to use its
+// default. `outputs` receives one tensor per graph output. Error messages begin with the node.
+// Never throws. Thread-safe.
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
                      Allocator& allocator, std::vector<Tensor>& outputs);
 

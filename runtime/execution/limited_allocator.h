@@ -10,8 +10,8 @@
 
 namespace attnrun::exec {
 
-// Hands out blocks of `source` as long as those in use at once stay within `limit` bytes. Safe from
-// many threads; blocks may outlive the allocator.
+// Passes on blocks of `source` while the blocks in use total at most `limit` bytes. Thread-safe;
+// blocks may outlive the allocator.
 class LimitedAllocator final : public Allocator {
  public:
   LimitedAllocator(Allocator& source, int64_t limit);

@@ -15,15 +15,16 @@ namespace attnrun::exec {
 
 namespace {
 
-// The tensor that a value is in every run, perhaps as one of an enclosing graph; null if it is
-// none.
+// The tensor of a value that is constant in every run, here or in an enclosing graph; null if it is
+// not constant.
 const Tensor* ConstantOf(const Value* value) {
   while (value != nullptr && value->outer() != nullptr) value = value->outer();
   return value != nullptr && value->is_constant() ? value->constant() : nullptr;
 }
 
-// What an operator and its kernel are made from; empty where no constant is among it, as there is
-// nothing to share then, and for what has no key.
+// Identifies an operator and its kernel by operator, attributes and constant inputs, so that equal
+// nodes share them. Empty if no input is constant, since nothing is worth sharing then, or if an
+// attribute or constant has no key.
 std::string KeyOf(const Node& node) {
   std::string key = absl::StrCat(node.qualified_op_type(), "@", node.opset(), "/",
                                  node.inputs().size(), "/", node.outputs().size());
@@ -51,10 +52,10 @@ class PlanMaker {
     std::shared_ptr<const opt::Op> op;
     std::shared_ptr<const ops::Kernel> kernel;
   };
-  // What is made already of a model, by KeyOf.
+  // Operators and kernels made so far for this model, by KeyOf.
   using PreparedMap = absl::flat_hash_map<std::string, Prepared>;
   using SlotMap = absl::flat_hash_map<const Value*, int>;
-  // `enclosing`: slots of the values of the graph around this one; null for the main graph.
+  // `enclosing`: slots of the values of the enclosing graph; null for the main graph.
   PlanMaker(const Graph& graph, bool kernels, const SlotMap* enclosing, PreparedMap& prepared)
       : graph_(graph),
         kernels_(kernels),
@@ -82,7 +83,7 @@ class PlanMaker {
   }
   int SlotOf(const Value* value) const { return value == nullptr ? -1 : slots_.at(value); }
 
-  // Constants come first, so that a slot's number tells whether it is one.
+  // Constants come first, so that the number of a slot shows whether it is a constant.
   void AssignConstants() {
     for (const Value* value : graph_.values()) {
       if (!value->is_constant()) continue;
@@ -134,7 +135,7 @@ class PlanMaker {
     return prepared;
   }
 
-  // Libraries underneath report by exceptions; none may leave attnrun.
+  // Libraries used by kernels throw exceptions; none may leave attnrun.
   static absl::Status MakeKernel(const Node& node, Prepared& prepared) {
     std::vector<Tensor> constants(node.inputs().size());
     for (size_t i = 0; i < constants.size(); ++i) {
@@ -146,14 +147,15 @@ class PlanMaker {
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("preparing the kernel failed: ", error.what()));
     }
-    // A packed weight replaces the mapped one; what a kernel reads where it lies comes back.
+    // A packed weight replaces the mapped one. Pages that a kernel reads in place are read from the
+    // file again.
     for (const Tensor& constant : constants) {
       if (constant.defined()) ReleaseFilePages(constant.raw(), constant.byte_size());
     }
     return absl::OkStatus();
   }
 
-  // Walks backwards: the first sight of a slot is its last use.
+  // Walks backwards, so that the first sight of a slot is its last use.
   void MarkLastUses() {
     absl::flat_hash_set<int> seen(plan_->outputs_.begin(), plan_->outputs_.end());
     const int constants = static_cast<int>(plan_->constants_.size());
@@ -165,7 +167,7 @@ class PlanMaker {
       for (const int slot : step.outputs) {
         if (first_sight(slot)) step.dead.push_back(slot);
       }
-      // Subgraphs read their captures while the step runs, so these are never moved out.
+      // Subgraphs read their captures while the step runs, so captures are never moved out.
       for (const Value* value : step.node->implicit_inputs()) {
         if (const int slot = SlotOf(value); first_sight(slot)) step.dead.push_back(slot);
       }

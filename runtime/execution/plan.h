@@ -17,44 +17,46 @@ namespace attnrun::exec {
 
 class Plan;
 
-// Where a step finds an input.
+// An input of a step.
 struct InputRef {
-  // -1: an optional input left out.
+  // -1 for an optional input that is left out.
   int slot = -1;
-  // No later step and no later input of this one reads the slot: the tensor may be moved out.
+  // True if no later step, and no later input of this step, reads the slot: the tensor may be moved
+  // out.
   bool last_use = false;
 };
 
 // One node made ready to run.
 struct Step {
   const Node* node = nullptr;
-  // Nodes that are alike and have the same constants share both, and so packed weights.
+  // Equal nodes with the same constants share operator and kernel, and so their packed weights.
   std::shared_ptr<const opt::Op> op;
-  // Null: always the reference code.
+  // Null if the step always runs the reference code.
   std::shared_ptr<const ops::Kernel> kernel;
   std::vector<InputRef> inputs;
-  // -1: an output left out.
+  // -1 for an output that is left out.
   std::vector<int> outputs;
-  // Slots that nothing reads after this step.
+  // Slots that no later step reads, to be freed after this step.
   std::vector<int> dead;
   absl::flat_hash_map<std::string, std::unique_ptr<Plan>> subgraphs;
 };
 
-// A graph made ready to run: operators created, kernels chosen, and for each value a slot that says
-// when its tensor can go. Slots below constants().size() hold the same tensor in every run.
+// A graph made ready to run: operators created, kernels chosen, a slot for each value, and the step
+// after which each slot is freed. Slots below constants().size() hold the same tensor in every run.
 class Plan {
  public:
-  // The graph must outlive the plan and stay as it is. `kernels` false: reference code throughout.
-  // Precondition: CheckSupported(graph) is OK.
+  // The graph must outlive the plan and must not change. With `kernels` false, all steps run the
+  // reference code. Precondition: CheckSupported(graph) is OK.
   static absl::StatusOr<std::unique_ptr<Plan>> Make(const Graph& graph, bool kernels);
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Tensor>& constants() const { return constants_; }
   int num_slots() const { return num_slots_; }
-  // By graph input, -1 for none, and by graph output.
+  // The slot of each graph input and of each graph output.
   const std::vector<int>& inputs() const { return inputs_; }
   const std::vector<int>& outputs() const { return outputs_; }
-  // The slot of each of the graph's captures, here and in the plan of the enclosing graph.
+  // For each capture of the graph: its slot, and the slot of the captured value in the plan of the
+  // enclosing graph.
   const std::vector<std::pair<int, int>>& captures() const { return captures_; }
   const Graph& graph() const { return graph_; }
 

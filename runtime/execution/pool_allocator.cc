@@ -13,7 +13,7 @@
 namespace attnrun::exec {
 namespace {
 
-// Below this the heap's own caches are faster than a lock.
+// Below this size the heap's own caches are faster than taking a lock.
 constexpr size_t kSmall = 1024;
 
 struct alignas(64) SmallBlock {
@@ -23,7 +23,8 @@ struct alignas(64) TinyBlock {
   char bytes[64];
 };
 
-// Sizes are rounded up to an eighth of their power of two: at most 12.5 % are lost.
+// Rounds up to a multiple of an eighth of the largest power of two in `bytes`: at most 12.5 % are
+// lost.
 size_t RoundUp(size_t bytes) {
   const size_t step = std::max<size_t>(absl::bit_floor(bytes) / 8, 64);
   return (bytes + step - 1) / step * step;
@@ -67,8 +68,8 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
   // Least recently used first.
   using Kept = std::list<Block>;
 
-  // A kept block of `size` or up to half as much again, of the smallest of these the one used last,
-  // which may still be in cache; none if there is none.
+  // The smallest kept block of `size` to 1.5 * `size` bytes; among equals the one used last, which
+  // may still be in cache. Empty if there is none.
   Block FindKept(size_t size) {
     absl::MutexLock lock(&mutex_);
     const auto smallest = by_size_.lower_bound(size);
@@ -85,7 +86,7 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
     return block;
   }
 
-  // What is kept may be what stands in the way: it goes before the request is refused.
+  // If the source is exhausted, frees all kept blocks, which may be the reason, and tries again.
   absl::StatusOr<std::shared_ptr<void>> AllocateNew(size_t size) {
     DropBeyondBound(size);
     absl::StatusOr<std::shared_ptr<void>> memory = source_.Allocate(size);
@@ -101,7 +102,7 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
     kept_bytes_ = 0;
   }
 
-  // Makes room for `size` bytes more.
+  // Makes room for `size` more bytes.
   void DropBeyondBound(size_t size) {
     absl::MutexLock lock(&mutex_);
     const size_t bound = 2 * std::max(peak_bytes_, wanted_bytes_ + size);
@@ -137,7 +138,8 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
   Kept kept_ ABSL_GUARDED_BY(mutex_);
   std::multimap<size_t, Kept::iterator> by_size_ ABSL_GUARDED_BY(mutex_);
   size_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the blocks in use, and what was asked for when they were handed out, which is less.
+  // Bytes of the blocks in use; bytes requested for them, which may be fewer; and the most bytes
+  // requested at once.
   size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t wanted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -15,7 +15,7 @@
 namespace attnrun::exec {
 namespace {
 
-// Every node, those of subgraphs after the node that holds them.
+// Visits every node; the nodes of a subgraph follow the node that holds it.
 void ForEachNode(const Graph& graph, absl::FunctionRef<void(const Node&)> visit) {
   for (const Node* node : graph.nodes()) {
     visit(*node);

@@ -13,11 +13,11 @@
 
 namespace attnrun::exec {
 
-// Every operator, version and attribute of the graph and its subgraphs that attnrun does not cover,
-// equal complaints counted together, in the order of the nodes.
+// Every operator, version and attribute in the graph and its subgraphs that attnrun does not cover,
+// in the order of the nodes. Nodes with the same operator and reason are counted together.
 std::vector<UnsupportedOp> FindUnsupported(const Graph& graph);
 
-// OK, or kUnimplemented listing all that FindUnsupported finds.
+// OK, or kUnimplemented listing the first 20 entries of FindUnsupported.
 absl::Status CheckSupported(const Graph& graph);
 
 // Adds the graph's nodes and those of its subgraphs to `counts`, by qualified op type.

@@ -15,17 +15,17 @@ namespace attnrun {
 
 class Graph;
 
-// The value of a node's attribute (ONNX AttributeProto). Subgraphs are owned by their node.
+// The value of a node's attribute (ONNX AttributeProto). A subgraph belongs to its node.
 using AttributeValue = std::variant<int64_t, float, std::string, Tensor, std::shared_ptr<Graph>,
                                     Type, std::vector<int64_t>, std::vector<float>,
                                     std::vector<std::string>, std::vector<Tensor>>;
 
 using AttributeMap = absl::btree_map<std::string, AttributeValue>;
 
-// "int", "floats", "graph": ONNX's names of the kinds, for messages.
+// ONNX's name of the kind, for messages: "int", "floats", "graph".
 absl::string_view KindName(const AttributeValue& value);
 
-// "1", "[1,2]", "'both'", "float[3]", "graph(12 nodes)": for dumps.
+// A short text for dumps: "1", "[1,2]", "'both'", "float[3]", "graph(12 nodes)".
 std::string ToString(const AttributeValue& value);
 
 }  // namespace attnrun

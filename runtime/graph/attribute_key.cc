@@ -19,7 +19,7 @@ bool AppendKey(const AttributeValue& value, std::string& key) {
     key.append(reinterpret_cast<const char*>(number), sizeof(float));
     return true;
   }
-  // Their text keeps six digits.
+  // ToString keeps only six digits of a float.
   if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
     absl::StrAppend(&key, KindName(value), numbers->size(), ":");
     key.append(reinterpret_cast<const char*>(numbers->data()), numbers->size() * sizeof(float));

@@ -8,8 +8,9 @@
 
 namespace attnrun {
 
-// Appends bytes that are the same for equal values, to the bit, and for no others. False, and
-// nothing of use, for graphs and for tensors that are not dense or hold strings.
+// Appends bytes that identify the value to the last bit, so that equal keys mean equal values.
+// Returns false, with `key` unusable, for graphs, lists of tensors, and tensors that are not dense
+// or hold strings.
 bool AppendKey(const AttributeValue& value, std::string& key);
 
 }  // namespace attnrun

@@ -22,7 +22,7 @@ absl::Status Broken(const Parts&... parts) {
 
 std::string Quote(const Value* value) { return absl::StrCat("value ", Quoted(value->name())); }
 
-// Checks one graph, and those within it by checkers of their own.
+// Checks one graph; graphs inside it get checkers of their own.
 class Checker {
  public:
   explicit Checker(const Graph& graph) : graph_(graph) {}
@@ -50,20 +50,20 @@ class Checker {
 
   const Graph& graph_;
   absl::flat_hash_set<std::string> node_names_;
-  // Who reads each value, once per slot.
+  // The nodes that read each value, one entry per input slot.
   absl::flat_hash_map<const Value*, std::vector<const Node*>> readers_;
 };
 
 absl::Status Checker::CheckInterface(bool is_subgraph) const {
   for (const Value* input : graph_.inputs()) {
-    if (!Owns(input)) return Broken("a graph input is no value of the graph");
-    if (!input->is_input()) return Broken(Quote(input), " is listed as an input, but is none");
+    if (!Owns(input)) return Broken("a graph input is not a value of the graph");
+    if (!input->is_input()) return Broken(Quote(input), " is listed as an input, but is not one");
   }
   for (const Value* output : graph_.outputs()) {
-    if (!Owns(output)) return Broken("a graph output is no value of the graph");
+    if (!Owns(output)) return Broken("a graph output is not a value of the graph");
   }
   for (const Value* capture : graph_.captures()) {
-    if (!Owns(capture)) return Broken("a capture is no value of the graph");
+    if (!Owns(capture)) return Broken("a capture is not a value of the graph");
     if (capture->outer() == nullptr) return Broken(Quote(capture), " captures nothing");
   }
   if (!is_subgraph && !graph_.captures().empty()) return Broken("the main graph has captures");
@@ -113,7 +113,7 @@ absl::Status Checker::CheckNode(const Node& node) {
     for (const Value* value : *slots) {
       if (value == nullptr) continue;
       if (!Owns(value))
-        return Broken("an input of ", node.description(), " is no value of its graph");
+        return Broken("an input of ", node.description(), " is not a value of its graph");
       readers_[value].push_back(&node);
     }
   }

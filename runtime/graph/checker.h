@@ -7,11 +7,14 @@
 
 namespace attnrun {
 
-// kInternal naming the first invariant of Graph that does not hold, subgraphs included: every value
-// is found under its name and has one origin; every value that a node or a graph output reads
-// belongs to the graph; consumer lists name each reading slot once and nothing else; implicit
-// inputs are what the subgraphs capture; names of nodes are unique; there is no cycle. Meant to run
-// after each rewrite in debug builds: what a file may get wrong is the loader's to refuse.
+// Checks the invariants of Graph, subgraphs included; kInternal naming the first that does not
+// hold:
+// - Every value is stored under its name and has exactly one origin.
+// - Every value that a node or a graph output reads belongs to the graph.
+// - Consumer lists have one entry per reading slot and no others.
+// - Implicit inputs are the values that the subgraphs capture.
+// - Names of nodes are unique, and there is no cycle.
+// For debug builds, after each pass. Errors in a file are the loader's to report.
 absl::Status CheckGraph(const Graph& graph);
 
 }  // namespace attnrun

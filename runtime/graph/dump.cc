@@ -27,7 +27,7 @@ std::string JoinValues(const std::vector<Value*>& values, std::string (*format)(
       values, ", ", [format](std::string* out, const Value* value) { out->append(format(value)); });
 }
 
-// The elements of a short tensor of integers, such as a shape: " [2,-1]".
+// The elements of a short integer tensor, such as a shape: " [2,-1]".
 std::string ShortElements(const Tensor& tensor) {
   constexpr int64_t kLongest = 8;
   if (!IsInteger(tensor.type()) || tensor.num_elements() > kLongest || !tensor.is_dense())
@@ -35,7 +35,7 @@ std::string ShortElements(const Tensor& tensor) {
   return absl::StrCat(" [", absl::StrJoin(ToInts(tensor).value(), ","), "]");
 }
 
-// Every attribute that is no graph: " {axis=0, mode='a'}".
+// All attributes except graphs: " {axis=0, mode='a'}".
 std::string Attributes(const Node& node) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : node.attributes()) {
@@ -80,12 +80,13 @@ void AppendGraph(const Graph& graph, absl::string_view keyword, const std::strin
   absl::StrAppend(&out, indent, "}\n");
 }
 
-// A quoted string of Graphviz.
+// A quoted Graphviz string.
 std::string Quote(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
-// Writes one graph's boxes and edges; ids begin with a prefix, as a drawing may hold several.
+// Writes the boxes and edges of one graph. Ids have a prefix, since a drawing may hold several
+// graphs.
 class DotWriter {
  public:
   DotWriter(absl::string_view prefix, std::string& out) : prefix_(prefix), out_(out) {}

@@ -8,8 +8,8 @@
 
 namespace attnrun {
 
-// A graph for people to read, one node per line in the order of the graph, subgraphs indented below
-// their node:
+// The graph as readable text, one node per line in the order of the graph, with subgraphs indented
+// below their node:
 //
 //   graph main(%ids: int64[batch,seq]) -> (%y: float[batch,seq,8]) {
 //     %table: float[100,8] = initializer
@@ -17,17 +17,12 @@ namespace attnrun {
 //   }
 std::string DumpText(const Graph& graph);
 
-// The main graph in the language of Graphviz: nodes as boxes, values as edges. Initializers are
-// left out, and subgraphs appear as the attributes of their node.
+// The main graph in the Graphviz language: nodes are boxes, values are edges. Initializers and the
+// contents of subgraphs are left out.
 std::string DumpDot(const Graph& graph);
 
-// Two graphs in one drawing, side by side, as "before" and "after".
+// Two graphs side by side in one drawing, labeled "before" and "after".
 std::string DumpDot(const Graph& before, const Graph& after);
-
-// {"name","inputs":[{"name","type"}],"outputs":[name],"captures":[name],"initializers":[{"name",
-// "type"}],"nodes":[{"name","op","inputs":[name],"outputs":[{"name","type"}],"attributes":{name:
-// text},"subgraphs":{name: graph}}]}; an input or output left out is "".
-std::string DumpJson(const Graph& graph);
 
 }  // namespace attnrun
 

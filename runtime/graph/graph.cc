@@ -14,14 +14,14 @@
 namespace attnrun {
 namespace {
 
-// Removes one entry, not all: consumers_ holds a node once per slot.
+// Removes one entry, not all: consumers_ has one entry per slot.
 void EraseOne(std::vector<Node*>& nodes, const Node* node) {
   const auto it = std::find(nodes.begin(), nodes.end(), node);
   if (it != nodes.end()) nodes.erase(it);
 }
 
-// A cycle that a node which never became ready lies on or depends on. Such a node always reads
-// another one, so going from each to one that it reads must come back to one already visited.
+// Finds a cycle from a node that never became ready. Every such node reads another one, so walking
+// from reader to producer must come back to a node already visited.
 std::string DescribeCycle(const Node* node, absl::FunctionRef<bool(const Node*)> is_stuck) {
   const auto stuck_producer = [&](const Node* reader) -> const Node* {
     for (const auto* slots : {&reader->inputs(), &reader->implicit_inputs()}) {
@@ -73,7 +73,7 @@ std::vector<Value*> Graph::values() const {
   std::vector<Value*> values;
   values.reserve(values_.size());
   for (const auto& [name, value] : values_) values.push_back(value.get());
-  // The hash map's order changes from run to run.
+  // The order of the hash map differs from run to run.
   std::sort(values.begin(), values.end(),
             [](const Value* a, const Value* b) { return a->name() < b->name(); });
   return values;
@@ -276,7 +276,7 @@ void Graph::TidyCaptures(Node* node) {
     const auto* held = std::get_if<std::shared_ptr<Graph>>(&attribute);
     if (held == nullptr) continue;
     Graph& subgraph = **held;
-    // Constants come from the outside in, readers go from the inside out.
+    // Constants spread from the outside in; unread captures disappear from the inside out.
     subgraph.AdoptConstants();
     for (const auto& inner : subgraph.nodes_) subgraph.TidyCaptures(inner.get());
     subgraph.DropUnreadCaptures();
@@ -317,7 +317,7 @@ bool Graph::IsOutput(const Value* value) const {
 absl::StatusOr<std::vector<Node*>> Graph::TopologicalOrder() const {
   absl::flat_hash_map<const Node*, size_t> position;
   std::vector<int64_t> missing(nodes_.size(), 0);
-  // Of the nodes that are ready, the one added first: a file's own order survives.
+  // Among the ready nodes, takes the one added first, which keeps the order of a file.
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = *nodes_[i];

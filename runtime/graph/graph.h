@@ -32,16 +32,16 @@ class Value {
   Node* producer() const { return producer_; }
   int producer_index() const { return producer_index_; }
 
-  // One entry per input slot that reads this value, explicit inputs before implicit ones of a node.
+  // One entry per input slot, explicit or implicit, that reads this value.
   const std::vector<Node*>& consumers() const { return consumers_; }
 
-  // The initializer's data, or null.
+  // The data of an initializer or the default of an input; null if there is none.
   const Tensor* constant() const { return constant_.has_value() ? &*constant_ : nullptr; }
   bool is_input() const { return is_input_; }
-  // An initializer that the caller of a run cannot replace.
+  // True for an initializer that the caller of a run cannot override.
   bool is_constant() const { return constant_.has_value() && !is_input_; }
 
-  // In a subgraph: the value of the enclosing graph that this one stands for, or null.
+  // In a subgraph, the value of the enclosing graph that this value stands for; otherwise null.
   Value* outer() const { return outer_; }
 
  private:
@@ -60,22 +60,22 @@ class Value {
 // One application of an operator. Owned by its Graph.
 class Node {
  public:
-  // Unique within its graph, and as loaded within the model.
+  // Unique within its graph; in a loaded model, unique within the model.
   const std::string& name() const { return name_; }
   const std::string& op_type() const { return op_type_; }
-  // "" is ai.onnx.
+  // "" for ai.onnx.
   const std::string& domain() const { return domain_; }
   // The version of the node's domain that the model imports.
   int opset() const { return opset_; }
   // "MatMul", "com.microsoft.BiasGelu".
   std::string qualified_op_type() const;
-  // "node 'encoder/MatMul' (MatMul)": how messages name it.
+  // The name for messages: "node 'encoder/MatMul' (MatMul)".
   std::string description() const;
 
-  // Null where an optional input or output is left out.
+  // Null for an optional input or output that is left out.
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
-  // Null past the end, too.
+  // Also null past the end.
   Value* input(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   Value* output(size_t i) const { return i < outputs_.size() ? outputs_[i] : nullptr; }
   // Values of this graph that the node's subgraphs read.
@@ -99,9 +99,9 @@ class Node {
   AttributeMap attributes_;
 };
 
-// What AddNode makes.
+// A description of the node that AddNode creates.
 struct NodeSpec {
-  // Empty: made up. A name that another node of the graph has gets a suffix.
+  // If empty, AddNode makes up a name; if another node has it, AddNode appends a suffix.
   std::string name;
   std::string op_type;
   std::string domain;
@@ -111,7 +111,7 @@ struct NodeSpec {
 };
 
 // A directed acyclic graph of nodes and values (ONNX GraphProto). Nodes keep the order in which
-// they were added; TopologicalOrder tells an order to run them in. Names of values are unique.
+// they were added; TopologicalOrder returns an order to run them in. Names of values are unique.
 class Graph {
  public:
   Graph() = default;
@@ -124,44 +124,44 @@ class Graph {
   std::vector<Node*> nodes() const;
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
-  // Values of the enclosing graph that this one (or a graph within it) reads, as they are known
-  // here.
+  // The values of this graph that stand for values of the enclosing graph, read here or in a
+  // subgraph.
   const std::vector<Value*>& captures() const { return captures_; }
   std::vector<Value*> values() const;
-  // Null if there is none of that name.
+  // Null if no value has that name.
   Value* FindValue(absl::string_view name) const;
 
-  // The Add... functions take any name that is free; they return kAlreadyExists for one that is
-  // not.
+  // The Add... functions return kAlreadyExists if the name is taken.
   absl::StatusOr<Value*> AddInput(std::string name, Type type);
   absl::StatusOr<Value*> AddInitializer(std::string name, Tensor data);
   absl::StatusOr<Value*> AddCapture(std::string name, Value* outer);
-  // Makes an input's initializer its default.
+  // Gives an input a default.
   void SetDefault(Value* input, Tensor data);
-  // `outputs`: names; an empty one leaves that output out. Captures of the subgraphs among the
-  // attributes become implicit inputs.
+  // `outputs` are the names of the outputs; an empty name leaves that output out. Captures of the
+  // subgraphs among the attributes become implicit inputs.
   absl::StatusOr<Node*> AddNode(NodeSpec spec, absl::Span<const std::string> outputs);
-  // Makes a graph an attribute of a node of this graph, which has none of that name; its captures
-  // become implicit inputs.
+  // Makes `subgraph` an attribute of a node of this graph. Its captures become implicit inputs.
+  // Precondition: the node has no attribute of that name.
   void AttachSubgraph(Node* node, const std::string& attribute, std::shared_ptr<Graph> subgraph);
   void AddOutput(Value* value) { outputs_.push_back(value); }
 
-  // Makes a subgraph of a node, which nothing else holds and which has no inputs, a part of this
-  // graph; the node loses the attribute. Returns what its outputs are here. Names that are taken
-  // get a suffix.
+  // Moves the nodes and values of a subgraph into this graph; the node loses the attribute. Returns
+  // the values of this graph that were the subgraph's outputs. Names that are taken get a suffix.
+  // Precondition: nothing else holds the subgraph, and it has no inputs.
   std::vector<Value*> Inline(Node* node, const std::string& attribute);
 
-  // For rewrites. A name that no value has or had that a node computed: `hint` or hint_1, ...
+  // For rewrites: `hint`, hint_1, ..., a name that no value has and no computed value ever had.
   std::string UniqueName(absl::string_view hint);
   // Precondition: no value has that name.
   void Rename(Value* value, std::string name);
-  // Other bytes with the same elements for an initializer.
+  // Replaces the tensor of an initializer by one with the same elements.
   void SetData(Value* initializer, Tensor data) { initializer->constant_ = std::move(data); }
-  // In the node's subgraphs, which nothing else holds, and in those within: captures that nobody
-  // reads go, and those that stand for a constant become initializers that share its bytes.
+  // Tidies the captures of the node's subgraphs and of those inside them: unread ones are removed,
+  // and those of constants become initializers that share the bytes. Precondition: nothing else
+  // holds the subgraphs.
   void TidyCaptures(Node* node);
   void SetInput(Node* node, size_t index, Value* value);
-  // Every consumer and graph output that reads `from` reads `to`.
+  // Makes every consumer and graph output that reads `from` read `to`.
   void ReplaceUses(Value* from, Value* to);
   // Precondition: no output of the node is read.
   void RemoveNode(Node* node);
@@ -170,19 +170,19 @@ class Graph {
 
   bool IsOutput(const Value* value) const;
 
-  // The nodes, each after those it depends on, otherwise in the order they were added;
-  // kInvalidArgument naming a cycle if there is one.
+  // The nodes in an order where each follows the nodes it depends on, otherwise as they were added.
+  // kInvalidArgument, naming a cycle, if there is one.
   absl::StatusOr<std::vector<Node*>> TopologicalOrder() const;
 
  private:
   absl::StatusOr<Value*> NewValue(std::string name);
   void AdoptConstants();
   void DropUnreadCaptures();
-  // Makes the captures of its subgraphs the node's implicit inputs.
+  // Sets the node's implicit inputs to the captures of its subgraphs.
   static void ListImplicitInputs(Node* node);
-  // The name wanted for a node, or, if that is empty or taken, one with a suffix.
+  // `wanted`; a name with a suffix if that is empty or taken.
   std::string NewNodeName(const std::string& wanted, const std::string& op_type);
-  // kAlreadyExists if one of the names is in use or occurs twice; empty ones do not count.
+  // kAlreadyExists if a name is taken or occurs twice; empty names do not count.
   absl::Status CheckFree(absl::Span<const std::string> names) const;
 
   std::string name_;
@@ -193,7 +193,7 @@ class Graph {
   std::vector<Value*> captures_;
   absl::flat_hash_set<std::string> node_names_;
   absl::flat_hash_map<std::string, int64_t> next_node_name_;
-  // Of values that nodes computed: so that no other value is taken for one of them.
+  // Names of removed values that nodes computed, so that no new value is mistaken for one of them.
   absl::flat_hash_set<std::string> past_names_;
   absl::flat_hash_map<std::string, int64_t> next_suffix_;
 };

@@ -16,7 +16,7 @@
 namespace attnrun {
 namespace {
 
-// What may be negative is written so.
+// Marks symbols that may be negative.
 constexpr absl::string_view kMaybeNegative = "?";
 
 bool IsIdentifier(absl::string_view name) {
@@ -30,9 +30,9 @@ bool IsIdentifier(absl::string_view name) {
 struct SymInt::Definition {
   std::string text;
   bool never_negative = true;
-  // Equals nothing else.
+  // True for a symbol that equals nothing else.
   bool unknown = false;
-  // Of Opaque; else of no function.
+  // The function of an Opaque symbol; empty for other symbols.
   std::string function;
   SymInt a;
   SymInt b;
@@ -129,8 +129,7 @@ SymInt operator+(const SymInt& a, const SymInt& b) {
 SymInt operator-(const SymInt& a, const SymInt& b) { return a + b * SymInt(-1); }
 
 SymInt operator*(const SymInt& a, const SymInt& b) {
-  // Real models multiply a handful of extents; a product that grows beyond that is not worth
-  // knowing.
+  // Real models multiply a handful of extents; larger products are not worth tracking.
   constexpr size_t kMaxTerms = 32;
   constexpr size_t kMaxDegree = 12;
   if (a.terms_.size() * b.terms_.size() > kMaxTerms) return SymInt::Opaque("mul", a, b);
@@ -154,15 +153,15 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
 
 std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
   if (b.terms_.empty()) return std::nullopt;
-  // The term of the highest degree, of several the first by name.
+  // The term of the highest degree, the first by name among several.
   const auto leading = [](const SymInt& of) {
     return *std::max_element(of.terms_.begin(), of.terms_.end(), [](const auto& x, const auto& y) {
       if (x.first.size() != y.first.size()) return x.first.size() < y.first.size();
       return x.first > y.first;
     });
   };
-  // Long division: each step takes the leading term away. That order of the terms is compatible
-  // with products, so the leading terms shrink and the loop ends.
+  // Long division: each step removes the leading term. Multiplication preserves this order of
+  // terms, so the leading terms shrink and the loop ends.
   const auto [divisor, divisor_coefficient] = leading(b);
   SymInt quotient;
   SymInt rest = a;
@@ -179,7 +178,7 @@ std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
     term.terms_[factor] = coefficient / divisor_coefficient;
     quotient = quotient + term;
     const SymInt next = rest - term * b;
-    // An overflow makes a sum opaque, which would go on for ever.
+    // After an overflow the sum is one new symbol, and the loop would never end.
     if (next.terms_.size() > rest.terms_.size() + b.terms_.size()) return std::nullopt;
     if (next.terms_.contains(monomial)) return std::nullopt;
     rest = next;
@@ -204,7 +203,7 @@ SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
 }
 
 SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {
-  // What is longer than any exporter's formula is not worth knowing; each step could double it.
+  // No exporter writes longer formulas, and each step could double the length.
   constexpr size_t kMaxLength = 400;
   Definition symbol;
   symbol.never_negative = a.IsNeverNegative() && b.IsNeverNegative();

@@ -16,33 +16,33 @@
 namespace attnrun {
 
 // An integer that may depend on the extents of a run's inputs: a polynomial with integer
-// coefficients over named symbols, such as 12, batch or 4*seq+past. Two are equal if and only if
-// their normal forms are, so inequality proves nothing.
+// coefficients over named symbols, such as 12, batch or 4*seq+past. Operator == compares normal
+// forms: true proves that two are equal, false proves nothing.
 class SymInt {
  public:
   // The constant 0.
   SymInt() = default;
-  // Implicit, so that formulas read as usual.
+  // Implicit, so that formulas read naturally.
   SymInt(int64_t value);  // NOLINT(google-explicit-constructor)
-  // An extent, so not negative. Files name their dimensions as they like, "past+1" or "7" included:
-  // what is not a plain identifier is quoted, so that it is mistaken for nothing else.
+  // A symbol for an extent, so never negative. Files may name a dimension "past+1" or "7": names
+  // that are not plain identifiers are quoted, so that they are not mistaken for formulas.
   static SymInt Symbol(absl::string_view name);
-  // A symbol that equals nothing else, and may be negative.
+  // A symbol that equals nothing else and may be negative.
   static SymInt Unknown();
 
   std::optional<int64_t> constant() const;
   bool is_constant(int64_t value) const { return constant() == value; }
-  // What is left if every symbol is 0: 3 of batch+3.
+  // The value with all symbols 0: 3 for batch+3.
   int64_t constant_term() const;
-  // Its terms, each with its coefficient: 3, batch and 4*seq of 3+batch+4*seq. None of 0.
+  // The terms with their coefficients: 3, batch and 4*seq for 3+batch+4*seq. None for 0.
   std::vector<SymInt> Terms() const;
-  // Of a single term: 4 of 4*seq.
+  // The coefficient of a single term: 4 for 4*seq.
   int64_t coefficient() const;
-  // False also where that is not plain to see.
+  // True if this is never negative. May be false where that is not easy to see.
   bool IsNeverNegative() const;
-  // Whether something that equals nothing else is part of it.
+  // True if a symbol of Unknown() is part of it.
   bool HasUnknown() const;
-  // Whether its symbols are extents, none the result of a function.
+  // True if all symbols are extents, and none is the result of a function.
   bool IsOfExtents() const;
 
   friend SymInt operator+(const SymInt& a, const SymInt& b);
@@ -51,28 +51,28 @@ class SymInt {
   friend bool operator==(const SymInt& a, const SymInt& b) { return a.terms_ == b.terms_; }
   friend bool operator!=(const SymInt& a, const SymInt& b) { return !(a == b); }
 
-  // a / b where the division leaves no remainder whatever the symbols are (all but where they make
-  // b zero); nullopt where that is not plain to see.
+  // a / b if the division leaves no remainder for any values of the symbols (except where b is 0);
+  // nullopt where that is not easy to see.
   static std::optional<SymInt> DivideExactly(const SymInt& a, const SymInt& b);
 
-  // a / b as integers are divided, towards zero; unknown where b is 0. Quotients of quotients by
-  // positive numbers are one: (x/5)/2 is x/10.
+  // a / b, rounded towards zero as integer division does; Unknown() if b is 0. Nested quotients by
+  // positive constants are merged: (x/5)/2 is x/10.
   static SymInt Quotient(const SymInt& a, const SymInt& b);
 
-  // The result of `name`(a, b) as a symbol of its own: equal operands give equal results. A
-  // function that is never negative for such operands.
+  // The result of `name`(a, b) as a symbol: equal operands give equal symbols. Precondition: the
+  // function is never negative if a and b are not.
   static SymInt Opaque(absl::string_view name, const SymInt& a, const SymInt& b);
-  // The a and b of which this is Opaque(name, a, b); nullopt if it is something else.
+  // The operands a and b if this is Opaque(name, a, b); otherwise nullopt.
   std::optional<std::pair<SymInt, SymInt>> OperandsOf(absl::string_view name) const;
 
   // "4*seq+past"; "0".
   std::string ToString() const;
 
  private:
-  // What a symbol stands for.
+  // The meaning of a symbol.
   struct Definition;
 
-  // A symbol. What is written alike is equal.
+  // A symbol. Symbols with the same text are equal.
   class Factor {
    public:
     explicit Factor(Definition definition);
@@ -87,9 +87,9 @@ class SymInt {
 
   static SymInt Of(Definition definition);
 
-  // Sorted, repeated for powers; empty for the constant term.
+  // Sorted, with symbols repeated for powers; empty for the constant term.
   using Monomial = std::vector<Factor>;
-  // Without zero coefficients.
+  // Has no zero coefficients.
   absl::btree_map<Monomial, int64_t> terms_;
 };
 

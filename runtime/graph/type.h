@@ -11,13 +11,13 @@
 
 namespace attnrun {
 
-// What is known of a value before it is computed (ONNX TypeProto).
+// The type of a value as far as it is known before a run (ONNX TypeProto).
 struct Type {
-  // kUndefined: not known.
+  // kUndefined if not known.
   DataType element = DataType::kUndefined;
-  // Absent: not even the rank is known.
+  // Absent if not even the rank is known.
   std::optional<std::vector<Dim>> shape;
-  // "sequence(tensor(float))" and the like for what is no tensor; empty for tensors.
+  // For values that are not tensors, "sequence(tensor(float))" and the like; empty for tensors.
   std::string other;
 };
 

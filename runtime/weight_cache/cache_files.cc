@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/file_identity.h"
-#include "weight_cache/sighting.h"
+#include "weight_cache/source_stamp.h"
 
 namespace attnrun::cache {
 namespace {
@@ -31,11 +31,11 @@ std::optional<FileIdentity> Identify(const std::string& path) {
 
 struct CacheFile {
   std::string name;
-  // Old enough to go.
+  // True if written more than an hour ago, so that its writer has finished or failed.
   bool old;
 };
 
-// None if they cannot all be told.
+// The files of the cache in a directory; none if they cannot all be listed.
 std::vector<CacheFile> FilesIn(const std::string& directory) {
   const absl::Time latest = absl::Now() - absl::Hours(1);
   std::vector<CacheFile> files;
@@ -52,11 +52,12 @@ std::vector<CacheFile> FilesIn(const std::string& directory) {
   return files;
 }
 
-// Not only out of sight, as what is mounted elsewhere: its folder is there, on the same device.
-bool IsDeleted(const Sighting& sighting) {
-  if (Identify(sighting.path).has_value() || errno != ENOENT) return false;
-  const auto folder = Identify(fs::path(sighting.path).parent_path().string());
-  return folder.has_value() && folder->device == sighting.files[0].device;
+// True if the model is deleted and not merely unmounted: its folder still exists on the same
+// device.
+bool IsDeleted(const SourceStamp& stamp) {
+  if (Identify(stamp.path).has_value() || errno != ENOENT) return false;
+  const auto folder = Identify(fs::path(stamp.path).parent_path().string());
+  return folder.has_value() && folder->device == stamp.files[0].device;
 }
 
 }  // namespace
@@ -67,13 +68,13 @@ void SweepCache(const std::string& directory) {
   absl::flat_hash_set<std::string> kept;
   for (const auto& [name, old] : files) {
     if (old && absl::EndsWith(name, kUnfinishedSuffix)) unlink(path(name).c_str());
-    if (!absl::EndsWith(name, kSightingSuffix)) continue;
-    const std::optional<Sighting> sighting = ReadSighting(path(name));
-    if (!sighting.has_value()) continue;
-    if (old && IsDeleted(*sighting)) {
+    if (!absl::EndsWith(name, kStampSuffix)) continue;
+    const std::optional<SourceStamp> stamp = ReadSourceStamp(path(name));
+    if (!stamp.has_value()) continue;
+    if (old && IsDeleted(*stamp)) {
       unlink(path(name).c_str());
     } else {
-      kept.insert(sighting->PackedFileName());
+      kept.insert(stamp->PackedFileName());
     }
   }
   for (const auto& [name, old] : files) {

@@ -8,17 +8,16 @@
 
 namespace attnrun::cache {
 
-// By these the files of a cache are told from others in its directory. What is being written has a
-// further suffix.
+// The prefix and the suffixes that distinguish the files of a cache from others in its directory. A
+// file that is being written has kUnfinishedSuffix in addition.
 inline constexpr absl::string_view kCacheFilePrefix = "attnrun-";
 inline constexpr absl::string_view kPackedSuffix = ".packed";
-inline constexpr absl::string_view kSightingSuffix = ".seen";
+inline constexpr absl::string_view kStampSuffix = ".seen";
 inline constexpr absl::string_view kUnfinishedSuffix = ".tmp";
 
-// Removes from the directory of a cache what no start will use: files whose writer did not come to
-// its end, Sightings of models that were deleted, and packed files of contents that no Sighting
-// names. Nothing that was written within the last hour: its writer may yet be at it. What cannot be
-// removed stays.
+// Removes the files of a cache that no later start will use: unfinished files, stamps of deleted
+// models, and packed files that no SourceStamp names. Keeps everything written within the last
+// hour, since its writer may still be at work. Files that cannot be removed stay.
 void SweepCache(const std::string& directory);
 
 }  // namespace attnrun::cache

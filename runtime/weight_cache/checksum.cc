@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/checksum.h"
 
-// Compiled here, for this build's instruction set.
+// Compiled into this file, so that it uses this build's instruction set.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

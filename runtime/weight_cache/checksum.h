@@ -8,7 +8,7 @@
 
 namespace attnrun::cache {
 
-// XXH3 of some bytes, 128 bits: about as fast as memory. Part of what is written to files.
+// A 128-bit XXH3 hash, about as fast to compute as memory is to read. Part of the file formats.
 struct Checksum {
   uint64_t low = 0;
   uint64_t high = 0;

@@ -11,7 +11,7 @@
 namespace attnrun::cache {
 namespace {
 
-// What one thread hashes at a time. The hash depends on it.
+// Bytes that one thread hashes at a time. The hash depends on this number.
 constexpr size_t kPiece = size_t{4} << 20;
 
 }  // namespace
@@ -21,7 +21,7 @@ ContentHash ContentHash::Of(absl::Span<const absl::string_view> files) {
   std::vector<absl::string_view> pieces;
   for (const absl::string_view file : files) {
     hash.size += file.size();
-    // An empty piece ends each file: where one ends counts, too.
+    // An empty piece ends each file, so that the hash depends on where files end.
     for (size_t i = 0; i <= file.size(); i += kPiece) pieces.push_back(file.substr(i, kPiece));
     if (!pieces.back().empty()) pieces.push_back("");
   }

@@ -10,16 +10,17 @@
 
 namespace attnrun::cache {
 
-// What files hold, all of it. Against accidents, not against an adversary.
+// A hash of the complete contents of some files. Guards against accidents, not against an
+// adversary.
 struct ContentHash {
   uint64_t size = 0;
   uint64_t low = 0;
   uint64_t high = 0;
 
-  // Reads all bytes, on NumThreads() threads; pages of mapped files are given back.
+  // Reads all bytes, on NumThreads() threads, and releases the pages of mapped files.
   static ContentHash Of(absl::Span<const absl::string_view> files);
 
-  // As part of a file name.
+  // A text for use in file names.
   std::string ToString() const;
 
   friend bool operator==(const ContentHash&, const ContentHash&) = default;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/div_ceil.h"
-#include "loader/mapped_file.h"
+#include "core/mapped_file.h"
 #include "ops/gemm/micro_kernel.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/replace_file.h"
@@ -16,10 +16,10 @@ namespace attnrun::cache {
 namespace {
 
 constexpr uint64_t kMagic = 0x6b63617061747461;  // "attapack"
-// To be raised when panels are laid out otherwise.
+// To be increased when the layout of panels changes.
 constexpr uint64_t kFormat = 1;
 constexpr size_t kHeaderWords = 7;
-// Of the index, for each matrix, beside its key.
+// Words of an index entry in addition to its key.
 constexpr size_t kEntryWords = 5;
 constexpr uint64_t kPanelAlignment = 64;
 
@@ -29,13 +29,13 @@ absl::string_view PanelsOf(const ops::PackedMatrix& matrix) {
   return {static_cast<const char*>(matrix.panels().raw()), matrix.panels().byte_size()};
 }
 
-// Header and index without the checksum that follows them.
-Words HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
+// Header and index, without the checksum that follows them.
+FileWords HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   uint64_t words = 0;
   for (const auto& [key, matrix] : matrices) words += key.size() + kEntryWords;
-  Words head = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
-                content.size, content.low, content.high,
-                words};
+  FileWords head = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
+                    content.size, content.low, content.high,
+                    words};
   uint64_t begin = Aligned((kHeaderWords + words + 1) * sizeof(uint64_t));
   for (const auto& [key, matrix] : matrices) {
     head.push_back(key.size());
@@ -49,7 +49,7 @@ Words HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   return head;
 }
 
-// The panels one after the other, with what fills the gaps.
+// The panels one after the other, each followed by its padding.
 std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
   static constexpr char kZeros[kPanelAlignment] = {};
   std::vector<absl::string_view> parts;
@@ -61,10 +61,10 @@ std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
   return parts;
 }
 
-// The matrix whose panels begin there; null if the file does not hold them.
-std::shared_ptr<const ops::PackedMatrix> ViewPanels(
-    const std::shared_ptr<const loader::MappedFile>& file, uint64_t rows, uint64_t columns,
-    uint64_t begin) {
+// A view of the matrix whose panels start at `begin`; null if the file does not hold all of them.
+std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const MappedFile>& file,
+                                                    uint64_t rows, uint64_t columns,
+                                                    uint64_t begin) {
   constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
   const absl::string_view bytes = file->bytes();
   if (rows == 0 || columns == 0 || rows > kMost || columns > kMost || begin > bytes.size() ||
@@ -81,8 +81,8 @@ std::shared_ptr<const ops::PackedMatrix> ViewPanels(
   return ops::PackedMatrix::Of(static_cast<int64_t>(columns), *std::move(tensor));
 }
 
-// `verify`: whether panels are read and their checksums compared.
-std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const loader::MappedFile>& file,
+// With `verify`, reads all panels and compares their checksums.
+std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>& file,
                                         uint64_t words, bool verify) {
   const absl::string_view bytes = file->bytes();
   WordReader reader(bytes.substr(kHeaderWords * sizeof(uint64_t), words * sizeof(uint64_t)));
@@ -107,17 +107,17 @@ std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const loader::Mapp
 
 std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentHash& content,
                                          const std::optional<FileIdentity>& trusted) {
-  const auto file = loader::MappedFile::Open(path);
+  const auto file = MappedFile::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   WordReader reader(bytes);
-  const Words expected = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
-                          content.size, content.low, content.high};
+  const FileWords expected = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
+                              content.size, content.low, content.high};
   for (const uint64_t word : expected) {
     if (reader.Next() != word) return std::nullopt;
   }
   const uint64_t words = reader.Next();
-  // Compared like this so that no sum wraps around.
+  // Written so that no sum can overflow.
   if (!reader.ok() || words > bytes.size() / sizeof(uint64_t) - kHeaderWords) return std::nullopt;
   const uint64_t head = (kHeaderWords + words) * sizeof(uint64_t);
   WordReader after(bytes.substr(head));
@@ -131,7 +131,7 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
 absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const ContentHash& content,
                                              const PackedMatrices& matrices) {
   std::vector<absl::string_view> parts = PartsOf(matrices);
-  Words head = HeadOf(content, matrices);
+  FileWords head = HeadOf(content, matrices);
   head.push_back(Checksum::Of(BytesOf(head)).low);
   head.resize(Aligned(head.size() * sizeof(uint64_t)) / sizeof(uint64_t), 0);
   parts.insert(parts.begin(), BytesOf(head));

@@ -11,32 +11,32 @@
 #include "core/file_identity.h"
 #include "ops/gemm/packed_matrix.h"
 #include "weight_cache/content_hash.h"
-#include "weight_cache/words.h"
+#include "weight_cache/file_words.h"
 
 namespace attnrun::cache {
 
-// Which weight of a model: where in its files it lies, and how.
-using WeightKey = Words;
+// Identifies a weight of a model: for each part the file, offset, extents and strides.
+using WeightKey = FileWords;
 using PackedMatrices = absl::btree_map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
 
 // A file of packed matrices:
-//   header    magic, format, panel width, content of the model (3), words of the index
-//   index     for each matrix: words of its key, the key, rows, columns, where its panels begin,
-//             checksum of these
-//   checksum  of header and index; zeros up to a multiple of kPanelAlignment
-//   panels    of each matrix, as they lie in memory, each beginning at such a multiple
+//   header    magic, format, panel width, content hash of the model (3 words), words of the index
+//   index     for each matrix: words of its key, the key, rows, columns, offset of its panels,
+//             checksum of its panels
+//   checksum  of header and index; then zeros up to a multiple of kPanelAlignment
+//   panels    of each matrix, as they lie in memory, each starting at such a multiple
 struct PackedFile {
   PackedMatrices matrices;
   FileIdentity identity;
 };
 
-// Maps the file; the matrices view it. nullopt if there is none, or if it is not whole, of another
-// format, or of another model. Unless it is the file `trusted`, which it was checked to be, all of
-// it is read and its checksums verified.
+// Maps the file; the matrices are views of it. nullopt if the file is missing, damaged, of another
+// format or of another model. Reads all of it and verifies its checksums, unless its identity is
+// `trusted`, that of a file verified before.
 std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentHash& content,
                                          const std::optional<FileIdentity>& trusted);
 
-// Errors as ReplaceFile.
+// Errors as in ReplaceFile.
 absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const ContentHash& content,
                                              const PackedMatrices& matrices);
 

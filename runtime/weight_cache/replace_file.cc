@@ -22,8 +22,8 @@ absl::Status Failed(absl::string_view path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("'", path, "' cannot be written"));
 }
 
-// By chance unlike that of anybody else who shares the directory, perhaps from another container,
-// where numbers of processes are the same.
+// A random name, so that no other process sharing the directory picks the same one. Process ids
+// would not do, since processes in different containers may share them.
 std::string NameMeanwhile(const std::string& path) {
   std::random_device random;
   return absl::StrCat(path, ".", absl::Hex(random()), absl::Hex(random()), kUnfinishedSuffix);

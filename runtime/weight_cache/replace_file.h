@@ -12,9 +12,9 @@
 
 namespace attnrun::cache {
 
-// Makes the file at `path` these bytes, one part after the other. Whoever opens it meanwhile, or
-// after a crash, finds what was there before or all of it: it is written under another name, to the
-// disk, and renamed. The status names the path. Returns what identifies the new file.
+// Replaces the contents of the file at `path` by `parts`, one after the other, and returns the new
+// identity. A reader, even after a crash, finds either the old contents or all of the new: the file
+// is written under another name, synced to disk and renamed. Error messages name the path.
 absl::StatusOr<FileIdentity> ReplaceFile(const std::string& path,
                                          absl::Span<const absl::string_view> parts);
 

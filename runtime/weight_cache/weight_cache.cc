@@ -22,8 +22,8 @@ ContentHash HashOf(const WeightCache::Files& files) {
   return ContentHash::Of(bytes);
 }
 
-// Files that are so new may yet be written without their time moving on, by the clock's step or
-// that of the file system.
+// True if any later write must change the modification times. A newer file may be written again
+// within one tick of the clock or of the file system's timestamps.
 bool AreSettled(const std::vector<FileIdentity>& files) {
   const absl::Time latest = absl::Now() - absl::Seconds(2);
   return absl::c_all_of(files, [&](const FileIdentity& file) {
@@ -36,7 +36,7 @@ std::string Absolute(const std::string& path) {
   return std::filesystem::absolute(path, error).lexically_normal().string();
 }
 
-// Floats from the first element to the last.
+// Number of floats from the first element to the last.
 uint64_t SpanOf(const ops::MatrixView& view) {
   return static_cast<uint64_t>((view.rows - 1) * view.row_stride +
                                (view.columns - 1) * view.column_stride + 1);
@@ -49,19 +49,19 @@ WeightCache::WeightCache(std::string directory, Files files)
 
 void WeightCache::Open() {
   opened_ = true;
-  sighting_.path = Absolute(files_[0]->path());
-  for (const auto& file : files_) sighting_.files.push_back(file->identity());
-  sighting_.settled = AreSettled(sighting_.files);
-  sighting_.panel_width = ops::PanelWidth();
-  const std::optional<Sighting> last = ReadSighting(SightingPath());
-  const bool known = last.has_value() && last->settled && last->files == sighting_.files;
-  sighting_.content = known ? last->content : HashOf(files_);
-  auto packed = OpenPackedFile(PackedPath(), sighting_.content,
+  stamp_.path = Absolute(files_[0]->path());
+  for (const auto& file : files_) stamp_.files.push_back(file->identity());
+  stamp_.settled = AreSettled(stamp_.files);
+  stamp_.panel_width = ops::PanelWidth();
+  const std::optional<SourceStamp> last = ReadSourceStamp(StampPath());
+  const bool known = last.has_value() && last->settled && last->files == stamp_.files;
+  stamp_.content = known ? last->content : HashOf(files_);
+  auto packed = OpenPackedFile(PackedPath(), stamp_.content,
                                known ? std::optional(last->packed) : std::nullopt);
   if (!packed.has_value()) return;
   matrices_ = std::move(packed->matrices);
-  sighting_.packed = packed->identity;
-  if (last != sighting_) Remember();
+  stamp_.packed = packed->identity;
+  if (last != stamp_) Remember();
 }
 
 std::optional<WeightKey> WeightCache::KeyOf(const opt::SideBySide& weight) const {
@@ -71,7 +71,7 @@ std::optional<WeightKey> WeightCache::KeyOf(const opt::SideBySide& weight) const
     if (part.columns == 0) continue;
     const auto* begin = reinterpret_cast<const char*>(part.data);
     const auto* end = begin + SpanOf(part) * sizeof(float);
-    const auto holds = [&](const std::shared_ptr<const loader::MappedFile>& file) {
+    const auto holds = [&](const std::shared_ptr<const MappedFile>& file) {
       const absl::string_view bytes = file->bytes();
       return begin >= bytes.data() && end <= bytes.data() + bytes.size();
     };
@@ -109,10 +109,10 @@ absl::Status WeightCache::Save() {
   std::error_code error;
   std::filesystem::create_directories(directory_, error);
   if (error) {
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("'", directory_, "' cannot be made"));
+    return absl::ErrnoToStatus(error.value(),
+                               absl::StrCat("directory '", directory_, "' cannot be created"));
   }
-  ATTNRUN_ASSIGN_OR_RETURN(sighting_.packed,
-                           WritePackedFile(PackedPath(), sighting_.content, matrices_));
+  ATTNRUN_ASSIGN_OR_RETURN(stamp_.packed, WritePackedFile(PackedPath(), stamp_.content, matrices_));
   Remember();
   SweepCache(directory_);
   added_ = false;
@@ -120,13 +120,13 @@ absl::Status WeightCache::Save() {
 }
 
 std::string WeightCache::PackedPath() const {
-  return absl::StrCat(directory_, "/", sighting_.PackedFileName());
+  return absl::StrCat(directory_, "/", stamp_.PackedFileName());
 }
 
-std::string WeightCache::SightingPath() const {
-  return absl::StrCat(directory_, "/", sighting_.FileName());
+std::string WeightCache::StampPath() const {
+  return absl::StrCat(directory_, "/", stamp_.FileName());
 }
 
-void WeightCache::Remember() { WriteSighting(SightingPath(), sighting_).IgnoreError(); }
+void WeightCache::Remember() { WriteSourceStamp(StampPath(), stamp_).IgnoreError(); }
 
 }  // namespace attnrun::cache

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fuzz/evaluate.h"
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 
 namespace attnrun::testing {
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 
 namespace attnrun::testing {
 namespace {
@@ -48,7 +48,7 @@ TEST(CheckerTest, SubgraphsAreChecked) {
   EXPECT_THAT(result->producer()->implicit_inputs(), ::testing::ElementsAre(s.x, s.add));
   std::get<std::shared_ptr<Graph>>(*result->producer()->attribute("then_branch"))->AddOutput(s.x);
   EXPECT_THAT(std::string(CheckGraph(*s.graph).message()),
-              HasSubstr("a graph output is no value of the graph"));
+              HasSubstr("a graph output is not a value of the graph"));
 }
 
 TEST(CheckerTest, RewritesKeepTheInvariants) {
@@ -97,13 +97,13 @@ INSTANTIATE_TEST_SUITE_P(
                  static Sample other;
                  s.graph->SetInput(s.add->producer(), 0, other.relu);
                },
-               "an input of node 'Add_0' (Add) is no value of its graph"},
+               "an input of node 'Add_0' (Add) is not a value of its graph"},
         Damage{"ForeignOutput",
                [](Sample& s) {
                  static Sample other;
                  s.graph->AddOutput(other.add);
                },
-               "a graph output is no value of the graph"},
+               "a graph output is not a value of the graph"},
         Damage{"Cycle", [](Sample& s) { s.graph->SetInput(s.relu->producer(), 0, s.add); },
                "the graph has a cycle: node 'Relu_0' (Relu) reads from node 'Add_0' (Add) reads "
                "from node 'Relu_0' (Relu)"},

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/builder.h"
 #include "graph/checker.h"
 #include "graph/dump.h"
+#include "support/graph_builder.h"
 
 namespace attnrun::testing {
 namespace {

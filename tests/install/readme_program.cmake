@@ -1,33 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Variables: BUILD (a build folder), README, COMPILER, FLAGS, MODEL, WORK (a folder, removed and made again).
-function(run)
-  execute_process(COMMAND ${ARGV} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${ARGV}: ${result}\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
-
-file(REMOVE_RECURSE ${WORK})
-file(MAKE_DIRECTORY ${WORK})
+# Installs attnrun, builds README's program against it and runs it. Variables: those of consumer.cmake, BUILD (a
+# build folder), MODEL.
+include(${CMAKE_CURRENT_LIST_DIR}/consumer.cmake)
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed)
-
-file(READ ${README} text)
-if(NOT text MATCHES "```cpp\n(.*)\n```")
-  message(FATAL_ERROR "${README} has no C++ program")
-endif()
-string(REGEX REPLACE "\n```.*" "\n" program "${CMAKE_MATCH_1}\n```")
-file(WRITE ${WORK}/app.cc "${program}")
-file(WRITE ${WORK}/CMakeLists.txt [[
-cmake_minimum_required(VERSION 3.25)
-project(app LANGUAGES CXX)
-set(CMAKE_CXX_STANDARD 17)
-find_package(attnrun 0.1 REQUIRED)
-add_executable(app app.cc)
-target_link_libraries(app PRIVATE attnrun::attnrun)
-]])
-run(${CMAKE_COMMAND} -S . -B build -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${FLAGS}
-  -DCMAKE_PREFIX_PATH=${WORK}/installed)
+configure_consumer("find_package(attnrun 0.1 REQUIRED)" -DCMAKE_PREFIX_PATH=${WORK}/installed)
+expect_no_flags_of_attnrun()
 run(${CMAKE_COMMAND} --build build)
 file(COPY_FILE ${MODEL} ${WORK}/bert.onnx)
 run(${WORK}/build/app)

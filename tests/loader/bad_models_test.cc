@@ -45,10 +45,10 @@ constexpr Mistake kMistakes[] = {
     {"BadOpset", [](ModelProto& m, GraphProto&) { m.mutable_opset_import(0)->set_version(-1); },
      "expected a version of 1 or more for the opset of domain '', but found -1"},
     {"MissingImport", [](ModelProto&, GraphProto& g) { g.mutable_node(0)->set_domain("custom"); },
-     "node 'relu' (Relu): the model imports no opset of its domain 'custom'"},
+     "node 'relu' (Relu): the model imports no opset for its domain 'custom'"},
     {"MissingDefaultImport",
      [](ModelProto& m, GraphProto&) { m.mutable_opset_import(0)->set_domain("custom"); },
-     "node 'relu' (Relu): the model imports no opset of its domain 'ai.onnx'"},
+     "node 'relu' (Relu): the model imports no opset for its domain 'ai.onnx'"},
 
     {"Cycle", [](ModelProto&, GraphProto& g) { g.mutable_node(0)->set_input(0, "y"); },
      "the graph has a cycle: node 'relu' (Relu) reads from node 'add' (Add) reads from node "
@@ -173,7 +173,8 @@ constexpr Mistake kMistakes[] = {
      [](ModelProto&, GraphProto& g) {
        AddAttribute(g.mutable_node(0), "a", AttributeProto::INT)->set_ref_attr_name("b");
      },
-     "node 'relu' (Relu): attribute 'a': it refers to 'b' of a function, but stands in none"},
+     "node 'relu' (Relu): attribute 'a': it refers to attribute 'b' of a function, but is not "
+     "inside one"},
     {"ListOfGraphs",
      [](ModelProto&, GraphProto& g) {
        AddAttribute(g.mutable_node(0), "a", AttributeProto::GRAPHS)->add_graphs();
@@ -199,13 +200,13 @@ TEST(BadFileTest, OtherFilesAreNamedAsSuch) {
       {"", "it is empty"},
       {"import torch\n", "it is text"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
-       "it is a Git LFS pointer; the file it stands for is not here"},
-      {"PK\3\4\24\0\0\0", "what is at byte 2 is no field of a protobuf message"},
+       "it is a Git LFS pointer; 'git lfs pull' fetches the file itself"},
+      {"PK\3\4\24\0\0\0", "the data at byte 2 is not a field of a protobuf message"},
       {model.substr(0, 30),
        "at byte 2 it is truncated or damaged: 112 bytes should follow, but "
        "there are 26"},
       {std::string("\x08\x0a\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 14),
-       "at byte 3 it is damaged: a number has no end"},
+       "at byte 3 it is damaged: a number does not end"},
       {"\x08\x0a\x3a\x02\x12\x07",
        "at byte 4 it is truncated or damaged: 7 bytes should follow, "
        "but there are 0"},

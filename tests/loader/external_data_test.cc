@@ -122,7 +122,7 @@ TEST(ExternalDataTest, LocationsOutsideTheFolderAreRefused) {
                         fs::canonical(folder.path("secret")).string() +
                         "', outside the model's folder"},
       {"", "the location of its data is empty"},
-      {std::string("a\0b", 3), "the location of its data holds a zero byte"},
+      {std::string("a\0b", 3), "the location of its data contains a zero byte"},
   };
   for (const auto& [location, message] : cases) {
     const std::string path = folder.Write("m/a.onnx", ModelWith(location));

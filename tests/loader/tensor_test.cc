@@ -181,7 +181,7 @@ TEST(TensorTest, ErrorsSayWhatIsWrong) {
       Bad("TwoFields", both, "it holds elements in more than one field"),
       Bad("RawStrings", RawTensor("t", 8, {1}, raw8),
           "strings cannot be stored as raw or external data"),
-      Bad("Segments", segment, "it is stored in segments"),
+      Bad("Segments", segment, "tensors stored in segments are not supported"),
   };
   for (const BadCase& c : cases) {
     const TemporaryFolder folder;

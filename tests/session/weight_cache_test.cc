@@ -236,7 +236,7 @@ TEST_F(WeightCacheTest, LoadFailsIfTheFolderCannotBeMade) {
   const absl::Status status = Session::Load(model, options).status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr(options.weight_cache));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be made: Not a directory"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be created: Not a directory"));
 }
 
 TEST_F(WeightCacheTest, ExistingFilesAreUsedIfNothingCanBeWritten) {

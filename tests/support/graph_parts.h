@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 #include "support/op_tester.h"
 
 // Small pieces of graphs that many tests of the optimizer need.

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/builder.h"
 #include "optimizer/optimizer.h"
+#include "support/graph_builder.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {

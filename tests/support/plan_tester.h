@@ -8,7 +8,7 @@
 
 #include "execution/executor.h"
 #include "execution/plan.h"
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 
 namespace attnrun::testing {
 

@@ -106,7 +106,8 @@ TEST_F(CommandLineTest, BadInputsAreStatus3) {
       {"--input ids=text.pb", "text.pb"},
       {"--input ids=nowhere.npy", "nowhere.npy"},
       {"--input nobody=text.npy", "no input 'nobody'"},
-      {"--dim nothing=3", "no input has a dimension named 'nothing'; there are batch, seq"},
+      {"--dim nothing=3",
+       "no input has a dimension named 'nothing'; the dimensions are batch, seq"},
       {"--dim seq=1000000000000", "does not fit"},
   };
   for (const auto& [arguments, message] : cases) {

@@ -87,7 +87,7 @@ TEST_F(CommandLineTest, CompareReportsWhereQuantizationRoundsDifferently) {
   const Outcome outcome = Attnrun("compare quantized.onnx --dim batch=200000");
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("first value that diverges: 'q'"));
-  EXPECT_THAT(outcome.out, HasSubstr("it is quantized, and one apart"));
+  EXPECT_THAT(outcome.out, HasSubstr("it is quantized and differs by one"));
 }
 
 TEST_F(CommandLineTest, InspectDescribesModelsThatCannotRun) {

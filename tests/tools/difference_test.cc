@@ -68,7 +68,7 @@ TEST(DifferenceTest, NamesTheWorstElement) {
   EXPECT_EQ(difference.largest, 0.5);
   EXPECT_THAT(difference.index, ElementsAre(0, 1));
   EXPECT_EQ(cli::Describe(difference),
-            "largest difference 0.5, allowed 0.1; 2 of 4 elements are beyond it, the worst at "
+            "largest difference 0.5, allowed 0.1; 2 of 4 elements exceed it, the worst at "
             "[0,1]: expected 2, but found 2.5");
 }
 

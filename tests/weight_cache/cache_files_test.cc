@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "loader/model_maker.h"
-#include "weight_cache/sighting.h"
+#include "weight_cache/source_stamp.h"
 
 namespace attnrun::testing {
 namespace {
@@ -29,18 +29,18 @@ class SweepCacheTest : public ::testing::Test {
   }
 
   // Records a model with a packed file. `content` distinguishes contents.
-  cache::Sighting See(const std::string& model, uint64_t content) const {
+  cache::SourceStamp See(const std::string& model, uint64_t content) const {
     struct stat status = {};
     EXPECT_EQ(stat(model.c_str(), &status), 0);
-    cache::Sighting sighting = {.path = model,
+    cache::SourceStamp stamp = {.path = model,
                                 .files = {FileIdentity::Of(status)},
                                 .settled = true,
                                 .content = {content, content, content},
                                 .panel_width = 16,
                                 .packed = {}};
-    folder_.Write("cache/" + sighting.PackedFileName(), "panels");
-    EXPECT_TRUE(cache::WriteSighting(folder_.path("cache/" + sighting.FileName()), sighting).ok());
-    return sighting;
+    folder_.Write("cache/" + stamp.PackedFileName(), "panels");
+    EXPECT_TRUE(cache::WriteSourceStamp(folder_.path("cache/" + stamp.FileName()), stamp).ok());
+    return stamp;
   }
 
   std::vector<std::string> Left() const {
@@ -58,7 +58,7 @@ class SweepCacheTest : public ::testing::Test {
 TEST_F(SweepCacheTest, OldContentsOfAModelAreRemoved) {
   const std::string model = folder_.Write("m.onnx", "");
   See(model, 1);
-  const cache::Sighting now = See(model, 2);
+  const cache::SourceStamp now = See(model, 2);
   EXPECT_EQ(Left().size(), 3) << "a writer may be about to refer to files this new";
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(now.FileName(), now.PackedFileName()));
@@ -66,16 +66,16 @@ TEST_F(SweepCacheTest, OldContentsOfAModelAreRemoved) {
 
 TEST_F(SweepCacheTest, ContentsOfAnotherModelStay) {
   const std::string model = folder_.Write("m.onnx", "");
-  const cache::Sighting copy = See(folder_.Write("copy.onnx", ""), 1);
+  const cache::SourceStamp copy = See(folder_.Write("copy.onnx", ""), 1);
   See(model, 1);
-  const cache::Sighting now = See(model, 2);
+  const cache::SourceStamp now = See(model, 2);
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(copy.FileName(), copy.PackedFileName(), now.FileName(),
                                            now.PackedFileName()));
 }
 
 TEST_F(SweepCacheTest, FilesOfDeletedModelsAreRemoved) {
-  const cache::Sighting stays = See(folder_.Write("m.onnx", ""), 1);
+  const cache::SourceStamp stays = See(folder_.Write("m.onnx", ""), 1);
   const std::string model = folder_.Write("deleted.onnx", "");
   See(model, 2);
   fs::remove(model);
@@ -87,13 +87,13 @@ TEST_F(SweepCacheTest, FilesOfDeletedModelsAreRemoved) {
 TEST_F(SweepCacheTest, FilesOfUnreachableModelsStay) {
   // The model is on an unmounted volume: its folder is missing or belongs to another device.
   const std::string model = folder_.Write("volume/m.onnx", "");
-  const cache::Sighting unmounted = See(model, 1);
+  const cache::SourceStamp unmounted = See(model, 1);
   fs::remove_all(folder_.path("volume"));
-  cache::Sighting other = See(folder_.Write("m.onnx", ""), 2);
+  cache::SourceStamp other = See(folder_.Write("m.onnx", ""), 2);
   fs::remove(folder_.path("cache/" + other.FileName()));
   other.path = folder_.path("nobody.onnx");
   other.files[0].device += 1;
-  ASSERT_TRUE(cache::WriteSighting(folder_.path("cache/" + other.FileName()), other).ok());
+  ASSERT_TRUE(cache::WriteSourceStamp(folder_.path("cache/" + other.FileName()), other).ok());
   Age();
   EXPECT_THAT(Left(), UnorderedElementsAre(unmounted.FileName(), unmounted.PackedFileName(),
                                            other.FileName(), other.PackedFileName()));

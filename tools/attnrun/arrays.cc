@@ -39,7 +39,7 @@ absl::StatusOr<const ValueInfo*> Find(const std::string& name, Role role,
 absl::StatusOr<TensorMap> ReadArchive(const std::string& path, Role role,
                                       const std::vector<ValueInfo>& declared) {
   ATTNRUN_ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(path));
-  // Names first: nothing is decompressed for a model that has no use for it.
+  // Checks names first, so that nothing is decompressed for a model that has no use for it.
   for (const auto& [name, index] : file.entries()) {
     ATTNRUN_RETURN_IF_ERROR(Annotate(Find(name, role, declared).status(), path));
   }
@@ -52,7 +52,7 @@ absl::StatusOr<TensorMap> ReadArchive(const std::string& path, Role role,
   return arrays;
 }
 
-// input_<k>.pb or output_<k>.pb by k.
+// The files input_<k>.pb or output_<k>.pb by number k.
 absl::StatusOr<std::map<size_t, std::string>> ListTestData(const std::string& folder, Role role) {
   const fs::path nested = fs::path(folder) / "test_data_set_0";
   std::error_code error;
@@ -73,8 +73,8 @@ absl::StatusOr<std::map<size_t, std::string>> ListTestData(const std::string& fo
       absl::StrCat(folder, ": expected an ONNX test data set, but found no ", Noun(role), "_0.pb"));
 }
 
-// What number k counts: models of old IR versions list their initializers as inputs too, and their
-// test data leave those out.
+// The inputs or outputs that the files number. Models of old IR versions list initializers as
+// inputs too, and their test data leave those out.
 std::vector<const ValueInfo*> Numbered(const std::vector<ValueInfo>& declared, size_t files) {
   std::vector<const ValueInfo*> all;
   std::vector<const ValueInfo*> required;
@@ -93,7 +93,8 @@ absl::StatusOr<TensorMap> ReadTestData(const std::string& folder, Role role,
   for (const auto& [k, file] : files) {
     if (k >= numbered.size()) {
       return absl::InvalidArgumentError(absl::StrCat(file, ": expected at most ", numbered.size(),
-                                                     " ", Noun(role), "s, as the model has"));
+                                                     " ", Noun(role),
+                                                     "s, since the model has no more"));
     }
     ATTNRUN_ASSIGN_OR_RETURN(arrays[numbered[k]->name], LoadTensorProto(file));
   }

@@ -16,7 +16,7 @@ namespace attnrun::cli {
 namespace {
 
 constexpr int kWarmup = 5;
-// Without --runs: as many as fit into the time, within these bounds.
+// Without --runs: as many runs as fit into kTime, within these bounds.
 constexpr int kLeastRuns = 10;
 constexpr int kMostRuns = 100;
 constexpr std::chrono::seconds kTime(10);

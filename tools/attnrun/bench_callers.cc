@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimePerRow(3);
 
-// What one number of callers reached together.
+// The measurements with one number of callers, over all of them.
 struct Row {
   int callers = 0;
   std::vector<absl::Duration> times;

@@ -14,8 +14,8 @@
 
 namespace attnrun::cli {
 
-// Times of runs of the model on its inputs, after the warm-up runs: --runs of them, or else as many
-// as fit into `time`, within bounds. `what` is shown as progress.
+// Runs the model on its inputs and returns the times, after warm-up runs. Makes --runs runs, or as
+// many as fit into `time`, within bounds. Progress messages begin with `what`.
 absl::StatusOr<std::vector<absl::Duration>> MeasureRuns(const Options& options,
                                                         const PreparedModel& model,
                                                         std::chrono::milliseconds time,
@@ -23,11 +23,11 @@ absl::StatusOr<std::vector<absl::Duration>> MeasureRuns(const Options& options,
 
 double PercentileMs(const std::vector<absl::Duration>& times, double percent);
 
-// Generates the model's inputs anew, with this extent of a symbolic dimension.
+// Generates the model's inputs again, with this extent for a symbolic dimension.
 absl::Status SetExtent(const Options& options, const std::string& dim, int64_t extent,
                        PreparedModel& model);
 
-// What `bench` does with --sweep, --stream and --callers. Each prints its report.
+// `bench` with --sweep, --stream or --callers. Each prints its report.
 absl::Status BenchSweep(const Options& options, PreparedModel& model);
 absl::Status BenchStream(const Options& options, PreparedModel& model);
 absl::Status BenchCallers(const Options& options, const PreparedModel& model);

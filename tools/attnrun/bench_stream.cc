@@ -15,13 +15,13 @@ namespace attnrun::cli {
 namespace {
 
 constexpr int kRequests = 200;
-// Runs of the same extent right after a request: other load on the machine hits both alike.
+// Repeated runs right after a request, so that other load on the machine affects both alike.
 constexpr int kRepeats = 3;
 
 struct Report {
-  // Sorted: a request's time over the median of its repeats.
+  // Time of a request over the median of its repeats; sorted.
   std::vector<double> ratios;
-  // After each of the two passes over the same requests.
+  // Peak memory after each of the two passes over the same requests.
   double first_pass_mb = 0;
   double second_pass_mb = 0;
 };
@@ -40,7 +40,7 @@ absl::StatusOr<double> TimeRatio(const Options& options, const PreparedModel& mo
   return absl::FDivDuration(request.time, Percentile(repeats, 50));
 }
 
-// One request per extent, in this order.
+// Runs one request per extent, in this order; returns the ratios.
 absl::StatusOr<std::vector<double>> RunPass(const Options& options,
                                             const std::vector<int64_t>& extents,
                                             PreparedModel& model) {
@@ -72,9 +72,9 @@ absl::StatusOr<Report> Measure(const Options& options, PreparedModel& model) {
 void PrintText(const Options& options, const Report& report) {
   const Stream& stream = *options.stream;
   std::cout << absl::StrFormat(
-      "%d requests of %s %d to %d; a request's time over that of the same length repeated\n"
+      "%d requests of %s %d to %d; ratio of a request's time to repeated runs of that length\n"
       "ratio        p50 %.3f  p90 %.3f  p99 %.3f  max %.3f\n"
-      "peak memory  %.1f MB after these, %.1f MB after the same once more\n",
+      "peak memory  %.1f MB after these, %.1f MB after the same requests again\n",
       report.ratios.size(), stream.dim, stream.low, stream.high, PercentileOf(report.ratios, 50),
       PercentileOf(report.ratios, 90), PercentileOf(report.ratios, 99), report.ratios.back(),
       report.first_pass_mb, report.second_pass_mb);

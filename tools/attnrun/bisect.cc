@@ -20,7 +20,7 @@ absl::StatusOr<Session> LoadWith(const Options& options, int64_t rewrites) {
   return Session::Load(options.model, limited);
 }
 
-// Long lists are cut: a branch taken has hundreds of nodes.
+// Cuts long lists, since a branch of an If that is inlined has hundreds of nodes.
 std::string Listed(const std::vector<std::string>& names) {
   constexpr size_t kShown = 8;
   const size_t shown = std::min(names.size(), kShown);
@@ -47,7 +47,7 @@ absl::StatusOr<Culprit> FindCulprit(const Options& options, int64_t rewrites, Di
   };
   ATTNRUN_ASSIGN_OR_RETURN(const bool without_any, differs_with(0));
   if (without_any) return culprit;
-  // It agrees with `good` rewrites and differs with `bad`.
+  // The model agrees with `good` rewrites and differs with `bad`.
   int64_t good = 0;
   int64_t bad = rewrites;
   while (bad - good > 1) {
@@ -66,17 +66,17 @@ absl::StatusOr<Culprit> FindCulprit(const Options& options, int64_t rewrites, Di
 std::string Describe(const Culprit& culprit, absl::string_view verb) {
   if (culprit.number == 0) {
     return absl::StrCat(verb,
-                        " without any rewrite, so by a kernel: --max-rewrites 0 compares "
+                        " without any rewrite, so a kernel is the cause; --max-rewrites 0 compares "
                         "every value\n");
   }
   const Rewrite& rewrite = culprit.rewrite;
   Table table("lll");
   table.Add({"", "pass", rewrite.pass});
   if (!rewrite.body.empty()) table.Add({"", "in", rewrite.body});
-  table.Add({"", "took", Listed(rewrite.nodes)});
-  table.Add({"", "left", Listed(rewrite.into)});
+  table.Add({"", "replaced", Listed(rewrite.nodes)});
+  table.Add({"", "with", Listed(rewrite.into)});
   return absl::StrCat(verb, " with rewrite ", culprit.number, " of ", culprit.rewrites,
-                      ", not with those before it:\n", table.Text());
+                      ", but not with only those before it:\n", table.Text());
 }
 
 Json ToJson(const Culprit& culprit) {

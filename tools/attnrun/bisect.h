@@ -14,30 +14,31 @@
 
 namespace attnrun::cli {
 
-// The rewrite with which a model starts to differ, or to fail.
+// The first rewrite with which a model differs, or fails.
 struct Culprit {
-  // How many are applied in all, and which of them it is, from 1 on; 0: it differs without any.
+  // The number of rewrites applied in all, and the number of the culprit among them, counted from
+  // 1. Number 0: the model differs without any rewrite.
   int64_t rewrites = 0;
   int64_t number = 0;
-  // If there is one.
+  // Set if number > 0.
   Rewrite rewrite;
 };
 
-// Whether the model, run in this session, differs.
+// True if the model, run in this session, differs.
 using Differs = absl::FunctionRef<bool(const Session&)>;
 
-// Finds a rewrite with which the model differs while it does not with those before it alone, by
-// loading it with ever more fitting numbers of rewrites. Precondition: it differs with all
+// Finds a rewrite such that the model differs with it and all before it, but not with only those
+// before it, by bisection over the number of rewrites. Precondition: the model differs with all
 // `rewrites`.
 absl::StatusOr<Culprit> FindCulprit(const Options& options, int64_t rewrites, Differs differs);
 
-// How many rewrites the session's optimizer applied.
+// The number of rewrites that the session's optimizer applied.
 int64_t AppliedRewrites(const Session& session);
 
-// A few lines for people; `verb` says what the model does, "differs" or "fails".
+// A few lines of text; `verb` is "differs" or "fails".
 std::string Describe(const Culprit& culprit, absl::string_view verb);
 
-// {"rewrites","number"}, and if there is one {"pass","body","nodes","into"}.
+// {"rewrites","number"}; with a culprit also {"pass","body","nodes","into"}.
 Json ToJson(const Culprit& culprit);
 
 }  // namespace attnrun::cli

@@ -24,7 +24,7 @@ class FileSource final : public ByteSource {
     const size_t found = size == 0 ? 0 : std::fread(data, 1, size, file_.get());
     if (found != size) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the file ends ", size - found, " bytes before what its header announces"));
+          absl::StrCat("the file ends ", size - found, " bytes earlier than its header announces"));
     }
     remaining_ -= static_cast<int64_t>(size);
     return absl::OkStatus();

@@ -12,19 +12,19 @@
 
 namespace attnrun::cli {
 
-// Bytes read once, from front to back.
+// A source of bytes that is read once, from front to back.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Fills `size` bytes at `data`; kInvalidArgument if the source ends before.
+  // Fills `size` bytes at `data`; kInvalidArgument if the source ends before that.
   virtual absl::Status Read(void* data, size_t size) = 0;
 
-  // Bytes not read yet, as the file system or the archive's directory claims.
+  // Bytes not read yet, according to the file system or the archive's directory.
   virtual int64_t remaining() const = 0;
 };
 
-// A regular file from its beginning. kNotFound if it cannot be opened.
+// A regular file, from its beginning. kNotFound if there is none.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path);
 
 }  // namespace attnrun::cli

@@ -7,8 +7,8 @@
 
 namespace attnrun::cli {
 
-// One function per command: prints to standard output and returns the exit status, or the error
-// that makes it kInvalid.
+// One function per command. Prints to standard output and returns the exit status; an error becomes
+// kInvalid.
 absl::StatusOr<int> Run(const Options& options);
 absl::StatusOr<int> Inspect(const Options& options);
 absl::StatusOr<int> ReportFusions(const Options& options);
@@ -16,6 +16,7 @@ absl::StatusOr<int> CompareEngines(const Options& options);
 absl::StatusOr<int> Bench(const Options& options);
 absl::StatusOr<int> Profile(const Options& options);
 absl::StatusOr<int> ListOperators(const Options& options);
+absl::StatusOr<int> ListPasses(const Options& options);
 
 }  // namespace attnrun::cli
 

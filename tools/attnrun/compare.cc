@@ -18,20 +18,20 @@
 namespace attnrun::cli {
 namespace {
 
-// The values of one run by name. A value computed in a loop appears once per iteration.
+// The values of one run by name. A value in a loop has one tensor per iteration.
 using Values = std::map<std::string, std::deque<Tensor>>;
 
 struct Divergence {
   std::string name;
-  // Counted from 1 in the order of execution of the reference.
+  // Position in the reference's order of execution, counted from 1.
   int64_t place = 0;
   Difference difference;
-  // How often the value was computed before, in iterations of a loop.
+  // How often a loop computed the value before.
   int64_t iteration = 0;
   Tensor expected;
 };
 
-// What comparing two engines value by value gave.
+// The result of comparing two engines value by value.
 struct Report {
   int64_t values = 0;
   int64_t compared = 0;
@@ -39,11 +39,11 @@ struct Report {
   std::optional<Divergence> first;
   OutputDifferences outputs;
   std::optional<Culprit> culprit;
-  // Why there are no outputs: rewrites made a model fail that runs without them.
+  // Set if there are no outputs: the model fails with rewrites, but runs without them.
   absl::Status failure;
 };
 
-// Compares what the reference computes with what the engine under test did, as it comes.
+// Compares values of the reference, as they are computed, with those of the engine under test.
 class ValueComparer {
  public:
   ValueComparer(Values found, const Tolerance& tolerance)
@@ -83,7 +83,7 @@ class ValueComparer {
   Progress progress_;
 };
 
-// Runs the engine under test and keeps every value it computes.
+// Runs the engine under test and keeps every value that it computes.
 absl::StatusOr<TensorMap> RunTested(const Options& options, const PreparedModel& model,
                                     Values& values) {
   RunOptions keep;
@@ -94,7 +94,7 @@ absl::StatusOr<TensorMap> RunTested(const Options& options, const PreparedModel&
   return std::move(result.outputs);
 }
 
-// What a run of the model with other rewrites is held against.
+// The inputs and expected outputs for runs of the model with other rewrites.
 struct Standard {
   const Options& options;
   const TensorMap& inputs;
@@ -103,14 +103,15 @@ struct Standard {
 
 bool OutputsDiffer(const Session& session, const Standard& standard) {
   const auto outputs = session.Run(standard.inputs);
-  // What cannot run any more is as good as wrong.
+  // A model that can no longer run counts as wrong.
   if (!outputs.ok()) return true;
   const auto differences =
       CompareOutputs(standard.outputs, *outputs, session, standard.options.tolerance);
   return !differences.ok() || !AllAgree(*differences);
 }
 
-// Whether the value that diverges first with all rewrites does; not where it is not computed.
+// True if the value that diverges first with all rewrites differs here; false if it is not
+// computed.
 bool ValueDiffers(const Session& session, const Standard& standard, const Divergence& value) {
   bool differs = false;
   int64_t iteration = 0;
@@ -123,7 +124,7 @@ bool ValueDiffers(const Session& session, const Standard& standard, const Diverg
   return !session.Run(standard.inputs, watch).ok() || differs;
 }
 
-// Looks for the rewrite that makes the outputs differ or, if none does, the first value.
+// Finds the rewrite that makes the outputs differ or, if they agree, the first diverging value.
 absl::Status Bisect(const Standard& standard, const Session& tested, Report& report) {
   const int64_t rewrites = AppliedRewrites(tested);
   const bool outputs_differ = !AllAgree(report.outputs);
@@ -136,8 +137,8 @@ absl::Status Bisect(const Standard& standard, const Session& tested, Report& rep
   return absl::OkStatus();
 }
 
-// What became of a run that failed: the rewrite with which it starts to, or the failure itself if
-// the model fails without any.
+// Explains a failed run: reports the rewrite with which it starts to fail, or returns the failure
+// itself if the model fails without any rewrite.
 absl::StatusOr<Report> ExplainFailure(const Options& options, const PreparedModel& model,
                                       const absl::Status& failure) {
   const int64_t rewrites = AppliedRewrites(model.session);
@@ -189,8 +190,8 @@ absl::StatusOr<Report> MakeReport(const Options& options) {
   return report;
 }
 
-// Whether the first difference is that of a number which quantizing may round up or down, after a
-// rounding error of what it comes from.
+// True if the first difference may come from rounding alone: quantization rounded a number up in
+// one engine and down in the other, after a rounding error in its operands.
 bool IsRoundedOtherwise(const Divergence& divergence) {
   const DataType type = divergence.expected.type();
   return (type == DataType::kInt8 || type == DataType::kUint8) &&
@@ -207,9 +208,10 @@ void PrintValues(const Report& report) {
   std::cout << "first value that diverges: '" << Printable(report.first->name) << "' (number "
             << report.first->place << "): " << Describe(report.first->difference) << "\n";
   if (IsRoundedOtherwise(*report.first)) {
-    std::cout << "it is quantized, and one apart: a number about in the middle between two was "
-                 "rounded to the other;\nwhat depends on it may differ by as much as quantizing "
-                 "costs\n";
+    std::cout
+        << "it is quantized and differs by one: a number near the middle between two steps was "
+           "rounded the other way;\nvalues that depend on it may differ by as much as the "
+           "quantization error\n";
   }
 }
 

@@ -43,7 +43,7 @@ double DefaultTolerance(DataType type) {
   }
 }
 
-// |expected| of an infinity or NaN allows nothing: those must be met exactly.
+// An infinity or NaN allows no difference: it must be met exactly.
 double FiniteMagnitude(double value) { return std::isfinite(value) ? std::abs(value) : 0; }
 
 absl::StatusOr<double> LargestMagnitude(const std::vector<Tensor>& pieces) {
@@ -55,7 +55,7 @@ absl::StatusOr<double> LargestMagnitude(const std::vector<Tensor>& pieces) {
   return largest;
 }
 
-// What is allowed where nothing is given depends on all elements, so it is put in numbers first.
+// The default tolerance depends on all elements, so it is computed before the comparison.
 absl::StatusOr<Tolerance> Resolve(const Tolerance& tolerance, DataType type,
                                   const std::vector<Tensor>& expected) {
   const bool given = tolerance.atol.has_value() || tolerance.rtol.has_value();
@@ -124,12 +124,12 @@ Shape IndexOf(int64_t element, absl::Span<const int64_t> shape) {
   return index;
 }
 
-// One element in words.
+// One element as text.
 absl::StatusOr<std::string> TextAt(const std::vector<Tensor>& pieces, int64_t element) {
   const int64_t each = pieces[0].num_elements();
   const Tensor& piece = pieces[element / each];
   const int64_t place = element % each;
-  // Packed types cannot be viewed in part.
+  // Packed types have no views of parts.
   const bool packed = BitWidth(piece.type()) < 8;
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                            ElementTexts(packed ? piece : piece.View({1}, {1}, place)));
@@ -173,8 +173,8 @@ std::string Describe(const Difference& difference) {
                                      difference.allowed);
   if (difference.ok) return text;
   absl::StrAppend(&text, "; ", difference.beyond, " of ", difference.elements,
-                  " elements are beyond it, the worst at ", ToString(difference.index),
-                  ": expected ", difference.expected, ", but found ", difference.found);
+                  " elements exceed it, the worst at ", ToString(difference.index), ": expected ",
+                  difference.expected, ", but found ", difference.found);
   return text;
 }
 

@@ -12,28 +12,29 @@
 
 namespace attnrun::cli {
 
-// How far an element may be from what is expected. With neither set: 1e-4 (float16 2e-3, bfloat16
-// 2e-2, 8- and 4-bit floats 0.2) x max(1, largest finite magnitude expected), while integers, bools
-// and strings must be equal. With either: atol + rtol x |expected|, what is not set being 0. NaN
-// equals NaN and an infinity itself, whatever the tolerance.
+// The allowed difference from an expected element. With neither set: 1e-4 (float16 2e-3, bfloat16
+// 2e-2, 8- and 4-bit floats 0.2) x max(1, largest finite magnitude expected); integers, bools and
+// strings must be equal. With either set: atol + rtol x |expected|, the other being 0. NaN equals
+// NaN, and an infinity equals itself, with any tolerance.
 struct Tolerance {
   std::optional<double> rtol = std::nullopt;
   std::optional<double> atol = std::nullopt;
 };
 
-// What comparing one tensor with another gave.
+// The result of comparing two tensors.
 struct Difference {
   bool ok = false;
-  // Set if type or shape differ, so that no elements were compared: "expected ..., but found ...".
+  // Set if type or shape differ, in which case no elements are compared: "expected ..., but found
+  // ...".
   std::string mismatch;
-  // The largest |expected - found|; infinite where only one is NaN or they differ by an infinity.
+  // The largest |expected - found|; infinite if only one is NaN or they differ by an infinity.
   double largest = 0;
-  // The element that is furthest beyond what is allowed for it, or least far below.
+  // The worst element, which exceeds its allowed difference most, or comes closest to it.
   double allowed = 0;
   Shape index;
   std::string expected;
   std::string found;
-  // Elements beyond what is allowed, and all elements.
+  // The number of elements that exceed the allowed difference, and of all elements.
   int64_t beyond = 0;
   int64_t elements = 0;
 };
@@ -41,12 +42,12 @@ struct Difference {
 absl::StatusOr<Difference> Compare(const Tensor& expected, const Tensor& found,
                                    const Tolerance& tolerance);
 
-// "largest difference 0.5, allowed 0.0001; 3 of 64 elements are beyond it, the worst at [0,3]:
+// "largest difference 0.5, allowed 0.0001; 3 of 64 elements exceed it, the worst at [0,3]:
 // expected 1, but found 1.5".
 std::string Describe(const Difference& difference);
 
-// {"ok","largest_difference","allowed","index","expected","found","beyond","elements"}, the last
-// but three of the worst element; or {"ok","mismatch"}. An infinite difference is null.
+// {"ok","largest_difference","allowed","index","expected","found","beyond","elements"}, with
+// "allowed" to "found" for the worst element; or {"ok","mismatch"}. An infinite difference is null.
 Json ToJson(const Difference& difference);
 
 }  // namespace attnrun::cli

@@ -40,13 +40,13 @@ bool IsBatch(absl::string_view symbol) { return Mentions(symbol, {"batch"}); }
 bool IsTotal(absl::string_view symbol) { return IsSum(symbol) || Mentions(symbol, {"total"}); }
 bool IsPast(absl::string_view symbol) { return !IsTotal(symbol) && Mentions(symbol, {"past"}); }
 
-// Batch x channels x height x width.
+// An input of batch x channels x height x width.
 bool IsImage(const ValueInfo& info) {
   const bool pixels = IsFloatingPoint(info.type) || info.type == DataType::kUint8;
   return pixels && Dims(info).size() == 4 && !Mentions(info.name, {"mask", "bias"});
 }
 
-// What the place of a dimension tells, where its name does not.
+// The default by position, for dimensions whose names say nothing.
 int64_t ByPlace(const ValueInfo& info, int axis) {
   if (axis == 0) return kBatch;
   const bool last = axis + 1 == static_cast<int>(Dims(info).size());
@@ -73,11 +73,12 @@ absl::Status DimSizes::Set(const std::string& symbol, int64_t extent) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "no input has a dimension named '", Printable(symbol), "'; ",
-      known.empty() ? "none is named" : absl::StrCat("there are ", absl::StrJoin(known, ", "))));
+      known.empty() ? "no dimension has a name"
+                    : absl::StrCat("the dimensions are ", absl::StrJoin(known, ", "))));
 }
 
 absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
-  // Any rank is fine, or the session refuses it.
+  // If the rank is wrong, the session refuses the input.
   if (static_cast<int>(Dims(info).size()) != tensor.rank()) return absl::OkStatus();
   for (int axis = 0; axis < tensor.rank(); ++axis) {
     const std::string& symbol = Dims(info)[axis].symbol;
@@ -86,7 +87,7 @@ absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
     if (expected == tensor.dim(axis) || set_.count(symbol) == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("input '", Printable(info.name), "': expected ", expected, " for dimension '",
-                     Printable(symbol), "', as --dim says, but found ", tensor.dim(axis)));
+                     Printable(symbol), "', as set by --dim, but found ", tensor.dim(axis)));
   }
   return absl::OkStatus();
 }

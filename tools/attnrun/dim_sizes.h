@@ -16,10 +16,10 @@
 
 namespace attnrun::cli {
 
-// The extents of generated inputs. What --dim or a given input says of a symbolic dimension holds
-// for all inputs; for the rest there are defaults, by the dimension's name where exporters use it
-// consistently: batch 1, past lengths 0, sequences 16, images 3x224x224, a total the sum of its
-// parts, waveforms 4,000 samples, speech features 3,000 frames.
+// The extents of generated inputs. --dim, or an input that is given, fixes a symbolic dimension for
+// all inputs. The others have defaults, by name where exporters name them consistently: batch 1,
+// past lengths 0, sequences 16, images 3x224x224, totals the sum of their parts, waveforms 4,000
+// samples, speech features 3,000 frames.
 class DimSizes {
  public:
   static constexpr int64_t kLargest = int64_t{1} << 40;
@@ -27,17 +27,18 @@ class DimSizes {
   // `inputs` must outlive this.
   explicit DimSizes(const std::vector<ValueInfo>& inputs) : inputs_(inputs) {}
 
-  // --dim; at most kLargest. kInvalidArgument if no input has a dimension of that name.
+  // Sets an extent, as --dim does; at most kLargest. kInvalidArgument if no input has that
+  // dimension.
   absl::Status Set(const std::string& symbol, int64_t extent);
 
-  // Takes over the extents of an input that was given; where inputs contradict each other, the
-  // session says so. kInvalidArgument where Set said otherwise.
+  // Takes the extents of a given input. kInvalidArgument if they contradict Set. If inputs
+  // contradict each other, the session reports it.
   absl::Status Bind(const ValueInfo& info, const Tensor& tensor);
 
   // The extent of an axis. Precondition: info.shape has it.
   int64_t Extent(const ValueInfo& info, int axis);
 
-  // The length of the key-value cache that the model is fed, 0 if it is fed none.
+  // The length of the key-value cache among the inputs; 0 if there is none.
   int64_t PastLength();
 
  private:
@@ -50,7 +51,7 @@ class DimSizes {
 
   const std::vector<ValueInfo>& inputs_;
   std::map<std::string, int64_t> extents_;
-  // Those that Set gave.
+  // The symbols that Set has fixed.
   std::set<std::string> set_;
 };
 

@@ -13,13 +13,13 @@
 
 namespace attnrun::cli {
 
-// How each compared output differs, in the model's order.
+// The differences of the compared outputs, in the model's order.
 using OutputDifferences = std::vector<std::pair<std::string, Difference>>;
 
-// The outputs that --expect holds; none without --expect. Messages name the model.
+// The outputs that --expect provides; none without --expect. Messages name the model.
 absl::StatusOr<TensorMap> ReadExpected(const Options& options, const Session& session);
 
-// Compares every output that is expected. Precondition: `outputs` holds them.
+// Compares every expected output. Precondition: `outputs` contains them.
 absl::StatusOr<OutputDifferences> CompareOutputs(const TensorMap& expected,
                                                  const TensorMap& outputs, const Session& session,
                                                  const Tolerance& tolerance);
@@ -29,10 +29,11 @@ bool AllAgree(const OutputDifferences& differences);
 // One line per output for standard output.
 std::string DifferencesText(const OutputDifferences& differences);
 
-// A list of objects: "name", and as ToJson(Difference).
+// A list of objects, each with "name" and the keys of ToJson(Difference).
 Json DifferencesJson(const OutputDifferences& differences);
 
-// kFine, or kComparisonFailed after a line to standard error for each output that differs.
+// Returns kFine if all agree; otherwise kComparisonFailed, after printing a line to standard error
+// for each output that differs.
 int Verdict(const Options& options, const OutputDifferences& differences);
 
 }  // namespace attnrun::cli

@@ -4,22 +4,22 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tools/attnrun/fma_peak.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway asks.
+// Highway requires this after foreach_target.h.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::cli::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Enough chains to fill two pipelines of latency 4 or 5.
+// Enough independent chains to fill two pipelines of latency 4 or 5.
 constexpr int kChains = 12;
 
-// `rounds` times kChains multiply-adds of one vector each. Returns their number of operations.
+// Runs `rounds` times kChains multiply-adds of one vector. Returns the number of operations.
 double MultiplyAdd(int64_t rounds) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999F);
   hn::Vec<decltype(d)> chains[kChains];
-  // Each begins elsewhere: of equal ones the compiler would keep one.
+  // Chains start with different values, or the compiler would merge them.
   for (int i = 0; i < kChains; ++i) chains[i] = hn::Set(d, static_cast<float>(i));
   for (int64_t round = 0; round < rounds; ++round) {
     HWY_UNROLL(12)
@@ -64,7 +64,7 @@ double MeasureFmaRate() {
 }
 
 FmaPeak MeasureFmaPeak(int threads) {
-  // The first ones warm the units up, some are interrupted.
+  // The first tries warm the units up, and some are interrupted.
   constexpr int kTries = 200;
   SetNumThreads(threads);
   double best = 0;

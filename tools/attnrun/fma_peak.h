@@ -6,19 +6,19 @@
 
 namespace attnrun::cli {
 
-// The most that this machine's fused multiply-add units do in float32.
+// The peak rate of this machine's fused multiply-add units in float32.
 struct FmaPeak {
   double gflops = 0;
   // "AVX2" or "AVX3".
   std::string isa;
 };
 
-// Floating-point operations per second of independent multiply-adds on registers, float32, on
-// NumThreads() threads: one measurement of less than a millisecond, to be repeated beside what it
-// is compared with.
+// Floating-point operations per second of independent float32 multiply-adds on registers, on
+// NumThreads() threads. One measurement takes less than a millisecond; repeat it next to the
+// measurement that it is compared with.
 double MeasureFmaRate();
 
-// The best of many. Measured now, with `threads` threads, in about 0.1 s.
+// The best of many measurements with `threads` threads, which take about 0.1 s.
 FmaPeak MeasureFmaPeak(int threads);
 
 }  // namespace attnrun::cli

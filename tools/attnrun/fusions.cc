@@ -17,7 +17,7 @@ namespace {
 
 using OpCounts = std::map<std::string, int64_t>;
 
-// What the optimizer made of a model.
+// The effect of the optimizer on a model.
 struct FusionReport {
   std::vector<Rewrite> rewrites;
   OpCounts before;
@@ -35,7 +35,7 @@ int64_t CountOf(const OpCounts& counts, const std::string& op) {
   return found == counts.end() ? 0 : found->second;
 }
 
-// One line per pass that did something: how often, and how many nodes that took and left.
+// Prints a line per pass that applied rewrites: their number, the nodes replaced, the nodes added.
 void PrintPasses(const FusionReport& report) {
   struct Sum {
     int64_t applied = 0;

@@ -23,7 +23,7 @@ void Fill(Tensor& tensor, Formula formula) {
   for (int64_t i = 0; i < tensor.num_elements(); ++i) out[i] = static_cast<T>(formula(i));
 }
 
-// The types that models' inputs have are filled in place; the rare ones go through a vector.
+// Fills the usual input types in place; rare types go through a vector.
 absl::StatusOr<Tensor> FromFormula(DataType type, const Shape& shape, Formula formula) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(type, shape));
   switch (type) {
@@ -58,7 +58,7 @@ absl::StatusOr<Tensor> FromFormula(DataType type, const Shape& shape, Formula fo
   return FromDoubles(type, shape, values);
 }
 
-// Streams differ between inputs of one seed, whatever the other inputs are.
+// Gives each input its own random stream, which depends on its name and the seed only.
 std::mt19937_64 GeneratorFor(const std::string& name, uint64_t seed) {
   std::vector<uint32_t> entropy = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
   entropy.insert(entropy.end(), name.begin(), name.end());
@@ -101,7 +101,7 @@ absl::StatusOr<Tensor> Plausible(const ValueInfo& info, const Shape& shape, DimS
   if (info.type == DataType::kUint8 && shape.size() >= 3) {
     return Uniform(info.type, shape, 0, 255, generator);
   }
-  // Two- and four-bit types hold no 9.
+  // int4 and the 2-bit types cannot hold 9.
   const int high = BitWidth(info.type) < 8 ? 1 : 9;
   return Uniform(info.type, shape, 1, high, generator);
 }

@@ -11,11 +11,12 @@
 
 namespace attnrun::cli {
 
-// A plausible value of a model's input, by its type and what exporters call it: masks are ones,
-// token types and segments zeros, positions count on from the past, other integers are ids from 1
-// to 9 (inside any embedding), 8-bit pixels 0 to 255, bools true (use_cache_branch only if there is
-// a past), floats standard normal. Equal seeds and inputs give equal values. kInvalidArgument if
-// the model does not declare the rank, kResourceExhausted for extents that do not fit into memory.
+// A plausible value for a model's input, by its type and the name that exporters give it: masks are
+// 1; token types and segments are 0; positions continue from the past; other integers are ids from
+// 1 to 9, valid for any embedding; 8-bit pixels are 0 to 255; bools are true (use_cache_branch only
+// if there is a past); floats are standard normal. Equal seeds and inputs give equal values.
+// kInvalidArgument if the model does not declare the rank; kResourceExhausted if the extents do not
+// fit into memory.
 absl::StatusOr<Tensor> Generate(const ValueInfo& info, DimSizes& dims, uint64_t seed);
 
 }  // namespace attnrun::cli

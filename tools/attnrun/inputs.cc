@@ -28,7 +28,7 @@ absl::Status Missing(const ValueInfo& info) {
   return absl::InvalidArgumentError(
       absl::StrCat("input '", name, "' is missing: expected ", Printable(TypeAndShape(info)),
                    ", but found no file for it (--input ", name,
-                   "=FILE gives it, --seed N generates whatever is not given)"));
+                   "=FILE provides it, --seed N generates all inputs that are not given)"));
 }
 
 }  // namespace

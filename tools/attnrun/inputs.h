@@ -14,21 +14,21 @@
 
 namespace attnrun::cli {
 
-// Where the inputs of a run come from.
+// The sources of a run's inputs.
 struct InputOptions {
   // --input NAME=FILE (.npy or .pb).
   std::map<std::string, std::string> files;
-  // --inputs FILE.npz | DIR; may be empty. --input goes before it.
+  // --inputs FILE.npz | DIR; may be empty. --input takes precedence.
   std::string archive;
-  // --dim NAME=N and --seed N, for what is generated.
+  // --dim NAME=N and --seed N, for generated inputs.
   std::map<std::string, int64_t> dims;
   std::optional<uint64_t> seed;
 };
 
-// One tensor per input without default, and per input that was given. Without any file, all are
-// generated; with files, the others are generated only if --dim or --seed asks for it.
-// kInvalidArgument for a name that the model does not have, a missing input and files that cannot
-// be read as arrays; that types and shapes are as declared is left to Session::Run.
+// One tensor per input without default, and per input that is given. Without any file all are
+// generated; with files, the others are generated only with --dim or --seed. kInvalidArgument for a
+// name that the model does not have, a missing input, or a file that is not a readable array. Types
+// and shapes are left to Session::Run to check.
 absl::StatusOr<TensorMap> GatherInputs(const std::vector<ValueInfo>& declared,
                                        const InputOptions& options);
 

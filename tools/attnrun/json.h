@@ -8,14 +8,14 @@
 
 namespace attnrun::cli {
 
-// Keeps the order in which keys are added.
+// A JSON value that keeps keys in the order in which they are added.
 using Json = nlohmann::ordered_json;
 
-// The text of `json`; bytes of names that are not UTF-8 are replaced, numbers that are not finite
-// are null.
+// The text of `json`. Bytes that are not UTF-8 are replaced, and numbers that are not finite become
+// null.
 std::string JsonText(const Json& json);
 
-// JsonText to standard output, with a line's end.
+// Prints JsonText and a newline to standard output.
 void PrintJson(const Json& json);
 
 }  // namespace attnrun::cli

@@ -18,7 +18,7 @@ absl::Duration Percentile(std::vector<absl::Duration> times, double percent) {
 }
 
 double PeakMemoryMb() {
-  // Not getrusage: its maximum counts the parent process too, from before exec.
+  // Does not use getrusage, whose maximum includes the parent process before exec.
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key;) {
     double kilobytes = 0;

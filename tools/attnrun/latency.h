@@ -10,10 +10,10 @@
 namespace attnrun::cli {
 
 // The time that `percent` of the runs did not exceed, interpolated linearly between the two nearest
-// runs (as NumPy does by default). Precondition: `times` is not empty; 0 <= percent <= 100.
+// runs, like NumPy's default. Precondition: `times` is not empty; 0 <= percent <= 100.
 absl::Duration Percentile(std::vector<absl::Duration> times, double percent);
 
-// The most physical memory that this process had at once, in MiB; 0 if the kernel does not tell.
+// The most physical memory that this process has used at once, in MiB; 0 if unknown.
 double PeakMemoryMb();
 
 }  // namespace attnrun::cli

@@ -13,7 +13,7 @@
 namespace attnrun::cli {
 namespace {
 
-// Lines of a message may quote whatever a model holds.
+// Makes each line printable, since messages may quote text from the model.
 std::string Message(absl::string_view text) {
   const auto append = [](std::string* out, absl::string_view line) { *out += Printable(line); };
   return absl::StrJoin(absl::StrSplit(text, '\n'), "\n", append);
@@ -26,6 +26,7 @@ absl::StatusOr<int> Dispatch(const Options& options) {
   if (options.command == "bench") return Bench(options);
   if (options.command == "profile") return Profile(options);
   if (options.command == "ops") return ListOperators(options);
+  if (options.command == "passes") return ListPasses(options);
   return Run(options);
 }
 

@@ -10,7 +10,7 @@
 namespace attnrun::cli {
 namespace {
 
-// The wall clock may be set while a model runs.
+// Uses a steady clock, because the wall clock may be set while a model runs.
 class Stopwatch {
  public:
   absl::Duration Elapsed() const {

@@ -13,7 +13,7 @@
 
 namespace attnrun::cli {
 
-// A model ready to run, and what it runs on.
+// A model that is ready to run, and its inputs.
 struct PreparedModel {
   Session session;
   TensorMap inputs;
@@ -28,7 +28,7 @@ struct RunResult {
   absl::Duration time;
 };
 
-// One run. Messages name the model.
+// Runs the model once. Messages name the model.
 absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
                                    const RunOptions& run_options = {});
 
@@ -38,7 +38,7 @@ std::string EngineName(Engine engine);
 // "12.3 ms".
 std::string TimeText(absl::Duration time);
 
-// The tensors in the order of `declared`.
+// The tensors as a list in the order of `declared`.
 std::vector<std::pair<std::string, Tensor>> InOrder(const TensorMap& tensors,
                                                     const std::vector<ValueInfo>& declared);
 

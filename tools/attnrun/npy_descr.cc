@@ -16,7 +16,7 @@ struct NumberFormat {
   int swap_unit;
 };
 
-// NumPy has no bfloat16 and no 8-bit floats: they are written as V2, V1 and f1.
+// NumPy has no bfloat16 and no 8-bit floats; they are written as V2, V1 and f1.
 constexpr std::array<NumberFormat, 17> kNumbers = {{
     {'b', 1, DataType::kBool, 1},
     {'i', 1, DataType::kInt8, 1},

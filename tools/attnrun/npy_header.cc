@@ -14,7 +14,7 @@ namespace attnrun::cli {
 namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
-// What NumPy itself trusts is 10,000.
+// More than the 10,000 bytes that NumPy itself accepts by default.
 constexpr uint32_t kLongestHeader = 65536;
 constexpr size_t kAlignment = 64;
 
@@ -56,7 +56,7 @@ class HeaderParser {
   absl::Status Expect(char c) {
     if (Accept(c)) return absl::OkStatus();
     return Malformed(absl::StrCat("expected '", std::string(1, c), "', but found ",
-                                  text_.empty() ? "its end" : "something else"));
+                                  text_.empty() ? "the end" : "something else"));
   }
 
   absl::StatusOr<std::string> String() {
@@ -113,7 +113,7 @@ class HeaderParser {
       }
       header_.shape.push_back(extent);
       text_.remove_prefix(digits);
-      // Python 2 marked long integers.
+      // Python 2 marked long integers with an L.
       Accept('L');
       if (Accept(',')) continue;
       ATTNRUN_RETURN_IF_ERROR(Expect(')'));
@@ -130,7 +130,7 @@ class HeaderParser {
   bool has_shape_ = false;
 };
 
-// Length of the dictionary, a little-endian number of 2 (version 1) or 4 bytes.
+// The length of the dictionary: a little-endian number of 2 bytes (version 1) or 4 bytes.
 absl::StatusOr<uint32_t> ReadHeaderLength(ByteSource& source, int version) {
   std::array<unsigned char, 4> bytes = {};
   ATTNRUN_RETURN_IF_ERROR(source.Read(bytes.data(), version == 1 ? 2 : 4));
@@ -160,7 +160,7 @@ absl::StatusOr<NpyHeader> ReadNpyHeader(ByteSource& source) {
 
 std::string FormatNpyHeader(absl::string_view descr, absl::Span<const int64_t> shape) {
   std::string text = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (");
-  // A Python tuple of one element keeps its comma.
+  // A Python tuple of one element needs its comma.
   for (const int64_t extent : shape) absl::StrAppend(&text, extent, ", ");
   absl::StrAppend(&text, "), }");
   const int version = text.size() + kAlignment < 65535 ? 1 : 2;

@@ -18,18 +18,19 @@ void SwapBytes(char* data, int64_t size, int unit) {
   for (char* end = data + size; data != end; data += unit) std::reverse(data, data + unit);
 }
 
-// The array's bytes must be exactly what is left of the file.
+// Checks that the rest of the file has exactly the size of the array.
 absl::Status CheckSize(const NpyHeader& header, int64_t count, int64_t remaining) {
   const int64_t bytes = header.element.bytes;
   if (bytes == 0 && count > 0) {
-    return absl::InvalidArgumentError("expected strings, but found elements without bytes");
+    return absl::InvalidArgumentError(
+        "expected strings, but the header announces elements of 0 bytes");
   }
   if (bytes == 0 ? remaining == 0 : remaining % bytes == 0 && remaining / bytes == count) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("shape ", ToString(header.shape), " of ", bytes,
-                                                 "-byte elements was announced, ", "but ",
-                                                 remaining, " bytes follow"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the header announces shape ", ToString(header.shape), " of ", bytes,
+                   "-byte elements, but ", remaining, " bytes follow"));
 }
 
 absl::StatusOr<std::string> DecodeUnicode(std::string& bytes, bool swapped) {
@@ -39,7 +40,7 @@ absl::StatusOr<std::string> DecodeUnicode(std::string& bytes, bool swapped) {
   text.resize(text.find_last_not_of(U'\0') + 1);
   std::optional<std::string> result = ToUtf8(text);
   if (result.has_value()) return *std::move(result);
-  return absl::InvalidArgumentError("a Unicode string holds what is no character");
+  return absl::InvalidArgumentError("a Unicode string contains an invalid code point");
 }
 
 absl::Status ReadStrings(ByteSource& source, const NpyElement& element, Tensor& tensor) {
@@ -50,7 +51,7 @@ absl::Status ReadStrings(ByteSource& source, const NpyElement& element, Tensor& 
     if (element.kind == NpyElement::Kind::kUnicode) {
       ATTNRUN_ASSIGN_OR_RETURN(out, DecodeUnicode(bytes, element.swapped));
     } else {
-      // NumPy pads with NUL and cannot tell padding from content.
+      // NumPy pads with NUL and cannot distinguish padding from content.
       out = bytes.substr(0, bytes.find_last_not_of('\0') + 1);
     }
   }
@@ -63,14 +64,14 @@ absl::Status ReadNumbers(ByteSource& source, const NpyElement& element, Tensor& 
   ATTNRUN_RETURN_IF_ERROR(source.Read(data, size));
   if (element.swapped) SwapBytes(data, size, element.swap_unit);
   if (element.kind == NpyElement::Kind::kBool) {
-    // Any other bit pattern is no bool in C++.
+    // C++ bools must be 0 or 1.
     std::for_each(data, data + size, [](char& byte) { byte = byte != 0 ? 1 : 0; });
   }
   return absl::OkStatus();
 }
 
-// The row-major copy of a column-major array, whose bytes are those of `reversed` with the axes the
-// other way round.
+// A row-major copy of a column-major array. `reversed` has its bytes, with the axes in reverse
+// order.
 absl::StatusOr<Tensor> FromFortranOrder(const Tensor& reversed, absl::Span<const int64_t> shape) {
   Shape strides = DenseStrides(reversed.shape());
   std::reverse(strides.begin(), strides.end());

@@ -13,7 +13,7 @@
 namespace attnrun::cli {
 namespace {
 
-// NumPy's name of a number type whose elements lie in the file as they do in memory.
+// NumPy's name of a type whose elements have the same layout in the file as in memory.
 std::string Descr(DataType type) {
   const int bytes = BitWidth(type) / 8;
   const bool native_float =
@@ -44,7 +44,7 @@ absl::StatusOr<Tensor> Unpack(const Tensor& packed) {
   return result;
 }
 
-// Strings of `width` bytes each, padded with NUL.
+// An array of strings, each `width` bytes wide and padded with NUL.
 absl::StatusOr<NpyBytes> Padded(absl::string_view descr, absl::Span<const int64_t> shape,
                                 const std::vector<std::string>& strings, size_t width) {
   const auto count = static_cast<int64_t>(strings.size());
@@ -78,14 +78,14 @@ absl::StatusOr<NpyBytes> StringsToNpy(const Tensor& tensor) {
   return Padded(absl::StrCat("<U", width / 4), tensor.shape(), wide, width);
 }
 
-// The same bits as another type of the same width.
+// The same bits, as another type of the same width.
 absl::StatusOr<Tensor> Reinterpret(const Tensor& tensor, DataType type) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(type, tensor.shape()));
   std::memcpy(result.mutable_raw(), tensor.raw(), tensor.byte_size());
   return result;
 }
 
-// One byte per element, of which the lowest bits count, as a 4- or 2-bit type.
+// Packs the lowest bits of each byte into a 4- or 2-bit type.
 absl::StatusOr<Tensor> Pack(const Tensor& tensor, DataType type) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(type, tensor.shape()));
   const int bits = BitWidth(type);

@@ -56,8 +56,8 @@ class EntrySource final : public ByteSource {
 
   int64_t remaining() const override { return remaining_; }
 
-  // The archive's directory, its data and its checksum must agree. Reading beyond the last byte is
-  // what makes libzip compare them.
+  // Checks that the archive's directory, data and checksum agree. libzip compares them only when
+  // asked to read beyond the last byte.
   absl::Status CheckEnd() {
     char extra = 0;
     const zip_int64_t found = zip_fread(entry_.get(), &extra, 1);
@@ -118,7 +118,7 @@ absl::StatusOr<Tensor> NpzFile::Read(const std::string& name) const {
 
 namespace {
 
-// Adds one entry made of `bytes`, which must live until the archive is closed.
+// Adds an entry made of `bytes`, which must live until the archive is closed.
 absl::Status AddEntry(zip_t* archive, const std::string& name, const NpyBytes& bytes) {
   std::array<zip_buffer_fragment_t, 2> parts = {};
   parts[0].data = reinterpret_cast<zip_uint8_t*>(const_cast<char*>(bytes.header.data()));
@@ -135,7 +135,7 @@ absl::Status AddEntry(zip_t* archive, const std::string& name, const NpyBytes& b
     return FromZip(zip_get_error(archive));
   }
   zip_set_file_compression(archive, index, ZIP_CM_STORE, 0);
-  // 1 January 1980, the first date a zip archive knows: equal tensors give equal files.
+  // 1 January 1980, the first date that zip can express, so that equal tensors give equal files.
   constexpr zip_uint16_t kFirstDay = 1 << 5 | 1;
   zip_file_set_dostime(archive, index, 0, kFirstDay, 0);
   return absl::OkStatus();

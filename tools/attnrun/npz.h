@@ -18,15 +18,14 @@ namespace attnrun::cli {
 // A NumPy .npz archive, stored or compressed: one .npy entry per array.
 class NpzFile {
  public:
-  // Reads the archive's directory only. kNotFound, or kInvalidArgument for what is no .npz file or
-  // holds a name twice.
+  // Reads only the archive's directory. kNotFound if there is no such file; kInvalidArgument if it
+  // is not an .npz file or has two entries of one name.
   static absl::StatusOr<NpzFile> Open(const std::string& path);
 
   // Entries by array name.
   const std::map<std::string, uint64_t>& entries() const { return entries_; }
 
-  // Decompresses one array, never beyond what its header announces. Precondition: `name` is an
-  // entry.
+  // Decompresses one array, never more than its header announces. Precondition: `name` is an entry.
   absl::StatusOr<Tensor> Read(const std::string& name) const;
 
  private:
@@ -39,8 +38,8 @@ class NpzFile {
   std::map<std::string, uint64_t> entries_;
 };
 
-// Writes one stored entry per tensor; the bytes depend on nothing but the tensors. Either the whole
-// file appears, or none.
+// Writes one uncompressed entry per tensor. Equal tensors give equal bytes. Either the whole file
+// appears, or none.
 absl::Status WriteNpz(const std::string& path, const TensorMap& tensors);
 
 }  // namespace attnrun::cli

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<Tensor>> Pieces(const Tensor& dense) {
       pieces.push_back(dense.View({count}, {1}, begin));
       continue;
     }
-    // Packed types have no view in part, but every piece begins with a whole byte.
+    // Packed types have no views of parts, but every piece begins with a whole byte.
     const auto* const data = static_cast<const char*>(dense.raw()) + begin * bits / 8;
     ATTNRUN_ASSIGN_OR_RETURN(Tensor piece, Tensor::Borrow(dense.type(), {count}, data,
                                                           DivCeil(count * bits, int64_t{8})));
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<Tensor>> Pieces(const Tensor& dense) {
 }
 
 std::string Figure(double value) {
-  // Beyond 2^53 doubles are no longer exact integers.
+  // Above 2^53, doubles are no longer exact integers.
   constexpr double kExact = 9007199254740992.0;
   if (value == std::trunc(value) && std::abs(value) < kExact) {
     return absl::StrCat(static_cast<int64_t>(value));

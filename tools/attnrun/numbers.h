@@ -10,18 +10,18 @@
 
 namespace attnrun::cli {
 
-// The elements of a tensor of any type but string, strided or dense; a bool counts as 0 or 1, a
-// complex number as its real and its imaginary part.
+// The elements of a tensor of any type except string, strided or dense. A bool counts as 0 or 1, a
+// complex number as two numbers, its real and imaginary part.
 absl::StatusOr<std::vector<double>> Numbers(const Tensor& tensor);
 
-// Views of a dense tensor's elements in their order, shape [n] each with at most 2^20 of them: what
-// is computed from a large tensor must not need several times its memory.
+// Views of the elements of a dense tensor, in order, each of shape [n] with n at most 2^20. Working
+// piece by piece avoids needing several times the memory of a large tensor.
 absl::StatusOr<std::vector<Tensor>> Pieces(const Tensor& dense);
 
-// Every element in words: "0.1", "1+2j", "'text'".
+// Every element as text: "0.1", "1+2j", "'text'".
 absl::StatusOr<std::vector<std::string>> ElementTexts(const Tensor& tensor);
 
-// A figure: integers in full, others with six digits.
+// A number as text: integers in full, others with six digits.
 std::string Figure(double value);
 
 }  // namespace attnrun::cli

@@ -18,7 +18,7 @@
 namespace attnrun::cli {
 namespace {
 
-// "NAME=VALUE" split at its first '='.
+// Splits "NAME=VALUE" at the first '='.
 std::pair<std::string, std::string> SplitPair(const std::string& option, const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
@@ -71,7 +71,7 @@ void SetStream(const std::string& text, Options& options) {
   }
 }
 
-// An option that may be repeated, one value each time.
+// Adds an option that may be repeated and takes one value each time.
 template <typename Add>
 CLI::Option* AddRepeated(CLI::App& app, Options& options, const std::string& name, Add add,
                          const std::string& description) {
@@ -91,7 +91,8 @@ void AddInputOptions(CLI::App& app, Options& options) {
   app.add_option("--inputs", options.inputs.archive,
                  "All inputs: an .npz with one array per input, or an ONNX test data folder")
       ->type_name("FILE|DIR");
-  AddRepeated(app, options, "--dim", AddDim, "A symbolic dimension of generated inputs")
+  AddRepeated(app, options, "--dim", AddDim,
+              "The extent of a symbolic dimension of generated inputs")
       ->type_name("NAME=N");
   app.add_option("--seed", options.inputs.seed, "Seed of generated inputs; 0 if not given")
       ->type_name("N");
@@ -119,7 +120,7 @@ void AddSessionOptions(CLI::App& app, Options& options) {
   AddRepeated(
       app, options, "--disable",
       [](const std::string& pass, Options& all) { all.session.disabled_passes.push_back(pass); },
-      "Leave an optimizer pass out")
+      "Skip an optimizer pass")
       ->check(CLI::IsMember(OptimizerPasses()).description(""))
       ->type_name("PASS");
   app.add_option("--stop-after", options.session.stop_after, "The last optimizer pass to apply")
@@ -161,7 +162,7 @@ void AddRepeatOptions(CLI::App& app, Options& options, const std::string& defaul
   app.add_option("--runs", options.runs, absl::StrCat("Runs to measure; ", default_runs))
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N");
-  app.add_option("--warmup", options.warmup, "Runs before them")
+  app.add_option("--warmup", options.warmup, "Warm-up runs before those")
       ->check(CLI::Range(0, 1000000).description(""))
       ->type_name("N");
 }
@@ -169,25 +170,25 @@ void AddRepeatOptions(CLI::App& app, Options& options, const std::string& defaul
 void AddBenchModes(CLI::App& app, Options& options) {
   CLI::Option* sweep = app.add_option_function<std::string>(
       "--sweep", [&options](const std::string& text) { SetSweep(text, options); },
-      "One row per extent of a symbolic dimension");
+      "Measure each of these extents of a symbolic dimension");
   CLI::Option* stream = app.add_option_function<std::string>(
       "--stream", [&options](const std::string& text) { SetStream(text, options); },
-      "Requests of random extents (--runs of them, 200 by default), each against the same extent "
-      "repeated");
+      "Measure requests of random extents (--runs of them, 200 by default), each against repeated "
+      "runs of its extent");
   CLI::Option* callers =
       app.add_option("--callers", options.callers,
-                     "One row per number of threads that run the model at once: 1,2,4");
+                     "Measure with these numbers of threads that run the model at once: 1,2,4");
   callers->delimiter(',')->check(CLI::Range(1, 1024).description(""))->type_name("N,N,...");
   sweep->type_name("NAME=N,N,...")->excludes(stream)->excludes(callers);
   stream->type_name("NAME=LOW..HIGH")->excludes(callers);
 }
 
-// A command on a model.
+// Adds a command; all but `ops` take a model.
 CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
                      const std::string& description) {
   CLI::App& command = *app.add_subcommand(name, description);
   command.add_flag("--json", options.json, "Print JSON");
-  if (name == "ops") return command;
+  if (name == "ops" || name == "passes") return command;
   command.add_option("MODEL", options.model, "An .onnx file")->required()->type_name("");
   if (name == "inspect") return command;
   if (name != "fusions") AddInputOptions(command, options);
@@ -202,7 +203,7 @@ void AddCommands(CLI::App& app, Options& options) {
   AddCommand(app, options, "inspect", "Inputs, outputs, opsets, operators, parameters");
   CLI::App& fusions =
       AddCommand(app, options, "fusions",
-                 "What was fused into what, what was not and why, operators before and after");
+                 "Rewrites, near misses and their reasons, operators before and after");
   fusions.add_option("--dot", options.dot, "Draw the graph before and after (Graphviz)")
       ->type_name("FILE");
   fusions.add_flag("--graph", options.graph, "Print the optimized graph, one node per line");
@@ -210,19 +211,20 @@ void AddCommands(CLI::App& app, Options& options) {
                               "Compare with the reference engine value by value, or with --expect"),
                    options);
   CLI::App& bench = AddCommand(app, options, "bench", "Latency, load time and peak memory");
-  AddRepeatOptions(bench, options, "by default 100, or fewer in 10 s, but at least 10");
+  AddRepeatOptions(bench, options, "by default as many as fit into 10 s, but 10 to 100");
   AddBenchModes(bench, options);
   CLI::App& profile =
       AddCommand(app, options, "profile", "Time per node and operator, kernels, share of peak");
   AddRepeatOptions(profile, options, "10 by default");
   profile.add_option("--trace", options.trace, "Write the last run as a Chrome trace")
       ->type_name("FILE");
-  profile.add_option("--svg", options.svg, "Draw a bar per node, a line per layer")
+  profile.add_option("--svg", options.svg, "Draw the time of each node, one line per layer (SVG)")
       ->type_name("FILE");
   AddCommand(app, options, "ops", "List the operators that attnrun runs, and their versions");
+  AddCommand(app, options, "passes", "List what the optimizer rewrites, phase by phase");
 }
 
-// What the options of one command cannot say by themselves.
+// Checks that no single option can make.
 void CheckTogether(const Options& options) {
   const bool tolerance = options.tolerance.rtol.has_value() || options.tolerance.atol.has_value();
   if (options.command == "run" && tolerance && options.expect.empty()) {
@@ -241,7 +243,7 @@ bool IsCommand(const CLI::App& app, const std::string& name) {
                      [&name](const CLI::App* command) { return command->check_name(name); });
 }
 
-// The arguments, last one first as CLI11 wants them, with the command that may be left out.
+// The arguments, with the default command inserted if it is left out, in CLI11's order: last first.
 std::vector<std::string> Arguments(int argc, const char* const* argv, const CLI::App& app) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const bool complete = arguments.empty() || IsCommand(app, arguments[0]) ||

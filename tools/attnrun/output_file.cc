@@ -16,9 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the bytes go: `path`, or what it links to, whether that exists yet or not.
+// The path to write: `path` or, for a symbolic link, its target, existing or not.
 fs::path Target(const std::string& path) {
-  // As many links as the kernel follows.
+  // The number of links that the kernel follows.
   constexpr int kMostLinks = 40;
   fs::path target = path;
   std::error_code error;

@@ -10,15 +10,16 @@
 
 namespace attnrun::cli {
 
-// Whether a file could be written at `path`, so that a long run does not end in vain.
+// Checks that a file can be written at `path`, before a long run whose result would be lost.
 absl::Status CheckWritable(const std::string& path);
 
-// Lets `write` make a file beside `path`, then renames it to `path`: either the whole file appears,
-// or none. A symbolic link keeps pointing to what it points to. Messages begin with the path.
+// Calls `write` with a temporary path beside `path`, then renames that file to `path`: either the
+// whole file appears, or none. A symbolic link stays, and its target is replaced. Messages begin
+// with the path.
 absl::Status WriteAtomically(const std::string& path,
                              absl::FunctionRef<absl::Status(const std::string& temporary)> write);
 
-// WriteAtomically for a text at hand.
+// Writes a text with WriteAtomically.
 absl::Status WriteText(const std::string& path, absl::string_view text);
 
 }  // namespace attnrun::cli

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kRuns = 10;
 constexpr int kWarmup = 2;
-// Nodes that the text shows; --json holds all.
+// Nodes listed in the text report; --json lists all.
 constexpr size_t kSlowest = 20;
 
 struct Report {
@@ -55,7 +55,7 @@ absl::StatusOr<Report> Measure(const Options& options) {
   return report;
 }
 
-// A row's figures. Those of speed are 0 where the kernel does not count its operations.
+// The figures of a row. Rates are 0 if the kernel does not count its operations.
 struct Figures {
   double milliseconds = 0;
   double share = 0;
@@ -94,7 +94,7 @@ std::string PrintRows(const std::vector<ProfileRow>& rows, size_t limit, const R
   return table.Text();
 }
 
-// The share of a run that reference code took.
+// The share of the run time that was spent in reference code.
 double ReferenceShare(const Report& report) {
   double share = 0;
   for (const ProfileRow& row : report.table.ByOp()) {

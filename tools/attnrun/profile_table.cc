@@ -18,7 +18,7 @@ std::vector<ProfileRow> SlowestFirst(std::vector<ProfileRow> rows) {
 }  // namespace
 
 std::vector<absl::Duration> SelfTimes(const std::vector<ProfileEvent>& events) {
-  // Outer events before those inside them.
+  // Outer events come before the events inside them.
   std::vector<size_t> order(events.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {

@@ -12,21 +12,22 @@
 
 namespace attnrun::cli {
 
-// One node, or all nodes of one op type that the same kernel ran, averaged over runs.
+// The average over runs of one node, or of all nodes of one op type that ran with one kernel.
 struct ProfileRow {
-  // Empty where the row stands for an op type.
+  // Empty if the row stands for an op type.
   std::string node;
   std::string op_type;
   std::string kernel;
-  // Without the nodes of its subgraphs, which have rows of their own.
+  // Excludes the nodes of subgraphs, which have rows of their own.
   absl::Duration time;
-  // Floating-point operations per run, 0 if not counted.
+  // Floating-point operations per run; 0 if not counted.
   double flops = 0;
-  // Nodes run, per run.
+  // Executions per run.
   double calls = 0;
 };
 
-// Each event's duration without that of the events inside it (the nodes of an If's branch).
+// The duration of each event minus that of the events inside it, such as the nodes of an If's
+// branch.
 std::vector<absl::Duration> SelfTimes(const std::vector<ProfileEvent>& events);
 
 // Collects the events of several runs.
@@ -34,12 +35,12 @@ class ProfileTable {
  public:
   void Add(const std::vector<ProfileEvent>& events);
 
-  // In the order of first execution.
+  // Rows per node, in the order of first execution.
   std::vector<ProfileRow> InOrder() const;
-  // Slowest first.
+  // Rows per node and per op type, slowest first.
   std::vector<ProfileRow> ByNode() const;
   std::vector<ProfileRow> ByOp() const;
-  // Mean time in nodes per run.
+  // Mean time per run spent in nodes.
   absl::Duration Total() const;
 
  private:
@@ -50,7 +51,7 @@ class ProfileTable {
   int runs_ = 0;
 };
 
-// The events of one run in Chrome's trace format (chrome://tracing, Perfetto).
+// The events of one run in Chrome's trace format, for chrome://tracing and Perfetto.
 Json ChromeTrace(const std::vector<ProfileEvent>& events);
 
 }  // namespace attnrun::cli

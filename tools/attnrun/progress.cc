@@ -11,7 +11,7 @@
 namespace attnrun::cli {
 namespace {
 
-// Back to the line's start, and clear it.
+// Moves to the start of the line and clears it.
 constexpr absl::string_view kClear = "\r\x1b[K";
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace attnrun::cli {
 
-// One line on standard error that says how far long work is; only if that is a terminal. The line
+// One line on standard error that shows the progress of long work, if that is a terminal. The line
 // disappears with the object.
 class Progress {
  public:

@@ -6,7 +6,7 @@
 namespace attnrun::cli {
 namespace {
 
-// Numbers compare faster than names.
+// Replaces each kind by a number, since numbers compare faster than names.
 std::vector<size_t> Numbered(const std::vector<std::string>& kinds) {
   absl::flat_hash_map<std::string, size_t> numbers;
   std::vector<size_t> result;
@@ -24,7 +24,7 @@ bool AllEqual(const std::vector<size_t>& numbers, size_t begin, size_t length) {
   return true;
 }
 
-// The longest stretch in which each element equals the one `period` before it.
+// The longest stretch in which each element equals the element one `period` before it.
 Repetition WithPeriod(const std::vector<size_t>& numbers, size_t period) {
   Repetition best;
   size_t begin = 0;

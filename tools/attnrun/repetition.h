@@ -8,17 +8,17 @@
 
 namespace attnrun::cli {
 
-// A sequence in pieces, where something in it repeats.
+// The repeated part of a sequence.
 struct Repetition {
-  // Where the repeats begin, how long one is, and how many there are; 0 repeats if nothing does.
+  // Position of the first repeat, length of a repeat, and number of repeats; 0 repeats if none.
   size_t begin = 0;
   size_t period = 0;
   size_t repeats = 0;
 };
 
-// The repetition that covers most of `kinds`, and of such the one with the shortest period: a
-// model's layers, from the operators of its nodes. A repeat is at least two long, since a run of
-// equal nodes is no layer. Takes n * n / 2 comparisons.
+// Finds the repetition that covers most of `kinds`, with the shortest period among equals. Applied
+// to the operators of a model's nodes, it finds the layers. A repeat has at least two elements and
+// not all are equal, since a run of equal nodes is not a layer. Takes n * n / 2 comparisons.
 Repetition LongestRepetition(const std::vector<std::string>& kinds);
 
 }  // namespace attnrun::cli

@@ -13,10 +13,10 @@
 namespace attnrun::cli {
 namespace {
 
-// Up to here elements say more than figures.
+// Tensors of up to this size are shown element by element.
 constexpr int64_t kFew = 6;
 
-// An element as JSON: whole where the type is.
+// An element as JSON, as an integer if the type is one.
 Json ToJson(double element, DataType type) {
   constexpr double kExact = 9007199254740992.0;
   const bool whole = (IsInteger(type) || type == DataType::kBool) && std::abs(element) <= kExact;
@@ -32,7 +32,7 @@ void Add(Summary& summary, double number) {
     summary.min = summary.finite == 0 ? number : std::min(summary.min, number);
     summary.max = summary.finite == 0 ? number : std::max(summary.max, number);
     ++summary.finite;
-    // A running mean: a sum of large elements would overflow.
+    // A running mean, because a sum of large elements could overflow.
     summary.mean += (number - summary.mean) / static_cast<double>(summary.finite);
   }
 }

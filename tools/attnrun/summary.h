@@ -11,9 +11,9 @@
 
 namespace attnrun::cli {
 
-// One tensor in a few figures; a bool counts as 0 or 1, a complex number as its two parts.
+// A tensor in a few figures. A bool counts as 0 or 1, a complex number as two numbers.
 struct Summary {
-  // Of the finite elements, of which there are `finite`.
+  // Over the finite elements, whose number is `finite`.
   double min = 0;
   double max = 0;
   double mean = 0;
@@ -22,14 +22,14 @@ struct Summary {
   int64_t inf = 0;
 };
 
-// Of a tensor of any type but string.
+// The summary of a tensor of any type except string.
 absl::StatusOr<Summary> Summarize(const Tensor& tensor);
 
-// "min -1  max 2  mean 0.5  3 nan", or the elements themselves where there are few.
+// "min -1  max 2  mean 0.5  3 nan"; for small tensors the elements themselves.
 absl::StatusOr<std::string> SummaryText(const Tensor& tensor);
 
-// {"name","type","shape","min","max","mean","nan","inf"}; the figures only for numbers, and null
-// where no element is finite.
+// {"name","type","shape","min","max","mean","nan","inf"}. Strings have no figures; min, max and
+// mean are null if no element is finite.
 absl::StatusOr<Json> SummaryJson(const std::string& name, const Tensor& tensor);
 
 }  // namespace attnrun::cli

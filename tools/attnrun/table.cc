@@ -9,7 +9,7 @@
 namespace attnrun::cli {
 namespace {
 
-// Characters, as far as a terminal shows one per code point.
+// Width in characters, assuming that a terminal shows one per code point.
 size_t Width(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
 }
@@ -18,7 +18,7 @@ size_t Width(const std::string& text) {
 
 void Table::Add(const std::vector<std::string>& cells) {
   std::vector<std::string>& row = rows_.emplace_back();
-  // All rows are as wide as the widest.
+  // Limited, because all rows are as wide as the widest.
   constexpr size_t kWidest = 1000;
   for (const std::string& cell : cells) row.push_back(Printable(Shortened(cell, kWidest)));
 }

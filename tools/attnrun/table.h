@@ -13,9 +13,9 @@ class Table {
   // `alignment` has one letter per column: 'l' or 'r'.
   explicit Table(std::string alignment) : alignment_(std::move(alignment)) {}
 
-  // Cells are made printable; missing ones at the end are empty.
+  // Makes cells printable. Missing cells at the end of a row are empty.
   void Add(const std::vector<std::string>& cells);
-  // Two spaces between columns, none at the end of a line.
+  // The table as text, with two spaces between columns and none at the end of a line.
   std::string Text() const;
 
  private:

@@ -14,18 +14,18 @@
 namespace attnrun::cli {
 namespace {
 
-// In pixels.
+// All in pixels.
 constexpr double kLabels = 130;
 constexpr double kBars = 1040;
 constexpr double kWidth = kLabels + kBars + 20;
 constexpr double kBarHeight = 26;
 constexpr double kLineHeight = 34;
 constexpr double kTop = 84;
-// A letter of a bar's text; what does not fit is left out.
+// Width of a letter; text that does not fit into its bar is left out.
 constexpr double kLetter = 7;
 
-// Told apart by most who see colours differently (Okabe and Ito, 2008). The operators that take
-// most time have one each, the rest share the last.
+// Colours that most people with colour vision deficiency can distinguish (Okabe and Ito, 2008). The
+// slowest operators have one each; the others share the last.
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#777777"};
 constexpr size_t kOwnColours = std::size(kColours) - 1;
@@ -43,7 +43,7 @@ double Milliseconds(absl::Span<const ProfileRow> rows) {
   return sum;
 }
 
-// "Attention" of "attnrun.Attention".
+// "Attention" for "attnrun.Attention".
 std::string ShortName(const std::string& op_type) { return op_type.substr(op_type.rfind('.') + 1); }
 
 std::string Text(double x, double y, const std::string& text) {
@@ -58,7 +58,7 @@ std::string Rectangle(double x, double y, double width, double height, const std
       x, y, width, height, colour, opacity);
 }
 
-// One line of the drawing: what comes before the layers, a layer, what comes after them.
+// One line of the drawing: the nodes before the layers, one layer, or the nodes after them.
 struct Line {
   std::string label;
   absl::Span<const ProfileRow> nodes;
@@ -80,7 +80,7 @@ std::vector<Line> Lines(absl::Span<const ProfileRow> nodes) {
   return lines;
 }
 
-// The operators and their time, slowest first.
+// The operators with their total times, slowest first.
 std::vector<std::pair<std::string, double>> TimesOfOps(absl::Span<const ProfileRow> nodes) {
   std::map<std::string, double> times;
   for (const ProfileRow& node : nodes) times[node.op_type] += Milliseconds(node);
@@ -107,11 +107,12 @@ class Drawing {
         "font-family=\"sans-serif\" font-size=\"12\">\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
         kWidth, height);
-    absl::StrAppend(&svg, Text(10, 22, title),
-                    Text(10, 42,
-                         "As long as it takes, dark as far as it reaches of the machine's "
-                         "multiply-add peak."),
-                    Legend());
+    absl::StrAppend(
+        &svg, Text(10, 22, title),
+        Text(10, 42,
+             "The length of a bar is a node's time, its dark part the share that the node "
+             "reaches of the machine's multiply-add peak."),
+        Legend());
     double y = kTop;
     for (const Line& line : lines_) {
       absl::StrAppend(&svg, Row(line, y));
@@ -171,14 +172,14 @@ class Drawing {
     if (gflops > 0) {
       absl::StrAppendFormat(&hint, ", %.1f GFLOP/s, %.0f %% of peak", gflops, 100 * share);
     }
-    // A hair's breadth between neighbours of the same colour.
+    // Leaves a thin gap between neighbours of the same colour.
     const double drawn = std::max(0.0, width - std::min(1.0, width / 4));
     const char* colour = Colour(node.op_type);
     const double dark = kBarHeight * share;
     std::string bar = absl::StrCat("<g><title>", Escaped(hint), "</title>",
                                    Rectangle(x, y, drawn, kBarHeight, colour, 0.35),
                                    Rectangle(x, y + kBarHeight - dark, drawn, dark, colour, 0.65));
-    // The name and the figure, or the name, or nothing: what fits.
+    // Draws name and figure, or only the name, or nothing, whichever fits.
     for (const std::string& text : {absl::StrFormat("%s %.0f %%", name, 100 * share), name}) {
       if ((text != name && share == 0) || kLetter * static_cast<double>(text.size()) > drawn)
         continue;
@@ -190,7 +191,7 @@ class Drawing {
 
   std::vector<Line> lines_;
   std::vector<std::pair<std::string, double>> ops_;
-  // In milliseconds: of all nodes, of the longest line.
+  // Milliseconds of all nodes, and of the longest line.
   double total_ = 0;
   double longest_ = 0;
   double peak_gflops_ = 0;

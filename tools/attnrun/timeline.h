@@ -9,11 +9,11 @@
 
 namespace attnrun::cli {
 
-// Draws where a run's time goes, as SVG: a line per layer, a bar per node of `nodes` (in the order
-// of execution), as long as the node takes, all lines on one scale. Of a bar's height the dark part
-// is the share of `peak_gflops` (GFLOP/s, all threads) that the node reaches: what is pale is what
-// the machine could still do. What layers are is told by the operators, which repeat. Pointing at a
-// bar shows the node's figures. `title` stands above.
+// Draws where the time of a run goes, as SVG: one line per layer, and in it one bar per node of
+// `nodes`, which are in order of execution. The length of a bar is the node's time; all lines have
+// the same scale. The dark part of a bar's height is the share of `peak_gflops` (GFLOP/s, all
+// threads) that the node reaches; the pale part is unused. Layers are found by the repetition of
+// operators. Pointing at a bar shows the node's figures. `title` is the heading.
 std::string TimelineSvg(const std::vector<ProfileRow>& nodes, double peak_gflops,
                         const std::string& title);
 

@@ -12,7 +12,7 @@ constexpr char32_t kLargest = 0x10FFFF;
 
 bool IsScalar(char32_t c) { return c <= kLargest && (c < 0xD800 || c > 0xDFFF); }
 
-// Bytes of the sequence that begins with `lead`; 0 if none does.
+// Length in bytes of the sequence that begins with `lead`; 0 if none can.
 int SequenceLength(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xC2) return 0;
@@ -62,7 +62,7 @@ std::optional<std::u32string> FromUtf8(absl::string_view text) {
 std::string Printable(absl::string_view text) {
   const std::optional<std::u32string> decoded = FromUtf8(text);
   if (!decoded.has_value()) return absl::CHexEscape(text);
-  // C0 and C1 controls and DEL: a model's names must not drive the terminal.
+  // Excludes C0 and C1 controls and DEL, so that names in a model cannot control the terminal.
   const bool plain = std::all_of(decoded->begin(), decoded->end(),
                                  [](char32_t c) { return c >= 0x20 && (c < 0x7F || c > 0x9F); });
   return plain ? std::string(text) : absl::Utf8SafeCHexEscape(text);

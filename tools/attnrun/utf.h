@@ -9,14 +9,14 @@
 
 namespace attnrun::cli {
 
-// UTF-8 of Unicode code points; nothing for surrogates and numbers beyond U+10FFFF.
+// Encodes code points as UTF-8; nullopt for surrogates and for numbers beyond U+10FFFF.
 std::optional<std::string> ToUtf8(const std::u32string& text);
 
-// Unicode code points of UTF-8; nothing for text that is not well-formed (Unicode 15, table 3-7).
+// Decodes UTF-8; nullopt if the text is not well-formed (Unicode 15, table 3-7).
 std::optional<std::u32string> FromUtf8(absl::string_view text);
 
-// `text` fit for one line of a terminal: as it is, or escaped as in C if it holds control
-// characters or is not UTF-8.
+// `text` as one line for a terminal: unchanged, or escaped as in C if it has control characters or
+// is not UTF-8.
 std::string Printable(absl::string_view text);
 
 }  // namespace attnrun::cli

@@ -10,22 +10,22 @@
 
 namespace attnrun::cli {
 
-// A function of the number of an element, or of a part of a complex element.
+// A function of the index of an element, or of a part of a complex element.
 using ByElement = absl::FunctionRef<double(size_t i)>;
 
-// How far some elements are from what is expected.
+// The differences of some elements from the expected ones.
 struct Worst {
   double largest = 0;
   double allowed = 0;
   size_t place = 0;
   int64_t beyond = 0;
-  // The most by which an element is beyond what is allowed, at `place`.
+  // The largest excess of a difference over its allowed value; the element is at `place`.
   double furthest = -std::numeric_limits<double>::infinity();
 };
 
 Worst FindWorst(size_t count, ByElement difference, ByElement allowed);
 
-// `piece`, whose elements come after `before` others, joined with what is known of those.
+// Adds `piece`, whose elements follow `before` others, to `worst`, which covers those.
 void Join(Worst& worst, const Worst& piece, size_t before);
 
 }  // namespace attnrun::cli

@@ -12,15 +12,16 @@
 #include "ops/attention/streaming_attention.h"
 #include "tools/attnrun/fma_peak.h"
 
-// What masks save: an attention with a mask and the same one without take turns within one
-// benchmark, and each counts with its best turn, so that other load on the machine hits both alike.
+// Measures how much time masks save. Attention with a mask and the same attention without one take
+// turns within a benchmark, and the best turn of each counts, so that other load on the machine
+// affects both alike.
 namespace attnrun::bench {
 namespace {
 
 constexpr int64_t kHeads = 12;
 constexpr int64_t kHeadSize = 64;
 
-// Packed Q, K and V, as a projection leaves them, and what masks of any form need.
+// Packed Q, K and V, as a projection produces them, and memory for masks of each form.
 struct Attention {
   Attention(int64_t batch, int64_t length)
       : qkv(batch * length * 3 * kHeads * kHeadSize), y(batch * length * kHeads * kHeadSize) {
@@ -56,11 +57,11 @@ double SecondsOf(const ops::AttentionProblem& problem) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// `open`: the share of the tiles' work that the mask leaves, whose inverse is the best that `gain`
-// can be.
+// `open` is the share of the tiles' work that the mask leaves; its inverse is the upper limit of
+// `gain`.
 void Compare(benchmark::State& state, const Attention& plain, const Attention& masked,
              double open) {
-  // The same data, as far in cache for one as for the other.
+  // Both use the same data, so that it is equally far in cache for both.
   ops::AttentionProblem same = masked.problem;
   same.q = plain.problem.q;
   same.k = plain.problem.k;
@@ -90,7 +91,7 @@ void Causal(benchmark::State& state) {
   Compare(state, plain, masked, 0.5 + 0.5 / static_cast<double>(length));
 }
 
-// Range: length. The same, as a bias that some exporters write out.
+// Range: length. The same mask as a bias, as some exporters write it.
 void CausalBias(benchmark::State& state) {
   const int64_t length = state.range(0);
   const Attention plain(1, length);
@@ -114,7 +115,8 @@ void Window(benchmark::State& state) {
   Compare(state, plain, masked, static_cast<double>(state.range(1)) / static_cast<double>(length));
 }
 
-// 16 samples of 16 to 128 keys, padded to 128 by mask. Range: 0 for a mask of bools, 1 for a bias.
+// 16 samples of 16 to 128 keys, padded to 128 keys by a mask. Range: 0 for a bool mask, 1 for a
+// bias.
 void Padded(benchmark::State& state) {
   constexpr int64_t kBatch = 16;
   constexpr int64_t kLength = 128;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whole models are measured on."""
+"""The models and inputs on which whole models are measured."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Case:
-    """A model of models.large, and the extents of its inputs; images have no length."""
+    """A model of models.large and the extents of its inputs; images have no length."""
 
-    title: str
+    label: str
     model: str
     batch: int
     length: int | None = None
@@ -24,6 +24,11 @@ class Case:
     def name(self) -> str:
         parts = [self.model, f"b{self.batch}"]
         return "-".join(parts if self.length is None else [*parts, f"l{self.length}"])
+
+    @property
+    def title(self) -> str:
+        parts = [self.label, f"batch {self.batch}"]
+        return ", ".join(parts if self.length is None else [*parts, f"length {self.length}"])
 
     def inputs(self) -> Arrays:
         rng = np.random.default_rng(0)
@@ -38,19 +43,20 @@ class Case:
 
 
 CASES = (
-    Case("MiniLM-L6, batch 1, length 128", "minilm-l6", 1, 128),
-    Case("MiniLM-L6, batch 8, length 128", "minilm-l6", 8, 128),
-    Case("MiniLM-L6, batch 1, length 512", "minilm-l6", 1, 512),
-    Case("BERT-base, batch 1, length 128", "bert-base", 1, 128),
-    Case("BERT-base, batch 1, length 512", "bert-base", 1, 512),
-    Case("ViT-B/16, batch 1", "vit-b16", 1),
+    Case("MiniLM-L6", "minilm-l6", 1, 128),
+    Case("MiniLM-L6", "minilm-l6", 8, 128),
+    Case("MiniLM-L6", "minilm-l6", 1, 512),
+    Case("BERT-base", "bert-base", 1, 128),
+    Case("BERT-base", "bert-base", 1, 512),
+    Case("ViT-B/16", "vit-b16", 1),
 )
 
 
 @dataclass(frozen=True)
 class Job:
-    """One row of the report: a file, and an .npz of inputs."""
+    """One row of the report: a model file and an .npz of inputs."""
 
     title: str
     model: Path
     inputs: Path
+    case: Case | None = None

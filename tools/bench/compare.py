@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models against the peers from PyPI: tools/dev bench models [OPTIONS].
+"""Compares whole models with other engines from PyPI: tools/dev bench models [OPTIONS].
 
-float32, the same threads, the same inputs; the engines take turns, each turn a process of its own
-that loads, warms up and runs; the best of all turns counts, and beside it the median of the turns'
-ratios. Prints Markdown. Exit status 1: outputs differ by more than 1e-4 x max(1, largest output).
+All engines use float32, the same threads and the same inputs. They take turns; each turn is a
+process that loads the model, warms up and runs it. The report has the best of all turns and the
+median of the turns' ratios, as Markdown. --record also writes the figures to docs/benchmarks, from
+which `tools/dev bench table` makes the table in README.md. Exit status 1 means that outputs differ
+by more than 1e-4 x max(1, largest output).
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tools.bench import engines, report
+from tools.bench import engines, record, report
 from tools.bench.cases import CASES, Case, Job
-from tools.bench.engines import ATTNRUN, Figures, Settings
+from tools.bench.engines import Figures, Settings
+from tools.bench.names import ATTNRUN, PEERS
 
 _ROOT = Path(__file__).resolve().parents[2]
 _MOST_RUNS = 200
@@ -90,13 +93,13 @@ def _made(case: Case, models: Path, folder: Path) -> Job:
     file = models / f"{case.model}.onnx"
     if not file.exists():
         _progress(f"making {file}")
-        # Not at the top: PyTorch is slow to import.
+        # Imported here because PyTorch is slow to import.
         from models import large
 
         large.make(case.model, models)
     inputs = folder / f"{case.name}.npz"
     np.savez(inputs, allow_pickle=False, **case.inputs())
-    return Job(case.title, file, inputs)
+    return Job(case.title, file, inputs, case)
 
 
 def _case(name: str) -> Case:
@@ -113,13 +116,21 @@ def _arguments() -> argparse.Namespace:
     add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="all by default")
     add("--turns", type=int, default=7, help="of each engine; 7 by default")
     add("--seconds", type=float, default=1.5, help="a turn, about; 1.5 by default")
-    add("--only", nargs="*", type=_case, metavar="CASE", help="such as minilm-l6-b1-l128; several may be given")
-    add("--engines", nargs="*", choices=engines.PEERS, help="peers; all installed by default")
+    only = "such as minilm-l6-b1-l128; several may be given"
+    add("--only", nargs="*", type=_case, metavar="CASE", help=only)
+    add("--engines", nargs="*", choices=PEERS, help="peers; all installed by default")
     add("--models", type=Path, default=_ROOT / "build/large", help="made there if missing")
     add("--model", type=Path, help="a model of your own instead, with --inputs")
     add("--inputs", type=Path, help="an .npz, one array per input")
     add("--attnrun", type=Path, default=_ROOT / "build/release/attnrun")
-    return parser.parse_args()
+    add("--record", action="store_true", help="keep the figures in docs/benchmarks")
+    arguments = parser.parse_args()
+    chosen = (arguments.only, arguments.model, arguments.engines)
+    if arguments.record and any(choice is not None for choice in chosen):
+        parser.error("--record keeps all cases with all peers: no --only, --model or --engines")
+    if arguments.record and engines.peers() != list(PEERS):
+        parser.error(f"--record needs {' and '.join(PEERS.values())}")
+    return arguments
 
 
 def main() -> int:
@@ -132,6 +143,9 @@ def main() -> int:
             measure(job, names, arguments.turns, arguments.seconds, settings) for job in jobs
         ]
     print(report.markdown(results, names, arguments.threads))
+    if arguments.record:
+        file = record.write(record.record(results, names, arguments.threads))
+        print(f"\nRecorded in {file}.")
     return 1 if any(report.differs(result) for result in results) else 0
 
 

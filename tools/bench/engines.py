@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures an engine once, in a process of its own: neither threads nor memory are shared."""
+"""Measures an engine once, in a separate process, so that it shares neither threads nor memory."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.bench.cases import Job
+from tools.bench.names import ATTNRUN, PEERS
 
-ATTNRUN = "attnrun"
-PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 WARMUP = 3
 
 
@@ -27,10 +26,10 @@ class Settings:
 
 @dataclass
 class Figures:
-    """The best of all turns of one engine on one job: milliseconds, and MiB."""
+    """The best of all turns of one engine on one job, in milliseconds and MiB."""
 
     latency: float = float("inf")
-    # The best of each turn.
+    # The best time of each turn.
     latencies: list[float] = field(default_factory=list)
     load: float = float("inf")
     memory: float = float("inf")
@@ -43,7 +42,7 @@ class Figures:
 
 
 def peers() -> list[str]:
-    """Those that are installed."""
+    """The peers that are installed."""
     return [name for name in PEERS if find_spec(name) is not None]
 
 
@@ -61,18 +60,18 @@ def _attnrun(settings: Settings, command: str, job: Job, *options: object) -> st
 
 
 def turn(engine: str, job: Job, runs: int, settings: Settings) -> dict[str, Any]:
-    """Loads, warms up, runs `runs` times: what `attnrun bench --json` says, of any engine."""
+    """Loads, warms up and runs `runs` times; reports as `attnrun bench --json`, for any engine."""
     repeats = ("--runs", runs, "--warmup", WARMUP)
     if engine == ATTNRUN:
         return json.loads(_attnrun(settings, "bench", job, *repeats, "--json"))
     module = (sys.executable, "-m", "tools.bench.peer", engine, job.model, job.inputs)
-    # A package may print before the report.
+    # A package may print text before the report.
     report = _call([*module, "--threads", settings.threads, *repeats]).strip().splitlines()[-1]
     return json.loads(report)
 
 
 def outputs(engine: str, job: Job, file: Path, settings: Settings) -> None:
-    """Writes what the engine computes as an .npz."""
+    """Writes the engine's outputs as an .npz."""
     if engine == ATTNRUN:
         _attnrun(settings, "run", job, "--output", file)
         return
@@ -82,14 +81,14 @@ def outputs(engine: str, job: Job, file: Path, settings: Settings) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What a run computes, and what the machine could: GFLOP and GFLOP/s."""
+    """The operations of a run, in GFLOP, and the machine's peak, in GFLOP/s."""
 
     gflop: float
     peak: float
 
 
 def work(job: Job, settings: Settings) -> Work:
-    """By attnrun's own count of its matrix products and attentions; the peak as measured now."""
+    """Counts matrix products and attentions with attnrun's profile, and measures the peak now."""
     report = json.loads(_attnrun(settings, "profile", job, "--runs", 1, "--warmup", 1, "--json"))
     gflop = sum(op.get("gflops", 0) * op["ms"] * 1e-3 for op in report["ops"])
     return Work(gflop, report["peak_gflops"])

@@ -15,9 +15,9 @@
 #include "ops/gemm/gemm.h"
 #include "tools/attnrun/fma_peak.h"
 
-// GEMM on packed weights, beside oneDNN's, as shares of what the machine can do: all of them take
-// turns within one benchmark, and each counts with its best turn, so that other load on the machine
-// hits them alike.
+// GEMM on packed weights next to oneDNN's, as shares of the machine's limits. All of them take
+// turns within a benchmark, and the best turn of each counts, so that other load on the machine
+// affects them alike.
 namespace attnrun::bench {
 namespace {
 
@@ -29,7 +29,7 @@ std::vector<float> RandomFloats(int64_t count) {
   return values;
 }
 
-// Of one of `times` runs.
+// The mean time of `times` runs.
 double SecondsOf(const Product& product, int times = 1) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < times; ++i) product();
@@ -37,8 +37,8 @@ double SecondsOf(const Product& product, int times = 1) {
   return all.count() / times;
 }
 
-// A turn: as many runs as take about a millisecond, since in the first tens of microseconds threads
-// wake up, and caches hold what others left there.
+// The time of a run within a turn, which has as many runs as take about a millisecond: in the first
+// tens of microseconds threads wake up, and caches hold other data.
 double SecondsOfTurn(const Product& product) {
   constexpr double kTurn = 1e-3;
   product();
@@ -51,8 +51,8 @@ Product Attnrun(int64_t m, int64_t k, int64_t n, const float* a, const float* b,
   return [=] { ops::Gemm({a, m, k, k}, *packed, c, n, {}); };
 }
 
-// oneDNN's threads (libgomp's) stay awake for some milliseconds after their work, and would take a
-// core from what is measured next.
+// oneDNN's threads (libgomp's) spin for some milliseconds after their work, and would take a core
+// from the next measurement.
 void LetThemSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 // Range: M, K, N. Reports GFLOP/s and shares of the measured peak.
@@ -70,7 +70,7 @@ void GemmBenchmark(benchmark::State& state) {
   double best[] = {1, 1, 1};
   double peak = 0;
   for (auto unused : state) {
-    // The first one wakes the threads.
+    // The first measurement wakes the threads.
     for (int i = 0; i < 3; ++i) peak = std::max(peak, cli::MeasureFmaRate());
     for (int i = 0; i < 3; ++i) {
       if (products[i] == nullptr) continue;
@@ -87,8 +87,8 @@ void GemmBenchmark(benchmark::State& state) {
   if (products[2] != nullptr) state.counters["brgemm_share"] = operations / best[2] / peak;
 }
 
-// Range: K, N. One row times weights that are in no cache: as many different ones as exceed it take
-// turns. Reports shares of the measured read bandwidth.
+// Range: K, N. One row times weights that are in no cache: it rotates through more weights than the
+// caches hold. Reports shares of the measured read bandwidth.
 void GemvBenchmark(benchmark::State& state) {
   constexpr int64_t kBytes = int64_t{1} << 28;
   const int64_t k = state.range(0);

@@ -6,8 +6,8 @@
 
 namespace attnrun::bench {
 
-// Bytes per second of reading `bytes` bytes at `data` once, from wherever they are, on NumThreads()
-// threads: one short measurement, to be repeated beside what it is compared with.
+// Bytes per second when reading `bytes` bytes at `data` once, from cache or memory, on NumThreads()
+// threads. One short measurement; repeat it next to the measurement that it is compared with.
 double MeasureReadBandwidth(const void* data, size_t bytes);
 
 }  // namespace attnrun::bench

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One peer, measured in a process of its own: python -m tools.bench.peer ENGINE MODEL INPUTS.npz.
+"""Measures another engine: python -m tools.bench.peer ENGINE MODEL INPUTS.npz.
 
-Prints what `attnrun bench --json` prints.
+Prints the same JSON as `attnrun bench --json`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ENGINES = {"onnxruntime": onnxruntime, "openvino": openvino}
 
 
 def memory_mb(key: str) -> float:
-    """A line of /proc/self/status; the maximum that getrusage gives counts the parent too."""
+    """A line of /proc/self/status, in MiB; getrusage would include the parent process."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) / 1024
@@ -58,7 +58,7 @@ def memory_mb(key: str) -> float:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Milliseconds."""
+    """The time of a call, in milliseconds."""
     start = time.perf_counter()
     call()
     return (time.perf_counter() - start) * 1e3
@@ -83,7 +83,7 @@ def main() -> None:
     for _ in range(arguments.warmup):
         run(inputs)
     times = [timed(lambda: run(inputs)) for _ in range(arguments.runs)]
-    # Python and the package itself are no part of what a model takes.
+    # Excludes the memory of Python and the package itself.
     peak = memory_mb("VmHWM") - before
     if arguments.output is not None:
         np.savez(arguments.output, allow_pickle=False, **run(inputs))

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of whole models as Markdown."""
+"""Reports the comparison of whole models as Markdown."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tools.bench.engines import ATTNRUN, PEERS
+from tools.bench.host import processor
+from tools.bench.names import ATTNRUN, PEERS
 
 if TYPE_CHECKING:
     from tools.bench.compare import Result
@@ -19,7 +19,7 @@ _TOLERANCE = 1e-4
 
 
 def differs(result: Result) -> bool:
-    # Not so for NaN, either.
+    # Written so that NaN counts as a difference.
     return not all(value <= _TOLERANCE for value in result.differences.values())
 
 
@@ -32,14 +32,14 @@ def _title(name: str) -> str:
     return f"{PEERS[name]} {version(name).partition('-')[0]}" if name in PEERS else name
 
 
-def _ratio(result: Result) -> float:
+def ratio(result: Result) -> float:
     """The best peer's time over attnrun's."""
     best = min(f.latency for name, f in result.engines.items() if name != ATTNRUN)
     return best / result.engines[ATTNRUN].latency
 
 
-def _ratio_of_turns(result: Result) -> float:
-    """The same for each turn, the median: a machine that slows down for a minute hits all alike."""
+def ratio_of_turns(result: Result) -> float:
+    """The median of that ratio over turns; a slow minute affects all engines of a turn alike."""
     turns = zip(*(f.latencies for name, f in result.engines.items() if name != ATTNRUN))
     return median(
         min(peers) / ours for peers, ours in zip(turns, result.engines[ATTNRUN].latencies)
@@ -52,7 +52,7 @@ def _mean(numbers: Iterable[float]) -> float:
 
 
 def _speed(results: Sequence[Result], names: Sequence[str]) -> str:
-    ratios = {"best peer / attnrun": _ratio, "median of turns": _ratio_of_turns}
+    ratios = {"best peer / attnrun": ratio, "median of turns": ratio_of_turns}
     if len(names) == 1:
         ratios = {}
     rows = []
@@ -83,17 +83,10 @@ def _costs(results: Sequence[Result], names: Sequence[str]) -> str:
     return _table([*head, *differences], rows)
 
 
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown processor"
-
-
 def markdown(results: Sequence[Result], names: Sequence[str], threads: int) -> str:
     peak = max(result.peak for result in results)
     notes = (
-        f"{_processor()}, {threads} threads, float32; FMA peak {peak:.0f} GFLOP/s as measured. "
+        f"{processor()}, {threads} threads, float32; FMA peak {peak:.0f} GFLOP/s as measured. "
         "Best run of all turns.",
         "Memory is the peak of the whole process for attnrun; for the others what Python and the "
         "package take before a model is loaded is left out. Differences are from attnrun's "

@@ -44,7 +44,7 @@ bool IsValid(DataType type);
 // ONNX's spelling in type strings, lower case: "float", "int64", "float8e4m3fn".
 absl::string_view Name(DataType type);
 
-// Bits of one element in memory: 2 and 4 for the packed types, 8 for bool; 8 * sizeof(std::string)
+// Bits of one element in memory: 2 and 4 for the packed types, 8 for bool, 8 * sizeof(std::string)
 // for strings.
 int BitWidth(DataType type);
 

@@ -12,10 +12,10 @@
 
 namespace attnrun {
 
-// One extent of a declared shape: a number, or a name that stands for the same number wherever it
-// occurs among the inputs of one run, or neither.
+// One extent of a declared shape: a number, a name, or unknown. A name stands for the same number
+// in all inputs of one run.
 struct Dim {
-  // -1 unless fixed.
+  // -1 if the extent is a name or unknown.
   int64_t value = -1;
   std::string symbol;
 
@@ -32,9 +32,10 @@ std::string ToString(const Dim& dim);
 struct ValueInfo {
   std::string name;
   DataType type = DataType::kUndefined;
-  // Absent where the model does not even state the rank.
+  // Absent if the model does not state the rank.
   std::optional<std::vector<Dim>> shape;
-  // An input that may be left out, because an initializer of the same name gives its value.
+  // True for an input that the caller may leave out: an initializer of the same name is its
+  // default.
   bool has_default = false;
 };
 
@@ -48,31 +49,46 @@ struct UnsupportedOp {
   int opset = 0;
   std::string first_node;
   int64_t count = 0;
-  // What is not covered: the operator, its version, an attribute or the number of inputs.
+  // The part that is not covered: the operator, its version, an attribute or the number of inputs.
   std::string reason;
 };
 
 // An operator that attnrun can run.
 struct SupportedOp {
-  // "" is ai.onnx.
+  // "" for ai.onnx.
   std::string domain;
   std::string op_type;
-  // The versions covered, each by the opset that introduced it, ascending.
+  // The versions covered, in ascending order, each named by the opset that introduced it.
   std::vector<int> since;
 };
 
-// What a file says about itself.
+// A rewrite of the optimizer.
+struct PassInfo {
+  // The name in Rewrite::pass and SessionOptions::disabled_passes. Several rewrites may share one.
+  std::string name;
+  // The phase that it belongs to. The rewrites of a phase run until none applies any more.
+  std::string phase;
+  // One sentence.
+  std::string summary;
+  // The operators that it starts from ("MatMul", "attnrun.Attention"); empty: it looks at all nodes.
+  std::vector<std::string> anchors;
+  // The source file that defines it and draws the graph before and after, from the root of
+  // attnrun's sources on.
+  std::string file;
+};
+
+// Facts about a model file, read without preparing it to run.
 struct ModelInfo {
   int64_t ir_version = 0;
   std::string producer;
-  // Version by domain; "" is ai.onnx.
+  // Opset version by domain; "" for ai.onnx.
   std::map<std::string, int> opsets;
   std::vector<ValueInfo> inputs;
   std::vector<ValueInfo> outputs;
-  // Nodes by op type, subgraphs included; an op outside ai.onnx with its domain
-  // ("com.microsoft.BiasGelu").
+  // Number of nodes by op type, subgraphs included. An op outside ai.onnx carries its domain:
+  // "com.microsoft.BiasGelu".
   std::map<std::string, int64_t> op_counts;
-  // Elements and bytes of all initializers and constants.
+  // Totals over all initializers and constants, subgraphs included.
   int64_t parameters = 0;
   int64_t parameter_bytes = 0;
   std::vector<UnsupportedOp> unsupported;

@@ -7,20 +7,20 @@
 
 namespace attnrun {
 
-// What the optimizer did at one place of the graph, or why it did not.
+// One rewrite that the optimizer applied, or a near miss: one that it almost applied, and why not.
 struct Rewrite {
-  // The pass's name, as SessionOptions::disabled_passes takes it.
+  // The name of the pass, as SessionOptions::disabled_passes takes it.
   std::string pass;
   bool applied = false;
-  // Where: the nodes whose bodies lead there and the attributes that hold them, as in
-  // "if_1.then_branch/loop_2.body"; empty for the main graph.
+  // The subgraph that holds the nodes, as a path of nodes and attributes:
+  // "if_1.then_branch/loop_2.body". Empty for the main graph.
   std::string body;
-  // Names of the nodes that were replaced; of a near miss, of the node that it is about.
+  // Applied: the names of the nodes that were replaced. Near miss: the node it concerns.
   std::vector<std::string> nodes;
-  // Names of the nodes that replaced them; empty for a near miss, and where values were merely
-  // found to be equal.
+  // The names of the nodes that replaced them. Empty for a near miss, and for a rewrite that only
+  // found values to be equal.
   std::vector<std::string> into;
-  // Of a near miss: the first condition that failed, with the name of the node or value.
+  // Near miss: the first condition that failed, with the name of the node or value.
   std::string reason;
 };
 

@@ -14,33 +14,33 @@
 
 namespace attnrun {
 
-// What one node did in one run.
+// The execution of one node in one run.
 struct ProfileEvent {
   std::string node;
   std::string op_type;
-  // "reference" where no kernel took the node.
+  // The name of the kernel; "reference" if the reference code ran.
   std::string kernel;
-  // Since the start of the run.
+  // Time since the start of the run.
   absl::Duration start;
   absl::Duration duration;
-  // Floating-point operations, 0 where the kernel does not count them.
+  // Floating-point operations; 0 if the kernel does not count them.
   int64_t flops = 0;
 };
 
 struct RunOptions {
-  // kDeadlineExceeded once passed; checked between nodes, between the tiles of matrix products and
-  // attention, and while the run waits for others.
+  // The run fails with kDeadlineExceeded after this time. Checked between nodes, between tiles of
+  // matrix products and attention, and while the run waits for others.
   absl::Time deadline = absl::InfiniteFuture();
-  // kCancelled once true; checked where the deadline is, while waiting every few milliseconds. May
-  // be null.
+  // The run fails with kCancelled once this is true. Checked where the deadline is; every few
+  // milliseconds while the run waits. May be null.
   const std::atomic<bool>* cancel = nullptr;
-  // kResourceExhausted, naming the node, when the tensors that this run holds at once, intermediate
-  // ones and outputs, would take more bytes. 0: as much as the process may use.
+  // In bytes. The run fails with kResourceExhausted, naming the node, when its intermediate tensors
+  // and outputs would together exceed this. 0: only the limit of Allocator::Heap() applies.
   int64_t memory_limit = 0;
-  // Receives one event per node in the order of execution. May be null.
+  // Receives one event per node, in the order of execution. May be null.
   std::vector<ProfileEvent>* profile = nullptr;
-  // Called with the name of each value as soon as it is computed, those of the bodies of If, Loop
-  // and Scan included, once per iteration. From the thread that called Run. May be empty.
+  // Called with the name of each value as soon as it is computed, on the thread that called Run.
+  // Values in the bodies of If, Loop and Scan are included, once per iteration. May be empty.
   std::function<void(absl::string_view name, const Tensor& value)> observer;
 };
 

@@ -18,44 +18,49 @@
 namespace attnrun {
 
 enum class Engine {
-  // Rewrites and kernels.
+  // The optimizer's rewrites, and optimized kernels.
   kOptimized,
-  // Kernels on the graph as exported.
+  // Optimized kernels on the graph as exported.
   kUnoptimized,
-  // The naive interpreter on the graph as exported: what the others are compared against. Slow.
+  // The naive interpreter on the graph as exported. Slow; the baseline for comparisons.
   kReference,
 };
 
 struct SessionOptions {
   Engine engine = Engine::kOptimized;
-  // 0: as many as the process may use (affinity and control group respected).
+  // Threads per run. 0: as many as the process may use by its CPU affinity and control group.
   int threads = 0;
-  // Names of optimizer passes to leave out.
+  // Names of optimizer passes to skip; Load fails with kInvalidArgument for an unknown name.
   std::vector<std::string> disabled_passes;
-  // The last optimizer pass to apply; empty for all of them.
+  // The last optimizer pass to run; empty for all. Load fails with kInvalidArgument for an unknown
+  // name.
   std::string stop_after;
-  // How many rewrites to apply, in the order of Session::Rewrites; -1 for all. What diverges with n
-  // of them and not with n - 1 does so because of the n-th.
+  // The number of rewrites to apply, in the order of Session::Rewrites; -1 for all. To find the
+  // rewrite that changes a result, search for the smallest n that shows the change: the n-th
+  // rewrite causes it.
   int64_t max_rewrites = -1;
   // A directory where Session::Load keeps packed weights, so that the next start maps them instead
-  // of packing again; made if need be. Empty: none. What is there is used only for a model of the
-  // same contents: they are hashed, and not again as long as the files have the same inode, size
-  // and time. Damaged files are replaced. If something is to be written and cannot be, Load fails;
-  // from a directory that cannot be written, what it holds is used all the same. As a model, the
-  // files must not be changed in place; those of models deleted or changed are removed in time.
+  // of packing again. Created if missing; empty for no cache.
+  // An entry is used only for a model with the same contents. Load hashes the model's files, and
+  // skips that while their inode, size and modification time stay the same. Damaged entries are
+  // replaced; entries of deleted or changed models are removed after an hour at the earliest. Load
+  // fails if it has something to write and cannot; a read-only cache that holds everything needed
+  // is fine. As for a model, the files must not be changed in place.
   std::string weight_cache;
 };
 
-// A model made ready to run. Cheap to move; Run is safe from many threads at once.
+// A model prepared to run. Cheap to move. Run may be called from many threads at once: as many runs
+// proceed as fit into the CPUs with threads() each; the others wait in order of arrival.
 class Session {
  public:
-  // Reads an .onnx file, which is mapped and must not change while the session exists. kNotFound or
-  // kInvalidArgument for what cannot be read or breaks ONNX's rules, kUnimplemented listing all
-  // operators, versions and attributes that attnrun does not cover; messages begin with the path.
+  // Reads an .onnx file. The file stays mapped and must not change while the session exists.
+  // kNotFound: the file or its external data is missing. kPermissionDenied: it may not be read.
+  // kInvalidArgument: it breaks ONNX's rules. kUnimplemented: lists all operators, versions and
+  // attributes that attnrun does not cover. Messages begin with the path.
   static absl::StatusOr<Session> Load(const std::string& path, const SessionOptions& options = {});
 
-  // As Load, from the bytes of an .onnx file, which must outlive the session. External data is
-  // refused, as there is no folder to look for it; `weight_cache` is not used.
+  // As Load, from the bytes of an .onnx file, which must outlive the session. A model with external
+  // data is refused, since there is no folder to find it in; `weight_cache` is ignored.
   static absl::StatusOr<Session> LoadBytes(absl::string_view bytes,
                                            const SessionOptions& options = {});
 
@@ -63,35 +68,34 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // In the model's order, as it declares them; initializers that are also inputs come with
-  // has_default set.
+  // In the model's order. Initializers that are also inputs have has_default set.
   const std::vector<ValueInfo>& inputs() const;
   const std::vector<ValueInfo>& outputs() const;
 
-  // Threads that one run uses: SessionOptions::threads, or what its 0 stood for.
+  // Threads that one run uses: SessionOptions::threads, with 0 replaced by the actual number.
   int threads() const;
 
-  // Runs the model on one tensor per input without default. kInvalidArgument for an unknown or
-  // missing name, a wrong element type, rank or extent, two extents for one symbolic dimension, and
-  // what the operators refuse; kResourceExhausted, kDeadlineExceeded and kCancelled as their names
-  // say. The result holds every graph output under its name.
+  // Runs the model on one tensor per input; inputs with a default may be left out. The result holds
+  // every graph output under its name. kInvalidArgument: an unknown or missing name, a wrong
+  // element type, rank or extent, two extents for one symbolic dimension, or operands that an
+  // operator rejects. kResourceExhausted, kDeadlineExceeded, kCancelled: see RunOptions.
   absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options = {}) const;
 
-  // As above, into buffers of the caller: each tensor of `outputs`, by output name, must be mutable
-  // and have the result's type and shape, and is filled; its strides stay (Tensor::BorrowMutable,
-  // View). An undefined tensor is replaced by the result. Outputs that are not named are dropped.
-  // kInvalidArgument also for a name that is no output or a buffer that does not fit. After an
-  // error the contents of the buffers are unspecified.
+  // As above, into the caller's buffers. Each tensor in `outputs` must be mutable and have the type
+  // and shape of the result of that name; it is filled and keeps its strides (see
+  // Tensor::BorrowMutable and Tensor::View). An undefined tensor is replaced by the result. Outputs
+  // that are not named are dropped. Also kInvalidArgument: a name that is no output, or a buffer
+  // that does not fit. After an error the contents of the buffers are unspecified.
   absl::Status Run(const TensorMap& inputs, TensorMap& outputs,
                    const RunOptions& options = {}) const;
 
-  // Nodes by op type after optimization, as ModelInfo::op_counts.
+  // Number of nodes by op type after optimization, as in ModelInfo::op_counts.
   std::map<std::string, int64_t> OpCounts() const;
 
-  // What the optimizer did, and what it did not and why, in the order in which it happened.
+  // Rewrites applied and near misses, in the order in which the optimizer met them.
   const std::vector<Rewrite>& Rewrites() const;
 
-  // The graph after optimization, one node per line, for people to read.
+  // The optimized graph as readable text, one node per line.
   std::string GraphText() const;
 
  private:
@@ -100,21 +104,25 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
-// What is in an .onnx file, without making it ready to run: models with operators that attnrun does
-// not cover are fine. Errors as Session::Load for files that break ONNX's rules.
+// Reads what an .onnx file declares, without preparing it to run. Operators that attnrun does not
+// cover are no error; the result lists them. Other errors as in Session::Load.
 absl::StatusOr<ModelInfo> InspectModel(const std::string& path);
 
-// A drawing of the model before and after optimization, in the language of Graphviz. Errors as
-// Session::Load.
+// A Graphviz drawing of the model before and after optimization. Errors as in Session::Load.
 absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOptions& options = {});
 
 // All operators that attnrun runs, by domain and name.
 std::vector<SupportedOp> SupportedOperators();
 
-// What SessionOptions::disabled_passes and stop_after may name, in the order in which they run.
+// The names that SessionOptions::disabled_passes and stop_after accept, in the order in which the
+// passes run.
 std::vector<std::string> OptimizerPasses();
 
-// Reads a serialized ONNX TensorProto (the .pb files of ONNX test data sets).
+// The rewrites of the optimizer, in the order in which they run.
+std::vector<PassInfo> DescribePasses();
+
+// Reads a serialized ONNX TensorProto, such as a .pb file of an ONNX test data set. Errors as in
+// Session::Load.
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
 
 }  // namespace attnrun

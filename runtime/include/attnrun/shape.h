@@ -15,22 +15,22 @@ namespace attnrun {
 // least 0.
 using Shape = absl::InlinedVector<int64_t, 6>;
 
-// Product of the extents; 1 for a scalar. kInvalidArgument for a negative extent or a product
-// beyond int64.
+// The product of the extents; 1 for a scalar. kInvalidArgument for a negative extent or a product
+// that exceeds int64.
 absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> shape);
 
 // "[2,3]"; "[]" for a scalar.
 std::string ToString(absl::Span<const int64_t> shape);
 
-// Element strides of a dense row-major tensor of this shape. The extents must have passed
-// NumElements.
+// Strides, in elements, of a dense row-major tensor of this shape. Precondition: NumElements(shape)
+// is OK.
 Shape DenseStrides(absl::Span<const int64_t> shape);
 
-// Maps an axis of [-rank, rank) to [0, rank); kInvalidArgument naming both otherwise.
+// Maps an axis in [-rank, rank) to [0, rank). kInvalidArgument, naming axis and rank, otherwise.
 absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank);
 
-// The shape two operands have after ONNX's multidirectional (NumPy) broadcasting; kInvalidArgument
-// if they do not broadcast.
+// The shape of two operands after ONNX's multidirectional (NumPy) broadcasting. kInvalidArgument if
+// they do not broadcast.
 absl::StatusOr<Shape> BroadcastShapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b);
 
 }  // namespace attnrun

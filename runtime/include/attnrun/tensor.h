@@ -17,45 +17,46 @@
 
 namespace attnrun {
 
-// Where the bytes of tensors come from.
+// A source of memory for tensors.
 class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  // At least `bytes` bytes, aligned to 64, contents unspecified; freed with the last copy of the
-  // pointer. kResourceExhausted beyond the allocator's limit or when memory is out.
+  // At least `bytes` bytes, aligned to 64, uninitialized. The memory is freed with the last copy of
+  // the pointer. kResourceExhausted beyond the allocator's limit or when memory runs out.
   virtual absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) = 0;
 
-  // The process's heap, bounded by half of the memory this process may use.
+  // The process heap, limited to half of the memory that this process may use. Thread-safe.
   static Allocator& Heap();
 };
 
-// An n-dimensional array: a typed view of a buffer that it owns together with its copies, or
-// borrows. Copying a Tensor shares the bytes. Elements are dense and row-major unless strides()
-// says otherwise. Types narrower than a byte are packed, the first element in the lowest bits, and
-// are always dense. Elements of kString are std::string.
+// An n-dimensional array: a typed view of a buffer, which it borrows or shares with its copies.
+// Copying a Tensor shares the bytes. Elements are dense and row-major unless strides() says
+// otherwise. Elements narrower than a byte are packed, the first in the lowest bits, and always
+// dense. Elements of kString are std::string.
 class Tensor {
  public:
-  // No tensor at all: type kUndefined.
+  // An undefined tensor, of type kUndefined.
   Tensor() = default;
 
   // A dense tensor; numbers are uninitialized, strings are empty. kInvalidArgument for a shape that
-  // NumElements refuses, kResourceExhausted as Allocator says.
+  // NumElements rejects; kResourceExhausted if the allocator has no room.
   static absl::StatusOr<Tensor> Allocate(DataType type, absl::Span<const int64_t> shape,
                                          Allocator& allocator = Allocator::Heap());
 
-  // A dense view of `size` bytes at `data`, which must outlive all copies of the tensor;
-  // `keep_alive` is held as long as they exist. Not for strings. kInvalidArgument if `size` is not
-  // what type and shape need.
+  // A dense, read-only view of `size` bytes at `data`, which must outlive all copies of the tensor,
+  // or be kept alive by `keep_alive`, which they share. Not for strings. kInvalidArgument if `size`
+  // is not the size that type and shape need.
   static absl::StatusOr<Tensor> Borrow(DataType type, absl::Span<const int64_t> shape,
                                        const void* data, size_t size,
                                        std::shared_ptr<const void> keep_alive = nullptr);
 
-  // As Borrow, for bytes that a run may write (a caller's output buffer).
+  // As Borrow, for bytes that a run may write, such as a caller's output buffer.
   static absl::StatusOr<Tensor> BorrowMutable(DataType type, absl::Span<const int64_t> shape,
                                               void* data, size_t size);
 
-  // A dense copy of `elements`, whose number must be that of `shape`. T as for data().
+  // A dense copy of `elements`. T as for data(). kInvalidArgument if their number does not match
+  // `shape`.
   template <typename T>
   static absl::StatusOr<Tensor> Of(absl::Span<const int64_t> shape, absl::Span<const T> elements);
 
@@ -64,16 +65,17 @@ class Tensor {
   int rank() const { return static_cast<int>(shape_.size()); }
   int64_t dim(int axis) const { return shape_[axis]; }
   int64_t num_elements() const { return num_elements_; }
-  // Bytes of the elements when dense, packed types rounded up to a whole byte.
+  // Size of the elements when dense, with packed types rounded up to a whole byte.
   size_t byte_size() const;
   bool defined() const { return type_ != DataType::kUndefined; }
 
-  // In elements; empty when dense.
+  // Strides in elements; empty if dense.
   const Shape& strides() const { return strides_; }
   bool is_dense() const { return strides_.empty(); }
 
-  // T is the C++ type of type(): float, int64_t, bool, std::string, std::complex<float>, uint16_t
-  // for float16 and bfloat16, uint8_t for the 8-bit floats and the packed types.
+  // The elements. T must be the C++ type of type(): float, int64_t, bool, std::string,
+  // std::complex<float> and so on; uint16_t for float16 and bfloat16, uint8_t for 8-bit floats and
+  // packed types.
   template <typename T>
   const T* data() const {
     return static_cast<const T*>(data_);
@@ -87,19 +89,18 @@ class Tensor {
   void* mutable_raw() { return const_cast<void*>(data_); }
   bool is_mutable() const { return mutable_; }
 
-  // True if no other Tensor shares these bytes and they may be written.
+  // True if the bytes may be written and no other Tensor shares them.
   bool is_exclusive() const { return mutable_ && owner_ != nullptr && owner_.use_count() == 1; }
 
-  // The same bytes under another shape. kInvalidArgument unless dense and of equal element count.
+  // The same bytes with another shape. kInvalidArgument unless dense and of equal element count.
   absl::StatusOr<Tensor> Reshaped(absl::Span<const int64_t> shape) const;
 
-  // A view with explicit strides, beginning `offset` elements after this tensor's first.
-  // Precondition (the caller has checked it): every element lies within this tensor. Not for packed
-  // types.
+  // A view with explicit strides that begins `offset` elements after this tensor's first. Not for
+  // packed types. Precondition, not checked: every element lies within this tensor.
   Tensor View(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides,
               int64_t offset) const;
 
-  // This tensor if dense, else a dense copy.
+  // This tensor if dense, otherwise a dense copy.
   absl::StatusOr<Tensor> Dense(Allocator& allocator = Allocator::Heap()) const;
 
  private:
@@ -112,10 +113,10 @@ class Tensor {
   std::shared_ptr<const void> owner_;
 };
 
-// Tensors by the name of the graph input or output they belong to.
+// Tensors by the name of a graph input or output.
 using TensorMap = std::map<std::string, Tensor>;
 
-// The DataType of a C++ type, for those that name one: float, double, bool, the integers,
+// The DataType of a C++ type that names exactly one: float, double, bool, the integers,
 // std::string, std::complex.
 template <typename T>
 DataType DataTypeOf();

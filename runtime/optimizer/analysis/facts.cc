@@ -181,7 +181,7 @@ void Facts::ComputeNode(const Node& node) {
     constants.push_back(input != nullptr && input->is_constant() ? input->constant() : nullptr);
   }
   std::vector<ops::ValueFacts> outputs(node.outputs().size());
-  const absl::StatusOr<std::unique_ptr<Op>> op = ops::OpRegistry::Get().Create(node);
+  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
   if (op.ok()) {
     ops::InferContext context(inputs, constants, absl::MakeSpan(outputs), extents_);
     (*op)->Infer(context);

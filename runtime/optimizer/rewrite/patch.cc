@@ -27,25 +27,25 @@ bool IsMadeUp(absl::string_view name) {
 
 }  // namespace
 
-absl::Status PassContext::BeginRewrite() {
+absl::Status RuleContext::BeginRewrite() {
   if (rewrites_left == 0) return absl::CancelledError("no more rewrites are wanted");
   --rewrites_left;
   return absl::OkStatus();
 }
 
-void PassContext::Remove(Node* node) {
+void RuleContext::Remove(Node* node) {
   for (const Value* output : node->outputs()) {
     if (output != nullptr) facts.Forget(output);
   }
   graph.RemoveNode(node);
 }
 
-void PassContext::Remove(Value* value) {
+void RuleContext::Remove(Value* value) {
   facts.Forget(value);
   graph.RemoveValue(value);
 }
 
-void PassContext::Miss(const Node& node, std::string reason) {
+void RuleContext::Miss(const Node& node, std::string reason) {
   report.push_back(
       {std::string(pass), false, std::string(body), {node.name()}, {}, std::move(reason)});
 }
@@ -168,24 +168,24 @@ bool Patch::CanApply() {
 absl::StatusOr<int> Patch::Apply() {
   ATTNRUN_RETURN_IF_ERROR(status_);
   if (!CanApply()) {
-    return absl::InternalError(absl::StrCat("a rewrite of pass '", context_.pass,
+    return absl::InternalError(absl::StrCat("a rewrite of pass '", context_.rule,
                                             "' would remove a value that is still read"));
   }
   ATTNRUN_RETURN_IF_ERROR(context_.BeginRewrite());
   attnrun::Rewrite rewrite = {
-      std::string(context_.pass), true, std::string(context_.body), {}, {}, ""};
+      std::string(context_.rule), true, std::string(context_.body), {}, {}, ""};
   for (const Node* node : superseded_) rewrite.nodes.push_back(node->name());
   for (const Node* node : added_) rewrite.into.push_back(node->name());
   // What computes the same value has the same name, so that the two can be compared; also what an
   // earlier rewrite put in, if it has none of the model's own.
-  std::vector<std::pair<Value*, std::string>> heirs;
+  std::vector<std::pair<Value*, std::string>> renamed;
   for (const auto& [old, replacement] : replacements_) {
     context_.graph.ReplaceUses(old, replacement);
     const bool added = absl::c_linear_search(added_, replacement->producer());
     const bool nameless = replacement->producer() != nullptr && IsMadeUp(replacement->name()) &&
                           !IsMadeUp(old->name());
     if (!added && !nameless) continue;
-    heirs.emplace_back(replacement, old->name());
+    renamed.emplace_back(replacement, old->name());
     replacement->set_type(old->type());
   }
   for (Node* node : superseded_) {
@@ -194,7 +194,7 @@ absl::StatusOr<int> Patch::Apply() {
   }
   for (Node* node : superseded_) context_.Remove(node);
   absl::flat_hash_set<const Value*> named;
-  for (const auto& [value, name] : heirs) {
+  for (const auto& [value, name] : renamed) {
     Value* old = context_.graph.FindValue(name);
     // Of two the first; and what the graph is given keeps its name.
     if ((old != nullptr && old->producer() == nullptr) || !named.insert(value).second) continue;

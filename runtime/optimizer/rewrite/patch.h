@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "optimizer/rewrite/pass.h"
+#include "optimizer/rewrite/context.h"
 
 namespace attnrun::opt {
 
@@ -23,7 +23,7 @@ namespace attnrun::opt {
 //   return patch.Apply();
 class Patch {
  public:
-  explicit Patch(PassContext& context) : context_(context) {}
+  explicit Patch(RuleContext& context) : context_(context) {}
   Patch(const Patch&) = delete;
   Patch& operator=(const Patch&) = delete;
   ~Patch();
@@ -65,7 +65,7 @@ class Patch {
   void Fail(const absl::Status& status);
   void Discard();
 
-  PassContext& context_;
+  RuleContext& context_;
   std::vector<Node*> superseded_;
   std::vector<Node*> added_;
   std::vector<Value*> constants_;

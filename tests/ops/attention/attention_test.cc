@@ -175,9 +175,9 @@ TEST(AttentionTest, RowsMaskedByAFiniteNumberAreAverages) {
   const float lowest = std::numeric_limits<float>::lowest();
   std::vector<float> bias(200, lowest);
   std::mt19937 generator(Seed());
-  for (const bool open : {false, true}) {
+  for (const bool unmasked : {false, true}) {
     // No key is unmasked, or only one that comes after deferred tiles.
-    if (open) bias[130] = 0;
+    if (unmasked) bias[130] = 0;
     OpTester op("Attention", 23);
     op.Input(RandomFloats({1, 1, 3, 8}, generator)).Input(RandomFloats({1, 1, 200, 8}, generator));
     op.Input(RandomFloats({1, 1, 200, 8}, generator)).Input(Make<float>({200}, bias));
@@ -217,10 +217,10 @@ TEST(AttentionTest, BitsDependOnTheRowAlone) {
   // causality.
   const Tensor shorter = run(part(q, 1, 0, 77), part(k, 1, 0, 77), part(v, 1, 0, 77), 2);
   ExpectClose(shorter, part(all, 1, 0, 77), 0);
-  std::vector<int> open(150, 0);
-  std::fill_n(open.begin(), 77, 1);
+  std::vector<int> unmasked(150, 0);
+  std::fill_n(unmasked.begin(), 77, 1);
   const Tensor last =
-      run(part(q, 1, 76, 77), part(k, 1, 0, 150), part(v, 1, 0, 150), 1, MakeBool({150}, open));
+      run(part(q, 1, 76, 77), part(k, 1, 0, 150), part(v, 1, 0, 150), 1, MakeBool({150}, unmasked));
   ExpectClose(last, part(all, 1, 76, 77), 0);
 }
 
@@ -250,7 +250,10 @@ TEST(AttentionTest, ErrorsSayWhatIsWrong) {
       {{x, x, x, floats({4, 3})}, "", {}, "does not broadcast"},
       {{x, x, x, floats({2, 1, 2, 3, 3})}, "", {}, "does not broadcast"},
       {{x, x, x, {}, x}, "", {}, "must be given together"},
-      {{x, x, x, {}, x, floats({1, 2, 4, 4})}, "", {}, "past_key holds 3 keys, past_value 4"},
+      {{x, x, x, {}, x, floats({1, 2, 4, 4})},
+       "",
+       {},
+       "past_key holds 3 keys, but past_value holds 4"},
       {{x, x, x, {}, floats({1, 2, 3, 5}), x}, "", {}, "expected past keys and values"},
       {{x, x, x, {}, {}, {}, Make<int64_t>({1}, {4})}, "", {}, "is outside [0,3]"},
       {{x, x, x, {}, {}, {}, Make<int64_t>({2}, {1, 1})}, "", {}, "expected nonpad_kv_seqlen"},

@@ -84,9 +84,9 @@ OpTester RandomAttention(Random& random, int outputs) {
     // In some draws few keys are unmasked, so that some rows and tiles have none.
     const int64_t high = random.OneOf<int64_t>({1, 1, 20});
     const std::vector<int64_t> shape = RandomBroadcast(random, {b, nq, s, t});
-    std::vector<int> open(NumElements(shape).value());
-    for (int& bit : open) bit = random.Below(high + 1) == 0 ? 1 : 0;
-    op.Input(MakeBool(shape, open));
+    std::vector<int> unmasked(NumElements(shape).value());
+    for (int& bit : unmasked) bit = random.Below(high + 1) == 0 ? 1 : 0;
+    op.Input(MakeBool(shape, unmasked));
   } else {
     op.NoInput();
   }
@@ -98,7 +98,7 @@ OpTester RandomAttention(Random& random, int outputs) {
   op.Attribute("softcap", random.OneOf<float>({0, 0, 0, 3}));
   op.Attribute("mask_value", random.OneOf<float>({-std::numeric_limits<float>::infinity(), -1e9F,
                                                   std::numeric_limits<float>::lowest(), -3}));
-  op.Attribute("bias_on_closed", random.OneOf<int64_t>({0, 0, 1}));
+  op.Attribute("bias_on_masked", random.OneOf<int64_t>({0, 0, 1}));
   op.Attribute("masked_row", random.OneOf<std::string>({"nan", "zero", "guarded"}));
   op.Attribute("causal", random.OneOf<int64_t>({0, 0, 1, 2}));
   op.Attribute("left_window", random.OneOf<int64_t>({-1, -1, 0, 30}));

@@ -30,14 +30,14 @@ TEST(FusedAttentionSinksTest, ASinkTakesItsShareOfTheSum) {
 }
 
 TEST(FusedAttentionSinksTest, FullyMaskedRowsWithASink) {
-  for (const float closed : {-kInf, std::numeric_limits<float>::lowest()}) {
+  for (const float masked : {-kInf, std::numeric_limits<float>::lowest()}) {
     for (const float sink : {-3.0F, -kInf, kInf, NAN}) {
       for (const int outputs : {1, 2}) {
         OpTester op = TwoKeys().NoInput().Input(MakeBool({1, 1}, {0})).Outputs(outputs);
-        op.Input(Make<float>({1}, {sink})).Attribute("mask_value", closed);
+        op.Input(Make<float>({1}, {sink})).Attribute("mask_value", masked);
         // If all scores and the sink are -inf, or the sink is +inf or NaN, there is no softmax. If
         // only the sink is -inf, finite mask values give the mean of the values.
-        const float alone = closed == -kInf ? NAN : 3.0F;
+        const float alone = masked == -kInf ? NAN : 3.0F;
         const float expected = std::isfinite(sink) ? 0.0F : sink == -kInf ? alone : NAN;
         ExpectClose(op.Reference().value()[0], Make<float>({1, 1, 1}, {expected}), 2 * kEpsilon);
         ExpectClose(op.Kernel().value()[0], Make<float>({1, 1, 1}, {expected}), 2 * kEpsilon);

@@ -147,7 +147,7 @@ TEST(FusedAttentionReferenceTest, ErrorsSayWhatIsWrong) {
     return op;
   };
   EXPECT_EQ(message(with("k_layout", std::string("b n s"))),
-            "k_layout: layout 'b n s' is of 3 axes, but the shape is [1,2,3,4]");
+            "k_layout: layout 'b n s' has 3 axes, but the shape is [1,2,3,4]");
   EXPECT_THAT(message(with("v_layout", std::string("b n s x"))), HasSubstr("v_layout: layout"));
   EXPECT_THAT(message(with("q_layout", std::string("b s n h"))), HasSubstr("multiple"));
   EXPECT_THAT(message(with("q_layout", std::string("n b s h"))), HasSubstr("multiple"));

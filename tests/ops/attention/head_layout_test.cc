@@ -96,7 +96,7 @@ TEST(HeadLayoutTest, BuiltLayoutsAreChecked) {
 
 TEST(HeadLayoutTest, ShapeErrorsNameLayoutAndShape) {
   EXPECT_EQ(Parsed("b s h").Resolve({2, 3}).status().message(),
-            "layout 'b s h' is of 3 axes, but the shape is [2,3]");
+            "layout 'b s h' has 3 axes, but the shape is [2,3]");
   const std::pair<const char*, int64_t> cases[] = {
       {"(n:4 h)", 10},  {"(n:4 h:8)", 31},      {"1+(n:4 h:8)", 32},
       {"3+()", 3},      {"24+(n _:3 h:8)", 96}, {"(n:4294967296 s:4294967296 h:2)", 8},

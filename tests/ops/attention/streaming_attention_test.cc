@@ -21,7 +21,7 @@ int64_t At(const ops::HeadStrides& strides, int64_t b, int64_t s, int64_t n, int
 }
 
 // True if the position rules leave key t unmasked for query s of sample b.
-bool IsOpen(const ops::AttentionProblem& p, int64_t b, int64_t s, int64_t t) {
+bool IsUnmasked(const ops::AttentionProblem& p, int64_t b, int64_t s, int64_t t) {
   const int64_t position = (p.query_offsets == nullptr ? 0 : p.query_offsets[b]) + s;
   return (!p.causal || t <= position) && (p.left_window < 0 || t >= position - p.left_window) &&
          (p.right_window < 0 || t <= position + p.right_window);
@@ -29,7 +29,7 @@ bool IsOpen(const ops::AttentionProblem& p, int64_t b, int64_t s, int64_t t) {
 
 double Score(const ops::AttentionProblem& p, int64_t b, int64_t n, int64_t s, int64_t t) {
   if (p.valid_keys != nullptr && t >= p.valid_keys[b]) return -kInf;
-  if (!IsOpen(p, b, s, t)) return p.closed_score;
+  if (!IsUnmasked(p, b, s, t)) return p.mask_value;
   const int64_t kv = n / (p.query_heads / p.kv_heads);
   double score = 0;
   for (int64_t h = 0; h < p.head_size; ++h) {
@@ -41,7 +41,7 @@ double Score(const ops::AttentionProblem& p, int64_t b, int64_t n, int64_t s, in
   const auto at = [&](const auto& operand) {
     return b * operand.batch + n * operand.head + s * operand.query + t * operand.key;
   };
-  if (p.mask.data != nullptr && !p.mask.data[at(p.mask)]) return p.closed_score;
+  if (p.mask.data != nullptr && !p.mask.data[at(p.mask)]) return p.mask_value;
   // The sum is in float, where -FLT_MAX absorbs the score.
   if (p.bias.data != nullptr) return static_cast<float>(score) + p.bias.data[at(p.bias)];
   return score;
@@ -51,7 +51,7 @@ std::vector<double> ExpectedRow(const ops::AttentionProblem& p, int64_t b, int64
   std::vector<double> weights(p.keys);
   for (int64_t t = 0; t < p.keys; ++t) weights[t] = Score(p, b, n, s, t);
   const double peak = *std::max_element(weights.begin(), weights.end());
-  if (peak == -kInf) return std::vector<double>(p.value_size, p.closed_row);
+  if (peak == -kInf) return std::vector<double>(p.value_size, p.masked_row);
   double total = 0;
   for (double& weight : weights) total += weight = std::exp(weight - peak);
   const int64_t kv = n / (p.query_heads / p.kv_heads);
@@ -169,7 +169,7 @@ TEST(StreamingAttentionTest, PositionsAndWindows) {
         p.query_offsets = offsets;
         Check(p, "bsnh", generator);
         p.valid_keys = valid;
-        p.closed_row = std::numeric_limits<float>::quiet_NaN();
+        p.masked_row = std::numeric_limits<float>::quiet_NaN();
         Check(p, "bsnh", generator);
       }
     }
@@ -179,17 +179,17 @@ TEST(StreamingAttentionTest, PositionsAndWindows) {
 TEST(StreamingAttentionTest, MaskedKeysMayHaveFiniteScores) {
   std::mt19937 generator(Seed());
   // -1e9 is far below any score, -1 is in the middle of them, -90 is close to where weights vanish.
-  for (const float closed : {-1e9F, -90.0F, -1.0F}) {
+  for (const float masked : {-1e9F, -90.0F, -1.0F}) {
     // So few keys are unmasked that some rows and tiles have none.
     std::vector<bool> wanted(70 * 200);
     for (size_t i = 0; i < wanted.size(); ++i) {
       wanted[i] = generator() % 97 == 0 && i / 200 % 3 != 0 && (i % 200 > 130 || i % 200 < 50);
     }
-    std::unique_ptr<bool[]> open(new bool[wanted.size()]);
-    std::copy(wanted.begin(), wanted.end(), open.get());
+    std::unique_ptr<bool[]> unmasked(new bool[wanted.size()]);
+    std::copy(wanted.begin(), wanted.end(), unmasked.get());
     ops::AttentionProblem p = Sizes(70, 200);
-    p.closed_score = closed;
-    p.mask = {open.get(), 0, 0, 200, 1};
+    p.mask_value = masked;
+    p.mask = {unmasked.get(), 0, 0, 200, 1};
     Check(p, "bsnh", generator);
     p.causal = true;
     Check(p, "bsnh", generator);
@@ -201,18 +201,18 @@ TEST(StreamingAttentionTest, MaskedKeysMayHaveFiniteScores) {
 TEST(StreamingAttentionTest, BiasesThatLookLikeMasksAreComputedWhereTheyMatter) {
   std::mt19937 generator(Seed());
   const float lowest = std::numeric_limits<float>::lowest();
-  for (const float closed : {lowest, -10000.0F, -1010.0F, -static_cast<float>(kInf)}) {
-    std::vector<float> bias(70 * 200, closed);
+  for (const float masked : {lowest, -10000.0F, -1010.0F, -static_cast<float>(kInf)}) {
+    std::vector<float> bias(70 * 200, masked);
     for (int64_t s = 0; s < 70; ++s) {
       // Every third row is fully masked; the others have unmasked keys only in a tile in the middle
       // or at the end.
       if (s % 3 != 0) bias[s * 200 + 70 + s] = 0.5F;
       // The fully masked rows have one tile whose maximum is close to that of the others.
-      if (s % 3 == 0) bias[s * 200 + s] = closed + 3;
+      if (s % 3 == 0) bias[s * 200 + s] = masked + 3;
     }
     // If all scores of a row include the bias, their sums are rounded to the last place of the
     // bias.
-    const double tolerance = closed < -20000 ? 100 * kEpsilon : -4.0 * closed * kEpsilon;
+    const double tolerance = masked < -20000 ? 100 * kEpsilon : -4.0 * masked * kEpsilon;
     ops::AttentionProblem p = Sizes(70, 200);
     p.bias = {bias.data(), 0, 0, 200, 1};
     Check(p, "bnsh", generator, tolerance);
@@ -240,19 +240,19 @@ TEST(StreamingAttentionTest, PeaksThatRiseFromTileToTile) {
 TEST(StreamingAttentionTest, MaskAndBiasTogether) {
   std::mt19937 generator(Seed());
   const float lowest = std::numeric_limits<float>::lowest();
-  for (const float closed : {-static_cast<float>(kInf), lowest, -2.0F}) {
+  for (const float masked : {-static_cast<float>(kInf), lowest, -2.0F}) {
     for (const float low : {-static_cast<float>(kInf), lowest, -1.0F}) {
       ops::AttentionProblem p = Sizes(70, 200);
       // Whole tiles are masked by the mask, by the bias, by both or by neither.
-      std::unique_ptr<bool[]> open(new bool[4 * 200]);
+      std::unique_ptr<bool[]> unmasked(new bool[4 * 200]);
       std::vector<float> bias(70 * 200);
-      for (int64_t i = 0; i < 4 * 200; ++i) open[i] = i % 200 < 64 || i % 200 == 150;
+      for (int64_t i = 0; i < 4 * 200; ++i) unmasked[i] = i % 200 < 64 || i % 200 == 150;
       for (int64_t i = 0; i < 70 * 200; ++i) {
         bias[i] =
             i % 200 < 3 || i % 200 > 140 || (i % 200 > 64 && generator() % 5 == 0) ? 0.5F : low;
       }
-      p.closed_score = closed;
-      p.mask = {open.get(), 0, 200, 0, 1};
+      p.mask_value = masked;
+      p.mask = {unmasked.get(), 0, 200, 0, 1};
       p.bias = {bias.data(), 0, 0, 200, 1};
       Check(p, "bsnh", generator);
       p.causal = true;
@@ -288,11 +288,11 @@ TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
   std::mt19937 generator(Seed());
   const float lowest = std::numeric_limits<float>::lowest();
   // Padding on the left, whose rows see no key, then a causal mask.
-  std::unique_ptr<bool[]> open(new bool[kLength * kLength]);
+  std::unique_ptr<bool[]> unmasked(new bool[kLength * kLength]);
   std::vector<float> bias(kLength * kLength);
   for (int64_t i = 0; i < kLength * kLength; ++i) {
-    open[i] = i % kLength >= kPadding && i % kLength <= i / kLength;
-    bias[i] = open[i] ? 0.0F : lowest;
+    unmasked[i] = i % kLength >= kPadding && i % kLength <= i / kLength;
+    bias[i] = unmasked[i] ? 0.0F : lowest;
   }
   ops::AttentionProblem p = Sizes(kLength, kLength);
   const Laid q = Lay("bsnh", 2, kLength, 4, 20, generator);
@@ -303,16 +303,16 @@ TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
   p.bias = {bias.data(), 0, 0, kLength, 1};
   ExpectSameBitsAlone(p, q, y);
   p.bias = {};
-  p.mask = {open.get(), 0, 0, kLength, 1};
+  p.mask = {unmasked.get(), 0, 0, kLength, 1};
   ExpectSameBitsAlone(p, q, y);
-  p.closed_score = lowest;
+  p.mask_value = lowest;
   ExpectSameBitsAlone(p, q, y);
   p.mask = {};
   p.bias = {bias.data(), 0, 0, kLength, 1};
   // Masked tiles whose weights are about to vanish come before keys with rising scores.
-  for (const float closed : {-85.0F, -90.0F, -95.0F, -100.0F, -105.0F}) {
+  for (const float masked : {-85.0F, -90.0F, -95.0F, -100.0F, -105.0F}) {
     for (int64_t i = 0; i < kLength * kLength; ++i) {
-      bias[i] = !open[i] ? closed : i % kLength < 128 ? -6.0F : 0.0F;
+      bias[i] = !unmasked[i] ? masked : i % kLength < 128 ? -6.0F : 0.0F;
     }
     ExpectSameBitsAlone(p, q, y);
   }
@@ -320,25 +320,25 @@ TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
 
 TEST(StreamingAttentionTest, MaskedTilesAreNotRead) {
   std::mt19937 generator(Seed());
-  constexpr int64_t kOpen = 64;
-  const int64_t valid[] = {kOpen, kOpen};
-  const int64_t offset[] = {kOpen - 3, kOpen - 3};
-  std::unique_ptr<bool[]> open(new bool[200]);
-  for (int64_t t = 0; t < 200; ++t) open[t] = t < kOpen;
+  constexpr int64_t kUnmasked = 64;
+  const int64_t valid[] = {kUnmasked, kUnmasked};
+  const int64_t offset[] = {kUnmasked - 3, kUnmasked - 3};
+  std::unique_ptr<bool[]> unmasked(new bool[200]);
+  for (int64_t t = 0; t < 200; ++t) unmasked[t] = t < kUnmasked;
   ops::AttentionProblem by_count = Sizes(3, 200);
   by_count.valid_keys = valid;
   ops::AttentionProblem by_position = Sizes(3, 200);
   by_position.causal = true;
   by_position.query_offsets = offset;
   ops::AttentionProblem by_mask = Sizes(3, 200);
-  by_mask.mask = {open.get(), 0, 0, 0, 1};
-  // The sequence is the outermost axis, so the keys from kOpen on are the end of the data.
+  by_mask.mask = {unmasked.get(), 0, 0, 0, 1};
+  // The sequence is the outermost axis, so the keys from kUnmasked on are the end of the data.
   const Laid q = Lay("sbnh", 2, 3, 4, 20, generator);
   Laid k = Lay("sbnh", 2, 200, 2, 20, generator);
   Laid v = Lay("sbnh", 2, 200, 2, 12, generator);
   Laid y = Lay("sbnh", 2, 3, 4, 12, generator);
-  std::fill(k.data.begin() + kOpen * k.strides.sequence, k.data.end(), NAN);
-  std::fill(v.data.begin() + kOpen * v.strides.sequence, v.data.end(), NAN);
+  std::fill(k.data.begin() + kUnmasked * k.strides.sequence, k.data.end(), NAN);
+  std::fill(v.data.begin() + kUnmasked * v.strides.sequence, v.data.end(), NAN);
   for (ops::AttentionProblem p : {by_count, by_position, by_mask}) {
     Connect(q, k, v, y, p);
     p.y = y.data.data();

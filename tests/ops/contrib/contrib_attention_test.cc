@@ -64,7 +64,8 @@ TEST(PackedAttentionTest, PrependsThePast) {
 TEST(PackedAttentionTest, UnsupportedFormsAreRefused) {
   OpTester rotary = Packed();
   rotary.Attribute("do_rotary", int64_t{1});
-  EXPECT_THAT(rotary.Reference().status().message(), HasSubstr("'do_rotary' is covered as 0"));
+  EXPECT_THAT(rotary.Reference().status().message(),
+              HasSubstr("'do_rotary' is only covered if it is 0"));
   OpTester buffer = Packed();
   buffer.NoInput().NoInput().NoInput().Input(Make<int32_t>({1}, {1}));
   EXPECT_THAT(buffer.Reference().status().message(), HasSubstr("input 6, past_sequence_length"));

@@ -163,7 +163,7 @@ TEST(ContribTest, RotaryEmbeddingOfPartOfTheHead) {
   op.Input(Make<float>({1, 1}, {0})).Input(Make<float>({1, 1}, {1}));
   ExpectClose(Reference(op), Make<float>({1, 1, 4}, {-2, 1, 3, 4}), 0);
   op.Attribute("scale", 2.0F);
-  EXPECT_THAT(op.Reference().status().message(), HasSubstr("'scale' is covered as 1 only"));
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("'scale' is only covered if it is 1"));
   op.Attribute("scale", 1.0F).Attribute("num_heads", int64_t{-1});
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("[B,S,N*H] of num_heads -1"));
 }

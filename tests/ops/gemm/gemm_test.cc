@@ -71,9 +71,9 @@ class GemmBitsTest : public ::testing::TestWithParam<Extents> {
 TEST_P(GemmBitsTest, DoNotDependOnThreads) {
   SetNumThreads(1);
   const std::vector<float> alone = OfRows(0, m_);
-  for (const int team : {2, 3, 7}) {
-    SetNumThreads(team);
-    EXPECT_TRUE(SameBits(alone.data(), OfRows(0, m_).data(), m_ * n_)) << team;
+  for (const int threads : {2, 3, 7}) {
+    SetNumThreads(threads);
+    EXPECT_TRUE(SameBits(alone.data(), OfRows(0, m_).data(), m_ * n_)) << threads;
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/elements.h"
 #include "core/parallel.h"
-#include "ops/gemm/packed_integers.h"
+#include "ops/gemm/int8_panels.h"
 #include "support/op_tester.h"
 
 // Compares the kernel of MatMulInteger with the reference; integers need no tolerance.
@@ -117,13 +117,13 @@ TEST(MatMulIntegerKernelTest, HandlesWeightsOfAllSizes) {
   }
 }
 
-TEST(PackedIntegersTest, EqualWeightsAreStoredOnce) {
+TEST(Int8PanelsTest, EqualWeightsAreStoredOnce) {
   const Tensor a = Make<int8_t>({2, 2}, {100, 2, 120, -4});
   const Tensor same = Make<int8_t>({2, 2}, {100, 2, 120, -4});
   // Stored as the same numbers; only the saturation correction of the first pair differs.
   const Tensor other = Make<int8_t>({2, 2}, {101, 2, 120, -4});
   const auto pack = [](const Tensor& w) {
-    return ops::PackedIntegers::PackShared({ops::IntegerMatrix{&w, 0, 2, 2}}).value();
+    return ops::Int8Panels::PackShared({ops::Int8Matrix{&w, 0, 2, 2}}).value();
   };
   const auto packed = pack(a);
   EXPECT_EQ(packed, pack(same));

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "graph/builder.h"
+#include "support/graph_builder.h"
 #include "support/graph_parts.h"
 #include "support/op_tester.h"
 

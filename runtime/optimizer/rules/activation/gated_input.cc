@@ -116,7 +116,7 @@ std::vector<GatedInput> FindGatedInputs(Node* function, double offset, double co
   return found;
 }
 
-bool ReplaceGatedInput(PassContext& context, Patch& patch, const Node& function,
+bool ReplaceGatedInput(RuleContext& context, Patch& patch, const Node& function,
                        const GatedInput& gated, const char* op_type, AttributeMap attributes) {
   patch.Supersede(gated.nodes);
   if (!patch.Admits({gated.y}, &function)) return false;

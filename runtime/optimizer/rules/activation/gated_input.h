@@ -30,7 +30,7 @@ std::vector<GatedInput> FindGatedInputs(Node* function, double offset, double co
 
 // Puts a node of type `op_type` in the place of all that. False, with a near miss at `function`, if
 // something else reads a value between.
-bool ReplaceGatedInput(PassContext& context, Patch& patch, const Node& function,
+bool ReplaceGatedInput(RuleContext& context, Patch& patch, const Node& function,
                        const GatedInput& gated, const char* op_type, AttributeMap attributes);
 
 }  // namespace attnrun::opt

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/activation/gelu.h"
+
+// The two forms of Gelu, written out:
+//
+//   x ---------------.                                x
+//   |                 |                               |
+//   Div(sqrt 2)       |                             Gelu
+//   |                 |                    ->         |
+//   Erf, Add 1 ----- Mul, Mul(0.5) -> y               y
+//
+// and 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which becomes Gelu with approximate =
+// "tanh". The factors may stand in any order, the polynomial in any spelling.
 
 #include <numbers>
 
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/activation/gated_input.h"
 
 namespace attnrun::opt {
@@ -13,22 +24,24 @@ const double kSqrtTwoOverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 const Cubic kErfArgument = {0, 1 / std::numbers::sqrt2};
 const Cubic kTanhArgument = {0, kSqrtTwoOverPi, 0, kSqrtTwoOverPi * 0.044715};
 
+bool FuseGelu(RuleContext& context, Node* node, Patch& patch) {
+  const bool tanh = IsOp(node, "Tanh");
+  for (const GatedInput& gated : FindGatedInputs(node, 1, 0.5, context.facts)) {
+    const DataType type = context.facts.TypeOf(gated.x);
+    if (!IsClose(gated.coefficient, 0.5, type)) continue;
+    if (!IsClose(gated.polynomial, tanh ? kTanhArgument : kErfArgument, type)) continue;
+    AttributeMap attributes;
+    if (tanh) attributes["approximate"] = std::string("tanh");
+    return ReplaceGatedInput(context, patch, *node, gated, "Gelu", std::move(attributes));
+  }
+  return false;
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseGelu(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    const bool tanh = node->op_type() == "Tanh";
-    if (!node->domain().empty() || (!tanh && node->op_type() != "Erf")) return false;
-    for (const GatedInput& gated : FindGatedInputs(node, 1, 0.5, context.facts)) {
-      const DataType type = context.facts.TypeOf(gated.x);
-      if (!IsClose(gated.coefficient, 0.5, type)) continue;
-      if (!IsClose(gated.polynomial, tanh ? kTanhArgument : kErfArgument, type)) continue;
-      AttributeMap attributes;
-      if (tanh) attributes["approximate"] = std::string("tanh");
-      return ReplaceGatedInput(context, patch, *node, gated, "Gelu", std::move(attributes));
-    }
-    return false;
-  });
-}
+extern const Rule kGelu = {.name = "gelu",
+                           .summary = "Gelu written out, exact or by tanh, becomes Gelu",
+                           .anchors = {"Erf", "Tanh"},
+                           .propose = FuseGelu};
 
 }  // namespace attnrun::opt

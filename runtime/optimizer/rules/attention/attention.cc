@@ -1,5 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/attention.h"
+
+// Attention written out becomes one attnrun.Attention, anchored at its Softmax:
+//
+//   q      k                          q  k  v  bias? mask?
+//    \    /                            \  \ |  /    /
+//    MatMul                             \  ||  /   /
+//      |   * scale, softcap             Attention {scale, softcap, mask_value, layouts}
+//      |   + bias, Where(mask)    ->        |
+//    Softmax                            Reshape [B,S,N,H]
+//      |   guard against NaN                |
+//      |      v                         Transpose(0,2,1,3)
+//      |     /                              |
+//    MatMul                                 y [B,N,S,H]
+//      |
+//      y [B,N,S,H]
+//
+// What is added to a view of the scores in which queries and keys lie on several axes, as the rows
+// and columns of a picture, is laid out as one bias:
+//
+//   scores [.., S, T] -> Reshape [.., h, w, h, w]
+//                     -> Add rows [.., h, w, h, 1], Add columns [.., h, w, 1, w]
+//                     -> Reshape [.., S, T]
+//
+// q, k and v are read where they lie, in the projections' results: the views that split heads are
+// a part of the operator (q_layout, k_layout, v_layout), and those that merge them again cancel
+// with the two that are written behind it. A Softmax over keys that lacks something is a near miss.
 
 #include <limits>
 #include <string>
@@ -13,6 +38,7 @@
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/bias.h"
 #include "optimizer/rules/attention/heads.h"
 #include "optimizer/rules/attention/probabilities.h"
@@ -36,7 +62,7 @@ bool SameNumbers(const std::vector<SymInt>& a, const std::vector<SymInt>& b) {
 // One Softmax and what belongs to it.
 class AttentionFusion {
  public:
-  AttentionFusion(PassContext& context, Node* softmax)
+  AttentionFusion(RuleContext& context, Node* softmax)
       : context_(context), facts_(context.facts), softmax_(softmax) {}
 
   absl::StatusOr<int> Run() {
@@ -300,7 +326,7 @@ class AttentionFusion {
     attributes["scale"] = static_cast<float>(scores_.scale * q_.scale * k_.scale);
     if (scores_.softcap != 0) attributes["softcap"] = static_cast<float>(scores_.softcap);
     if (!scores_.masks.empty()) attributes["mask_value"] = static_cast<float>(scores_.mask_value);
-    if (scores_.biases_last) attributes["bias_on_closed"] = int64_t{1};
+    if (scores_.biases_last) attributes["bias_on_masked"] = int64_t{1};
     if (probabilities_.zero_rows) attributes["masked_row"] = std::string("zero");
     if (probabilities_.guarded) attributes["masked_row"] = std::string("guarded");
     return attributes;
@@ -342,7 +368,7 @@ class AttentionFusion {
     return ReshapeTo(patch, facts_, probabilities, dims, like);
   }
 
-  PassContext& context_;
+  RuleContext& context_;
   Facts& facts_;
   Node* const softmax_;
   bool quiet_ = false;
@@ -356,7 +382,7 @@ class AttentionFusion {
 };
 
 // Products of products, as attention without a Softmax has them.
-absl::Status ReportMissingSoftmaxes(PassContext& context) {
+absl::Status ReportMissingSoftmaxes(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   for (const Node* node : order) {
     if (node->op_type() != "MatMul" || !node->domain().empty()) continue;
@@ -368,9 +394,7 @@ absl::Status ReportMissingSoftmaxes(PassContext& context) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<int> FuseAttention(PassContext& context) {
+absl::StatusOr<int> FuseAttention(RuleContext& context) {
   std::vector<Node*> softmaxes;
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   for (Node* node : order) {
@@ -384,5 +408,11 @@ absl::StatusOr<int> FuseAttention(PassContext& context) {
   ATTNRUN_RETURN_IF_ERROR(ReportMissingSoftmaxes(context));
   return fused;
 }
+
+}  // namespace
+
+extern const Rule kAttention = {.name = "attention",
+                                .summary = "Softmax between two products becomes attnrun.Attention",
+                                .run = FuseAttention};
 
 }  // namespace attnrun::opt

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/flattened_scores.h"
+
+// Scores as one matrix, for a Softmax that takes no more axes:
+//
+//   s [B,N,S,T]                  s [B,N,S,T]
+//        |                            |
+//   Reshape [B*N*S,T]    ->        Softmax
+//        |                            |
+//     Softmax                    Reshape [B*N*S,T]
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/score_order.h"
 
 namespace attnrun::opt {
 namespace {
 
-bool Propose(PassContext& context, Node* softmax, Patch& patch) {
+bool KeepAxesOfScores(RuleContext& context, Node* softmax, Patch& patch) {
   constexpr int kFlat = 2;
-  if (!IsOp(softmax, "Softmax") || !IsOverKeys(*softmax, kFlat)) return false;
+  if (!IsOverKeys(*softmax, kFlat)) return false;
   Node* reshape = softmax->input(0)->producer();
   if (!IsOp(reshape, "Reshape") || reshape->input(1) == nullptr) return false;
   const std::vector<SymInt>* flat = context.facts.DimsOf(reshape->output(0));
@@ -28,9 +35,10 @@ bool Propose(PassContext& context, Node* softmax, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> KeepAxesOfScores(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
-}
+extern const Rule kFlattenedScores = {
+    .name = "flattened_scores",
+    .summary = "A Softmax over scores that were flattened to a matrix reads them unflattened",
+    .anchors = {"Softmax"},
+    .propose = KeepAxesOfScores};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/join_heads.h"
+
+// Attentions of one head each whose heads lie at equal distances, as merged projections leave them,
+// become one of all heads:
+//
+//   qkv [B,S,3*N*H]                            qkv [B,S,3*N*H]
+//     |                 |                         |
+//   Attention         Attention                Attention
+//   "b s (h:8)"       "b s 8+(h:8)"   ...  ->  "b s (n:4 h:8)"
+//          \           /                          |
+//        Concat(axis = -1)                        |
+//              |                                  |
+//           y [B,S,N*H]                        y [B,S,N*H]
 
 #include <array>
 #include <string>
@@ -8,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/attention/fused_attention.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/head_views.h"
 
 namespace attnrun::opt {
@@ -40,7 +51,7 @@ bool AreAlike(const Node& a, const Node& b) {
 }
 
 // The attentions that a Concat of the last axis joins, if it alone reads them; else none.
-std::vector<Node*> JoinedAttentions(const Node& concat, const PassContext& context) {
+std::vector<Node*> JoinedAttentions(const Node& concat, const RuleContext& context) {
   const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
   // The results are [B,S,N*H].
   if (axis != -1 && axis != 2) return {};
@@ -83,8 +94,7 @@ std::optional<ops::HeadLayout> JoinedLayout(const std::vector<Node*>& attentions
   return LayoutOf(*joined, *facts.DimsOf(attentions[0]->input(operand)));
 }
 
-bool Propose(PassContext& context, Node* concat, Patch& patch) {
-  if (concat->op_type() != "Concat" || !concat->domain().empty()) return false;
+bool JoinHeads(RuleContext& context, Node* concat, Patch& patch) {
   const std::vector<Node*> attentions = JoinedAttentions(*concat, context);
   if (attentions.size() < 2) return false;
   for (const Node* node : attentions) {
@@ -112,9 +122,10 @@ bool Propose(PassContext& context, Node* concat, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> JoinHeads(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
-}
+extern const Rule kAttentionHeads = {
+    .name = "attention_heads",
+    .summary = "Attentions of single heads that are concatenated become one attention",
+    .anchors = {"Concat"},
+    .propose = JoinHeads};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/joined_products.h"
+
+// Two streams that attend as one (LiLT's text and layout), or heads whose channels lie in two
+// tensors (DeepSeek's with and without rotation): a sum of two products of scores, or two products
+// with the same probabilities, is one product of channels side by side.
+//
+//   q1 k1   q2 k2
+//     |       |              [q1 c2/c1 q2]   [k1 k2]
+//   MatMul  MatMul                     |       |
+//     | c1    | c2                      MatMul
+//     |       |          ->               | c1
+//        Add                           Softmax   [v1 v2]
+//         |                               |         |
+//      Softmax                              MatMul
+//     |       |   v1, v2                   |      |
+//   MatMul  MatMul                       Slice  Slice
+//     |       |                            |      |
+//     y1      y2                           y1     y2
+//
+// Only where there are as many queries as keys: for one query and cached keys, copying these would
+// take longer than the products.
 
 #include <string>
 #include <vector>
@@ -8,8 +27,8 @@
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/row_factors.h"
 
 namespace attnrun::opt {
@@ -59,7 +78,7 @@ struct Product {
   std::vector<Node*> nodes;
 };
 
-std::optional<Product> ProductOf(Value* value, PassContext& context) {
+std::optional<Product> ProductOf(Value* value, RuleContext& context) {
   Product product;
   while (value->consumers().size() == 1 && !context.graph.IsOutput(value)) {
     Node* node = value->producer();
@@ -87,7 +106,7 @@ bool HaveFixedChannels(const std::vector<Value*>& heads, int axis, Facts& facts)
   });
 }
 
-bool JoinScores(PassContext& context, Node* add, Patch& patch) {
+bool JoinScores(RuleContext& context, Node* add, Patch& patch) {
   Facts& facts = context.facts;
   const std::vector<SymInt>* dims = facts.DimsOf(add->output(0));
   if (!AreSquare(dims) || !LeadsToSoftmax(*add->output(0))) return false;
@@ -117,7 +136,7 @@ bool JoinScores(PassContext& context, Node* add, Patch& patch) {
   return true;
 }
 
-bool JoinValues(PassContext& context, Node* softmax, Patch& patch) {
+bool JoinValues(RuleContext& context, Node* softmax, Patch& patch) {
   Facts& facts = context.facts;
   Value* probabilities = softmax->output(0);
   if (!AreSquare(facts.DimsOf(probabilities))) return false;
@@ -149,13 +168,17 @@ bool JoinValues(PassContext& context, Node* softmax, Patch& patch) {
   return true;
 }
 
+bool JoinProducts(RuleContext& context, Node* node, Patch& patch) {
+  return (IsOp(node, "Add") && JoinScores(context, node, patch)) ||
+         (IsOp(node, "Softmax") && JoinValues(context, node, patch));
+}
+
 }  // namespace
 
-absl::StatusOr<int> JoinProducts(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return (IsOp(node, "Add") && JoinScores(context, node, patch)) ||
-           (IsOp(node, "Softmax") && JoinValues(context, node, patch));
-  });
-}
+extern const Rule kJoinedProducts = {
+    .name = "joined_products",
+    .summary = "Scores and values computed in two parts become one product each",
+    .anchors = {"Add", "Softmax"},
+    .propose = JoinProducts};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/mask.h"
+
+// What masks say that attnrun.Attention knows by itself:
+//
+//   t = Range(0, T)      s = Range(0, S)                padding [B, T]
+//           t <= s           t > s - 4                     |
+//             \_____And_______/                   [B, 1, 1, T]
+//                      \______________And______________/
+//                                      |
+//                    Where(mask, 0, -inf or float's least) [B, 1, S, T]
+//                                      |
+//            Attention(q, k, v, bias)
+//   -->
+//            Attention(q, k, v, -, padding [B, 1, 1, T]) {causal=1, left_window=3, mask_value=...}
+//
+// A bias that is 0 where a condition holds and swallows any score elsewhere becomes a mask; a mask
+// loses what always holds and what only broadcasts; comparisons of the key's position with the
+// query's become attributes.
 
 #include <cmath>
 #include <limits>
@@ -15,7 +31,7 @@
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/open_keys.h"
 
 namespace attnrun::opt {
@@ -23,7 +39,7 @@ namespace {
 
 // [B, N, S, T] of an attnrun.Attention.
 std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
-  const absl::StatusOr<std::unique_ptr<Op>> op = ops::OpRegistry::Get().Create(node);
+  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
   if (!op.ok()) return std::nullopt;
   std::vector<const ops::ValueFacts*> inputs;
   for (const Value* input : node.inputs()) {
@@ -223,15 +239,19 @@ class MaskSimplification {
   bool by_position_ = false;
 };
 
+bool SimplifyMasks(RuleContext& context, Node* node, Patch& patch) {
+  const auto scores = ScoresDims(*node, context.facts);
+  if (!scores.has_value() || node->inputs().size() <= ops::FusedAttention::kBias) return false;
+  return MaskSimplification(context.facts, node, *scores, patch).Propose();
+}
+
 }  // namespace
 
-absl::StatusOr<int> SimplifyMasks(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (node->qualified_op_type() != "attnrun.Attention") return false;
-    const auto scores = ScoresDims(*node, context.facts);
-    if (!scores.has_value() || node->inputs().size() <= ops::FusedAttention::kBias) return false;
-    return MaskSimplification(context.facts, node, *scores, patch).Propose();
-  });
-}
+extern const Rule kAttentionMask = {.name = "attention_mask",
+                                    .summary =
+                                        "Masks of positions become the attributes causal and "
+                                        "window, padding becomes a mask of keys",
+                                    .anchors = {"attnrun.Attention"},
+                                    .propose = SimplifyMasks};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/operands.h"
+
+// Views before an attnrun.Attention become a part of its layouts, as merged projections bring them:
+//
+//        Linear [B,S,3D]                          Linear [B,S,3D]
+//          |                                      |     |     |
+//        Split                          ->       Attention {q_layout = "b s (n:12 h:64)",
+//      /   |   \                                            k_layout = "b s 768+(n:12 h:64)", ...}
+//     Attention {q_layout = "b s (n:12 h:64)", ...}
+//
+// Where 16-bit operands are widened behind their views, what they are views of is widened instead.
 
 #include <array>
 #include <string>
@@ -7,8 +16,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "ops/attention/fused_attention.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/head_views.h"
 #include "optimizer/rules/attention/heads.h"
 
@@ -115,12 +124,16 @@ bool AbsorbAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
+  return AbsorbAt(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> AbsorbViews(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return node->qualified_op_type() == "attnrun.Attention" && AbsorbAt(context.facts, node, patch);
-  });
-}
+extern const Rule kAttentionOperands = {
+    .name = "attention_operands",
+    .summary = "Attention reads Q, K and V where they lie, through a layout instead of a Transpose",
+    .anchors = {"attnrun.Attention"},
+    .propose = AbsorbViews};
 
 }  // namespace attnrun::opt

@@ -1,4 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Scores times something other than one number in the file: a learned scale for each head, as Swin
+// v2 has it, or a temperature that is an input. f is the same for all keys.
+//
+//   q   k                      q   f
+//    \ /                        \ /
+//  MatMul   f                   Mul   k
+//      \   /          ->          \  /
+//       Mul (or Div)             MatMul
+//        |                         |
+//     Softmax                   Softmax
+//
+// A factor that is the same for all queries, such as a mask of integers that nobody knows to be 0
+// and 1, goes to the keys; not where there may be many of these for each query. A factor of the
+// probabilities for each head or query, such as a mask of heads or a gate, goes behind the product
+// with the values, one for each key to the values:
+//
+//   softmax(s)   f [.., S, 1]                            f [.., 1, T]
+//           \   /                  P   v                       |
+//            Mul    v      ->       \ /           P    v   Transpose
+//              \   /              MatMul   f       \    \   /
+//              MatMul                 \   /         \    Mul
+//                                      Mul           MatMul
+
 #include "optimizer/rules/attention/row_factors.h"
 
 #include <optional>
@@ -6,7 +30,7 @@
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -81,7 +105,7 @@ bool Rebuild(const ScaledProduct& found, Node* node, Value* left, Value* right, 
 }
 
 // Scores times a factor for each key.
-bool ProposeColumns(PassContext& context, Node* node, Patch& patch) {
+bool ProposeColumns(RuleContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "Mul") || !LeadsToSoftmax(*node->output(0))) return false;
   for (const int side : {0, 1}) {
     const Value* scores = node->input(side);
@@ -97,7 +121,7 @@ bool ProposeColumns(PassContext& context, Node* node, Patch& patch) {
 }
 
 // Scores times a factor for each query.
-bool Propose(PassContext& context, Node* node, Patch& patch) {
+bool Propose(RuleContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
   for (const int side : {0, 1}) {
     const auto found = FindProduct(node->input(side));
@@ -146,7 +170,7 @@ bool AreProbabilities(const Value* value, int steps = 3) {
 
 // Probabilities times a factor for each query: the product with V times it; or for each key: V
 // times it.
-bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
+bool ProposeBehind(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul") || matmul->input(1)->is_constant()) return false;
   Node* node = matmul->input(0)->producer();
   if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
@@ -172,7 +196,18 @@ bool ProposeBehind(PassContext& context, Node* matmul, Patch& patch) {
   return false;
 }
 
+bool MoveRowFactors(RuleContext& context, Node* node, Patch& patch) {
+  return Propose(context, node, patch) || ProposeColumns(context, node, patch) ||
+         ProposeBehind(context, node, patch);
+}
+
 }  // namespace
+
+extern const Rule kRowFactors = {
+    .name = "row_factors",
+    .summary = "A factor per row or column of the scores moves to the queries, keys or values",
+    .anchors = {"Mul", "Div", "MatMul"},
+    .propose = MoveRowFactors};
 
 bool LeadsToSoftmax(const Value& scores) {
   constexpr int kMaxSteps = 8;
@@ -187,13 +222,6 @@ bool LeadsToSoftmax(const Value& scores) {
     value = node->output(0);
   }
   return false;
-}
-
-absl::StatusOr<int> MoveRowFactors(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return Propose(context, node, patch) || ProposeColumns(context, node, patch) ||
-           ProposeBehind(context, node, patch);
-  });
 }
 
 }  // namespace attnrun::opt

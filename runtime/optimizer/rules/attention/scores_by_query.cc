@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/scores_by_query.h"
+
+// Scores whose heads stand behind the queries, [B,S,N,T], as einsum("bshd,bthd->bsht") of
+// DeepSeek's own code has them, become [B,N,S,T]:
+//
+//   MatMul [B,N,S,T]                        MatMul [B,N,S,T]
+//      |                                       |
+//   Transpose(0,2,1,3)   m [S,1,T]             |     Transpose(m) [1,S,T]
+//       |________________|                      |_____|
+//              Add                ->              Add
+//               |                                  |
+//            Softmax                            Softmax
+//               |                                  |
+//             [B,S,N,T]                    Transpose(0,2,1,3)
+//
+// A product with keys or values that all heads share, [B,1,T,H], is turned, too.
 
 #include <algorithm>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/score_order.h"
 
 namespace attnrun::opt {
@@ -32,7 +46,7 @@ bool IsShared(const Node* node, Facts& facts) {
 // The values from the Softmax down to products, with axes 1 and 2 exchanged.
 class TurnedScores {
  public:
-  TurnedScores(PassContext& context, Patch& patch) : context_(context), patch_(patch) {}
+  TurnedScores(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
   // Whether one of the products has its heads behind the queries: it is turned, or these are a
   // fixed number and the queries are not.
@@ -76,11 +90,11 @@ class TurnedScores {
     return patch_.Op(node->op_type(), inputs, node->attributes(), node->name());
   }
 
-  PassContext& context_;
+  RuleContext& context_;
   Patch& patch_;
 };
 
-bool TurnSoftmax(PassContext& context, Node* softmax, Patch& patch) {
+bool TurnSoftmax(RuleContext& context, Node* softmax, Patch& patch) {
   if (!IsOverKeys(*softmax, kRank)) return false;
   TurnedScores turned(context, patch);
   if (!turned.HaveProduct(softmax->input(0))) return false;
@@ -91,7 +105,7 @@ bool TurnSoftmax(PassContext& context, Node* softmax, Patch& patch) {
 }
 
 // P' V -> (P V)', where V is shared by all heads.
-bool TurnProduct(PassContext& context, Node* matmul, Patch& patch) {
+bool TurnProduct(RuleContext& context, Node* matmul, Patch& patch) {
   Node* turn = matmul->input(0)->producer();
   if (!IsTurn(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
   if (!IsShared(matmul, context.facts)) return false;
@@ -103,13 +117,17 @@ bool TurnProduct(PassContext& context, Node* matmul, Patch& patch) {
   return true;
 }
 
+bool TurnScoresByQuery(RuleContext& context, Node* node, Patch& patch) {
+  return (IsOp(node, "Softmax") && TurnSoftmax(context, node, patch)) ||
+         (IsOp(node, "MatMul") && TurnProduct(context, node, patch));
+}
+
 }  // namespace
 
-absl::StatusOr<int> TurnScoresByQuery(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return (IsOp(node, "Softmax") && TurnSoftmax(context, node, patch)) ||
-           (IsOp(node, "MatMul") && TurnProduct(context, node, patch));
-  });
-}
+extern const Rule kScoresByQuery = {
+    .name = "scores_by_query",
+    .summary = "Scores computed with the heads after the queries are computed head by head",
+    .anchors = {"Softmax", "MatMul"},
+    .propose = TurnScoresByQuery};
 
 }  // namespace attnrun::opt

@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/softmax.h"
+
+// Softmax along an axis, written out:
+//
+//   x -------.                            x
+//   |         \                           |
+//   |      ReduceMax           ->      Softmax
+//    \      /                             |
+//      Sub, Exp -----.                    y
+//       |             |
+//   ReduceSum ------ Div -> y
+//
+// with or without the maximum, or divided only behind a product with values; by way of logarithms:
+//
+//   Exp(LogSoftmax(x))    Exp(x - ReduceLogSumExp(x))    Exp(x - Log(ReduceSum(Exp(x))))
+//
+// A maximum that is subtracted before a Softmax goes, too:
+//
+//   x -------.                            x
+//   |         \                           |
+//   |      ReduceMax           ->      Softmax
+//    \      /                             |
+//      Sub, Softmax -> y                  y
+//
+// Where an exponential without the maximum overflows, or all of a row's come to 0, what is written
+// out gives NaN and Softmax does not; elsewhere they are equal.
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/pattern.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -51,7 +75,7 @@ Value* Unshifted(Value* shifted, int64_t axis, Facts& facts, MatchedNodes& nodes
   return x;
 }
 
-bool ProposeUnshifted(PassContext& context, Node* softmax, Patch& patch) {
+bool ProposeUnshifted(RuleContext& context, Node* softmax, Patch& patch) {
   const auto axis = AxisOf(*softmax, context.facts);
   MatchedNodes nodes;
   if (!axis.has_value()) return false;
@@ -68,7 +92,7 @@ Value* SoftmaxInPlace(Node* root, const MatchedNodes& nodes, Value* x, int64_t a
   return patch.Op("Softmax", {x}, {{"axis", axis}}, root->name());
 }
 
-bool ProposeOfLogarithm(PassContext& context, Node* exp, Patch& patch) {
+bool ProposeOfLogarithm(RuleContext& context, Node* exp, Patch& patch) {
   MatchedNodes nodes = {exp, exp->input(0)->producer()};
   std::optional<int64_t> axis = -1;
   Value* x = nullptr;
@@ -88,7 +112,7 @@ bool ProposeOfLogarithm(PassContext& context, Node* exp, Patch& patch) {
 }
 
 // Of what is divided by its sum, or by what was made of its sum, where that is near a softmax.
-void ReportOtherSums(PassContext& context, const Node& quotient) {
+void ReportOtherSums(RuleContext& context, const Node& quotient) {
   constexpr int kMaxSteps = 3;
   const Value* summed = quotient.input(0);
   const Node* exp = summed->producer();
@@ -116,7 +140,7 @@ void ReportOtherSums(PassContext& context, const Node& quotient) {
 }
 
 // Exponentials by their sum, before or behind a product with values.
-bool ProposeQuotient(PassContext& context, Node* node, Patch& patch) {
+bool ProposeQuotient(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   Value* e = nullptr;
   Value* shifted = nullptr;
@@ -144,7 +168,7 @@ bool ProposeQuotient(PassContext& context, Node* node, Patch& patch) {
   return true;
 }
 
-bool Propose(PassContext& context, Node* node, Patch& patch) {
+bool FuseSoftmax(RuleContext& context, Node* node, Patch& patch) {
   if (IsOp(node, "Softmax")) return ProposeUnshifted(context, node, patch);
   if (IsOp(node, "Exp")) return ProposeOfLogarithm(context, node, patch);
   if (!IsOp(node, "Div") && !IsOp(node, "Mul")) return false;
@@ -153,9 +177,9 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> FuseSoftmax(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
-}
+extern const Rule kSoftmax = {.name = "softmax",
+                              .summary = "Exponentials divided by their sum become Softmax",
+                              .anchors = {"Softmax", "Exp", "Div", "Mul"},
+                              .propose = FuseSoftmax};
 
 }  // namespace attnrun::opt

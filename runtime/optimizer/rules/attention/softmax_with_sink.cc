@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/softmax_with_sink.h"
+
+// A softmax along the last axis with one more term in its sum, written out:
+//
+//   m = Max(ReduceMax(x), k)                        x   k
+//   e = Exp(x - m)                                   \ /
+//   y = e / (ReduceSum(e) + Exp(k - m))    ->      Concat, or Pad if k is a number
+//                                                     |
+//                                                  Softmax
+//                                                     |
+//                                                   Slice -> y
+//
+// k is 0 in "softmax plus one", where Relu or Clip may take the maximum. m may be ReduceMax(x)
+// alone where the scores are such that no row is -inf everywhere: that would come to NaN. Without
+// any maximum, Exp(x) / (ReduceSum(Exp(x)) + c) has log(c) for k.
 
 #include <cmath>
 #include <string>
@@ -7,9 +20,9 @@
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/scores.h"
 
 namespace attnrun::opt {
@@ -32,7 +45,7 @@ Pattern Uniform(const double* number) {
 
 class SoftmaxWithSink {
  public:
-  SoftmaxWithSink(PassContext& context, Node* node)
+  SoftmaxWithSink(RuleContext& context, Node* node)
       : context_(context), facts_(context.facts), node_(node) {}
 
   bool Propose(Patch& patch) {
@@ -137,7 +150,7 @@ class SoftmaxWithSink {
     return patch.Op("Concat", {x_, patch.Op("Expand", {sink_, shape})}, {{"axis", int64_t{-1}}});
   }
 
-  PassContext& context_;
+  RuleContext& context_;
   Facts& facts_;
   Node* const node_;
   MatchedNodes nodes_;
@@ -149,13 +162,16 @@ class SoftmaxWithSink {
   double number_ = 0;
 };
 
+bool FuseSoftmaxWithSink(RuleContext& context, Node* node, Patch& patch) {
+  return SoftmaxWithSink(context, node).Propose(patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseSoftmaxWithSink(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return (IsOp(node, "Div") || IsOp(node, "Mul")) &&
-           SoftmaxWithSink(context, node).Propose(patch);
-  });
-}
+extern const Rule kSoftmaxWithSink = {
+    .name = "softmax_with_sink",
+    .summary = "A softmax with a sink beside the scores becomes Softmax with one more column",
+    .anchors = {"Div", "Mul"},
+    .propose = FuseSoftmaxWithSink};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/stacked_scores.h"
+
+// Scores whose matrices are put in another order than the product has them, as the groups of heads
+// in einsum("bghnd,bhsd->bghns") are, keep the product's order up to the Softmax:
+//
+//   MatMul [B,H,G,S,T]                        MatMul [B,H,G,S,T]
+//      |                                         |
+//   Transpose(0,2,1,3,4)   m [G,H,S,T]           |     Transpose(m) [1,H,G,S,T]
+//       |____________________|                   |______|
+//                Add                ->              Add
+//                 |                                  |
+//              Softmax                            Softmax
+//                 |                                  |
+//           [B,G,H,S,T]                     Transpose(0,2,1,3,4)
+//
+// So do scores whose keys are not the last axis, where the Softmax is over the axis that they are.
 
 #include <cstdint>
 #include <vector>
@@ -7,7 +21,7 @@
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/row_factors.h"
 #include "optimizer/rules/attention/score_order.h"
 
@@ -21,7 +35,7 @@ bool IsElementwise(const Node* node) { return IsScoreArithmetic(node) || IsOp(no
 // The values from a Softmax down to the Transpose of a product.
 class ProductOrder {
  public:
-  ProductOrder(PassContext& context, Patch& patch) : context_(context), patch_(patch) {}
+  ProductOrder(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
   // Whether such a Transpose is there, each node up to it having one reader, that puts the keys
   // where `axis` is.
@@ -94,7 +108,7 @@ class ProductOrder {
     return patch_.Op(node->op_type(), inputs, node->attributes(), node->name());
   }
 
-  PassContext& context_;
+  RuleContext& context_;
   Patch& patch_;
   Order order_;
   bool keeps_matrices_ = false;
@@ -103,7 +117,7 @@ class ProductOrder {
   const Node* transpose_ = nullptr;
 };
 
-bool KeepOrder(PassContext& context, Node* softmax, Patch& patch) {
+bool KeepOrder(RuleContext& context, Node* softmax, Patch& patch) {
   const int rank = context.facts.RankOf(softmax->input(0));
   const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
   if (softmax->opset() < 13 || rank < 3 || axis < -rank || axis >= rank) return false;
@@ -117,7 +131,7 @@ bool KeepOrder(PassContext& context, Node* softmax, Patch& patch) {
 
 // Queries [B,G,H,S,D] by keys [B,1,H,D,T] that groups share, each group's heads side by side: the
 // product is made with the heads before the groups, as heads that share keys are laid out.
-bool PutGroupsLast(PassContext& context, Node* matmul, Patch& patch) {
+bool PutGroupsLast(RuleContext& context, Node* matmul, Patch& patch) {
   constexpr int kRank = 5;
   const std::vector<SymInt>* q = context.facts.DimsOf(matmul->input(0));
   const std::vector<SymInt>* k = context.facts.DimsOf(matmul->input(1));
@@ -135,13 +149,17 @@ bool PutGroupsLast(PassContext& context, Node* matmul, Patch& patch) {
   return true;
 }
 
+bool KeepOrderOfScores(RuleContext& context, Node* node, Patch& patch) {
+  return (IsOp(node, "MatMul") && PutGroupsLast(context, node, patch)) ||
+         (IsOp(node, "Softmax") && KeepOrder(context, node, patch));
+}
+
 }  // namespace
 
-absl::StatusOr<int> KeepOrderOfScores(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return (IsOp(node, "MatMul") && PutGroupsLast(context, node, patch)) ||
-           (IsOp(node, "Softmax") && KeepOrder(context, node, patch));
-  });
-}
+extern const Rule kStackedScores = {
+    .name = "stacked_scores",
+    .summary = "Scores of grouped heads keep the order in which the product gives them",
+    .anchors = {"MatMul", "Softmax"},
+    .propose = KeepOrderOfScores};
 
 }  // namespace attnrun::opt

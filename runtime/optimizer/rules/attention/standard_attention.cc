@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/standard_attention.h"
+
+// The standard's own Attention (ai.onnx, versions 23 to 25) becomes attnrun.Attention, a past of
+// keys and values a Concat before it:
+//
+//   q  k  v  mask  past_k  past_v           past_k  k   past_v  v
+//    \  \ |  /    /       /                    \   /       \   /
+//        Attention                  ->    q    Concat      Concat    mask
+//        /   |   \                         \     | \        / |     /
+//       y  pres_k  pres_v                   Attention  pres_k  pres_v
+//                                               |
+//                                               y
 
 #include <cmath>
 #include <string>
@@ -7,17 +17,17 @@
 #include "absl/strings/str_cat.h"
 #include "ops/attention/attention.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
 
-using enum Attention::Input;
-using enum Attention::Output;
+using enum ops::Attention::Input;
+using enum ops::Attention::Output;
 
 class StandardAttention {
  public:
-  StandardAttention(PassContext& context, Node* node)
+  StandardAttention(RuleContext& context, Node* node)
       : context_(context), facts_(context.facts), node_(node) {}
 
   bool Propose(Patch& patch) {
@@ -146,7 +156,7 @@ class StandardAttention {
     return patch.Op("Transpose", {heads}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   }
 
-  PassContext& context_;
+  RuleContext& context_;
   Facts& facts_;
   Node* const node_;
   bool merged_ = false;
@@ -157,12 +167,16 @@ class StandardAttention {
   int64_t value_size_ = 0;
 };
 
+bool ConvertStandardAttention(RuleContext& context, Node* node, Patch& patch) {
+  return StandardAttention(context, node).Propose(patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> ConvertStandardAttention(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return IsOp(node, "Attention") && StandardAttention(context, node).Propose(patch);
-  });
-}
+extern const Rule kStandardAttention = {
+    .name = "standard_attention",
+    .summary = "The standard's Attention becomes attnrun.Attention",
+    .anchors = {"Attention"},
+    .propose = ConvertStandardAttention};
 
 }  // namespace attnrun::opt

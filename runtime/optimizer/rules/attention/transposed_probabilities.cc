@@ -1,8 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/transposed_probabilities.h"
+
+// A product with transposed probabilities, as models of channels first have it, gets its operands'
+// order changed, so that the Transposes are of values and result, where others undo them:
+//
+//   v [...,H,T]    softmax [...,S,T]           softmax [...,S,T]   v [...,H,T]
+//        |            |                              |                |
+//        |        Transpose                          |            Transpose
+//         \          /                    ->          \              /
+//            MatMul                                        MatMul
+//              |                                             |
+//              |                                         Transpose
+//              |                                             |
+//          y [...,H,S]                                   y [...,H,S]
+//
+// So it does where samples and heads of the probabilities change places before the product. A
+// Softmax over queries of which all that is read is its Transpose becomes one over the last axis
+// of transposed scores.
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/score_order.h"
 
 namespace attnrun::opt {
@@ -17,7 +33,7 @@ bool IsSwap(const Node* node) {
 }
 
 // V P^T -> (P V^T)^T.
-bool Propose(PassContext& context, Node* matmul, Patch& patch) {
+bool Propose(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul")) return false;
   Value* v = matmul->input(0);
   Node* turn = matmul->input(1)->producer();
@@ -39,7 +55,7 @@ bool Propose(PassContext& context, Node* matmul, Patch& patch) {
 }
 
 // P' V -> (P V')', where ' rearranges samples and heads.
-bool ProposeStacks(PassContext& context, Node* matmul, Patch& patch) {
+bool ProposeStacks(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul")) return false;
   Node* turn = matmul->input(0)->producer();
   Value* v = matmul->input(1);
@@ -55,7 +71,7 @@ bool ProposeStacks(PassContext& context, Node* matmul, Patch& patch) {
 }
 
 // softmax(S, over rows)^T -> softmax(S^T, over columns).
-bool ProposeOverRows(PassContext& context, Node* turn, Patch& patch) {
+bool ProposeOverRows(RuleContext& context, Node* turn, Patch& patch) {
   if (!IsSwap(turn)) return false;
   Node* softmax = turn->input(0)->producer();
   if (!IsOp(softmax, "Softmax") || softmax->opset() < 13) return false;
@@ -71,13 +87,18 @@ bool ProposeOverRows(PassContext& context, Node* turn, Patch& patch) {
   return true;
 }
 
+bool TurnTransposedProbabilities(RuleContext& context, Node* node, Patch& patch) {
+  return Propose(context, node, patch) || ProposeStacks(context, node, patch) ||
+         ProposeOverRows(context, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> TurnTransposedProbabilities(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return Propose(context, node, patch) || ProposeStacks(context, node, patch) ||
-           ProposeOverRows(context, node, patch);
-  });
-}
+extern const Rule kTransposedProbabilities = {
+    .name = "transposed_probabilities",
+    .summary =
+        "Probabilities that are transposed before the product with V are multiplied in their order",
+    .anchors = {"MatMul", "Transpose"},
+    .propose = TurnTransposedProbabilities};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/broadcasts.h"
+
+// Operators that broadcast read their operands as they are before an Expand, or before leading axes
+// of extent 1 were added, where the result has the same extents:
+//
+//   Div(x, Expand(y, Shape(x)))             ->  Div(x, y)
+//   Min(x, ConstantOfShape(Shape(x)) {3})   ->  Min(x, 3)
+//
+// What is left of them is written in one way:
+//
+//   Expand(3, shape)                        ->  ConstantOfShape(shape) {3}
+//   Tile(x: [.., 1], [1, 4])                ->  Expand(x, [1, 4])
+//   Add(constant, Expand(constant, shape))  ->  Expand(constant, shape)
 
 #include <utility>
 
@@ -7,7 +18,7 @@
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -115,14 +126,17 @@ bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
   return true;
 }
 
+bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
+  return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
+         (Broadcasts(*node) && DropAt(facts, node, patch)) || ExpandLater(node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> DropBroadcasts(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    Facts& facts = context.facts;
-    return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
-           (Broadcasts(*node) && DropAt(facts, node, patch)) || ExpandLater(node, patch);
-  });
-}
+extern const Rule kBroadcasts = {
+    .name = "broadcasts",
+    .summary = "An operator that broadcasts reads its operand before it was expanded",
+    .propose = DropBroadcasts};
 
 }  // namespace attnrun::opt

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/floor_division.h"
+
+// Integers divided and rounded down, which ONNX has no operator for: one less than truncated where
+// the signs differ and there is a remainder. With q = Div(a, b), as TorchScript's exporter and as
+// dynamo's write it:
+//
+//   Where(And(Xor(Less(a, 0), Less(b, 0)), Not(Equal(Mod(a, b), 0))), Sub(q, 1), q)
+//   Sub(q, Cast(And(Equal(Less(a, 0), GreaterOrEqual(b, 0)), Cast(Mod(a, b), bool))))
+//     ->  attnrun.FloorDiv(a, b)
+//
+// and for a whole number b > 0 as dynamo's does, too:
+//
+//   Cast(Floor(Div(Cast(a, float), b)), int)  ->  attnrun.FloorDiv(a, b)
 
 #include <cmath>
 #include <vector>
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/pattern.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -60,7 +71,6 @@ Pattern Floored(Division& division, bool by_xor) {
 // 2^24, the quotient is a whole number or off it by at least 1 / b, which is more than it is
 // rounded by. Larger ones were rounded before.
 bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
-  if (!IsOp(node, "Cast")) return false;
   Value* a = nullptr;
   Value* quotient = nullptr;
   double b = 0;
@@ -85,29 +95,32 @@ bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-}  // namespace
-
-absl::StatusOr<int> FuseFloorDivision(PassContext& context) {
+bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
+  if (IsOp(node, "Cast")) return FuseFloatDivision(facts, node, patch);
   Division division;
   const Pattern by_xor = Floored(division, true);
   const Pattern by_equal = Floored(division, false);
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (FuseFloatDivision(facts, node, patch)) return true;
-    if (!IsOp(node, "Where") && !IsOp(node, "Sub")) return false;
-    MatchedNodes nodes;
-    const bool negative = by_xor.Match(node->output(0), facts, nodes);
-    if (!negative && !by_equal.Match(node->output(0), facts, nodes)) return false;
-    const auto& [a, b, sign, quotient, mod] = division;
-    if (!IsInteger(facts.TypeOf(a)) || !IsSign(sign, b, negative, facts)) return false;
-    if (AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
-    // Constants of one element may have more axes than a and b.
-    const int rank = facts.RankOf(node->output(0));
-    if (rank < 0 || rank != facts.RankOf(quotient)) return false;
-    patch.Supersede({node});
-    patch.Replace(node->output(0), patch.Op("attnrun::FloorDiv", {a, b}, {}, node->name()));
-    return true;
-  });
+  MatchedNodes nodes;
+  const bool negative = by_xor.Match(node->output(0), facts, nodes);
+  if (!negative && !by_equal.Match(node->output(0), facts, nodes)) return false;
+  const auto& [a, b, sign, quotient, mod] = division;
+  if (!IsInteger(facts.TypeOf(a)) || !IsSign(sign, b, negative, facts)) return false;
+  if (AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
+  // Constants of one element may have more axes than a and b.
+  const int rank = facts.RankOf(node->output(0));
+  if (rank < 0 || rank != facts.RankOf(quotient)) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), patch.Op("attnrun::FloorDiv", {a, b}, {}, node->name()));
+  return true;
 }
+
+}  // namespace
+
+extern const Rule kFloorDivision = {
+    .name = "floor_division",
+    .summary = "Integer division rounded down becomes attnrun.FloorDiv",
+    .anchors = {"Where", "Sub", "Cast"},
+    .propose = FuseFloorDivision};
 
 }  // namespace attnrun::opt

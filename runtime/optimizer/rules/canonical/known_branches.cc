@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/known_branches.h"
+
+//   If(condition)    becomes    the nodes of its branch
+//
+// where the condition is the same in every run, as where an exporter asks for an extent that is a
+// number by now.
 
 #include <memory>
 #include <string>
@@ -7,6 +11,7 @@
 #include "core/status.h"
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -26,10 +31,10 @@ std::string TakenBranch(const Node& node, Facts& facts) {
   return fits ? name : "";
 }
 
-absl::Status Take(PassContext& context, Node* node, const std::string& branch) {
+absl::Status Take(RuleContext& context, Node* node, const std::string& branch) {
   ATTNRUN_RETURN_IF_ERROR(context.BeginRewrite());
   Rewrite rewrite = {
-      std::string(context.pass), true, std::string(context.body), {node->name()}, {}, ""};
+      std::string(context.rule), true, std::string(context.body), {node->name()}, {}, ""};
   const size_t before = context.graph.nodes().size();
   const std::vector<Value*> results = context.graph.Inline(node, branch);
   const std::vector<Node*> nodes = context.graph.nodes();
@@ -42,9 +47,7 @@ absl::Status Take(PassContext& context, Node* node, const std::string& branch) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<int> TakeKnownBranches(PassContext& context) {
+absl::StatusOr<int> TakeKnownBranches(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int taken = 0;
   for (Node* node : order) {
@@ -55,5 +58,12 @@ absl::StatusOr<int> TakeKnownBranches(PassContext& context) {
   }
   return taken;
 }
+
+}  // namespace
+
+extern const Rule kKnownBranches = {
+    .name = "known_branches",
+    .summary = "An If whose condition is known becomes the nodes of its branch",
+    .run = TakeKnownBranches};
 
 }  // namespace attnrun::opt

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/known_conditions.h"
+
+// What a condition that is the same in every run decides:
+//
+//   And(x, true), Or(x, false)  ->  x
+//   Where(true, x, y)           ->  x
+//   Where(false, x, y)          ->  y
+//
+// where x has the extents of the result, so that nothing is left to broadcast. A comparison of
+// positions with each other or with extents may be such a condition: Range(0, n) >= 0 or < n. So is
+// whether a Softmax is infinite, as nan_to_num asks.
 
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -29,16 +38,20 @@ bool HasEqualExtents(const Value* a, const Value* b, Facts& facts) {
   return dims_a != nullptr && dims_b != nullptr && *dims_a == *dims_b;
 }
 
+bool DecideConditions(RuleContext& context, Node* node, Patch& patch) {
+  Value* result = Decided(*node, context.facts);
+  if (result == nullptr || !HasEqualExtents(result, node->output(0), context.facts)) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), result);
+  return patch.CanApply();
+}
+
 }  // namespace
 
-absl::StatusOr<int> DecideConditions(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    Value* result = Decided(*node, context.facts);
-    if (result == nullptr || !HasEqualExtents(result, node->output(0), context.facts)) return false;
-    patch.Supersede({node});
-    patch.Replace(node->output(0), result);
-    return patch.CanApply();
-  });
-}
+extern const Rule kKnownConditions = {
+    .name = "known_conditions",
+    .summary = "A condition that is the same in every run is decided",
+    .anchors = {"Where", "And", "Or"},
+    .propose = DecideConditions};
 
 }  // namespace attnrun::opt

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/masked_fill.h"
+
+// A number written wherever a mask says so, one place after the other:
+//
+//   ScatterND(x, Transpose(NonZero(mask)), Expand(c, [how many places mask has]))
+//     ->  Where(mask, c, x)
+//
+// or with a ConstantOfShape of c.
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/pattern.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -48,9 +54,7 @@ absl::StatusOr<Tensor> NumberOf(const Node& filled) {
   return AttributeOr<Tensor>(filled, "value", {}).Reshaped({});
 }
 
-}  // namespace
-
-absl::StatusOr<int> ChooseByMasks(PassContext& context) {
+bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   Value* x = nullptr;
   Value* mask = nullptr;
@@ -62,24 +66,31 @@ absl::StatusOr<int> ChooseByMasks(PassContext& context) {
   const Pattern numbers = OneOf({Op("Expand", {Constant(&number), Is(&count)}, &updates),
                                  Op("ConstantOfShape", {Is(&count)}, &updates)});
   const Pattern filled = Op("ScatterND", {Is(&x), places, numbers});
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    MatchedNodes nodes;
-    if (!IsOp(node, "ScatterND") || !filled.Match(node->output(0), facts, nodes)) return false;
-    if (AttributeOr<std::string>(*node, "reduction", "none") != "none") return false;
-    const auto swap = AttributeOr<std::vector<int64_t>>(*turned, "perm", {1, 0});
-    if (swap != std::vector<int64_t>{1, 0} || facts.TypeOf(mask) != DataType::kBool) return false;
-    const std::vector<SymInt>* dims = facts.DimsOf(x);
-    const std::vector<SymInt>* masked = facts.DimsOf(mask);
-    if (dims == nullptr || masked == nullptr || *dims != *masked) return false;
-    const bool expanded = IsOp(updates, "Expand");
-    if (expanded && (!ScalarOf(number).has_value() || number->constant()->rank() > 1)) return false;
-    // Any other number of updates is an error.
-    if (dims->empty() || !Counts(count, mask, facts)) return false;
-    patch.Supersede({node});
-    Value* filling = patch.Constant("filling", NumberOf(*updates));
-    patch.Replace(node->output(0), patch.Op("Where", {mask, filling, x}, {}, node->name()));
-    return true;
-  });
+
+  MatchedNodes nodes;
+  if (!filled.Match(node->output(0), facts, nodes)) return false;
+  if (AttributeOr<std::string>(*node, "reduction", "none") != "none") return false;
+  const auto swap = AttributeOr<std::vector<int64_t>>(*turned, "perm", {1, 0});
+  if (swap != std::vector<int64_t>{1, 0} || facts.TypeOf(mask) != DataType::kBool) return false;
+  const std::vector<SymInt>* dims = facts.DimsOf(x);
+  const std::vector<SymInt>* masked = facts.DimsOf(mask);
+  if (dims == nullptr || masked == nullptr || *dims != *masked) return false;
+  const bool expanded = IsOp(updates, "Expand");
+  if (expanded && (!ScalarOf(number).has_value() || number->constant()->rank() > 1)) return false;
+  // Any other number of updates is an error.
+  if (dims->empty() || !Counts(count, mask, facts)) return false;
+  patch.Supersede({node});
+  Value* filling = patch.Constant("filling", NumberOf(*updates));
+  patch.Replace(node->output(0), patch.Op("Where", {mask, filling, x}, {}, node->name()));
+  return true;
 }
+
+}  // namespace
+
+extern const Rule kMaskedFill = {
+    .name = "masked_fill",
+    .summary = "A number scattered to the places of a mask becomes Where",
+    .anchors = {"ScatterND"},
+    .propose = ChooseByMasks};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/padded_convolution.h"
+
+// Zeros that a Pad puts around what a convolution reads are the convolution's own, as other
+// exporters write them:
+//
+//   Conv(Pad(x, [0, 0, 30, 0, 0, 0]), w)  ->  Conv(x, w) {pads=[30, 0]}
 
 #include <cstdint>
 #include <optional>
@@ -9,7 +13,7 @@
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/pads.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -44,7 +48,6 @@ std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
 }
 
 bool Propose(Facts& facts, Node* node, Patch& patch) {
-  if (!IsOp(node, "Conv")) return false;
   const Node* pad = node->input(0)->producer();
   auto zeros = ZerosAround(pad, facts);
   const auto kind = AttributeOr<std::string>(*node, "auto_pad", "NOTSET");
@@ -62,11 +65,16 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+bool PadInConvolutions(RuleContext& context, Node* node, Patch& patch) {
+  return Propose(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> PadInConvolutions(PassContext& context) {
-  return RewriteEachNode(
-      context, [&](Node* node, Patch& patch) { return Propose(context.facts, node, patch); });
-}
+extern const Rule kPaddedConvolution = {
+    .name = "padded_convolution",
+    .summary = "Zeros padded before a convolution become its own padding",
+    .anchors = {"Conv"},
+    .propose = PadInConvolutions};
 
 }  // namespace attnrun::opt

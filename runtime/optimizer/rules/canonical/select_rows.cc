@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/select_rows.h"
+
+// One row of each sample, x [B, S, D] and i [B]:
+//
+//   GatherND(x, Concat(Range(0, B) [B, 1], i [B, 1]))
+//   Gather(Flatten(x) [B*S, D], i + Range(0, B) * S)      where i is an ArgMax over S
+//   -->
+//   GatherND(x, i [B, 1]) {batch_dims=1}
+//
+// And of rows that a list tells, each in a tuple of its own:
+//
+//   GatherND(x, Unsqueeze(i, -1))  ->  Gather(x, i)
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -93,15 +103,18 @@ bool FromFlatRows(Facts& facts, Node* node, Patch& patch) {
   return false;
 }
 
+bool SelectRows(RuleContext& context, Node* node, Patch& patch) {
+  if (IsOp(node, "GatherND")) {
+    return FromTuples(context.facts, node, patch) || FromSingleTuples(context.facts, node, patch);
+  }
+  return IsOp(node, "Gather") && FromFlatRows(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> SelectRows(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (IsOp(node, "GatherND")) {
-      return FromTuples(context.facts, node, patch) || FromSingleTuples(context.facts, node, patch);
-    }
-    return IsOp(node, "Gather") && FromFlatRows(context.facts, node, patch);
-  });
-}
+extern const Rule kSelectRows = {.name = "select_rows",
+                                 .summary = "One row of each sample is selected by one GatherND",
+                                 .anchors = {"GatherND", "Gather"},
+                                 .propose = SelectRows};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/shuffled_lists.h"
+
+// A short list of integers that is brought into another order by way of a matrix, as exporters
+// write the pads of PyTorch, which counts axes from the last one on:
+//
+//   Reshape(Transpose(Slice(Reshape(list [4], [-1, 2]), rows backwards)), [-1])
+//     ->  Gather(list, [2, 0, 3, 1])
+//
+// so that what the list holds stays known.
 
 #include <numeric>
 
@@ -7,7 +14,7 @@
 #include "core/elements.h"
 #include "ops/composite/run_node.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -48,30 +55,33 @@ std::optional<std::vector<int64_t>> OrderBy(absl::Span<const Node* const> nodes,
   return std::vector<int64_t>(elements->begin(), elements->end());
 }
 
+bool GatherShuffledLists(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
+
+  if (!IsViewNode(*node) || !ShortLength(node->output(0), facts).has_value()) return false;
+  constexpr size_t kMostNodes = 8;
+  std::vector<const Node*> nodes;
+  Value* list = node->output(0);
+  do {
+    const Node* mover = list->producer();
+    if (mover == nullptr || nodes.size() == kMostNodes || !MovesAlike(*mover)) return false;
+    nodes.push_back(mover);
+    list = mover->input(0);
+  } while (facts.RankOf(list) != 1);
+  const auto length = ShortLength(list, facts);
+  if (nodes.size() == 1 || !length.has_value()) return false;
+  const auto order = OrderBy(nodes, *length);
+  if (!order.has_value()) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), patch.Op("Gather", {list, patch.Ints(*order)}, {}, node->name()));
+  return true;
+}
+
 }  // namespace
 
-absl::StatusOr<int> GatherShuffledLists(PassContext& context) {
-  Facts& facts = context.facts;
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (!IsViewNode(*node) || !ShortLength(node->output(0), facts).has_value()) return false;
-    constexpr size_t kMostNodes = 8;
-    std::vector<const Node*> nodes;
-    Value* list = node->output(0);
-    do {
-      const Node* mover = list->producer();
-      if (mover == nullptr || nodes.size() == kMostNodes || !MovesAlike(*mover)) return false;
-      nodes.push_back(mover);
-      list = mover->input(0);
-    } while (facts.RankOf(list) != 1);
-    const auto length = ShortLength(list, facts);
-    if (nodes.size() == 1 || !length.has_value()) return false;
-    const auto order = OrderBy(nodes, *length);
-    if (!order.has_value()) return false;
-    patch.Supersede({node});
-    patch.Replace(node->output(0),
-                  patch.Op("Gather", {list, patch.Ints(*order)}, {}, node->name()));
-    return true;
-  });
-}
+extern const Rule kShuffledLists = {
+    .name = "shuffled_lists",
+    .summary = "A short list reordered through a matrix becomes one Gather",
+    .propose = GatherShuffledLists};
 
 }  // namespace attnrun::opt

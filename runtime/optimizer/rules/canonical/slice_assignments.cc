@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/slice_assignments.h"
+
+// A tensor all of which is written slice by slice, y[..., :8] = a and y[..., 8:] = b:
+//
+//   ScatterND(ScatterND(y, [places of the first], a), [places of the rest], b)
+//     ->  Concat(a, b)
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -93,27 +97,30 @@ std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices, Fa
   return common;
 }
 
+bool JoinAssignedSlices(RuleContext& context, Node* node, Patch& patch) {
+  const std::vector<Assignment> slices = SlicesOf(node, context.facts);
+  if (slices.empty()) return false;
+  const std::vector<int64_t> permutation = CommonPermutation(slices, context.facts);
+  std::vector<Value*> parts;
+  parts.reserve(slices.size());
+  for (const Assignment& slice : slices) {
+    parts.push_back(permutation.empty() ? slice.updates : slice.updates->producer()->input(0));
+  }
+  int64_t axis = slices[0].axis;
+  if (!permutation.empty()) axis = permutation[axis];
+  Value* joined = patch.Op("Concat", parts, {{"axis", axis}}, node->name());
+  // They are turned together.
+  if (!permutation.empty()) joined = patch.Op("Transpose", {joined}, {{"perm", permutation}});
+  patch.Supersede({node});
+  patch.Replace(node->output(0), joined);
+  return true;
+}
+
 }  // namespace
 
-absl::StatusOr<int> JoinAssignedSlices(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    const std::vector<Assignment> slices = SlicesOf(node, context.facts);
-    if (slices.empty()) return false;
-    const std::vector<int64_t> permutation = CommonPermutation(slices, context.facts);
-    std::vector<Value*> parts;
-    parts.reserve(slices.size());
-    for (const Assignment& slice : slices) {
-      parts.push_back(permutation.empty() ? slice.updates : slice.updates->producer()->input(0));
-    }
-    int64_t axis = slices[0].axis;
-    if (!permutation.empty()) axis = permutation[axis];
-    Value* joined = patch.Op("Concat", parts, {{"axis", axis}}, node->name());
-    // They are turned together.
-    if (!permutation.empty()) joined = patch.Op("Transpose", {joined}, {{"perm", permutation}});
-    patch.Supersede({node});
-    patch.Replace(node->output(0), joined);
-    return true;
-  });
-}
+extern const Rule kSliceAssignments = {.name = "slice_assignments",
+                                       .summary = "A tensor assigned slice by slice becomes Concat",
+                                       .anchors = {"ScatterND"},
+                                       .propose = JoinAssignedSlices};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/split_slices.h"
+
+// Slices of one value along one axis that do not overlap are the pieces of one Split, as other
+// exporters write it; pieces between them are left unread:
+//
+//   Slice(x, 0, 8), Slice(x, 8, 16), x [..., 24]  ->  Split(x, [8, 8, 8])
+//
+// A Gather of one position that keeps the axis is such a Slice. And a Split of which one piece
+// alone is read is a Slice.
 
 #include <algorithm>
 #include <map>
@@ -10,6 +17,7 @@
 #include "ops/interface/infer_rules.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -57,7 +65,7 @@ std::optional<Piece> AsPosition(Node* node, int64_t& axis, Facts& facts) {
   return Piece{node, at, at + 1};
 }
 
-absl::StatusOr<int> SplitInto(PassContext& context, Value* value, int64_t axis,
+absl::StatusOr<int> SplitInto(RuleContext& context, Value* value, int64_t axis,
                               std::vector<Piece> pieces) {
   absl::c_sort(pieces, [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
   std::vector<int64_t> sizes;
@@ -84,7 +92,7 @@ absl::StatusOr<int> SplitInto(PassContext& context, Value* value, int64_t axis,
 }
 
 // A Split of which one piece alone is read.
-absl::StatusOr<int> SliceInstead(PassContext& context, Node* split) {
+absl::StatusOr<int> SliceInstead(RuleContext& context, Node* split) {
   Value* read = nullptr;
   int64_t begin = 0;
   int64_t end = 0;
@@ -110,9 +118,7 @@ absl::StatusOr<int> SliceInstead(PassContext& context, Node* split) {
   return patch.Apply();
 }
 
-}  // namespace
-
-absl::StatusOr<int> SplitSlices(PassContext& context) {
+absl::StatusOr<int> SplitSlices(RuleContext& context) {
   int splits = 0;
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<Node*> order, context.graph.TopologicalOrder());
   for (Node* node : order) {
@@ -146,5 +152,12 @@ absl::StatusOr<int> SplitSlices(PassContext& context) {
   }
   return splits;
 }
+
+}  // namespace
+
+extern const Rule kSplitSlices = {
+    .name = "split_slices",
+    .summary = "Slices of one value that do not overlap become one Split",
+    .run = SplitSlices};
 
 }  // namespace attnrun::opt

@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/canonical/squares.h"
+
+// A power of two is a product, which most exporters write:
+//
+//   Pow(x, 2)  ->  Mul(x, x)
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
+namespace {
 
-absl::StatusOr<int> MultiplySquares(PassContext& context) {
+bool MultiplySquares(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (!IsOp(node, "Pow") || ScalarOf(node->input(1)) != 2) return false;
-    Value* x = node->input(0);
-    // An exponent of more axes than x would add some.
-    const int rank = facts.RankOf(x);
-    if (rank < 0 || facts.RankOf(node->output(0)) != rank) return false;
-    patch.Supersede({node});
-    patch.Replace(node->output(0), patch.Op("Mul", {x, x}, {}, node->name()));
-    return true;
-  });
+
+  if (ScalarOf(node->input(1)) != 2) return false;
+  Value* x = node->input(0);
+  // An exponent of more axes than x would add some.
+  const int rank = facts.RankOf(x);
+  if (rank < 0 || facts.RankOf(node->output(0)) != rank) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), patch.Op("Mul", {x, x}, {}, node->name()));
+  return true;
 }
+
+}  // namespace
+
+extern const Rule kSquares = {.name = "squares",
+                              .summary = "Pow(x, 2) becomes Mul(x, x)",
+                              .anchors = {"Pow"},
+                              .propose = MultiplySquares};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/cleanup/common_subexpressions.h"
+
+// Makes one node of several that apply the same version of an operator with the same attributes to
+// the same values, and one initializer of several with the same elements. Random operators and
+// those with subgraphs stay.
 
 #include <algorithm>
 #include <string>
@@ -11,13 +14,14 @@
 #include "graph/attribute_key.h"
 #include "ops/interface/registry.h"
 #include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rewrite/shared_constants.h"
 #include "optimizer/rules/cleanup/constant_folding.h"
 
 namespace attnrun::opt {
 namespace {
 
-int MergeInitializers(PassContext& context) {
+int MergeInitializers(RuleContext& context) {
   absl::flat_hash_map<std::string, std::vector<Value*>> seen;
   int merged = 0;
   for (Value* value : context.graph.values()) {
@@ -78,9 +82,7 @@ std::string NodeKey(const Node& node) {
   return key;
 }
 
-}  // namespace
-
-absl::StatusOr<int> MergeCommonSubexpressions(PassContext& context) {
+absl::StatusOr<int> MergeCommonSubexpressions(RuleContext& context) {
   int merged = MergeInitializers(context);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   absl::flat_hash_map<std::string, Node*> seen;
@@ -103,5 +105,12 @@ absl::StatusOr<int> MergeCommonSubexpressions(PassContext& context) {
   }
   return merged;
 }
+
+}  // namespace
+
+extern const Rule kCommonSubexpressions = {
+    .name = "common_subexpressions",
+    .summary = "Of several nodes that compute the same, and of equal initializers, one stays",
+    .run = MergeCommonSubexpressions};
 
 }  // namespace attnrun::opt

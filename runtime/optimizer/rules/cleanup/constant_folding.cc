@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Computes nodes whose inputs are all constant, with the reference code, and makes their outputs
+// initializers. Left as they are: random operators, operators with subgraphs, nodes that fail (they
+// fail again where an error can name them), and results so much larger than their inputs that
+// keeping them would cost more memory than computing them.
+
 #include "optimizer/rules/cleanup/constant_folding.h"
 
 #include <algorithm>
@@ -8,6 +14,7 @@
 #include "ops/composite/run_node.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/quantization/quantized_operands.h"
 
 namespace attnrun::opt {
@@ -43,7 +50,7 @@ bool MayFold(const Graph& graph, const Node& node) {
   });
 }
 
-// How much of PassContext::foldable_bytes the node takes besides its results: as many as terms may
+// How much of RuleContext::foldable_bytes the node takes besides its results: as many as terms may
 // have to be added up where inputs and results do not tell how long it takes.
 double ExtraCost(const Node& node) {
   static constexpr std::array<absl::string_view, 5> kOps = {"Conv", "ConvInteger", "ConvTranspose",
@@ -75,16 +82,7 @@ absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_b
                                      : ops::RunReference(node, inputs, allocator);
 }
 
-}  // namespace
-
-bool IsRandom(const Node& node) {
-  static constexpr std::array<absl::string_view, 6> kRandom = {"RandomNormal",  "RandomNormalLike",
-                                                               "RandomUniform", "RandomUniformLike",
-                                                               "Bernoulli",     "Multinomial"};
-  return std::find(kRandom.begin(), kRandom.end(), node.op_type()) != kRandom.end();
-}
-
-absl::StatusOr<int> FoldConstants(PassContext& context) {
+absl::StatusOr<int> FoldConstants(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int folded = 0;
   int64_t& left = context.foldable_bytes;
@@ -110,6 +108,20 @@ absl::StatusOr<int> FoldConstants(PassContext& context) {
     folded += applied;
   }
   return folded;
+}
+
+}  // namespace
+
+extern const Rule kConstantFolding = {
+    .name = "constant_folding",
+    .summary = "A node whose inputs are constant is computed once, when the model is loaded",
+    .run = FoldConstants};
+
+bool IsRandom(const Node& node) {
+  static constexpr std::array<absl::string_view, 6> kRandom = {"RandomNormal",  "RandomNormalLike",
+                                                               "RandomUniform", "RandomUniformLike",
+                                                               "Bernoulli",     "Multinomial"};
+  return std::find(kRandom.begin(), kRandom.end(), node.op_type()) != kRandom.end();
 }
 
 }  // namespace attnrun::opt

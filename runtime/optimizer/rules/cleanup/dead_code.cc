@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/cleanup/dead_code.h"
+
+// Removes nodes and initializers that no graph output depends on. Graph inputs stay.
 
 #include <algorithm>
 
 #include "core/status.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -12,9 +14,7 @@ bool IsRead(const Graph& graph, const Value* value) {
   return value != nullptr && (!value->consumers().empty() || graph.IsOutput(value));
 }
 
-}  // namespace
-
-absl::StatusOr<int> RemoveDeadCode(PassContext& context) {
+absl::StatusOr<int> RemoveDeadCode(RuleContext& context) {
   const Graph& graph = context.graph;
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<Node*> order, graph.TopologicalOrder());
   int removed = 0;
@@ -34,5 +34,11 @@ absl::StatusOr<int> RemoveDeadCode(PassContext& context) {
   }
   return removed;
 }
+
+}  // namespace
+
+extern const Rule kDeadCode = {.name = "dead_code",
+                               .summary = "Nodes and initializers that no output depends on go",
+                               .run = RemoveDeadCode};
 
 }  // namespace attnrun::opt

@@ -18,7 +18,7 @@ SymInt Single(const SymInt& term) {
 
 }  // namespace
 
-ExtentSources::ExtentSources(PassContext& context, absl::Span<Node* const> order) {
+ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order) {
   std::vector<Value*> values = context.graph.inputs();
   const std::vector<Value*>& captures = context.graph.captures();
   values.insert(values.end(), captures.begin(), captures.end());

@@ -16,7 +16,7 @@ namespace attnrun::opt {
 class ExtentSources {
  public:
   // `order`: the nodes of the graph, topologically.
-  ExtentSources(PassContext& context, absl::Span<Node* const> order);
+  ExtentSources(RuleContext& context, absl::Span<Node* const> order);
 
   // Whether `node` may compute the extent anew: if it is a number, or a sum of multiples of extents
   // that are read off elsewhere, and of numbers. Nothing is read off what depends on the node.

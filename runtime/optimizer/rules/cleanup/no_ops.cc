@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/cleanup/no_ops.h"
+
+// Removes what gives its input back: Identity, Dropout outside of training, Cast to the type that
+// the input has, one after a Cast that lost nothing, Concat and Sum of one input, sums with 0 and
+// products with 1 that change no shape.
 
 #include <optional>
 
 #include "absl/algorithm/container.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -71,16 +74,20 @@ Value* Unchanged(const Node& node, Facts& facts) {
   return NeutralOperand(node, facts);
 }
 
+bool RemoveNoOps(RuleContext& context, Node* node, Patch& patch) {
+  Value* unchanged = Unchanged(*node, context.facts);
+  if (unchanged == nullptr) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), unchanged);
+  return patch.CanApply();
+}
+
 }  // namespace
 
-absl::StatusOr<int> RemoveNoOps(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    Value* unchanged = Unchanged(*node, context.facts);
-    if (unchanged == nullptr) return false;
-    patch.Supersede({node});
-    patch.Replace(node->output(0), unchanged);
-    return patch.CanApply();
-  });
-}
+extern const Rule kNoOps = {.name = "no_ops",
+                            .summary = "A node that returns its input unchanged goes",
+                            .anchors = {"Identity", "Dropout", "Cast", "Pad", "Concat", "Sum",
+                                        "Max", "Min", "Add", "Sub", "Mul", "Div"},
+                            .propose = RemoveNoOps};
 
 }  // namespace attnrun::opt

@@ -29,7 +29,7 @@ bool MeansTheSame(const std::vector<SymInt>& target, const std::vector<SymInt>& 
 
 // A Reshape of a Reshape that never fails: how the elements were arranged between both does not
 // matter. `node` is a Reshape with a target.
-absl::StatusOr<int> SkipReshape(PassContext& context, Node* node) {
+absl::StatusOr<int> SkipReshape(RuleContext& context, Node* node) {
   const Node* inner = node->input(0)->producer();
   const auto& target = context.facts.Of(node->input(1)).contents;
   if (!IsOp(inner, "Reshape")) return 0;
@@ -46,7 +46,7 @@ absl::StatusOr<int> SkipReshape(PassContext& context, Node* node) {
 }
 
 // A Reshape of a Reshape of a slice, which only both together tell in full.
-absl::StatusOr<int> FoldReshapes(PassContext& context, const ExtentSources& extents, Node* node) {
+absl::StatusOr<int> FoldReshapes(RuleContext& context, const ExtentSources& extents, Node* node) {
   const Node* inner = node->input(0)->producer();
   if (!IsOp(inner, "Reshape") || !IsOp(inner->input(0)->producer(), "Slice")) return 0;
   const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
@@ -69,7 +69,7 @@ absl::StatusOr<int> FoldReshapes(PassContext& context, const ExtentSources& exte
 
 }  // namespace
 
-absl::StatusOr<int> FoldReshape(PassContext& context, const ExtentSources& extents, Node* node) {
+absl::StatusOr<int> FoldReshape(RuleContext& context, const ExtentSources& extents, Node* node) {
   Value* shape = node->input(1);
   if (!IsOp(node, "Reshape") || shape == nullptr) return 0;
   if (shape->is_constant()) return FoldReshapes(context, extents, node);

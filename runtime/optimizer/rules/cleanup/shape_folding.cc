@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/cleanup/shape_folding.h"
+
+// Shape arithmetic whose result is the same in every run becomes an initializer, and a Reshape to
+// computed extents one to constants, with -1 or 0 where an extent differs from run to run:
+//
+//   x: [batch, seq, 768] -> Shape -> Gather(0) -> Unsqueeze -> Concat(batch, -1, 12, 64) -> Reshape
+//   becomes Reshape(x, [0, -1, 12, 64])
+//
+// Extents that a computation still needs are read off the graph inputs.
 
 #include <algorithm>
 
@@ -7,6 +14,7 @@
 #include "core/status.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/cleanup/extent_sources.h"
 #include "optimizer/rules/cleanup/reshape_folding.h"
 
@@ -14,7 +22,7 @@ namespace attnrun::opt {
 namespace {
 
 // A node whose outputs are some integers, or conditions, that are the same in every run.
-absl::StatusOr<int> FoldKnown(PassContext& context, Node* node) {
+absl::StatusOr<int> FoldKnown(RuleContext& context, Node* node) {
   Value* value = node->output(0);
   if (value == nullptr || node->outputs().size() != 1) return 0;
   if (context.graph.IsOutput(value)) return 0;
@@ -34,7 +42,7 @@ absl::StatusOr<int> FoldKnown(PassContext& context, Node* node) {
 // Extents that are those of graph inputs are read off these, whatever value the exporter asked: so
 // all that need one share it, and no inner value is kept for its shape. Those that windows or
 // slices make of them are read off the first value that has them, not computed again.
-absl::StatusOr<int> ReadOffSources(PassContext& context, const ExtentSources& extents, Node* node) {
+absl::StatusOr<int> ReadOffSources(RuleContext& context, const ExtentSources& extents, Node* node) {
   constexpr size_t kMost = 8;
   Value* value = node->output(0);
   if (value == nullptr || node->outputs().size() != 1 || extents.IsReadBy(*node)) return 0;
@@ -78,7 +86,7 @@ Value* OperandOfSameExtents(const Node& node, Facts& facts) {
 
 // mask.expand_as(scores): the extents of scores are read off their operands, so that the scores
 // need not be there for it.
-absl::StatusOr<int> ReadOffOperands(PassContext& context, Node* node) {
+absl::StatusOr<int> ReadOffOperands(RuleContext& context, Node* node) {
   if (!IsOp(node, "Shape") || node->output(0) == nullptr || !node->attributes().empty()) return 0;
   const Node* scores = node->input(0)->producer();
   Value* operand = scores == nullptr ? nullptr : OperandOfSameExtents(*scores, context.facts);
@@ -102,9 +110,7 @@ absl::StatusOr<int> ReadOffOperands(PassContext& context, Node* node) {
   return patch.Apply();
 }
 
-}  // namespace
-
-absl::StatusOr<int> FoldShapes(PassContext& context) {
+absl::StatusOr<int> FoldShapes(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   const ExtentSources extents(context, order);
   int folded = 0;
@@ -123,5 +129,12 @@ absl::StatusOr<int> FoldShapes(PassContext& context) {
   }
   return folded;
 }
+
+}  // namespace
+
+extern const Rule kShapeFolding = {
+    .name = "shape_folding",
+    .summary = "Shape arithmetic becomes constants, or is read off the inputs' extents",
+    .run = FoldShapes};
 
 }  // namespace attnrun::opt

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/cleanup/views.h"
+
+// Chains that move elements about and come to nothing, to one Reshape or to one Transpose become
+// just that:
+//
+//   x -> Reshape -> Transpose(0,2,1,3) -> Transpose(0,2,1,3) -> Reshape -> y   becomes   x = y
 
 #include "core/status.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -189,7 +194,7 @@ bool ReadsIndices(const Node& node) {
 
 // Furthest first. A chain of one node is only worth touching if it comes to nothing, or to
 // something simpler.
-absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
+absl::StatusOr<int> SimplifyChain(RuleContext& context, Value* value) {
   const std::vector<Traced> chain = Trace(value, context.facts);
   for (size_t i = chain.size(); i-- > 1;) {
     Patch patch(context);
@@ -212,9 +217,7 @@ absl::StatusOr<int> SimplifyChain(PassContext& context, Value* value) {
   return patch.Apply();
 }
 
-}  // namespace
-
-absl::StatusOr<int> SimplifyViews(PassContext& context) {
+absl::StatusOr<int> SimplifyViews(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int simplified = 0;
   for (Node* node : order) {
@@ -228,5 +231,13 @@ absl::StatusOr<int> SimplifyViews(PassContext& context) {
   }
   return simplified;
 }
+
+}  // namespace
+
+extern const Rule kViews = {
+    .name = "views",
+    .summary =
+        "A chain of nodes that only move elements becomes one Reshape, one Transpose or nothing",
+    .run = SimplifyViews};
 
 }  // namespace attnrun::opt

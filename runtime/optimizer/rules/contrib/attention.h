@@ -38,7 +38,7 @@ Value* SplitHeads(Expansion& e, Value* merged, int64_t heads, int64_t size);
 // Keys and values by head, if they are not yet.
 void PutByHead(Expansion& e, AttentionParts& parts);
 
-// Sets the scale that the node has, and as bias what its mask (see NaiveMask), input `mask`, and
+// Sets the scale that the node has, and as bias what its mask (see AttentionMask), input `mask`, and
 // its bias, input `bias`, add to the scores, if it has them. Declines, and returns false, if the
 // mask is none of the known forms.
 bool AddScoreTerms(Expansion& e, int mask, int bias, AttentionParts& parts);

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/contrib/contrib_operators.h"
+
+// ONNX Runtime's own operators in those that all other passes know:
+//
+//   x  skip  gamma  beta  bias                   x  bias
+//    \   \     |     /   /                        \  /
+//   SkipLayerNormalization           ->     skip  Add
+//      |             |                         \  /
+//      y            sum                        Add -- sum
+//                                               |   gamma  beta
+//                                        LayerNormalization
+//                                               |
+//                                               y
 
 #include "ops/contrib/contrib.h"
 #include "ops/interface/registry.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/contrib/expansion.h"
 
 namespace attnrun::opt {
@@ -19,7 +30,7 @@ constexpr Entry kExpansions[] = {
     {"", "QLinearConv", ExpandQLinearConv},
     {"", "QLinearMatMul", ExpandQLinearMatMul},
     {"", "SimplifiedLayerNormalization", ExpandSimplifiedLayerNormalization},
-    {ops::kContribDomain, "Attention", ExpandPackedAttention},
+    {ops::kContribDomain, "Attention", ExpandContribAttention},
     {ops::kContribDomain, "BiasGelu", ExpandGelu},
     {ops::kContribDomain, "BiasSplitGelu", ExpandBiasSplitGelu},
     {ops::kContribDomain, "DequantizeLinear", ExpandContribQuantization},
@@ -61,17 +72,21 @@ Expand ExpansionOf(const Node& node) {
   return nullptr;
 }
 
+bool ExpandContribOperators(RuleContext& context, Node* node, Patch& patch) {
+  const Expand expand = ExpansionOf(*node);
+  // Inputs and attributes are as the operator has them.
+  if (expand == nullptr || !ops::OpRegistry::Get().Create(*node).ok()) return false;
+  Expansion expansion(context, node, patch);
+  if (!expand(expansion)) return false;
+  return patch.CanApply() || expansion.Decline("an output is read that only the operator gives");
+}
+
 }  // namespace
 
-absl::StatusOr<int> ExpandContribOperators(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    const Expand expand = ExpansionOf(*node);
-    // Inputs and attributes are as the operator has them.
-    if (expand == nullptr || !ops::OpRegistry::Get().Create(*node).ok()) return false;
-    Expansion expansion(context, node, patch);
-    if (!expand(expansion)) return false;
-    return patch.CanApply() || expansion.Decline("an output is read that only the operator gives");
-  });
-}
+extern const Rule kContribOperators = {
+    .name = "contrib_operators",
+    .summary =
+        "An operator of com.microsoft is written in operators of the standard and of attnrun",
+    .propose = ExpandContribOperators};
 
 }  // namespace attnrun::opt

@@ -6,7 +6,7 @@
 namespace attnrun::opt {
 namespace {
 
-using enum EmbedLayerNormalization::Input;
+using enum ops::EmbedLayerNormalization::Input;
 
 // What makes numbers of rows that a table gave, or of a parameter: input i of the node.
 using Numbers = absl::FunctionRef<Value*(Value* rows, int i)>;

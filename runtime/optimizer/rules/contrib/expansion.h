@@ -22,7 +22,7 @@ namespace attnrun::opt {
 //   }
 class Expansion {
  public:
-  Expansion(PassContext& context, Node* node, Patch& patch)
+  Expansion(RuleContext& context, Node* node, Patch& patch)
       : context_(context), node_(*node), patch_(patch) {
     patch_.Supersede({node});
   }
@@ -86,7 +86,7 @@ class Expansion {
   }
 
  private:
-  PassContext& context_;
+  RuleContext& context_;
   Node& node_;
   Patch& patch_;
 };
@@ -122,7 +122,7 @@ bool ExpandContribQuantization(Expansion& e);
 bool ExpandDynamicQuantizeMatMul(Expansion& e);
 bool ExpandEmbedLayerNormalization(Expansion& e);
 bool ExpandRotaryEmbedding(Expansion& e);
-bool ExpandPackedAttention(Expansion& e);
+bool ExpandContribAttention(Expansion& e);
 bool ExpandMultiHeadAttention(Expansion& e);
 bool ExpandGroupQueryAttention(Expansion& e);
 bool ExpandSimplifiedLayerNormalization(Expansion& e);

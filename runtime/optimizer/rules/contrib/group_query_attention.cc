@@ -9,7 +9,7 @@
 namespace attnrun::opt {
 namespace {
 
-using enum GroupQueryAttention::Input;
+using enum ops::GroupQueryAttention::Input;
 
 class GroupQuery {
  public:

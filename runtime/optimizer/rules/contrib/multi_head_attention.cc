@@ -9,7 +9,7 @@
 namespace attnrun::opt {
 namespace {
 
-using enum MultiHeadAttention::Input;
+using enum ops::MultiHeadAttention::Input;
 
 // Queries, keys and values, each [B, _, N * H], or, keys and values that are given so, [B, N, L,
 // H].

@@ -121,7 +121,7 @@ bool ExpandQLinearConv(Expansion& e) {
 }
 
 bool ExpandQGemm(Expansion& e) {
-  using enum QGemm::Input;
+  using enum ops::QGemm::Input;
   const auto matrix = [&](int i, const char* transposed) {
     Value* value = e.input(i);
     return e.Attribute<int64_t>(transposed, 0) == 0 ? value : e.Op("Transpose", {value});

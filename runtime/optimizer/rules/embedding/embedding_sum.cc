@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/embedding/embedding_sum.h"
+
+// Rows of several tables added up:
+//
+//   Gather(words, ids)   Gather(types, type_ids)
+//              \___ Add ___/
+//                    |      Slice(positions, 0, S)
+//                   Add ______/
+//   -->
+//   EmbeddingSum(words, ids, types, type_ids, positions)
+//
+// in any order. The tables are constants, the ids all of one shape.
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -97,19 +107,22 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+bool FuseEmbeddingSum(RuleContext& context, Node* node, Patch& patch) {
+  // The last sum of a chain takes all.
+  const auto& readers = node->output(0)->consumers();
+  if (readers.size() == 1 && IsOp(readers[0], "Add") && !context.graph.IsOutput(node->output(0))) {
+    Patch probe(context);
+    if (Propose(context.facts, readers[0], probe)) return false;
+  }
+  return Propose(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseEmbeddingSum(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    // The last sum of a chain takes all.
-    const auto& readers = node->output(0)->consumers();
-    if (readers.size() == 1 && IsOp(readers[0], "Add") &&
-        !context.graph.IsOutput(node->output(0))) {
-      Patch probe(context);
-      if (Propose(context.facts, readers[0], probe)) return false;
-    }
-    return Propose(context.facts, node, patch);
-  });
-}
+extern const Rule kEmbeddingSum = {
+    .name = "embedding_sum",
+    .summary = "Word, type and position embeddings are looked up and added in one pass",
+    .anchors = {"Add"},
+    .propose = FuseEmbeddingSum};
 
 }  // namespace attnrun::opt

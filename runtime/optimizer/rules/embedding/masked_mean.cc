@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/embedding/masked_mean.h"
+
+// The mean over a text's tokens, as sentence embeddings are made:
+//
+//   mask [B, S] -> Unsqueeze, Cast, perhaps Expand -> m [B, S, 1] or [B, S, D]
+//   ReduceSum(Mul(x, m), 1) / Clip(ReduceSum(m, 1), min)
+//   -->
+//   MaskedMean(x, mask) {min_count}
 
 #include <utility>
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/pattern.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -90,12 +96,16 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
+  return Propose(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseMaskedMean(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return IsOp(node, "Div") && Propose(context.facts, node, patch);
-  });
-}
+extern const Rule kMaskedMean = {
+    .name = "masked_mean",
+    .summary = "The mean over a text's tokens becomes attnrun.MaskedMean",
+    .anchors = {"Div"},
+    .propose = FuseMaskedMean};
 
 }  // namespace attnrun::opt

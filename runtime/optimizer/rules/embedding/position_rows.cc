@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/embedding/position_rows.h"
+
+// Rows of a constant table, one for each position:
+//
+//   Range(0, S), perhaps tiled, or Slice([[0, 1, 2, ...]], S)
+//        |
+//   Gather(table [P, D]) [1, S, D]                     Slice(table, 0, S) [S, D]
+//              \______                          -->          |
+//   x [B, S, D] __ Add                          x [B, S, D] __ Add
+//
+// The positions may begin at another number. Where a run has more positions than the table has
+// rows, the sum is refused in place of the Gather.
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -100,18 +110,17 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
   return true;
 }
 
+bool SlicePositionTables(RuleContext& context, Node* node, Patch& patch) {
+  return ReplaceOperand(patch, context.facts, node, 0) ||
+         ReplaceOperand(patch, context.facts, node, 1);
+}
+
 }  // namespace
 
-absl::StatusOr<int> SlicePositionTables(PassContext& context) {
-  int replaced = 0;
-  for (const size_t side : {0, 1}) {
-    ATTNRUN_ASSIGN_OR_RETURN(
-        const int applied, RewriteEachNode(context, [&](Node* node, Patch& patch) {
-          return IsOp(node, "Add") && ReplaceOperand(patch, context.facts, node, side);
-        }));
-    replaced += applied;
-  }
-  return replaced;
-}
+extern const Rule kPositionRows = {
+    .name = "position_rows",
+    .summary = "Rows looked up by position become a Slice of the table",
+    .anchors = {"Add"},
+    .propose = SlicePositionTables};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/heads/head_normalization.h"
+
+// Heads of Q and K are normalized where they lie in a projection, in one pass:
+//
+//       Linear [B,S,W]                            Linear [B,S,W]
+//          |                                         |
+//        Split                                attnrun.HeadRmsNormalization
+//      /   |   \                                 {head_offsets of Q and K}
+//  Reshape Reshape ...                               |
+//     |       |                        ->          Slice
+//  RMSNorm  RMSNorm                              /   |   \  .
+//     |       |                              Reshape Reshape ...
+//    q [B,S,Nq,H]  k [B,S,Nkv,H]                |       |
+//                                              q       k
 
 #include <map>
 #include <tuple>
@@ -7,6 +19,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/heads/packed_rewrite.h"
 
 namespace attnrun::opt {
@@ -45,7 +58,7 @@ absl::StatusOr<Tensor> Scales(const PackedRewrite& rewrite) {
                      rows);
 }
 
-absl::StatusOr<int> Pack(PassContext& context, const Key& key, PackedRewrite& rewrite) {
+absl::StatusOr<int> Pack(RuleContext& context, const Key& key, PackedRewrite& rewrite) {
   const auto& [base, epsilon, head_size] = key;
   if (!rewrite.IsAlone({})) return 0;
   Patch patch(context);
@@ -69,12 +82,17 @@ std::optional<std::pair<Key, PackedHeads>> Find(Node* node, Facts& facts) {
   return std::pair(key, *std::move(heads));
 }
 
-}  // namespace
-
-absl::StatusOr<int> PackHeadNormalizations(PassContext& context) {
+absl::StatusOr<int> PackHeadNormalizations(RuleContext& context) {
   return PackGroups<Key>(
       context, [&](Node* node) { return Find(node, context.facts); },
       [&](const Key& key, PackedRewrite& rewrite) { return Pack(context, key, rewrite); });
 }
+
+}  // namespace
+
+extern const Rule kHeadNormalization = {
+    .name = "head_normalization",
+    .summary = "Q and K are normalized where they lie in the packed projection",
+    .run = PackHeadNormalizations};
 
 }  // namespace attnrun::opt

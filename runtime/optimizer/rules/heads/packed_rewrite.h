@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "core/status.h"
-#include "optimizer/rewrite/pass.h"
+#include "optimizer/rewrite/context.h"
 #include "optimizer/rules/heads/packed_heads.h"
 
 namespace attnrun::opt {
@@ -18,7 +18,7 @@ namespace attnrun::opt {
 // Several nodes that work on heads of one value become one that works on the packed rows.
 class PackedRewrite {
  public:
-  PackedRewrite(PassContext& context, Value* base) : context_(context), base_(base) {}
+  PackedRewrite(RuleContext& context, Value* base) : context_(context), base_(base) {}
 
   // A node whose result, heads in the base, comes from `packed`, to be named later.
   void Add(Node* node, PackedHeads heads);
@@ -45,7 +45,7 @@ class PackedRewrite {
   // Whether one of the other readers leads to an operand; true also where that is not soon known.
   bool LeadTo(absl::Span<Value* const> operands) const;
 
-  PassContext& context_;
+  RuleContext& context_;
   Value* const base_;
   std::vector<Node*> nodes_;
   std::vector<PackedHeads> heads_;
@@ -57,7 +57,7 @@ class PackedRewrite {
 // the order in which the groups begin. Returns how many rewrites were applied. A rewrite may take
 // away what another group is made of: that one waits for the next round.
 template <typename Key, typename Find, typename Pack>
-absl::StatusOr<int> PackGroups(PassContext& context, Find find, Pack pack) {
+absl::StatusOr<int> PackGroups(RuleContext& context, Find find, Pack pack) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   std::vector<Key> keys;
   std::map<Key, std::vector<Node*>> groups;

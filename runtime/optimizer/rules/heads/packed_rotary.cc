@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/heads/packed_rotary.h"
+
+// Q and K are rotated where they lie in a projection, all heads in one pass, so that nothing is
+// moved between the projection and the attention:
+//
+//        Linear [B,S,(Nq+2*Nkv)*H]                   Linear [B,S,(Nq+2*Nkv)*H]
+//          |                                            |
+//        Split                                   attnrun.RotaryEmbedding
+//      /   |   \                                    {head_offsets of Q and K}
+//  Reshape Reshape \                                    |
+//     |    |        |                                 Slice
+//  Transpose Transpose|                       ->    /   |   \  .
+//     |    |        |                         Reshape Reshape \  .
+//  Rotary Rotary    |                            |      |      |
+//    \     |       /                        Transpose Transpose|
+//      Attention                                  \     |     /
+//                                                  Attention
+//
+// The views behind it then become a part of the attention's layouts. Queries and keys that are
+// projected apart are rotated in their own projections.
 
 #include <map>
 #include <tuple>
 
 #include "core/status.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/heads/packed_rewrite.h"
 
 namespace attnrun::opt {
@@ -24,7 +43,7 @@ Key KeyOf(const Node& node, const PackedHeads& heads) {
           rotated == 0 ? heads.head_size : rotated, heads.head_size};
 }
 
-absl::StatusOr<int> Pack(PassContext& context, const Key& key, PackedRewrite& rewrite) {
+absl::StatusOr<int> Pack(RuleContext& context, const Key& key, PackedRewrite& rewrite) {
   const auto& [base, angles, interleaved, rotated, head_size] = key;
   if (!rewrite.IsAlone(angles)) return 0;
   Patch patch(context);
@@ -47,12 +66,17 @@ std::optional<std::pair<Key, PackedHeads>> Find(Node* node, Facts& facts) {
   return std::pair(std::move(key), *std::move(heads));
 }
 
-}  // namespace
-
-absl::StatusOr<int> PackRotaryEmbeddings(PassContext& context) {
+absl::StatusOr<int> PackRotaryEmbeddings(RuleContext& context) {
   return PackGroups<Key>(
       context, [&](Node* node) { return Find(node, context.facts); },
       [&](const Key& key, PackedRewrite& rewrite) { return Pack(context, key, rewrite); });
 }
+
+}  // namespace
+
+extern const Rule kPackedRotary = {
+    .name = "packed_rotary",
+    .summary = "Q and K are rotated where they lie in the packed projection",
+    .run = PackRotaryEmbeddings};
 
 }  // namespace attnrun::opt

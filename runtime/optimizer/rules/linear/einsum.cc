@@ -1,5 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/linear/einsum.h"
+
+// Einsums of two operands become products of matrices, in the spelling that other passes know. With
+// a weight, here [D,N,H], whatever the order of its axes:
+//
+//   x [B,S,D]                            x [B,S,D]
+//       |                                    |
+//   Einsum("bsd,dnh->bsnh", w)           Linear(w [D,N*H], b [N*H])
+//       |                      ->            |
+//   Add(b [N,H])                         Reshape [B,S,N,H]
+//       |                                    |
+//   y [B,S,N,H]                          y [B,S,N,H]
+//
+// and of two computed operands:
+//
+//   q [B,S,N,H]   k [B,T,N,H]            q [B,S,N,H]         k [B,T,N,H]
+//           \      /                           |                   |
+//    Einsum("bsnh,btnh->bnst")     ->    Transpose(0,2,1,3)  Transpose(0,2,3,1)
+//              |                                        \     /
+//          y [B,N,S,T]                                  MatMul
+//
+// Labels that share an axis of a matrix are merged by Reshape. Left as they are: a label that an
+// operand repeats or sums by itself, products without a sum, extents that might be broadcast, but
+// for samples, which MatMul broadcasts, and the keys of an attention, of which there are as many in
+// its two products.
 
 #include <string>
 #include <utility>
@@ -10,8 +33,8 @@
 #include "ops/linear/linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -49,7 +72,7 @@ bool HasRepeats(const ops::Labels& labels) {
 // One Einsum of two operands.
 class EinsumRewrite {
  public:
-  EinsumRewrite(PassContext& context, Node* node, Patch& patch)
+  EinsumRewrite(RuleContext& context, Node* node, Patch& patch)
       : context_(context), facts_(context.facts), node_(node), patch_(patch) {}
 
   bool Propose() {
@@ -276,7 +299,7 @@ class EinsumRewrite {
     return ReshapeTo(patch_, facts_, value, extents, node_->inputs());
   }
 
-  PassContext& context_;
+  RuleContext& context_;
   Facts& facts_;
   Node* const node_;
   Patch& patch_;
@@ -288,13 +311,16 @@ class EinsumRewrite {
   Value* result_ = nullptr;
 };
 
+bool RewriteEinsums(RuleContext& context, Node* node, Patch& patch) {
+  return EinsumRewrite(context, node, patch).Propose();
+}
+
 }  // namespace
 
-absl::StatusOr<int> RewriteEinsums(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (node->op_type() != "Einsum" || !node->domain().empty()) return false;
-    return EinsumRewrite(context, node, patch).Propose();
-  });
-}
+extern const Rule kEinsum = {
+    .name = "einsum",
+    .summary = "Einsum of two operands becomes Transpose, Reshape and MatMul",
+    .anchors = {"Einsum"},
+    .propose = RewriteEinsums};
 
 }  // namespace attnrun::opt

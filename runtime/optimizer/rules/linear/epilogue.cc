@@ -1,4 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// What follows a product becomes a part of it, done on each tile while it is in cache:
+//
+//   x  W  b                    x  W  b
+//    \ | /                      \ | /
+//   Linear        ->           Linear {activation = "Gelu"}
+//      |                          |
+//    Gelu                         y
+//      |
+//      y
+//
+//   x  W  b                    x  W  b
+//    \ | /                      \ | /
+//   Linear   r    ->           Linear -- r
+//        \  /                     |
+//        Add                      y
+//         |
+//         y
+
 #include "optimizer/rules/linear/epilogue.h"
 
 #include <algorithm>
@@ -9,20 +28,20 @@
 #include "ops/linear/linear.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
 
 // The Linear that computes the value, if the value has one reader and nothing is added yet.
-Node* PlainLinear(const PassContext& context, const Value* value) {
+Node* PlainLinear(const RuleContext& context, const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || !IsLinear(*node)) return nullptr;
   if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
   return node->input(ops::Linear::kResidual) == nullptr ? node : nullptr;
 }
 
-bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
+bool FuseActivation(RuleContext& context, Node* node, Patch& patch) {
   const std::string activation = ActivationName(*node);
   if (activation.empty()) return false;
   Node* linear = PlainLinear(context, node->input(0));
@@ -36,8 +55,7 @@ bool ProposeActivation(PassContext& context, Node* node, Patch& patch) {
   return true;
 }
 
-bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
-  if (node->op_type() != "Add" || !node->domain().empty()) return false;
+bool FuseResidual(RuleContext& context, Node* node, Patch& patch) {
   for (const int side : {0, 1}) {
     Node* linear = PlainLinear(context, node->input(side));
     Value* residual = node->input(1 - side);
@@ -59,6 +77,16 @@ bool ProposeResidual(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
+extern const Rule kActivation = {.name = "activation",
+                                 .summary = "An activation joins the Linear before it",
+                                 .anchors = {"Relu", "Tanh", "Sigmoid", "Gelu", "Swish"},
+                                 .propose = FuseActivation};
+
+extern const Rule kResidual = {.name = "residual",
+                               .summary = "A sum with a residual joins the Linear before it",
+                               .anchors = {"Add"},
+                               .propose = FuseResidual};
+
 std::string ActivationName(const Node& node) {
   const std::string& op = node.op_type();
   if (!node.domain().empty()) return "";
@@ -69,16 +97,6 @@ std::string ActivationName(const Node& node) {
   const float factor = AttributeOr(node, "alpha", 1.0F);
   if (factor == 1) return "Silu";
   return std::abs(factor - 1.702F) < 1e-6F ? "QuickGelu" : "";
-}
-
-absl::StatusOr<int> FuseActivation(PassContext& context) {
-  return RewriteEachNode(
-      context, [&](Node* node, Patch& patch) { return ProposeActivation(context, node, patch); });
-}
-
-absl::StatusOr<int> FuseResidual(PassContext& context) {
-  return RewriteEachNode(
-      context, [&](Node* node, Patch& patch) { return ProposeResidual(context, node, patch); });
 }
 
 }  // namespace attnrun::opt

@@ -5,29 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "optimizer/rewrite/pass.h"
+#include "optimizer/rewrite/context.h"
 
-// What follows a product becomes a part of it, done on each tile while it is in cache:
-//
-//   x  W  b                    x  W  b
-//    \ | /                      \ | /
-//   Linear        ->           Linear {activation = "Gelu"}
-//      |                          |
-//    Gelu                         y
-//      |
-//      y
-//
-//   x  W  b                    x  W  b
-//    \ | /                      \ | /
-//   Linear   r    ->           Linear -- r
-//        \  /                     |
-//        Add                      y
-//         |
-//         y
 namespace attnrun::opt {
-
-absl::StatusOr<int> FuseActivation(PassContext& context);
-absl::StatusOr<int> FuseResidual(PassContext& context);
 
 // The node's activation by its name as an attribute of attnrun.Linear; empty if it is none.
 std::string ActivationName(const Node& node);

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/linear/gated_activation.h"
+
+// What a gated feed-forward network does between its products, in one pass over the rows:
+//
+//     Linear [gate up]                      Linear [gate up]
+//        |                                     |
+//      Split                        ->      GatedActivation {activation = "Silu"}
+//      /    \  .                               |
+//   Swish    |                                 y
+//      \    /
+//       Mul
+//        |
+//        y
 
 #include <optional>
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/epilogue.h"
 
 namespace attnrun::opt {
@@ -38,8 +49,7 @@ std::optional<Columns> FindColumns(Value* value, Facts& facts) {
   return std::nullopt;
 }
 
-bool ProposeAt(PassContext& context, Node* node, Patch& patch) {
-  if (!IsOp(node, "Mul")) return false;
+bool FuseGatedActivation(RuleContext& context, Node* node, Patch& patch) {
   for (const int side : {0, 1}) {
     Node* activation = node->input(side)->producer();
     if (activation == nullptr || node->input(0) == node->input(1)) continue;
@@ -62,9 +72,10 @@ bool ProposeAt(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> FuseGatedActivation(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return ProposeAt(context, node, patch); });
-}
+extern const Rule kGatedActivation = {
+    .name = "gated_activation",
+    .summary = "activation(gate) * up over one packed projection becomes attnrun.GatedActivation",
+    .anchors = {"Mul"},
+    .propose = FuseGatedActivation};
 
 }  // namespace attnrun::opt

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/linear/linear.h"
+
+// Products with a constant matrix become attnrun.Linear:
+//
+//   x   W                     x   W   b
+//    \ /                       \  |  /
+//   MatMul   b       ->        Linear
+//        \  /                     |
+//        Add                      y
+//         |
+//         y
+//
+// and so do Gemm (alpha = beta = 1, A not transposed) and MatMul without a bias. Under a Reshape
+// that keeps the last axis the Linear goes above it, where others may share its input:
+//
+//   x -> Reshape([-1, D]) -> Linear -> y   becomes   x -> Linear -> Reshape([-1, N]) -> y
 
 #include <algorithm>
 
 #include "ops/linear/linear.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/linear_bias.h"
 
 namespace attnrun::opt {
@@ -44,16 +58,14 @@ bool ReadGemm(const Node& node, Match& match) {
 }
 
 // The Add of a bias that alone reads the product.
-void TakeBias(PassContext& context, Match& match) {
+void TakeBias(RuleContext& context, Match& match) {
   if (match.bias != nullptr) return;
   const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);
   match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
 }
 
-bool Propose(PassContext& context, Node* node, Patch& patch) {
-  if (!node->domain().empty()) return false;
-  const bool is_gemm = node->op_type() == "Gemm";
-  if (!is_gemm && node->op_type() != "MatMul") return false;
+bool FuseLinear(RuleContext& context, Node* node, Patch& patch) {
+  const bool is_gemm = IsOp(node, "Gemm");
   Match match;
   match.x = node->input(0);
   match.weight = node->input(1);
@@ -73,9 +85,10 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> FuseLinear(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
-}
+extern const Rule kLinear = {
+    .name = "linear",
+    .summary = "A product with a constant matrix and its bias become attnrun.Linear",
+    .anchors = {"MatMul", "Gemm"},
+    .propose = FuseLinear};
 
 }  // namespace attnrun::opt

@@ -12,7 +12,7 @@ bool IsBias(const Value* value, int64_t columns, int rank) {
   return tensor.dim(tensor.rank() - 1) == columns && (tensor.rank() == 1 || tensor.rank() <= rank);
 }
 
-Value* TakeBiasAdd(PassContext& context, int64_t columns, std::vector<Node*>& nodes,
+Value* TakeBiasAdd(RuleContext& context, int64_t columns, std::vector<Node*>& nodes,
                    Value*& result) {
   Node* add = OnlyReader(context.graph, result);
   if (!IsOp(add, "Add")) return nullptr;

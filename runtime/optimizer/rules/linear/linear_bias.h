@@ -15,7 +15,7 @@ bool IsBias(const Value* value, int64_t columns, int rank);
 
 // Takes the Add of such a constant that alone reads `result`: it joins `nodes`, its own result
 // becomes `result`. Returns the bias, null if there is none.
-Value* TakeBiasAdd(PassContext& context, int64_t columns, std::vector<Node*>& nodes,
+Value* TakeBiasAdd(RuleContext& context, int64_t columns, std::vector<Node*>& nodes,
                    Value*& result);
 
 // The bias as Linear wants it, of one axis. Null stays null.

@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/linear/pointwise_convolution.h"
+
+// Convolutions of one position are projections, when channels are or will be the last axis:
+//
+//   x [B,L,C]                            x [B,L,C]
+//       |                                    |
+//   Transpose(0,2,1)                     Transpose(0,2,1)
+//       |                                    |
+//   Conv(w [M,C,1], b)         ->        Transpose(0,2,1)
+//       |                                    |
+//   y [B,M,L]                            Linear(w [M,C], b)
+//                                            |
+//                                        Transpose(0,2,1)
+//                                            |
+//                                        y [B,M,L]
+//
+// where the first two Transposes cancel, and likewise if such a Transpose reads y. Between channels
+// that come first on both sides the Conv stays.
 
 #include "absl/algorithm/container.h"
 #include "ops/linear/linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -42,8 +58,8 @@ bool IsMadeChannelsLast(const Value* value) {
                         [](const Node* node) { return IsTranspose(node, SwapOfLastTwo(3)); });
 }
 
-bool Propose(PassContext& context, Node* node, Patch& patch) {
-  if (node->op_type() != "Conv" || !node->domain().empty() || !IsPointwise(*node)) return false;
+bool RewritePointwiseConvolutions(RuleContext& context, Node* node, Patch& patch) {
+  if (!IsPointwise(*node)) return false;
   Value* x = node->input(0);
   if (context.facts.RankOf(x) != 3) return false;
   if (!HasChannelsSideBySide(x, context.facts) && !IsMadeChannelsLast(node->output(0))) {
@@ -65,9 +81,10 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> RewritePointwiseConvolutions(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
-}
+extern const Rule kPointwiseConvolution = {
+    .name = "pointwise_convolution",
+    .summary = "A convolution of width 1 over a sequence becomes attnrun.Linear",
+    .anchors = {"Conv"},
+    .propose = RewritePointwiseConvolutions};
 
 }  // namespace attnrun::opt

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/normalization/group_normalization.h"
+
+// Normalization of groups of channels, as opsets before 18 had to spell it, and of single channels:
+//
+//   x [N, C, ..] -> Reshape [N, G, ..] -> InstanceNormalization(1, 0) -> Reshape [N, C, ..]
+//     -> Mul(scale [C, 1..]) -> Add(bias [C, 1..])
+//   -->
+//   GroupNormalization(x, scale, bias) {num_groups=G}
+//
+// without the Reshapes, and for as many groups as channels: InstanceNormalization(x, scale, bias).
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/pattern.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -108,12 +116,16 @@ bool RenameAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+bool FuseGroupNormalization(RuleContext& context, Node* node, Patch& patch) {
+  return RenameAt(context.facts, node, patch) || FuseAt(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseGroupNormalization(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return RenameAt(context.facts, node, patch) || FuseAt(context.facts, node, patch);
-  });
-}
+extern const Rule kGroupNormalization = {
+    .name = "group_normalization",
+    .summary = "InstanceNormalization between Reshapes becomes GroupNormalization",
+    .anchors = {"Add", "GroupNormalization"},
+    .propose = FuseGroupNormalization};
 
 }  // namespace attnrun::opt

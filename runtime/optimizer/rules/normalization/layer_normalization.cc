@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/normalization/layer_normalization.h"
+
+// Layer norms that are written out, over the last axis:
+//
+//   x -----.                                         x  scale bias
+//   |       \                                         \   |   /
+//   ReduceMean                          ->      LayerNormalization
+//    \      /                                             |
+//      Sub ------------------.                            y
+//       |                     |
+//   Pow(2) or Mul with itself |
+//       |                     |
+//   ReduceMean, Add epsilon   |
+//       |                     |
+//      Sqrt ---------------- Div, [Cast], [Mul scale], [Add bias] -> y
+//
+// with any spelling of the division by the root, and as TensorFlow writes it:
+//
+//   m = scale / sqrt(mean((x - mean(x))^2) + epsilon);  y = x * m + (bias - mean(x) * m)
+//
+// A bias that is added to a norm without one becomes the norm's.
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/normalization/normalized_rows.h"
 
 namespace attnrun::opt {
@@ -26,7 +45,7 @@ void AppendCasts(const Value* value, MatchedNodes& nodes) {
   }
 }
 
-std::optional<NormalizedRows> FindCentered(PassContext& context, Node* node) {
+std::optional<NormalizedRows> FindCentered(RuleContext& context, Node* node) {
   auto rows = FindNormalizedRows(node, context.facts);
   if (!rows.has_value()) return std::nullopt;
   const Value* centered = rows->x;
@@ -39,7 +58,7 @@ std::optional<NormalizedRows> FindCentered(PassContext& context, Node* node) {
 
 // RMSNormalization of x - mean(x), as an exporter writes it that looks no further. A scale that is
 // not one row for all stays a factor.
-bool FuseCenteredRms(PassContext& context, Node* rms, Patch& patch) {
+bool FuseCenteredRms(RuleContext& context, Node* rms, Patch& patch) {
   Facts& facts = context.facts;
   const int rank = facts.RankOf(rms->input(0));
   const int64_t axis = AttributeOr<int64_t>(*rms, "axis", -1);
@@ -64,7 +83,7 @@ bool FuseCenteredRms(PassContext& context, Node* rms, Patch& patch) {
 }
 
 // x * m + (bias - mean(x) * m), where m = [scale *] inverse root.
-std::optional<NormalizedRows> FindShifted(PassContext& context, Node* node, bool scaled) {
+std::optional<NormalizedRows> FindShifted(RuleContext& context, Node* node, bool scaled) {
   Facts& facts = context.facts;
   NormalizedRows rows;
   Value* centered = nullptr;
@@ -91,7 +110,7 @@ bool IsRow(const Value* value, int64_t length) {
          tensor.dim(tensor.rank() - 1) == length;
 }
 
-std::optional<NormalizedRows> Find(PassContext& context, Node* node) {
+std::optional<NormalizedRows> Find(RuleContext& context, Node* node) {
   if (!node->domain().empty()) return std::nullopt;
   if (node->op_type() == "Mul" || node->op_type() == "Div") return FindCentered(context, node);
   if (node->op_type() != "Add") return std::nullopt;
@@ -111,7 +130,7 @@ bool IsConstantRow(const Value* value) {
 }
 
 // The norm that a value alone is made by, without a bias yet; null if there is none.
-Node* PlainNorm(const PassContext& context, const Value* value) {
+Node* PlainNorm(const RuleContext& context, const Value* value) {
   Node* norm = value->producer();
   if (!IsOp(norm, "LayerNormalization") || norm->outputs().size() != 1) return nullptr;
   if (norm->input(2) != nullptr || AttributeOr<int64_t>(*norm, "axis", -1) != -1) return nullptr;
@@ -120,7 +139,7 @@ Node* PlainNorm(const PassContext& context, const Value* value) {
 }
 
 // A bias that something else stood before in the first round.
-bool AddBias(PassContext& context, Node* add, Patch& patch) {
+bool AddBias(RuleContext& context, Node* add, Patch& patch) {
   if (!IsOp(add, "Add")) return false;
   for (const int side : {0, 1}) {
     Node* norm = PlainNorm(context, add->input(side));
@@ -137,16 +156,20 @@ bool AddBias(PassContext& context, Node* add, Patch& patch) {
   return false;
 }
 
+bool FuseLayerNormalization(RuleContext& context, Node* node, Patch& patch) {
+  if (AddBias(context, node, patch)) return true;
+  if (IsOp(node, "LayerNormalization")) return ScaleByReader(context, patch, node);
+  if (IsOp(node, "RMSNormalization")) return FuseCenteredRms(context, node, patch);
+  const auto rows = Find(context, node);
+  return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseLayerNormalization(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (AddBias(context, node, patch)) return true;
-    if (IsOp(node, "LayerNormalization")) return ScaleByReader(context, patch, node);
-    if (IsOp(node, "RMSNormalization")) return FuseCenteredRms(context, node, patch);
-    const auto rows = Find(context, node);
-    return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
-  });
-}
+extern const Rule kLayerNormalization = {
+    .name = "layer_normalization",
+    .summary = "Mean, variance, scale and bias written out become LayerNormalization",
+    .anchors = {"Add", "Mul", "Div", "LayerNormalization", "RMSNormalization"},
+    .propose = FuseLayerNormalization};
 
 }  // namespace attnrun::opt

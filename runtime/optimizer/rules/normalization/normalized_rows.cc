@@ -128,7 +128,7 @@ void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, Normali
   take(next);
 }
 
-bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const char* op_type,
+bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const char* op_type,
                  const NormalizedRows& rows) {
   const DataType type = context.facts.TypeOf(rows.y);
   const std::optional<int64_t> length = context.facts.Extent(rows.x, -1);
@@ -152,7 +152,7 @@ bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const c
   return true;
 }
 
-bool ScaleByReader(const PassContext& context, Patch& patch, Node* norm) {
+bool ScaleByReader(const RuleContext& context, Patch& patch, Node* norm) {
   const Value* scale = norm->input(1);
   if (norm->outputs().size() != 1 || norm->input(2) != nullptr || UniformOf(scale) != 1 ||
       !scale->is_constant())

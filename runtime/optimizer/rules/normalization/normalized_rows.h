@@ -35,13 +35,13 @@ void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, Normali
 
 // Puts `op_type` in the place of the rows. False, with a near miss at `anchor`, if they may not go
 // or if the row's length would have to be known and is not.
-bool ReplaceRows(PassContext& context, Patch& patch, const Node& anchor, const char* op_type,
+bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const char* op_type,
                  const NormalizedRows& rows);
 
 // A norm whose scale is 1 and that only Muls by constant rows read, as where norms with scales of
 // their own share what they normalize: each of them becomes a norm of that scale. False if that is
 // not so.
-bool ScaleByReader(const PassContext& context, Patch& patch, Node* norm);
+bool ScaleByReader(const RuleContext& context, Patch& patch, Node* norm);
 
 // The mean over the last axis, which stays as an axis of extent 1.
 Pattern LastAxisMean(Pattern inner);

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/normalization/rms_normalization.h"
+
+// Root-mean-square norms that are written out, over the last axis:
+//
+//   [Cast to float]                                   x  scale
+//      x ---------------.                              \  /
+//      |                 |                       RMSNormalization
+//   Pow(2) or Mul with itself              ->             |
+//      |                 |                                y
+//   ReduceMean, Add epsilon
+//      |                 |
+//   Sqrt, Reciprocal -- Mul, [Cast back], [Mul scale] -> y
+//
+// with any spelling of the division by the root. Half-precision rows need no Cast: the operator
+// computes in float.
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/normalization/normalized_rows.h"
 
 namespace attnrun::opt {
@@ -31,18 +44,22 @@ bool KeepHeadsApart(Facts& facts, Node* norm, Patch& patch) {
   return true;
 }
 
+bool FuseRmsNormalization(RuleContext& context, Node* node, Patch& patch) {
+  if (IsOp(node, "RMSNormalization")) {
+    return KeepHeadsApart(context.facts, node, patch) || ScaleByReader(context, patch, node);
+  }
+  auto rows = FindNormalizedRows(node, context.facts);
+  if (!rows.has_value()) return false;
+  TakeRowParameters(context.graph, context.facts, false, *rows);
+  return ReplaceRows(context, patch, *node, "RMSNormalization", *rows);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseRmsNormalization(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (IsOp(node, "RMSNormalization")) {
-      return KeepHeadsApart(context.facts, node, patch) || ScaleByReader(context, patch, node);
-    }
-    auto rows = FindNormalizedRows(node, context.facts);
-    if (!rows.has_value()) return false;
-    TakeRowParameters(context.graph, context.facts, false, *rows);
-    return ReplaceRows(context, patch, *node, "RMSNormalization", *rows);
-  });
-}
+extern const Rule kRmsNormalization = {
+    .name = "rms_normalization",
+    .summary = "A root mean square written out becomes RMSNormalization",
+    .anchors = {"Mul", "Div", "RMSNormalization"},
+    .propose = FuseRmsNormalization};
 
 }  // namespace attnrun::opt

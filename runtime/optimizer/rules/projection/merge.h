@@ -27,7 +27,7 @@ namespace attnrun::opt {
 // point per column, and attnrun.BlockQuantizedLinear nodes of equal blocks.
 class LinearMerger {
  public:
-  explicit LinearMerger(PassContext& context) : context_(context) {}
+  explicit LinearMerger(RuleContext& context) : context_(context) {}
 
   // Whether the node can be merged at all: a plain product with a constant weight. Otherwise `why`
   // says what is in the way.
@@ -40,7 +40,7 @@ class LinearMerger {
  private:
   bool SharedElsewhere(const std::vector<Node*>& linears, std::string& why) const;
 
-  PassContext& context_;
+  RuleContext& context_;
   // Weights of merges that were refused: another merge of theirs would be a copy, too.
   absl::flat_hash_set<const Value*> unmerged_;
 };

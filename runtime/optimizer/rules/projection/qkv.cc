@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/projection/qkv.h"
+
+// The projections of one attention that share their input become one:
+//
+//            x                                   x
+//        /   |   \                               |
+//   Linear Linear Linear                      Linear [Wq Wk Wv]
+//       |    |    |                              |
+//     (rotary embedding, norm, ...)     ->     Split
+//        \   |   /                             / | \  .
+//        Attention                          Attention
+//
+// Whatever stands between a projection and the attention stays. Of a LoRA pair, or of latents that
+// keys and values are made of, the first Linear merges with those that share its input. Where heads
+// have projections of their own, all 3·h become one, heads in order. Of cross-attention K and V
+// merge. Where the attention itself is not fused, those merge that lead to a product of two
+// computed values.
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -15,6 +29,7 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/projection/merge.h"
 
 namespace attnrun::opt {
@@ -173,7 +188,7 @@ std::string WhyApart(const Projections& projections) {
                       absl::StrJoin(projections.inputs, ", ", name));
 }
 
-absl::StatusOr<int> MergeGroup(PassContext& context, LinearMerger& merger,
+absl::StatusOr<int> MergeGroup(RuleContext& context, LinearMerger& merger,
                                const std::vector<Node*>& attentions) {
   const Node& anchor = *attentions[0];
   const Projections projections = FindProjections(attentions);
@@ -194,7 +209,7 @@ absl::StatusOr<int> MergeGroup(PassContext& context, LinearMerger& merger,
 }
 
 // Attention that is not one Attention: its projections still are one product.
-absl::StatusOr<int> MergeUnfused(PassContext& context, LinearMerger& merger) {
+absl::StatusOr<int> MergeUnfused(RuleContext& context, LinearMerger& merger) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   std::vector<Value*> inputs;
   absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
@@ -216,9 +231,7 @@ absl::StatusOr<int> MergeUnfused(PassContext& context, LinearMerger& merger) {
   return merged;
 }
 
-}  // namespace
-
-absl::StatusOr<int> MergeQkvProjections(PassContext& context) {
+absl::StatusOr<int> MergeQkvProjections(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   LinearMerger merger(context);
   int merged = 0;
@@ -230,56 +243,11 @@ absl::StatusOr<int> MergeQkvProjections(PassContext& context) {
   return merged + unfused;
 }
 
-namespace {
-
-bool IsActivation(const Node& node) {
-  static constexpr std::array<absl::string_view, 8> kOps = {
-      "Sigmoid", "Gelu", "Relu", "Tanh", "Erf", "Silu", "Swish", "HardSwish"};
-  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
-}
-
-// The Linear that one side of a gate's product comes from, through its activation, be that one node
-// or, as x * Sigmoid(x), several.
-Node* GateSide(Value* value, int depth = 0) {
-  Node* node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || depth > 8) return nullptr;
-  if (IsLinear(*node)) return node;
-  if (IsActivation(*node)) return GateSide(node->input(0), depth + 1);
-  const bool arithmetic =
-      node->domain().empty() && (node->op_type() == "Mul" || node->op_type() == "Add" ||
-                                 node->op_type() == "Div" || node->op_type() == "Pow");
-  if (!arithmetic) return nullptr;
-  Node* found = nullptr;
-  for (Value* input : node->inputs()) {
-    if (input->is_constant()) continue;
-    Node* side = GateSide(input, depth + 1);
-    if (side == nullptr || (found != nullptr && found != side)) return nullptr;
-    found = side;
-  }
-  return found;
-}
-
 }  // namespace
 
-absl::StatusOr<int> MergeSiblingProjections(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  LinearMerger merger(context);
-  // Products by elements are not what merging removes.
-  std::vector<const Node*> gates;
-  for (const Node* node : order) {
-    if (node->op_type() == "Mul" && node->domain().empty()) gates.push_back(node);
-  }
-  int merged = 0;
-  for (const Node* node : gates) {
-    Node* a = GateSide(node->input(0));
-    Node* b = GateSide(node->input(1));
-    std::string why;
-    if (a == nullptr || b == nullptr || a == b || a->input(0) != b->input(0)) continue;
-    if (!LinearMerger::CanMerge(*a, why) || !LinearMerger::CanMerge(*b, why)) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge({a, b}, *node));
-    merged += applied;
-  }
-  return merged;
-}
+extern const Rule kQkvProjection = {
+    .name = "qkv_projection",
+    .summary = "The projections of Q, K and V that share their input become one product",
+    .run = MergeQkvProjections};
 
 }  // namespace attnrun::opt

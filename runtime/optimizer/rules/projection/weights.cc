@@ -5,9 +5,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 #include "ops/linear/linear.h"
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rules/projection/join_columns.h"
 
@@ -19,8 +19,8 @@ bool IsBlockQuantized(const Node& linear) { return linear.op_type() == "BlockQua
 
 std::vector<LinearWeight> CodesOf(const Node& node) {
   std::vector<LinearWeight> weights;
-  for (int i = 0; i < ops::BlockQuantizedLinear::NumWeights(node.inputs().size()); ++i) {
-    const auto [codes, scales, zero_points] = ops::BlockQuantizedLinear::InputsOf(i);
+  for (int i = 0; i < ops::NBitLinear::NumWeights(node.inputs().size()); ++i) {
+    const auto [codes, scales, zero_points] = ops::NBitLinear::InputsOf(i);
     weights.push_back({node.input(codes), true, node.input(scales), node.input(zero_points)});
   }
   return weights;
@@ -42,10 +42,10 @@ bool SameInput(const std::vector<Node*>& linears) {
   const Node& first = *linears[0];
   return absl::c_all_of(linears, [&](const Node* linear) {
     if (linear->op_type() != first.op_type() || linear->input(0) != first.input(0)) return false;
-    return !IsQuantized(first) || (linear->input(ops::QuantizedLinear::kXScale) ==
-                                       first.input(ops::QuantizedLinear::kXScale) &&
-                                   linear->input(ops::QuantizedLinear::kXZeroPoint) ==
-                                       first.input(ops::QuantizedLinear::kXZeroPoint));
+    return !IsQuantized(first) ||
+           (linear->input(ops::Int8Linear::kXScale) == first.input(ops::Int8Linear::kXScale) &&
+            linear->input(ops::Int8Linear::kXZeroPoint) ==
+                first.input(ops::Int8Linear::kXZeroPoint));
   });
 }
 
@@ -62,7 +62,7 @@ AttributeMap AttributesOf(const std::vector<Node*>& linears,
 
 // What a QuantizedLinear has beside X, its weights and its bias.
 void AddQuantization(Patch& patch, const std::vector<Node*>& linears, std::vector<Value*>& inputs) {
-  using Q = ops::QuantizedLinear;
+  using Q = ops::Int8Linear;
   inputs.resize(Q::kMoreWeights, nullptr);
   inputs[Q::kXScale] = linears[0]->input(Q::kXScale);
   inputs[Q::kXZeroPoint] = linears[0]->input(Q::kXZeroPoint);
@@ -71,7 +71,7 @@ void AddQuantization(Patch& patch, const std::vector<Node*>& linears, std::vecto
 }
 
 void AddCodes(const std::vector<LinearWeight>& weights, std::vector<Value*>& inputs) {
-  using B = ops::BlockQuantizedLinear;
+  using B = ops::NBitLinear;
   inputs.resize(B::InputsOf(static_cast<int>(weights.size())).codes, nullptr);
   for (size_t i = 0; i < weights.size(); ++i) {
     const auto [codes, scales, zero_points] = B::InputsOf(static_cast<int>(i));
@@ -89,8 +89,8 @@ std::vector<LinearWeight> WeightsOf(const Node& node) {
   if (IsBlockQuantized(node)) return CodesOf(node);
   std::vector<LinearWeight> weights;
   if (IsQuantized(node)) {
-    for (int i = 0; i < ops::QuantizedLinear::NumWeights(node.inputs().size()); ++i) {
-      weights.push_back({node.input(ops::QuantizedLinear::WeightInput(i))});
+    for (int i = 0; i < ops::Int8Linear::NumWeights(node.inputs().size()); ++i) {
+      weights.push_back({node.input(ops::Int8Linear::WeightInput(i))});
     }
     return weights;
   }
@@ -123,8 +123,8 @@ bool HasConstantWeights(const Node& linear) {
     for (Value* part : weight.Parts()) parts.push_back(part);
   }
   if (IsQuantized(linear)) {
-    parts.push_back(linear.input(ops::QuantizedLinear::kWeightScale));
-    parts.push_back(linear.input(ops::QuantizedLinear::kWeightZeroPoint));
+    parts.push_back(linear.input(ops::Int8Linear::kWeightScale));
+    parts.push_back(linear.input(ops::Int8Linear::kWeightZeroPoint));
   }
   return absl::c_all_of(parts,
                         [](const Value* part) { return part == nullptr || part->is_constant(); });

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/quantization/block_quantized_linear.h"
+
+// A product by constant codes, which all passes on Linear know, and its bias:
+//
+//   x   codes  scales  zero points           x  codes  b  scales  zero points
+//    \    |       |       /                    \    \   |    |       /
+//   com.microsoft.MatMulNBits         ->        BlockQuantizedLinear
+//             |    b                                     |
+//             Add                                        y
+//              |
+//              y
 
 #include <vector>
 
 #include "ops/interface/registry.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 #include "ops/nbit/matmul_nbits.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/linear_bias.h"
 
 namespace attnrun::opt {
 namespace {
 
-using B = ops::BlockQuantizedLinear;
+using B = ops::NBitLinear;
 
 bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
 
@@ -30,8 +39,7 @@ bool HasConstantWeight(const Node& node) {
   return attributes.Finish().ok() && fits.ok();
 }
 
-bool Propose(PassContext& context, Node* node, Patch& patch) {
-  if (node->op_type() != "MatMulNBits" || node->domain() != ops::kContribDomain) return false;
+bool FuseBlockQuantizedLinear(RuleContext& context, Node* node, Patch& patch) {
   if (!HasConstantWeight(*node)) return false;
   Value* bias = node->input(ops::MatMulNBits::kBias);
   Value* result = node->output(0);
@@ -56,9 +64,10 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> FuseBlockQuantizedLinear(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
-}
+extern const Rule kBlockQuantizedLinear = {
+    .name = "block_quantized_linear",
+    .summary = "MatMulNBits and its bias become attnrun.BlockQuantizedLinear",
+    .anchors = {"com.microsoft.MatMulNBits"},
+    .propose = FuseBlockQuantizedLinear};
 
 }  // namespace attnrun::opt

@@ -1,18 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/quantization/quantized_linear.h"
+
+// A product of integers by a constant matrix and what makes floats of it become one operator:
+//
+//   x  W                                      x  W  b  x_scale  w_scale
+//    \ /     x_scale  w_scale                  \  \  |    |     /
+//  MatMulInteger  \    /                       QuantizedLinear
+//      |           Mul              ->               |
+//     Cast        /                                  y
+//       \        /
+//         Mul
+//          |   b
+//          Add
+//           |
+//           y
+//
+// The factors may stand in any order, each by itself or multiplied with the other first; the zero
+// points of x and W come along. Without x_scale or w_scale it counts as 1.
+//
+// So does a product of floats that are such integers, which is exact in them:
+//
+//   x  x_scale  x_zero   W  w_scale  w_zero
+//    \    |     /         \    |     /            x  W  b  x_scale  x_zero  w_scale  w_zero
+//   DequantizeLinear   DequantizeLinear            \  \  |    |       |       |      /
+//          |           /                    ->              QuantizedLinear
+//          MatMul, Gemm                                            |
+//              |   b                                               y
+//              Add
+//               |
+//               y
+//
+// W may be transposed and x arranged anew in between. What was rounded to x stays rounded.
 
 #include <vector>
 
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/linear_bias.h"
 #include "optimizer/rules/quantization/quantized_operands.h"
 
 namespace attnrun::opt {
 namespace {
 
-using Q = ops::QuantizedLinear;
+using Q = ops::Int8Linear;
 
 // Everything that becomes one QuantizedLinear.
 struct Match {
@@ -36,7 +66,7 @@ bool IsPerColumn(const Value& value, int64_t columns) {
 }
 
 // Whether the value is one number that is not constant.
-bool IsNumber(PassContext& context, const Value* value) {
+bool IsNumber(RuleContext& context, const Value* value) {
   const std::vector<SymInt>* dims = context.facts.DimsOf(value);
   return !value->is_constant() && dims != nullptr && dims->empty();
 }
@@ -49,7 +79,7 @@ bool TakeConstant(Value* factor, int64_t columns, Match& match) {
 }
 
 // Takes both factors of their product.
-bool TakeProduct(PassContext& context, const Node& product, int64_t columns, Match& match) {
+bool TakeProduct(RuleContext& context, const Node& product, int64_t columns, Match& match) {
   if (match.x_scale != nullptr || match.w_scale != nullptr) return false;
   for (const int side : {0, 1}) {
     Value* number = product.input(side);
@@ -63,7 +93,7 @@ bool TakeProduct(PassContext& context, const Node& product, int64_t columns, Mat
 }
 
 // Takes what the product is multiplied by; false if there is no place for it.
-bool TakeFactor(PassContext& context, Value* factor, int64_t columns, Match& match) {
+bool TakeFactor(RuleContext& context, Value* factor, int64_t columns, Match& match) {
   if (context.facts.TypeOf(factor) != DataType::kFloat) return false;
   if (factor->is_constant()) return TakeConstant(factor, columns, match);
   Node* node = factor->producer();
@@ -74,7 +104,7 @@ bool TakeFactor(PassContext& context, Value* factor, int64_t columns, Match& mat
 }
 
 // The Cast, the factors and the bias that follow the product.
-bool TakeReaders(PassContext& context, int64_t columns, Match& match) {
+bool TakeReaders(RuleContext& context, int64_t columns, Match& match) {
   Node* cast = OnlyReader(context.graph, match.result);
   if (!IsOp(cast, "Cast")) return false;
   if (context.facts.TypeOf(cast->output(0)) != DataType::kFloat) return false;
@@ -93,7 +123,7 @@ bool TakeReaders(PassContext& context, int64_t columns, Match& match) {
 }
 
 // Whether what is taken off x and W is one number and a constant of columns.
-bool HasPlainZeroPoints(PassContext& context, const Node& node, int64_t columns) {
+bool HasPlainZeroPoints(RuleContext& context, const Node& node, int64_t columns) {
   const Value* x = node.input(2);
   const Value* w = node.input(3);
   if (w != nullptr && (!w->is_constant() || !IsPerColumn(*w, columns))) return false;
@@ -106,7 +136,7 @@ Value* OrOne(Patch& patch, Value* scale) {
   return scale != nullptr ? scale : patch.Constant("scale", Tensor::Of<float>({}, {1}));
 }
 
-bool ProposeIntegers(PassContext& context, Node* node, Patch& patch) {
+bool ProposeIntegers(RuleContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "MatMulInteger") || !IsMatrix(node->input(1))) return false;
   const int64_t columns = node->input(1)->constant()->dim(1);
   if (!HasPlainZeroPoints(context, *node, columns)) return false;
@@ -136,7 +166,7 @@ Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
 }
 
 // The bias of a Gemm, or of an Add that follows, if it is one of columns.
-void TakeBias(PassContext& context, int64_t columns, Match& match) {
+void TakeBias(RuleContext& context, int64_t columns, Match& match) {
   Value* of_gemm = match.nodes[0]->input(2);
   if (of_gemm != nullptr) {
     if (IsBias(of_gemm, columns, 2)) match.bias = of_gemm;
@@ -145,7 +175,7 @@ void TakeBias(PassContext& context, int64_t columns, Match& match) {
   match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
 }
 
-bool ProposeFloats(PassContext& context, Node* node, Patch& patch) {
+bool ProposeFloats(RuleContext& context, Node* node, Patch& patch) {
   const auto product = ReadQuantizedProduct(*node, context.facts);
   if (!product.has_value()) return false;
   const QuantizedWeight& weight = product->weight;
@@ -170,12 +200,17 @@ bool ProposeFloats(PassContext& context, Node* node, Patch& patch) {
   return true;
 }
 
+bool FuseQuantizedLinear(RuleContext& context, Node* node, Patch& patch) {
+  return ProposeIntegers(context, node, patch) || ProposeFloats(context, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseQuantizedLinear(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return ProposeIntegers(context, node, patch) || ProposeFloats(context, node, patch);
-  });
-}
+extern const Rule kQuantizedLinear = {
+    .name = "quantized_linear",
+    .summary =
+        "A product of 8-bit integers with its scales and bias becomes attnrun.QuantizedLinear",
+    .anchors = {"MatMulInteger", "MatMul", "Gemm"},
+    .propose = FuseQuantizedLinear};
 
 }  // namespace attnrun::opt

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/quantization/requantization.h"
+
+// What is quantized again as it was before comes back as it was, wherever it has been moved:
+//
+//           q                                 q
+//           |                                 |
+//   DequantizeLinear (s, z)                Reshape
+//           |                      ->
+//        Reshape
+//           |
+//    QuantizeLinear (s, z)
+//
+// since (q - z) * s / s, rounded twice, is less than a half away from q - z.
 
 #include <limits>
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/quantization/quantized_operands.h"
 
 namespace attnrun::opt {
@@ -24,9 +35,9 @@ bool IsHarmless(const Value* scale) {
   return number.has_value() && *number >= Limits::min() && *number <= Limits::max() / 256;
 }
 
-bool Propose(PassContext& context, Node* node, Patch& patch) {
+bool RemoveRequantization(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  if (!IsOp(node, "QuantizeLinear") || node->input(0) == nullptr) return false;
+  if (node->input(0) == nullptr) return false;
   const auto before = ReadQuantizedOperand(node->input(0), facts);
   if (!before.has_value() || !IsHarmless(before->scale)) return false;
   // Divided in a narrower type, if that is asked for, more is rounded.
@@ -47,9 +58,10 @@ bool Propose(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> RemoveRequantization(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return Propose(context, node, patch); });
-}
+extern const Rule kRequantization = {
+    .name = "requantization",
+    .summary = "QuantizeLinear of a value that was just dequantized by the same scale goes",
+    .anchors = {"QuantizeLinear"},
+    .propose = RemoveRequantization};
 
 }  // namespace attnrun::opt

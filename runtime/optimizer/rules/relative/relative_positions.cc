@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/relative/relative_positions.h"
+
+// What depends on how far a key stands from a query is computed once per distance, not once per
+// pair, as the biases of T5 and the indices of DeBERTa:
+//
+//   keys [T]   queries [S, 1]            keys        queries
+//      |         |                         |         |     |
+//      Sub [S, T]                       RelativePositions  |   [1, S + T]
+//          |                                    |          |
+//   Abs, Less, Log, Where, ...      ->   Abs, Less, ...    |
+//          |                                    |          |
+//   Gather(table) [S, T, N]             Gather [1, S+T, N] |
+//          |                                    |          |
+//   Transpose [N, S, T]                 Transpose          |   [N, 1, S + T]
+//          |                                    |          |
+//   Attention's bias                      RelativeToAbsolute   a view
+//                                               |
+//                                         Attention's bias
 
 #include <optional>
 #include <string>
 
 #include "ops/attention/fused_attention.h"
 #include "ops/relative/relative_scores.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/relative/distances.h"
 
 namespace attnrun::opt {
@@ -45,11 +61,15 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+bool ComputePerDistance(RuleContext& context, Node* node, Patch& patch) {
+  return Propose(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> ComputePerDistance(PassContext& context) {
-  return RewriteEachNode(
-      context, [&](Node* node, Patch& patch) { return Propose(context.facts, node, patch); });
-}
+extern const Rule kRelativePositions = {
+    .name = "relative_positions",
+    .summary = "Values that depend on the distance of two positions are computed once per distance",
+    .propose = ComputePerDistance};
 
 }  // namespace attnrun::opt

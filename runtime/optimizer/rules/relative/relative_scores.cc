@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/relative/relative_scores.h"
+
+// Scores of queries with embeddings of keys' positions and of keys with those of queries', as
+// DeBERTa adds them to its attention, in one pass that keeps nothing but their sum:
+//
+//   q   Transpose(r)           k   Transpose(r')
+//    \  /                       \  /
+//   MatMul   i                 MatMul   i'
+//        \  /                       \  /
+//    TakeAlongAxis              TakeAlongAxis          q  r  i  k  r'  i'
+//         |                          |                  \  \  \ |  /  /
+//    Div by c                   Transpose       ->      RelativeScores
+//          \                        /                   {scales = [1/c, 1/c],
+//           \                  Div by c                  transposed = [0, 1]}
+//            \                  /
+//             +------ Add -----+
 
 #include <cmath>
 #include <utility>
@@ -8,7 +22,7 @@
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -141,18 +155,23 @@ bool FuseSum(Facts& facts, Node* node, Patch& patch) {
   return terms.scales.size() <= kMost && ReplaceBy(terms, node, {a, b}, patch);
 }
 
+bool FuseRelativeScores(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
+
+  if (node->qualified_op_type() == "attnrun.TakeAlongAxis") {
+    return FuseProduct(facts, node, patch);
+  }
+  if (IsOp(node, "Div") || IsOp(node, "Mul")) return FuseFactor(node, patch);
+  if (IsOp(node, "Transpose")) return FuseTranspose(facts, node, patch);
+  return IsOp(node, "Add") && FuseSum(facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> FuseRelativeScores(PassContext& context) {
-  Facts& facts = context.facts;
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    if (node->qualified_op_type() == "attnrun.TakeAlongAxis") {
-      return FuseProduct(facts, node, patch);
-    }
-    if (IsOp(node, "Div") || IsOp(node, "Mul")) return FuseFactor(node, patch);
-    if (IsOp(node, "Transpose")) return FuseTranspose(facts, node, patch);
-    return IsOp(node, "Add") && FuseSum(facts, node, patch);
-  });
-}
+extern const Rule kRelativeScores = {
+    .name = "relative_scores",
+    .summary = "Scores by relative position, as in DeBERTa, become attnrun.RelativeScores",
+    .anchors = {"attnrun.TakeAlongAxis", "Div", "Mul", "Transpose", "Add"},
+    .propose = FuseRelativeScores};
 
 }  // namespace attnrun::opt

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/relative/take_along_axis.h"
+
+// Indices are not repeated for all samples and heads, as DeBERTa's positions are:
+//
+//   i [1, S, T] -> Expand -> [N, S, T]
+//   GatherElements(x [N, S, P], [N, S, T]) {axis = 2}   ->   TakeAlongAxis(x, i)
 
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -28,12 +32,16 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+bool TakeAlongAxes(RuleContext& context, Node* node, Patch& patch) {
+  return Propose(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> TakeAlongAxes(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return IsOp(node, "GatherElements") && Propose(context.facts, node, patch);
-  });
-}
+extern const Rule kTakeAlongAxis = {
+    .name = "take_along_axis",
+    .summary = "GatherElements by indices that were expanded becomes attnrun.TakeAlongAxis",
+    .anchors = {"GatherElements"},
+    .propose = TakeAlongAxes};
 
 }  // namespace attnrun::opt

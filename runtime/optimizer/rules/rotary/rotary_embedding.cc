@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/rotary/rotary_embedding.h"
+
+// Rotary position embeddings that are written out:
+//
+//         x -------------------.                 x   cos, sin [B,S,R/2]
+//       /   \                   |                 \   /
+//   Slice   Slice, Neg         Mul cos   ->   RotaryEmbedding
+//       \   /                   |                   |
+//    Concat(-x2, x1), Mul sin, Add -> y             y
+//
+// where cos and sin hold each angle twice, which is proved; the same with x1 and x2 the even and
+// odd channels; and Concat(x1 cos - x2 sin, x2 cos + x1 sin) with each angle once. A rotation of
+// the first R channels takes in the rest:
+//
+//   Concat(RotaryEmbedding(x[..., :R]), x[..., R:])   becomes   RotaryEmbedding(x) of R channels
 
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/rotary/rotary_match.h"
 
 namespace attnrun::opt {
@@ -19,7 +32,7 @@ Node* ProducerOf(const Value* value, absl::string_view op_type) {
   return Is(node, op_type) ? node : nullptr;
 }
 
-bool ProposeRotation(PassContext& context, Node* node, Patch& patch) {
+bool FuseRotaryEmbedding(RuleContext& context, Node* node, Patch& patch) {
   if (!Is(node, "Add") && !Is(node, "Concat") && !Is(node, "Reshape")) return false;
   const auto match = FindRotation(node, context.facts);
   if (!match.has_value()) return false;
@@ -43,7 +56,7 @@ bool ProposeRotation(PassContext& context, Node* node, Patch& patch) {
 }
 
 // Concat(RotaryEmbedding(x[..., :R]), x[..., R:]).
-bool ProposePartial(PassContext& context, Node* node, Patch& patch) {
+bool FusePartialRotary(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   const Node* concat = Is(node, "Concat") ? PairConcat(node->output(0), facts) : nullptr;
   Node* rotation = concat == nullptr ? nullptr : ProducerOf(concat->input(0), "RotaryEmbedding");
@@ -73,16 +86,16 @@ bool ProposePartial(PassContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> FuseRotaryEmbedding(PassContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const int rotations,
-                           RewriteEachNode(context, [&](Node* node, Patch& patch) {
-                             return ProposeRotation(context, node, patch);
-                           }));
-  ATTNRUN_ASSIGN_OR_RETURN(const int partial,
-                           RewriteEachNode(context, [&](Node* node, Patch& patch) {
-                             return ProposePartial(context, node, patch);
-                           }));
-  return rotations + partial;
-}
+extern const Rule kRotaryEmbedding = {
+    .name = "rotary_embedding",
+    .summary = "A rotation of halves or pairs of channels becomes RotaryEmbedding",
+    .anchors = {"Add", "Concat", "Reshape"},
+    .propose = FuseRotaryEmbedding};
+
+extern const Rule kPartialRotary = {
+    .name = "rotary_embedding",
+    .summary = "RotaryEmbedding of the first channels takes in the channels it leaves as they are",
+    .anchors = {"Concat"},
+    .propose = FusePartialRotary};
 
 }  // namespace attnrun::opt

@@ -1,5 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/rows/needed_rows.h"
+
+// Rows that nobody reads are not computed. A Gather or Slice of few positions (the first token of a
+// classifier, the last one of a decoder's logits) moves up through all that works row by row, as
+// far as nothing else reads the other rows:
+//
+//    x [B,S,D] ____________                 x [B,S,D] _______________
+//    |        |            \                |        |      |        \  .
+//    |     Linear(q)   Linear(k), (v)       |      Gather   Gather   Linear(k), (v)
+//    |        \          /  /               |        |      |          /  /
+//    |        Attention ___/                |     Linear(q) |         /  /
+//    |            |                   ->    |         \     |        /  /
+//    \          Linear                      |          Attention ___/__/     one query
+//     \          /                          |              |
+//        Add [B,S,D]                        |            Linear
+//         |                                 \             /
+//    norm, Linear, Gelu, ...                 Add [B,1,D]
+//         |                                   |
+//    Gather(axis=1, 0)                       norm, Linear, Gelu, ...
+//         |                                   |
+//       y [B,D]                              Squeeze
+//                                             |
+//                                            y [B,D]
+//
+// Keys and values stay whole. A causal attention's positions stay what they were; biases, masks and
+// rotary angles of the queries are selected along.
 
 #include <utility>
 
@@ -8,7 +32,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/rows/row_operands.h"
 
 namespace attnrun::opt {
@@ -23,7 +47,7 @@ bool IsWorthIt(const Node& node) {
 // The selections of the same rows of a value, and all that they let compute fewer rows.
 class NeededRows {
  public:
-  NeededRows(PassContext& context, const Selection& selection)
+  NeededRows(RuleContext& context, const Selection& selection)
       : context_(context), facts_(context.facts), selection_(selection) {
     for (Node* reader : selection.source()->consumers()) {
       const auto other = Selection::Of(reader, facts_);
@@ -177,7 +201,7 @@ class NeededRows {
     patch.Replace(selection.node()->output(0), rows);
   }
 
-  PassContext& context_;
+  RuleContext& context_;
   Facts& facts_;
   const Selection selection_;
   // Others of the same rows.
@@ -190,23 +214,16 @@ class NeededRows {
   absl::flat_hash_map<std::pair<const Value*, int>, Value*> selected_;
 };
 
+bool SelectNeededRows(RuleContext& context, Node* node, Patch& patch) {
+  const auto selection = Selection::Of(node, context.facts);
+  return selection.has_value() && NeededRows(context, *selection).Propose(patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> SelectNeededRows(PassContext& context) {
-  // Two selections may come to be of the same rows when one has moved up to the other; the next
-  // round is too late, as Q is then merged with K and V.
-  constexpr int kMostTimes = 4;
-  int all = 0;
-  for (int time = 0; time < kMostTimes; ++time) {
-    ATTNRUN_ASSIGN_OR_RETURN(
-        const int rewrites, RewriteEachNode(context, [&](Node* node, Patch& patch) {
-          const auto selection = Selection::Of(node, context.facts);
-          return selection.has_value() && NeededRows(context, *selection).Propose(patch);
-        }));
-    if (rewrites == 0) break;
-    all += rewrites;
-  }
-  return all;
-}
+extern const Rule kNeededRows = {.name = "needed_rows",
+                                 .summary = "Rows that nobody reads are not computed",
+                                 .anchors = {"Gather", "Slice", "GatherND"},
+                                 .propose = SelectNeededRows};
 
 }  // namespace attnrun::opt

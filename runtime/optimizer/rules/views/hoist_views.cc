@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/views/hoist_views.h"
+
+// Rows of channels that are split, and then arranged alike in all parts, are arranged before:
+//
+//            x                                  x
+//            |                                  |
+//     Split (last axis)                 Reshape or Transpose
+//       /    |    \              ->             |
+//  Reshape Reshape Reshape               Split (last axis)
+//     |      |      |                        /  |  \  .
+//
+// so that packed Q, K and V stay packed. For a Reshape or Transpose that leaves the last axis as it
+// is, the same of every part that is read.
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -68,7 +79,7 @@ std::optional<Arrangement> Common(const std::vector<Node*>& readers, Facts& fact
   return common;
 }
 
-bool HoistAt(PassContext& context, Node* split, Patch& patch) {
+bool HoistViews(RuleContext& context, Node* split, Patch& patch) {
   Facts& facts = context.facts;
   if (!SplitsLastAxis(*split, facts)) return false;
   const auto readers = ReadersOf(*split, context.graph);
@@ -96,9 +107,10 @@ bool HoistAt(PassContext& context, Node* split, Patch& patch) {
 
 }  // namespace
 
-absl::StatusOr<int> HoistViews(PassContext& context) {
-  return RewriteEachNode(context,
-                         [&](Node* node, Patch& patch) { return HoistAt(context, node, patch); });
-}
+extern const Rule kHoistViews = {
+    .name = "hoist_views",
+    .summary = "A Reshape or Transpose of all parts of a Split moves above it",
+    .anchors = {"Split"},
+    .propose = HoistViews};
 
 }  // namespace attnrun::opt

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/views/joined_operands.h"
+
+// Operands whose first axes are joined for an operator that works on each element, and are split
+// again behind it, as where heads are folded into the batch:
+//
+//   gate [B,N,S,1]     bias [B,N,S,T]           gate       bias
+//        |                  |                       \       /
+//   Reshape [B*N,S,1]  Reshape [B*N,S,T]    ->         Mul
+//               \       /                               |
+//                  Mul                              y [B,N,S,T]
+//                   |
+//            Reshape [B,N,S,T]
+//                   |
+//             y [B,N,S,T]
+//
+// What a bias was repeated for along the joined axes then only broadcasts.
 
 #include <algorithm>
 #include <vector>
 
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/each_node.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -65,11 +79,16 @@ bool SplitAt(Facts& facts, Node* reshape, Patch& patch) {
   return patch.CanApply();
 }
 
+bool SplitJoinedOperands(RuleContext& context, Node* node, Patch& patch) {
+  return SplitAt(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> SplitJoinedOperands(PassContext& context) {
-  return RewriteEachNode(
-      context, [&](Node* node, Patch& patch) { return SplitAt(context.facts, node, patch); });
-}
+extern const Rule kJoinedOperands = {
+    .name = "joined_operands",
+    .summary = "Axes that are joined before an element-wise operator and split after it stay apart",
+    .anchors = {"Reshape"},
+    .propose = SplitJoinedOperands};
 
 }  // namespace attnrun::opt

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/views/reduced_views.h"
+
+// What is summed, averaged or searched for its maximum need not be arranged before; a mean over an
+// image is a mean, whatever it is called:
+//
+//   x [B, S, D] -> Transpose [B, D, S] -> GlobalAveragePool [B, D, 1] -> Reshape [B, D]
+//   -->
+//   ReduceMean(x, axis 1) [B, D]
+//
+// For ReduceMean, ReduceSum, ReduceMax and ReduceMin whose axes are axes of x in any order, or of
+// extent 1, the others staying in their order.
 
 #include <array>
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -92,11 +101,16 @@ bool ReduceAt(Facts& facts, Node* node, Patch& patch) {
   return false;
 }
 
+bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
+  return ReduceAt(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> ReduceBehindViews(PassContext& context) {
-  return RewriteEachNode(
-      context, [&](Node* node, Patch& patch) { return ReduceAt(context.facts, node, patch); });
-}
+extern const Rule kReducedViews = {
+    .name = "reduced_views",
+    .summary = "A reduction reads its input before it was transposed or reshaped",
+    .anchors = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "GlobalAveragePool"},
+    .propose = ReduceBehindViews};
 
 }  // namespace attnrun::opt

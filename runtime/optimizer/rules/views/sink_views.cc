@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/views/sink_views.h"
+
+// What works on each row (the last axis) by itself changes places with a Reshape or a Transpose of
+// the rows before it, so that it comes to stand beside others of the same input, or the chain ends
+// where another one undoes it:
+//
+//   x [B,S,D]                            x [B,S,D]
+//       |                                    |
+//   Transpose(1,0,2)                      Linear
+//       |                      ->            |
+//    Linear                              Transpose(1,0,2)
+//       |                                    |
+//   y [S,B,N]                            y [S,B,N]
+//
+// So does DynamicQuantizeLinear, to which all arrangements are the same. So does a sum of two
+// whose rows are arranged alike.
 
 #include <algorithm>
 #include <array>
@@ -8,8 +22,8 @@
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rewrite/each_node.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
@@ -165,13 +179,19 @@ bool SinkSumAt(Facts& facts, Node* sum, Patch& patch) {
   return true;
 }
 
+bool SinkViews(RuleContext& context, Node* node, Patch& patch) {
+  return SinkBehindQuantization(node, patch) || SinkAt(context.facts, node, patch) ||
+         SinkSumAt(context.facts, node, patch) || SinkChainAt(context.facts, node, patch);
+}
+
 }  // namespace
 
-absl::StatusOr<int> SinkViews(PassContext& context) {
-  return RewriteEachNode(context, [&](Node* node, Patch& patch) {
-    return SinkBehindQuantization(node, patch) || SinkAt(context.facts, node, patch) ||
-           SinkSumAt(context.facts, node, patch) || SinkChainAt(context.facts, node, patch);
-  });
-}
+extern const Rule kSinkViews = {
+    .name = "sink_views",
+    .summary = "A row-wise operator moves above a Reshape or Transpose of rows",
+    .anchors = {"attnrun.Linear", "attnrun.QuantizedLinear", "attnrun.BlockQuantizedLinear", "Relu",
+                "Gelu", "Tanh", "Sigmoid", "Erf", "Softplus", "Cast", "LayerNormalization",
+                "RMSNormalization", "DynamicQuantizeLinear", "Add"},
+    .propose = SinkViews};
 
 }  // namespace attnrun::opt

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_INT8_GEMM_H_
+#define ATTNRUN_OPS_GEMM_INT8_GEMM_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "attnrun/tensor.h"
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/int8_panels.h"
+
+namespace attnrun::ops {
+
+// A matrix [M, K] of 8-bit integers and the zero points of its rows.
+struct Int8Rows {
+  // int8 or uint8, dense, M * K elements from `begin` on.
+  const Tensor* values = nullptr;
+  int64_t begin = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  // [M], or one element for all rows, or none for 0; each within [-128, 255].
+  absl::Span<const int32_t> zero_points;
+};
+
+// The output of a product: the exact integers S = A·B (modulo 2^32), or activation(scales * S +
+// bias) + residual.
+struct Int8Epilogue {
+  // S, [M, N], dense; if null, `c` is written instead.
+  int32_t* sums = nullptr;
+  float* c = nullptr;
+  // [N].
+  const float* scales = nullptr;
+  // Its `scale` is not used.
+  Epilogue epilogue;
+};
+
+// C = A·B as `epilogue` says, on up to NumThreads() threads. kResourceExhausted as Allocator says.
+absl::Status Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
+                      Allocator& allocator);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_INT8_GEMM_H_

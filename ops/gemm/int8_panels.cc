@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/int8_panels.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "absl/hash/hash.h"
+#include "core/div_ceil.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "core/weak_pool.h"
+#include "ops/tensors/bytes.h"
+
+namespace attnrun::ops {
+namespace {
+
+// uint8 is stored less 128, which flips the first bit.
+int ShiftOf(DataType type) { return type == DataType::kUint8 ? 128 : 0; }
+int8_t FlipOf(DataType type) { return static_cast<int8_t>(type == DataType::kUint8 ? -128 : 0); }
+
+// The amount to take off the first of two neighbours so that 255 times their sum fits 16 bits. It
+// is 0 for different signs.
+int CorrectionOf(int8_t first, int8_t second) {
+  constexpr int kMost = 128;
+  const int sum = first + second;
+  return sum > kMost ? sum - kMost : std::min(sum + kMost, 0);
+}
+
+int64_t CountCorrections(const Int8Matrix& part) {
+  const int8_t flip = FlipOf(part.values->type());
+  const int8_t* const from = part.values->data<int8_t>() + part.begin;
+  std::atomic<int64_t> total = 0;
+  ParallelFor(part.rows / 2, 32, [&](int64_t begin, int64_t end) {
+    int64_t count = 0;
+    for (int64_t pair = begin; pair < end; ++pair) {
+      const int8_t* const row = from + 2 * pair * part.columns;
+      // 32 bits, so that the compiler vectorizes the loop.
+      int32_t of_row = 0;
+      for (int64_t j = 0; j < part.columns; ++j) {
+        const auto first = static_cast<int8_t>(row[j] ^ flip);
+        const auto second = static_cast<int8_t>(row[part.columns + j] ^ flip);
+        of_row += CorrectionOf(first, second) != 0 ? 1 : 0;
+      }
+      count += of_row;
+    }
+    total += count;
+  });
+  return total;
+}
+
+// True if few enough pairs saturate: each correction takes about as long as a quarter of a step of
+// its panel.
+bool SuitsInt8x4(absl::Span<const Int8Matrix> parts) {
+  int64_t corrections = 0;
+  int64_t columns = 0;
+  for (const Int8Matrix& part : parts) {
+    corrections += CountCorrections(part);
+    columns += part.columns;
+  }
+  const int64_t steps = DivCeil(parts[0].rows, RowsPerStep(Int8Layout::kInt8x4));
+  return corrections <= DivCeil(columns, Int8PanelWidth()) * steps / 2;
+}
+
+}  // namespace
+
+int64_t Int8Panels::num_panels() const { return DivCeil(columns_, Int8PanelWidth()); }
+
+int64_t Int8Panels::steps() const { return DivCeil(rows_, RowsPerStep(layout_)); }
+
+const int8_t* Int8Panels::panel(int64_t index) const {
+  return panels_.data<int8_t>() + index * steps() * Int8PanelWidth() * RowsPerStep(layout_);
+}
+
+absl::Span<const SaturationCorrection> Int8Panels::corrections(int64_t panel) const {
+  if (corrections_.empty()) return {};
+  return corrections_[panel];
+}
+
+absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::Pack(
+    absl::Span<const Int8Matrix> parts, Allocator& allocator) {
+  // No make_shared: it cannot call the private constructor.
+  std::shared_ptr<Int8Panels> packed(new Int8Panels);
+  packed->rows_ = parts[0].rows;
+  for (const Int8Matrix& part : parts) packed->columns_ += part.columns;
+  packed->layout_ = SuitsInt8x4(parts) ? Int8Layout::kInt8x4 : Int8Layout::kInt16x2;
+  ATTNRUN_RETURN_IF_ERROR(packed->Allocate(allocator));
+  int64_t column = 0;
+  for (const Int8Matrix& part : parts) {
+    packed->PackPart(part, column);
+    column += part.columns;
+  }
+  if (packed->layout_ == Int8Layout::kInt8x4) {
+    packed->corrections_.resize(packed->num_panels());
+    ParallelFor(packed->num_panels(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) packed->Limit(panel);
+    });
+  }
+  return packed;
+}
+
+absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::PackShared(
+    absl::Span<const Int8Matrix> parts) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Panels> packed,
+                           Pack(parts, Allocator::Heap()));
+  return WeakPool<Int8Panels>::Get().FindOrMake(
+      packed->Fingerprint(), [&](const Int8Panels& other) { return packed->Equals(other); },
+      [&]() -> absl::StatusOr<std::shared_ptr<const Int8Panels>> { return packed; });
+}
+
+size_t Int8Panels::Fingerprint() const {
+  constexpr int64_t kSamples = 64;
+  size_t hash = absl::HashOf(rows_, columns_, layout_);
+  const int64_t step = std::max<int64_t>(panels_.num_elements() / kSamples, 1);
+  for (int64_t i = 0; i < panels_.num_elements(); i += step) {
+    hash = absl::HashOf(hash, panels_.data<int8_t>()[i]);
+  }
+  return hash;
+}
+
+bool Int8Panels::Equals(const Int8Panels& other) const {
+  const auto equal = [](const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
+  };
+  // Panels alone do not determine the matrix: offsets, sums and corrections count, too.
+  return rows_ == other.rows_ && columns_ == other.columns_ && layout_ == other.layout_ &&
+         equal(panels_, other.panels_) && equal(offsets_, other.offsets_) &&
+         equal(sums_, other.sums_) && corrections_ == other.corrections_;
+}
+
+absl::Status Int8Panels::Allocate(Allocator& allocator) {
+  const Shape shape = {num_panels(), steps(), Int8PanelWidth() * RowsPerStep(layout_)};
+  ATTNRUN_ASSIGN_OR_RETURN(panels_, Tensor::Allocate(DataType::kInt8, shape, allocator));
+  ATTNRUN_ASSIGN_OR_RETURN(offsets_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
+  ATTNRUN_ASSIGN_OR_RETURN(sums_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
+  std::memset(panels_.mutable_raw(), 0, panels_.num_elements());
+  return absl::OkStatus();
+}
+
+void Int8Panels::PackPart(const Int8Matrix& part, int64_t column) {
+  const bool per_column = part.zero_points != nullptr && part.zero_points->num_elements() > 1;
+  auto* const offsets = offsets_.mutable_data<int32_t>() + column;
+  for (int64_t j = 0; j < part.columns; ++j) {
+    const int zero =
+        part.zero_points == nullptr ? 0 : ByteAt(*part.zero_points, per_column ? j : 0);
+    offsets[j] = ShiftOf(part.values->type()) - zero;
+    has_offsets_ = has_offsets_ || offsets[j] != 0;
+  }
+  const int64_t width = Int8PanelWidth();
+  const int64_t first = column / width;
+  const int64_t last = DivCeil(column + part.columns, width);
+  ParallelFor(last - first, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = first + begin; panel < first + end; ++panel) {
+      PackPanel(part, column, panel);
+    }
+  });
+}
+
+void Int8Panels::PackPanel(const Int8Matrix& part, int64_t column, int64_t panel) {
+  const int64_t begin = std::max(column, panel * Int8PanelWidth());
+  const int64_t end = std::min(column + part.columns, (panel + 1) * Int8PanelWidth());
+  std::fill(sums_.mutable_data<int32_t>() + begin, sums_.mutable_data<int32_t>() + end, 0);
+  if (layout_ == Int8Layout::kInt8x4) {
+    PackColumns<4>(part, column, {begin, end});
+  } else {
+    PackColumns<2>(part, column, {begin, end});
+  }
+}
+
+// Packs columns [begin, end), all in one panel; `column`: the first column of the part.
+template <int kGroup>
+void Int8Panels::PackColumns(const Int8Matrix& part, int64_t column, Columns columns) {
+  const int64_t width = Int8PanelWidth();
+  const int64_t panel = columns.begin / width;
+  const int8_t flip = FlipOf(part.values->type());
+  const int8_t* from = part.values->data<int8_t>() + part.begin + (columns.begin - column);
+  int8_t* to = panels_.mutable_data<int8_t>() + panel * steps() * width * kGroup;
+  to += (columns.begin - panel * width) * kGroup;
+  int32_t* const sums = sums_.mutable_data<int32_t>() + columns.begin;
+  for (int64_t row = 0; row < rows_; row += kGroup, to += width * kGroup) {
+    const auto count = static_cast<int>(std::min<int64_t>(kGroup, rows_ - row));
+    for (int i = 0; i < count; ++i, from += part.columns) {
+      for (int64_t j = 0; j < columns.end - columns.begin; ++j) {
+        const auto value = static_cast<int8_t>(from[j] ^ flip);
+        to[kGroup * j + i] = value;
+        sums[j] += value;
+      }
+    }
+  }
+}
+
+void Int8Panels::Limit(int64_t panel) {
+  const int64_t group = RowsPerStep(layout_);
+  const int64_t per_step = Int8PanelWidth() * group;
+  int8_t* values = panels_.mutable_data<int8_t>() + panel * steps() * per_step;
+  for (int64_t step = 0; step < steps(); ++step, values += per_step) {
+    // First checks whether the step has any, a loop that the compiler vectorizes.
+    int32_t any = 0;
+    for (int64_t i = 0; i < per_step; i += 2) any |= CorrectionOf(values[i], values[i + 1]);
+    for (int64_t i = 0; any != 0 && i < per_step; i += 2) {
+      const int correction = CorrectionOf(values[i], values[i + 1]);
+      if (correction == 0) continue;
+      values[i] = static_cast<int8_t>(values[i] - correction);
+      corrections_[panel].push_back({static_cast<int32_t>(step * group + i % group),
+                                     static_cast<int32_t>(i / group), correction});
+    }
+  }
+}
+
+}  // namespace attnrun::ops

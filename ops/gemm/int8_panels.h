@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_INT8_PANELS_H_
+#define ATTNRUN_OPS_GEMM_INT8_PANELS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/tensor.h"
+#include "ops/gemm/int8_kernel.h"
+
+namespace attnrun::ops {
+
+// A matrix [K, N] of 8-bit integers and the zero points of its columns.
+struct Int8Matrix {
+  // int8 or uint8, dense, K * N elements from `begin` on.
+  const Tensor* values = nullptr;
+  int64_t begin = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  // Of the type of `values`, one element or one per column; null for zeros.
+  const Tensor* zero_points = nullptr;
+};
+
+// Matrices with equally many rows side by side, as int8 in panels of Int8PanelWidth() columns. The
+// rows of a step (see Int8Layout) lie together, a group of numbers for each column; rows and
+// columns beyond the last are zeros. An element less its zero point, a number of [-255, 255], is
+// stored as an int8 and an offset of its column.
+//
+// For kInt8x4, the multiply instruction adds products of two neighbours in 16 bits, which saturates
+// if both weights are large and of one sign. The first weight of such a pair is clamped; the
+// remainder goes to a sparse list of saturation corrections. Bell-shaped weights have one such pair
+// in some thousands. A matrix with many of them uses kInt16x2, whose products have 32 bits.
+class Int8Panels {
+ public:
+  // Packs `parts`. kResourceExhausted as Allocator says. Precondition: at least one part.
+  static absl::StatusOr<std::shared_ptr<const Int8Panels>> Pack(absl::Span<const Int8Matrix> parts,
+                                                                Allocator& allocator);
+  // As Pack, on the heap and shared: live panels of equal contents share their bytes, whichever
+  // nodes, models or sessions they belong to.
+  static absl::StatusOr<std::shared_ptr<const Int8Panels>> PackShared(
+      absl::Span<const Int8Matrix> parts);
+
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }
+  Int8Layout layout() const { return layout_; }
+  // ceil(K / RowsPerStep(layout())).
+  int64_t steps() const;
+  int64_t num_panels() const;
+  // [steps(), Int8PanelWidth(), RowsPerStep(layout())].
+  const int8_t* panel(int64_t index) const;
+  // The saturation corrections of a panel.
+  absl::Span<const SaturationCorrection> corrections(int64_t panel) const;
+  // The number to add to every element of a column: [columns()], or null if all are 0.
+  const int32_t* offsets() const { return has_offsets_ ? offsets_.data<int32_t>() : nullptr; }
+  // The sum of each column without its offset: [columns()].
+  const int32_t* sums() const { return sums_.data<int32_t>(); }
+
+ private:
+  Int8Panels() = default;
+  size_t Fingerprint() const;
+  bool Equals(const Int8Panels& other) const;
+  absl::Status Allocate(Allocator& allocator);
+  // `column`: the first column of the part.
+  void PackPart(const Int8Matrix& part, int64_t column);
+  void PackPanel(const Int8Matrix& part, int64_t column, int64_t panel);
+  struct Columns {
+    int64_t begin;
+    int64_t end;
+  };
+  template <int kGroup>
+  void PackColumns(const Int8Matrix& part, int64_t column, Columns columns);
+  // Clamps the pairs of a panel that would saturate, and lists the corrections.
+  void Limit(int64_t panel);
+
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+  Int8Layout layout_ = Int8Layout::kInt16x2;
+  bool has_offsets_ = false;
+  Tensor panels_;
+  Tensor offsets_;
+  Tensor sums_;
+  // The corrections of each panel; empty for kInt16x2.
+  std::vector<std::vector<SaturationCorrection>> corrections_;
+};
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_INT8_PANELS_H_

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/nbit_panels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/div_ceil.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "ops/gemm/micro_kernel.h"
+
+namespace attnrun::ops {
+namespace {
+
+// True if scale / 2^28 and 128 * scale are exact.
+bool HasRoom(float scale) {
+  constexpr float kTiny = 0x1p-98F;
+  constexpr float kHuge = 0x1p100F;
+  const float size = std::fabs(scale);
+  return size == 0 || (size > kTiny && size < kHuge);
+}
+
+// True if the zero points of a part must be stored.
+bool NeedsZeroPoints(const NBitColumns& part) {
+  if (part.zero_points != nullptr || part.bits == 2) return true;
+  return !std::all_of(part.scales, part.scales + part.columns * part.blocks(), HasRoom);
+}
+
+// A column of a part; null codes: a column that pads the last panel.
+struct Column {
+  const uint8_t* codes = nullptr;
+  const float* scales = nullptr;
+  const float* zero_points = nullptr;
+};
+
+Column ColumnOf(const std::vector<NBitColumns>& parts, int64_t index) {
+  for (const NBitColumns& part : parts) {
+    if (index >= part.columns) {
+      index -= part.columns;
+      continue;
+    }
+    const int64_t first = index * part.blocks();
+    return {part.codes + first * part.bytes_per_block(), part.scales + first,
+            part.zero_points == nullptr ? nullptr : part.zero_points + first};
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t NBitPanels::num_panels() const { return DivCeil(columns_, PanelWidth()); }
+
+NBitPanel NBitPanels::panel(int64_t index) const {
+  return {format_, data_.data<uint8_t>() + index * format_.panel_bytes};
+}
+
+absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
+    const std::vector<NBitColumns>& parts) {
+  // No make_shared: it cannot call the private constructor.
+  std::shared_ptr<NBitPanels> packed(new NBitPanels);
+  for (const NBitColumns& part : parts) packed->columns_ += part.columns;
+  NBitFormat& format = packed->format_;
+  format.bits = parts[0].bits;
+  format.block = parts[0].block;
+  format.rows = parts[0].rows;
+  format.has_zero_points = std::any_of(parts.begin(), parts.end(), NeedsZeroPoints);
+  const int64_t lines = (format.has_zero_points ? 2 : 1) + format.block / format.codes_per_word();
+  format.block_bytes = lines * PanelWidth() * static_cast<int64_t>(sizeof(float));
+  format.panel_bytes = parts[0].blocks() * format.block_bytes;
+  const int64_t panels = packed->num_panels();
+  ATTNRUN_ASSIGN_OR_RETURN(packed->data_,
+                           Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes}));
+  auto* const data = packed->data_.mutable_data<uint8_t>();
+  ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      packed->PackPanel(parts, index, data + index * format.panel_bytes);
+    }
+  });
+  return packed;
+}
+
+void NBitPanels::PackPanel(const std::vector<NBitColumns>& parts, int64_t index,
+                           uint8_t* to) const {
+  const int64_t width = PanelWidth();
+  const int64_t blocks = DivCeil(format_.rows, format_.block);
+  const int64_t words = format_.block / format_.codes_per_word();
+  const float middle = static_cast<float>(1 << (format_.bits - 1));
+  for (int64_t j = 0; j < width; ++j) {
+    const Column column = ColumnOf(parts, index * width + j);
+    for (int64_t block = 0; block < blocks; ++block) {
+      auto* const floats = reinterpret_cast<float*>(to + block * format_.block_bytes) + j;
+      const bool padding = column.codes == nullptr;
+      floats[0] = padding ? 0 : column.scales[block];
+      if (format_.has_zero_points) {
+        floats[width] = column.zero_points == nullptr ? middle : column.zero_points[block];
+      }
+      float* const first = floats + (format_.has_zero_points ? 2 : 1) * width;
+      for (int64_t word = 0; word < words; ++word) {
+        uint32_t codes = 0;
+        // A little-endian machine reads the bytes in the order of the codes.
+        if (!padding) std::memcpy(&codes, column.codes + (block * words + word) * 4, sizeof(codes));
+        std::memcpy(first + word * width, &codes, sizeof(codes));
+      }
+    }
+  }
+}
+
+}  // namespace attnrun::ops

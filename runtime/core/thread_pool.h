@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_CORE_THREAD_POOL_H_
+#define ATTNRUN_CORE_THREAD_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+
+namespace attnrun {
+
+// A fixed set of threads that share the work of one caller at a time. After a Run they spin for
+// some tens of microseconds, since the next Run often follows, and then sleep.
+class ThreadPool {
+ public:
+  // Starts threads - 1 threads, or as many as the system allows. They run until the process ends.
+  explicit ThreadPool(int threads);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // Calls body(piece) once for each piece in [0, pieces), on the calling thread and on those of the
+  // pool, and returns when all calls have ended. Each thread owns a run of pieces, works through it
+  // in order, and then takes pieces from the end of other threads' runs. The caller never waits for
+  // a thread that has not begun. Rethrows the first exception that left a body.
+  void Run(int pieces, absl::FunctionRef<void(int)> body);
+
+  // True if the calling thread is inside a body.
+  static bool IsInside();
+
+ private:
+  // The unclaimed pieces of one thread: number of the Run (32 bits), first piece and end (16 bits
+  // each). One word, so that a thread that wakes late cannot claim a piece of a Run it has not
+  // seen. On a cache line of its own, since each thread mostly accesses its own.
+  struct alignas(64) Pieces {
+    std::atomic<uint64_t> ticket = 0;
+  };
+
+  // `thread` is the number of the calling thread; the caller of Run is 0.
+  void Serve(int thread);
+  void Work(int thread);
+  // The next piece of the current Run; -1 if there is none.
+  int Claim(int thread);
+
+  const int num_threads_;
+  const std::unique_ptr<Pieces[]> pieces_;
+  // Counts the Runs; the pool's threads sleep on it.
+  std::atomic<uint32_t> works_ = 0;
+  // Pieces that have not ended; the caller of Run sleeps on it.
+  std::atomic<int> unfinished_ = 0;
+  const absl::FunctionRef<void(int)>* body_ = nullptr;
+  std::mutex mutex_;
+  std::exception_ptr exception_;
+  std::vector<std::thread> threads_;
+};
+
+// A pool with this many threads, for exclusive use while the lease exists.
+class ThreadPoolLease {
+ public:
+  explicit ThreadPoolLease(int threads);
+  ~ThreadPoolLease();
+  ThreadPoolLease(const ThreadPoolLease&) = delete;
+  ThreadPoolLease& operator=(const ThreadPoolLease&) = delete;
+
+  ThreadPool* operator->() const { return pool_; }
+
+ private:
+  const int threads_;
+  ThreadPool* const pool_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_THREAD_POOL_H_

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/phase_runner.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "graph/checker.h"
+#include "optimizer/rewrite/each_node.h"
+
+namespace attnrun::opt {
+
+void ReportNoFixpoint(absl::string_view phase, absl::string_view body, int repetitions,
+                      std::vector<Rewrite>& report) {
+  Rewrite rewrite;
+  rewrite.pass = std::string(phase);
+  rewrite.body = std::string(body);
+  rewrite.reason = absl::StrCat("no fixpoint: rules still apply after ", repetitions,
+                                " repetitions, the last one is ",
+                                report.empty() ? "unknown" : report.back().pass);
+  report.push_back(std::move(rewrite));
+}
+
+absl::StatusOr<int> PhaseRunner::Run() {
+  ATTNRUN_ASSIGN_OR_RETURN(int rewrites, RunPhase(shared_.clean_up, /*cleans_up=*/false));
+  for (const Phase& phase : shared_.phases) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, RunPhase(phase, /*cleans_up=*/true));
+    rewrites += applied;
+  }
+  return rewrites;
+}
+
+absl::StatusOr<int> PhaseRunner::RunPhase(const Phase& phase, bool cleans_up) {
+  // Long chains are shortened by one node in each sweep.
+  constexpr int kMaxSweeps = 64;
+  int rewrites = 0;
+  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, Sweep(phase));
+    if (applied == 0) return rewrites;
+    rewrites += applied;
+    if (!cleans_up) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int cleaned, RunPhase(shared_.clean_up, /*cleans_up=*/false));
+    rewrites += cleaned;
+  }
+  ReportNoFixpoint(phase.name, body_, kMaxSweeps, shared_.report);
+  return rewrites;
+}
+
+absl::StatusOr<int> PhaseRunner::Sweep(const Phase& phase) {
+  int rewrites = 0;
+  for (const Rule* rule : phase.rules) {
+    const absl::StatusOr<int> applied = RunRule(*rule);
+    if (!applied.ok()) return Annotate(applied.status(), rule->name);
+    if (*applied > 0) index_.reset();
+    rewrites += *applied;
+    if (shared_.checked == nullptr) continue;
+    ATTNRUN_RETURN_IF_ERROR(Annotate(CheckGraph(*shared_.checked), rule->name));
+  }
+  return rewrites;
+}
+
+absl::StatusOr<int> PhaseRunner::RunRule(const Rule& rule) {
+  RuleContext context = {graph_,
+                         facts_,
+                         rule.name,
+                         body_,
+                         shared_.report,
+                         shared_.rewrites_left,
+                         shared_.foldable_bytes};
+  return rule.run != nullptr ? rule.run(context) : ProposeAtAnchors(rule, context);
+}
+
+absl::StatusOr<int> PhaseRunner::ProposeAtAnchors(const Rule& rule, RuleContext& context) {
+  if (!index_.has_value()) {
+    ATTNRUN_ASSIGN_OR_RETURN(index_, NodeIndex::Of(graph_));
+  }
+  return RewriteEachNode(context, index_->At(rule.anchors), [&](Node* node, Patch& patch) {
+    return rule.propose(context, node, patch);
+  });
+}
+
+}  // namespace attnrun::opt

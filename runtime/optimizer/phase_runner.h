@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_PHASE_RUNNER_H_
+#define ATTNRUN_OPTIMIZER_PHASE_RUNNER_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attnrun/rewrite.h"
+#include "optimizer/node_index.h"
+#include "optimizer/pipeline.h"
+
+namespace attnrun::opt {
+
+// Runs phases of rules on one graph, each to its fixpoint, with a clean-up wherever rules have
+// changed the graph.
+class PhaseRunner {
+ public:
+  // What the graphs of one model share.
+  struct Shared {
+    // The clean-up and the phases, without the rules that the caller left out.
+    Phase clean_up;
+    std::vector<Phase> phases;
+    // Checked after each rule if not null; see OptimizerOptions::check_graph.
+    const Graph* checked = nullptr;
+    int64_t rewrites_left = 0;
+    int64_t foldable_bytes = 0;
+    std::vector<Rewrite> report;
+  };
+
+  // `body` is Rewrite::body for this graph.
+  PhaseRunner(Graph& graph, Facts& facts, std::string body, Shared& shared)
+      : graph_(graph), facts_(facts), body_(std::move(body)), shared_(shared) {}
+
+  // Runs the clean-up and then all phases once. Returns the number of rewrites.
+  absl::StatusOr<int> Run();
+
+ private:
+  absl::StatusOr<int> RunPhase(const Phase& phase, bool cleans_up);
+  absl::StatusOr<int> Sweep(const Phase& phase);
+  absl::StatusOr<int> RunRule(const Rule& rule);
+  absl::StatusOr<int> ProposeAtAnchors(const Rule& rule, RuleContext& context);
+
+  Graph& graph_;
+  Facts& facts_;
+  const std::string body_;
+  Shared& shared_;
+  // Absent while the graph differs from what it was made of.
+  std::optional<NodeIndex> index_;
+};
+
+// Records that `phase` still rewrites after as many repetitions as are allowed.
+void ReportNoFixpoint(absl::string_view phase, absl::string_view body, int repetitions,
+                      std::vector<Rewrite>& report);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_PHASE_RUNNER_H_

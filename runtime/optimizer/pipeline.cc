@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The table of contents of the optimizer. To add a rule: define it in a file of its own below
+// rules/, declare it here, and list it in its phase.
+
+#include "optimizer/pipeline.h"
+
+namespace attnrun::opt {
+
+extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
+extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBranches,
+    kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution;
+extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
+    kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary;
+extern const Rule kEinsum, kPointwiseConvolution, kLinear, kQuantizedLinear, kBlockQuantizedLinear,
+    kSinkViews;
+extern const Rule kFlattenedScores, kRowFactors, kTransposedProbabilities, kScoresByQuery,
+    kStackedScores, kJoinedProducts, kAttention, kStandardAttention, kAttentionMask;
+extern const Rule kNeededRows;
+extern const Rule kQkvProjection, kSiblingProjection, kHoistViews, kAttentionOperands,
+    kAttentionHeads;
+extern const Rule kHeadNormalization, kPackedRotary;
+extern const Rule kSquares, kNarrowSums, kSelectRows, kSplitSlices, kPositionRows, kJoinedOperands,
+    kBroadcasts, kTakeAlongAxis, kRelativeScores, kRelativePositions, kEmbeddingSum, kMaskedMean,
+    kReducedViews;
+extern const Rule kGatedActivation, kActivation, kResidual;
+
+const Phase& CleanUp() {
+  static const auto* const clean_up = new Phase{
+      "clean_up",
+      {&kConstantFolding, &kShapeFolding, &kNoOps, &kCommonSubexpressions, &kViews, &kDeadCode}};
+  return *clean_up;
+}
+
+const std::vector<Phase>& StandardPhases() {
+  static const auto* const phases = new std::vector<Phase>{
+      // One spelling of what exporters write in several ways.
+      {"canonicalize",
+       {&kContribOperators, &kRequantization, &kKnownConditions, &kKnownBranches, &kFloorDivision,
+        &kMaskedFill, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution}},
+      // Operators that are written out.
+      {"recognize",
+       {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,
+        &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary}},
+      // Products with constant weights.
+      {"linear",
+       {&kEinsum, &kPointwiseConvolution, &kLinear, &kQuantizedLinear, &kBlockQuantizedLinear,
+        &kSinkViews}},
+      // Softmax between two products.
+      {"attention",
+       {&kFlattenedScores, &kRowFactors, &kTransposedProbabilities, &kScoresByQuery,
+        &kStackedScores, &kJoinedProducts, &kAttention, &kStandardAttention, &kAttentionMask}},
+      // Before projections merge: fewer rows may be needed of Q than of K and V.
+      {"rows", {&kNeededRows}},
+      // Products that share their input.
+      {"merge",
+       {&kQkvProjection, &kSiblingProjection, &kHoistViews, &kAttentionOperands, &kAttentionHeads}},
+      // After a clean-up, so that Q and K whose angles are one value are rotated together.
+      {"heads", {&kHeadNormalization, &kPackedRotary}},
+      // How elements lie and where they are read.
+      {"layout",
+       {&kSquares, &kNarrowSums, &kSelectRows, &kSplitSlices, &kPositionRows, &kJoinedOperands,
+        &kBroadcasts, &kTakeAlongAxis, &kRelativeScores, &kRelativePositions, &kEmbeddingSum,
+        &kMaskedMean, &kReducedViews}},
+      // What follows a product joins it.
+      {"epilogue", {&kGatedActivation, &kActivation, &kResidual}},
+  };
+  return *phases;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Products of one input that meet at a Mul, as gate and up of a gated MLP do:
+//
+//        x                        x
+//      /   \                      |
+//   Linear  Linear             Linear
+//     |       |        ->       /    \          Split of its columns
+//   SiLU      |              SiLU     |
+//      \     /                  \    /
+//        Mul                      Mul
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "core/status.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/projection/merge.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool IsActivation(const Node& node) {
+  static constexpr std::array<absl::string_view, 8> kOps = {
+      "Sigmoid", "Gelu", "Relu", "Tanh", "Erf", "Silu", "Swish", "HardSwish"};
+  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
+}
+
+// The Linear that one side of a gate's product comes from, through its activation, be that one node
+// or, as x * Sigmoid(x), several.
+Node* GateSide(Value* value, int depth = 0) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || depth > 8) return nullptr;
+  if (IsLinear(*node)) return node;
+  if (IsActivation(*node)) return GateSide(node->input(0), depth + 1);
+  const bool arithmetic =
+      node->domain().empty() && (node->op_type() == "Mul" || node->op_type() == "Add" ||
+                                 node->op_type() == "Div" || node->op_type() == "Pow");
+  if (!arithmetic) return nullptr;
+  Node* found = nullptr;
+  for (Value* input : node->inputs()) {
+    if (input->is_constant()) continue;
+    Node* side = GateSide(input, depth + 1);
+    if (side == nullptr || (found != nullptr && found != side)) return nullptr;
+    found = side;
+  }
+  return found;
+}
+
+absl::StatusOr<int> MergeSiblingProjections(RuleContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  LinearMerger merger(context);
+  // Products by elements are not what merging removes.
+  std::vector<const Node*> gates;
+  for (const Node* node : order) {
+    if (node->op_type() == "Mul" && node->domain().empty()) gates.push_back(node);
+  }
+  int merged = 0;
+  for (const Node* node : gates) {
+    Node* a = GateSide(node->input(0));
+    Node* b = GateSide(node->input(1));
+    std::string why;
+    if (a == nullptr || b == nullptr || a == b || a->input(0) != b->input(0)) continue;
+    if (!LinearMerger::CanMerge(*a, why) || !LinearMerger::CanMerge(*b, why)) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge({a, b}, *node));
+    merged += applied;
+  }
+  return merged;
+}
+
+}  // namespace
+
+extern const Rule kSiblingProjection = {.name = "sibling_projection",
+                                        .summary = "Gate and up of a gated MLP become one product",
+                                        .run = MergeSiblingProjections};
+
+}  // namespace attnrun::opt

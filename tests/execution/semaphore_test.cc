@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/semaphore.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+
+namespace attnrun {
+namespace {
+
+using ::testing::ElementsAre;
+
+void AwaitWaiting(const exec::Semaphore& semaphore, int64_t count) {
+  while (semaphore.num_waiting() != count) absl::SleepFor(absl::Microseconds(100));
+}
+
+TEST(SemaphoreTest, LetsCallersInAsTheyCame) {
+  exec::Semaphore semaphore(1);
+  ASSERT_TRUE(semaphore.Acquire({}).ok());
+  // Guarded by the one place.
+  std::vector<int> order;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 5; ++i) {
+    callers.emplace_back([&, i] {
+      EXPECT_TRUE(semaphore.Acquire({}).ok());
+      order.push_back(i);
+      semaphore.Release();
+    });
+    AwaitWaiting(semaphore, i + 1);
+  }
+  semaphore.Release();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(SemaphoreTest, LetsInAsManyAsThereArePlaces) {
+  exec::Semaphore semaphore(2);
+  EXPECT_TRUE(semaphore.Acquire({}).ok());
+  EXPECT_TRUE(semaphore.Acquire({}).ok());
+  RunOptions options;
+  options.deadline = absl::Now() + absl::Milliseconds(10);
+  EXPECT_EQ(semaphore.Acquire(options).code(), absl::StatusCode::kDeadlineExceeded);
+  semaphore.Release();
+  EXPECT_TRUE(semaphore.Acquire({}).ok());
+}
+
+// Who gives up holds up nobody behind.
+TEST(SemaphoreTest, ForgetsWhoGaveUp) {
+  exec::Semaphore semaphore(1);
+  ASSERT_TRUE(semaphore.Acquire({}).ok());
+  std::atomic<bool> cancel = false;
+  std::thread first([&] {
+    RunOptions options;
+    options.cancel = &cancel;
+    EXPECT_EQ(semaphore.Acquire(options).code(), absl::StatusCode::kCancelled);
+  });
+  AwaitWaiting(semaphore, 1);
+  std::thread second([&] { EXPECT_TRUE(semaphore.Acquire({}).ok()); });
+  AwaitWaiting(semaphore, 2);
+  cancel = true;
+  first.join();
+  semaphore.Release();
+  second.join();
+  EXPECT_EQ(semaphore.num_waiting(), 0);
+}
+
+}  // namespace
+}  // namespace attnrun
