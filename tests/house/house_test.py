@@ -110,12 +110,10 @@ class PapersTest(unittest.TestCase):
                          [("docs/a.md", 1), ("README.md", 1), ("README.md", 151)])
 
     def test_finds_a_rule_without_a_drawing(self):
-        rule = "namespace attnrun::opt {\nabsl::StatusOr<int> FuseGelu(PassContext& context) {}\n}\n"
-        files = {"runtime/optimizer/pipeline.cc": '{"gelu", {Op::kGelu}, FuseGelu},'}
-        files["runtime/optimizer/rules/a/gelu.cc"] = rule
-        self.assertEqual(whats(papers.check_drawings(files)), ["the rule has no drawing"])
-        files["runtime/optimizer/rules/a/gelu.cc"] = "// Gelu:\n//\n//   x -> y\n" + rule
-        self.assertEqual(papers.check_drawings(files), [])
+        path = "runtime/optimizer/rules/a/gelu.cc"
+        rule = 'namespace attnrun::opt {\nextern const Rule kGelu = {.name = "gelu"};\n}\n'
+        self.assertEqual(whats(papers.check_drawings({path: rule})), ["the rule has no drawing"])
+        self.assertEqual(papers.check_drawings({path: "// Gelu:\n//\n//   x -> y\n" + rule}), [])
 
 
 if __name__ == "__main__":
