@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs a generated folder into models/SET.tar.xz: python -m models.archive --from DIR --set SET.
 
-SET is tiny (what models.generate made), zoo (what models.zoo made) or quantized (models.quantized).
+SET is tiny (made by models.tiny), zoo (models.zoo) or quantized (models.tiny.quantized).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 
-# The sets, and where what could not be exported is told.
-_TABLES = {"tiny": "not_exported.md", "zoo": "zoo_not_exported.md", "quantized": None}
+# The sets, and the page of each that lists what could not be exported.
+_TABLES = {"tiny": "tiny/not_exported.md", "zoo": "zoo/not_exported.md", "quantized": None}
 
 # The dictionary spans the whole set, so weights that recur in several exports are stored once.
 # Positions matter modulo 4: the payload is mostly float32.
@@ -45,8 +45,8 @@ def _files(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def pack(source: Path, target: Path) -> None:
-    """Writes the files the manifest names, below a folder named as the archive; the same bytes
-    for the same content."""
+    """Writes the files that the manifest names, below a folder with the archive's name. Equal
+    content gives equal bytes."""
     folder = target.name.partition(".")[0]
     manifest = json.loads((source / "manifest.json").read_text())
     with (
@@ -65,7 +65,8 @@ def _rows(reasons: Mapping[tuple[str, ...], list[str]]) -> list[str]:
 
 
 def write_table(manifest: dict[str, Any], target: Path) -> None:
-    """Combinations that no exporter could write, and files that ONNX Runtime refuses."""
+    """Writes the combinations that no exporter could write, and the files that ONNX Runtime
+    refuses."""
     missing, refused = defaultdict(list), defaultdict(list)
     for name, model in manifest["models"].items():
         for row in model["not_exported"]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of usual sizes with random weights, to measure time and memory on: python -m models.large
---out DIR [--only NAME ...]. Weights do not change how long a dense model takes."""
+"""Makes models of usual sizes, to measure time and memory on: python -m models.large --out DIR
+[--only NAME ...]. Weights are random: they do not change how long a dense model takes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import torch
 import transformers
 from torch import Tensor
 
-from models.cases import Axes
-from models.command import arguments
-from models.exporters import EXPORTERS, Flat, export
+from models.shared.cases import Axes
+from models.shared.command import arguments
+from models.shared.exporters import EXPORTERS, Flat, export
 
 _LOG = logging.getLogger("models")
 
@@ -30,7 +30,7 @@ _TEXT: Mapping[str, Axes] = {
 
 @dataclass(frozen=True)
 class Large:
-    """A transformers model; `config` overrides its own default sizes, which are the base ones."""
+    """A transformers model. `config` overrides the default sizes, those of the base model."""
 
     model: str
     axes: Mapping[str, Axes]
@@ -66,12 +66,12 @@ MODELS = {
 
 
 def file_of(name: str) -> str:
-    """Where a model lies below the folder it is made in."""
+    """The path of a model below the folder it is made in."""
     return f"{name}.onnx"
 
 
 def make(name: str, folder: Path) -> None:
-    """Writes model `name`; an interrupted export leaves no file that looks whole."""
+    """Writes model `name`; an interrupted export leaves no file that looks complete."""
     large = MODELS[name]
     flat = large.build()
     (exporter,) = (e for e in EXPORTERS if e.name == "ts")

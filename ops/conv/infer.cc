@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/conv/conv.h"
+#include "ops/interface/axis_rules.h"
 #include "ops/tensors/floor_quotient.h"
 
 namespace attnrun::ops {

@@ -4,10 +4,10 @@
 
 #include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
-#include "ops/linear/block_quantized_linear.h"
+#include "ops/linear/nbit_linear.h"
 #include "ops/linear/gated_activation.h"
 #include "ops/linear/linear.h"
-#include "ops/linear/quantized_linear.h"
+#include "ops/linear/int8_linear.h"
 
 namespace attnrun::ops {
 
@@ -33,9 +33,9 @@ void Linear::Axes(AxesContext& context) const {
   if (AddOperand(context, kResidual, y, y.size() - 1, track)) context.Add(std::move(track));
 }
 
-void QuantizedLinear::Axes(AxesContext& context) const { AddRowAxes(context); }
+void Int8Linear::Axes(AxesContext& context) const { AddRowAxes(context); }
 
-void BlockQuantizedLinear::Axes(AxesContext& context) const { AddRowAxes(context); }
+void NBitLinear::Axes(AxesContext& context) const { AddRowAxes(context); }
 
 void GatedActivation::Axes(AxesContext& context) const { AddLeadingAxes(context); }
 

@@ -68,7 +68,7 @@ void ReadAntialiasAndAxes(AttributeReader& attributes, ResizeAttributes& read) {
 }
 
 // The axes that scales, sizes and roi refer to, in that order.
-absl::StatusOr<std::vector<int>> ListedAxes(absl::Span<const int64_t> axes, int rank) {
+absl::StatusOr<std::vector<int>> NormalizedAxes(absl::Span<const int64_t> axes, int rank) {
   std::vector<int> listed;
   if (axes.empty()) {
     listed.resize(rank);
@@ -238,7 +238,8 @@ absl::StatusOr<std::vector<ResizeAxis>> Resize::Resolve(const OpContext& context
   for (const int64_t extent : x.shape()) {
     axes.push_back({.input = extent, .output = extent, .width = static_cast<double>(extent)});
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int> listed, ListedAxes(attributes_.axes, x.rank()));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int> listed,
+                           NormalizedAxes(attributes_.axes, x.rank()));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> scales, Scales(context));
   if (HasElements(context, sizes_input_)) {
     if (!scales.empty()) {

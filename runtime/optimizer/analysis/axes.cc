@@ -45,7 +45,7 @@ ops::AxisRule AxesOf(const Node& node, Facts& facts) {
 
 ops::AxisRule AxesOf(const Node& node, absl::Span<const ops::ValueFacts* const> inputs) {
   std::vector<ops::ValueFacts> inferred(node.outputs().size());
-  const absl::StatusOr<std::unique_ptr<Op>> op = ops::OpRegistry::Get().Create(node);
+  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
   if (!op.ok()) return {};
   // Constants may be turned as well: they say no more than their facts.
   const std::vector<const Tensor*> constants(inputs.size(), nullptr);

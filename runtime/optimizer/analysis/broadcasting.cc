@@ -2,7 +2,6 @@
 #include "optimizer/analysis/broadcasting.h"
 
 #include <algorithm>
-#include <array>
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
@@ -29,15 +28,6 @@ Value* BeforeLeadingOnes(const Value* value, Facts& facts) {
 }
 
 }  // namespace
-
-bool Broadcasts(const Node& node) {
-  static constexpr std::array<absl::string_view, 16> kOps = {
-      "Add", "Sub", "Mul",   "Div",     "Pow",  "And",         "Or",
-      "Xor", "Mod", "Equal", "Greater", "Less", "LessOrEqual", "GreaterOrEqual",
-      "Min", "Max"};
-  return node.domain().empty() && (absl::c_linear_search(kOps, node.op_type()) ||
-                                   (node.op_type() == "Where" && node.inputs().size() == 3));
-}
 
 Value* BroadcastSource(Value* value, Facts& facts,
                        absl::FunctionRef<bool(const std::vector<SymInt>&)> fits) {

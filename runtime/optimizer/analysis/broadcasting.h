@@ -13,9 +13,6 @@ namespace attnrun::opt {
 Value* BroadcastSource(Value* value, Facts& facts,
                        absl::FunctionRef<bool(const std::vector<SymInt>&)> fits);
 
-// Whether the node is an operator that broadcasts its inputs with each other.
-bool Broadcasts(const Node& node);
-
 // Whether extents broadcast to `target` and leave it as it is: right aligned, each is 1, or equal,
 // or that of the first position alone, as a Slice to 1 has it.
 bool BroadcastsTo(const std::vector<SymInt>& dims, const std::vector<SymInt>& target);

@@ -11,7 +11,6 @@
 #include "ops/interface/cut_extents.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/body_facts.h"
-#include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 
@@ -129,7 +128,7 @@ void Facts::FindExtents() {
     std::for_each(numbers->begin() + 2, numbers->end(), [&](const SymInt& n) { add(n - 1); });
   }
   for (const Node* node : graph_.nodes()) {
-    if (Broadcasts(*node)) absl::c_for_each(RoomsOfTables(*node, *this), add);
+    if (ops::TraitsOf(*node).broadcasts) absl::c_for_each(RoomsOfTables(*node, *this), add);
     if (!IsOp(node, "Gather")) continue;
     if (const auto left = RowsLeft(*node, *this)) add(*left);
   }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/elements.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
@@ -79,7 +80,8 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
 // What is computed of constants alone, one of which is expanded, is a constant that is expanded:
 // Expand broadcasts both ways, as the operator does.
 bool ExpandLater(Node* node, Patch& patch) {
-  if (!Broadcasts(*node) && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;
+  const bool broadcasts = ops::TraitsOf(*node).broadcasts;
+  if (!broadcasts && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;
   std::vector<Value*> inputs = node->inputs();
   const Node* expand = nullptr;
   for (Value*& input : inputs) {
@@ -92,7 +94,7 @@ bool ExpandLater(Node* node, Patch& patch) {
   }
   if (expand == nullptr) return false;
   patch.Supersede({node});
-  Value* small = patch.Op(node->op_type(), inputs, node->attributes(), node->name());
+  Value* small = patch.Op(OpNameOf(*node), inputs, node->attributes(), node->name());
   patch.Replace(node->output(0), patch.Op("Expand", {small, expand->input(1)}));
   return true;
 }
@@ -129,7 +131,7 @@ bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
 bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
-         (Broadcasts(*node) && DropAt(facts, node, patch)) || ExpandLater(node, patch);
+         (ops::TraitsOf(*node).broadcasts && DropAt(facts, node, patch)) || ExpandLater(node, patch);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "optimizer/analysis/elementwise.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 
@@ -91,7 +91,7 @@ bool Distances::FindDifference(const Node& node) {
 }
 
 std::optional<PairAxes> Distances::OfNode(const Node& node) {
-  if (IsElementwise(node)) return OfElementwise(node);
+  if (ops::TraitsOf(node).elementwise) return OfElementwise(node);
   if (IsOp(&node, "Gather")) return OfGather(node);
   if (IsOp(&node, "Transpose")) return OfTranspose(node);
   if (IsOp(&node, "Unsqueeze")) return OfUnsqueeze(node);

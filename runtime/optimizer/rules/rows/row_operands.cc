@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "optimizer/analysis/elementwise.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rules/rows/attention_rows.h"
@@ -161,7 +161,7 @@ std::optional<std::vector<OperandAxis>> RowOperandsOf(const Node& node, int axis
   }
   if (node.qualified_op_type() == "attnrun.Attention")
     return AttentionRowOperands(node, axis, place, facts);
-  if (IsElementwise(node)) return OfElementwise(node, to, axis, facts);
+  if (ops::TraitsOf(node).elementwise) return OfElementwise(node, to, axis, facts);
   if (IsOp(&node, "MatMul")) return OfMatMul(node, to, axis, facts);
   if (IsOp(&node, "Transpose")) return OfTranspose(node, to, axis);
   if (IsOp(&node, "Slice")) return OfSlice(node, axis, facts);

@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "optimizer/analysis/broadcasting.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 
@@ -70,12 +70,12 @@ std::vector<Value*> SplitOperands(const Node& node, const std::vector<SymInt>& a
 bool SplitAt(Facts& facts, Node* reshape, Patch& patch) {
   const std::vector<SymInt> axes = AxesOfReshape(reshape, /*joins=*/false, facts);
   Node* node = axes.empty() ? nullptr : reshape->input(0)->producer();
-  if (node == nullptr || !Broadcasts(*node)) return false;
+  if (node == nullptr || !ops::TraitsOf(*node).broadcasts) return false;
   const std::vector<Value*> operands = SplitOperands(*node, axes, facts);
   if (operands.empty()) return false;
   patch.Supersede({reshape, node});
   patch.Replace(reshape->output(0),
-                patch.Op(node->op_type(), operands, node->attributes(), node->name()));
+                patch.Op(OpNameOf(*node), operands, node->attributes(), node->name()));
   return patch.CanApply();
 }
 
