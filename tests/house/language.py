@@ -6,7 +6,7 @@ import re
 from source import FOLDERS, Files, Finding, comments, in_folders
 
 # The number of such sentences that may be left; to be lowered until it is 0.
-MOST_SENTENCES = 266
+MOST_SENTENCES = 253
 SENTENCE = re.compile(r"(?:^|[.:] )(What|Whether|Of|That) [^.:]*")
 
 
