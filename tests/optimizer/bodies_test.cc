@@ -7,6 +7,7 @@
 #include <map>
 
 #include "execution/support.h"
+#include "support/attention_graph.h"
 #include "support/optimizer_tester.h"
 #include "support/plan_tester.h"
 
@@ -34,11 +35,6 @@ struct Weights {
   }
   std::array<Value*, 4> all = {};
 };
-
-Value* Heads(GraphBuilder& b, Value* x) {
-  Value* heads = b.Op("Reshape", {x, b.Constant<int64_t>("heads", {4}, {0, 0, 2, 4})});
-  return b.Op("Transpose", {heads}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
-}
 
 // Attention of x [batch, seq, 8] with two heads, written out. The keys of `past` [batch, past, 8],
 // if given, come first.
@@ -85,9 +81,9 @@ TEST(BodiesTest, BothBranchesAreFused) {
   EXPECT_EQ(counts["attnrun.Linear"], 4);
   EXPECT_EQ(counts["MatMul"] + counts["Softmax"] + counts["Reshape"] + counts["Transpose"], 0);
   for (const char* branch : {"If_0.then_branch", "If_0.else_branch"}) {
-    EXPECT_THAT(test.report(), Contains(AllOf(Field(&Rewrite::pass, "attention"),
-                                                   Field(&Rewrite::applied, true),
-                                                   Field(&Rewrite::body, branch))));
+    EXPECT_THAT(test.report(),
+                Contains(AllOf(Field(&Rewrite::pass, "attention"), Field(&Rewrite::applied, true),
+                               Field(&Rewrite::body, branch))));
   }
   for (const int taken : {0, 1}) {
     test.Feed("use_cache", MakeBool({}, {taken})).Dim("past", 5).ExpectSameResults(kTolerance);
@@ -128,7 +124,7 @@ TEST(BodiesTest, LoopBodiesKnowWhatStaysTheSameInEveryIteration) {
   });
   EXPECT_EQ(AllCounts(test)["attnrun.Attention"], 1);
   EXPECT_THAT(test.report(), Contains(AllOf(Field(&Rewrite::pass, "attention"),
-                                                 Field(&Rewrite::body, "Loop_0.body"))));
+                                            Field(&Rewrite::body, "Loop_0.body"))));
   // Each iteration multiplies the error of the previous one by sums of 8 products.
   for (const int64_t count : {0, 1, 3}) {
     const double growth = count == 3 ? 64 : 1;

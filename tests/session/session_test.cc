@@ -138,10 +138,9 @@ TEST(SessionTest, AMemoryLimitEndsTheRunAndNotTheSession) {
   options.memory_limit = 15;
   const absl::Status status = session->Run(Inputs(), options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(
-      std::string(status.message()),
-      AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
-                                                "run's limit of 15 bytes are in use")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("node '"), HasSubstr("a tensor of 16 bytes does not fit: 0 of the "
+                                                   "run's limit of 15 bytes are in use")));
   options.memory_limit = 64;
   // Run twice: the first run gives its memory back.
   EXPECT_TRUE(session->Run(Inputs(), options).ok());

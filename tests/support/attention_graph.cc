@@ -8,10 +8,9 @@
 namespace attnrun::testing {
 
 Value* Heads(GraphBuilder& b, Value* x, bool transposed) {
-  Value* heads = b.Op("Reshape", {x, b.Constant<int64_t>("heads", {4}, {0, 0, 2, 4})});
   const std::vector<int64_t> order =
       transposed ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3};
-  return b.Op("Transpose", {heads}, {{"perm", order}});
+  return Transposed(b, Shaped(b, x, {0, 0, 2, 4}), order);
 }
 
 Value* Input(GraphBuilder& b, const char* name) {
@@ -24,15 +23,7 @@ Value* Scores(GraphBuilder& b) {
 
 Value* Finish(GraphBuilder& b, Value* probabilities) {
   Value* y = b.Op("MatMul", {probabilities, Heads(b, Input(b, "v"))});
-  y = b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
-  return b.Op("Reshape", {y, b.Constant<int64_t>("merged", {3}, {0, 0, 8})});
-}
-
-Value* Number(GraphBuilder& b, float number) { return b.Constant<float>("c", {}, {number}); }
-
-Value* Shaped(GraphBuilder& b, Value* x, std::initializer_list<int64_t> shape) {
-  const auto rank = static_cast<int64_t>(shape.size());
-  return b.Op("Reshape", {x, b.Constant<int64_t>("shape", {rank}, shape)});
+  return Shaped(b, Transposed(b, y, {0, 2, 1, 3}), {0, 0, 8});
 }
 
 OptimizerTester WithScores(const Between& between) {

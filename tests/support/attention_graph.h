@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 // The pieces of an attention with two heads of 4 channels.
@@ -25,10 +25,6 @@ Value* Scores(GraphBuilder& b);
 
 // The rest of the attention: the product with the heads of the input "v", concatenated.
 Value* Finish(GraphBuilder& b, Value* probabilities);
-
-Value* Number(GraphBuilder& b, float number);
-
-Value* Shaped(GraphBuilder& b, Value* x, std::initializer_list<int64_t> shape);
 
 using Between = std::function<Value*(GraphBuilder&, Value*)>;
 

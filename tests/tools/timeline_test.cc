@@ -44,7 +44,7 @@ TEST(TimelineTest, ABarIsAsLongAsItsTimeAndAsDarkAsItsShareOfThePeak) {
                                          Row("attnrun.Linear", "c", 1, 1e6), Row("Add", "d", 1, 0)};
   const std::string svg = TimelineSvg(nodes, 2, "title");
   EXPECT_THAT(svg, AllOf(HasSubstr(">title<"), HasSubstr("layer 0  4 ms"),
-                              HasSubstr("layer 1  2 ms"), HasSubstr("Linear 66.7 %")));
+                         HasSubstr("layer 1  2 ms"), HasSubstr("Linear 66.7 %")));
   EXPECT_THAT(svg, HasSubstr("attnrun.Linear  a (gemm): 3.000 ms, 1.0 GFLOP/s, 50 % of peak"));
   EXPECT_THAT(svg, HasSubstr("width=\"779.00\" height=\"26.00\""));
   EXPECT_THAT(svg, HasSubstr("width=\"779.00\" height=\"13.00\""));

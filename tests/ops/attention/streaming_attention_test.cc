@@ -87,6 +87,17 @@ Laid Lay(const std::string& order, int64_t b, int64_t s, int64_t n, int64_t h,
   return laid;
 }
 
+// Makes the problem read these operands and write a result with the strides of y.
+void Connect(const Laid& q, const Laid& k, const Laid& v, const Laid& y, ops::AttentionProblem& p) {
+  p.q = q.data.data();
+  p.k = k.data.data();
+  p.v = v.data.data();
+  p.q_strides = q.strides;
+  p.k_strides = k.strides;
+  p.v_strides = v.strides;
+  p.y_strides = y.strides;
+}
+
 void ExpectRows(const ops::AttentionProblem& p, double tolerance) {
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t n = 0; n < p.query_heads; ++n) {
@@ -112,14 +123,8 @@ void Check(ops::AttentionProblem problem, const std::string& order, std::mt19937
   const Laid k = Lay(order, p.batch, p.keys, p.kv_heads, p.head_size, generator);
   const Laid v = Lay(order, p.batch, p.keys, p.kv_heads, p.value_size, generator);
   Laid y = Lay(order, p.batch, p.queries, p.query_heads, p.value_size, generator);
-  p.q = q.data.data();
-  p.k = k.data.data();
-  p.v = v.data.data();
+  Connect(q, k, v, y, p);
   p.y = y.data.data();
-  p.q_strides = q.strides;
-  p.k_strides = k.strides;
-  p.v_strides = v.strides;
-  p.y_strides = y.strides;
   p.scale = 1 / std::sqrt(static_cast<float>(p.head_size));
   for (const int64_t disabled : {int64_t{0}, int64_t{HWY_AVX3}}) {
     SCOPED_TRACE(disabled == 0 ? "all instructions" : "AVX2");
@@ -294,13 +299,7 @@ TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
   const Laid k = Lay("bsnh", 2, kLength, 2, 20, generator);
   const Laid v = Lay("bsnh", 2, kLength, 2, 12, generator);
   const Laid y = Lay("bsnh", 2, kLength, 4, 12, generator);
-  p.q = q.data.data();
-  p.k = k.data.data();
-  p.v = v.data.data();
-  p.q_strides = q.strides;
-  p.k_strides = k.strides;
-  p.v_strides = v.strides;
-  p.y_strides = y.strides;
+  Connect(q, k, v, y, p);
   p.bias = {bias.data(), 0, 0, kLength, 1};
   ExpectSameBitsAlone(p, q, y);
   p.bias = {};
@@ -341,14 +340,8 @@ TEST(StreamingAttentionTest, MaskedTilesAreNotRead) {
   std::fill(k.data.begin() + kUnmasked * k.strides.sequence, k.data.end(), NAN);
   std::fill(v.data.begin() + kUnmasked * v.strides.sequence, v.data.end(), NAN);
   for (ops::AttentionProblem p : {by_count, by_position, by_mask}) {
-    p.q = q.data.data();
-    p.k = k.data.data();
-    p.v = v.data.data();
+    Connect(q, k, v, y, p);
     p.y = y.data.data();
-    p.q_strides = q.strides;
-    p.k_strides = k.strides;
-    p.v_strides = v.strides;
-    p.y_strides = y.strides;
     ASSERT_TRUE(ops::StreamingAttention(p, Allocator::Heap()).ok());
     for (const float value : y.data) EXPECT_TRUE(std::isfinite(value));
   }

@@ -4,20 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/contrib.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr char kMicrosoft[] = "com.microsoft";
-
-Tensor Reference(const OpTester& op, int output = 0) {
-  const auto results = op.Reference();
-  EXPECT_TRUE(results.ok()) << results.status();
-  return results.ok() ? (*results)[output] : Tensor();
-}
 
 Tensor Zeros(const std::vector<int64_t>& shape) {
   int64_t count = 1;

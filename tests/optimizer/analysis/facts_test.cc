@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/graph_builder.h"
+#include "support/graph_parts.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -62,12 +63,11 @@ TEST(FactsTest, AddingASliceProvesThatTheTableIsLongEnough) {
   std::mt19937 generator(7);
   const auto least = [&](bool added, int64_t rows) {
     GraphBuilder b;
-    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 4});
     Value* length = b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
     Value* table = b.Constant("table", RandomFloats({rows, 4}, generator));
-    Value* cut = b.Op("Slice", {table, number(0), length, number(0)});
-    Value* result = b.Op("Min", {number(rows), length});
+    Value* cut = b.Op("Slice", {table, Vector(b, {0}), length, Vector(b, {0})});
+    Value* result = b.Op("Min", {Vector(b, {rows}), length});
     if (added) b.Output(b.Op("Add", {x, cut}));
     b.Output(cut).Output(result);
     const std::unique_ptr<Graph> graph = b.Build().value();

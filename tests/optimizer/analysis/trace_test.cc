@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -70,10 +71,9 @@ OptimizerTester LastOf(const std::string& of, int64_t more) {
   return OptimizerTester([=](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
     Value* other = b.Input("other", DataType::kFloat, {"batch", "past"});
-    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
     Value* extent = b.Op("Shape", {of == "seq" ? x : other}, {{"start", int64_t{1}}});
-    Value* start = b.Op("Sub", {b.Op("Neg", {extent}), number(more)});
-    b.Output(b.Op("Neg", {b.Op("Slice", {x, start, number(INT64_MAX), number(1)})}));
+    Value* start = b.Op("Sub", {b.Op("Neg", {extent}), Vector(b, {more})});
+    b.Output(b.Op("Neg", {b.Op("Slice", {x, start, Vector(b, {INT64_MAX}), Vector(b, {1})})}));
     b.Output(b.Op("Neg", {other}));
   });
 }
@@ -96,12 +96,9 @@ TEST(ViewsTest, OnePositionOfAnAxisIsGathered) {
   const auto picked = [](bool kept) {
     return OptimizerTester([=](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 6, 8});
-      const auto turned = [&](Value* y, std::vector<int64_t> perm) {
-        return b.Op("Transpose", {y}, {{"perm", std::move(perm)}});
-      };
       Value* list = b.Constant<int64_t>("list", {1, 1}, {-2});
-      Value* one = b.Op("GatherND", {turned(x, {2, 0, 1, 3}), list});
-      if (kept) return void(b.Output(b.Op("Neg", {turned(one, {1, 2, 0, 3})})));
+      Value* one = b.Op("GatherND", {Transposed(b, x, {2, 0, 1, 3}), list});
+      if (kept) return void(b.Output(b.Op("Neg", {Transposed(b, one, {1, 2, 0, 3})})));
       b.Output(b.Op("Neg", {b.Op("Squeeze", {one, b.Constant<int64_t>("axis", {1}, {0})})}));
     });
   };

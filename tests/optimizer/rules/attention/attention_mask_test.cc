@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/graph_parts.h"
 #include "support/mask_graph.h"
 
 namespace attnrun::testing {
@@ -91,8 +92,7 @@ TEST(AttentionMaskTest, ExpandedBiasesAndMasksAreReadUnexpanded) {
 // The positions of the first `count` queries, as in a mask for a slice of the rows. The position of
 // a single query broadcasts to all queries.
 Value* FirstQueries(MaskBuilder& m, int64_t count) {
-  const auto number = [&](int64_t n) { return m.b.Constant<int64_t>("n", {1}, {n}); };
-  Value* rows = m.b.Op("Slice", {m.q, number(0), number(count), number(1)});
+  Value* rows = Sliced(m.b, m.q, 0, count, 1);
   return m.Shaped(m.Count(m.Extent(rows, 1)), {1, 1, -1, 1});
 }
 

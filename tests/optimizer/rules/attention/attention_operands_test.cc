@@ -8,8 +8,7 @@ namespace {
 
 // Eight channels of a packed tensor, from `start` on, as heads [batch, 2, seq, 4] in float.
 Value* WidenedHeads(GraphBuilder& b, Value* packed, int64_t start) {
-  const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
-  Value* rows = b.Op("Slice", {packed, number(start), number(start + 8), number(-1)});
+  Value* rows = Sliced(b, packed, start, start + 8, -1);
   return b.Op("Cast", {Heads(b, rows)}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
 }
 

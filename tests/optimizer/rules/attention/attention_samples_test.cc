@@ -141,11 +141,7 @@ TEST(AttentionSamplesTest, SamplesOfOtherNamesBroadcast) {
     b.Output(b.Op("MatMul", {p, Heads(b, v)}));
     return p;
   };
-  const auto all_but_first = [](GraphBuilder& b, Value* x) {
-    return b.Op("Slice", {x, b.Constant<int64_t>("one", {1}, {1}),
-                          b.Constant<int64_t>("end", {1}, {1 << 20}),
-                          b.Constant<int64_t>("axis", {1}, {0})});
-  };
+  const auto all_but_first = [](GraphBuilder& b, Value* x) { return Sliced(b, x, 1, 1 << 20, 0); };
   for (const int sliced : {0, 1, 2}) {
     SCOPED_TRACE(sliced);
     OptimizerTester test([&](GraphBuilder& b) {
@@ -177,12 +173,7 @@ TEST(AttentionSamplesTest, SamplesOfTheMaskBroadcast) {
 TEST(AttentionSamplesTest, ThereMayBeNoSamples) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {0, 5, 24});
-    const auto third = [&](int64_t i) {
-      Value* part = b.Op("Slice", {x, b.Constant<int64_t>("from", {1}, {8 * i}),
-                                   b.Constant<int64_t>("to", {1}, {8 * i + 8}),
-                                   b.Constant<int64_t>("axis", {1}, {2})});
-      return part;
-    };
+    const auto third = [&](int64_t i) { return Sliced(b, x, 8 * i, 8 * i + 8, 2); };
     Value* scores = b.Op("MatMul", {Heads(b, third(0)), Heads(b, third(1), true)});
     b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}), Heads(b, third(2))}));
   });

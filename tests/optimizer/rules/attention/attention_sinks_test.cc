@@ -32,10 +32,7 @@ Value* Beside(GraphBuilder& b, const std::vector<Value*>& parts) {
 
 // Columns [start, end) of the last axis.
 Value* Cut(GraphBuilder& b, Value* x, int64_t start, int64_t end) {
-  const auto one = [&](const char* name, int64_t number) {
-    return b.Constant<int64_t>(name, {1}, {number});
-  };
-  return b.Op("Slice", {x, one("start", start), one("end", end), one("axis", -1)});
+  return Sliced(b, x, start, end, -1);
 }
 Value* WithoutLast(GraphBuilder& b, Value* x) { return Cut(b, x, 0, -1); }
 

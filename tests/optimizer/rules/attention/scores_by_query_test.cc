@@ -9,10 +9,6 @@
 namespace attnrun::testing {
 namespace {
 
-Value* Turned(GraphBuilder& b, Value* x) {
-  return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
-}
-
 // Queries [batch, seq, 2, 4] times keys that both heads share.
 Value* SharedScores(GraphBuilder& b) {
   Value* q = b.Input("q2", DataType::kFloat, {"batch", "seq", 2, 4});
@@ -40,8 +36,9 @@ TEST(ScoresByQueryTest, HeadsMoveToTheFront) {
   for (size_t i = 0; i < spellings.size(); ++i) {
     SCOPED_TRACE(i);
     OptimizerTester test([&](GraphBuilder& b) {
-      Value* p = b.Op("Softmax", {spellings[i](b, Turned(b, Scores(b)))}, {{"axis", int64_t{-1}}});
-      b.Output(Finish(b, Turned(b, p)));
+      Value* p = b.Op("Softmax", {spellings[i](b, Transposed(b, Scores(b), {0, 2, 1, 3}))},
+                      {{"axis", int64_t{-1}}});
+      b.Output(Finish(b, Transposed(b, p, {0, 2, 1, 3})));
     });
     ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
   }

@@ -11,13 +11,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Value* Turned(GraphBuilder& b, Value* x) {
-  return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
-}
-
 // LightGlue attends from one image to the other and back with the same scores.
 Value* BothWays(GraphBuilder& b, Value* scores) {
-  Value* other = b.Op("Softmax", {Turned(b, scores)});
+  Value* other = b.Op("Softmax", {Transposed(b, scores, {0, 1, 3, 2})});
   b.Output(b.Op("MatMul", {other, Heads(b, Input(b, "w"))}));
   return scores;
 }
@@ -36,7 +32,7 @@ TEST(SharedScoresTest, EachAttentionComputesItsOwnScores) {
       // Over the queries.
       [](GraphBuilder& b, Value* s) {
         Value* other = b.Op("Softmax", {s}, {{"axis", int64_t{2}}});
-        b.Output(b.Op("MatMul", {Turned(b, other), Heads(b, Input(b, "w"))}));
+        b.Output(b.Op("MatMul", {Transposed(b, other, {0, 1, 3, 2}), Heads(b, Input(b, "w"))}));
         return s;
       },
   };
@@ -69,9 +65,9 @@ TEST(SharedScoresTest, FewScoresAreNotComputedTwice) {
     const auto input = [&](const char* name) {
       return b.Input(name, DataType::kFloat, {"batch", 2, 9, 4});
     };
-    Value* scores = b.Op("MatMul", {input("q"), Turned(b, input("k"))});
+    Value* scores = b.Op("MatMul", {input("q"), Transposed(b, input("k"), {0, 1, 3, 2})});
     b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}), input("v")}));
-    b.Output(b.Op("MatMul", {b.Op("Softmax", {Turned(b, scores)}), input("w")}));
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {Transposed(b, scores, {0, 1, 3, 2})}), input("w")}));
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
   EXPECT_EQ(test.Count("MatMul"), 3);

@@ -12,21 +12,18 @@ namespace {
 
 using Order = std::vector<int64_t>;
 
-Value* Turned(GraphBuilder& b, Value* x, const Order& order = {0, 2, 1, 3, 4}) {
-  return b.Op("Transpose", {x}, {{"perm", order}});
-}
-
 // The queries of 2 x 2 heads [batch, 2, 2, seq, 4] times keys that the heads of a group share.
 Value* Products(GraphBuilder& b) {
   Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 16}), {0, 0, 2, 2, 4});
   Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 2, 1, 4});
-  return b.Op("MatMul", {Turned(b, q, {0, 2, 3, 1, 4}), Turned(b, k, {0, 2, 3, 4, 1})});
+  return b.Op("MatMul", {Transposed(b, q, {0, 2, 3, 1, 4}), Transposed(b, k, {0, 2, 3, 4, 1})});
 }
 
 Value* ByValues(GraphBuilder& b, Value* probabilities) {
   Value* v = Shaped(b, b.Input("v", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 2, 1, 4});
-  Value* y = b.Op("MatMul", {Turned(b, probabilities), Turned(b, v, {0, 2, 3, 1, 4})});
-  return Shaped(b, Turned(b, y, {0, 3, 1, 2, 4}), {0, 0, 16});
+  Value* y = b.Op(
+      "MatMul", {Transposed(b, probabilities, {0, 2, 1, 3, 4}), Transposed(b, v, {0, 2, 3, 1, 4})});
+  return Shaped(b, Transposed(b, y, {0, 3, 1, 2, 4}), {0, 0, 16});
 }
 
 Value* Softmax(GraphBuilder& b, Value* x, int64_t axis = -1) {
@@ -55,7 +52,8 @@ TEST(StackedScoresTest, GroupsMayComeBeforeHeads) {
   for (size_t i = 0; i < spellings.size(); ++i) {
     SCOPED_TRACE(i);
     OptimizerTester test([&](GraphBuilder& b) {
-      b.Output(ByValues(b, Softmax(b, spellings[i](b, Turned(b, Products(b))))));
+      b.Output(
+          ByValues(b, Softmax(b, spellings[i](b, Transposed(b, Products(b), {0, 2, 1, 3, 4})))));
     });
     ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
   }
@@ -67,11 +65,12 @@ TEST(StackedScoresTest, GroupsMayBeTheOuterAxis) {
     Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 24}), {0, 0, 3, 2, 4});
     Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
     Value* v = Shaped(b, b.Input("v", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
-    Value* s = b.Op("MatMul", {Turned(b, q, {0, 2, 3, 1, 4}), Turned(b, k, {0, 2, 3, 4, 1})});
+    Value* s =
+        b.Op("MatMul", {Transposed(b, q, {0, 2, 3, 1, 4}), Transposed(b, k, {0, 2, 3, 4, 1})});
     Value* mask = b.Input("mask", DataType::kFloat, {"batch", 1, 1, 1, "seq"});
     Value* p = Softmax(b, b.Op("Add", {b.Op("Mul", {s, Number(b, 0.5F)}), mask}));
-    Value* y = b.Op("MatMul", {p, Turned(b, v, {0, 2, 3, 1, 4})});
-    b.Output(Shaped(b, Turned(b, y, {0, 3, 1, 2, 4}), {0, 0, 24}));
+    Value* y = b.Op("MatMul", {p, Transposed(b, v, {0, 2, 3, 1, 4})});
+    b.Output(Shaped(b, Transposed(b, y, {0, 3, 1, 2, 4}), {0, 0, 24}));
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
@@ -81,7 +80,7 @@ TEST(StackedScoresTest, GroupsMayBeTheOuterAxis) {
 
 TEST(StackedScoresTest, ScoresWithOtherReadersKeepTheirOrder) {
   OptimizerTester test([](GraphBuilder& b) {
-    Value* scores = Turned(b, Products(b));
+    Value* scores = Transposed(b, Products(b), {0, 2, 1, 3, 4});
     b.Output(scores);
     b.Output(ByValues(b, Softmax(b, scores)));
   });
@@ -108,9 +107,9 @@ TEST(StackedScoresTest, KeysMayBeAnyAxis) {
         for (int i = 0; i < 4; ++i) back[order[i]] = i;
         for (int64_t& from : order) from = by_key && from >= 2 ? 5 - from : from;
         Value* s = b.Op("MatMul", {by_key ? k : q, by_key ? q : k});
-        s = Turned(b, b.Op("Mul", {s, Number(b, 0.5F)}), order);
+        s = Transposed(b, b.Op("Mul", {s, Number(b, 0.5F)}), order);
         s = b.Op("Add", {s, b.Constant<float>("c", {1}, {0.5F})});
-        b.Output(Finish(b, Turned(b, Softmax(b, s, layout.keys), back)));
+        b.Output(Finish(b, Transposed(b, Softmax(b, s, layout.keys), back)));
       });
       ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
     }
@@ -119,9 +118,9 @@ TEST(StackedScoresTest, KeysMayBeAnyAxis) {
 
 TEST(StackedScoresTest, AMaskIsTransposedWithTheScores) {
   OptimizerTester test([](GraphBuilder& b) {
-    Value* s = Turned(b, Scores(b), {0, 2, 3, 1});
+    Value* s = Transposed(b, Scores(b), {0, 2, 3, 1});
     s = b.Op("Add", {s, b.Input("mask", DataType::kFloat, {"seq", 2})});
-    b.Output(Finish(b, Turned(b, Softmax(b, s, 2), {0, 3, 1, 2})));
+    b.Output(Finish(b, Transposed(b, Softmax(b, s, 2), {0, 3, 1, 2})));
   });
   ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
 }
@@ -152,8 +151,9 @@ TEST(StackedScoresTest, RowsOfAnotherWidthStay) {
 
 TEST(StackedScoresTest, OtherAxesOfTheSoftmaxStay) {
   for (const int64_t axis : {1, 3}) {
-    OptimizerTester test(
-        [&](GraphBuilder& b) { b.Output(ByValues(b, Softmax(b, Turned(b, Products(b)), axis))); });
+    OptimizerTester test([&](GraphBuilder& b) {
+      b.Output(ByValues(b, Softmax(b, Transposed(b, Products(b), {0, 2, 1, 3, 4}), axis)));
+    });
     EXPECT_EQ(test.Count("Softmax"), 1);
     test.ExpectSameResults(2 * kAttentionTolerance);
   }

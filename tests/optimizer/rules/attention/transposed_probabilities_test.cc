@@ -9,14 +9,11 @@ namespace {
 // Scores are sums of 4 products of numbers up to 5, whose errors the exponential magnifies.
 constexpr double kTolerance = 256 * kEpsilon;
 
-Value* Swapped(GraphBuilder& b, Value* value) {
-  return b.Op("Transpose", {value}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
-}
-
 Value* Softmax(GraphBuilder& b, const std::string& queries = "queries") {
   Value* q = b.Input(queries, DataType::kFloat, {"batch", 2, queries, 4});
   Value* k = b.Input("keys of " + queries, DataType::kFloat, {"batch", 2, "keys", 4});
-  return b.Op("Softmax", {b.Op("MatMul", {q, Swapped(b, k)})}, {{"axis", int64_t{-1}}});
+  return b.Op("Softmax", {b.Op("MatMul", {q, Transposed(b, k, {0, 1, 3, 2})})},
+              {{"axis", int64_t{-1}}});
 }
 
 Value* Values(GraphBuilder& b) { return b.Input("v", DataType::kFloat, {"batch", 2, 4, "keys"}); }
@@ -24,7 +21,7 @@ Value* Values(GraphBuilder& b) { return b.Input("v", DataType::kFloat, {"batch",
 TEST(TransposedProbabilitiesTest, ValuesMayHaveChannelsFirst) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* v = Values(b);
-    b.Output(b.Op("MatMul", {v, Swapped(b, Softmax(b))}));
+    b.Output(b.Op("MatMul", {v, Transposed(b, Softmax(b), {0, 1, 3, 2})}));
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   EXPECT_EQ(test.Count("MatMul"), 0);
@@ -34,7 +31,7 @@ TEST(TransposedProbabilitiesTest, ValuesMayHaveChannelsFirst) {
 TEST(TransposedProbabilitiesTest, TransposedProbabilitiesMayHaveOtherReaders) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* v = Values(b);
-    Value* turned = Swapped(b, Softmax(b));
+    Value* turned = Transposed(b, Softmax(b), {0, 1, 3, 2});
     b.Output(b.Op("MatMul", {v, turned}));
     b.Output(turned);
   });
@@ -45,9 +42,11 @@ TEST(TransposedProbabilitiesTest, TransposedProbabilitiesMayHaveOtherReaders) {
 TEST(TransposedProbabilitiesTest, OtherProductsStay) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 2, "keys", 5});
-    b.Output(b.Op("MatMul", {Values(b), Swapped(b, b.Op("Relu", {Swapped(b, x)}))}));
+    b.Output(b.Op(
+        "MatMul",
+        {Values(b), Transposed(b, b.Op("Relu", {Transposed(b, x, {0, 1, 3, 2})}), {0, 1, 3, 2})}));
     b.Output(b.Op("MatMul", {Softmax(b), x}));
-    b.Output(b.Op("MatMul", {Softmax(b, "a"), Swapped(b, Softmax(b, "b"))}));
+    b.Output(b.Op("MatMul", {Softmax(b, "a"), Transposed(b, Softmax(b, "b"), {0, 1, 3, 2})}));
   });
   EXPECT_EQ(test.Applied("transposed_probabilities"), 0);
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
@@ -57,7 +56,7 @@ TEST(TransposedProbabilitiesTest, ASoftmaxOfUnknownRankStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* extents = b.Input("extents", DataType::kInt64, {"rank"});
     Value* x = b.Op("Reshape", {b.Input("x", DataType::kFloat, {"n"}), extents});
-    b.Output(Swapped(b, b.Op("Softmax", {x}, {{"axis", int64_t{-2}}})));
+    b.Output(Transposed(b, b.Op("Softmax", {x}, {{"axis", int64_t{-2}}}), {0, 1, 3, 2}));
   });
   EXPECT_EQ(test.Ops(), "Reshape Softmax Transpose");
   test.Dim("n", 24).Feed("extents", Make<int64_t>({4}, {1, 2, 3, 4})).ExpectSameResults(kTolerance);
@@ -68,7 +67,7 @@ TEST(TransposedProbabilitiesTest, InvalidPermutationsStay) {
   for (const int64_t axis : {0, 4, 1 << 20, -1}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* p = b.Op("Transpose", {Softmax(b)}, {{"perm", std::vector<int64_t>{0, axis, 2, 3}}});
-      b.Output(b.Op("MatMul", {p, Swapped(b, Values(b))}));
+      b.Output(b.Op("MatMul", {p, Transposed(b, Values(b), {0, 1, 3, 2})}));
     });
     EXPECT_EQ(test.Applied("transposed_probabilities"), 0) << axis;
   }
@@ -76,9 +75,7 @@ TEST(TransposedProbabilitiesTest, InvalidPermutationsStay) {
 
 // ESM's MSA attention: scores [heads, samples], results [samples, heads].
 TEST(TransposedProbabilitiesTest, SamplesAndHeadsMayChangePlaces) {
-  const auto heads_first = [](GraphBuilder& b, Value* x) {
-    return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
-  };
+  const auto heads_first = [](GraphBuilder& b, Value* x) { return Transposed(b, x, {1, 0, 2, 3}); };
   OptimizerTester test([&](GraphBuilder& b) {
     Value* q = heads_first(b, Heads(b, Input(b, "q")));
     Value* k = heads_first(b, Heads(b, Input(b, "k"), true));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -100,11 +101,10 @@ TEST(BroadcastsTest, LeavesAxesAddedInTheMiddle) {
 // A mask that masks nothing, with more samples than its condition.
 TEST(BroadcastsTest, AChoiceThatIsAlwaysZeroIsDropped) {
   OptimizerTester test([](GraphBuilder& b) {
-    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
     Value* seq = b.Op("Squeeze", {b.Op("Shape", {x}, {{"start", int64_t{1}}})});
-    Value* positions = b.Op("Range", {number(0), seq, number(1)});
-    Value* open = b.Op("GreaterOrEqual", {positions, number(0)});
+    Value* positions = b.Op("Range", {Scalar(b, 0), seq, Scalar(b, 1)});
+    Value* open = b.Op("GreaterOrEqual", {positions, Scalar(b, 0)});
     Value* mask = b.Op(
         "Where", {b.Op("Expand", {open, b.Op("Shape", {x})}), b.Constant<float>("open", {}, {0}),
                   b.Constant<float>("closed", {}, {-100})});

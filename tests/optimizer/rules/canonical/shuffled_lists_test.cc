@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -10,24 +11,20 @@ namespace {
 
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 
-Value* Ints(GraphBuilder& b, const std::vector<int64_t>& numbers) {
-  const auto count = static_cast<int64_t>(numbers.size());
-  return b.Constant("n", Make<int64_t>({count}, numbers));
-}
-
 // Converts PyTorch's pads (last axis first, before and after each axis) to ONNX's order.
 Value* TurnedPads(GraphBuilder& b, Value* pads) {
-  Value* rows = b.Op("Reshape", {pads, Ints(b, {-1, 2})});
-  rows = b.Op("Slice", {rows, Ints(b, {-1}), Ints(b, {kLowest}), Ints(b, {0}), Ints(b, {-1})});
-  return b.Op("Reshape", {b.Op("Transpose", {rows}), Ints(b, {-1})});
+  Value* rows = b.Op("Reshape", {pads, Vector(b, {-1, 2})});
+  rows =
+      b.Op("Slice", {rows, Vector(b, {-1}), Vector(b, {kLowest}), Vector(b, {0}), Vector(b, {-1})});
+  return b.Op("Reshape", {b.Op("Transpose", {rows}), Vector(b, {-1})});
 }
 
 // x [batch, seq, 4], padded with rows of zeros to whole blocks of three.
 Value* Padded(GraphBuilder& b, Value* x) {
   Value* seq = b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
-  Value* missing = b.Op("Mod", {b.Op("Neg", {seq}), Ints(b, {3})});
+  Value* missing = b.Op("Mod", {b.Op("Neg", {seq}), Vector(b, {3})});
   Value* pads =
-      b.Op("Concat", {Ints(b, {0, 0, 0}), missing, Ints(b, {0, 0})}, {{"axis", int64_t{0}}});
+      b.Op("Concat", {Vector(b, {0, 0, 0}), missing, Vector(b, {0, 0})}, {{"axis", int64_t{0}}});
   return b.Op("Pad", {x, TurnedPads(b, pads)});
 }
 
@@ -52,17 +49,17 @@ TEST(ShuffledListsTest, BlocksOfPaddedRowsKeepTheirLength) {
     const auto joined = [&](std::vector<Value*> parts) {
       return b.Op("Concat", std::move(parts), {{"axis", int64_t{0}}});
     };
-    Value* count = b.Op("Div", {extent(padded, 1), Ints(b, {3})});
+    Value* count = b.Op("Div", {extent(padded, 1), Vector(b, {3})});
     Value* blocks =
-        b.Op("Reshape", {padded, joined({extent(x, 0), count, Ints(b, {3}), Ints(b, {4})})});
+        b.Op("Reshape", {padded, joined({extent(x, 0), count, Vector(b, {3}), Vector(b, {4})})});
     Value* rows = b.Op("Reshape", {b.Op("Softmax", {blocks}, {{"axis", int64_t{2}}}),
-                                   joined({extent(x, 0), Ints(b, {-1}), Ints(b, {4})})});
-    rows = b.Op("Slice", {rows, Ints(b, {0}), extent(x, 1), Ints(b, {1})});
+                                   joined({extent(x, 0), Vector(b, {-1}), Vector(b, {4})})});
+    rows = b.Op("Slice", {rows, Vector(b, {0}), extent(x, 1), Vector(b, {1})});
     Value* sum = b.Op("Add", {x, rows});
-    Value* length = b.Op("Squeeze", {extent(sum, 1), Ints(b, {0})});
+    Value* length = b.Op("Squeeze", {extent(sum, 1), Vector(b, {0})});
     Value* zero = b.Constant<int64_t>("zero", {}, {0});
     Value* always = b.Op("Less", {b.Op("Range", {zero, length, b.Constant<int64_t>("1", {}, {1})}),
-                                  b.Op("Squeeze", {extent(x, 1), Ints(b, {0})})});
+                                  b.Op("Squeeze", {extent(x, 1), Vector(b, {0})})});
     b.Output(sum);
     b.Output(b.Op("Not", {b.Op("And", {always, b.Input("mask", DataType::kBool, {"seq"})})}));
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -10,8 +11,8 @@ Value* Input(GraphBuilder& b) { return b.Input("x", DataType::kFloat, {"batch", 
 // A slice with a reader, so that it is not a graph output.
 void Slice(GraphBuilder& b, Value* x, int64_t start, int64_t end, int64_t axis = 1,
            int64_t step = 1) {
-  const auto one = [&](int64_t number) { return b.Constant<int64_t>("n", {1}, {number}); };
-  Value* part = b.Op("Slice", {x, one(start), one(end), one(axis), one(step)});
+  Value* part = b.Op(
+      "Slice", {x, Vector(b, {start}), Vector(b, {end}), Vector(b, {axis}), Vector(b, {step})});
   b.Output(b.Op("Exp", {part}));
 }
 
@@ -78,13 +79,10 @@ TEST(SplitSlicesTest, OnePositionIsAPieceIfItKeepsItsAxis) {
 TEST(SplitSlicesTest, SelectionsOfATransposeBecomeASplit) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 6, 8});
-    const auto turned = [&](Value* value, std::vector<int64_t> order) {
-      return b.Op("Transpose", {value}, {{"perm", std::move(order)}});
-    };
-    Value* heads_first = turned(x, {2, 0, 1, 3});
+    Value* heads_first = Transposed(b, x, {2, 0, 1, 3});
     for (const int64_t head : {4, 5}) {
       Value* at = b.Constant<int64_t>("at", {1}, {head});
-      b.Output(b.Op("Exp", {turned(b.Op("Gather", {heads_first, at}), {1, 0, 2, 3})}));
+      b.Output(b.Op("Exp", {Transposed(b, b.Op("Gather", {heads_first, at}), {1, 0, 2, 3})}));
     }
   });
   EXPECT_EQ(test.Ops(), "Exp*2 Split Transpose*2");

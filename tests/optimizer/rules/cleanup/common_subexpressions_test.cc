@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -41,9 +42,8 @@ TEST(CommonSubexpressionsTest, NodesOfDifferentOpsetVersionsMayBeEqual) {
         Value* x = b.Input("x", DataType::kFloat, {2, 8});
         Value* sizes = b.Constant<int64_t>("sizes", {2}, {3, 5});
         const std::vector<Value*> parts = b.Ops("Split", 2, {x, sizes}, {{"axis", int64_t{1}}});
-        const auto one = [&](int64_t number) { return b.Constant<int64_t>("n", {1}, {number}); };
         b.Output(b.Op("Exp", {parts[0]}));
-        b.Output(b.Op("Neg", {b.Op("Slice", {x, one(0), one(3), one(1)})}));
+        b.Output(b.Op("Neg", {Sliced(b, x, 0, 3, 1)}));
       },
       {}, /*opset=*/17);
   EXPECT_EQ(slices.Ops(), "Exp Neg Slice");
@@ -51,11 +51,8 @@ TEST(CommonSubexpressionsTest, NodesOfDifferentOpsetVersionsMayBeEqual) {
   const OptimizerTester transposes(
       [](GraphBuilder& b) {
         Value* x = b.Input("x", DataType::kFloat, {2, 3, 4});
-        const auto turned = [&](Value* value, std::vector<int64_t> order) {
-          return b.Op("Transpose", {value}, {{"perm", std::move(order)}});
-        };
-        b.Output(b.Op("Exp", {turned(turned(x, {2, 0, 1}), {0, 2, 1})}));
-        b.Output(b.Op("Neg", {turned(x, {2, 1, 0})}));
+        b.Output(b.Op("Exp", {Transposed(b, Transposed(b, x, {2, 0, 1}), {0, 2, 1})}));
+        b.Output(b.Op("Neg", {Transposed(b, x, {2, 1, 0})}));
       },
       {}, /*opset=*/17);
   EXPECT_EQ(transposes.Ops(), "Exp Neg Transpose");

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/any_type.h"
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -37,15 +37,16 @@ TEST(ShapeFoldingTest, NamesOfDimensionsAreNotFormulas) {
 // always makes the same choice.
 TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadFromTheInputs) {
   OptimizerTester test([](GraphBuilder& b) {
-    const auto ints = [&](std::vector<int64_t> values) { return b.Constant("n", Ints(values)); };
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4, "seq"});
     Value* rows = b.Op(
-        "Reshape",
-        {b.Op("Exp", {x}), b.Op("Concat", {ints({-1}), b.Op("Shape", {x}, {{"start", int64_t{2}}})},
-                                {{"axis", int64_t{0}}})});
-    Value* wanted = b.Op("Concat", {b.Op("Gather", {b.Op("Shape", {rows}), ints({0})}), ints({3})},
-                         {{"axis", int64_t{0}}});
-    Value* asked = b.Op("Where", {b.Op("Equal", {wanted, ints({-1, -1})}), ints({1, 1}), wanted});
+        "Reshape", {b.Op("Exp", {x}),
+                    b.Op("Concat", {Vector(b, {-1}), b.Op("Shape", {x}, {{"start", int64_t{2}}})},
+                         {{"axis", int64_t{0}}})});
+    Value* wanted =
+        b.Op("Concat", {b.Op("Gather", {b.Op("Shape", {rows}), Vector(b, {0})}), Vector(b, {3})},
+             {{"axis", int64_t{0}}});
+    Value* asked =
+        b.Op("Where", {b.Op("Equal", {wanted, Vector(b, {-1, -1})}), Vector(b, {1, 1}), wanted});
     b.Output(b.Op("Expand", {b.Input("y", DataType::kFloat, {1, 3}), asked}));
   });
   EXPECT_EQ(test.Ops(), "Concat Expand Mul Shape");
@@ -57,17 +58,17 @@ TEST(ShapeFoldingTest, MultiplesOfExtentsAreReadFromTheInputs) {
 TEST(ShapeFoldingTest, NumbersOfWindowsAreReadFromTheOutput) {
   const auto masks = [](bool asked) {
     return OptimizerTester([=](GraphBuilder& b) {
-      const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
       Value* x = b.Input("x", DataType::kFloat, {"batch", 1, "samples"});
       Value* w = b.Constant("w", Make<float>({2, 1, 4}, {1, 0, 1, 0, 0, 1, 0, 1}));
       const AttributeMap strides = {{"strides", std::vector<int64_t>{4}}};
       Value* y = b.Op("Relu", {b.Op("Conv", {x, w}, strides)});
-      Value* rows = asked ? b.Op("Gather", {b.Op("Shape", {y}), number(2)})
-                          : b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), number(4)});
+      Value* rows =
+          asked ? b.Op("Gather", {b.Op("Shape", {y}), Vector(b, {2})})
+                : b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), Vector(b, {4})});
       // Starts at 5 - rows.
-      Value* start = b.Op("Sub", {number(5), rows});
+      Value* start = b.Op("Sub", {Vector(b, {5}), rows});
       Value* table = b.Constant("table", Make<float>({6}, {0, 1, 2, 3, 4, 5}));
-      b.Output(y).Output(b.Op("Slice", {table, start, number(6)}));
+      b.Output(y).Output(b.Op("Slice", {table, start, Vector(b, {6})}));
     });
   };
   for (const bool asked : {true, false}) {
@@ -80,9 +81,8 @@ TEST(ShapeFoldingTest, NumbersOfWindowsAreReadFromTheOutput) {
 // The input of a convolution must not depend on the extent of its output.
 TEST(ShapeFoldingTest, NumbersOfWindowsAreNotReadIfTheOutputDependsOnThem) {
   OptimizerTester test([](GraphBuilder& b) {
-    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1, "samples"});
-    Value* rows = b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), number(4)});
+    Value* rows = b.Op("Div", {b.Op("Shape", {x}, {{"start", int64_t{2}}}), Vector(b, {4})});
     Value* factor = b.Op("Cast", {rows}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
     Value* w = b.Constant("w", Make<float>({1, 1, 4}, {1, 0, 1, 0}));
     b.Output(b.Op("Conv", {b.Op("Mul", {x, factor}), w}, {{"strides", std::vector<int64_t>{4}}}));
@@ -96,13 +96,12 @@ TEST(ShapeFoldingTest, NumbersOfWindowsAreNotReadIfTheOutputDependsOnThem) {
 TEST(ShapeFoldingTest, MinWithTheLengthOfAPositionTableIsDropped) {
   const auto cut = [](int64_t rows) {
     return OptimizerTester([=](GraphBuilder& b) {
-      const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
       Value* x = b.Input("x", DataType::kFloat, {"seq", 1});
       Value* seq = b.Op("Squeeze", {b.Op("Shape", {x}, {{"end", int64_t{1}}})});
       Value* table = b.Constant("table", Make<float>({6, 1}, {0, 1, 2, 3, 4, 5}));
-      Value* positions = b.Op("Range", {number(0), seq, number(1)});
+      Value* positions = b.Op("Range", {Scalar(b, 0), seq, Scalar(b, 1)});
       b.Output(b.Op("Add", {x, b.Op("Gather", {table, positions})}));
-      b.Output(b.Op("Neg", {b.Op("Min", {seq, number(rows)})}));
+      b.Output(b.Op("Neg", {b.Op("Min", {seq, Scalar(b, rows)})}));
     });
   };
   EXPECT_EQ(cut(6).Count("Min"), 0);
@@ -114,15 +113,14 @@ TEST(ShapeFoldingTest, MinWithTheLengthOfAPositionTableIsDropped) {
 // All nodes that need the length of a slice read it from the slice, once.
 TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadFromTheSlices) {
   OptimizerTester test([](GraphBuilder& b) {
-    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
     Value* x = b.Input("x", DataType::kFloat, {"total", 4});
     Value* past =
         b.Op("Shape", {b.Input("past", DataType::kFloat, {"past", 4})}, {{"end", int64_t{1}}});
-    Value* y = b.Op("Slice", {x, past, number(1 << 20), number(0)});
+    Value* y = b.Op("Slice", {x, past, Vector(b, {1 << 20}), Vector(b, {0})});
     for (const char* op : {"Neg", "Exp"}) {
       y = b.Op(op, {y});
-      Value* rows = b.Op("Gather", {b.Op("Shape", {y}), number(0)});
-      b.Output(b.Op("Add", {rows, number(std::string(op) == "Neg" ? 1 : 2)}));
+      Value* rows = b.Op("Gather", {b.Op("Shape", {y}), Vector(b, {0})});
+      b.Output(b.Op("Add", {rows, Vector(b, {std::string(op) == "Neg" ? 1 : 2})}));
     }
     b.Output(y);
   });
@@ -136,12 +134,11 @@ TEST(ShapeFoldingTest, ExtentsOfSlicesAreReadFromTheSlices) {
 TEST(ShapeFoldingTest, AReshapeOfAReshapeMayHaveAnUnknownTarget) {
   const auto reshaped = [](int64_t allowzero, const char* like, const DimSpec& columns) {
     return OptimizerTester([=](GraphBuilder& b) {
-      const auto ints = [&](const std::vector<int64_t>& n) { return b.Constant("n", Ints(n)); };
       Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"rows", columns})});
       Value* y = b.Input("y", DataType::kFloat, {like, 4});
-      x = b.Op("Reshape", {x, ints({-1, 3})});
+      x = b.Op("Reshape", {x, Vector(b, {-1, 3})});
       Value* length = b.Op("Shape", {y}, {{"end", int64_t{1}}});
-      Value* target = b.Op("Concat", {length, ints({-1, 2})}, {{"axis", int64_t{0}}});
+      Value* target = b.Op("Concat", {length, Vector(b, {-1, 2})}, {{"axis", int64_t{0}}});
       b.Output(b.Op("Reshape", {x, target}, {{"allowzero", allowzero}}));
     });
   };

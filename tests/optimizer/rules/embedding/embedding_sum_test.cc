@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -22,9 +23,8 @@ Value* Rows(GraphBuilder& b, int64_t rows, Value* ids) {
   return b.Op("Gather", {Table(b, rows), ids});
 }
 Value* Positions(GraphBuilder& b, Value* ids) {
-  const auto one = [&](int64_t number) { return b.Constant<int64_t>("n", {1}, {number}); };
   Value* extent = b.Op("Shape", {ids}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
-  return b.Op("Slice", {Table(b, 9), one(0), extent, one(0)});
+  return b.Op("Slice", {Table(b, 9), Vector(b, {0}), extent, Vector(b, {0})});
 }
 
 TEST(EmbeddingSumFusionTest, FusesAnyOrderOfTheTerms) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -35,9 +36,7 @@ Value* Split(GraphBuilder& b, Value* x, int64_t heads) {
 }
 
 // [B,S,N,H] to [B,N,S,H].
-Value* HeadsFirst(GraphBuilder& b, Value* x) {
-  return b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
-}
+Value* HeadsFirst(GraphBuilder& b, Value* x) { return Transposed(b, x, {0, 2, 1, 3}); }
 
 struct Angles {
   explicit Angles(GraphBuilder& b, const char* name = "angle")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -21,8 +22,7 @@ Value* Product(GraphBuilder& b, Value* x, int64_t columns, int seed) {
 Value* Silu(GraphBuilder& b, Value* x) { return b.Op("Mul", {x, b.Op("Sigmoid", {x})}); }
 
 Value* Columns(GraphBuilder& b, Value* x, int64_t begin, int64_t end) {
-  const auto one = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
-  return b.Op("Slice", {x, one(begin), one(end), one(-1)});
+  return Sliced(b, x, begin, end, -1);
 }
 
 TEST(GatedActivationTest, FusesTwoProjections) {

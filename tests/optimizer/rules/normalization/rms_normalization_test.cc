@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -12,8 +13,6 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kLength = 8;
 constexpr double kTolerance = (kLength + 8) * kEpsilon;
-
-Value* Number(GraphBuilder& b, float number) { return b.Constant<float>("number", {}, {number}); }
 
 Value* Weight(GraphBuilder& b, DataType type = DataType::kFloat) {
   const Tensor weight = Make<float>({kLength}, {0.5, 1, 1.5, 2, -0.5, -1, -1.5, -2});

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -15,13 +16,9 @@ constexpr int64_t kHeads = 2;
 constexpr int64_t kSize = 8;
 constexpr double kTolerance = 4 * kEpsilon;
 
-Value* Ints(GraphBuilder& b, std::vector<int64_t> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return b.Constant("ints", Make<int64_t>({count}, std::move(values)));
-}
-
 Value* Slice(GraphBuilder& b, Value* x, int64_t start, int64_t end, int64_t step = 1) {
-  return b.Op("Slice", {x, Ints(b, {start}), Ints(b, {end}), Ints(b, {-1}), Ints(b, {step})});
+  return b.Op("Slice",
+              {x, Vector(b, {start}), Vector(b, {end}), Vector(b, {-1}), Vector(b, {step})});
 }
 
 Value* Concat(GraphBuilder& b, Value* first, Value* second) {
@@ -29,7 +26,7 @@ Value* Concat(GraphBuilder& b, Value* first, Value* second) {
 }
 
 Value* Unsqueeze(GraphBuilder& b, Value* x, int64_t axis) {
-  return b.Op("Unsqueeze", {x, Ints(b, {axis})});
+  return b.Op("Unsqueeze", {x, Vector(b, {axis})});
 }
 
 // The angles [batch or 1, seq, pairs] of positions, which are given as floats.
@@ -148,8 +145,8 @@ TEST(RotaryEmbeddingFusionTest, OneHeadNeedsNoAxis) {
 
 // Unsqueeze, Expand, Reshape: the spelling of repeat_interleave.
 Value* RepeatEach(GraphBuilder& b, Value* x, int64_t pairs) {
-  Value* twice = b.Op("Expand", {Unsqueeze(b, x, -1), Ints(b, {1, 1, 1, 2})});
-  return b.Op("Reshape", {twice, Ints(b, {0, 0, 2 * pairs})});
+  Value* twice = b.Op("Expand", {Unsqueeze(b, x, -1), Vector(b, {1, 1, 1, 2})});
+  return b.Op("Reshape", {twice, Vector(b, {0, 0, 2 * pairs})});
 }
 
 TEST(RotaryEmbeddingFusionTest, PairsMayBeEvenAndOddChannels) {
@@ -160,7 +157,7 @@ TEST(RotaryEmbeddingFusionTest, PairsMayBeEvenAndOddChannels) {
     Value* x = HeadsFirst(b);
     Value* odd = b.Op("Neg", {Slice(b, x, 1, 1 << 30, 2)});
     Value* turned = Concat(b, Unsqueeze(b, odd, -1), Unsqueeze(b, Slice(b, x, 0, 1 << 30, 2), -1));
-    turned = b.Op("Reshape", {turned, Ints(b, {0, 0, -1, kSize})});
+    turned = b.Op("Reshape", {turned, Vector(b, {0, 0, -1, kSize})});
     b.Output(b.Op("Add", {b.Op("Mul", {x, cos}), b.Op("Mul", {turned, sin})}));
   });
   ExpectRotated(test, 1);
@@ -266,7 +263,7 @@ TEST(RotaryEmbeddingFusionTest, PositionsThatBroadcastToTheTableStay) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", kSize});
     // Every third of the first three positions: one position.
-    x = b.Op("Slice", {x, Ints(b, {0}), Ints(b, {3}), Ints(b, {1}), Ints(b, {3})});
+    x = b.Op("Slice", {x, Vector(b, {0}), Vector(b, {3}), Vector(b, {1}), Vector(b, {3})});
     Value* half = b.Input("table", DataType::kFloat, {"seq", kSize / 2});
     Value* table = Concat(b, half, half);
     b.Output(RotateHalf(b, x, {table, table}, kSize, false));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "optimizer/analysis/facts.h"
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -41,9 +42,8 @@ Value* Heads(GraphBuilder& b, Value* x) {
 
 // The softmax of the scores with one more column, which is dropped afterwards.
 Value* SoftmaxWithSinks(GraphBuilder& b, Value* scores, Value* sinks) {
-  const auto one = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
   Value* all = b.Op("Concat", {scores, sinks}, {{"axis", int64_t{-1}}});
-  return b.Op("Slice", {b.Op("Softmax", {all}), one(0), one(-1), one(-1)});
+  return testing::Sliced(b, b.Op("Softmax", {all}), 0, -1, -1);
 }
 
 // Attention over x [B,S,D] with its residual. `bias` is added to the scores; `sinks` are one more
@@ -75,9 +75,8 @@ Value* Layer(GraphBuilder& b, Value* x, Value* bias = nullptr, int seed = 0) {
 
 // -inf if the key comes after the query.
 Value* CausalBias(GraphBuilder& b, Value* x) {
-  const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
-  Value* length = b.Op("Gather", {b.Op("Shape", {x}), number(1)});
-  Value* keys = b.Op("Range", {number(0), length, number(1)});
+  Value* length = b.Op("Gather", {b.Op("Shape", {x}), Scalar(b, 1)});
+  Value* keys = b.Op("Range", {Scalar(b, 0), length, Scalar(b, 1)});
   Value* queries = b.Op("Unsqueeze", {keys, b.Constant<int64_t>("a", {1}, {1})});
   Value* open = b.Op("LessOrEqual", {keys, queries});
   return b.Op("Where", {open, b.Constant<float>("zero", {}, {0}),
@@ -89,8 +88,7 @@ Value* Position(GraphBuilder& b, Value* x, int64_t position, int64_t axis = 1) {
 }
 
 Value* Sliced(GraphBuilder& b, Value* x, int64_t start, int64_t end) {
-  const auto one = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
-  return b.Op("Slice", {x, one(start), one(end), one(1)});
+  return testing::Sliced(b, x, start, end, 1);
 }
 
 // The numbers of rows that a run computes in products with weights: [B, rows, ...] of each Linear.
@@ -360,8 +358,7 @@ TEST(NeededRowsTest, OneSliceOfManyStaysWithTheOthers) {
     OptimizerTester test([=](GraphBuilder& b) {
       Value* y = b.Op("MatMul", {Hidden(b), Weight(b, 1, {kWidth, 2 * kWidth})});
       const auto half = [&](int64_t i) {
-        const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {1}, {n}); };
-        return Norm(b, b.Op("Slice", {y, number(i * kWidth), number((i + 1) * kWidth), number(2)}));
+        return Norm(b, testing::Sliced(b, y, i * kWidth, (i + 1) * kWidth, 2));
       };
       Value* first = half(0);
       Value* second = half(1);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/any_type.h"
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -55,13 +56,12 @@ TEST(SinkViewsTest, AConvolutionOfOneElementIsCorrect) {
 // readers stays.
 OptimizerTester Flattened(int64_t columns, bool read_elsewhere) {
   return OptimizerTester([=](GraphBuilder& b) {
-    const auto ints = [&](std::vector<int64_t> values) { return b.Constant("n", Ints(values)); };
     Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", "seq", 8})});
     Value* y = b.Op("Exp", {b.Input("y", DataType::kFloat, {"batch", "seq", columns})});
-    x = b.Op("Reshape", {x, ints({-1, 8})});
-    if (read_elsewhere) b.Output(b.Op("ReduceSum", {x, ints({0})}));
-    b.Output(
-        b.Op("Reshape", {b.Op("Add", {x, b.Op("Reshape", {y, ints({-1, 8})})}), ints({-1, 4, 2})}));
+    x = b.Op("Reshape", {x, Vector(b, {-1, 8})});
+    if (read_elsewhere) b.Output(b.Op("ReduceSum", {x, Vector(b, {0})}));
+    b.Output(b.Op("Reshape", {b.Op("Add", {x, b.Op("Reshape", {y, Vector(b, {-1, 8})})}),
+                              Vector(b, {-1, 4, 2})}));
   });
 }
 
@@ -85,14 +85,11 @@ OptimizerTester FoldedHeads(const std::vector<int64_t>& order) {
     const auto reshape = [&](Value* x, std::vector<int64_t> to) {
       return b.Op("Reshape", {x, b.Constant("n", Ints(std::move(to)))});
     };
-    const auto turn = [&](Value* x, const std::vector<int64_t>& perm) {
-      return b.Op("Transpose", {x}, {{"perm", perm}});
-    };
     Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 5, 8})});
-    x = turn(reshape(x, {-1, 5, 4, 2}), {0, 2, 1, 3});
-    x = reshape(turn(reshape(x, {-1, 5, 2}), order), {-1, 8});
+    x = Transposed(b, reshape(x, {-1, 5, 4, 2}), {0, 2, 1, 3});
+    x = reshape(Transposed(b, reshape(x, {-1, 5, 2}), order), {-1, 8});
     x = b.Op("MatMul", {x, Weight(b, {8, 4})});
-    b.Output(turn(reshape(x, {5, -1, 4}), {1, 0, 2}));
+    b.Output(Transposed(b, reshape(x, {5, -1, 4}), {1, 0, 2}));
   });
 }
 
