@@ -8,7 +8,7 @@
 
 namespace {
 
-void AppendJson(std::string* out, const attnrun::OpDef* def) {
+void AppendJson(std::string* out, const attnrun::ops::OpDef* def) {
   absl::StrAppendFormat(
       out,
       R"({"domain": "%s", "name": "%s", "since": [%s], "inputs": [%d, %d], "outputs": [%d, %d]})",
@@ -19,5 +19,5 @@ void AppendJson(std::string* out, const attnrun::OpDef* def) {
 }  // namespace
 
 int main() {
-  absl::PrintF("[%s]\n", absl::StrJoin(attnrun::OpRegistry::Get().All(), ",\n", AppendJson));
+  absl::PrintF("[%s]\n", absl::StrJoin(attnrun::ops::OpRegistry::Get().All(), ",\n", AppendJson));
 }

@@ -97,7 +97,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (constant_[i]) constants[i] = inputs_[i];
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<attnrun::Kernel> made, op->MakeKernel(constants));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<ops::Kernel> made, op->MakeKernel(constants));
   if (made != nullptr && !made->accepts_strided()) MakeDense(inputs);
   if (made == nullptr || !made->Accepts(context)) {
     return absl::FailedPreconditionError("no kernel accepts these inputs");
