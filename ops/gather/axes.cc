@@ -6,7 +6,7 @@
 #include "ops/gather/append_to_cache.h"
 #include "ops/gather/compress.h"
 #include "ops/gather/elements.h"
-#include "ops/gather/gather_op.h"
+#include "ops/gather/gather.h"
 #include "ops/gather/nd.h"
 #include "ops/gather/tensor_scatter.h"
 #include "ops/interface/axis_rules.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -112,8 +112,6 @@ absl::Status ResizeNearest(const ResizeAttributes& attributes, absl::Span<const 
                            OpContext& context);
 absl::Status ResizeWeighted(const ResizeAttributes& attributes, absl::Span<const ResizeAxis> axes,
                             OpContext& context);
-
-void RegisterResize(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 
