@@ -61,7 +61,7 @@ void EmbeddingSum::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-// The axes of the ids, the last of which is that of the positions, then that of the tables.
+// The axes of the ids, whose last one is the positions' first, then the last axis of the tables.
 void EmbeddingSum::Axes(AxesContext& context) const {
   const std::optional<size_t> rank = RankOf(context, 1);
   if (!rank.has_value()) return;
