@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "support/graph_builder.h"
 #include "support/axes_tester.h"
+#include "support/graph_builder.h"
 
 namespace attnrun::testing {
 namespace {
