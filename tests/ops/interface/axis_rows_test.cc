@@ -19,7 +19,7 @@ TEST(AxisRowsTest, Elementwise) {
        "0.0 1.0 > 0.0; 0.1 1.1=1 > 0.1; 0.2 1.2 > 0.2"},
       // Which of them is broadcast is not known.
       {{"Add", {Floats({kBatch, kSeq}), Floats({kPast, kSeq})}}, "0.1 1.1 > 0.1"},
-      // Of extent 8 or 1.
+      // The second operand has the extent 8 or 1.
       {{"Mul", {Floats({kBatch, 8}), Floats({kSeq})}}, "0.0 > 0.0"},
       {{"Where", {Floats({kBatch, 1, 1, kSeq}), Floats({kBatch, 4, kSeq, kSeq}), Floats({})}},
        "0.0 1.0 > 0.0; 1.1 0.1=1 > 0.1; 1.2 0.2=1 > 0.2; 0.3 1.3 > 0.3"},

@@ -62,9 +62,8 @@ std::vector<std::string> SortedElements(const Tensor& tensor) {
   return elements;
 }
 
-// Of an operator whose axes are all in tracks, which axes_test checks, an element of the output
-// depends on one place of the inputs: constant choices of positions, axis after axis, make all
-// places the same.
+// If all axes of the output are in tracks, which axes_test checks, an element of the output depends
+// on one place of the inputs: choices of one position, axis after axis, make all places equal.
 TEST(TraitsTest, ElementwiseOperatorsHaveTracksOfAllAxes) {
   ForEachSampleWith(&ops::OpTraits::elementwise,
                     [](const SampleNode& sample, const SampleRun& run) {
