@@ -15,7 +15,7 @@
 namespace attnrun::ops {
 namespace {
 
-// True if inputs 0 and 1 have the same extent along this axis.
+// True if inputs 0 and 1 have the same extent along an axis of both.
 bool AgreeAt(const AxesContext& context, size_t axis) {
   return (*context.input(0).dims)[axis] == (*context.input(1).dims)[axis];
 }

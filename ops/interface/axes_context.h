@@ -10,7 +10,7 @@
 
 namespace attnrun::ops {
 
-// What an operator knows of its inputs and outputs, for all runs, and tells of their axes.
+// The facts about an operator's inputs and outputs, and the tracks it derives, for all runs.
 class AxesContext : public KnownInputs {
  public:
   // Inputs and constants as in KnownInputs; a null output is left out. `rule` begins empty.

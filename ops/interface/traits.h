@@ -4,8 +4,8 @@
 
 namespace attnrun::ops {
 
-// What is true of all nodes of an operator, whatever their version, attributes and inputs. What is
-// not set need not be false.
+// Properties of an operator that all its nodes have, whatever their versions, attributes and inputs.
+// A property that is not set may still hold.
 struct OpTraits {
   // There is one output, and each of its elements is computed from the elements of the inputs that
   // broadcast to its place, and from nothing else. The rule of axes (Op::Axes) follows from it.

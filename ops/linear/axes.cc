@@ -4,10 +4,10 @@
 
 #include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
-#include "ops/linear/nbit_linear.h"
 #include "ops/linear/gated_activation.h"
-#include "ops/linear/linear.h"
 #include "ops/linear/int8_linear.h"
+#include "ops/linear/linear.h"
+#include "ops/linear/nbit_linear.h"
 
 namespace attnrun::ops {
 

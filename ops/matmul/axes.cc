@@ -53,7 +53,7 @@ bool AddZeroPoint(const AxesContext& context, int i, int operand, bool per_row, 
     return !is_rows || AddOperand(i, *zero_point, {stack[axis]}, 0, track);
   }
   if (!AddOperand(i, *zero_point, stack, axis, track)) return false;
-  // Of extent 1, as the operand.
+  // The zero point has extent 1 there, like the operand.
   if (broadcast) std::swap(track.inputs[i], track.ones[i]);
   return true;
 }

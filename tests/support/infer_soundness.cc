@@ -8,20 +8,14 @@
 #include "absl/strings/strip.h"
 #include "core/elements.h"
 #include "support/infer_tester.h"
+#include "support/knowledge.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {
 
-enum class Knowledge { kNumbers, kSymbols, kNothing };
-
-// A symbol that stands for the number n and that Evaluate() reads back. Negative numbers and 0 stay
-// numbers, because they have a special meaning to a Reshape.
-SymInt AsSymbol(const SymInt& value) {
-  const int64_t number = *value.constant();
-  return number <= 0 ? value : SymInt::Symbol("e" + std::to_string(number));
-}
-
+// The number that KnownNode made a symbol of, or of such symbols a sum of products; nullopt for other
+// symbols.
 std::optional<int64_t> Evaluate(const SymInt& value) {
   const std::string text = value.ToString();
   if (text.find_first_of("?(") != std::string::npos) return std::nullopt;
@@ -37,15 +31,6 @@ std::optional<int64_t> Evaluate(const SymInt& value) {
     sum += product;
   }
   return sum;
-}
-
-Known Blurred(const Known& list, Knowledge knowledge) {
-  if (!list.has_value() || knowledge == Knowledge::kNothing) return std::nullopt;
-  Dims result;
-  for (const SymInt& element : *list) {
-    result.push_back(knowledge == Knowledge::kSymbols ? AsSymbol(element) : element);
-  }
-  return result;
 }
 
 // Compares inferred facts with a result. Remembers the values of symbols without a known value,
@@ -76,18 +61,11 @@ class Judge {
   std::map<std::string, int64_t> values_;
 };
 
-void Check(const SoundnessCase& test, const std::vector<Tensor>& results, Knowledge of_dims,
+void Check(const SampleNode& test, const std::vector<Tensor>& results, Knowledge of_dims,
            Knowledge of_contents) {
   SCOPED_TRACE(::testing::Message() << "knowledge of dims " << static_cast<int>(of_dims)
                                     << ", of contents " << static_cast<int>(of_contents));
-  InferNode node{test.op_type, {}, test.attributes, test.num_outputs, test.opset};
-  for (const Tensor& input : test.inputs) {
-    node.inputs.emplace_back();
-    if (!input.defined()) continue;
-    const ops::ValueFacts facts = ops::FactsOf(input);
-    node.inputs.back() = {facts.type, Blurred(facts.dims, of_dims),
-                          Blurred(facts.contents, of_contents)};
-  }
+  const InferNode node = KnownNode(test, of_dims, of_contents);
   const bool all = of_dims == Knowledge::kNumbers && of_contents == Knowledge::kNumbers;
   const std::vector<ops::ValueFacts> told =
       InferOutputs(node, all ? test.inputs : std::vector<Tensor>());
@@ -103,44 +81,17 @@ void Check(const SoundnessCase& test, const std::vector<Tensor>& results, Knowle
 
 }  // namespace
 
-void ExpectSound(const std::vector<SoundnessCase>& cases) {
+void ExpectSound(const std::vector<SampleNode>& cases) {
   for (size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE("case " + std::to_string(i) + ", " + cases[i].op_type);
-    const std::string& op_type = cases[i].op_type;
-    const size_t colon = op_type.find("::");
-    OpTester tester = colon == std::string::npos
-                          ? OpTester(op_type, cases[i].opset)
-                          : OpTester(op_type.substr(colon + 2), 1, op_type.substr(0, colon));
-    for (const Tensor& input : cases[i].inputs) tester.Input(input);
-    for (const auto& [name, value] : cases[i].attributes) tester.Attribute(name, value);
-    const auto results = tester.Outputs(cases[i].num_outputs).Reference();
+    const auto results = TesterOf(cases[i]).Reference();
     ASSERT_TRUE(results.ok()) << results.status();
-    for (const Knowledge of_dims :
-         {Knowledge::kNumbers, Knowledge::kSymbols, Knowledge::kNothing}) {
-      for (const Knowledge of_contents :
-           {Knowledge::kNumbers, Knowledge::kSymbols, Knowledge::kNothing}) {
+    for (const Knowledge of_dims : kKnowledge) {
+      for (const Knowledge of_contents : kKnowledge) {
         Check(cases[i], *results, of_dims, of_contents);
       }
     }
   }
 }
-
-Tensor F(Ints shape) {
-  std::mt19937 generator(7);
-  return RandomFloats(std::move(shape), generator);
-}
-Tensor I(Ints elements) {
-  const auto count = static_cast<int64_t>(elements.size());
-  return Make<int64_t>({count}, std::move(elements));
-}
-Tensor I0(int64_t element) { return Make<int64_t>({}, {element}); }
-Tensor Bytes(Ints shape) {
-  std::mt19937 generator(7);
-  return RandomInts(DataType::kUint8, std::move(shape), generator, 0, 255);
-}
-Tensor None() { return Tensor(); }
-AttributeMap Int(const char* name, int64_t value) { return {{name, value}}; }
-AttributeMap List(const char* name, Ints values) { return {{name, std::move(values)}}; }
-AttributeMap Words(const char* name, const char* text) { return {{name, std::string(text)}}; }
 
 }  // namespace attnrun::testing

@@ -8,9 +8,7 @@
 
 namespace attnrun::testing {
 
-std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
-                                          const std::vector<Tensor>& constants) {
-  Graph graph;
+const Node* AddTo(Graph& graph, const InferNode& node) {
   NodeSpec spec;
   // "domain::Name" names an operator of another domain, at version 1.
   const size_t colon = node.op_type.find("::");
@@ -19,25 +17,33 @@ std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
   spec.domain = standard ? "" : node.op_type.substr(0, colon);
   spec.opset = standard ? node.opset : 1;
   spec.attributes = node.attributes;
-  std::vector<const ops::ValueFacts*> facts;
-  std::vector<const Tensor*> tensors;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const std::optional<ops::ValueFacts>& given = node.inputs[i];
-    Value* value = nullptr;
-    if (given.has_value()) value = graph.AddInput("x" + std::to_string(i), Type()).value();
-    spec.inputs.push_back(value);
-    facts.push_back(given.has_value() ? &*given : nullptr);
-    tensors.push_back(i < constants.size() && constants[i].defined() ? &constants[i] : nullptr);
+    const std::string name = "x" + std::to_string(i);
+    const bool given = node.inputs[i].has_value();
+    spec.inputs.push_back(given ? graph.AddInput(name, Type()).value() : nullptr);
   }
   std::vector<std::string> names;
   names.reserve(node.num_outputs);
   for (int i = 0; i < node.num_outputs; ++i) names.push_back("y" + std::to_string(i));
-  const Node* made = graph.AddNode(std::move(spec), names).value();
-  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(*made);
+  return graph.AddNode(std::move(spec), names).value();
+}
+
+KnownNodeInputs::KnownNodeInputs(const InferNode& node, const std::vector<Tensor>& constants) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    facts.push_back(node.inputs[i].has_value() ? &*node.inputs[i] : nullptr);
+    tensors.push_back(i < constants.size() && constants[i].defined() ? &constants[i] : nullptr);
+  }
+}
+
+std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
+                                          const std::vector<Tensor>& constants) {
+  Graph graph;
+  const auto op = ops::OpRegistry::Get().Create(*AddTo(graph, node));
   std::vector<ops::ValueFacts> outputs(node.num_outputs);
   EXPECT_TRUE(op.ok()) << op.status();
   if (!op.ok()) return outputs;
-  ops::InferContext context(facts, tensors, absl::MakeSpan(outputs));
+  const KnownNodeInputs known(node, constants);
+  ops::InferContext context(known.facts, known.tensors, absl::MakeSpan(outputs));
   (*op)->Infer(context);
   return outputs;
 }

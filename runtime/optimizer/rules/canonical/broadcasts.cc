@@ -131,7 +131,8 @@ bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
 bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
-         (ops::TraitsOf(*node).broadcasts && DropAt(facts, node, patch)) || ExpandLater(node, patch);
+         (ops::TraitsOf(*node).broadcasts && DropAt(facts, node, patch)) ||
+         ExpandLater(node, patch);
 }
 
 }  // namespace
