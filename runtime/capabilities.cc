@@ -3,16 +3,20 @@
 #include "ops/interface/registry.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pipeline.h"
+#include "optimizer/rules/contrib/expansion.h"
 
 namespace attnrun {
 
 std::vector<SupportedOp> SupportedOperators() {
   std::vector<SupportedOp> operators;
   for (const ops::OpDef* def : ops::OpRegistry::Get().All()) {
-    operators.push_back({def->domain, def->name, def->since});
+    operators.push_back({def->domain, def->name, def->since, def->has_kernel(),
+                         opt::IsExpandedContribOperator(def->domain, def->name)});
   }
   return operators;
 }
+
+OpsetRange SupportedOpsets() { return {ops::kOldestOpset, ops::kNewestOpset}; }
 
 namespace {
 

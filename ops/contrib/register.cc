@@ -19,7 +19,7 @@ namespace {
 
 // The factory of a class that serves several operators, which `kind` distinguishes.
 template <typename OpClass, typename Kind>
-std::function<std::unique_ptr<Op>(AttributeReader&)> MakeOf(Kind kind) {
+OpFactory MakeOf(Kind kind) {
   return
       [kind](AttributeReader& attributes) { return std::make_unique<OpClass>(attributes, kind); };
 }
@@ -28,7 +28,7 @@ std::function<std::unique_ptr<Op>(AttributeReader&)> MakeOf(Kind kind) {
 
 void RegisterContrib(OpRegistry& registry) {
   auto add = [&](const char* name, Arity inputs, Arity outputs,
-                 std::function<std::unique_ptr<Op>(AttributeReader&)> make, OpTraits traits = {}) {
+                 OpFactory make, OpTraits traits = {}) {
     registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make), traits});
   };
   using Gelu = BiasedActivation::Function;

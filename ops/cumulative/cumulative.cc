@@ -15,9 +15,16 @@ void Cumulative::Axes(AxesContext& context) const {
 }
 
 void RegisterCumulative(OpRegistry& registry) {
-  registry.Register({"", "CumProd", {26}, {2, 2}, {1, 1}, [](AttributeReader& attributes) {
-                       return std::make_unique<Cumulative>(attributes, /*product=*/true);
-                     }});
+  registry.Register({.domain = "",
+                     .name = "CumProd",
+                     .since = {26},
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .make =
+                         [](AttributeReader& attributes) {
+                           return std::make_unique<Cumulative>(attributes, /*product=*/true);
+                         },
+                     .reference_only = true});
   registry.Register({"", "CumSum", {11, 14}, {2, 2}, {1, 1}, [](AttributeReader& attributes) {
                        return std::make_unique<Cumulative>(attributes, /*product=*/false);
                      }});

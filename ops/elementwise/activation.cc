@@ -33,7 +33,7 @@ void Register(OpRegistry& registry, const Entry& entry) {
                      .traits = kElementwise});
 }
 
-std::unique_ptr<Op> MakeGelu(AttributeReader& attributes) {
+std::unique_ptr<Unary> MakeGelu(AttributeReader& attributes) {
   const bool tanh = attributes.OneOf("approximate", "none", {"none", "tanh"}) == "tanh";
   return std::make_unique<Unary>(tanh ? UnaryFunction::kGeluTanh : UnaryFunction::kGelu,
                                  UnaryParameters{}, kFloats);

@@ -53,14 +53,14 @@ void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
 }
 
 // Only from version 28 on does ONNX define the remainder of floats with the divisor's sign.
-std::unique_ptr<Op> MakeMod(AttributeReader& attributes) {
+std::unique_ptr<Binary> MakeMod(AttributeReader& attributes) {
   const bool truncate = attributes.Int("fmod", 0) != 0;
   if (truncate) return std::make_unique<Binary>(BinaryFunction::kTruncMod, kNumbers);
   return std::make_unique<Binary>(BinaryFunction::kFloorMod,
                                   attributes.version() < 28 ? kIntegers : kNumbers);
 }
 
-std::unique_ptr<Op> MakeBitShift(AttributeReader& attributes) {
+std::unique_ptr<Binary> MakeBitShift(AttributeReader& attributes) {
   attributes.Required<std::string>("direction");
   const bool left = attributes.OneOf("direction", "LEFT", {"LEFT", "RIGHT"}) == "LEFT";
   return std::make_unique<Binary>(left ? BinaryFunction::kShiftLeft : BinaryFunction::kShiftRight,
@@ -201,7 +201,8 @@ void RegisterArithmetic(OpRegistry& registry) {
                      .inputs = {2, 2},
                      .outputs = {1, 1},
                      .make = MakeBitShift,
-                     .traits = kBroadcasting});
+                     .traits = kBroadcasting,
+                     .reference_only = true});
   registry.Register({.domain = "",
                      .name = "Mod",
                      .since = {10, 13, 28},

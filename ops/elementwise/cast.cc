@@ -15,13 +15,13 @@ CastRules Rules(AttributeReader& attributes) {
   return rules;
 }
 
-std::unique_ptr<Op> MakeCast(AttributeReader& attributes) {
+std::unique_ptr<Cast> MakeCast(AttributeReader& attributes) {
   attributes.Required<int64_t>("to");
   const DataType to = attributes.ElementType("to", DataType::kFloat);
   return std::make_unique<Cast>(to, Rules(attributes));
 }
 
-std::unique_ptr<Op> MakeCastLike(AttributeReader& attributes) {
+std::unique_ptr<Cast> MakeCastLike(AttributeReader& attributes) {
   return std::make_unique<Cast>(DataType::kUndefined, Rules(attributes));
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #include "absl/strings/string_view.h"
@@ -26,6 +27,33 @@ struct Arity {
 };
 inline constexpr int kVariadic = std::numeric_limits<int>::max();
 
+// Makes an operator from its node's attributes. Remembers of the operator's class whether it
+// overrides Op::MakeKernel, which a function that returns an Op would hide.
+class OpFactory {
+ public:
+  // `make` takes an AttributeReader& and returns a std::unique_ptr to the operator's own class.
+  template <typename Function>
+  OpFactory(Function make)  // NOLINT(google-explicit-constructor): registrations read as a table.
+      : overrides_kernel_(OverridesMakeKernel<Made<Function>>()), make_(std::move(make)) {}
+
+  std::unique_ptr<Op> operator()(AttributeReader& attributes) const { return make_(attributes); }
+  bool overrides_kernel() const { return overrides_kernel_; }
+
+ private:
+  template <typename Function>
+  using Made = typename std::invoke_result_t<Function, AttributeReader&>::element_type;
+
+  // A pointer to an inherited member function has the type of the base class.
+  template <typename OpClass>
+  static constexpr bool OverridesMakeKernel() {
+    static_assert(!std::is_same_v<OpClass, Op>, "the class of the operator is not known");
+    return !std::is_same_v<decltype(&OpClass::MakeKernel), decltype(&Op::MakeKernel)>;
+  }
+
+  bool overrides_kernel_;
+  std::function<std::unique_ptr<Op>(AttributeReader&)> make_;
+};
+
 // Everything the runtime knows of an operator.
 struct OpDef {
   // "" is ai.onnx.
@@ -36,8 +64,13 @@ struct OpDef {
   std::vector<int> since;
   Arity inputs;
   Arity outputs;
-  std::function<std::unique_ptr<Op>(AttributeReader&)> make;
+  OpFactory make;
   OpTraits traits = {};
+  // The class serves several operators, and its kernel never accepts this one.
+  bool reference_only = false;
+
+  // True if there is an optimized kernel. The kernel may still decline some types and shapes.
+  bool has_kernel() const { return make.overrides_kernel() && !reference_only; }
 };
 
 // The opsets of ai.onnx that attnrun reads.
@@ -96,7 +129,7 @@ inline OpTraits TraitsOf(const Node& node) {
 
 // The factory for an operator class that is constructed from an AttributeReader.
 template <typename OpClass>
-std::unique_ptr<Op> Make(AttributeReader& attributes) {
+std::unique_ptr<OpClass> Make(AttributeReader& attributes) {
   return std::make_unique<OpClass>(attributes);
 }
 

@@ -8,15 +8,13 @@
 namespace attnrun::ops {
 namespace {
 
-using MakeOp = std::function<std::unique_ptr<Op>(AttributeReader&)>;
-
-MakeOp LayerNorm(const LayerNormalizationSpec& spec) {
+OpFactory LayerNorm(const LayerNormalizationSpec& spec) {
   return [spec](AttributeReader& attributes) {
     return std::make_unique<LayerNormalization>(attributes, spec);
   };
 }
 
-MakeOp GroupNorm(bool instance) {
+OpFactory GroupNorm(bool instance) {
   return [instance](AttributeReader& attributes) {
     return std::make_unique<GroupNormalization>(attributes, instance);
   };
@@ -26,7 +24,7 @@ MakeOp GroupNorm(bool instance) {
 
 void RegisterNormalization(OpRegistry& registry) {
   auto add = [&](const char* name, std::vector<int> since, Arity inputs, Arity outputs,
-                 MakeOp make) {
+                 OpFactory make) {
     registry.Register({"", name, std::move(since), inputs, outputs, std::move(make)});
   };
   // Version 1 is ONNX Runtime's: its optimizer writes the operator into models whose opsets lack

@@ -94,9 +94,11 @@ void RegisterPool(OpRegistry& registry) {
                        .since = std::move(since),
                        .inputs = {1, 1},
                        .outputs = {1, outputs},
-                       .make = [=](AttributeReader& attributes) {
-                         return std::make_unique<Pool>(attributes, pooling, global);
-                       }});
+                       .make =
+                           [=](AttributeReader& attributes) {
+                             return std::make_unique<Pool>(attributes, pooling, global);
+                           },
+                       .reference_only = pooling == Pooling::kLp});
   };
   add("MaxPool", Pooling::kMax, false, {1, 8, 10, 11, 12, 22}, 2);
   add("AveragePool", Pooling::kAverage, false, {7, 10, 11, 19, 22}, 1);

@@ -117,7 +117,7 @@ double WholeExtent(int64_t input, double scale) {
   return std::floor(static_cast<float>(input) * static_cast<float>(scale));
 }
 
-std::unique_ptr<Op> Resize::MakeResize(AttributeReader& attributes) {
+std::unique_ptr<Resize> Resize::MakeResize(AttributeReader& attributes) {
   auto op = std::make_unique<Resize>();
   ResizeAttributes& read = op->attributes_;
   const int version = attributes.version();
@@ -139,7 +139,7 @@ std::unique_ptr<Op> Resize::MakeResize(AttributeReader& attributes) {
   return op;
 }
 
-std::unique_ptr<Op> Resize::MakeUpsample(AttributeReader& attributes) {
+std::unique_ptr<Resize> Resize::MakeUpsample(AttributeReader& attributes) {
   auto op = std::make_unique<Resize>();
   op->attributes_.interpolation = ReadInterpolation(attributes, /*has_cubic=*/false);
   op->least_scale_ = 1;

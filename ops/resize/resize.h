@@ -70,8 +70,8 @@ struct ResizeAxis {
 // affect nearest, which takes the edge.
 class Resize final : public Op {
  public:
-  static std::unique_ptr<Op> MakeResize(AttributeReader& attributes);
-  static std::unique_ptr<Op> MakeUpsample(AttributeReader& attributes);
+  static std::unique_ptr<Resize> MakeResize(AttributeReader& attributes);
+  static std::unique_ptr<Resize> MakeUpsample(AttributeReader& attributes);
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;

@@ -35,7 +35,7 @@ absl::StatusOr<SoftmaxShape> SoftmaxAxis::Resolve(const Tensor& x) const {
 }
 
 void RegisterSoftmax(OpRegistry& registry) {
-  auto add = [&](const char* name, std::function<std::unique_ptr<Op>(AttributeReader&)> make) {
+  auto add = [&](const char* name, OpFactory make) {
     registry.Register({"", name, {1, 11, 13}, {1, 1}, {1, 1}, std::move(make)});
   };
   add("Softmax", [](AttributeReader& a) { return std::make_unique<Softmax>(a, false); });

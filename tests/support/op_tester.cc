@@ -102,6 +102,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   if (made == nullptr || !made->Accepts(context)) {
     return absl::FailedPreconditionError("no kernel accepts these inputs");
   }
+  EXPECT_TRUE(ops::OpRegistry::Get().Find(node->domain(), node->op_type())->has_kernel());
   absl::InlinedVector<bool, 8> exclusive;
   for (Tensor& input : inputs) {
     exclusive.push_back(in_place_ && input.defined() && input.is_dense());

@@ -103,11 +103,19 @@ TEST_F(CommandLineTest, InspectDescribesModelsThatCannotRun) {
 }
 
 TEST_F(CommandLineTest, OperatorsAreListed) {
-  EXPECT_THAT(Attnrun("ops").out, HasSubstr("Softmax"));
+  EXPECT_THAT(Attnrun("ops").out, HasSubstr("\n| Softmax | 1, 11, 13 | kernel |\n"));
   const nlohmann::json json = Json("ops --json");
-  EXPECT_TRUE(std::any_of(json.begin(), json.end(), [](const auto& op) {
-    return op["op"] == "Softmax" && op["since"] == nlohmann::json({1, 11, 13});
-  }));
+  const auto find = [&json](const std::string& name) {
+    const auto found =
+        std::find_if(json.begin(), json.end(), [&](const auto& op) { return op["op"] == name; });
+    return found == json.end() ? nlohmann::json() : *found;
+  };
+  EXPECT_EQ(find("Softmax")["since"], nlohmann::json({1, 11, 13}));
+  EXPECT_EQ(find("Softmax")["kernel"], true);
+  // It shares its class with operators that have a kernel.
+  EXPECT_EQ(find("BitShift")["kernel"], false);
+  EXPECT_EQ(find("com.microsoft.BiasGelu")["expanded"], true);
+  EXPECT_EQ(find("Gelu")["expanded"], false);
 }
 
 TEST_F(CommandLineTest, WeightCacheOptionWritesFiles) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/status.h"
+#include "tools/attnrun/json.h"
 #include "tools/attnrun/progress.h"
 #include "tools/attnrun/table.h"
 

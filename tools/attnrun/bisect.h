@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/session.h"
-#include "tools/attnrun/json.h"
+#include "tools/attnrun/json_fwd.h"
 #include "tools/attnrun/options.h"
 
 namespace attnrun::cli {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "tools/attnrun/json.h"
 #include "tools/attnrun/numbers.h"
 #include "tools/attnrun/worst.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
-#include "tools/attnrun/json.h"
+#include "tools/attnrun/json_fwd.h"
 
 namespace attnrun::cli {
 

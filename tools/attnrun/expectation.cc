@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "tools/attnrun/arrays.h"
+#include "tools/attnrun/json.h"
 #include "tools/attnrun/model_run.h"
 #include "tools/attnrun/table.h"
 #include "tools/attnrun/utf.h"

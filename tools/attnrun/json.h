@@ -5,11 +5,9 @@
 #include <string>
 
 #include "nlohmann/json.hpp"
+#include "tools/attnrun/json_fwd.h"
 
 namespace attnrun::cli {
-
-// A JSON value that keeps keys in the order in which they are added.
-using Json = nlohmann::ordered_json;
 
 // The text of `json`. Bytes that are not UTF-8 are replaced, and numbers that are not finite become
 // null.

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "tools/attnrun/json.h"
+
 namespace attnrun::cli {
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "attnrun/run_options.h"
-#include "tools/attnrun/json.h"
+#include "tools/attnrun/json_fwd.h"
 
 namespace attnrun::cli {
 

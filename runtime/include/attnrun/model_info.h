@@ -60,6 +60,18 @@ struct SupportedOp {
   std::string op_type;
   // The versions covered, in ascending order, each named by the opset that introduced it.
   std::vector<int> since;
+  // There is an optimized kernel. Element types and shapes that it does not cover run on the
+  // reference code, as does every operator without a kernel; a profile names the nodes.
+  bool has_kernel = false;
+  // The optimizer replaces the operator by others, where nothing stands in the way, so that its own
+  // kernel or reference code rarely runs.
+  bool is_expanded = false;
+};
+
+// The opsets of ai.onnx that attnrun reads, both included.
+struct OpsetRange {
+  int oldest = 0;
+  int newest = 0;
 };
 
 // A rewrite of the optimizer.

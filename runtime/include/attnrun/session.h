@@ -114,6 +114,8 @@ absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOpti
 // All operators that attnrun runs, by domain and name.
 std::vector<SupportedOp> SupportedOperators();
 
+OpsetRange SupportedOpsets();
+
 // The names that SessionOptions::disabled_passes and stop_after accept, in the order in which the
 // passes run.
 std::vector<std::string> OptimizerPasses();

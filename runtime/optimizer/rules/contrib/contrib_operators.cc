@@ -64,15 +64,16 @@ constexpr Entry kExpansions[] = {
     {ops::kContribDomain, "TransposeMatMul", ExpandFusedMatMul},
 };
 
-Expand ExpansionOf(const Node& node) {
+// Null if there is none.
+Expand ExpansionOf(absl::string_view domain, absl::string_view op_type) {
   for (const Entry& entry : kExpansions) {
-    if (node.op_type() == entry.op_type && node.domain() == entry.domain) return entry.expand;
+    if (op_type == entry.op_type && domain == entry.domain) return entry.expand;
   }
   return nullptr;
 }
 
 bool ExpandContribOperators(RuleContext& context, Node* node, Patch& patch) {
-  const Expand expand = ExpansionOf(*node);
+  const Expand expand = ExpansionOf(node->domain(), node->op_type());
   // Inputs and attributes are as the operator has them.
   if (expand == nullptr || !ops::OpRegistry::Get().Create(*node).ok()) return false;
   Expansion expansion(context, node, patch);
@@ -81,6 +82,10 @@ bool ExpandContribOperators(RuleContext& context, Node* node, Patch& patch) {
 }
 
 }  // namespace
+
+bool IsExpandedContribOperator(absl::string_view domain, absl::string_view op_type) {
+  return ExpansionOf(domain, op_type) != nullptr;
+}
 
 extern const Rule kContribOperators = {
     .name = "contrib_operators",

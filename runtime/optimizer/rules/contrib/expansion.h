@@ -105,6 +105,9 @@ Value* IntegerProduct(Expansion& e, const IntegerOperand& a, const IntegerOperan
 // Writes the node in other operators; false if it must stay as it is.
 using Expand = bool (*)(Expansion& expansion);
 
+// True if the rule contrib_operators has an expansion of the operator.
+bool IsExpandedContribOperator(absl::string_view domain, absl::string_view op_type);
+
 bool ExpandGelu(Expansion& e);
 bool ExpandFastGelu(Expansion& e);
 bool ExpandQuickGelu(Expansion& e);
