@@ -4,10 +4,10 @@
 
 #include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
-#include "ops/linear/nbit_linear.h"
 #include "ops/linear/gated_activation.h"
-#include "ops/linear/linear.h"
 #include "ops/linear/int8_linear.h"
+#include "ops/linear/linear.h"
+#include "ops/linear/nbit_linear.h"
 
 namespace attnrun::ops {
 
@@ -22,7 +22,7 @@ void AddRowAxes(AxesContext& context) {
   }
 }
 
-// The columns of several weights share an axis of Y.
+// A track of the columns exists for a single weight: several share an axis of Y.
 void Linear::Axes(AxesContext& context) const {
   AddRowAxes(context);
   if (NumWeights(context.num_inputs()) != 1 || !context.output(0).dims.has_value()) return;
