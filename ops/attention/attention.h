@@ -7,7 +7,6 @@
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -93,10 +92,6 @@ class Attention final : public Op {
   int64_t left_window_ = -1;
   int64_t right_window_ = -1;
 };
-
-// Registers Attention and RotaryEmbedding, each of the standard and of attnrun, and
-// attnrun.HeadRmsNormalization.
-void RegisterAttention(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

@@ -126,7 +126,9 @@ absl::Status ContribAttention::Reference(OpContext& context) const {
       SetDoubles(context, 0, x.type(), {x.dim(0), x.dim(1), sizes[2]}, y.Merged()));
   if (!context.wants_output(1)) return absl::OkStatus();
   if (k.size != v.size) {
-    return absl::InvalidArgumentError("keys and values of different sizes have no present");
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected keys and values of one size for output present, but found ", k.size,
+                     " and ", v.size));
   }
   std::vector<double> present = k.values;
   present.insert(present.end(), v.values.begin(), v.values.end());

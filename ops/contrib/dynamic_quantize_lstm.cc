@@ -132,8 +132,8 @@ DynamicQuantizeLstm::DynamicQuantizeLstm(AttributeReader& attributes)
 absl::Status DynamicQuantizeLstm::Reference(OpContext& context) const {
   const Tensor& x = context.input(kX);
   if (x.type() != DataType::kFloat || x.rank() != 3 || x.dim(0) == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected X float [T, B, I] of a step or more, but it is ", TypeAndShape(x)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected X float [T, B, I] with at least one step, but it is ", TypeAndShape(x)));
   }
   ReferenceSteps steps(context);
   // An empty batch runs one step, which checks all shapes; Y is expanded to all steps below.

@@ -46,7 +46,7 @@ absl::Status AddRows(const OpContext& context, int table_input, const std::vecto
   if (!IsFloatingPoint(table.type()) || table.type() != words.type() || table.rank() != 2 ||
       words.rank() != 2 || table.dim(1) != words.dim(1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected tables of floats that are of one type and equally wide, but found ",
+        absl::StrCat("expected tables of floats of one type and one width, but found ",
                      TypeAndShape(words), " and ", TypeAndShape(table)));
   }
   const int64_t width = table.dim(1);
@@ -103,7 +103,7 @@ absl::Status CheckInputs(const OpContext& context) {
     ATTNRUN_RETURN_IF_ERROR(CheckHasInput(context, i, name));
   }
   if (!context.has_input(kSegments) || context.has_input(kSegmentIds)) return absl::OkStatus();
-  return absl::InvalidArgumentError("segments have no segment_ids");
+  return absl::InvalidArgumentError("segment_embedding is given without segment_ids");
 }
 
 absl::StatusOr<std::vector<double>> SumOfRows(const OpContext& context) {

@@ -67,14 +67,14 @@ absl::StatusOr<GroupQueryAttention::Positions> GroupQueryAttention::ReadCapacity
     }
     return absl::InvalidArgumentError(absl::StrCat("expected a total_sequence_length of at most ",
                                                    past, " past and ", given,
-                                                   " new ones, but found ", total));
+                                                   " new tokens, but found ", total));
   }
   if (has_past && window_ > 0 && past >= window_) {
     return Positions{.past = past, .keys = past + given, .capacity = past};
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "expected a local_window_size above 0 and a past that holds as many positions, but found ",
-      window_, " and ", past));
+      "expected a local_window_size from 1 to the number of past positions, but they are ", window_,
+      " and ", past));
 }
 
 absl::StatusOr<GroupQueryAttention::Positions> GroupQueryAttention::ReadPositions(

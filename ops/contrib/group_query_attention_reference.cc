@@ -24,10 +24,11 @@ absl::StatusOr<std::vector<double>> ReadRows(const OpContext& context, int i, in
   if (!IsFloatingPoint(query.type()) || tensor.type() != query.type() || tensor.rank() != 3 ||
       query.rank() != 3 || tensor.dim(0) != query.dim(0) || tensor.dim(1) != query.dim(1) ||
       tensor.dim(2) != width) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected query, key and value to be floats [B,S,width] of one type, key and value of ",
-        width, " columns here, but query is ", TypeAndShape(query), " and input ", i, " is ",
-        TypeAndShape(tensor)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected query, key and value to be floats [B,S,width] of one type, with key "
+                     "and value of ",
+                     width, " columns, but query is ", TypeAndShape(query), " and input ", i,
+                     " is ", TypeAndShape(tensor)));
   }
   return ToDoubles(tensor);
 }
@@ -117,7 +118,7 @@ absl::StatusOr<std::vector<ReferenceHeads>> GroupQueryAttention::ReadOperands(
   if (query.rank() != 3 || query.dim(2) == 0 || query.dim(2) % parts != 0 ||
       packed == context.has_input(kValue)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected key and value, or neither, and a query of ", parts,
+        absl::StrCat("expected both key and value or neither, and a query of ", parts,
                      " heads, but the query is ", TypeAndShape(query)));
   }
   const int64_t size = query.dim(2) / parts;

@@ -18,10 +18,11 @@ using enum MultiHeadAttention::Input;
 
 absl::Status Misfit(const OpContext& context, int i, int64_t heads) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "query ", TypeAndShape(context.input(kQuery)), ", key ",
-      context.has_input(kKey) ? TypeAndShape(context.input(kKey)) : "none", " and value ",
-      context.has_input(kValue) ? TypeAndShape(context.input(kValue)) : "none",
-      " are no queries, keys and values of ", heads, " heads (see input ", i, ")"));
+      "expected query, key and value of ", heads, " heads, but query is ",
+      TypeAndShape(context.input(kQuery)), ", key is ",
+      context.has_input(kKey) ? TypeAndShape(context.input(kKey)) : "left out", " and value is ",
+      context.has_input(kValue) ? TypeAndShape(context.input(kValue)) : "left out", " (input ", i,
+      " does not fit)"));
 }
 
 // Reads role 0, 1 or 2 (queries, keys or values) from input i.
@@ -99,7 +100,7 @@ absl::StatusOr<std::vector<ReferenceHeads>> MultiHeadAttention::ReadOperands(
   }
   if (causal_ && k.sequence != q.sequence) {
     return absl::UnimplementedError(absl::StrCat(
-        "unidirectional is covered for as many queries as new keys only, but there are ",
+        "unidirectional is supported only with as many queries as new keys, but there are ",
         q.sequence, " and ", k.sequence));
   }
   const bool by_head = context.has_input(kKey) && context.input(kKey).rank() == 4;

@@ -77,9 +77,10 @@ absl::StatusOr<ReferenceHeads> ReadHeads(const OpContext& context, int i, const 
     fits = expected[axis] == -1 || tensor.dim(axis) == expected[axis];
   }
   if (!fits) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected ", what, " to be ", Name(context.input(0).type()), "[",
-        absl::StrJoin(expected, ","), "], -1 being any number, but it is ", TypeAndShape(tensor)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", what, " to be ", Name(context.input(0).type()), "[",
+                     absl::StrJoin(expected, ","), "], where -1 is any extent, but it is ",
+                     TypeAndShape(tensor)));
   }
   ReferenceHeads heads(tensor.dim(0), tensor.dim(1), tensor.dim(2), tensor.dim(3));
   ATTNRUN_ASSIGN_OR_RETURN(heads.values, ToDoubles(tensor));

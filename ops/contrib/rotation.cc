@@ -95,9 +95,9 @@ absl::Status ContribRotaryEmbedding::Reference(OpContext& context) const {
   const int64_t sequence = x.dim(merged ? 1 : 2);
   ReferenceHeads y(x.dim(0), heads, sequence, merged ? size : width);
   if (2 * angles.pairs != (rotated_ == 0 ? y.size : rotated_)) {
-    return absl::InvalidArgumentError(absl::StrCat("expected to turn ", 2 * angles.pairs,
-                                                   " channels, as the tables say, but found ",
-                                                   rotated_ == 0 ? y.size : rotated_));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected to rotate ", 2 * angles.pairs,
+        " channels, twice the width of cos_cache, but found ", rotated_ == 0 ? y.size : rotated_));
   }
   ATTNRUN_ASSIGN_OR_RETURN(y.values, ToDoubles(x));
   if (merged) y = ReferenceHeads::OfRows(y.values, x.dim(0), sequence, width, 0, heads, size);

@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<double>> Sum(const OpContext& context, int bias_input
   ATTNRUN_RETURN_IF_ERROR(CheckFloats(x, 1));
   if (skip.type() != x.type()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected skip to be ", Name(x.type()), " as the input, but it is ", TypeAndShape(skip)));
+        "expected skip to be ", Name(x.type()), " like the input, but it is ", TypeAndShape(skip)));
   }
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> sum, ToDoubles(x));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> added, ToDoubles(skip));

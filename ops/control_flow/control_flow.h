@@ -7,7 +7,6 @@
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -51,8 +50,6 @@ class Scan final : public ControlFlow {
   std::vector<int64_t> input_directions_;
   std::vector<int64_t> output_directions_;
 };
-
-void RegisterControlFlow(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

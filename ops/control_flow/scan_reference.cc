@@ -16,9 +16,11 @@ int64_t At(const std::vector<int64_t>& values, size_t i) {
 absl::Status Scan::Reference(OpContext& context) const {
   const int64_t num_state = context.num_inputs() - num_scan_inputs_;
   if (num_scan_inputs_ < 1 || num_state < 0 || context.num_outputs() < num_state) {
-    return absl::InvalidArgumentError(absl::StrCat("num_scan_inputs is ", num_scan_inputs_,
-                                                   " with ", context.num_inputs(), " inputs and ",
-                                                   context.num_outputs(), " outputs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected num_scan_inputs from 1 to the number of inputs and at least one "
+                     "output per state value, but num_scan_inputs is ",
+                     num_scan_inputs_, " with ", context.num_inputs(), " inputs and ",
+                     context.num_outputs(), " outputs"));
   }
   std::vector<int> axes;
   int64_t length = 0;
@@ -26,9 +28,9 @@ absl::Status Scan::Reference(OpContext& context) const {
     const Tensor& sequence = context.input(static_cast<int>(num_state + i));
     ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(At(input_axes_, i), sequence.rank()));
     if (i > 0 && sequence.dim(axis) != length) {
-      return absl::InvalidArgumentError(absl::StrCat("sequences of ", length, " and ",
-                                                     sequence.dim(axis),
-                                                     " slices cannot be scanned together"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected sequences of equal length, but found ", length, " and ",
+                       sequence.dim(axis), " slices"));
     }
     length = sequence.dim(axis);
     axes.push_back(axis);

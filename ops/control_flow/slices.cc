@@ -30,8 +30,8 @@ absl::StatusOr<Tensor> Stack(const std::vector<Tensor>& slices, int64_t axis,
   for (const Tensor& slice : slices) {
     if (slice.type() == first.type() && slice.shape() == first.shape()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("scanned outputs must agree in type and shape: ", TypeAndShape(first),
-                     " and then ", TypeAndShape(slice)));
+        absl::StrCat("scanned outputs must agree in type and shape, but found ",
+                     TypeAndShape(first), " and then ", TypeAndShape(slice)));
   }
   if (first.type() == DataType::kString || BitWidth(first.type()) < 8) {
     return absl::UnimplementedError(

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/families.h"
 
 namespace attnrun::ops {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 absl::Status CheckRanks(const Tensor& x, const Tensor& w) {
   if (x.rank() >= 3 && w.rank() == x.rank()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("expected X and W of one rank, 3 or more, but X is ", TypeAndShape(x),
+      absl::StrCat("expected X and W of equal rank, at least 3, but X is ", TypeAndShape(x),
                    " and W is ", TypeAndShape(w)));
 }
 
@@ -110,9 +111,9 @@ absl::Status ConvTranspose::ResolveOutput(SlidingWindow& window) const {
       end = total - begin;
     }
     if (extent < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("pads ", begin, " and ", end,
-                                                     " leave nothing of the ", full,
-                                                     " elements along spatial axis ", axis));
+      return absl::InvalidArgumentError(absl::StrCat("expected pads of at most ", full,
+                                                     " elements along spatial axis ", axis,
+                                                     ", but found ", begin, " and ", end));
     }
     window.input[axis] = extent;
   }

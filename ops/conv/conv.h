@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "ops/conv/sliding_window.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -100,8 +100,6 @@ class ConvTranspose final : public Op {
   std::vector<int64_t> output_padding_;
   std::vector<int64_t> output_shape_;
 };
-
-void RegisterConv(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

@@ -83,8 +83,8 @@ std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferConte
   return Joined(input[0], weight[0], InferWindow(attributes.window, input, kernel));
 }
 
-// Adds samples and output channels, which `channels` is the track of where there is one group.
-// With a group for each channel that is an input channel, too.
+// Adds the samples and the output channels, whose track is `channels` if there is one group. With
+// one group per channel, an output channel is an input channel, too.
 void AddConvAxes(AxesContext& context, int64_t group, AxisTrack channels) {
   context.Add({{0, 0}}, {{0, 0}});
   if (group == 1) return context.Add(std::move(channels));

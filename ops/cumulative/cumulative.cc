@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cumulative/cumulative.h"
 
+#include "ops/families.h"
 #include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 

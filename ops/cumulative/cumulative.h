@@ -6,7 +6,6 @@
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -30,8 +29,6 @@ class Cumulative final : public Op {
   bool exclusive_;
   bool reverse_;
 };
-
-void RegisterCumulative(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

@@ -12,8 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "attnrun/shape.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -61,8 +61,6 @@ class Einsum final : public Op {
  private:
   std::string equation_;
 };
-
-void RegisterEinsum(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

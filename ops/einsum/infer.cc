@@ -10,7 +10,7 @@
 namespace attnrun::ops {
 namespace {
 
-// Adds the axes of the label that axis `at` of the output has, unless an operand has it twice.
+// Adds the axes of the label of the output's axis `at`, unless an operand has it twice.
 void AddLabel(AxesContext& context, const EinsumShape& labels, size_t at) {
   const absl::Span<const SymInt> to(*context.output(0).dims);
   AxisTrack track = context.Track({}, {{0, at}});

@@ -51,7 +51,7 @@ void Cast::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-// Of CastLike, which reads nothing of its second input but the type.
+// CastLike reads only the type of its second input.
 void Cast::Axes(AxesContext& context) const {
   AddSameAxes(context, [](size_t) { return true; });
 }

@@ -15,7 +15,7 @@ absl::Status CheckTable(const Tensor& table, const Tensor& first) {
   const bool fits = table.rank() == 2 && IsFloatingPoint(table.type()) &&
                     table.type() == first.type() && table.dim(1) == first.dim(1);
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("expected matrices of as many columns, but found ",
+  return absl::InvalidArgumentError(absl::StrCat("expected tables of equal width, but found ",
                                                  TypeAndShape(table), " and ",
                                                  TypeAndShape(first)));
 }
@@ -45,8 +45,8 @@ absl::StatusOr<Shape> EmbeddingSum::Resolve(const OpContext& context) {
   const Tensor& positions = context.input(context.num_inputs() - 1);
   ATTNRUN_RETURN_IF_ERROR(CheckTable(positions, first));
   if (positions.dim(0) >= count) return shape;
-  return absl::InvalidArgumentError(absl::StrCat("there are ", count, " positions, but the table ",
-                                                 "of positions is ", TypeAndShape(positions)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected a table of at least ", count, " positions, but found ", TypeAndShape(positions)));
 }
 
 void EmbeddingSum::Infer(InferContext& context) const {
@@ -61,7 +61,7 @@ void EmbeddingSum::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-// The axes of the ids, the last of which is that of the positions, then that of the tables.
+// The axes of the ids, whose last one is the positions' first, then the last axis of the tables.
 void EmbeddingSum::Axes(AxesContext& context) const {
   const std::optional<size_t> rank = RankOf(context, 1);
   if (!rank.has_value()) return;

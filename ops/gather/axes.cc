@@ -6,7 +6,7 @@
 #include "ops/gather/append_to_cache.h"
 #include "ops/gather/compress.h"
 #include "ops/gather/elements.h"
-#include "ops/gather/gather_op.h"
+#include "ops/gather/gather.h"
 #include "ops/gather/nd.h"
 #include "ops/gather/tensor_scatter.h"
 #include "ops/interface/axis_rules.h"
@@ -15,13 +15,13 @@
 namespace attnrun::ops {
 namespace {
 
-// Whether inputs 0 and 1 have the same extent along an axis of both.
+// True if inputs 0 and 1 have the same extent along this axis.
 bool AgreeAt(const AxesContext& context, size_t axis) {
   return (*context.input(0).dims)[axis] == (*context.input(1).dims)[axis];
 }
 
-// The length of the tuples that the last axis of the indices holds, for data of `rank` axes of
-// which the first `batch_dims` are not indexed.
+// The length of the tuples along the last axis of the indices, for data of rank `rank` whose first
+// `batch_dims` axes are not indexed.
 std::optional<size_t> TupleLength(const AxesContext& context, size_t rank, size_t batch_dims) {
   const std::optional<Dims>& indices = context.input(1).dims;
   if (!indices.has_value() || indices->empty() || batch_dims >= indices->size()) {
@@ -82,7 +82,7 @@ void GatherND::Axes(AxesContext& context) const {
   }
 }
 
-// Updates [I..., S...] go to places that indices [I..., k] name in data [D1, ..., Dk, S...].
+// Indices [I..., k] name the places in data [D1, ..., Dk, S...] of updates [I..., S...].
 void ScatterND::Axes(AxesContext& context) const {
   const size_t rank = RankOf(context, 0).value_or(0);
   const std::optional<size_t> length = TupleLength(context, rank, 0);

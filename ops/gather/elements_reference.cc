@@ -33,15 +33,15 @@ absl::Status CheckElementIndices(const Tensor& data, const Tensor& indices, int 
   }
   if (fits) return CheckIndices(indices, axis, data);
   return absl::InvalidArgumentError(absl::StrCat("indices ", TypeAndShape(indices),
-                                                 " do not fit data ", TypeAndShape(data),
-                                                 " along all axes but ", axis));
+                                                 " must have the rank of data ", TypeAndShape(data),
+                                                 " and be no larger along all axes but ", axis));
 }
 
 absl::Status CheckElementUpdates(const Tensor& data, const Tensor& indices, const Tensor& updates) {
   if (updates.type() == data.type() && updates.shape() == indices.shape()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("updates must be ", Name(data.type()), ToString(indices.shape()),
-                   " as data and indices are, but are ", TypeAndShape(updates)));
+                   " like data and indices, but are ", TypeAndShape(updates)));
 }
 
 absl::Status GatherElements::Reference(OpContext& context) const {

@@ -3,7 +3,7 @@
 
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/gather/gather_op.h"
+#include "ops/gather/gather.h"
 #include "ops/movement/strided_view.h"
 #include "ops/tensors/indices.h"
 #include "ops/tensors/strided_copy.h"

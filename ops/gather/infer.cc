@@ -4,7 +4,7 @@
 
 #include "ops/gather/compress.h"
 #include "ops/gather/elements.h"
-#include "ops/gather/gather_op.h"
+#include "ops/gather/gather.h"
 #include "ops/gather/nd.h"
 #include "ops/gather/tensor_scatter.h"
 #include "ops/interface/infer_rules.h"

@@ -69,7 +69,7 @@ absl::StatusOr<TupleLayout> LayOutUpdates(const Tensor& data, const Tensor& indi
   if (updates.type() == data.type() && updates.shape() == layout.shape) return layout;
   return absl::InvalidArgumentError(
       absl::StrCat("updates must be ", Name(data.type()), ToString(layout.shape),
-                   " as data and indices are, but are ", TypeAndShape(updates)));
+                   " like data and indices, but are ", TypeAndShape(updates)));
 }
 
 absl::Status GatherND::Reference(OpContext& context) const {

@@ -62,7 +62,8 @@ absl::Status RandomOp::Reference(OpContext& context) const {
   const Shape& shape = like_ ? context.input(0).shape() : shape_;
   const DataType type = type_ == DataType::kUndefined ? context.input(0).type() : type_;
   if (!IsFloatingPoint(type)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot draw random ", Name(type)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a floating-point dtype, but found ", Name(type)));
   }
   Generator generator(seed_);
   if (normal_) {
@@ -87,8 +88,9 @@ absl::Status Multinomial::Reference(OpContext& context) const {
   const Tensor& x = context.input(0);
   if (x.rank() != 2 || x.dim(1) == 0 || sample_size_ < 1 ||
       (type_ != DataType::kInt32 && type_ != DataType::kInt64)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot draw ", sample_size_, " classes as ",
-                                                   Name(type_), " from ", TypeAndShape(x)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected x [B,C] with C > 0, sample_size > 0 and dtype int32 or int64, but found ",
+        TypeAndShape(x), ", ", sample_size_, " and ", Name(type_)));
   }
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> logarithms, ToDoubles(x));
   const int64_t classes = x.dim(1);

@@ -14,7 +14,6 @@
 #include "ops/gemm/activation.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -82,9 +81,6 @@ class Linear final : public Op {
 
 // Adds the tracks of the rows of X, for a node with the inputs X and residual of Linear.
 void AddRowAxes(AxesContext& context);
-
-// Registers attnrun.Linear, its forms with int8 and n-bit weights, and attnrun.GatedActivation.
-void RegisterLinear(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

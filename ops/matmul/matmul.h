@@ -12,7 +12,6 @@
 #include "attnrun/shape.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -109,8 +108,6 @@ class MatMulInteger final : public Op {
   void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 };
-
-void RegisterMatMul(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

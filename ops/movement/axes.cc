@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axis rules of operators that move elements about.
+// Axis rules of operators that move elements.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -61,7 +61,7 @@ std::optional<std::vector<int64_t>> Slice::NamedAxes(const KnownInputs& inputs) 
   return count.has_value() ? std::optional(Counted(*count)) : std::nullopt;
 }
 
-// Axes that are not named, and those of which all is kept.
+// Axes that are not sliced, and axes that are kept whole.
 void Slice::Axes(AxesContext& context) const {
   const size_t rank = RankOf(context, 0).value_or(0);
   const std::optional<std::vector<int64_t>> named = NamedAxes(context);

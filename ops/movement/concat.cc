@@ -24,7 +24,7 @@ absl::StatusOr<Shape> Concat::Join(const OpContext& context, int axis) const {
     }
     if (!agrees || next.dim(axis) > std::numeric_limits<int64_t>::max() - shape[axis]) {
       return absl::InvalidArgumentError(absl::StrCat("input ", i, " is ", TypeAndShape(next),
-                                                     ", which does not join with ",
+                                                     ", which cannot be joined with ",
                                                      TypeAndShape(first), " along axis ", axis));
     }
     shape[axis] += next.dim(axis);

@@ -13,7 +13,7 @@ bool ReadDepthLast(AttributeReader& attributes) {
 
 absl::Status NoBlocks(const Tensor& x, int64_t block) {
   return absl::InvalidArgumentError(
-      absl::StrCat(TypeAndShape(x), " has no blocks of ", block, " x ", block));
+      absl::StrCat(TypeAndShape(x), " cannot be rearranged in blocks of ", block, " x ", block));
 }
 
 }  // namespace

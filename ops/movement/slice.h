@@ -29,7 +29,7 @@ class Slice final : public StridedViewOp<Slice> {
     Shape steps;
   };
   absl::StatusOr<Ranges> Read(const OpContext& context) const;
-  // The axes named; nullopt where they differ between runs.
+  // The sliced axes; nullopt if they differ between runs.
   std::optional<std::vector<int64_t>> NamedAxes(const KnownInputs& inputs) const;
 
   bool from_inputs_;

@@ -24,8 +24,8 @@ struct StridedView {
   int64_t offset = 0;
 };
 
-// Sets output i to the elements of `data` that `view` shows: it shares their bytes if they are dense
-// and in order, else copies them. Precondition: MovesAsBytes(data.type()).
+// Sets output i to the elements of `data` that `view` shows: it shares their bytes if they are
+// dense and in order, else copies them. Precondition: MovesAsBytes(data.type()).
 absl::Status MoveView(OpContext& context, int i, const Tensor& data, const StridedView& view);
 
 // Likewise for any element type, but always copies, element by element.

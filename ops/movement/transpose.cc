@@ -26,7 +26,7 @@ absl::StatusOr<StridedView> Transpose::MakeView(const OpContext& context) const 
   }
   if (static_cast<int>(perm.size()) != data.rank() || !NormalizeAxes(perm, data.rank()).ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "perm ", ToString(*perm_), " does not order the axes of ", TypeAndShape(data)));
+        "perm ", ToString(*perm_), " is not a permutation of the axes of ", TypeAndShape(data)));
   }
   const Shape strides = StridesOf(data);
   StridedView view;

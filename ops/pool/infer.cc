@@ -24,7 +24,7 @@ void Pool::Infer(InferContext& context) const {
   context.SetOutput(1, {DataType::kInt64, std::move(dims), std::nullopt});
 }
 
-// The indices of output 1 number the elements of all samples and channels.
+// The indices in output 1 count over all samples and channels, so no axis passes through there.
 void Pool::Axes(AxesContext& context) const {
   if (context.has_output(1)) return;
   AddSameAxes(context, [](size_t axis) { return axis < 2; });

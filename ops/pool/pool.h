@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "ops/conv/sliding_window.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -64,8 +64,6 @@ struct PoolShape {
 
 // kInvalidArgument as for ResolveWindow, and for element types that pooling does not take.
 absl::StatusOr<PoolShape> ResolvePool(const PoolAttributes& attributes, const Tensor& x);
-
-void RegisterPool(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

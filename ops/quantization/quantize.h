@@ -6,7 +6,6 @@
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 #include "ops/interface/type_set.h"
 
 namespace attnrun::ops {
@@ -86,8 +85,6 @@ absl::StatusOr<DataType> TypeAttribute(absl::string_view name, int64_t number, D
 
 // The type of QuantizeLinear's output. kInvalidArgument if the zero point has another type.
 absl::StatusOr<DataType> QuantizedType(const OpContext& context, int64_t output_dtype);
-
-void RegisterQuantize(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

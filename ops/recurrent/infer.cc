@@ -26,7 +26,7 @@ void Recurrent::Infer(InferContext& context) const {
   SetDims(context, 2, std::move(state));
 }
 
-// Samples: of X, sequence_lens and the initial states.
+// The axis of samples: of X, sequence_lens and the initial states.
 void Recurrent::Axes(AxesContext& context) const {
   const size_t x = attributes_.batch_first ? 0 : 1;
   const size_t y = attributes_.batch_first ? 0 : 2;

@@ -7,7 +7,6 @@
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -53,8 +52,6 @@ class Recurrent final : public Op {
   Attributes attributes_;
   absl::Status status_;
 };
-
-void RegisterRecurrent(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

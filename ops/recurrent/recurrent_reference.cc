@@ -109,7 +109,7 @@ class Interpreter {
     if (static_cast<int64_t>(lengths_.size()) != batch_ ||
         std::any_of(lengths_.begin(), lengths_.end(), outside)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("sequence_lens must be ", batch_, " numbers of [0,", steps_, "]"));
+          absl::StrCat("sequence_lens must be ", batch_, " numbers in [0,", steps_, "]"));
     }
     return absl::OkStatus();
   }

@@ -8,7 +8,6 @@
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -68,8 +67,6 @@ class Reduce final : public Op {
   bool keep_axes_;
   bool empty_is_none_ = false;
 };
-
-void RegisterReduce(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

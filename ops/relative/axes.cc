@@ -23,7 +23,7 @@ void RelativePositions::Axes(AxesContext& context) const {
 
 void RelativeToAbsolute::Axes(AxesContext& context) const { AddLeadingAxes(context, 2); }
 
-// The leading axes, where the positions are the same for all of them. The indices broadcast.
+// The leading axes, if all of them share the positions. The indices broadcast.
 void RelativeScores::Axes(AxesContext& context) const {
   if (!context.output(0).dims.has_value()) return;
   const Dims& y = *context.output(0).dims;

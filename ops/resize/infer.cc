@@ -66,7 +66,7 @@ void Resize::Infer(InferContext& context) const {
   SetDims(context, 0, std::move(dims));
 }
 
-// Axes that keep their extent because a scale or a size says so, not by rounding.
+// Axes whose scale is 1 or whose size is their extent; rounding may keep others by chance.
 void Resize::Axes(AxesContext& context) const {
   const size_t rank = RankOf(context, 0).value_or(0);
   const bool crops = attributes_.transformation == CoordinateTransformation::kTfCropAndResize;

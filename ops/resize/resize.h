@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -81,7 +81,7 @@ class Resize final : public Op {
   // Resolves every axis of x. kInvalidArgument for scales, sizes, roi and axes that do not fit x or
   // that ONNX forbids, and for axes without elements to resize from.
   absl::StatusOr<std::vector<ResizeAxis>> Resolve(const OpContext& context) const;
-  // Those that scales and sizes speak of, for an input of this rank; nullopt for wrong ones.
+  // The axes that scales and sizes refer to, for an input of this rank; nullopt if one is invalid.
   std::optional<std::vector<size_t>> ListedAxes(size_t rank) const;
   absl::Status ApplyScales(absl::Span<const double> scales, absl::Span<const int> listed,
                            std::vector<ResizeAxis>& axes) const;
@@ -112,8 +112,6 @@ absl::Status ResizeNearest(const ResizeAttributes& attributes, absl::Span<const 
                            OpContext& context);
 absl::Status ResizeWeighted(const ResizeAttributes& attributes, absl::Span<const ResizeAxis> axes,
                             OpContext& context);
-
-void RegisterResize(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

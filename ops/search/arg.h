@@ -10,8 +10,8 @@
 namespace attnrun::ops {
 
 // ONNX ArgMax-1, -11, -12, -13 and ArgMin-1, -11, -12, -13: int64 indices of the greatest (least)
-// elements along `axis`, which is kept with extent 1 if `keepdims`. The first of equal elements wins,
-// or the last with `select_last_index` (from version 12 on). A NaN wins over every number.
+// elements along `axis`, which is kept with extent 1 if `keepdims`. The first of equal elements
+// wins, or the last with `select_last_index` (from version 12 on). A NaN wins over every number.
 class ArgOp final : public Op {
  public:
   ArgOp(AttributeReader& attributes, bool least);

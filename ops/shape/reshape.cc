@@ -16,9 +16,9 @@ absl::Status CannotReshape(const Tensor& data, absl::Span<const int64_t> wanted,
 }
 
 absl::Status WrongCount(const Tensor& data, absl::Span<const int64_t> wanted) {
-  return CannotReshape(data, wanted,
-                       absl::StrCat("the numbers of elements do not agree (a shape that the "
-                                    "exporter fixed holds only for the sizes of the export)"));
+  return CannotReshape(
+      data, wanted,
+      "the numbers of elements differ (a shape fixed at export fits only the sizes of the export)");
 }
 
 // The extent of the axis that is -1: the number of the data's elements divided by the other
@@ -37,7 +37,7 @@ absl::StatusOr<int64_t> InferExtent(const Tensor& data, absl::Span<const int64_t
   }
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t left, NumElements(available));
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t known, NumElements(given));
-  if (known == 0) return CannotReshape(data, wanted, "beside an extent of 0, -1 could be any");
+  if (known == 0) return CannotReshape(data, wanted, "-1 is ambiguous beside an extent of 0");
   if (left % known != 0) return WrongCount(data, wanted);
   return left / known;
 }
@@ -55,7 +55,7 @@ absl::StatusOr<Shape> ReshapedShape(const Tensor& data, absl::Span<const int64_t
       }
       shape[i] = data.dim(static_cast<int>(i));
     } else if (shape[i] == -1) {
-      if (inferred >= 0) return CannotReshape(data, wanted, "-1 may stand only once");
+      if (inferred >= 0) return CannotReshape(data, wanted, "only one extent may be -1");
       inferred = static_cast<int>(i);
     } else if (shape[i] < 0) {
       return CannotReshape(data, wanted, "an extent must be at least -1");

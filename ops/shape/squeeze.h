@@ -46,7 +46,8 @@ class Squeeze final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
-  // Which axes of input 0 go; nullopt where that differs between runs, or none succeeds.
+  // True for axes of input 0 that are dropped; nullopt if that differs between runs, or no run
+  // succeeds.
   std::optional<std::vector<bool>> Dropped(const KnownInputs& inputs) const;
 
   AxesArgument axes_;
@@ -64,7 +65,7 @@ class Unsqueeze final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
 
  private:
-  // Which axes of the output are new; nullopt likewise.
+  // True for axes of the output that are new; nullopt likewise.
   std::optional<std::vector<bool>> Added(const KnownInputs& inputs) const;
 
   AxesArgument axes_;

@@ -154,9 +154,9 @@ absl::Status Stft::Reference(OpContext& context) const {
   }
   const bool fits = length >= 1 && length <= x.dim(1) && step >= 1;
   if (!fits || (!window.empty() && static_cast<int64_t>(window.size()) != length)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no frames of ", length, " every ", step, " in ", TypeAndShape(x),
-                     window.empty() ? "" : absl::StrCat(" with a window of ", window.size())));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "frames of length ", length, " at steps of ", step, " do not fit ", TypeAndShape(x),
+        window.empty() ? "" : absl::StrCat(" with a window of ", window.size())));
   }
   window.resize(length, 1.0);
   const int64_t frames = (x.dim(1) - length) / step + 1;

@@ -25,7 +25,7 @@ class Dft final : public Op {
  private:
   struct Layout;
   absl::StatusOr<Layout> LayOut(const OpContext& context) const;
-  // The axis of the signal, of `rank` axes; nullopt if it differs between runs or is none of them.
+  // The axis of the signal, below `rank`; nullopt if it differs between runs or is invalid.
   std::optional<size_t> KnownAxisOf(const KnownInputs& inputs, size_t rank) const;
 
   bool axis_from_input_;

@@ -65,7 +65,7 @@ void MelWeightMatrix::Infer(InferContext& context) const {
   context.SetOutput(0, {type_, Dims{Frequencies(length, true), bands}, std::nullopt});
 }
 
-// All but that of the signal and the last, of real and imaginary parts.
+// All axes but the signal's and the last one, which holds real and imaginary parts.
 void Dft::Axes(AxesContext& context) const {
   const size_t rank = RankOf(context, 0).value_or(0);
   const std::optional<size_t> along = KnownAxisOf(context, rank);

@@ -6,7 +6,6 @@
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/interface/registry.h"
 
 namespace attnrun::ops {
 
@@ -61,8 +60,6 @@ class Hardmax final : public Op {
  private:
   SoftmaxAxis axis_;
 };
-
-void RegisterSoftmax(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

@@ -166,7 +166,7 @@ const HostileModel kSizes[] = {
        Attention(g, "MultiHeadAttention", {1, 2, 2, 3, 2}, (int64_t{1} << 62) + 1);
      },
      {"node 'bad' (com.microsoft.MultiHeadAttention)",
-      "are no queries, keys and values of 4611686018427387905 heads"}},
+      "expected query, key and value of 4611686018427387905 heads"}},
     {"AxisBeyondRank",
      [](ModelProto&, GraphProto& g) { AddIntAttribute(Bad(g, "Softmax"), "axis", kSmallest); },
      {"node 'bad' (Softmax)", "axis -9223372036854775808 is outside [-2,1]"}},

@@ -113,21 +113,21 @@ def _case(name: str) -> Case:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     add = parser.add_argument
-    add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="all by default")
-    add("--turns", type=int, default=7, help="of each engine; 7 by default")
-    add("--seconds", type=float, default=1.5, help="a turn, about; 1.5 by default")
-    only = "such as minilm-l6-b1-l128; several may be given"
+    add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="per run; all CPUs by default")
+    add("--turns", type=int, default=7, help="turns per engine; 7 by default")
+    add("--seconds", type=float, default=1.5, help="per turn, approximately; 1.5 by default")
+    only = "one or more cases, such as minilm-l6-b1-l128"
     add("--only", nargs="*", type=_case, metavar="CASE", help=only)
-    add("--engines", nargs="*", choices=PEERS, help="peers; all installed by default")
-    add("--models", type=Path, default=_ROOT / "build/large", help="made there if missing")
-    add("--model", type=Path, help="a model of your own instead, with --inputs")
+    add("--engines", nargs="*", choices=PEERS, help="engines to compare with; all installed ones by default")
+    add("--models", type=Path, default=_ROOT / "build/large", help="folder of the models, which are made if missing")
+    add("--model", type=Path, help="measure this model on --inputs instead")
     add("--inputs", type=Path, help="an .npz, one array per input")
     add("--attnrun", type=Path, default=_ROOT / "build/release/attnrun")
-    add("--record", action="store_true", help="keep the figures in docs/benchmarks")
+    add("--record", action="store_true", help="write the figures to docs/benchmarks")
     arguments = parser.parse_args()
     chosen = (arguments.only, arguments.model, arguments.engines)
     if arguments.record and any(choice is not None for choice in chosen):
-        parser.error("--record keeps all cases with all peers: no --only, --model or --engines")
+        parser.error("--record needs all cases and engines: omit --only, --model and --engines")
     if arguments.record and engines.peers() != list(PEERS):
         parser.error(f"--record needs {' and '.join(PEERS.values())}")
     return arguments

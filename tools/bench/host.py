@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine that measures, from /proc."""
+"""Describes this machine, from /proc."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-# Those that decide which kernels run, here or in a peer.
+# The instruction sets that decide which kernels run, in attnrun or in a peer.
 _INSTRUCTION_SETS = (
     "avx2 fma f16c avx_vnni avx512f avx512bw avx512vl avx512_vnni avx512_bf16 avx512_fp16 "
     "amx_tile amx_int8 amx_bf16"
@@ -17,10 +17,10 @@ _INSTRUCTION_SETS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """Where figures come from; None for what an older record does not say."""
+    """The machine of a record; fields that an older record lacks are None."""
 
     processor: str
-    # Vendor, family/model: the name of a processor in the cloud may say little.
+    # Vendor and family/model, since the name of a cloud processor may say little.
     signature: str | None
     cores: int | None
     memory_gib: float | None
@@ -42,12 +42,12 @@ def _field(file: str, key: str) -> str:
 
 
 def processor() -> str:
-    """The name that the processor gives itself."""
+    """The processor's own name."""
     return _field("cpuinfo", "model name") or "unknown processor"
 
 
 def machine() -> Machine:
-    """This machine, as far as the process may use it."""
+    """This machine, with the cores that the process may use."""
     flags = set(_field("cpuinfo", "flags").split())
     vendor, family, model = (_field("cpuinfo", key) for key in ("vendor_id", "cpu family", "model"))
     kibibytes = int((_field("meminfo", "MemTotal") or "0 kB").split()[0])

@@ -88,8 +88,8 @@ def markdown(results: Sequence[Result], names: Sequence[str], threads: int) -> s
     notes = (
         f"{processor()}, {threads} threads, float32; FMA peak {peak:.0f} GFLOP/s as measured. "
         "Best run of all turns.",
-        "Memory is the peak of the whole process for attnrun; for the others what Python and the "
-        "package take before a model is loaded is left out. Differences are from attnrun's "
+        "Memory is the peak of the whole process for attnrun; for the others it excludes the memory "
+        "of Python and the package before the model is loaded. Differences are from attnrun's "
         f"outputs, as a multiple of max(1, largest output); up to {_TOLERANCE:g} is fine.",
     )
     return "\n\n".join((notes[0], _speed(results, names), notes[1], _costs(results, names)))

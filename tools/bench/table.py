@@ -31,7 +31,7 @@ Record = dict[str, Any]
 
 
 def newest(folder: Path) -> tuple[Path, Record]:
-    """The latest record and its file; times of one time zone compare as text."""
+    """The latest record and its file. Dates compare as text, since all are in UTC."""
     records = {file: json.loads(file.read_text()) for file in folder.glob("*.json")}
     if not records:
         raise SystemExit(f"no record in {folder}: tools/dev bench models --record makes one")
@@ -46,7 +46,7 @@ def _size(case: Record) -> str:
 
 
 def _against_best(case: Record, figure: str) -> str:
-    """A figure of attnrun's beside the least that a peer has."""
+    """A figure of attnrun and the lowest figure of its peers."""
     ours, *theirs = (case["engines"][name][figure] for name in _ENGINES)
     return f"{ours:.0f} / {min(theirs):.0f}"
 
@@ -67,7 +67,7 @@ def _mean(numbers: Iterable[float]) -> str:
 
 
 def _lines(record: Record) -> list[str]:
-    """The table in Markdown, the head first."""
+    """The table in Markdown; the first row is the head."""
     cases = record["cases"]
     means = [_mean(case[name] for case in cases) for name in _RATIOS]
     rows = [
@@ -80,7 +80,7 @@ def _lines(record: Record) -> list[str]:
 
 
 def block(file: Path, record: Record) -> str:
-    """All that stands between the markers."""
+    """The text between the markers."""
     versions = " and ".join(f"{title} {record['versions'][name]}" for name, title in PEERS.items())
     processor = record["machine"]["processor"]
     caption = (

@@ -231,7 +231,7 @@ std::string Message(const Case& param, std::string op_type = "Conv", Ints kernel
 
 TEST(ConvReferenceTest, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(Message({{1, 2}, {3, 2}}),
-            "expected X and W of one rank, 3 or more, but X is float[1,2] and W is float[3,2]");
+            "expected X and W of equal rank, at least 3, but X is float[1,2] and W is float[3,2]");
   EXPECT_EQ(
       Message({{1, 4, 5}, {3, 2, 2}}),
       "expected X [N, C, ..] and W [M, C/group, ..] with C and M multiples of group, but X is "
@@ -292,7 +292,7 @@ TEST(ConvTransposeTest, OutputShapeSetsThePads) {
   // 1 10 2 20 3 30 without its first element.
   ExpectClose(op.Reference().value()[0], Make<float>({1, 1, 5}, {110, 102, 120, 103, 130}), 0);
   EXPECT_EQ(Message({{1, 1, 2}, {1, 1, 1}, false, 1, {}, {2, 2}}, "ConvTranspose"),
-            "pads 2 and 2 leave nothing of the 2 elements along spatial axis 0");
+            "expected pads of at most 2 elements along spatial axis 0, but found 2 and 2");
 }
 
 TEST(ConvIntegerTest, PaddingCountsAsTheZeroPoint) {

@@ -80,13 +80,15 @@ TEST(ElementsTest, ShapesAndIndicesMustFit) {
   const Tensor data = Make<float>({2, 2}, {1, 2, 3, 4});
   OpTester wide("GatherElements", 13);
   wide.Input(data).Input(Make<int64_t>({1, 3}, {0, 0, 0}));
-  ExpectError(wide, "indices int64[1,3] do not fit data float[2,2] along all axes but 0");
+  ExpectError(wide,
+              "indices int64[1,3] must have the rank of data float[2,2] and be no larger along all "
+              "axes but 0");
   OpTester outside("ScatterElements", 13);
   outside.Input(data).Input(Make<int64_t>({1, 1}, {-3})).Input(Make<float>({1, 1}, {5}));
   ExpectError(outside, "index -3 is outside [-2,1] along axis 0 of data float[2,2]");
   OpTester updates("ScatterElements", 13);
   updates.Input(data).Input(Make<int64_t>({1, 1}, {0})).Input(Make<float>({1}, {5}));
-  ExpectError(updates, "updates must be float[1,1] as data and indices are, but are float[1]");
+  ExpectError(updates, "updates must be float[1,1] like data and indices, but are float[1]");
 }
 
 TEST(NDTest, KernelsAgreeWithReference) {
@@ -133,7 +135,7 @@ TEST(NDTest, TuplesMustFit) {
   ExpectError(gather(Ints({0, 2}), 0), "index 2 is outside [-2,1] along axis 1 of data float[2,2]");
   OpTester scatter("ScatterND", 13);
   scatter.Input(data).Input(Ints({0})).Input(Make<float>({1}, {1}));
-  ExpectError(scatter, "updates must be float[2] as data and indices are, but are float[1]");
+  ExpectError(scatter, "updates must be float[2] like data and indices, but are float[1]");
 }
 
 TEST(ScatterTest, ReductionsCombineInOrder) {

@@ -67,17 +67,18 @@ TEST(ShapeTest, ReshapeErrorsSayWhatIsWrong) {
   } kCases[] = {
       {{4, 2},
        0,
-       "cannot reshape int64[2,3] to [4,2]: the numbers of elements do not agree (a shape that the "
-       "exporter fixed holds only for the sizes of the export)"},
+       "cannot reshape int64[2,3] to [4,2]: the numbers of elements differ (a shape fixed at "
+       "export "
+       "fits only the sizes of the export)"},
       {{4, -1},
        0,
-       "cannot reshape int64[2,3] to [4,-1]: the numbers of elements do not agree (a shape that "
-       "the "
-       "exporter fixed holds only for the sizes of the export)"},
-      {{-1, -1}, 0, "cannot reshape int64[2,3] to [-1,-1]: -1 may stand only once"},
+       "cannot reshape int64[2,3] to [4,-1]: the numbers of elements differ (a shape fixed at "
+       "export "
+       "fits only the sizes of the export)"},
+      {{-1, -1}, 0, "cannot reshape int64[2,3] to [-1,-1]: only one extent may be -1"},
       {{-2, -3}, 0, "cannot reshape int64[2,3] to [-2,-3]: an extent must be at least -1"},
       {{2, 3, 0}, 0, "cannot reshape int64[2,3] to [2,3,0]: there is no axis 2 to copy for 0"},
-      {{0, -1}, 1, "cannot reshape int64[2,3] to [0,-1]: beside an extent of 0, -1 could be any"},
+      {{0, -1}, 1, "cannot reshape int64[2,3] to [0,-1]: -1 is ambiguous beside an extent of 0"},
       {{kMax, kMax, -1},
        0,
        "shape [9223372036854775807,9223372036854775807] has more elements than 64 bits can count"},

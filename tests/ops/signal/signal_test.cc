@@ -106,7 +106,7 @@ TEST(StftTest, FramesAreWindowedTransforms) {
   }
   OpTester wide("STFT", 17);
   wide.Input(x).Input(ScalarInt(1)).NoInput().Input(ScalarInt(51));
-  ExpectError(wide, "no frames of 51 every 1 in float[2,50,1]");
+  ExpectError(wide, "frames of length 51 at steps of 1 do not fit float[2,50,1]");
 }
 
 TEST(WindowTest, SizesAndTypes) {

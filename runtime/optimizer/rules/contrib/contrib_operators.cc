@@ -12,7 +12,6 @@
 //                                               |
 //                                               y
 
-#include "ops/contrib/contrib.h"
 #include "ops/interface/registry.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/contrib/expansion.h"

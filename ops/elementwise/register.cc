@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/elementwise/elementwise.h"
-
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/clip.h"
@@ -9,6 +7,7 @@
 #include "ops/elementwise/predicate.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
+#include "ops/families.h"
 
 namespace attnrun::ops {
 

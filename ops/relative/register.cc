@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/relative/relative.h"
-
+#include "ops/families.h"
 #include "ops/relative/relative_positions.h"
 #include "ops/relative/relative_scores.h"
 #include "ops/relative/relative_to_absolute.h"

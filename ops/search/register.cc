@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/search/search.h"
-
+#include "ops/families.h"
 #include "ops/search/arg.h"
 #include "ops/search/nonzero.h"
 #include "ops/search/topk.h"

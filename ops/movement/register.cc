@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/movement/movement.h"
-
+#include "ops/families.h"
 #include "ops/movement/concat.h"
 #include "ops/movement/depth_space.h"
 #include "ops/movement/expand.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/shape/shape.h"
-
+#include "ops/families.h"
 #include "ops/shape/dims.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/squeeze.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/nbit/nbit.h"
-
+#include "ops/families.h"
 #include "ops/nbit/gather_block_quantized.h"
 #include "ops/nbit/matmul_nbits.h"
 

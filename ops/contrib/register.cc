@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/contrib.h"
-
 #include "ops/contrib/activations.h"
 #include "ops/contrib/contrib_attention.h"
 #include "ops/contrib/dynamic_quantize_lstm.h"
@@ -13,6 +11,7 @@
 #include "ops/contrib/quantized_products.h"
 #include "ops/contrib/rotation.h"
 #include "ops/contrib/skip_normalization.h"
+#include "ops/families.h"
 #include "ops/quantization/qlinear_products.h"
 
 namespace attnrun::ops {

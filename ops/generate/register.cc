@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/generate/generate.h"
-
+#include "ops/families.h"
 #include "ops/generate/constant.h"
 #include "ops/generate/onehot.h"
 #include "ops/generate/random.h"
