@@ -10,7 +10,7 @@
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/head_normalization.h"
 #include "ops/attention/rotary_embedding.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axis rules of attention and of what works on heads.
+// Axis rules of attention and of the operators on heads.
 #include <utility>
 
 #include "ops/attention/attention.h"
@@ -12,8 +12,8 @@
 namespace attnrun::ops {
 namespace {
 
-// The axis that is all of a role; kNone if the layout lacks the role, nullopt if the role is a part
-// of an axis.
+// The axis that has the role; kNone if the layout lacks the role, nullopt if it is only a part of
+// an axis.
 std::optional<int> AxisOfRole(const HeadLayout& layout, char role) {
   for (size_t i = 0; i < layout.axes.size(); ++i) {
     const auto& [offset, factors] = layout.axes[i];
@@ -28,8 +28,8 @@ std::optional<int> AxisOfRole(const HeadLayout& layout, char role) {
 
 }  // namespace
 
-// Queries see each other by their positions if keys are open to them by these. Heads of Q share
-// those of K and V where there are more of them.
+// With a causal mask or windows, the result of a query depends on its position, so queries have no
+// track. Heads have none if several heads of Q share a head of K and V.
 void Attention::Axes(AxesContext& context) const {
   const size_t rank = RankOf(context, kQ).value_or(0);
   if (rank != 3 && rank != 4) return;
@@ -40,9 +40,8 @@ void Attention::Axes(AxesContext& context) const {
   const auto add = [&](AxisTrack track, size_t axis_of_scores) {
     if (AddOperand(context, kMask, scores, axis_of_scores, track)) context.Add(std::move(track));
   };
-  add(context.Track(
-          {{kQ, 0}, {kK, 0}, {kV, 0}, {kPastKey, 0}, {kPastValue, 0}, {kValidKeys, 0}},
-          {{kY, 0}, {kPresentKey, 0}, {kPresentValue, 0}, {kScores, 0}}),
+  add(context.Track({{kQ, 0}, {kK, 0}, {kV, 0}, {kPastKey, 0}, {kPastValue, 0}, {kValidKeys, 0}},
+                    {{kY, 0}, {kPresentKey, 0}, {kPresentValue, 0}, {kScores, 0}}),
       0);
   if (!causal_ && left_window_ < 0 && right_window_ < 0) {
     add(context.Track({{kQ, query}}, {{kY, query}, {kScores, 2}}), 2);
@@ -56,7 +55,7 @@ void Attention::Axes(AxesContext& context) const {
   context.Add({{kV, 3}, {kPastValue, 3}}, {{kY, 3}, {kPresentValue, 3}});
 }
 
-// Samples and, unless keys are open by their positions, queries: y [B, S, N * H], probabilities [B,
+// Tracks of samples and, unless position masks keys, of queries: y [B, S, N * H], probabilities [B,
 // N, S, T].
 void FusedAttention::Axes(AxesContext& context) const {
   if (!status_.ok() || !context.output(0).dims.has_value()) return;

@@ -11,7 +11,7 @@
 #include "ops/contrib/quantized_products.h"
 #include "ops/contrib/rotation.h"
 #include "ops/contrib/skip_normalization.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 #include "ops/quantization/qlinear_products.h"
 
 namespace attnrun::ops {
@@ -27,8 +27,8 @@ OpFactory MakeOf(Kind kind) {
 }  // namespace
 
 void RegisterContrib(OpRegistry& registry) {
-  auto add = [&](const char* name, Arity inputs, Arity outputs,
-                 OpFactory make, OpTraits traits = {}) {
+  auto add = [&](const char* name, Arity inputs, Arity outputs, OpFactory make,
+                 OpTraits traits = {}) {
     registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make), traits});
   };
   using Gelu = BiasedActivation::Function;

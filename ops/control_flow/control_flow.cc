@@ -2,7 +2,7 @@
 #include "ops/control_flow/control_flow.h"
 
 #include "graph/graph.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 namespace {

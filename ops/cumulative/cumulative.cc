@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cumulative/cumulative.h"
 
-#include "ops/families.h"
 #include "ops/interface/axis_rules.h"
+#include "ops/interface/families.h"
 #include "ops/interface/infer_rules.h"
 
 namespace attnrun::ops {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "core/quote.h"
 #include "core/status.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 namespace {

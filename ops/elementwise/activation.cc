@@ -23,13 +23,14 @@ void Register(OpRegistry& registry, const Entry& entry) {
                      .since = entry.since,
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = [entry](AttributeReader& attributes) {
-                       UnaryParameters p;
-                       if (entry.alpha) p.alpha = attributes.Float("alpha", *entry.alpha);
-                       if (entry.beta) p.beta = attributes.Float("beta", *entry.beta);
-                       if (entry.gamma) p.gamma = attributes.Float("gamma", *entry.gamma);
-                       return std::make_unique<Unary>(entry.function, p, entry.types);
-                     },
+                     .make =
+                         [entry](AttributeReader& attributes) {
+                           UnaryParameters p;
+                           if (entry.alpha) p.alpha = attributes.Float("alpha", *entry.alpha);
+                           if (entry.beta) p.beta = attributes.Float("beta", *entry.beta);
+                           if (entry.gamma) p.gamma = attributes.Float("gamma", *entry.gamma);
+                           return std::make_unique<Unary>(entry.function, p, entry.types);
+                         },
                      .traits = kElementwise});
 }
 

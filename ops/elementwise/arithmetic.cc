@@ -33,9 +33,10 @@ void RegisterBinary(OpRegistry& registry, const Entry& entry) {
        .since = entry.since,
        .inputs = {2, 2},
        .outputs = {1, 1},
-       .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
-         return std::make_unique<Binary>(function, types);
-       },
+       .make =
+           [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
+             return std::make_unique<Binary>(function, types);
+           },
        .traits = entry.traits});
 }
 
@@ -45,10 +46,11 @@ void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
                      .since = entry.since,
                      .inputs = {1, kVariadic},
                      .outputs = {1, 1},
-                     .make = [entry](AttributeReader& /*unused*/) {
-                       const bool mean = absl::string_view(entry.name) == "Mean";
-                       return std::make_unique<Variadic>(entry.function, mean, entry.types);
-                     },
+                     .make =
+                         [entry](AttributeReader& /*unused*/) {
+                           const bool mean = absl::string_view(entry.name) == "Mean";
+                           return std::make_unique<Variadic>(entry.function, mean, entry.types);
+                         },
                      .traits = entry.traits});
 }
 

@@ -87,9 +87,10 @@ void RegisterComparison(OpRegistry& registry) {
          .since = entry.since,
          .inputs = {2, 2},
          .outputs = {1, 1},
-         .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
-           return std::make_unique<Comparison>(function, types);
-         },
+         .make =
+             [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
+               return std::make_unique<Comparison>(function, types);
+             },
          .traits = kBroadcasting});
   }
 }

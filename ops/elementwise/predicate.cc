@@ -19,30 +19,35 @@ void RegisterPredicate(OpRegistry& registry) {
                      .since = {1},
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = [](AttributeReader& /*unused*/) {
-                       return std::make_unique<Predicate>(PredicateFunction::kNot, false, false);
-                     },
+                     .make =
+                         [](AttributeReader& /*unused*/) {
+                           return std::make_unique<Predicate>(PredicateFunction::kNot, false,
+                                                              false);
+                         },
                      .traits = kElementwise});
   registry.Register({.domain = "",
                      .name = "IsNaN",
                      .since = {9, 13, 20},
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = [](AttributeReader& /*unused*/) {
-                       return std::make_unique<Predicate>(PredicateFunction::kIsNaN, false, false);
-                     },
+                     .make =
+                         [](AttributeReader& /*unused*/) {
+                           return std::make_unique<Predicate>(PredicateFunction::kIsNaN, false,
+                                                              false);
+                         },
                      .traits = kElementwise});
   registry.Register({.domain = "",
                      .name = "IsInf",
                      .since = {10, 20},
                      .inputs = {1, 1},
                      .outputs = {1, 1},
-                     .make = [](AttributeReader& attributes) {
-                       const bool negative = attributes.Int("detect_negative", 1) != 0;
-                       const bool positive = attributes.Int("detect_positive", 1) != 0;
-                       return std::make_unique<Predicate>(PredicateFunction::kIsInf, negative,
-                                                          positive);
-                     },
+                     .make =
+                         [](AttributeReader& attributes) {
+                           const bool negative = attributes.Int("detect_negative", 1) != 0;
+                           const bool positive = attributes.Int("detect_positive", 1) != 0;
+                           return std::make_unique<Predicate>(PredicateFunction::kIsInf, negative,
+                                                              positive);
+                         },
                      .traits = kElementwise});
 }
 

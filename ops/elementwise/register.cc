@@ -7,7 +7,7 @@
 #include "ops/elementwise/predicate.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 

@@ -61,9 +61,10 @@ void RegisterUnary(OpRegistry& registry) {
          .since = entry.since,
          .inputs = {1, 1},
          .outputs = {1, 1},
-         .make = [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
-           return std::make_unique<Unary>(function, UnaryParameters{}, types);
-         },
+         .make =
+             [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
+               return std::make_unique<Unary>(function, UnaryParameters{}, types);
+             },
          .traits = kElementwise});
   }
 }

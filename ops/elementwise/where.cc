@@ -16,14 +16,13 @@ void Where::Infer(InferContext& context) const {
 }
 
 void RegisterWhere(OpRegistry& registry) {
-  registry.Register(
-      {.domain = "",
-       .name = "Where",
-       .since = {9, 16},
-       .inputs = {3, 3},
-       .outputs = {1, 1},
-       .make = [](AttributeReader& /*unused*/) { return std::make_unique<Where>(); },
-       .traits = kBroadcasting});
+  registry.Register({.domain = "",
+                     .name = "Where",
+                     .since = {9, 16},
+                     .inputs = {3, 3},
+                     .outputs = {1, 1},
+                     .make = [](AttributeReader& /*unused*/) { return std::make_unique<Where>(); },
+                     .traits = kBroadcasting});
 }
 
 }  // namespace attnrun::ops

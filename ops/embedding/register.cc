@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/embedding/embedding_sum.h"
 #include "ops/embedding/masked_mean.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 

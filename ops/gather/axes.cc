@@ -120,8 +120,7 @@ void TakeAlongAxis::Axes(AxesContext& context) const {
   const absl::Span<const SymInt> places(*context.input(1).dims);
   for (size_t axis = 0; axis + 1 < rank; ++axis) {
     AxisTrack track = context.Track({{0, axis}}, {{0, axis}});
-    const bool plain =
-        AddOperand(1, places.first(indices - 1), data.first(rank - 1), axis, track);
+    const bool plain = AddOperand(1, places.first(indices - 1), data.first(rank - 1), axis, track);
     if (plain) context.Add(std::move(track));
   }
   context.Add({{1, indices - 1}}, {{0, rank - 1}});

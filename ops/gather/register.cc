@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/families.h"
 #include "ops/gather/along_axis.h"
 #include "ops/gather/append_to_cache.h"
 #include "ops/gather/compress.h"
@@ -7,6 +6,7 @@
 #include "ops/gather/gather.h"
 #include "ops/gather/nd.h"
 #include "ops/gather/tensor_scatter.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 

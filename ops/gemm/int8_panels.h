@@ -20,7 +20,7 @@ struct Int8Matrix {
   int64_t begin = 0;
   int64_t rows = 0;
   int64_t columns = 0;
-  // Of the type of `values`, one element or one per column; null for zeros.
+  // One element or one per column, of the type of `values`; null for zeros.
   const Tensor* zero_points = nullptr;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/families.h"
 #include "ops/generate/constant.h"
 #include "ops/generate/onehot.h"
 #include "ops/generate/random.h"
 #include "ops/generate/range.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 

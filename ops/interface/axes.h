@@ -25,11 +25,11 @@ struct AxisTrack {
 
   // For each input its axis; kNone for one that is left out or the same at all positions.
   absl::InlinedVector<int, 4> inputs;
-  // For each input the axis of extent 1 that stands in the place of this axis, along which it is
-  // broadcast; kNone for one that has the axis, or no axis in its place.
+  // For each input the axis of extent 1 in the place of this axis, along which it is broadcast;
+  // kNone for one that has the axis, or no axis in its place.
   absl::InlinedVector<int, 4> ones;
-  // For each output its axis; kNone for one that is left out or does not depend on what has the
-  // axis.
+  // For each output its axis; kNone for one that is left out or does not depend on the inputs that
+  // have the axis.
   absl::InlinedVector<int, 2> outputs;
 
   friend bool operator==(const AxisTrack& a, const AxisTrack& b) {
@@ -40,8 +40,8 @@ struct AxisTrack {
   std::string ToString() const;
 };
 
-// All tracks of a node. An axis is in one of them at most, as input's or as `ones`; positions of an
-// axis in none may depend on each other. No track: nothing is known.
+// All tracks of a node. An axis is in at most one of them, among `inputs` or `ones`; positions
+// along an axis that is in none may depend on each other. No tracks: nothing is known.
 struct AxisRule {
   std::vector<AxisTrack> tracks;
 

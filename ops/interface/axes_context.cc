@@ -9,7 +9,7 @@
 namespace attnrun::ops {
 namespace {
 
-// The extent of a track, as far as numbers tell it.
+// The extent of a track, as far as it is a known number.
 class TrackExtent {
  public:
   // False if the value has no such axis, or one of another extent.

@@ -10,7 +10,12 @@
 
 namespace attnrun::ops {
 
+<<<<<<< HEAD
 // The facts about an operator's inputs and outputs, and the tracks it derives, for all runs.
+=======
+// The facts about an operator's inputs and outputs, for all runs, and the rule that collects the
+// tracks of their axes.
+>>>>>>> refs/heads/la
 class AxesContext : public KnownInputs {
  public:
   // Inputs and constants as in KnownInputs; a null output is left out. `rule` begins empty.
@@ -29,11 +34,11 @@ class AxesContext : public KnownInputs {
     size_t axis;
   };
   // The track of these axes. Inputs and outputs that the node does not have or leaves out are
-  // passed over, so that optional ones need no care; so is place -1.
+  // skipped, so that optional ones need no care; so is place -1.
   AxisTrack Track(std::initializer_list<Slot> inputs, std::initializer_list<Slot> outputs) const;
 
   // Adds a track to the rule, unless it has no input or no output, or its extents are known to
-  // differ, as no run succeeds then.
+  // differ: no run succeeds then.
   void Add(AxisTrack track);
   void Add(std::initializer_list<Slot> inputs, std::initializer_list<Slot> outputs) {
     Add(Track(inputs, outputs));

@@ -82,8 +82,8 @@ void AddWholeAxes(AxesContext& context) {
   if (!RankOf(context, 0).has_value() || !context.output(0).dims.has_value()) return;
   const Dims& from = *context.input(0).dims;
   const Dims& to = *context.output(0).dims;
-  // An axis stays where as many elements lie before one of the same extent. Both products grow from
-  // axis to axis, so the next one to match is behind the last.
+  // An axis stays if axes of the same extent have equally many elements before them. Both products
+  // grow from axis to axis, so the next match is after the last one.
   SymInt before_to(1);
   SymInt before_next(1);
   size_t next = 0;

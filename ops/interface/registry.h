@@ -102,14 +102,14 @@ class OpRegistry {
   // the node.
   absl::StatusOr<std::unique_ptr<Op>> Create(const Node& node) const;
 
-  // Adds the axes that go together to a node's rule: those that its operator adds (Op::Axes), or
-  // those that follow from its traits. None if there is no such operator.
+  // Adds to a node's rule the tracks that its operator adds (Op::Axes), or those that follow from
+  // its traits. None if there is no such operator.
   void AddAxes(const Node& node, AxesContext& context) const;
 
   std::vector<const OpDef*> All() const;
 
  private:
-  // By domain and name, either of which may be compared without a copy of it.
+  // Orders by domain and name; keys may be views, compared without a copy.
   struct Less {
     using is_transparent = void;
     using Key = std::pair<absl::string_view, absl::string_view>;

@@ -4,21 +4,26 @@
 
 namespace attnrun::ops {
 
+<<<<<<< HEAD
 // Properties of an operator that all its nodes have, whatever their versions, attributes and inputs.
 // A property that is not set may still hold.
+=======
+// Facts about all nodes of an operator, whatever their version, attributes and inputs. A trait that
+// is not set may still hold.
+>>>>>>> refs/heads/la
 struct OpTraits {
   // There is one output, and each of its elements is computed from the elements of the inputs that
-  // broadcast to its place, and from nothing else. The rule of axes (Op::Axes) follows from it.
+  // broadcast to its place, and from nothing else. The axis rule (Op::Axes) follows from it.
   bool elementwise = false;
   // Element-wise, and the output has the shape that the inputs broadcast to: each input may be
-  // smaller than the others, as ONNX's multidirectional broadcasting has it.
+  // smaller than the others, as in ONNX's multidirectional broadcasting.
   bool broadcasts = false;
-  // Each element of the outputs is an element of input 0 as it was. The shapes and the other inputs
+  // Each element of the outputs is an unchanged element of input 0. The shapes and the other inputs
   // choose which one.
   bool moves_elements = false;
   // Moves elements, and there is one output, which has each element of input 0 once.
   bool rearranges = false;
-  // Rearranges, and the elements stay in their order: only the shape is another.
+  // Rearranges, and the elements stay in their order: only the shape changes.
   bool keeps_order = false;
 };
 

@@ -22,7 +22,7 @@ void AddRowAxes(AxesContext& context) {
   }
 }
 
-// The columns of several weights share an axis of Y.
+// A track of the columns exists for a single weight: several share an axis of Y.
 void Linear::Axes(AxesContext& context) const {
   AddRowAxes(context);
   if (NumWeights(context.num_inputs()) != 1 || !context.output(0).dims.has_value()) return;

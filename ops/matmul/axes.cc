@@ -10,7 +10,7 @@ namespace attnrun::ops {
 namespace {
 
 // Adds the axes of numpy.matmul of inputs 0 and 1: the leading ones, which broadcast, rows and
-// columns. `also` completes a track by other inputs and is false if these are in the way.
+// columns. `also` adds other inputs to a track; it is false if they do not fit.
 void AddMatMulAxes(AxesContext& context, absl::FunctionRef<bool(AxisTrack&)> also) {
   const size_t ranks[] = {RankOf(context, 0).value_or(0), RankOf(context, 1).value_or(0)};
   if (ranks[0] == 0 || ranks[1] == 0 || !context.output(0).dims.has_value()) return;
@@ -18,7 +18,7 @@ void AddMatMulAxes(AxesContext& context, absl::FunctionRef<bool(AxisTrack&)> als
   const auto add = [&](AxisTrack track) {
     if (also(track)) context.Add(std::move(track));
   };
-  // An operand of one axis is a row or a column, whose other axis the output lacks.
+  // An operand with one axis is a row or a column; the output lacks its other axis.
   const size_t rows = ranks[0] > 1 ? 1 : 0;
   const size_t columns = ranks[1] > 1 ? 1 : 0;
   if (y.size() < rows + columns) return;
@@ -37,8 +37,8 @@ void AddMatMulAxes(AxesContext& context, absl::FunctionRef<bool(AxisTrack&)> als
   if (columns == 1) add(context.Track({{1, ranks[1] - 1}}, {{0, y.size() - 1}}));
 }
 
-// Adds input i, the zero point of `operand`, to a track that the operand is in. It is one number,
-// or broadcasts to the operand, one of rank 1 along rows (`per_row`) or else columns.
+// Adds input i, the zero point of `operand`, to a track that has the operand. It is one number, or
+// broadcasts to the operand; if of rank 1, along rows (`per_row`) or else columns.
 bool AddZeroPoint(const AxesContext& context, int i, int operand, bool per_row, AxisTrack& track) {
   if (!context.has_input(i)) return true;
   const std::optional<Dims>& zero_point = context.input(i).dims;
@@ -53,7 +53,11 @@ bool AddZeroPoint(const AxesContext& context, int i, int operand, bool per_row, 
     return !is_rows || AddOperand(i, *zero_point, {stack[axis]}, 0, track);
   }
   if (!AddOperand(i, *zero_point, stack, axis, track)) return false;
+<<<<<<< HEAD
   // The zero point has extent 1 there, like the operand.
+=======
+  // The zero point has extent 1, like the operand.
+>>>>>>> refs/heads/la
   if (broadcast) std::swap(track.inputs[i], track.ones[i]);
   return true;
 }

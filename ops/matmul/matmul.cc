@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 #include "ops/tensors/bytes.h"
 
 namespace attnrun::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/families.h"
+#include "ops/interface/families.h"
 #include "ops/nbit/gather_block_quantized.h"
 #include "ops/nbit/matmul_nbits.h"
 

@@ -42,7 +42,7 @@ void MeanVarianceNormalization::Infer(InferContext& context) const { InferLikeIn
 
 void Lrn::Infer(InferContext& context) const { InferLikeInput(context); }
 
-// Scale and bias broadcast to X.
+// Tracks of the axes before the normalized ones; scale and bias broadcast to X.
 void LayerNormalization::Axes(AxesContext& context) const {
   const size_t rank = RankOf(context, 0).value_or(0);
   const size_t first = KnownAxis(spec_.axis, rank).value_or(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/families.h"
+#include "ops/interface/families.h"
 #include "ops/normalization/batch_normalization.h"
 #include "ops/normalization/group_normalization.h"
 #include "ops/normalization/layer_normalization.h"

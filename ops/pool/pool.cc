@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axis rules of quantization and its inverse.
+// Axis rules of quantization and dequantization.
 #include <utility>
 
 #include "ops/interface/axis_rules.h"
@@ -10,8 +10,8 @@
 namespace attnrun::ops {
 namespace {
 
-// Puts axis `axis` of scale and zero point, which have one shape, into a track. False if the zero
-// point may be of another rank, as one of a single number may.
+// Adds axis `axis` of scale and zero point, which have one shape, to a track. False if the zero
+// point may have another rank, as a single number may.
 bool AddScaleAxis(const AxesContext& context, size_t axis, AxisTrack& track) {
   track.inputs[1] = static_cast<int>(axis);
   if (!context.has_input(2)) return true;
@@ -19,13 +19,13 @@ bool AddScaleAxis(const AxesContext& context, size_t axis, AxisTrack& track) {
   return RankOf(context, 2) == RankOf(context, 1);
 }
 
-// Completes the track of axis `axis` of x; false if it is not plain to see what scale and zero
-// point are there. `along`: the axis of quantization.
+// Adds scale and zero point to the track of axis `axis` of x; false if it is unknown which of them
+// apply. `along`: the axis of quantization.
 bool AddScale(const AxesContext& context, size_t axis, size_t along, int64_t block_size,
               AxisTrack& track) {
   if (block_size > 0) return axis != along && AddScaleAxis(context, axis, track);
   if (axis != along) return true;
-  // One number for each position, or a single one where there is a single position.
+  // One number per position, or a single one for a single position.
   const SymInt& extent = (*context.input(0).dims)[axis];
   return context.input(1).dims->front() == extent && AddScaleAxis(context, 0, track);
 }

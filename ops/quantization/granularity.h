@@ -39,8 +39,7 @@ absl::StatusOr<Granularity> ResolveGranularity(const Tensor& x, const Tensor& sc
                                                const Tensor* zero_point, int64_t axis,
                                                int64_t block_size);
 
-// Adds the axes of an operator of the inputs x, scale and zero point that works on each element by
-// itself.
+// Adds the axes of an element-wise operator with the inputs x, scale and zero point.
 void AddGranularityAxes(AxesContext& context, int64_t axis, int64_t block_size);
 
 }  // namespace attnrun::ops

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/elementwise/infer.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 #include "ops/quantization/qlinear_products.h"
 
 namespace attnrun::ops {

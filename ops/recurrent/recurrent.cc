@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/families.h"
+#include "ops/interface/families.h"
 
 namespace attnrun::ops {
 namespace {

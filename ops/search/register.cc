@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/families.h"
+#include "ops/interface/families.h"
 #include "ops/search/arg.h"
 #include "ops/search/nonzero.h"
 #include "ops/search/topk.h"

@@ -23,7 +23,7 @@ class SoftmaxAxis {
  public:
   explicit SoftmaxAxis(AttributeReader& attributes);
   absl::StatusOr<SoftmaxShape> Resolve(const Tensor& x) const;
-  // All axes but those that the sum runs over.
+  // Adds all axes but those that the sum runs over.
   void AddAxes(AxesContext& context) const;
 
  private:

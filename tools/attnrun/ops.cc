@@ -13,10 +13,8 @@ namespace {
 Json ToJson(const SupportedOp& op) {
   const std::string name =
       op.domain.empty() ? op.op_type : absl::StrCat(op.domain, ".", op.op_type);
-  return {{"op", name},
-          {"since", op.since},
-          {"kernel", op.has_kernel},
-          {"expanded", op.is_expanded}};
+  return {
+      {"op", name}, {"since", op.since}, {"kernel", op.has_kernel}, {"expanded", op.is_expanded}};
 }
 
 std::string Introduction() {
@@ -30,11 +28,13 @@ std::string Introduction() {
       opsets.oldest, " to ", opsets.newest,
       " of ai.onnx. A version is named by the opset that introduced it.\n"
       "\n"
-      "- `kernel`: the operator has an optimized kernel. It may decline an element type or a shape;\n"
+      "- `kernel`: the operator has an optimized kernel. It may decline an element type or a "
+      "shape;\n"
       "  that node then runs on the reference code.\n"
       "- `reference`: the operator runs on the reference code, which is correct and slow.\n"
       "- `expanded`: the optimizer replaces the operator by others of this page. Where something\n"
-      "  stands in the way, or with `--engine unoptimized`, it runs on the reference code, or on a\n"
+      "  stands in the way, or with `--engine unoptimized`, it runs on the reference code, or on "
+      "a\n"
       "  kernel where `kernel` is listed too.\n"
       "\n"
       "`attnrun profile MODEL` names the kernel, or `reference`, for each node of a model;\n"

@@ -237,7 +237,8 @@ TEST(MatMulNBitsTest, AcceptsConsecutiveGroupsOnly) {
   groups[5] = 1;
   OpTester other = Node(weight, a);
   other.Constant(Make<int32_t>({40}, groups));
-  EXPECT_THAT(other.Kernel().status().message(), HasSubstr("row 5 is in block 1 instead of 0"));
+  EXPECT_THAT(other.Kernel().status().message(),
+              HasSubstr("expected row 5 in block 0, but it is in block 1"));
 }
 
 TEST(MatMulNBitsTest, ComputedWeightsRunOnTheReference) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_FAMILIES_H_
-#define ATTNRUN_OPS_FAMILIES_H_
+#ifndef ATTNRUN_OPS_INTERFACE_FAMILIES_H_
+#define ATTNRUN_OPS_INTERFACE_FAMILIES_H_
 
 #include "ops/interface/registry.h"
 
@@ -73,4 +73,4 @@ void RegisterSoftmax(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_FAMILIES_H_
+#endif  // ATTNRUN_OPS_INTERFACE_FAMILIES_H_
