@@ -10,12 +10,8 @@
 
 namespace attnrun::ops {
 
-<<<<<<< HEAD
-// The facts about an operator's inputs and outputs, and the tracks it derives, for all runs.
-=======
 // The facts about an operator's inputs and outputs, for all runs, and the rule that collects the
 // tracks of their axes.
->>>>>>> refs/heads/la
 class AxesContext : public KnownInputs {
  public:
   // Inputs and constants as in KnownInputs; a null output is left out. `rule` begins empty.

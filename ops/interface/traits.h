@@ -4,13 +4,8 @@
 
 namespace attnrun::ops {
 
-<<<<<<< HEAD
 // Properties of an operator that all its nodes have, whatever their versions, attributes and inputs.
 // A property that is not set may still hold.
-=======
-// Facts about all nodes of an operator, whatever their version, attributes and inputs. A trait that
-// is not set may still hold.
->>>>>>> refs/heads/la
 struct OpTraits {
   // There is one output, and each of its elements is computed from the elements of the inputs that
   // broadcast to its place, and from nothing else. The axis rule (Op::Axes) follows from it.

@@ -53,11 +53,7 @@ bool AddZeroPoint(const AxesContext& context, int i, int operand, bool per_row, 
     return !is_rows || AddOperand(i, *zero_point, {stack[axis]}, 0, track);
   }
   if (!AddOperand(i, *zero_point, stack, axis, track)) return false;
-<<<<<<< HEAD
   // The zero point has extent 1 there, like the operand.
-=======
-  // The zero point has extent 1, like the operand.
->>>>>>> refs/heads/la
   if (broadcast) std::swap(track.inputs[i], track.ones[i]);
   return true;
 }
