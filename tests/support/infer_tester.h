@@ -46,15 +46,11 @@ struct InferNode {
   int opset = 20;
 };
 
-<<<<<<< HEAD
-// The facts that the operator infers about the node's outputs. `constants` holds the tensors of the
-// inputs that are the same in every run; it may be empty.
-=======
 // Adds the node and its inputs to a graph.
 const Node* AddTo(Graph& graph, const InferNode& node);
 
-// The inputs as contexts of operators take them: null if left out, or not constant. They refer to
-// the arguments.
+// The inputs in the form that contexts of operators take: null if omitted or not constant. They
+// refer to the arguments.
 struct KnownNodeInputs {
   KnownNodeInputs(const InferNode& node, const std::vector<Tensor>& constants);
 
@@ -62,9 +58,8 @@ struct KnownNodeInputs {
   std::vector<const Tensor*> tensors;
 };
 
-// What the operator tells of the outputs of a node. `constants`: the inputs' tensors where they are
-// the same in every run; empty for none.
->>>>>>> 376a1f8 (tests: hold axis rules and traits against the reference)
+// The facts that the operator infers about the node's outputs. `constants` holds the tensors of the
+// inputs that are the same in every run; it may be empty.
 std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
                                           const std::vector<Tensor>& constants = {});
 
