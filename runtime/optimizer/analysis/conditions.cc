@@ -38,7 +38,7 @@ std::optional<View> Negated(const View& margin) {
   return View::Sum(negated, one);
 }
 
-// What counts at least 0 where column <= row + diagonal, or column >= row + diagonal if `upper`.
+// Counts at least 0 where column <= row + diagonal, or column >= row + diagonal if `upper`.
 View Triangle(const std::vector<SymInt>& dims, int64_t diagonal, bool upper) {
   std::vector<SymInt> steps(dims.size(), 0);
   steps[dims.size() - 2] = upper ? -1 : 1;
@@ -58,7 +58,7 @@ std::optional<View> TableMargin(const Tensor& table, double& number) {
   if (!elements.ok()) return std::nullopt;
   const int64_t columns = shape.back();
   const int64_t rows = shape[shape.size() - 2];
-  // The first row tells which triangle, and from where on.
+  // The first row shows which triangle it is and where it begins.
   const bool upper = elements->front() == 0;
   number = upper ? elements->back() : elements->front();
   int64_t diagonal = 0;
@@ -131,7 +131,7 @@ std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
   return inner.has_value() ? ApplyViewNode(*node, *condition, *inner, facts) : std::nullopt;
 }
 
-// Whether no place is below 0, if there are any at all.
+// True if no place is below 0. An empty view has none.
 bool AllAtLeastZero(const View& view, const Facts& facts) {
   SymInt least = view.offset();
   for (const ViewAxis& axis : view.axes()) {
@@ -175,8 +175,8 @@ std::optional<double> NumberOf(const Value* value) {
   return std::nullopt;
 }
 
-// Whether a number that is the same everywhere, or the difference of two, is not 0: as 1 - mask is,
-// by which closed places are told.
+// Decides if a uniform number, or the difference of two, is not 0. Exporters test 1 - mask this way
+// to find masked places. nullopt if it is not known.
 std::optional<bool> IsNotZero(const Value* value) {
   constexpr double kMaxExact = 1ll << 53;
   if (const auto number = NumberOf(value)) return *number != 0;
@@ -191,7 +191,7 @@ std::optional<bool> IsNotZero(const Value* value) {
   return *a != *b;
 }
 
-// Whether all elements are finite or NaN, whatever the inputs are.
+// True if all elements are finite or NaN, whatever the inputs are.
 bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
   if (const auto uniform = UniformOf(value)) return !std::isinf(*uniform);
   const Node* node = value->producer();
@@ -200,7 +200,7 @@ bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
   if (op == "Softmax" || op == "Sigmoid" || op == "Tanh") return true;
   const auto input = [&](int i) { return IsNeverInfinite(node->input(i), facts, depth - 1); };
   if (op == "Where") return input(1) && input(2);
-  // What is finite may not be so in a narrower type.
+  // A finite number may overflow in a narrower type.
   if (op == "Cast") return facts.TypeOf(value) == DataType::kDouble && input(0);
   return IsOp(node, "Identity") && input(0);
 }

@@ -9,16 +9,15 @@
 
 namespace attnrun::opt {
 
-// For a comparison of positions, a triangle (Trilu, or in a table), and views of these: a number
-// for each of its elements, as a place; the element is true where its number is at least 0. nullopt
-// for all else.
+// The margin of a condition: a number for each of its elements, written as a place of a view; the
+// element is true where its number is at least 0. Covers comparisons of positions, triangles
+// (Trilu, or in a table) and views of these; nullopt for all else.
 std::optional<View> MarginOf(Value* condition, Facts& facts);
 
 // The number that a triangle as above holds beside zeros; nullopt for all else.
 std::optional<double> TriangleOf(const Value* value, Facts& facts);
 
-// What all elements of a bool tensor are in every run, as far as it has any; nullopt where that is
-// not plain to see.
+// The value that all elements of a bool tensor have in every run; nullopt if that is not known.
 std::optional<bool> KnownCondition(Value* condition, Facts& facts);
 
 }  // namespace attnrun::opt

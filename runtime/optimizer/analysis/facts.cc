@@ -29,7 +29,7 @@ std::vector<SymInt> DimsOfType(const std::vector<Dim>& shape) {
   return dims;
 }
 
-// Of a graph input: a run checks its inputs against what the model declares.
+// The facts about a graph input. A run checks its inputs against the declared type and shape.
 ops::ValueFacts Declared(const Value& value) {
   ops::ValueFacts facts;
   facts.type = value.type().element;
@@ -46,7 +46,7 @@ std::unique_ptr<const ops::ValueFacts> Kept(ops::ValueFacts facts) {
   return std::make_unique<const ops::ValueFacts>(std::move(facts));
 }
 
-// Whether the node's integers are remainders of a division by a number above 0, rounded down.
+// True if the node's integers are remainders of a floor division by a positive number.
 bool IsRemainder(const Node& node) {
   return IsOp(&node, "Mod") && ScalarOf(node.input(1)).value_or(0) > 0 &&
          AttributeOr<int64_t>(node, "fmod", 0) == 0;
@@ -87,7 +87,8 @@ std::vector<SymInt> RoomsOfTables(const Node& node, Facts& facts) {
   return rooms;
 }
 
-// What a Conv or a pooling leaves of its input beside one window.
+// For each spatial axis of a Conv or pooling: the padded input less one window, which is not
+// negative in a run that succeeds.
 std::vector<SymInt> RoomsIn(const Node& node, Facts& facts) {
   const bool weighted = ops::HasWeightedWindows(node);
   if (node.input(0) == nullptr || (weighted && node.input(1) == nullptr)) return {};
@@ -105,10 +106,11 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ops::ValueFacts> input
   FindExtents();
 }
 
-// Of windows, (samples - 8) / 4 + 1 say: exporters compute them again in the graph, for shapes and
-// positions, where nothing else tells that the room for them was not negative. So that room, and
-// the windows beside the first. And by how many rows an extent falls short of whole blocks, or of a
-// table that has a row for each position.
+// Collects expressions that cannot be negative in a run that succeeds. A number of windows such as
+// (samples - 8) / 4 + 1 is computed again in the graph, for shapes and positions; there only the
+// Conv or pooling shows that samples - 8 is not negative. So for Conv and pooling: input less
+// window, and output less 1. For padding to whole blocks: the padding. For a table with a row per
+// position: its rows less the positions.
 void Facts::FindExtents() {
   constexpr size_t kMost = 64;
   const size_t inherited = extents_.size();
@@ -132,7 +134,7 @@ void Facts::FindExtents() {
     if (!IsOp(node, "Gather")) continue;
     if (const auto left = RowsLeft(*node, *this)) add(*left);
   }
-  // What was asked on the way did not know them yet.
+  // Facts computed on the way did not use them yet.
   if (extents_.size() > inherited) facts_.clear();
 }
 
@@ -163,7 +165,7 @@ void Facts::Compute(const Value* value) {
   facts_[value] = Kept(OfOrigin(*value));
 }
 
-// Of what no node computes.
+// The facts about a value that no node computes.
 ops::ValueFacts Facts::OfOrigin(const Value& value) {
   if (value.is_constant()) return ops::FactsOf(*value.constant());
   if (outer_ == nullptr) return value.is_input() ? Declared(value) : ops::ValueFacts();

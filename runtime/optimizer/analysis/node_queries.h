@@ -15,12 +15,13 @@
 
 namespace attnrun::opt {
 
-// Whether the node is this operator of the standard domain; false for null.
+// True if the node is this operator of the standard domain; false for null.
 inline bool IsOp(const Node* node, absl::string_view op_type) {
   return node != nullptr && node->domain().empty() && node->op_type() == op_type;
 }
 
-// Whether the node multiplies by weights of its own: their first inputs are the same.
+// True for attnrun.Linear, QuantizedLinear and BlockQuantizedLinear, which share their first
+// inputs.
 inline bool IsLinear(const Node& node) {
   return node.domain() == "attnrun" &&
          (node.op_type() == "Linear" || node.op_type() == "QuantizedLinear" ||
@@ -35,7 +36,7 @@ inline Node* OnlyReader(const Graph& graph, const Value* value) {
   return reader->output(0) == nullptr ? nullptr : reader;
 }
 
-// What a node of two inputs reads beside `operand`.
+// The other input of a node that has two and reads `operand`.
 inline Value* OtherOperand(const Node& node, const Value* operand) {
   return node.input(node.input(0) == operand ? 1 : 0);
 }
@@ -57,7 +58,7 @@ inline std::vector<int64_t> SwapOfLastTwo(int rank) {
   return permutation;
 }
 
-// Whether the node is a Transpose with this permutation as its attribute.
+// True if the node is a Transpose with this permutation as its attribute.
 inline bool IsTranspose(const Node* node, const std::vector<int64_t>& permutation) {
   return IsOp(node, "Transpose") &&
          AttributeOr<std::vector<int64_t>>(*node, "perm", {}) == permutation;
@@ -73,7 +74,7 @@ inline std::optional<std::vector<int64_t>> PermutationOf(const Node& transpose, 
   return permutation;
 }
 
-// Whether a Transpose leaves the last axis where it is.
+// True if a Transpose leaves the last axis in its place.
 inline bool KeepsLastAxis(const Node& transpose) {
   const auto permutation = AttributeOr<std::vector<int64_t>>(transpose, "perm", {});
   return !permutation.empty() && permutation.back() == std::ssize(permutation) - 1;

@@ -17,10 +17,10 @@ struct Steps {
   std::vector<int64_t> strides;
 };
 
-// Appends steps by which numbers that are `apart` from each other may count: the longest even run
-// that starts them is the fastest one, and the rest counts over what every such run begins with. As
-// 0 0 0 2 2 2: two steps of 2, of three steps of 0. Whether all of them do is for the caller to
-// see.
+// Appends the steps by which `count` numbers, `apart` places from each other, may count. The
+// longest even run at their start is the innermost step; the outer steps count over the first
+// numbers of such runs: 0 0 0 2 2 2 is two steps of 2, each of three steps of 0. The caller checks
+// that all numbers follow these steps.
 void AppendSteps(absl::Span<const int64_t> numbers, int64_t apart, int64_t count, Steps& steps) {
   Steps found;
   while (count > 1) {
@@ -38,7 +38,7 @@ void AppendSteps(absl::Span<const int64_t> numbers, int64_t apart, int64_t count
   steps.strides.insert(steps.strides.end(), found.strides.rbegin(), found.strides.rend());
 }
 
-// What step number `i` of all comes to.
+// The number at index `i` of all steps.
 int64_t Counted(const Steps& steps, int64_t i) {
   int64_t sum = 0;
   for (size_t k = steps.sizes.size(); k-- > 0;) {

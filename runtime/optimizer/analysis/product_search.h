@@ -10,8 +10,8 @@ namespace attnrun::opt {
 // or move them about.
 bool IsPassedThrough(const Node& node);
 
-// Whether the value leads, over such operators and a Softmax, to a product of two values that are
-// computed: scores, or what is weighted by them; or to the standard's Attention.
+// True if the value leads, over such operators and a Softmax, to a product of two computed values
+// (the scores, or the product with V) or to the standard's Attention.
 bool LeadsToProduct(const Value* value);
 
 // The same, or to an attention that is fused, where no product is left to be found.
@@ -20,11 +20,11 @@ bool LeadsToAttention(const Value* value);
 // The Linear or Conv that probabilities lead to, over views alone; null if there is none.
 const Node* LinearMapBehind(const Value& probabilities);
 
-// What reads probabilities, which have a reader: a view is not what is in the way, but what reads
+// The node that reads the probabilities, which have a reader, behind any views: near misses name
 // it.
 const Node* ReaderBehindViews(const Value& probabilities);
 
-// Whether the value comes from such a product, over elementwise operators and views but no Softmax.
+// True if the value comes from such a product, over elementwise operators and views but no Softmax.
 bool ComesFromProduct(const Value* value);
 
 }  // namespace attnrun::opt

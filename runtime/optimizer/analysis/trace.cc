@@ -175,7 +175,7 @@ class Step {
     return View::Counting(extent + *at, index.Dims(), steps);
   }
 
-  // Of several indices some may be negative and some not: those are not followed.
+  // Several indices of which some may be negative are not followed.
   bool AreNeverNegative(const View& indices) const {
     if (!facts_.IsNeverNegative(indices.offset())) return false;
     return absl::c_all_of(indices.axes(), [&](const ViewAxis& axis) {

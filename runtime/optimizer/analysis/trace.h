@@ -18,7 +18,7 @@ struct Traced {
   double scale = 1;
 };
 
-// What counts as a part of the chain besides nodes that move elements about.
+// The nodes that a trace follows besides those that only move elements.
 struct Follow {
   // Products with and quotients by a constant of one element.
   bool factors = false;
@@ -36,7 +36,7 @@ std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow = {});
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
                                   Facts& facts);
 
-// Whether the node only moves elements about: one of those that Trace follows.
+// True if the node only moves elements, so that Trace follows it.
 bool IsViewNode(const Node& node);
 
 // For Mul and Div by a constant of one element: the operand and the factor; null where it is none.

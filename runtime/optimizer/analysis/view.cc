@@ -243,7 +243,7 @@ std::optional<View> View::Gathered(int first, absl::Span<const View> positions) 
   for (int i = 0; i < count; ++i) {
     const ViewAxis& axis = axes_[first + i];
     if (axis.size() > 1) return std::nullopt;
-    // Of an extent of 1 there is but index 0.
+    // An axis of extent 1 has only index 0.
     const View along = positions[i].Scaled(axis.empty() ? SymInt(0) : axis[0].stride);
     places = places.has_value() ? Sum(*places, along) : along;
     if (!places.has_value()) return std::nullopt;

@@ -62,9 +62,9 @@ class View {
   View Scaled(const SymInt& factor) const;
   // The places of two views of equal extents, added up.
   static std::optional<View> Sum(const View& a, const View& b);
-  // What an index tensor selects along axes first, first + 1, ...: `positions`, one view per axis,
-  // of equal extents, tells its numbers as places, none of them negative. Their axes stand where
-  // those were.
+  // Selects by index tensors along the axes first, first + 1, ...: `positions` has one view per
+  // axis, of equal extents, whose places are the indices, none of them negative. The axes of the
+  // index tensors replace the axes that they index.
   std::optional<View> Gathered(int first, absl::Span<const View> positions) const;
   // Views of equal axes over one base, one after the other along an axis, if that is a view, too:
   // each must lie as far from the one before it as the next.

@@ -176,8 +176,8 @@ absl::StatusOr<int> Patch::Apply() {
       std::string(context_.rule), true, std::string(context_.body), {}, {}, ""};
   for (const Node* node : superseded_) rewrite.nodes.push_back(node->name());
   for (const Node* node : added_) rewrite.into.push_back(node->name());
-  // What computes the same value has the same name, so that the two can be compared; also what an
-  // earlier rewrite put in, if it has none of the model's own.
+  // A replacement takes over the name, so that the two values can be compared. So does a value that
+  // an earlier rewrite made, if it does not have a name of the model's own.
   std::vector<std::pair<Value*, std::string>> renamed;
   for (const auto& [old, replacement] : replacements_) {
     context_.graph.ReplaceUses(old, replacement);
@@ -196,7 +196,7 @@ absl::StatusOr<int> Patch::Apply() {
   absl::flat_hash_set<const Value*> named;
   for (const auto& [value, name] : renamed) {
     Value* old = context_.graph.FindValue(name);
-    // Of two the first; and what the graph is given keeps its name.
+    // A value takes the first of several names. Inputs and initializers keep theirs.
     if ((old != nullptr && old->producer() == nullptr) || !named.insert(value).second) continue;
     // A node that is not superseded is dead from now on.
     if (old != nullptr) context_.graph.Rename(old, context_.graph.UniqueName(name));

@@ -32,7 +32,7 @@ class Patch {
   void Supersede(absl::Span<Node* const> nodes);
   const std::vector<Node*>& superseded() const { return superseded_; }
 
-  // Whether the superseded nodes can go if only `replaced` of their outputs get replacements: no
+  // True if the superseded nodes can go when only `replaced` of their outputs get replacements: no
   // other output may be read by a node that stays or be a graph output. Otherwise reports the first
   // that is, as a near miss at `anchor`, unless that is null.
   bool Admits(absl::Span<Value* const> replaced, const Node* anchor);
@@ -54,7 +54,7 @@ class Patch {
 
   const absl::Status& status() const { return status_; }
 
-  // Whether all that the superseded nodes give to others has a replacement.
+  // True if every output of the superseded nodes that others read has a replacement.
   bool CanApply();
 
   // Applies the patch and reports it. Precondition: CanApply. Returns 1, the number of rewrites;

@@ -10,8 +10,8 @@
 
 namespace attnrun::opt {
 
-// What a Reshape from extents `from` must be told to give extents `to` in every run: numbers, 0 for
-// an extent that is copied and at most one -1. nullopt if that cannot express it.
+// The target of a Reshape that turns extents `from` into `to` in every run: numbers, 0 for an
+// extent that is copied, and at most one -1. nullopt if these cannot express it.
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
                                                   absl::Span<const SymInt> to);
 

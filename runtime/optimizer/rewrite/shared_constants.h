@@ -10,7 +10,7 @@
 
 namespace attnrun::opt {
 
-// Whether tensors can be told apart by their bytes: dense and not of strings.
+// True if tensors are equal exactly if their bytes are: dense and not of strings.
 bool HasPlainBytes(const Tensor& tensor);
 
 // Equal for equal tensors and rarely for others: type, shape and a few samples of the bytes.

@@ -52,7 +52,7 @@ std::vector<SymInt> Leading(const std::vector<SymInt>& dims) {
   return {dims.begin(), dims.end() - 2};
 }
 
-// Whether extents that are numbers agree; those that are not may be equal under other names.
+// True if extents that are numbers agree; those that are not may be equal under other names.
 bool SameNumbers(const std::vector<SymInt>& a, const std::vector<SymInt>& b) {
   return absl::c_equal(a, b, [](const SymInt& x, const SymInt& y) {
     return x == y || (!x.constant().has_value() && !y.constant().has_value());
@@ -71,7 +71,7 @@ class AttentionFusion {
   }
 
  private:
-  // Whether all parts of an attention are there; what is not is reported.
+  // True if all parts of an attention are there. Reports the first that is missing.
   bool Recognize() {
     std::string why;
     auto scores = FindScores(softmax_->input(0), facts_, why);
@@ -90,7 +90,7 @@ class AttentionFusion {
     return FindOperands();
   }
 
-  // Whether this, too, is an attention, of the same product, whatever is in its way to be fused.
+  // True if this, too, is an attention, of the same product, whatever is in its way to be fused.
   bool AlsoReads(const Node* product) {
     quiet_ = true;
     return Recognize() && scores_.matmul == product;
@@ -234,7 +234,8 @@ class AttentionFusion {
     return fits;
   }
 
-  // What the layout is of, in the type of the result. Null if that cannot be written.
+  // The value that the operand's layout describes, in the type of the result. Null if it cannot be
+  // written.
   Value* Read(Patch& patch, const HeadOperand& operand, absl::Span<Value* const> like) {
     Value* value = operand.value;
     if (!operand.reshaped.empty()) value = ReshapeTo(patch, facts_, value, operand.reshaped, like);
@@ -270,7 +271,7 @@ class AttentionFusion {
     return Build(patch, wanted);
   }
 
-  // Whether probabilities do not broadcast to V, which the operator's would have done already.
+  // True if probabilities do not broadcast to V, which the operator's would have done already.
   bool HasAllSamples(const Value* probabilities) const {
     const std::vector<SymInt> leading = Leading(*facts_.DimsOf(probabilities));
     const std::vector<SymInt> of_product = Leading(product_dims_);

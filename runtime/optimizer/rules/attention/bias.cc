@@ -36,7 +36,7 @@ Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> di
   return ReshapeTo(patch, facts, value, dims, like);
 }
 
-// Whether no element can be below `floor`, as of a choice between two numbers.
+// True if no element can be below `floor`, as of a choice between two numbers.
 bool IsAtLeast(const ScoreBias& bias, double floor) {
   if (bias.closed.has_value()) return *bias.closed * bias.factor >= floor;
   const Node* where = bias.operand.value->producer();
@@ -59,8 +59,8 @@ Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
   return patch.Op("Where", {mask, open, closed});
 }
 
-// What broadcasts to the scores as the graph has them, as something that broadcasts to [B,N,S,T].
-// Extents that are not numbers are read off `like`. Null if that cannot be written.
+// Reshapes an operand that broadcasts to the scores of the graph so that it broadcasts to
+// [B,N,S,T]. Extents that are not numbers are read off `like`. Null if that cannot be written.
 Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
                        absl::Span<Value* const> like) {
   const std::vector<SymInt>* known = facts.DimsOf(operand.value);

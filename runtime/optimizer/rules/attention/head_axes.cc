@@ -4,7 +4,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether steps of `a` elements are smaller than steps of `b`.
+// True if steps of `a` elements are smaller than steps of `b`.
 bool IsFiner(const ViewAxis& a, const ViewAxis& b) {
   if (a.empty() || b.empty()) return false;
   const auto ratio = SymInt::DivideExactly(b.back().stride, a.back().stride);

@@ -14,7 +14,8 @@ struct HeadAxes {
   SymInt heads;
   // The axes are heads, then samples.
   bool heads_first = false;
-  // Of three axes the last two are heads (groups, and heads of a group), not the first two samples.
+  // True if, of three leading axes, the last two are heads (groups, and heads of a group); false if
+  // the first two are samples.
   bool heads_split = false;
   // The leading axes as they are in the graph.
   std::vector<SymInt> leading;

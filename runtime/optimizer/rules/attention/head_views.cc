@@ -13,7 +13,7 @@ namespace {
 // The axes of heads, in the order of their views.
 constexpr absl::string_view kRoles = "bsnh";
 
-// Known to hold no elements: nothing can be told from strides then.
+// True if the tensor is known to hold no elements; strides say nothing then.
 bool IsEmpty(absl::Span<const SymInt> dims) {
   return absl::c_any_of(dims, [](const SymInt& extent) { return extent.is_constant(0); });
 }

@@ -22,7 +22,7 @@ struct HeadOperand {
   std::vector<SymInt> reshaped = {};
 };
 
-// Whether heads of K and V that several heads of Q share count once.
+// How to count heads of K and V that several heads of Q share.
 enum class SharedHeads { kOnce, kRepeated };
 
 // Which operand of attention it is.

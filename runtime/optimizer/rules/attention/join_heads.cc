@@ -39,7 +39,7 @@ bool IsSame(const AttributeValue& a, const AttributeValue& b) {
          *text == std::get<std::string>(b);
 }
 
-// Whether the attentions differ in nothing but where their heads lie.
+// True if the attentions differ in nothing but where their heads lie.
 bool AreAlike(const Node& a, const Node& b) {
   if (a.inputs() != b.inputs() || a.attributes().size() != b.attributes().size()) return false;
   return absl::c_all_of(a.attributes(), [&](const auto& attribute) {

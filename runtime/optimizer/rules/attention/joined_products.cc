@@ -37,7 +37,7 @@ namespace {
 // Samples, heads, positions, channels.
 constexpr int kRank = 4;
 
-// Whether the extents [B, N, S, T] are those of scores of as many queries as keys.
+// True if the extents [B, N, S, T] are those of scores of as many queries as keys.
 bool AreSquare(const std::vector<SymInt>* dims) {
   return dims != nullptr && dims->size() == kRank && (*dims)[2] == (*dims)[3];
 }
@@ -99,7 +99,7 @@ std::optional<Product> ProductOf(Value* value, RuleContext& context) {
   return std::nullopt;
 }
 
-// Whether the channels of all are a fixed number, on axis `axis`.
+// True if the channels of all are a fixed number, on axis `axis`.
 bool HaveFixedChannels(const std::vector<Value*>& heads, int axis, Facts& facts) {
   return absl::c_all_of(heads, [&](const Value* value) {
     return facts.RankOf(value) == kRank && facts.Extent(value, axis).has_value();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What masks say that attnrun.Attention knows by itself:
+// Masks that attnrun.Attention can apply by itself become attributes and a mask of keys:
 //
 //   t = Range(0, T)      s = Range(0, S)                padding [B, T]
 //           t <= s           t > s - 4                     |
@@ -65,7 +65,7 @@ std::optional<ChosenBias> AsChosen(const Value* bias) {
   const Node* where = bias->producer();
   if (!IsOp(where, "Where")) return std::nullopt;
   std::optional<ChosenBias> chosen;
-  // Of two numbers the lower one closes.
+  // The lower of two numbers masks.
   for (const int side : {1, 2}) {
     const auto number = UniformOf(where->input(side));
     if (!number.has_value() || (chosen.has_value() && chosen->closed <= *number)) continue;
@@ -74,7 +74,7 @@ std::optional<ChosenBias> AsChosen(const Value* bias) {
   return chosen;
 }
 
-// Whether all elements are numbers from a constant that are small next to those that close.
+// True if all elements come from a constant and are small next to mask values.
 bool IsOrdinary(const Value* value) {
   constexpr int kMaxSteps = 8;
   constexpr int64_t kMaxElements = 1 << 20;
@@ -103,7 +103,7 @@ class MaskSimplification {
     inputs_.resize(ops::FusedAttention::kSinks + 1, nullptr);
   }
 
-  // Whether there is anything to simplify, which `patch` then holds.
+  // Fills `patch` and returns true if there is anything to simplify.
   bool Propose() {
     Value*& bias = inputs_[ops::FusedAttention::kBias];
     if (bias != nullptr) {
@@ -153,7 +153,7 @@ class MaskSimplification {
     return !masks || AttributeOr(*node_, "mask_value", kMinusInfinity) == value;
   }
 
-  // What broadcasts to the scores, or to so many of their columns.
+  // The source of a value that broadcasts to the scores, or to `columns` of their columns.
   Value* Source(Value* value, std::optional<SymInt> columns = std::nullopt) {
     std::vector<SymInt> scores = scores_;
     if (columns.has_value()) scores.back() = *columns;

@@ -23,7 +23,7 @@ class MaskReader {
   void Split(Condition condition) {
     const std::vector<SymInt>* dims = facts_.DimsOf(condition.value);
     if (dims == nullptr || !BroadcastsTo(*dims, scores_)) return Keep(condition);
-    // What its parts broadcast to, the scores have.
+    // The scores have the extents to which the parts broadcast.
     SplitWithin(condition);
   }
 
@@ -73,7 +73,7 @@ class MaskReader {
     return AsBound(margin->Scaled(-1), SymInt(-1) - margin->offset());
   }
 
-  // That the places of `margin`, counted from `offset` on, are at least 0.
+  // The bound that says that the places of `margin`, counted from `offset` on, are at least 0.
   std::optional<Bound> AsBound(const View& margin, const SymInt& offset) {
     const int rank = margin.rank();
     if (rank < 2) return std::nullopt;

@@ -23,7 +23,7 @@ struct OpenKeys {
   int64_t left_window = -1;
   int64_t right_window = -1;
   std::vector<Condition> rest;
-  // Whether this says more than the conditions themselves did.
+  // True if this is simpler than the conditions that it was made of.
   bool simpler = false;
 };
 

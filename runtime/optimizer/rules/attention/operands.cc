@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, HeadRole::kValue};
 
-// Whether the operand is that value already, widened.
+// True if the operand is that value already, widened.
 bool IsWidened(const Value& operand, const Value* value) {
   return IsOp(operand.producer(), "Cast") && operand.producer()->input(0) == value;
 }
@@ -67,7 +67,7 @@ Operands FurthestUp(const Node& node, bool widening, Facts& facts) {
   return furthest;
 }
 
-// Whether every value that is to be widened is read in full.
+// True if every value that is to be widened is read in full.
 bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts) {
   for (const auto& operand : operands) {
     if (!operand.has_value() || facts.TypeOf(operand->value) == facts.TypeOf(node.input(0))) {

@@ -12,7 +12,7 @@ SymInt Product(absl::Span<const SymInt> dims) {
   return product;
 }
 
-// Whether a view leaves queries and keys on the last two axes.
+// True if a view leaves queries and keys on the last two axes.
 bool KeepsLastTwo(absl::Span<const SymInt> to, absl::Span<const SymInt> from) {
   const bool queries = to[to.size() - 2] == from[from.size() - 2];
   const bool keys = to.back() == from.back();

@@ -9,7 +9,7 @@
 
 namespace attnrun::opt {
 
-// What happens to the output of a Softmax on its way to the product with V.
+// The steps between the output of a Softmax and the product with V.
 struct Probabilities {
   // A row without any open key gives 0, not NaN.
   bool zero_rows = false;

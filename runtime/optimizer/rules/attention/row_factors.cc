@@ -35,21 +35,21 @@
 namespace attnrun::opt {
 namespace {
 
-// Of products of heads with heads.
+// True for a product of two computed values, as of heads with heads.
 bool IsProduct(const Node* node) {
   return IsOp(node, "MatMul") && !node->input(0)->is_constant() && !node->input(1)->is_constant() &&
          node->output(0)->consumers().size() == 1;
 }
 
-// Whether `factor` is the same for all columns of a product of this rank, but no single number,
-// which needs no place of its own.
+// True if `factor` is the same for all columns of a product of this rank, but is no single number:
+// a single number can stay where it is.
 bool IsByRow(const Value* factor, int rank, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
   if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
   return !UniformOf(factor).has_value() && (dims->empty() || dims->back().is_constant(1));
 }
 
-// Whether it is a bool as numbers, or constant: masks, that close keys, are such.
+// True if the factor is a bool cast to numbers, or constant: it may be a mask of keys.
 bool MayBeMask(const Value* factor, Facts& facts) {
   for (int i = 0; i < 8 && factor->producer() != nullptr && IsViewNode(*factor->producer()); ++i) {
     factor = factor->producer()->input(0);
@@ -59,7 +59,7 @@ bool MayBeMask(const Value* factor, Facts& facts) {
          (IsOp(cast, "Cast") && facts.TypeOf(cast->input(0)) == DataType::kBool);
 }
 
-// Whether `factor` is the same for all rows of a product of as many rows as columns, [.., 1, T].
+// True if `factor` is the same for all rows of a product of as many rows as columns, [.., 1, T].
 bool IsByColumn(const Value* factor, const Value* product, Facts& facts) {
   const std::vector<SymInt>* of = facts.DimsOf(product);
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
@@ -137,14 +137,14 @@ bool Propose(RuleContext& context, Node* node, Patch& patch) {
   return false;
 }
 
-// Whether there is one factor for all keys of a query.
+// True if there is one factor for all keys of a query.
 bool IsByQuery(const Value* factor, int rank, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
   if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
   return dims->empty() || dims->back().is_constant(1);
 }
 
-// Whether there is one factor for all queries of each key.
+// True if there is one factor for all queries of each key.
 bool IsByKey(const Value* factor, const Value* probabilities, Facts& facts) {
   const std::vector<SymInt>* of = facts.DimsOf(probabilities);
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
@@ -159,7 +159,7 @@ Value* AsColumn(Value* factor, int rank, Patch& patch) {
   return patch.Op("Transpose", {factor}, {{"perm", SwapOfLastTwo(rank)}});
 }
 
-// Whether the value is a Softmax's, perhaps times factors that are still to be moved.
+// True if the value is a Softmax's, perhaps times factors that are still to be moved.
 bool AreProbabilities(const Value* value, int steps = 3) {
   const Node* node = value->producer();
   if (IsOp(node, "Softmax")) return true;

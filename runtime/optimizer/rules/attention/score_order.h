@@ -7,7 +7,7 @@
 
 #include "optimizer/rewrite/patch.h"
 
-// What passes share that compute scores in another order of axes than the graph has them.
+// Helpers of the rules that compute scores in another order of axes than the graph has them.
 namespace attnrun::opt {
 
 // How a Transpose of a value of `rank` axes rearranges the matrices of a stack; empty where the
@@ -17,11 +17,11 @@ std::vector<int64_t> StackOrder(const Node* node, int rank);
 // The permutation that undoes `order`.
 std::vector<int64_t> Inverse(const std::vector<int64_t>& order);
 
-// Whether the node computes scores from scores element by element, so that it may do so in any
+// True if the node computes scores from scores element by element, so that it may do so in any
 // order of their axes.
 bool IsScoreArithmetic(const Node* node);
 
-// Whether a Softmax is over the last of `rank` axes alone.
+// True if a Softmax is over the last of `rank` axes alone.
 bool IsOverKeys(const Node& softmax, int rank);
 
 // The Softmax of `scores` in place of this one, with a Transpose by `order` behind it; what undoes

@@ -4,8 +4,8 @@
 
 #include "optimizer/rules/attention/scores.h"
 
-// Scores times one number, and cap * tanh(scores / cap), told of `Scores`; false where these have
-// what does not go with it: they are of no use then.
+// Records in `Scores` a factor that is one number, or cap * tanh(scores / cap). Returns false if it
+// does not combine with what is recorded already; the scores are then of no use.
 namespace attnrun::opt {
 
 // With all that was done to the scores before.

@@ -87,7 +87,8 @@ class ScoreWalk {
     return scores;
   }
 
-  // What `node` makes of the scores of its operand: `tell` tells them, false if it cannot be told.
+  // The scores after `node`, given those of its operand: `tell` records its effect and returns
+  // false if that is not possible.
   Result Through(Node* node, Value* operand, int steps, absl::FunctionRef<bool(Scores&)> tell) {
     Result scores = Find(operand, steps - 1);
     if (!scores.has_value()) return scores;
@@ -139,7 +140,7 @@ class ScoreWalk {
     return Between(*node);
   }
 
-  // What is done to `scores` by an operand.
+  // The term that an operand adds to or multiplies into `scores`.
   ScoreTerm Term(Value* operand, const Value* to, const Scores& scores) {
     return {operand, *facts_.DimsOf(to), scores.picture};
   }
@@ -161,7 +162,7 @@ class ScoreWalk {
     return Pass(node, std::move(scores));
   }
 
-  // Scores that are taken off something, as twice q·k is off the squares of a distance.
+  // bias - scores: -||q-k||^2 = 2 q·k - ..., with the sign folded into the scale.
   Result TakenOff(Node* node, int steps) {
     Result scores = Negated(node, node->input(1), steps);
     if (!scores.has_value() || !TakesBias(*scores, *node, why_)) return std::nullopt;
@@ -269,7 +270,7 @@ class ScoreWalk {
     const View inner = View::Dense(*facts_.DimsOf(node->input(0)));
     if (!(inner.Transposed(order) == chain[1].view)) return Between(*node);
     return Through(node, node->input(0), steps, [](Scores& scores) {
-      // What was added or masked before lies the other way round.
+      // Biases and masks recorded so far have queries and keys in the other order.
       const bool changed = !scores.biases.empty() || !scores.masks.empty() || scores.shifted;
       if (changed || !scores.picture.empty()) return false;
       scores.swapped = !scores.swapped;
@@ -278,8 +279,9 @@ class ScoreWalk {
     });
   }
 
-  // Whether an operand has all the extents of the result, so that the other one broadcasts to it.
-  // Where names differ, as a mask's may, the run will tell: the operator refuses what does not fit.
+  // True if an operand has all the extents of the result, so that the other one broadcasts to it.
+  // Extents with different names, as a mask may have, count as equal: the operator refuses a run in
+  // which they differ.
   bool Fills(const Value* value, const std::vector<SymInt>& dims) {
     const std::vector<SymInt>* of = facts_.DimsOf(value);
     if (of == nullptr || of->size() != dims.size()) return false;

@@ -53,7 +53,7 @@ struct Scores {
   std::vector<Mask> masks;
   bool biases_last = false;
   double mask_value = -std::numeric_limits<double>::infinity();
-  // What the Softmax takes in beside all that.
+  // The sinks that the Softmax has beside the scores.
   std::optional<Sinks> sinks;
   Value* q() const { return matmul->input(swapped ? 1 : 0); }
   Value* k() const { return matmul->input(swapped ? 0 : 1); }

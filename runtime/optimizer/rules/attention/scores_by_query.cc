@@ -34,7 +34,7 @@ const std::vector<int64_t>& Turn() {
 
 bool IsTurn(const Node* node) { return IsTranspose(node, Turn()); }
 
-// Whether a product's right operand is one for all of axis 1, so that rows and this axis may change
+// True if a product's right operand is one for all of axis 1, so that rows and this axis may change
 // places.
 bool IsShared(const Node* node, Facts& facts) {
   if (!IsOp(node, "MatMul")) return false;
@@ -48,8 +48,8 @@ class TurnedScores {
  public:
   TurnedScores(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
-  // Whether one of the products has its heads behind the queries: it is turned, or these are a
-  // fixed number and the queries are not.
+  // True if one of the products has its heads after the queries: it is transposed so, or the heads
+  // are a fixed number and the queries are not.
   bool HaveProduct(const Value* value, int steps = 12) {
     const Node* node = value->producer();
     if (steps == 0 || node == nullptr || context_.facts.RankOf(value) != kRank) return false;

@@ -24,9 +24,9 @@
 // takes half as long; at 32 and below it takes 10 us longer.
 namespace attnrun::opt {
 
-// Of the nodes of `scores` those that can go once `rest`, the Softmax and what stands behind it, is
-// fused: without those that others read, if the others all lead to a Softmax of which
-// `is_attention` holds; else all.
+// The nodes of `scores` that can go once `rest`, the Softmax and all that follows it, is fused.
+// Nodes with other readers stay if all of these lead to a Softmax for which `is_attention` holds;
+// otherwise all nodes are returned.
 std::vector<Node*> ScoresToRemove(const Graph& graph, const Scores& scores,
                                   const std::vector<Node*>& rest,
                                   absl::FunctionRef<bool(Node* softmax)> is_attention);

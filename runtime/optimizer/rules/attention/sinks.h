@@ -23,18 +23,18 @@
 namespace attnrun::opt {
 
 struct Sinks {
-  // What they are put beside.
+  // The scores that the sinks are concatenated with.
   Value* scores = nullptr;
   // [.., S, 1], or nothing if all are `number`.
   ScoreTerm operand = {};
   double number = 0;
-  // Whether they are the first column, not the last.
+  // True if they are the first column, not the last.
   bool first = false;
   // From the Softmax's input to what puts them there.
   std::vector<Node*> nodes;
 };
 
-// What a Softmax reads, as scores and sinks; nullopt if it has none.
+// Splits the input of a Softmax into scores and sinks; nullopt if it has no sinks.
 std::optional<Sinks> FindSinks(Value* value, Facts& facts);
 
 // The columns of the scores, cut out of probabilities that have the sinks', too; null if nobody

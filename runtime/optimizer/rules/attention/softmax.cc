@@ -63,8 +63,8 @@ std::optional<int64_t> AxisOf(const Node& softmax, Facts& facts) {
   return axis < 0 ? axis + rank : axis;
 }
 
-// What the maximum along the axis was taken off, if `shifted` is that, else `shifted`. The operator
-// subtracts it itself; where it is infinite, both ways come to NaN.
+// x if `shifted` is x less its maximum along the axis, else `shifted` itself. Softmax subtracts the
+// maximum anyway; where it is infinite, both ways give NaN.
 Value* Unshifted(Value* shifted, int64_t axis, Facts& facts, MatchedNodes& nodes) {
   Value* x = nullptr;
   int64_t max_axis = 0;
@@ -111,7 +111,7 @@ bool ProposeOfLogarithm(RuleContext& context, Node* exp, Patch& patch) {
   return true;
 }
 
-// Of what is divided by its sum, or by what was made of its sum, where that is near a softmax.
+// Reports near misses: exp(x) divided by its sum, or by a modified sum of itself.
 void ReportOtherSums(RuleContext& context, const Node& quotient) {
   constexpr int kMaxSteps = 3;
   const Value* summed = quotient.input(0);
@@ -128,7 +128,7 @@ void ReportOtherSums(RuleContext& context, const Node& quotient) {
     step = sum;
     sum = sum->input(0) == nullptr ? nullptr : sum->input(0)->producer();
   }
-  // What is added to a sum is the business of softmax_with_sink.
+  // A term added to the sum is left to the rule softmax_with_sink.
   if (sum == nullptr || !is_sum() || IsOp(step, "Add")) return;
   if (changed) {
     context.Miss(quotient, absl::StrCat("between the exponentials and their sum stands ",

@@ -121,7 +121,7 @@ class SoftmaxWithSink {
     return greatest.Match(shift_, facts_, nodes_) && HaveFiniteRows();
   }
 
-  // Whether nothing closes keys with -inf.
+  // True if no key is masked with -inf.
   bool HaveFiniteRows() {
     std::string why;
     const auto scores = FindScores(x_, facts_, why);

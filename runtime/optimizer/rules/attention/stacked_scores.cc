@@ -37,7 +37,7 @@ class ProductOrder {
  public:
   ProductOrder(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
-  // Whether such a Transpose is there, each node up to it having one reader, that puts the keys
+  // True if such a Transpose is there, each node up to it having one reader, that puts the keys
   // where `axis` is.
   bool Find(const Value* value, int axis, int steps = 12) {
     const Node* node = value->producer();
@@ -75,7 +75,7 @@ class ProductOrder {
   const Order& order() const { return order_; }
 
  private:
-  // Whether the Transpose of a product is one of scores over the keys.
+  // True if the Transpose of a product is one of scores over the keys.
   bool FindIn(const Node& transpose, int axis) {
     const int rank = context_.facts.RankOf(transpose.input(0));
     const auto order = PermutationOf(transpose, rank);
@@ -112,7 +112,7 @@ class ProductOrder {
   Patch& patch_;
   Order order_;
   bool keeps_matrices_ = false;
-  // Whether the product has the queries of a key in a row.
+  // True if the product has the queries of a key in a row.
   bool turned_ = false;
   const Node* transpose_ = nullptr;
 };

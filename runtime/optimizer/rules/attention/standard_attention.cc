@@ -78,7 +78,7 @@ class StandardAttention {
     return MaskProblem();
   }
 
-  // Whether it counts positions, which begin after the past.
+  // True if it counts positions, which begin after the past.
   bool Positional() const {
     return AttributeOr<int64_t>(*node_, "is_causal", 0) != 0 ||
            AttributeOr<int64_t>(*node_, "left_window_size", -1) >= 0 ||

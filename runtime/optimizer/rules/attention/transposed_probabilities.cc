@@ -38,7 +38,7 @@ bool Propose(RuleContext& context, Node* matmul, Patch& patch) {
   Value* v = matmul->input(0);
   Node* turn = matmul->input(1)->producer();
   if (!IsSwap(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
-  // Of two probabilities the first are in their place.
+  // If both operands are probabilities, the first is already in its place.
   if (IsOp(v->producer(), "Softmax")) return false;
   const int v_rank = context.facts.RankOf(v);
   const int rank = context.facts.RankOf(matmul->output(0));

@@ -77,8 +77,8 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// What is computed of constants alone, one of which is expanded, is a constant that is expanded:
-// Expand broadcasts both ways, as the operator does.
+// An operator on constants, one of which is expanded, is computed first and expanded after: Expand
+// broadcasts both ways, as the operator does.
 bool ExpandLater(Node* node, Patch& patch) {
   const bool broadcasts = ops::TraitsOf(*node).broadcasts;
   if (!broadcasts && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;
@@ -131,7 +131,8 @@ bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
 bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
-         (ops::TraitsOf(*node).broadcasts && DropAt(facts, node, patch)) || ExpandLater(node, patch);
+         (ops::TraitsOf(*node).broadcasts && DropAt(facts, node, patch)) ||
+         ExpandLater(node, patch);
 }
 
 }  // namespace
