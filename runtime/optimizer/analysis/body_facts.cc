@@ -10,7 +10,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Inputs of a Loop before the carried values, of its body before them, and its body's outputs.
+// The number of a Loop's inputs before the carried values, and of its body's inputs before them.
 constexpr size_t kLoopOperands = 2;
 constexpr size_t kBodyOperands = 2;
 constexpr size_t kBodyResults = 1;
@@ -21,7 +21,7 @@ const Graph* BodyOf(const Node& node, const std::string& attribute) {
   return body == nullptr ? nullptr : body->get();
 }
 
-// The facts that hold in both cases. Extents that differ become unknown and are noted in
+// The facts that hold in both cases. An extent that differs becomes unknown and is noted in
 // `differing`.
 ops::ValueFacts Common(const ops::ValueFacts& a, const ops::ValueFacts& b,
                        std::vector<SymInt>& differing) {
@@ -55,7 +55,7 @@ std::vector<ops::ValueFacts> CarriedFacts(const Node& loop, const Graph& body, F
     inputs.push_back({initial.type, initial.dims, std::nullopt});
   }
   if (body.inputs().size() != inputs.size()) return {};
-  // Each round leaves out what does not last; what is left after some is given up.
+  // Each round drops the facts that an iteration changes. Gives up after a few rounds.
   constexpr int kMostRounds = 4;
   std::vector<SymInt> changing;
   for (int round = 0; round < kMostRounds; ++round) {

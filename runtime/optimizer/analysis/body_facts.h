@@ -9,8 +9,8 @@
 
 namespace attnrun::opt {
 
-// The facts about the inputs of the body in `attribute` of `node` that hold whenever it runs.
-// `facts` are those of the graph that has the node.
+// The facts about the inputs of the body in `attribute` of `node` that hold whenever the body runs.
+// `facts` belong to the graph that has the node.
 std::vector<ops::ValueFacts> BodyInputFacts(const Node& node, const std::string& attribute,
                                             Facts& facts);
 

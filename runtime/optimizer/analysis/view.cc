@@ -10,7 +10,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Appends a factor, merged with the last one where the two count on.
+// Appends a factor, merged with the last one where the two form one even count.
 void Append(ViewAxis& axis, ViewFactor factor) {
   if (factor.size.is_constant(1)) return;
   if (!axis.empty() && axis.back().stride == factor.size * factor.stride) {
@@ -32,7 +32,7 @@ SymInt ExtentOf(const ViewAxis& axis) {
   return extent;
 }
 
-// Takes factors off the front of `rest` until they make up `extent`.
+// Takes factors off the front of `rest` until their sizes multiply to `extent`.
 std::optional<ViewAxis> TakeAxis(ViewAxis& rest, const SymInt& extent) {
   ViewAxis axis;
   SymInt missing = extent;
