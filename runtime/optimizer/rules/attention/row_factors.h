@@ -7,8 +7,8 @@
 
 namespace attnrun::opt {
 
-// True if every reader of the value leads to a Softmax over operators that the attention rule
-// knows.
+// True if every reader of the value leads to a Softmax through operators that the attention rule
+// accepts.
 bool LeadsToSoftmax(const Value& scores);
 
 }  // namespace attnrun::opt

@@ -9,11 +9,12 @@
 
 // Masks between the product and the Softmax:
 //
-//   Where(open, scores, closed)                            MaskScores
-//   scores * b + closed * (1 - b), where b is 1 or 0       KeepScores, then IsClosing
-//   Max(scores + bias, closed)                             FloorScores
-// The functions record it in `Scores`. They return false if it does not combine with what is
-// recorded already; the scores are then of no use.
+//   Where(mask, scores, mask_value)                            MaskScores
+//   scores * b + mask_value * (1 - b), where b is 1 or 0       KeepScores, then IsClosing
+//   Max(scores + bias, mask_value)                             FloorScores
+//
+// The functions record the mask in `Scores`. They return false if it does not combine with an
+// earlier step; the scores must then not be used.
 namespace attnrun::opt {
 
 // True if the number can be a mask value: finite or -inf. NaN and +inf make a whole row NaN instead
@@ -31,15 +32,16 @@ bool IsOneOrZero(const Value* value, Facts& facts);
 bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& where,
                 std::string& why);
 
-// Finite scores times 1 or 0.
+// Records that finite scores are multiplied by 1 or 0.
 bool KeepScores(Scores& scores, ScoreTerm kept);
 
-// True if `term` is mask_value * (1 - b) for the b that the scores were multiplied by; `sign` times
-// it is then the mask term. GPT and GPT-2 masked so before they used Where.
+// True if `term` is mask_value * (1 - b) for the factor b that KeepScores recorded; `sign` times
+// the mask value is then added to the recorded one. GPT and GPT-2 masked like this before they used
+// Where.
 bool IsClosing(Scores& scores, const Value* term, double sign);
 
-// max(scores + biases, floor), as XGLM has it, with a floor that swallows: only what closes can be
-// that low.
+// Records max(scores + biases, floor), as in XGLM, with a floor so low that only masked scores
+// reach it.
 bool FloorScores(Scores& scores, double floor);
 
 // True if `sum` may add a bias to the scores, masked or not. Sets `why` if a mask is in the way.
