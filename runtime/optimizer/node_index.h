@@ -12,8 +12,8 @@
 
 namespace attnrun::opt {
 
-// The nodes of a graph that compute their first output, in topological order, by operator. Valid
-// until the graph changes.
+// The nodes of a graph by operator, in topological order. Nodes whose first output is left out are
+// skipped. Valid until the graph changes.
 class NodeIndex {
  public:
   static absl::StatusOr<NodeIndex> Of(const Graph& graph);
@@ -22,7 +22,7 @@ class NodeIndex {
   std::vector<Node*> At(const Anchors& anchors) const;
 
  private:
-  // Nodes with their places in the order.
+  // Nodes with their places in the topological order.
   using Places = std::vector<std::pair<size_t, Node*>>;
 
   Places all_;

@@ -37,7 +37,7 @@ std::vector<Phase> AllPhases() {
   return phases;
 }
 
-// Cuts off what comes after the last rule of this name; an empty name cuts nothing.
+// Removes all that comes after the last rule of this name; does nothing if the name is empty.
 void StopAfter(absl::string_view name, std::vector<Phase>& phases) {
   const auto is_last = [&](const Rule* rule) { return rule->name == name; };
   while (!name.empty() && !phases.empty()) {
@@ -48,7 +48,7 @@ void StopAfter(absl::string_view name, std::vector<Phase>& phases) {
   }
 }
 
-// The clean-up first.
+// The clean-up, followed by the phases, without the rules that the options leave out.
 std::vector<Phase> ChosenPhases(const OptimizerOptions& options) {
   std::vector<Phase> phases = AllPhases();
   StopAfter(options.stop_after, phases);
@@ -60,7 +60,7 @@ std::vector<Phase> ChosenPhases(const OptimizerOptions& options) {
   return phases;
 }
 
-// Initializers, those of bodies included.
+// The bytes of all initializers, including those of bodies.
 int64_t ConstantBytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Value* value : graph.values()) {
@@ -75,11 +75,12 @@ int64_t ConstantBytes(const Graph& graph) {
   return bytes;
 }
 
-// In proportion to the file: a tensor that is joined with itself sixty times has a small one.
+// The limit on constant folding, in proportion to the initializers: a small file can describe a
+// huge constant, such as a tensor that is concatenated with itself sixty times.
 int64_t FoldableBytes(const Graph& graph) {
   constexpr int64_t kAlways = int64_t{256} << 20;
   constexpr int64_t kTimes = 16;
-  // Many initializers may lie in the same place of a file.
+  // Many initializers may use the same bytes of a file, so the sum is bounded.
   constexpr int64_t kMost = int64_t{1} << 50;
   return kAlways + kTimes * std::min(ConstantBytes(graph), kMost);
 }
@@ -97,11 +98,11 @@ class Optimizer {
     shared_.foldable_bytes = FoldableBytes(graph);
   }
 
-  // Round after round: a rule of a late phase may be what one of an early phase waited for.
+  // Repeats the rounds: a rule of a late phase may create what a rule of an early phase needs.
   absl::Status Run() {
     constexpr int kMaxRounds = 6;
     for (int round = 0; round < kMaxRounds; ++round) {
-      // New facts: values that have become constant say more about others.
+      // Facts are computed anew, since values that have become constants say more about others.
       Facts facts(main_);
       ATTNRUN_ASSIGN_OR_RETURN(const int applied, RunRound(main_, facts, ""));
       if (applied == 0) return absl::OkStatus();
@@ -152,11 +153,11 @@ class Optimizer {
 
   Graph& main_;
   PhaseRunner::Shared shared_;
-  // Constants that rules made in several bodies, such as weights side by side.
+  // Lets bodies share equal constants that rules made in each, such as merged weights.
   SharedConstants constants_;
 };
 
-// Drops near misses that are reported twice, and those at nodes that a later rewrite took.
+// Drops near misses that are reported twice, and those at nodes that a later rewrite removed.
 void DropOutdatedMisses(std::vector<Rewrite>& report) {
   absl::flat_hash_set<std::string> said;
   absl::flat_hash_set<std::string> done;
@@ -195,7 +196,8 @@ absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptio
   if (!options.stop_after.empty()) ATTNRUN_RETURN_IF_ERROR(CheckPassName(options.stop_after));
   Optimizer optimizer(graph, options);
   const absl::Status status = optimizer.Run();
-  // A patch is applied whole or not at all: where the rewrites are cut off the graph is sound.
+  // A patch is applied whole or not at all, so the graph is sound wherever the rewrites are cut
+  // off.
   if (!status.ok() && !absl::IsCancelled(status)) return status;
   DropOutdatedMisses(optimizer.report());
   return std::move(optimizer.report());

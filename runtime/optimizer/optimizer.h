@@ -13,11 +13,11 @@ namespace attnrun::opt {
 
 struct OptimizerOptions {
   std::vector<std::string> disabled_passes;
-  // The last rule to run; empty: run them all.
+  // The name of the last rule to run; empty to run all.
   std::string stop_after;
-  // How many rewrites to apply, in the order of the report; -1 for all.
+  // The number of rewrites to apply, in the order of the report; -1 for all.
   int64_t max_rewrites = -1;
-  // Calls CheckGraph after each rule and returns its error. Always so in debug builds.
+  // Calls CheckGraph after each rule and returns its error. Debug builds always do.
   bool check_graph = false;
 };
 
@@ -25,9 +25,9 @@ struct OptimizerOptions {
 std::vector<std::string> PassNames();
 
 // Applies the phases of rules (pipeline.h) to the graph and to the bodies in it, round after round
-// until none finds anything to do. Returns the rewrites in the order in which they happened, and
-// those that were considered and not applied, with the reason. kInvalidArgument for a name in the
-// options that no rule has.
+// until none finds anything to do. Returns the rewrites in the order in which they happened,
+// followed by the near misses: rewrites that were considered and not applied, with the reason.
+// kInvalidArgument if a name in the options is not the name of a rule.
 absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptions& options);
 
 }  // namespace attnrun::opt

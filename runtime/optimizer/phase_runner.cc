@@ -29,7 +29,7 @@ absl::StatusOr<int> PhaseRunner::Run() {
 }
 
 absl::StatusOr<int> PhaseRunner::RunPhase(const Phase& phase, bool cleans_up) {
-  // Long chains are shortened by one node in each sweep.
+  // Each sweep may shorten a long chain by one node.
   constexpr int kMaxSweeps = 64;
   int rewrites = 0;
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {

@@ -13,16 +13,16 @@
 
 namespace attnrun::opt {
 
-// Runs phases of rules on one graph, each to its fixpoint, with a clean-up wherever rules have
+// Runs phases of rules on one graph, each to its fixpoint, and cleans up whenever rules have
 // changed the graph.
 class PhaseRunner {
  public:
-  // What the graphs of one model share.
+  // The options and the report, which all graphs of one model share.
   struct Shared {
     // The clean-up and the phases, without the rules that the caller left out.
     Phase clean_up;
     std::vector<Phase> phases;
-    // Checked after each rule if not null; see OptimizerOptions::check_graph.
+    // The graph that is checked after each rule, or null; see OptimizerOptions::check_graph.
     const Graph* checked = nullptr;
     int64_t rewrites_left = 0;
     int64_t foldable_bytes = 0;
@@ -46,11 +46,11 @@ class PhaseRunner {
   Facts& facts_;
   const std::string body_;
   Shared& shared_;
-  // Absent while the graph differs from what it was made of.
+  // Absent after the graph has changed, until it is built again.
   std::optional<NodeIndex> index_;
 };
 
-// Records that `phase` still rewrites after as many repetitions as are allowed.
+// Reports that `phase` still rewrites after the allowed number of repetitions.
 void ReportNoFixpoint(absl::string_view phase, absl::string_view body, int repetitions,
                       std::vector<Rewrite>& report);
 

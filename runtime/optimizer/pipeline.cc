@@ -34,35 +34,35 @@ const Phase& CleanUp() {
 
 const std::vector<Phase>& StandardPhases() {
   static const auto* const phases = new std::vector<Phase>{
-      // One spelling of what exporters write in several ways.
+      // Rewrites the several spellings of exporters to one.
       {"canonicalize",
        {&kContribOperators, &kRequantization, &kKnownConditions, &kKnownBranches, &kFloorDivision,
         &kMaskedFill, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution}},
-      // Operators that are written out.
+      // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,
         &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary}},
-      // Products with constant weights.
+      // Finds products with constant weights.
       {"linear",
        {&kEinsum, &kPointwiseConvolution, &kLinear, &kQuantizedLinear, &kBlockQuantizedLinear,
         &kSinkViews}},
-      // Softmax between two products.
+      // Finds a Softmax between two products.
       {"attention",
        {&kFlattenedScores, &kRowFactors, &kTransposedProbabilities, &kScoresByQuery,
         &kStackedScores, &kJoinedProducts, &kAttention, &kStandardAttention, &kAttentionMask}},
-      // Before projections merge: fewer rows may be needed of Q than of K and V.
+      // Runs before projections merge: the graph may need fewer rows of Q than of K and V.
       {"rows", {&kNeededRows}},
-      // Products that share their input.
+      // Merges products that share their input.
       {"merge",
        {&kQkvProjection, &kSiblingProjection, &kHoistViews, &kAttentionOperands, &kAttentionHeads}},
-      // After a clean-up, so that Q and K whose angles are one value are rotated together.
+      // Runs after a clean-up, so that Q and K whose angles are one value are rotated together.
       {"heads", {&kHeadNormalization, &kPackedRotary}},
-      // How elements lie and where they are read.
+      // Changes how elements lie and where they are read.
       {"layout",
        {&kSquares, &kNarrowSums, &kSelectRows, &kSplitSlices, &kPositionRows, &kJoinedOperands,
         &kBroadcasts, &kTakeAlongAxis, &kRelativeScores, &kRelativePositions, &kEmbeddingSum,
         &kMaskedMean, &kReducedViews}},
-      // What follows a product joins it.
+      // Makes the operators behind a product a part of it.
       {"epilogue", {&kGatedActivation, &kActivation, &kResidual}},
   };
   return *phases;

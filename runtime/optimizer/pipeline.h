@@ -9,7 +9,7 @@
 
 namespace attnrun::opt {
 
-// Rules that are applied in their order, again and again, until none of them finds anything to do.
+// Rules that are applied in order, again and again, until none of them finds anything to do.
 struct Phase {
   absl::string_view name;
   std::vector<const Rule*> rules;
@@ -22,7 +22,7 @@ const Phase& CleanUp();
 const std::vector<Phase>& StandardPhases();
 
 // The phases that Optimize runs: StandardPhases. Defined in a file of its own, so that a test can
-// link another definition, with a wrong rule added.
+// link another definition that has a wrong rule added.
 const std::vector<Phase>& Phases();
 
 }  // namespace attnrun::opt

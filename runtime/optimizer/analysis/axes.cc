@@ -47,7 +47,7 @@ ops::AxisRule AxesOf(const Node& node, absl::Span<const ops::ValueFacts* const> 
   std::vector<ops::ValueFacts> inferred(node.outputs().size());
   const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
   if (!op.ok()) return {};
-  // Constants may be turned as well: they say no more than their facts.
+  // Constants are not looked at: a transposed operand has other elements than the constant.
   const std::vector<const Tensor*> constants(inputs.size(), nullptr);
   ops::InferContext context(inputs, constants, absl::MakeSpan(inferred));
   (*op)->Infer(context);

@@ -8,13 +8,15 @@
 
 namespace attnrun::opt {
 
-// The axes of a node that go together, from what is known of its inputs and outputs.
+// The axes of a node's inputs and outputs that correspond to each other, from what is known of
+// them.
 ops::AxisRule AxesOf(const Node& node, Facts& facts);
 
-// The same for the node's operator and attributes beside other inputs: of these facts, one for each
-// input, null where it is left out. So a rewrite can ask, before it turns the inputs of a node,
-// whether the outputs turn likewise: that is so if the axes that move are in tracks, and the tracks
-// of the turned inputs are those of the node, turned.
+// The same for a node of this operator and these attributes with other inputs: `inputs` has the
+// facts about each input, null where one is left out. A rewrite that wants to transpose the inputs
+// of a node asks this first. The outputs are then transposed in the same way if every axis that
+// moves belongs to a track, and if the tracks found with the transposed inputs are the node's own,
+// transposed.
 ops::AxisRule AxesOf(const Node& node, absl::Span<const ops::ValueFacts* const> inputs);
 
 }  // namespace attnrun::opt

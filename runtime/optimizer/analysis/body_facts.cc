@@ -10,7 +10,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Inputs of a Loop before the carried values, of its body before them, and its body's outputs.
+// The number of a Loop's inputs before the carried values, and of its body's inputs before them.
 constexpr size_t kLoopOperands = 2;
 constexpr size_t kBodyOperands = 2;
 constexpr size_t kBodyResults = 1;
@@ -21,7 +21,8 @@ const Graph* BodyOf(const Node& node, const std::string& attribute) {
   return body == nullptr ? nullptr : body->get();
 }
 
-// What holds of both. Extents that differ become unknown ones, which are noted in `differing`.
+// The facts that hold in both cases. An extent that differs becomes unknown and is noted in
+// `differing`.
 ops::ValueFacts Common(const ops::ValueFacts& a, const ops::ValueFacts& b,
                        std::vector<SymInt>& differing) {
   ops::ValueFacts common;
@@ -41,20 +42,20 @@ bool SameTypeAndExtents(const ops::ValueFacts& a, const ops::ValueFacts& b) {
   return a.type == b.type && a.dims == b.dims;
 }
 
-// What holds of the carried values before the first iteration and, if it holds before one, holds
-// after it.
+// The facts about carried values that hold before the first iteration and that each iteration
+// preserves.
 std::vector<ops::ValueFacts> CarriedFacts(const Node& loop, const Graph& body, Facts& facts) {
   if (body.inputs().size() < kBodyOperands || loop.inputs().size() < kLoopOperands) return {};
   std::vector<ops::ValueFacts> inputs = {{DataType::kInt64, std::vector<SymInt>{}, std::nullopt},
                                          {DataType::kBool, std::nullopt, std::nullopt}};
   for (size_t i = kLoopOperands; i < loop.inputs().size(); ++i) {
     if (loop.input(i) == nullptr) return {};
-    // What it holds changes.
+    // The contents change from one iteration to the next.
     const ops::ValueFacts& initial = facts.Of(loop.input(i));
     inputs.push_back({initial.type, initial.dims, std::nullopt});
   }
   if (body.inputs().size() != inputs.size()) return {};
-  // Each round leaves out what does not last; what is left after some is given up.
+  // Each round drops the facts that an iteration changes. Gives up after a few rounds.
   constexpr int kMostRounds = 4;
   std::vector<SymInt> changing;
   for (int round = 0; round < kMostRounds; ++round) {

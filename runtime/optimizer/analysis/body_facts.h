@@ -9,12 +9,13 @@
 
 namespace attnrun::opt {
 
-// What is known, whenever it runs, of the inputs of a body that `node` holds in `attribute`.
-// `facts`: of the graph that has the node.
+// The facts about the inputs of the body in `attribute` of `node` that hold whenever the body runs.
+// `facts` belong to the graph that has the node.
 std::vector<ops::ValueFacts> BodyInputFacts(const Node& node, const std::string& attribute,
                                             Facts& facts);
 
-// What the bodies of an If or a Loop tell of the node's outputs; nothing for other nodes.
+// Sets the facts about the outputs of an If or a Loop that follow from its bodies; does nothing for
+// other nodes.
 void InferFromBodies(const Node& node, Facts& facts, std::vector<ops::ValueFacts>& outputs);
 
 }  // namespace attnrun::opt

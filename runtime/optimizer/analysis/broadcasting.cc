@@ -16,7 +16,7 @@ absl::Span<const SymInt> WithoutLeadingOnes(absl::Span<const SymInt> dims) {
   return dims;
 }
 
-// What a Reshape only adds leading axes of extent 1 to, or takes them from; null for other nodes.
+// The input of a Reshape that only adds or removes leading axes of extent 1; null for other nodes.
 Value* BeforeLeadingOnes(const Value* value, Facts& facts) {
   const Node* node = value->producer();
   if (!IsOp(node, "Reshape") && !IsOp(node, "Squeeze")) return nullptr;
@@ -51,7 +51,7 @@ bool BroadcastsTo(const std::vector<SymInt>& dims, const std::vector<SymInt>& ta
   for (size_t i = 0; i < dims.size(); ++i) {
     const SymInt& wanted = target[missing + i];
     if (dims[i].is_constant(1) || dims[i] == wanted) continue;
-    // Of the first position alone there is one, or none where the target has none.
+    // A Slice to 1 leaves one position, or none where the target has none.
     if (dims[i] != SymInt::Opaque("min", wanted, 1)) return false;
   }
   return true;

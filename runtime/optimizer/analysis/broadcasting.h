@@ -7,14 +7,14 @@
 
 namespace attnrun::opt {
 
-// The value that `value` is only broadcast from (by Expand, Tile or leading axes of extent 1), as
-// far up as `fits` says of the extents that they will do in its place, or has fewer leading axes of
-// extent 1 than; `value` itself if there is none.
+// Walks up through Expand, Tile and leading axes of extent 1 and returns the earliest source whose
+// extents `fits` accepts, or that differs from such a source only in leading axes of extent 1;
+// `value` itself if there is none.
 Value* BroadcastSource(Value* value, Facts& facts,
                        absl::FunctionRef<bool(const std::vector<SymInt>&)> fits);
 
-// Whether extents broadcast to `target` and leave it as it is: right aligned, each is 1, or equal,
-// or that of the first position alone, as a Slice to 1 has it.
+// True if extents broadcast to `target` and leave it unchanged: aligned on the right, each is 1,
+// equal to the target's, or min(target, 1), the extent of a Slice to 1.
 bool BroadcastsTo(const std::vector<SymInt>& dims, const std::vector<SymInt>& target);
 
 }  // namespace attnrun::opt

@@ -13,10 +13,10 @@
 namespace attnrun::opt {
 namespace {
 
-// Longer chains have no use, and a file must not be able to exhaust the stack or the clock.
+// Exporters write no longer chains, and a file must not be able to exhaust the stack or the clock.
 constexpr int kMaxDepth = 12;
 
-// a - b - margin as positions of these extents.
+// The numbers a - b - margin, as the places of a view of these extents.
 std::optional<View> Difference(Value* a, Value* b, int64_t margin, const std::vector<SymInt>& dims,
                                Facts& facts) {
   auto minuend = PositionsOf(a, facts);
@@ -32,13 +32,13 @@ std::optional<View> Difference(Value* a, Value* b, int64_t margin, const std::ve
 
 std::optional<View> Negated(const View& margin) {
   const std::vector<SymInt> dims = margin.Dims();
-  // Below 0 are the integers from -1 on.
+  // -x - 1 is at least 0 exactly where the integer x is below 0.
   const View negated = margin.Scaled(-1);
   const View one = View::Counting(-1, dims, std::vector<SymInt>(dims.size(), 0));
   return View::Sum(negated, one);
 }
 
-// What counts at least 0 where column <= row + diagonal, or column >= row + diagonal if `upper`.
+// At least 0 exactly where column <= row + diagonal, or column >= row + diagonal if `upper`.
 View Triangle(const std::vector<SymInt>& dims, int64_t diagonal, bool upper) {
   std::vector<SymInt> steps(dims.size(), 0);
   steps[dims.size() - 2] = upper ? -1 : 1;
@@ -46,8 +46,8 @@ View Triangle(const std::vector<SymInt>& dims, int64_t diagonal, bool upper) {
   return View::Counting(upper ? -diagonal : diagonal, dims, steps);
 }
 
-// A table of `number`, which is not 0, in the places of one triangle in every matrix, and 0 in the
-// others. Neither is missing.
+// The margin of a constant each of whose matrices holds one number other than 0 in a triangle and 0
+// elsewhere. Sets `number` to that number. Both must occur.
 std::optional<View> TableMargin(const Tensor& table, double& number) {
   constexpr int64_t kMaxElements = 1 << 24;
   const Shape shape(table.shape().begin(), table.shape().end());
@@ -58,7 +58,7 @@ std::optional<View> TableMargin(const Tensor& table, double& number) {
   if (!elements.ok()) return std::nullopt;
   const int64_t columns = shape.back();
   const int64_t rows = shape[shape.size() - 2];
-  // The first row tells which triangle, and from where on.
+  // The first row shows which triangle it is and on which diagonal it begins.
   const bool upper = elements->front() == 0;
   number = upper ? elements->back() : elements->front();
   int64_t diagonal = 0;
@@ -75,8 +75,8 @@ std::optional<View> TableMargin(const Tensor& table, double& number) {
   return Triangle(std::vector<SymInt>(shape.begin(), shape.end()), diagonal, upper);
 }
 
-// Where Trilu leaves the elements of a tensor of one number other than 0, which it is given; where
-// a table has them; views of these.
+// The margin of a tensor that holds `number` in a triangle and 0 elsewhere: the output of a Trilu
+// over a tensor of equal elements, a constant table, or a view of these.
 std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& number,
                                    int depth = kMaxDepth) {
   if (value->is_constant()) return TableMargin(*value->constant(), number);
@@ -95,7 +95,7 @@ std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& num
   return Triangle(*known, *diagonal, AttributeOr<int64_t>(*node, "upper", 1) != 0);
 }
 
-// Conditions on the elements of such a triangle: that they are there, or that they are not.
+// The margin of a condition on such a triangle: an element is `number`, or it is 0.
 std::optional<View> OnTriangle(const Value* condition, const Node& node, Facts& facts) {
   double number = 0;
   if (node.op_type() == "Trilu") return TriangleMargin(condition, facts, number);
@@ -131,14 +131,14 @@ std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
   return inner.has_value() ? ApplyViewNode(*node, *condition, *inner, facts) : std::nullopt;
 }
 
-// Whether no place is below 0, if there are any at all.
+// True if no place of the view is below 0; an empty view has no places.
 bool AllAtLeastZero(const View& view, const Facts& facts) {
   SymInt least = view.offset();
   for (const ViewAxis& axis : view.axes()) {
     for (const ViewFactor& factor : axis) {
       if (facts.IsNeverNegative(factor.stride)) continue;
       if (!facts.IsNeverNegative(factor.stride * SymInt(-1))) return false;
-      // The last index counts; an axis without any leaves nothing to be said.
+      // An index runs up to size - 1. Where the axis is empty there are no elements to be true of.
       least = least + factor.stride * (factor.size - SymInt(1));
     }
   }
@@ -165,7 +165,7 @@ std::optional<bool> ElementsOf(const Tensor& tensor) {
   return first != 0;
 }
 
-// The number that all elements are in every run, behind views.
+// The number that all elements equal in every run, looked for behind views.
 std::optional<double> NumberOf(const Value* value) {
   for (int step = 0; step < kMaxDepth; ++step) {
     if (const auto uniform = UniformOf(value)) return uniform;
@@ -175,8 +175,8 @@ std::optional<double> NumberOf(const Value* value) {
   return std::nullopt;
 }
 
-// Whether a number that is the same everywhere, or the difference of two, is not 0: as 1 - mask is,
-// by which closed places are told.
+// Decides if a uniform number, or the difference of two, is not 0. Exporters test 1 - mask this way
+// to find masked places. nullopt if it is not known.
 std::optional<bool> IsNotZero(const Value* value) {
   constexpr double kMaxExact = 1ll << 53;
   if (const auto number = NumberOf(value)) return *number != 0;
@@ -191,7 +191,7 @@ std::optional<bool> IsNotZero(const Value* value) {
   return *a != *b;
 }
 
-// Whether all elements are finite or NaN, whatever the inputs are.
+// True if all elements are finite or NaN, whatever the inputs are.
 bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
   if (const auto uniform = UniformOf(value)) return !std::isinf(*uniform);
   const Node* node = value->producer();
@@ -200,7 +200,7 @@ bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
   if (op == "Softmax" || op == "Sigmoid" || op == "Tanh") return true;
   const auto input = [&](int i) { return IsNeverInfinite(node->input(i), facts, depth - 1); };
   if (op == "Where") return input(1) && input(2);
-  // What is finite may not be so in a narrower type.
+  // A finite number may overflow in a narrower type.
   if (op == "Cast") return facts.TypeOf(value) == DataType::kDouble && input(0);
   return IsOp(node, "Identity") && input(0);
 }

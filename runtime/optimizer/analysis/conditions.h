@@ -9,16 +9,18 @@
 
 namespace attnrun::opt {
 
-// For a comparison of positions, a triangle (Trilu, or in a table), and views of these: a number
-// for each of its elements, as a place; the element is true where its number is at least 0. nullopt
-// for all else.
+// Conditions such as key <= query are true in a regular pattern. The margin of a condition
+// describes it: a view whose place at each index is a number that is at least 0 exactly where the
+// condition is true. For key <= query the margin is query - key. Rules read from it whether a mask
+// is causal, a window, or always true. Covers comparisons of positions (positions.h), triangles
+// (Trilu, or a constant table of 0 and one other number) and views of these; nullopt for any other
+// condition.
 std::optional<View> MarginOf(Value* condition, Facts& facts);
 
-// The number that a triangle as above holds beside zeros; nullopt for all else.
+// The number that a tensor holds in a triangle, if it holds 0 elsewhere; nullopt for other tensors.
 std::optional<double> TriangleOf(const Value* value, Facts& facts);
 
-// What all elements of a bool tensor are in every run, as far as it has any; nullopt where that is
-// not plain to see.
+// The value that all elements of a bool tensor have in every run; nullopt if that is not known.
 std::optional<bool> KnownCondition(Value* condition, Facts& facts);
 
 }  // namespace attnrun::opt

@@ -6,7 +6,7 @@
 
 namespace attnrun::opt {
 
-// Whether a value is computed from one of the node's outputs.
+// True if a value is computed from one of the node's outputs.
 bool DependsOn(const Value& value, const Node& node);
 
 }  // namespace attnrun::opt

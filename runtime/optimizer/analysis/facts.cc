@@ -29,7 +29,7 @@ std::vector<SymInt> DimsOfType(const std::vector<Dim>& shape) {
   return dims;
 }
 
-// Of a graph input: a run checks its inputs against what the model declares.
+// The facts about a graph input. A run checks its inputs against the declared type and shape.
 ops::ValueFacts Declared(const Value& value) {
   ops::ValueFacts facts;
   facts.type = value.type().element;
@@ -38,22 +38,23 @@ ops::ValueFacts Declared(const Value& value) {
   return facts;
 }
 
-// Facts to be kept. The values of a chain of n Unsqueezes have n squared extents in all, and no
-// model has use for that many axes.
+// The facts as they are stored: extents beyond a rank that any model has are dropped. The values of
+// a chain of n Unsqueezes would otherwise hold n squared extents in all.
 std::unique_ptr<const ops::ValueFacts> Kept(ops::ValueFacts facts) {
   constexpr size_t kMaxRank = 64;
   if (facts.dims.has_value() && facts.dims->size() > kMaxRank) facts.dims.reset();
   return std::make_unique<const ops::ValueFacts>(std::move(facts));
 }
 
-// Whether the node's integers are remainders of a division by a number above 0, rounded down.
+// True if the node's integers are remainders of a floor division by a positive number.
 bool IsRemainder(const Node& node) {
   return IsOp(&node, "Mod") && ScalarOf(node.input(1)).value_or(0) > 0 &&
          AttributeOr<int64_t>(node, "fmod", 0) == 0;
 }
 
-// By how much the rows of a table are more than those of them that are looked up, from a number on
-// one after the other: positions that it lacks are refused. nullopt for other lists.
+// The number of rows of a table that lie behind those looked up, where these are consecutive from a
+// known number on. It is not negative, since a run refuses positions that the table lacks. nullopt
+// for other lists of positions.
 std::optional<SymInt> RowsLeft(const Node& gather, Facts& facts) {
   const Value* table = gather.input(0);
   if (!table->is_constant() || table->constant()->rank() == 0) return std::nullopt;
@@ -67,12 +68,12 @@ std::optional<SymInt> RowsLeft(const Node& gather, Facts& facts) {
   }
   if (steps.size() != 1 || !steps[0].stride.is_constant(1)) return std::nullopt;
   const int64_t rows = table->constant()->dim(0);
-  // Where nothing is looked up nothing is refused.
+  // A lookup of no positions is not refused, wherever it begins.
   if (!first.has_value() || *first < 0 || *first > rows) return std::nullopt;
   return SymInt(rows - *first) - steps[0].size;
 }
 
-// By how much tables are longer than what is cut of them for the other operands of the node.
+// The number of rows left over in each table that the node's operands are cut from.
 std::vector<SymInt> RoomsOfTables(const Node& node, Facts& facts) {
   std::vector<SymInt> rooms;
   if (absl::c_linear_search(node.inputs(), nullptr)) return rooms;
@@ -87,7 +88,8 @@ std::vector<SymInt> RoomsOfTables(const Node& node, Facts& facts) {
   return rooms;
 }
 
-// What a Conv or a pooling leaves of its input beside one window.
+// For each spatial axis of a Conv or pooling: the padded input less one window, which is not
+// negative in a run that succeeds.
 std::vector<SymInt> RoomsIn(const Node& node, Facts& facts) {
   const bool weighted = ops::HasWeightedWindows(node);
   if (node.input(0) == nullptr || (weighted && node.input(1) == nullptr)) return {};
@@ -105,10 +107,11 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ops::ValueFacts> input
   FindExtents();
 }
 
-// Of windows, (samples - 8) / 4 + 1 say: exporters compute them again in the graph, for shapes and
-// positions, where nothing else tells that the room for them was not negative. So that room, and
-// the windows beside the first. And by how many rows an extent falls short of whole blocks, or of a
-// table that has a row for each position.
+// Collects expressions that cannot be negative in a run that succeeds. A graph may compute a number
+// of windows such as (samples - 8) / 4 + 1 again, for shapes and positions; only the Conv or
+// pooling shows that samples - 8 is not negative. The expressions are: for Conv and pooling, the
+// input less the window and the output less 1; for padding to whole blocks, the padding; for a
+// table with one row for each position, its rows less the positions.
 void Facts::FindExtents() {
   constexpr size_t kMost = 64;
   const size_t inherited = extents_.size();
@@ -132,14 +135,14 @@ void Facts::FindExtents() {
     if (!IsOp(node, "Gather")) continue;
     if (const auto left = RowsLeft(*node, *this)) add(*left);
   }
-  // What was asked on the way did not know them yet.
+  // Facts that were computed on the way did not use the expressions yet.
   if (extents_.size() > inherited) facts_.clear();
 }
 
 const ops::ValueFacts& Facts::Of(const Value* value) {
   const auto found = facts_.find(value);
   if (found != facts_.end()) return *found->second;
-  // Producers first, without recursion: chains may be as long as the graph.
+  // Visits producers first, without recursion: a chain may be as long as the graph.
   std::vector<const Value*> stack = {value};
   while (!stack.empty()) {
     const Value* top = stack.back();
@@ -163,7 +166,7 @@ void Facts::Compute(const Value* value) {
   facts_[value] = Kept(OfOrigin(*value));
 }
 
-// Of what no node computes.
+// The facts about a value that no node computes.
 ops::ValueFacts Facts::OfOrigin(const Value& value) {
   if (value.is_constant()) return ops::FactsOf(*value.constant());
   if (outer_ == nullptr) return value.is_input() ? Declared(value) : ops::ValueFacts();
@@ -225,7 +228,7 @@ std::optional<double> ScalarOf(const Value* value) {
 
 namespace {
 
-// The first element if all others have the same bytes.
+// The first element, if all elements have the same bytes.
 std::optional<double> RepeatedElement(const Tensor& tensor) {
   const size_t count = tensor.num_elements();
   const size_t width = count == 0 ? 0 : tensor.byte_size() / count;

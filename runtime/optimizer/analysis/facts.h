@@ -14,30 +14,32 @@
 
 namespace attnrun::opt {
 
-// What is known of a graph's values in every run: element types, extents as symbolic integers, and
-// the contents of the small integer tensors that shapes are made of. Computed on demand from the
-// graph inputs and the operators' rules; what the file claims of inner values is not believed.
+// Facts about a graph's values that hold in every run: element types, extents as symbolic integers,
+// and the contents of the small integer tensors that shapes are made of. A fact is computed when it
+// is first asked for: the node's Infer derives the facts about its outputs from those about its
+// inputs, and so on up to the graph inputs and constants. Types and shapes that the file states for
+// inner values are ignored, since nothing checks them.
 class Facts {
  public:
-  // Of a main graph.
+  // The facts of a main graph.
   explicit Facts(const Graph& graph);
-  // Of the body of a node whose graph has the facts `outer`, which must outlive these. What is not
-  // said of the body's inputs is not known.
+  // The facts of a body of a node. `outer`, the facts of the graph that has the node, must outlive
+  // these. `inputs` are the facts about the body's inputs; missing ones are unknown.
   Facts(const Graph& body, Facts& outer, std::vector<ops::ValueFacts> inputs = {});
 
   const ops::ValueFacts& Of(const Value* value);
   DataType TypeOf(const Value* value) { return Of(value).type; }
   // The extents, or null if not even the rank is known.
   const std::vector<SymInt>* DimsOf(const Value* value);
-  // -1 if unknown.
+  // The rank, or -1 if it is unknown.
   int RankOf(const Value* value);
-  // The extent of an axis, counted from the end if negative, if it is a number.
+  // The extent of an axis, counted from the end if negative; nullopt if it is no fixed number.
   std::optional<int64_t> Extent(const Value* value, int axis);
 
-  // Whether the number is at least 0 in every run. False also where that is not plain to see.
+  // True if the number is known to be at least 0 in every run.
   bool IsNeverNegative(const SymInt& number) const;
 
-  // To be called before a value is removed: a later one may get its address.
+  // Must be called before a value is removed: a later value may get its address.
   void Forget(const Value* value) { facts_.erase(value); }
 
  private:

@@ -15,33 +15,34 @@
 
 namespace attnrun::opt {
 
-// Whether the node is this operator of the standard domain; false for null.
+// True if the node is this operator of the standard domain; false for null.
 inline bool IsOp(const Node* node, absl::string_view op_type) {
   return node != nullptr && node->domain().empty() && node->op_type() == op_type;
 }
 
-// Whether the node multiplies by weights of its own: their first inputs are the same.
+// True for attnrun.Linear, QuantizedLinear and BlockQuantizedLinear, which share their first
+// inputs.
 inline bool IsLinear(const Node& node) {
   return node.domain() == "attnrun" &&
          (node.op_type() == "Linear" || node.op_type() == "QuantizedLinear" ||
           node.op_type() == "BlockQuantizedLinear");
 }
 
-// The only node that reads the value, and the first output of which it computes; null if the value
-// has other readers or is a graph output.
+// The only reader of the value; null if the value has other readers or is a graph output, or if the
+// reader does not compute its first output.
 inline Node* OnlyReader(const Graph& graph, const Value* value) {
   if (value->consumers().size() != 1 || graph.IsOutput(value)) return nullptr;
   Node* reader = value->consumers()[0];
   return reader->output(0) == nullptr ? nullptr : reader;
 }
 
-// What a node of two inputs reads beside `operand`.
+// The input that is not `operand`, of a node that has two inputs.
 inline Value* OtherOperand(const Node& node, const Value* operand) {
   return node.input(node.input(0) == operand ? 1 : 0);
 }
 
-// A node's attribute; `otherwise` if it is left out or, in a model that nobody checked, of another
-// kind.
+// A node's attribute; `otherwise` if the node lacks it or if it is of another kind, as in a model
+// that was never checked.
 template <typename T>
 T AttributeOr(const Node& node, absl::string_view name, T otherwise) {
   const AttributeValue* value = node.attribute(name);
@@ -57,14 +58,14 @@ inline std::vector<int64_t> SwapOfLastTwo(int rank) {
   return permutation;
 }
 
-// Whether the node is a Transpose with this permutation as its attribute.
+// True if the node is a Transpose with this permutation as its attribute.
 inline bool IsTranspose(const Node* node, const std::vector<int64_t>& permutation) {
   return IsOp(node, "Transpose") &&
          AttributeOr<std::vector<int64_t>>(*node, "perm", {}) == permutation;
 }
 
-// Which axis each axis of a Transpose's result is, of a value of `rank` axes; nullopt if the node's
-// attribute, in a model that nobody checked, is no permutation of them.
+// The permutation of a Transpose of a value of `rank` axes; nullopt if the attribute is no
+// permutation of them, as in a model that was never checked.
 inline std::optional<std::vector<int64_t>> PermutationOf(const Node& transpose, int rank) {
   std::vector<int64_t> axes(std::max(rank, 0));
   std::iota(axes.rbegin(), axes.rend(), 0);
@@ -73,7 +74,7 @@ inline std::optional<std::vector<int64_t>> PermutationOf(const Node& transpose, 
   return permutation;
 }
 
-// Whether a Transpose leaves the last axis where it is.
+// True if a Transpose leaves the last axis in its place.
 inline bool KeepsLastAxis(const Node& transpose) {
   const auto permutation = AttributeOr<std::vector<int64_t>>(transpose, "perm", {});
   return !permutation.empty() && permutation.back() == std::ssize(permutation) - 1;

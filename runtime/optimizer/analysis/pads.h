@@ -10,8 +10,8 @@
 
 namespace attnrun::opt {
 
-// How many elements a Pad puts before each of the `rank` axes of its input, and then how many
-// behind each; nullopt if that is not known, or if the run refuses what it says.
+// The number of elements that a Pad puts before each of the `rank` axes of its input, followed by
+// the number behind each; nullopt if they are not known or a run would refuse them.
 std::optional<std::vector<int64_t>> PadsOf(const Node& pad, int rank, Facts& facts);
 
 }  // namespace attnrun::opt

@@ -8,7 +8,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Longer tables are no list of positions worth reading, and larger numbers none in one.
+// A longer table is no list of positions, and neither is one that holds larger numbers.
 constexpr int64_t kLongestTable = 1 << 16;
 constexpr int64_t kLargestNumber = int64_t{1} << 32;
 
@@ -17,10 +17,10 @@ struct Steps {
   std::vector<int64_t> strides;
 };
 
-// Appends steps by which numbers that are `apart` from each other may count: the longest even run
-// that starts them is the fastest one, and the rest counts over what every such run begins with. As
-// 0 0 0 2 2 2: two steps of 2, of three steps of 0. Whether all of them do is for the caller to
-// see.
+// Appends the steps by which `count` numbers, `apart` places from each other, may count. The
+// longest evenly spaced run at their start is the innermost step; outer steps count over the first
+// numbers of such runs: 0 0 0 2 2 2 is two steps of 2, each of three steps of 0. The caller checks
+// that all numbers follow these steps.
 void AppendSteps(absl::Span<const int64_t> numbers, int64_t apart, int64_t count, Steps& steps) {
   Steps found;
   while (count > 1) {
@@ -38,7 +38,7 @@ void AppendSteps(absl::Span<const int64_t> numbers, int64_t apart, int64_t count
   steps.strides.insert(steps.strides.end(), found.strides.rbegin(), found.strides.rend());
 }
 
-// What step number `i` of all comes to.
+// The number at index `i` of all steps.
 int64_t Counted(const Steps& steps, int64_t i) {
   int64_t sum = 0;
   for (size_t k = steps.sizes.size(); k-- > 0;) {
@@ -48,7 +48,7 @@ int64_t Counted(const Steps& steps, int64_t i) {
   return sum;
 }
 
-// The numbers of a table, of which there is at least one, if they count evenly.
+// A constant table as a view whose places are its numbers; nullopt if they do not count evenly.
 std::optional<View> CountingTable(absl::Span<const int64_t> numbers, const Shape& shape) {
   if (numbers.empty()) return std::nullopt;
   for (const int64_t number : numbers) {
@@ -69,7 +69,7 @@ std::optional<View> CountingTable(absl::Span<const int64_t> numbers, const Shape
       .Reshaped(std::vector<SymInt>(shape.begin(), shape.end()));
 }
 
-// Walks from a value towards the ranges and tables that it is made of.
+// Walks from a value towards the ranges and tables that it is computed from.
 class PositionReader {
  public:
   explicit PositionReader(Facts& facts) : facts_(facts) {}
@@ -77,7 +77,7 @@ class PositionReader {
   std::optional<View> Read(Value* value) {
     const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts_.DimsOf(value);
     if (dims == nullptr || !IsInteger(facts_.TypeOf(value))) return std::nullopt;
-    // Both operands of every sum are followed.
+    // Both operands of every sum are followed, so the number of visits must be limited.
     if (--visits_left_ < 0) return std::nullopt;
     if (value->is_constant()) return Table(*value->constant());
     const std::vector<SymInt> extents = *dims;
@@ -86,7 +86,7 @@ class PositionReader {
     if (node == nullptr || !node->domain().empty()) return std::nullopt;
     const std::string& op = node->op_type();
     if (op == "Range") return Range(*node, extents);
-    // In 32 bits they might wrap.
+    // Sums in 32 bits might wrap around.
     if (facts_.TypeOf(value) != DataType::kInt64 && !IsViewNode(*node)) return std::nullopt;
     if (op == "Add") return Sum(*node, extents, 1);
     if (op == "Sub") return Sum(*node, extents, -1);
@@ -98,7 +98,7 @@ class PositionReader {
   }
 
  private:
-  // Indices that would have to be followed in turn.
+  // True if a view node's indices would have to be followed in turn.
   static bool ReadsIndices(const Node& node) {
     return node.op_type() == "GatherND" ||
            (node.op_type() == "Gather" && !node.input(1)->is_constant());
@@ -110,7 +110,7 @@ class PositionReader {
     return numbers.ok() ? CountingTable(*numbers, table.shape()) : std::nullopt;
   }
 
-  // A number that depends on extents at most.
+  // A number that is known or depends on extents alone, as a view of that one place.
   std::optional<View> Known(const Value* value, const std::vector<SymInt>& dims) {
     const auto number = Number(value);
     if (!number.has_value()) return std::nullopt;

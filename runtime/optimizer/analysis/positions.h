@@ -10,10 +10,10 @@
 
 namespace attnrun::opt {
 
-// The numbers of an integer tensor that count evenly along each of its axes, as those do that
-// exporters compute masks and positions of (Range, arange tables and their sums and views): the
-// number at an index is the place that the view gives the index. nullopt where that is not plain to
-// see.
+// Exporters compute masks and positions from integers that count evenly: Range, arange tables,
+// their sums and views. PositionsOf describes such a tensor as a view whose place at each index is
+// the number there: the column [[0], [2], [4]] is offset 0, stride 2 along axis 0. nullopt where
+// the numbers do not count evenly or this is not easy to see.
 std::optional<View> PositionsOf(Value* value, Facts& facts);
 
 // GatherND's indices [I..., k] as the positions [I...] along each of the k axes that they index.

@@ -24,7 +24,7 @@ class ProductSearch {
     return absl::c_any_of(value->consumers(), [&](const Node* node) {
       if (node->qualified_op_type() == "attnrun.Attention") return fused_counts_;
       if (!node->domain().empty()) return false;
-      // The standard's Attention holds two.
+      // The standard's Attention contains two products.
       if (IsProductOfComputed(*node) || node->op_type() == "Attention") return true;
       if (!IsPassedThrough(*node) && node->op_type() != "Softmax") return false;
       return absl::c_any_of(node->outputs(), [&](const Value* output) {

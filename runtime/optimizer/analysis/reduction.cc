@@ -6,7 +6,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether the only axis that an Unsqueeze adds or a reduction takes is the last one of the rows.
+// True if the only axis that an Unsqueeze adds, or that a reduction takes, is the last one.
 bool IsLastAxis(const Node& node, Facts& facts) {
   const auto axes = KnownInts(node, "axes", 1, facts);
   if (!axes.has_value() || axes->size() != 1) return false;

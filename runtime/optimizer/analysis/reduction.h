@@ -9,15 +9,16 @@
 
 namespace attnrun::opt {
 
-// The one axis that a reduction such as ReduceMean removes and keeps as an axis of extent 1: -1 for
-// the last, others counted from the front where the rank is known. nullopt for another operator,
-// several axes or all, and where the axis goes. Axes may be an attribute or an input.
+// The one axis that a reduction such as ReduceMean takes, where it keeps that axis with extent 1:
+// -1 for the last, others counted from the front where the rank is known. nullopt for another
+// operator, for several axes or all, and where the axis is dropped. Axes may be an attribute or an
+// input.
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts);
 
-// A reduction over one axis, as ReducedAxis has it, which stays or, if it is the last, is put back.
+// A reduction over one axis that stays with extent 1, or that is the last and is put back.
 struct AxisReduction {
   const Value* reduced() const { return nodes.back()->input(0); }
-  // The reduction, behind an Unsqueeze perhaps.
+  // The reduction, and behind it the Unsqueeze that puts the axis back, if any.
   std::vector<Node*> nodes;
   int64_t axis = -1;
 };

@@ -14,10 +14,10 @@
 namespace attnrun::opt {
 namespace {
 
-// Longer chains have no use, and a file must not be able to exhaust the stack.
+// Exporters write no longer chains, and a file must not be able to exhaust the stack.
 constexpr int kMaxDepth = 48;
-// Chains that end in a Concat are followed this far, and through no further Concat: nested ones
-// would cost a power of their number of inputs.
+// The limit for chains that end in a Concat. They are followed through no further Concat: nested
+// ones would cost time exponential in their depth.
 constexpr int kMaxConcatDepth = 16;
 
 std::optional<int> Axis(int64_t axis, int rank) {
@@ -51,7 +51,7 @@ class Step {
     return permutation.has_value() ? std::optional(view.Transposed(*permutation)) : std::nullopt;
   }
 
-  // Reshape, Flatten, Squeeze, Unsqueeze: the elements' order stays.
+  // Reshape, Flatten, Squeeze, Unsqueeze: the elements keep their order.
   std::optional<View> Reshape(const View& view) const {
     const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
     if (dims == nullptr) return std::nullopt;
@@ -87,7 +87,7 @@ class Step {
 
   // Where a Slice begins that asks for `wanted`; nullopt if the axis may be too short for it.
   std::optional<SymInt> Clamped(const SymInt& wanted, const SymInt& extent) const {
-    // x[-n:] of n elements.
+    // The start is at or before the first element, as in x[-n:] of n elements.
     if (facts_.IsNeverNegative(SymInt(0) - extent - wanted)) return SymInt(0);
     const std::optional<int64_t> known = wanted.constant();
     if (!known.has_value()) return std::nullopt;
@@ -114,7 +114,7 @@ class Step {
 
   std::optional<View> Split(const View& view) const {
     const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
-    // Each output adds up what lies before it.
+    // Each output adds up the extents before it.
     constexpr int kMaxBefore = 1024;
     if (!axis.has_value() || output_.producer_index() > kMaxBefore) return std::nullopt;
     SymInt start(0);
@@ -129,8 +129,8 @@ class Step {
     return view.Sliced(*axis, start, (*dims)[*axis]);
   }
 
-  // One position of an axis, which the output keeps if the index is a list of one, or evenly spaced
-  // ones.
+  // A Gather of one position of an axis, which the output keeps if the index has rank 1, or of
+  // evenly spaced positions.
   std::optional<View> Gather(const View& view) const {
     const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
     const auto index = KnownInt(node_.input(1), facts_);
@@ -166,7 +166,7 @@ class Step {
     return view.Gathered(first, positions);
   }
 
-  // One negative index counts from the end.
+  // One index; a negative one counts from the end.
   static View FromTheStart(const View& index, const SymInt& extent) {
     const auto at = index.offset().constant();
     const bool single = absl::c_all_of(index.axes(), [](const ViewAxis& a) { return a.empty(); });
@@ -175,7 +175,7 @@ class Step {
     return View::Counting(extent + *at, index.Dims(), steps);
   }
 
-  // Of several indices some may be negative and some not: those are not followed.
+  // Lists of indices some of which may be negative are not followed.
   bool AreNeverNegative(const View& indices) const {
     if (!facts_.IsNeverNegative(indices.offset())) return false;
     return absl::c_all_of(indices.axes(), [&](const ViewAxis& axis) {
@@ -214,7 +214,7 @@ bool IsWidening(const Node& node, Facts& facts) {
 
 std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth);
 
-// A Concat whose inputs are views of one base that continue each other.
+// A Concat whose inputs are views of one base, each continuing the one before it.
 std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Follow follow) {
   std::vector<std::vector<Traced>> inputs;
   for (Value* input : node.inputs()) {

@@ -18,28 +18,31 @@ struct Traced {
   double scale = 1;
 };
 
-// What counts as a part of the chain besides nodes that move elements about.
+// The kinds of nodes that a trace follows besides those that only move elements.
 struct Follow {
   // Products with and quotients by a constant of one element.
   bool factors = false;
-  // Casts of 16-bit floats to float: the base is then of 16 bits, and the value the view of it,
-  // cast.
+  // Casts from 16-bit floats to float. The base is then of 16 bits, and the value is the view of
+  // the base, cast to float.
   bool widening = false;
 };
 
-// The value as a view of what it was made from by moving elements about, nearest first: itself, its
-// producer's input and so on. At least one entry where the value's rank is known, else none.
+// Walks up from a value through the nodes that only move elements (Transpose, Reshape, Slice,
+// Gather, ...) and describes the value as a view of each value on the way: first of itself, then of
+// its producer's input, and so on. A rule takes the furthest base that it can read in place. Has at
+// least one entry if the value's rank is known, else none.
 std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow = {});
 
-// The node's output as a view of what its first input is `view` of; nullopt where it is none.
-// Precondition: IsViewNode.
+// The node's output as a view of a base, given the node's first input as `view` of that base;
+// nullopt where it is no view. Precondition: IsViewNode.
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
                                   Facts& facts);
 
-// Whether the node only moves elements about: one of those that Trace follows.
+// True if the node only moves elements, so that Trace follows it.
 bool IsViewNode(const Node& node);
 
-// For Mul and Div by a constant of one element: the operand and the factor; null where it is none.
+// For Mul and Div by a constant of one element: the other operand, and the factor; null for other
+// nodes.
 Value* ScaledOperand(const Node& node, double& factor);
 
 }  // namespace attnrun::opt

@@ -10,7 +10,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Appends a factor, merged with the last one where the two count on.
+// Appends a factor, merged with the last one where the two form one even count.
 void Append(ViewAxis& axis, ViewFactor factor) {
   if (factor.size.is_constant(1)) return;
   if (!axis.empty() && axis.back().stride == factor.size * factor.stride) {
@@ -32,7 +32,7 @@ SymInt ExtentOf(const ViewAxis& axis) {
   return extent;
 }
 
-// Takes factors off the front of `rest` until they make up `extent`.
+// Takes factors off the front of `rest` until their sizes multiply to `extent`.
 std::optional<ViewAxis> TakeAxis(ViewAxis& rest, const SymInt& extent) {
   ViewAxis axis;
   SymInt missing = extent;
@@ -243,7 +243,7 @@ std::optional<View> View::Gathered(int first, absl::Span<const View> positions) 
   for (int i = 0; i < count; ++i) {
     const ViewAxis& axis = axes_[first + i];
     if (axis.size() > 1) return std::nullopt;
-    // Of an extent of 1 there is but index 0.
+    // An axis of extent 1 has only index 0.
     const View along = positions[i].Scaled(axis.empty() ? SymInt(0) : axis[0].stride);
     places = places.has_value() ? Sum(*places, along) : along;
     if (!places.has_value()) return std::nullopt;

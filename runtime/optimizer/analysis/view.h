@@ -11,7 +11,7 @@
 
 namespace attnrun::opt {
 
-// `size` steps of `stride` elements.
+// An index along an axis, or a part of it: `size` steps of `stride` elements.
 struct ViewFactor {
   SymInt size;
   SymInt stride;
@@ -20,18 +20,22 @@ struct ViewFactor {
   }
 };
 
-// An index along an axis counts through its factors, the last one fastest. No factors: extent 1.
+// The factors of an axis, over which its index counts with the last factor fastest. An axis without
+// factors has extent 1.
 using ViewAxis = std::vector<ViewFactor>;
 
-// Which element of a dense tensor, the base, each element of another tensor is: what chains of
-// Transpose, Reshape, Slice, Split, Gather, Squeeze, Unsqueeze, Expand and Tile come to. Kept in a
-// normal form (factors of size 1 dropped, neighbours that count on from each other merged), so that
-// two chains that select the same elements are equal, however they were written.
+// Says for each element of a tensor which element of another dense tensor, the base, it is: the
+// place of index (i, j, ...) is an offset plus strides times indices. Chains of Transpose, Reshape,
+// Slice, Split, Gather, Squeeze, Unsqueeze, Expand and Tile are such views. For example the heads
+// [S, N, H] split from rows [S, N * H] and transposed to [N, S, H] are the view N: N steps of H, S:
+// S steps of N * H, H: H steps of 1. Kept in a normal form (factors of size 1 dropped, neighbours
+// that form one even count merged), so that two chains that select the same elements are equal,
+// however they were written.
 class View {
  public:
-  // All of a dense tensor of these extents.
+  // All elements of a dense tensor of these extents.
   static View Dense(absl::Span<const SymInt> dims);
-  // Places that count on from `start` by `steps` along each axis.
+  // Places that begin at `start` and grow by steps[i] along each axis i.
   static View Counting(const SymInt& start, absl::Span<const SymInt> dims,
                        absl::Span<const SymInt> steps);
 
@@ -41,8 +45,8 @@ class View {
   SymInt Extent(int axis) const;
   std::vector<SymInt> Dims() const;
 
-  // The functions that follow return the view of the view; nullopt where it cannot be expressed, or
-  // where it is not plain to see that it can.
+  // The functions that follow return a view of this view; nullopt where it cannot be expressed, or
+  // where it cannot be shown that it can.
   View Transposed(absl::Span<const int64_t> permutation) const;
   std::optional<View> Reshaped(absl::Span<const SymInt> dims) const;
   // `length` elements of an axis from `start` on, `step` apart.
@@ -56,24 +60,24 @@ class View {
   std::optional<View> Expanded(absl::Span<const SymInt> dims) const;
   // An axis repeated as a whole, `times` times.
   View Tiled(int axis, const SymInt& times) const;
-  // An axis each of whose elements occurs several times in a row, with each once.
+  // An axis on which each element is repeated several times in a row: keeps each element once.
   View WithoutRepeats(int axis) const;
-  // Every place times `factor`.
+  // Every place multiplied by `factor`.
   View Scaled(const SymInt& factor) const;
-  // The places of two views of equal extents, added up.
+  // The sums of the places of two views of equal extents.
   static std::optional<View> Sum(const View& a, const View& b);
-  // What an index tensor selects along axes first, first + 1, ...: `positions`, one view per axis,
-  // of equal extents, tells its numbers as places, none of them negative. Their axes stand where
-  // those were.
+  // Selects by index tensors along the axes first, first + 1, ...: `positions` has one view per
+  // axis, of equal extents, whose places are the indices, none of them negative. The axes of the
+  // index tensors replace the axes that they index.
   std::optional<View> Gathered(int first, absl::Span<const View> positions) const;
-  // Views of equal axes over one base, one after the other along an axis, if that is a view, too:
-  // each must lie as far from the one before it as the next.
+  // Views of equal axes over one base, concatenated along an axis, if the result is a view, too:
+  // the views must lie at equal distances from each other.
   static std::optional<View> Concatenated(absl::Span<const View> views, int axis);
 
   friend bool operator==(const View& a, const View& b) {
     return a.offset_ == b.offset_ && a.axes_ == b.axes_;
   }
-  // "64+[B:768 S:64 (12:3 64)]"-like, for messages of tests.
+  // For messages of tests, in the form "64+[B:768 S:64 (12:3 64)]".
   std::string ToString() const;
 
  private:

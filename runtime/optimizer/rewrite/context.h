@@ -13,14 +13,14 @@
 
 namespace attnrun::opt {
 
-// The graph that a rule works on and where it reports. Rewrites go through Patch, which keeps
-// `facts` and `report` up to date.
+// The graph that a rule works on and the report it writes to. Rewrites go through Patch, which
+// keeps `facts` and `report` up to date.
 struct RuleContext {
   Graph& graph;
   Facts& facts;
   // The rule's name in the report.
   absl::string_view rule;
-  // Rewrite::body.
+  // The body that the graph is, as in Rewrite::body.
   absl::string_view body;
   std::vector<Rewrite>& report;
   // The number of rewrites that may still be applied.
@@ -28,9 +28,10 @@ struct RuleContext {
   // The number of bytes that may still be computed before the first run.
   int64_t& foldable_bytes;
 
-  // Call it before each rewrite is applied: it counts them. kCancelled if no more are wanted.
+  // Must be called before each rewrite is applied; counts it. kCancelled if no more rewrites are
+  // wanted.
   absl::Status BeginRewrite();
-  // Removes a node nobody reads, or a value nobody reads or computes.
+  // Removes a node that nobody reads, or a value that nobody reads or computes.
   void Remove(Node* node);
   void Remove(Value* value);
   // Records that a rewrite at `node` was considered and why it was not applied.

@@ -10,8 +10,8 @@
 
 namespace attnrun::opt {
 
-// Calls `propose(node, patch)` for the nodes in their order and applies the patch where it returns
-// true. A node that an earlier patch has superseded is passed over. Returns the number of rewrites.
+// Calls `propose(node, patch)` for each node in order and applies the patch where it returns true.
+// Skips nodes that an earlier patch has superseded. Returns the number of rewrites.
 absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node*>& nodes,
                                     absl::FunctionRef<bool(Node*, Patch&)> propose);
 

@@ -14,7 +14,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The name of a node's value, "Linear_2:0" or "Linear_2:0_1".
+// A name for a new node's output, "Linear_2:0" or "Linear_2:0_1".
 std::string MadeUpName(absl::string_view node, int output) {
   return absl::StrCat(node, ":", output);
 }
@@ -126,7 +126,7 @@ Value* Patch::Constant(absl::string_view name, absl::StatusOr<Tensor> data) {
 }
 
 Value* Patch::Ints(absl::Span<const int64_t> values) {
-  // Every layer asks for the same few lists.
+  // Every layer needs the same few lists, so equal lists share one initializer.
   const std::string name = absl::StrCat("ints:", absl::StrJoin(values, ","));
   Value* known = context_.graph.FindValue(name);
   const auto elements = IntsOf(known);
@@ -176,8 +176,8 @@ absl::StatusOr<int> Patch::Apply() {
       std::string(context_.rule), true, std::string(context_.body), {}, {}, ""};
   for (const Node* node : superseded_) rewrite.nodes.push_back(node->name());
   for (const Node* node : added_) rewrite.into.push_back(node->name());
-  // What computes the same value has the same name, so that the two can be compared; also what an
-  // earlier rewrite put in, if it has none of the model's own.
+  // A replacement takes over the old value's name, so that the two can be compared between runs.
+  // This holds for a value that an earlier rewrite made, too, unless it has a name from the model.
   std::vector<std::pair<Value*, std::string>> renamed;
   for (const auto& [old, replacement] : replacements_) {
     context_.graph.ReplaceUses(old, replacement);
@@ -189,16 +189,16 @@ absl::StatusOr<int> Patch::Apply() {
     replacement->set_type(old->type());
   }
   for (Node* node : superseded_) {
-    // Detached first: the order of superseded nodes is the matcher's, not the graph's.
+    // Detach the inputs first: superseded nodes are in the matcher's order, not in the graph's.
     for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
   }
   for (Node* node : superseded_) context_.Remove(node);
   absl::flat_hash_set<const Value*> named;
   for (const auto& [value, name] : renamed) {
     Value* old = context_.graph.FindValue(name);
-    // Of two the first; and what the graph is given keeps its name.
+    // A value that replaces several takes the first name. Inputs and initializers keep theirs.
     if ((old != nullptr && old->producer() == nullptr) || !named.insert(value).second) continue;
-    // A node that is not superseded is dead from now on.
+    // The old value's node is dead from now on if it was not superseded.
     if (old != nullptr) context_.graph.Rename(old, context_.graph.UniqueName(name));
     context_.graph.Rename(value, name);
   }

@@ -12,8 +12,9 @@
 
 namespace attnrun::opt {
 
-// A rewrite as a transaction: nodes to be superseded, new nodes, and which new value stands for
-// which old one. It is applied whole or not at all; a patch that is dropped leaves no trace.
+// A rewrite as a transaction: the nodes that it supersedes, the new nodes, and which new value
+// replaces which old one. It is applied whole or not at all; a patch that is dropped leaves no
+// trace.
 //
 //   Patch patch(context);
 //   patch.Supersede({matmul, add});
@@ -28,17 +29,17 @@ class Patch {
   Patch& operator=(const Patch&) = delete;
   ~Patch();
 
-  // Nodes that vanish.
+  // The nodes that the rewrite removes.
   void Supersede(absl::Span<Node* const> nodes);
   const std::vector<Node*>& superseded() const { return superseded_; }
 
-  // Whether the superseded nodes can go if only `replaced` of their outputs get replacements: no
-  // other output may be read by a node that stays or be a graph output. Otherwise reports the first
-  // that is, as a near miss at `anchor`, unless that is null.
+  // True if the superseded nodes can go when only the outputs in `replaced` get replacements: no
+  // other output of theirs is a graph output or read by a node that stays. Otherwise reports the
+  // first such output as a near miss at `anchor`, unless that is null.
   bool Admits(absl::Span<Value* const> replaced, const Node* anchor);
 
-  // New nodes and initializers. "domain::Name" is of another domain, at version 1. Null after an
-  // error, which Apply returns.
+  // Adds new nodes and initializers. An `op_type` "domain::Name" names another domain, at version
+  // 1. Returns null after an error, which Apply returns.
   Value* Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes = {},
             absl::string_view name = "");
   std::vector<Value*> Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
@@ -46,15 +47,15 @@ class Patch {
   Value* Constant(absl::string_view name, absl::StatusOr<Tensor> data);
   Value* Ints(absl::Span<const int64_t> values);
 
-  // Every reader of `old` will read `replacement`, which takes over its name if it is new.
+  // Makes every reader of `old` read `replacement`, which takes over the name if it is new.
   void Replace(Value* old, Value* replacement);
 
-  // Supersedes the node by one of the same operator that reads `inputs` with these attributes.
+  // Supersedes the node by one of the same operator with these inputs and attributes.
   void Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes);
 
   const absl::Status& status() const { return status_; }
 
-  // Whether all that the superseded nodes give to others has a replacement.
+  // True if every output of the superseded nodes that others read has a replacement.
   bool CanApply();
 
   // Applies the patch and reports it. Precondition: CanApply. Returns 1, the number of rewrites;
@@ -74,7 +75,7 @@ class Patch {
   bool applied_ = false;
 };
 
-// The node's operator as Patch::Op wants it.
+// The node's operator in the form that Patch::Op takes.
 std::string OpNameOf(const Node& node);
 
 // The opset of the standard operators that patches write.

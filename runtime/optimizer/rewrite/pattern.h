@@ -36,28 +36,28 @@ class Pattern {
   bool Match(Value* value, Facts& facts, MatchedNodes& nodes) const;
 
  private:
-  // Shared: patterns are handed into larger ones by value, for every node that is looked at.
+  // Shared, since patterns are copied into larger ones for every node that is looked at.
   std::shared_ptr<const Function> function_;
 };
 
-// Any value; keeps it.
+// Any value; captures it.
 Pattern Is(Value** capture);
-// The value that another part of the pattern has kept before: inputs are matched in order.
+// The value that another part of the pattern captured before; inputs are matched in order.
 Pattern Same(Value* const* captured);
-// A constant of one element; keeps it as a double.
+// A constant of one element; captures it as a double.
 Pattern Scalar(double* capture);
-// A constant of one element, equal to `number` within `relative` of it.
+// A constant of one element that equals `number` within a relative error of `relative`.
 Pattern Number(double number, double relative = 1e-3);
-// Any constant; keeps the value.
+// Any constant; captures the value.
 Pattern Constant(Value** capture);
-// The first output of a node of the standard domain, whose inputs match, which for Add, Mul, Min,
-// Max, And, Or and Equal may be in either order. Further inputs are not looked at.
+// The first output of a node of the standard domain whose inputs match. The two inputs of Add, Mul,
+// Min, Max, And, Or and Equal may be in either order. Further inputs are ignored.
 Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** capture = nullptr);
-// The first of several that matches.
+// Matches the first of several alternatives that fits.
 Pattern OneOf(std::vector<Pattern> alternatives);
-// The pattern, or that under a Cast.
+// The pattern itself, or a Cast of it.
 Pattern MaybeCast(Pattern inner);
-// The pattern, if the value it is matched against is kept, too.
+// The pattern; also captures the value that it is matched against.
 Pattern Keep(Value** capture, Pattern inner);
 
 }  // namespace attnrun::opt

@@ -22,7 +22,8 @@ Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
   return nullptr;
 }
 
-// The same where an axis has a multiple of it, as one that holds windows of several samples has.
+// One extent as an int64 tensor of one element, read off an axis that has a multiple of it, such as
+// an axis that holds the windows of several samples.
 Value* ShareOfExtent(Patch& patch, Facts& facts, const SymInt& extent,
                      absl::Span<Value* const> like) {
   for (Value* value : like) {
@@ -47,7 +48,7 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
   bool has_rest = false;
   for (size_t i = 0; i < to.size(); ++i) {
     if (const auto extent = to[i].constant()) {
-      // 0 would copy.
+      // In the shape of a Reshape, 0 would mean to copy the extent.
       if (*extent <= 0) return std::nullopt;
       target.push_back(*extent);
     } else if (i < from.size() && from[i] == to[i]) {
@@ -93,7 +94,8 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   const bool empty = absl::c_any_of(to, [](const SymInt& extent) { return extent.is_constant(0); });
   if (rest != nullptr && empty) return nullptr;
   Value* shape = patch.Op("Concat", parts, {{"axis", int64_t{0}}});
-  // An extent that is read off and happens to be 0 is 0; next to a rest ONNX allows none such.
+  // Extents that are read off may be 0 in a run and must then count as 0; ONNX forbids that next to
+  // a -1.
   return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{rest == nullptr}}});
 }
 

@@ -10,19 +10,19 @@
 
 namespace attnrun::opt {
 
-// What a Reshape from extents `from` must be told to give extents `to` in every run: numbers, 0 for
-// an extent that is copied and at most one -1. nullopt if that cannot express it.
+// The shape operand of a Reshape that changes extents `from` to `to` in every run: numbers, 0 for an
+// extent that is copied, and at most one -1. nullopt if these cannot express it.
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
                                                   absl::Span<const SymInt> to);
 
-// `value` with extents `to`, `value` itself if it has them; the extents that ReshapeTarget cannot
-// express are read off `like`, one of whose axes must have each but one. Null if there is none
-// such.
+// `value` reshaped to extents `to`, or `value` itself if it has them. Extents that ReshapeTarget
+// cannot express are read off `like`: each of them, except one, must be the extent of an axis of
+// one of these values. Null if one is not.
 Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
                  absl::Span<Value* const> like = {});
 
-// The extents as one int64 tensor, those that are not numbers read off `like`, one of whose axes
-// must have each, or a multiple of it. Null if there is none such.
+// The extents as one int64 tensor. Extents that are no numbers are read off `like`: each must be the
+// extent of an axis of one of these values, or divide it. Null if one is not.
 Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
                     absl::Span<Value* const> like);
 

@@ -11,11 +11,11 @@
 
 namespace attnrun::opt {
 
-// The operators a rule starts from, as Node::qualified_op_type has them: "MatMul",
-// "attnrun.Attention". Empty entries are unused.
+// The operators at which a rule starts, written as in Node::qualified_op_type ("MatMul",
+// "attnrun.Attention"). Empty entries are unused.
 using Anchors = std::array<absl::string_view, 16>;
 
-// One rewrite that leaves what the graph computes unchanged, up to rounding. A rule is defined in a
+// One rewrite that leaves the graph's results unchanged, up to rounding. Each rule is defined in a
 // file of its own below rules/, which opens with a drawing of the graph before and after:
 //
 //   extern const Rule kSwish = {.name = "swish",
@@ -27,21 +27,21 @@ using Anchors = std::array<absl::string_view, 16>;
 struct Rule {
   // The name in reports and in `--disable`. Several rules may share one.
   absl::string_view name;
-  // One sentence for `attnrun passes`.
+  // One sentence that `attnrun passes` prints.
   absl::string_view summary;
-  // All empty: any operator.
+  // No entries mean any operator.
   Anchors anchors = {};
-  // Builds the rewrite at a node that computes its first output and returns true, or returns false.
-  // `node` is of an anchor's operator. A patch that is not proposed leaves no trace.
+  // Looks at one node, which is of an anchor's operator and computes its first output. Fills the
+  // patch and returns true, or returns false. A patch that is not proposed leaves no trace.
   bool (*propose)(RuleContext& context, Node* node, Patch& patch) = nullptr;
-  // Rewrites all of the graph at once and returns the number of rewrites: for rules that compare
+  // Rewrites all of the graph at once and returns the number of rewrites, for rules that compare
   // nodes with each other.
   absl::StatusOr<int> (*run)(RuleContext& context) = nullptr;
   // The file that defines the rule.
   absl::string_view file = FileOf(__builtin_FILE());
 
  private:
-  // The path from runtime/ on.
+  // The path below runtime/, that included.
   static constexpr absl::string_view FileOf(std::string_view path) {
     const size_t at = path.rfind("runtime/optimizer/");
     if (at != std::string_view::npos) path = path.substr(at);

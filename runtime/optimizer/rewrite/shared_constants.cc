@@ -13,7 +13,8 @@ bool HasPlainBytes(const Tensor& tensor) {
 }
 
 std::string SampleOf(const Tensor& tensor) {
-  // Whole runs of bytes at a few places: each place is another page of the file to bring in.
+  // Samples runs of bytes at a few places only, since each place brings another page of the file
+  // in.
   constexpr size_t kPlaces = 3;
   constexpr size_t kRun = 32;
   const absl::string_view bytes(static_cast<const char*>(tensor.raw()), tensor.byte_size());

@@ -10,20 +10,20 @@
 
 namespace attnrun::opt {
 
-// Whether tensors can be told apart by their bytes: dense and not of strings.
+// True if the tensor is dense and not of strings, so that equal tensors are those of equal bytes.
 bool HasPlainBytes(const Tensor& tensor);
 
-// Equal for equal tensors and rarely for others: type, shape and a few samples of the bytes.
-// Reading all of every weight would cost more than it is worth.
+// A key made of type, shape and a few samples of the bytes: equal for equal tensors and rarely for
+// others. Reading every weight in full would cost more than it is worth.
 std::string SampleOf(const Tensor& tensor);
 
-// Preconditions: HasPlainBytes.
+// True if both have the same type, shape and bytes. Precondition: HasPlainBytes for both.
 bool SameElements(const Tensor& a, const Tensor& b);
 
 // Lets initializers with equal elements share their bytes, across graphs.
 class SharedConstants {
  public:
-  // Each initializer of the graph that equals one seen before takes over its bytes.
+  // Makes each initializer of the graph that equals an earlier one use the earlier one's bytes.
   void Share(Graph& graph);
 
  private:

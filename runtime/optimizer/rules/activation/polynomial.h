@@ -18,7 +18,7 @@ using Cubic = std::array<double, 4>;
 // between.
 std::optional<Cubic> AsPolynomial(Value* value, const Value* x, std::vector<Node*>& nodes);
 
-// Whether every coefficient is what is expected, as far as it could be written in elements of
+// True if every coefficient is what is expected, as far as it could be written in elements of
 // `type`.
 bool IsClose(const Cubic& actual, const Cubic& expected, DataType type);
 bool IsClose(double actual, double expected, DataType type);

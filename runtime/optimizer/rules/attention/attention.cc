@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Attention written out becomes one attnrun.Attention, anchored at its Softmax:
+// Fuses attention that an exporter wrote out as MatMul, Softmax and MatMul into one
+// attnrun.Attention, which never holds the whole scores in memory. The rule starts at the Softmax:
 //
 //   q      k                          q  k  v  bias? mask?
 //    \    /                            \  \ |  /    /
@@ -15,16 +16,17 @@
 //      |
 //      y [B,N,S,H]
 //
-// What is added to a view of the scores in which queries and keys lie on several axes, as the rows
-// and columns of a picture, is laid out as one bias:
+// A model may view its scores as a 2-D grid of positions, with the rows and columns of an image as
+// axes of their own, and add a bias there. Such biases become one bias of the plain scores:
 //
 //   scores [.., S, T] -> Reshape [.., h, w, h, w]
 //                     -> Add rows [.., h, w, h, 1], Add columns [.., h, w, 1, w]
 //                     -> Reshape [.., S, T]
 //
-// q, k and v are read where they lie, in the projections' results: the views that split heads are
-// a part of the operator (q_layout, k_layout, v_layout), and those that merge them again cancel
-// with the two that are written behind it. A Softmax over keys that lacks something is a near miss.
+// q, k and v are read from the projections' results. The views that split heads become a part of
+// the operator (q_layout, k_layout, v_layout); those that merge heads cancel with the Reshape and
+// the Transpose that the rule writes behind it. A Softmax over keys that lacks one of the parts is
+// reported as a near miss.
 
 #include <limits>
 #include <string>
@@ -52,14 +54,14 @@ std::vector<SymInt> Leading(const std::vector<SymInt>& dims) {
   return {dims.begin(), dims.end() - 2};
 }
 
-// Whether extents that are numbers agree; those that are not may be equal under other names.
+// True if extents that are numbers agree. Symbolic extents may be equal under other names.
 bool SameNumbers(const std::vector<SymInt>& a, const std::vector<SymInt>& b) {
   return absl::c_equal(a, b, [](const SymInt& x, const SymInt& y) {
     return x == y || (!x.constant().has_value() && !y.constant().has_value());
   });
 }
 
-// One Softmax and what belongs to it.
+// One Softmax and the parts of an attention around it.
 class AttentionFusion {
  public:
   AttentionFusion(RuleContext& context, Node* softmax)
@@ -71,7 +73,7 @@ class AttentionFusion {
   }
 
  private:
-  // Whether all parts of an attention are there; what is not is reported.
+  // True if all parts of an attention are there. Reports the first that is missing.
   bool Recognize() {
     std::string why;
     auto scores = FindScores(softmax_->input(0), facts_, why);
@@ -90,7 +92,8 @@ class AttentionFusion {
     return FindOperands();
   }
 
-  // Whether this, too, is an attention, of the same product, whatever is in its way to be fused.
+  // True if this Softmax, too, belongs to an attention over the same product, even if one that
+  // cannot be fused.
   bool AlsoReads(const Node* product) {
     quiet_ = true;
     return Recognize() && scores_.matmul == product;
@@ -101,7 +104,7 @@ class AttentionFusion {
     return 0;
   }
 
-  // A Softmax that leads to no product is a classifier's.
+  // Reports the missing scores, but not for a Softmax that leads to no product, as a classifier's.
   int NoProduct(const std::string& why) {
     const Value* value = softmax_->output(0);
     const Node* map = LinearMapBehind(*value);
@@ -129,7 +132,7 @@ class AttentionFusion {
     return false;
   }
 
-  // Q, K and V as heads.
+  // Finds Q, K and V as heads.
   bool FindOperands() {
     Node* matmul = scores_.matmul;
     const std::vector<SymInt>* product_dims = facts_.DimsOf(probabilities_.product->output(0));
@@ -164,7 +167,7 @@ class AttentionFusion {
                  : std::nullopt;
     };
     auto v = find_v(SharedHeads::kOnce);
-    // Shared by as many heads in K as in V, or by one each.
+    // K and V must agree on how often shared heads count: once each, or once for each head of Q.
     if (k.has_value() && v.has_value() && k->heads != v->heads) {
       k = find_k(SharedHeads::kRepeated);
       v = find_v(SharedHeads::kRepeated);
@@ -180,7 +183,7 @@ class AttentionFusion {
     return CheckTypes();
   }
 
-  // Samples and heads may share an axis in the products and be apart at the Softmax.
+  // Samples and heads may share one axis in the products and be separate axes at the Softmax.
   void TellHeadsBySoftmax() {
     if (axes_.leading.size() != 1) return;
     for (const std::vector<SymInt>& dims : {*facts_.DimsOf(softmax_->input(0)), product_dims_}) {
@@ -191,7 +194,7 @@ class AttentionFusion {
     SplitFixedNumber();
   }
 
-  // A number of heads that the extent of a folded axis is a multiple of, whatever the samples are.
+  // Splits a folded axis by the largest number of heads that divides its extent in every run.
   void SplitFixedNumber() {
     constexpr int64_t kMostHeads = 256;
     if (axes_.heads.constant().has_value()) return;
@@ -221,7 +224,7 @@ class AttentionFusion {
     return axes;
   }
 
-  // One type for all, that of the result; what is narrower is widened, which is exact.
+  // All operands get the type of the result; narrower ones are widened, which is exact.
   bool CheckTypes() {
     const DataType type = facts_.TypeOf(probabilities_.product->output(0));
     bool fits = type != DataType::kUndefined;
@@ -234,7 +237,8 @@ class AttentionFusion {
     return fits;
   }
 
-  // What the layout is of, in the type of the result. Null if that cannot be written.
+  // The value that the operand's layout describes, in the type of the result. Null if it cannot be
+  // written.
   Value* Read(Patch& patch, const HeadOperand& operand, absl::Span<Value* const> like) {
     Value* value = operand.value;
     if (!operand.reshaped.empty()) value = ReshapeTo(patch, facts_, value, operand.reshaped, like);
@@ -263,14 +267,15 @@ class AttentionFusion {
     if (!absl::c_all_of(wanted, [&](const Value* value) { return HasAllSamples(value); })) {
       return Miss("the probabilities may have other samples than the result");
     }
-    // As Nystromformer's inverse is, step by step.
+    // Nystromformer computes its inverse so, step by step.
     if (!wanted.empty() && DependsOn(*probabilities_.product->input(1), *softmax_)) {
       return Miss("the values are computed from the probabilities");
     }
     return Build(patch, wanted);
   }
 
-  // Whether probabilities do not broadcast to V, which the operator's would have done already.
+  // True if the probabilities have all samples of V, so that they do not broadcast to it. Those of
+  // the operator would have been broadcast already.
   bool HasAllSamples(const Value* probabilities) const {
     const std::vector<SymInt> leading = Leading(*facts_.DimsOf(probabilities));
     const std::vector<SymInt> of_product = Leading(product_dims_);
@@ -332,7 +337,7 @@ class AttentionFusion {
     return attributes;
   }
 
-  // [B,S,N*H] to what the product with V gave.
+  // Reshapes [B,S,N*H] to the extents of the product with V.
   Value* SplitHeads(Patch& patch, Value* merged, std::vector<Value*> like) {
     const int64_t size = product_dims_.back().constant().value_or(-1);
     const int64_t count = axes_.heads.constant().value_or(-1);
@@ -344,14 +349,14 @@ class AttentionFusion {
     if (product_dims_.size() == 4) return heads;
     const std::vector<SymInt>* dims = facts_.DimsOf(heads);
     if (dims == nullptr) return nullptr;
-    // The queries may be counted by another name than in the graph.
+    // The operator's result may have another name for the number of queries than the graph.
     std::vector<SymInt> wanted = product_dims_;
     wanted[wanted.size() - 2] = (*dims)[2];
     like.push_back(heads);
     return ReshapeTo(patch, facts_, heads, wanted, like);
   }
 
-  // The operator's probabilities [B,N,S,T] as the graph has them.
+  // The operator's probabilities [B,N,S,T] with the axes that they have in the graph.
   Value* AsInGraph(Patch& patch, Value* probabilities, Value* value,
                    absl::Span<Value* const> like) {
     const std::vector<SymInt> dims = *facts_.DimsOf(value);
@@ -381,7 +386,7 @@ class AttentionFusion {
   HeadOperand v_;
 };
 
-// Products of products, as attention without a Softmax has them.
+// Reports products of products, which look like an attention without a Softmax.
 absl::Status ReportMissingSoftmaxes(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   for (const Node* node : order) {

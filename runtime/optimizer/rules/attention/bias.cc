@@ -13,14 +13,14 @@
 namespace attnrun::opt {
 namespace {
 
-// `dims` with 1s before, `rank` in all.
+// `dims` behind as many 1s as it takes to make `rank` extents.
 std::vector<SymInt> Padded(std::vector<SymInt> dims, size_t rank) {
   if (dims.size() < rank) dims.insert(dims.begin(), rank - dims.size(), SymInt(1));
   return dims;
 }
 
-// Scores of three leading axes: those at `first` and after it become one. An operand that differs
-// along one of the two only must be written out along the other.
+// For scores of three leading axes: joins the axis at `first` with the next. An operand that
+// differs along only one of the two must be expanded along the other.
 Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> dims,
                 const std::vector<SymInt>& leading, size_t first, absl::Span<Value* const> like) {
   const bool same = dims[first].is_constant(1) && dims[first + 1].is_constant(1);
@@ -36,7 +36,7 @@ Value* JoinAxes(Patch& patch, Facts& facts, Value* value, std::vector<SymInt> di
   return ReshapeTo(patch, facts, value, dims, like);
 }
 
-// Whether no element can be below `floor`, as of a choice between two numbers.
+// True if no element can be below `floor`, which a choice between two numbers shows.
 bool IsAtLeast(const ScoreBias& bias, double floor) {
   if (bias.closed.has_value()) return *bias.closed * bias.factor >= floor;
   const Node* where = bias.operand.value->producer();
@@ -50,7 +50,7 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
   return at_least(where->input(1)) && at_least(where->input(2));
 }
 
-// A bool mask as what it adds.
+// A bool mask as a bias: 0, or the mask value where the mask excludes a key.
 Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
   Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
   Value* closed =
@@ -59,8 +59,8 @@ Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
   return patch.Op("Where", {mask, open, closed});
 }
 
-// What broadcasts to the scores as the graph has them, as something that broadcasts to [B,N,S,T].
-// Extents that are not numbers are read off `like`. Null if that cannot be written.
+// Reshapes an operand that broadcasts to the scores of the graph so that it broadcasts to
+// [B,N,S,T]. Extents that are not numbers are read off `like`. Null if that cannot be written.
 Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
                        absl::Span<Value* const> like) {
   const std::vector<SymInt>* known = facts.DimsOf(operand.value);
@@ -80,14 +80,14 @@ Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, con
     if (whole == nullptr) return nullptr;
     return patch.Op("Transpose", {whole}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
   }
-  // Samples and heads on one axis.
+  // Samples and heads share one axis.
   std::vector<SymInt> split = {axes.batch, axes.heads, dims[1], dims[2]};
   if (dims[0].is_constant(1)) split[0] = split[1] = SymInt(1);
   return ReshapeTo(patch, facts, operand.value, split, sources);
 }
 
-// A term that broadcasts to a picture of the scores as one that broadcasts to [..., S, T]. Only
-// samples and heads can be left to broadcast. No value if that cannot be written.
+// Reshapes a term that broadcasts to a grid view of the scores so that it broadcasts to [..., S,
+// T]. Only samples and heads can be left to broadcast. Holds no value if that cannot be written.
 ScoreTerm FromPicture(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Value* const> like) {
   if (term.picture.empty()) return term;
   const std::vector<SymInt>* known = facts.DimsOf(term.value);
@@ -113,8 +113,8 @@ ScoreTerm FromPicture(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Val
   return term;
 }
 
-// The biases from `i` on that can be added before they are laid out: those of one picture. `i`
-// comes to stand behind the last.
+// Adds up the biases from `i` on that belong to the same grid view, so that they are reshaped once.
+// Moves `i` behind the last of them.
 ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, size_t& i) {
   ScoreBias bias = scores.biases[i++];
   const auto scaled = [&](const ScoreBias& of) {

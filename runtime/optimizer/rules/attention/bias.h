@@ -8,10 +8,10 @@
 
 namespace attnrun::opt {
 
-// Extents that are not numbers are read off `like`, values whose axes have them.
-
-// The sum of all biases, or null if there are none; the conjunction of all masks; the sinks. `ok`
-// becomes false if one cannot be written.
+// The operands of attnrun.Attention that the scores' biases, masks and sinks become: the sum of all
+// biases, the conjunction of all masks, and the sinks, each null if there are none. `ok` becomes
+// false if one cannot be written. Extents that are not numbers are read off `like`, values whose
+// axes have them.
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok);
 Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Scores as one matrix, for a Softmax that takes no more axes:
+// Some exporters flatten scores to a matrix, since old versions of Softmax or a framework's
+// operator take no more axes. A Softmax over such scores reads them unflattened, so that the
+// attention rule recognizes the axes:
 //
 //   s [B,N,S,T]                  s [B,N,S,T]
 //        |                            |

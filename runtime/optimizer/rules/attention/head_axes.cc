@@ -4,7 +4,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether steps of `a` elements are smaller than steps of `b`.
+// True if `a` steps over fewer elements than `b`.
 bool IsFiner(const ViewAxis& a, const ViewAxis& b) {
   if (a.empty() || b.empty()) return false;
   const auto ratio = SymInt::DivideExactly(b.back().stride, a.back().stride);
@@ -41,7 +41,8 @@ HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leadin
   } else if (count == 2) {
     axes.heads_first = has_leading && IsFiner(view->axes()[0], view->axes()[positions]) &&
                        !IsFiner(view->axes()[1], view->axes()[positions]);
-    // Samples may lie nearer to each other than positions do; their number is not fixed.
+    // Strides alone may mislead where samples are the inner axis. An extent that varies from run to
+    // run is the number of samples; a fixed one is the number of heads.
     if (!leading[0].constant().has_value() && leading[1].constant().has_value()) {
       axes.heads_first = false;
     }

@@ -8,19 +8,22 @@
 
 namespace attnrun::opt {
 
-// How the axes of the scores before the last two are sample and head.
+// Which of the scores' axes before the last two are samples and which are heads.
 struct HeadAxes {
   SymInt batch;
   SymInt heads;
-  // The axes are heads, then samples.
+  // True if the axes are heads, then samples.
   bool heads_first = false;
-  // Of three axes the last two are heads (groups, and heads of a group), not the first two samples.
+  // True if, of three leading axes, the last two are heads (groups, and heads of a group); false if
+  // the first two are samples.
   bool heads_split = false;
   // The leading axes as they are in the graph.
   std::vector<SymInt> leading;
 };
 
-// Tells sample from head by how Q [leading..., S, H] came to be.
+// Derives which axes are samples and which are heads from strides: the view by which Q [leading...,
+// S, H] (or [leading..., H, S] if `transposed`) was split from rows of channels steps over fewer
+// elements from head to head than from position to position.
 HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leading, Facts& facts);
 
 }  // namespace attnrun::opt

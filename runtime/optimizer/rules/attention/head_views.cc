@@ -10,22 +10,23 @@
 namespace attnrun::opt {
 namespace {
 
-// The axes of heads, in the order of their views.
+// One letter for each axis of heads, in the order of their views: samples, positions, heads,
+// channels.
 constexpr absl::string_view kRoles = "bsnh";
 
-// Known to hold no elements: nothing can be told from strides then.
+// True if the tensor is known to hold no elements; strides say nothing then.
 bool IsEmpty(absl::Span<const SymInt> dims) {
   return absl::c_any_of(dims, [](const SymInt& extent) { return extent.is_constant(0); });
 }
 
-// One factor of the heads' view on an axis of the base: every `step` positions.
+// One factor of a view of heads, placed on an axis of the base: it counts every `step` positions.
 struct Placed {
   char role;
   SymInt size;
   int64_t step;
 };
 
-// Finds the axis of a dense base that a factor counts along, from the outermost on.
+// Finds the axis of a dense base along which each factor counts, from the outermost factor on.
 class Placement {
  public:
   explicit Placement(absl::Span<const SymInt> dims)
@@ -72,7 +73,7 @@ class Placement {
  private:
   static bool Fits(const SymInt& size, int64_t step, const SymInt& extent) {
     if (size * SymInt(step) == extent) return true;
-    // Heads of a folded axis, 4 of 4*batch.
+    // The axis may hold samples and heads folded together, such as 4 heads in 4 * batch.
     if (size.constant().has_value() && SymInt::DivideExactly(extent, size * SymInt(step))) {
       return *size.constant() > 0;
     }
@@ -106,7 +107,7 @@ class Placement {
   std::vector<std::vector<Placed>> placed_;
 };
 
-// Reads one axis of a base as the layout says: the axis gives way to one axis per role.
+// Replaces one axis of a base by one axis for each role that the layout has on it.
 std::optional<View> SplitAxis(const View& view, int axis, const ops::HeadLayout::Axis& entry,
                               std::string& roles) {
   if (entry.factors.empty()) {
@@ -130,7 +131,7 @@ std::optional<View> SplitAxis(const View& view, int axis, const ops::HeadLayout:
     sizes.push_back(size);
     total = total * size;
   }
-  // A gap's index is a part of the offset.
+  // The index along a gap is fixed and becomes a part of the offset.
   std::vector<int64_t> index(sizes.size(), 0);
   int64_t start = entry.offset;
   int64_t inner = 1;
@@ -169,7 +170,8 @@ std::optional<ops::HeadLayout> LayoutOf(const View& view, absl::Span<const SymIn
     if (axis.empty()) continue;
     if (axis.size() > 1) return std::nullopt;
     if (axis[0].stride.is_constant(0)) {
-      // All the same along this axis: the layout leaves it out. Channels must be there.
+      // The operand is the same along this axis, so the layout leaves it out. Channels cannot be
+      // left out.
       if (kRoles[i] == 'h') return std::nullopt;
       continue;
     }

@@ -10,11 +10,12 @@
 
 namespace attnrun::opt {
 
-// The layout of a view [b, s, n, h] of a base of these extents; nullopt if no layout expresses it.
+// The layout, written for attnrun.Attention, that reads the view [b, s, n, h] from a base of these
+// extents; nullopt if no layout expresses it.
 std::optional<ops::HeadLayout> LayoutOf(const View& view, absl::Span<const SymInt> base);
 
-// The view [b, s, n, h] that a layout is of a base; the inverse of LayoutOf. An absent axis has
-// extent 1. nullopt if the layout does not fit.
+// The view [b, s, n, h] that a layout reads from a base; the inverse of LayoutOf. An axis that the
+// layout leaves out has extent 1. nullopt if the layout does not fit.
 std::optional<View> ViewOf(const ops::HeadLayout& layout, const View& base);
 
 }  // namespace attnrun::opt

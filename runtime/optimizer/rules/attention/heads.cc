@@ -18,7 +18,8 @@ std::optional<View> Grouped(View view, bool transposed, const HeadAxes& axes) {
   const SymInt rows = view.Extent(rank - 2);
   const SymInt channels = view.Extent(rank - 1);
   std::vector<SymInt> full = axes.leading;
-  // An axis of its own stays, though its extent may be written in other symbols: the run checks it.
+  // Keeps axes that are separate already, though an extent may have another symbol than the
+  // scores': the operator compares them in each run.
   for (size_t i = 0; i < full.size() && static_cast<int>(full.size()) + 2 == rank; ++i) {
     const SymInt extent = view.Extent(static_cast<int>(i));
     const bool named = !extent.constant().has_value() && !full[i].constant().has_value();
@@ -32,8 +33,8 @@ std::optional<View> Grouped(View view, bool transposed, const HeadAxes& axes) {
   return axes.heads_first ? result->Transposed({1, 0, 2, 3}) : *result;
 }
 
-// The operand itself as [batch, heads, rows, channels] or the other way round, its leading axes
-// joined. They must be those of the scores.
+// The operand itself as [batch, heads, rows, channels], or [batch, heads, channels, rows] if
+// `transposed`, with its three leading axes joined to two. These must be those of the scores.
 std::optional<HeadOperand> Joined(const Traced& traced, bool transposed, const HeadAxes& axes) {
   const std::vector<SymInt> dims = traced.view.Dims();
   const size_t leading = axes.leading.size();
@@ -58,7 +59,8 @@ std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole 
     heads = heads.WithoutRepeats(kHeadAxis);
   }
   const ViewAxis& axis = heads.axes()[kHeadAxis];
-  // All heads alike may be left out; of Q each must lie somewhere.
+  // K and V may leave the axis of heads out where all heads are alike; each head of Q needs its
+  // place.
   const bool repeats = !axis.empty() && axis.back().stride.is_constant(0);
   if (repeats && (role == HeadRole::kQuery || shared == SharedHeads::kRepeated)) {
     return std::nullopt;
@@ -88,7 +90,7 @@ HeadOperand OfWholeRows(HeadOperand operand, Facts& facts) {
 
 std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
                                      const HeadAxes& axes, Facts& facts, SharedHeads shared) {
-  // A factor on V is not a factor on the scores.
+  // A constant factor on Q or K scales the scores; one on V does not.
   const std::vector<Traced> chain = Trace(value, facts, {.factors = role != HeadRole::kValue});
   for (size_t i = chain.size(); i-- > 0;) {
     auto view = Grouped(chain[i].view, transposed, axes);

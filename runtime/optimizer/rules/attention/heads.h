@@ -11,39 +11,41 @@
 
 namespace attnrun::opt {
 
-// An operand of the attention: heads [b, s, n, h] in a value of the graph.
+// An operand of the attention: a value of the graph and the layout by which heads [b, s, n, h] are
+// read from it.
 struct HeadOperand {
   Value* value = nullptr;
   ops::HeadLayout layout;
   double scale = 1;
-  // Heads that the layout counts.
+  // The number of heads that the layout has.
   SymInt heads;
-  // If not empty, what the value must be reshaped to before the layout fits.
+  // If not empty, the extents to which the value must be reshaped before the layout fits.
   std::vector<SymInt> reshaped = {};
 };
 
-// Whether heads of K and V that several heads of Q share count once.
+// How to count heads of K and V that several heads of Q share.
 enum class SharedHeads { kOnce, kRepeated };
 
 // Which operand of attention it is.
 enum class HeadRole { kQuery, kKey, kValue };
 
-// The operand, [..., rows, channels], or [..., channels, rows] if `transposed`, as heads in the
-// furthest value that can be read in place, else in the operand itself, reshaped. Leading axes that
-// it lacks or has once are broadcast.
-// nullopt if the operand does not fit the leading axes.
+// Finds Q, K or V as heads. `value` is the operand of the product, [..., rows, channels], or [...,
+// channels, rows] if `transposed`. Walks up from it through views and returns the furthest value
+// from which a layout can read the heads; failing that, the operand itself, reshaped. Leading axes
+// that it lacks or has with extent 1 are broadcast. nullopt if the operand does not fit the leading
+// axes.
 std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
                                      const HeadAxes& axes, Facts& facts,
                                      SharedHeads shared = SharedHeads::kOnce);
 
-// An operand whose heads are the view [b, s, n, h] of `traced`'s base; nullopt if no layout says
-// so.
+// The operand whose heads are the view [b, s, n, h] of the base of `traced`; nullopt if no layout
+// expresses it.
 std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole role,
                                      SharedHeads shared, Facts& facts);
 
-// Where one Reshape both arranges the rows and splits them into heads, only the first is needed:
-// [batch, .., D] -> [b, s, D] instead of [b, s, n, h]. The same rows of Q, K and V are then
-// arranged once, before they are split. Other operands stay as they are.
+// Undoes half of a Reshape that both arranges rows and splits them into heads: the layout can
+// split, so the value need only be [b, s, D], not [b, s, n, h]. Q, K and V that share rows can then
+// share that Reshape. Other operands stay as they are.
 HeadOperand OfWholeRows(HeadOperand operand, Facts& facts);
 
 }  // namespace attnrun::opt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Attentions of one head each whose heads lie at equal distances, as merged projections leave them,
-// become one of all heads:
+// Some models attend with one head at a time and concatenate the results. Once merged projections
+// have put the heads at equal distances, such attentions of one head each become one attention:
 //
 //   qkv [B,S,3*N*H]                            qkv [B,S,3*N*H]
 //     |                 |                         |
@@ -39,7 +39,7 @@ bool IsSame(const AttributeValue& a, const AttributeValue& b) {
          *text == std::get<std::string>(b);
 }
 
-// Whether the attentions differ in nothing but where their heads lie.
+// True if the attentions differ in nothing but where their heads lie.
 bool AreAlike(const Node& a, const Node& b) {
   if (a.inputs() != b.inputs() || a.attributes().size() != b.attributes().size()) return false;
   return absl::c_all_of(a.attributes(), [&](const auto& attribute) {
@@ -50,7 +50,7 @@ bool AreAlike(const Node& a, const Node& b) {
   });
 }
 
-// The attentions that a Concat of the last axis joins, if it alone reads them; else none.
+// The attentions that a Concat along the last axis joins, if they have no other readers; else none.
 std::vector<Node*> JoinedAttentions(const Node& concat, const RuleContext& context) {
   const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
   // The results are [B,S,N*H].
@@ -66,7 +66,7 @@ std::vector<Node*> JoinedAttentions(const Node& concat, const RuleContext& conte
   return attentions;
 }
 
-// Where the only head of an operand lies, [b, s, 1, h].
+// The place of an operand's only head, as a view [b, s, 1, h].
 std::optional<View> OneHead(const Node& node, size_t operand, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(node.input(operand));
   if (dims == nullptr) return std::nullopt;
@@ -78,8 +78,8 @@ std::optional<View> OneHead(const Node& node, size_t operand, Facts& facts) {
   return view;
 }
 
-// The heads of an operand of all the attentions as one layout. One head for all may be left out by
-// K and V, where it then counts as often as the other's heads.
+// One layout for the heads of an operand of all the attentions. K and V may leave out the axis of
+// heads where all attentions read the same one.
 std::optional<ops::HeadLayout> JoinedLayout(const std::vector<Node*>& attentions, size_t operand,
                                             Facts& facts) {
   std::vector<View> heads;

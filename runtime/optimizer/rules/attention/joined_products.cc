@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two streams that attend as one (LiLT's text and layout), or heads whose channels lie in two
-// tensors (DeepSeek's with and without rotation): a sum of two products of scores, or two products
-// with the same probabilities, is one product of channels side by side.
+// Joins the two products of two streams that share their probabilities, as LiLT has for text and
+// layout, or of heads whose channels lie in two tensors, as DeepSeek has with and without rotation.
+// A sum of two products of scores, or two products with the same probabilities, becomes one product
+// over the channels of both:
 //
 //   q1 k1   q2 k2
 //     |       |              [q1 c2/c1 q2]   [k1 k2]
@@ -17,8 +18,8 @@
 //     |       |                            |      |
 //     y1      y2                           y1     y2
 //
-// Only where there are as many queries as keys: for one query and cached keys, copying these would
-// take longer than the products.
+// Applies only where there are as many queries as keys: with one query and cached keys, copying the
+// keys would take longer than the products.
 
 #include <string>
 #include <vector>
@@ -34,16 +35,16 @@
 namespace attnrun::opt {
 namespace {
 
-// Samples, heads, positions, channels.
+// Heads have four axes: samples, heads, positions, channels.
 constexpr int kRank = 4;
 
-// Whether the extents [B, N, S, T] are those of scores of as many queries as keys.
+// True if scores of extents [B, N, S, T] have as many queries as keys.
 bool AreSquare(const std::vector<SymInt>* dims) {
   return dims != nullptr && dims->size() == kRank && (*dims)[2] == (*dims)[3];
 }
 
-// Heads [B, N, S, h], or [B, N, h, S] if `transposed`, side by side in one tensor of the same axes,
-// samples and heads of which broadcast. Null if that cannot be written.
+// Concatenates heads [B, N, S, h], or [B, N, h, S] if `transposed`, along their channels. Samples
+// and heads are broadcast where they differ. Null if that cannot be written.
 Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, bool transposed) {
   std::vector<SymInt> leading(2, SymInt(1));
   for (const Value* part : heads) {
@@ -52,7 +53,8 @@ Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, 
       if (!extent.is_constant(1)) leading[i] = extent;
     }
   }
-  // As projections give them, [B, S, N, h], so that most Transposes cancel.
+  // The Concat has the order of a projection's result, [B, S, N, h], so that most Transposes
+  // cancel.
   using Order = std::vector<int64_t>;
   const Order there = transposed ? Order{0, 3, 1, 2} : Order{0, 2, 1, 3};
   const Order back = transposed ? Order{0, 2, 3, 1} : Order{0, 2, 1, 3};
@@ -71,7 +73,7 @@ Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, 
   return patch.Op("Transpose", {all}, {{"perm", back}});
 }
 
-// A product of heads that nothing else reads, times a number.
+// A product of heads that has one reader, times a number.
 struct Product {
   Node* matmul = nullptr;
   double factor = 1;
@@ -99,7 +101,7 @@ std::optional<Product> ProductOf(Value* value, RuleContext& context) {
   return std::nullopt;
 }
 
-// Whether the channels of all are a fixed number, on axis `axis`.
+// True if axis `axis`, the channels, has a fixed extent in all tensors.
 bool HaveFixedChannels(const std::vector<Value*>& heads, int axis, Facts& facts) {
   return absl::c_all_of(heads, [&](const Value* value) {
     return facts.RankOf(value) == kRank && facts.Extent(value, axis).has_value();

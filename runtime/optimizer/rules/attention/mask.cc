@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What masks say that attnrun.Attention knows by itself:
+// Exporters compute causal masks, windows and padding as tensors as large as the scores.
+// attnrun.Attention knows keys by position, so such masks become attributes and a mask of keys:
 //
 //   t = Range(0, T)      s = Range(0, S)                padding [B, T]
 //           t <= s           t > s - 4                     |
@@ -13,9 +14,9 @@
 //   -->
 //            Attention(q, k, v, -, padding [B, 1, 1, T]) {causal=1, left_window=3, mask_value=...}
 //
-// A bias that is 0 where a condition holds and swallows any score elsewhere becomes a mask; a mask
-// loses what always holds and what only broadcasts; comparisons of the key's position with the
-// query's become attributes.
+// A bias that is 0 where a condition holds and absorbs any score elsewhere becomes a mask. A mask
+// loses parts that always hold and is read before it was broadcast. Comparisons of key positions
+// with query positions become attributes.
 
 #include <cmath>
 #include <limits>
@@ -37,7 +38,7 @@
 namespace attnrun::opt {
 namespace {
 
-// [B, N, S, T] of an attnrun.Attention.
+// The extents [B, N, S, T] of the scores of an attnrun.Attention.
 std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
   const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
   if (!op.ok()) return std::nullopt;
@@ -52,7 +53,7 @@ std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
   return outputs[1].dims;
 }
 
-// A bias that is `open` where the condition holds and the number `closed` elsewhere.
+// A bias that is `open` where the condition holds and the number `closed` where it masks.
 struct ChosenBias {
   Condition condition;
   Value* open = nullptr;
@@ -65,7 +66,7 @@ std::optional<ChosenBias> AsChosen(const Value* bias) {
   const Node* where = bias->producer();
   if (!IsOp(where, "Where")) return std::nullopt;
   std::optional<ChosenBias> chosen;
-  // Of two numbers the lower one closes.
+  // The lower of two numbers masks.
   for (const int side : {1, 2}) {
     const auto number = UniformOf(where->input(side));
     if (!number.has_value() || (chosen.has_value() && chosen->closed <= *number)) continue;
@@ -74,7 +75,7 @@ std::optional<ChosenBias> AsChosen(const Value* bias) {
   return chosen;
 }
 
-// Whether all elements are numbers from a constant that are small next to those that close.
+// True if all elements come from a constant and are small next to mask values.
 bool IsOrdinary(const Value* value) {
   constexpr int kMaxSteps = 8;
   constexpr int64_t kMaxElements = 1 << 20;
@@ -103,7 +104,7 @@ class MaskSimplification {
     inputs_.resize(ops::FusedAttention::kSinks + 1, nullptr);
   }
 
-  // Whether there is anything to simplify, which `patch` then holds.
+  // Fills `patch` and returns true if there is anything to simplify.
   bool Propose() {
     Value*& bias = inputs_[ops::FusedAttention::kBias];
     if (bias != nullptr) {
@@ -132,11 +133,12 @@ class MaskSimplification {
            AttributeOr<int64_t>(*node_, "right_window", -1) >= 0;
   }
 
-  // Next to numbers of the size of float's least one scores vanish, so that adding one is as good
-  // as putting it in their place.
+  // Adding a number of this size to a score absorbs the score, so that masking may as well replace
+  // the score by the number.
   static constexpr double kSwallows = -1e30;
 
-  // So they do, to halves, next to the least half: those below 16, of which no other is a neighbor.
+  // The same for a bias that holds nothing but this number and another. In float16 the lowest
+  // number suffices: adding it absorbs scores below 16, half its distance to its neighbor.
   double SwallowsAlone() const {
     constexpr double kLeastHalf = -65504;
     return facts_.TypeOf(node_->input(ops::FusedAttention::kQuery)) == DataType::kFloat16
@@ -153,7 +155,7 @@ class MaskSimplification {
     return !masks || AttributeOr(*node_, "mask_value", kMinusInfinity) == value;
   }
 
-  // What broadcasts to the scores, or to so many of their columns.
+  // The source of a value that broadcasts to the scores, or to `columns` of their columns.
   Value* Source(Value* value, std::optional<SymInt> columns = std::nullopt) {
     std::vector<SymInt> scores = scores_;
     if (columns.has_value()) scores.back() = *columns;
@@ -161,7 +163,7 @@ class MaskSimplification {
         value, facts_, [&](const std::vector<SymInt>& dims) { return BroadcastsTo(dims, scores); });
   }
 
-  // A triangle of a number that closes, beside zeros, is a choice, too.
+  // A triangle of a mask value beside zeros is a choice between two numbers, too.
   std::optional<ChosenBias> Chosen(Value* bias) {
     const auto number = TriangleOf(bias, facts_);
     if (!number.has_value()) return AsChosen(bias);
@@ -175,7 +177,8 @@ class MaskSimplification {
     masks_.push_back(chosen.condition);
   }
 
-  // Numbers from a table, to which what closes is added.
+  // Splits a sum of a table and a mask in the form of a bias: the mask is recorded, the table
+  // stays.
   void SplitSum(Value*& bias) {
     const Node* add = bias->producer();
     if (!IsOp(add, "Add")) return;

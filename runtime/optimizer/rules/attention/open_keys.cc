@@ -12,7 +12,7 @@
 namespace attnrun::opt {
 namespace {
 
-// More parts than any exporter writes.
+// Exporters write fewer parts.
 constexpr int kMaxParts = 64;
 
 class MaskReader {
@@ -23,7 +23,7 @@ class MaskReader {
   void Split(Condition condition) {
     const std::vector<SymInt>* dims = facts_.DimsOf(condition.value);
     if (dims == nullptr || !BroadcastsTo(*dims, scores_)) return Keep(condition);
-    // What its parts broadcast to, the scores have.
+    // The condition's parts broadcast to the scores' extents, so a part may be left out.
     SplitWithin(condition);
   }
 
@@ -73,7 +73,7 @@ class MaskReader {
     return AsBound(margin->Scaled(-1), SymInt(-1) - margin->offset());
   }
 
-  // That the places of `margin`, counted from `offset` on, are at least 0.
+  // The bound that holds exactly where the places of `margin`, taken from `offset`, are at least 0.
   std::optional<Bound> AsBound(const View& margin, const SymInt& offset) {
     const int rank = margin.rank();
     if (rank < 2) return std::nullopt;
@@ -83,13 +83,14 @@ class MaskReader {
     const auto along_keys = StepAlong(margin, rank - 1, keys_);
     auto along_queries = StepAlong(margin, rank - 2, queries_);
     if (!along_keys.has_value() || (*along_keys != 1 && *along_keys != -1)) return std::nullopt;
-    // The one query there is stands at 0.
+    // A single query stands at position 0.
     if (queries_.is_constant(1)) along_queries = -*along_keys;
     if (along_queries != -*along_keys) return std::nullopt;
     return Bound{*along_keys == -1, offset};
   }
 
-  // How much one step along an axis of `extent` adds; nullopt if that is no number.
+  // The difference that one step along an axis of `extent` makes; nullopt if that is no fixed
+  // number.
   static std::optional<int64_t> StepAlong(const View& view, int axis, const SymInt& extent) {
     const ViewAxis& steps = view.axes()[axis];
     if (steps.empty()) return 0;
@@ -98,7 +99,7 @@ class MaskReader {
     return steps[0].size == extent ? steps[0].stride.constant() : std::nullopt;
   }
 
-  // The window of |t - s| <= window.
+  // The window w if the condition is |t - s| <= w.
   std::optional<int64_t> AsBand(const Condition& condition) {
     const Node* node = condition.value->producer();
     if (condition.negated || node == nullptr || !node->domain().empty()) return std::nullopt;
@@ -116,7 +117,7 @@ class MaskReader {
     return window >= 0 ? std::optional<int64_t>(window) : std::nullopt;
   }
 
-  // Around the query, where nothing else moves it.
+  // Takes a band around the query, unless another condition moves it.
   bool TakeBand(const Condition& condition, OpenKeys& keys) {
     const auto window = AsBand(condition);
     if (!window.has_value() || keys.right_window >= 0 || keys.left_window >= 0) return false;
@@ -127,7 +128,7 @@ class MaskReader {
   }
 
   void TakePositions(OpenKeys& keys) {
-    // Where the query stands among the keys depends on the upper bound.
+    // Upper bounds come first: they decide at which key's position a query stands.
     Take([&](const Condition& condition) {
       const auto bound = AsBound(condition);
       return bound.has_value() && bound->upper && TakeUpper(bound->distance, keys);

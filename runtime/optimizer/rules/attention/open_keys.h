@@ -15,26 +15,26 @@ struct Condition {
   bool negated = false;
 };
 
-// Which keys are open to which query: those that attnrun.Attention's attributes `causal`,
-// `left_window` and `right_window` (see ops/attention/fused_attention.h) leave open and for which
-// all conditions of `rest` hold.
+// The keys that each query may attend to: those that attnrun.Attention's attributes `causal`,
+// `left_window` and `right_window` (see ops/attention/fused_attention.h) leave unmasked and for
+// which all conditions of `rest` hold.
 struct OpenKeys {
   int64_t causal = 0;
   int64_t left_window = -1;
   int64_t right_window = -1;
   std::vector<Condition> rest;
-  // Whether this says more than the conditions themselves did.
+  // True if this is simpler than the conditions that it was read from.
   bool simpler = false;
 };
 
-// The conjunction of conditions that broadcast to `scores`, the extents [B, N, S, T], in its parts:
-// without those that always hold, without what only broadcasts, and with comparisons of the key's
-// position and the query's as attributes, if `positions` asks for them. Where a condition's extents
-// may be others than the scores' it is left as it is.
+// Splits the conjunction of conditions that broadcast to `scores`, the extents [B, N, S, T], into
+// its parts. Parts that always hold are dropped, parts are read before they were broadcast, and, if
+// `positions`, comparisons of key positions with query positions become attributes. A condition
+// whose extents may differ from the scores' is left as it is.
 OpenKeys ReadMask(const std::vector<Condition>& all, const std::vector<SymInt>& scores,
                   bool positions, Facts& facts);
 
-// The conjunction as one value, null if it is empty.
+// The conjunction as one value; null if there are no conditions.
 Value* AllOf(Patch& patch, const std::vector<Condition>& conditions);
 
 }  // namespace attnrun::opt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Views before an attnrun.Attention become a part of its layouts, as merged projections bring them:
+// Merged projections leave a Split and other views before an attention. The layouts of
+// attnrun.Attention can express these views, so that Q, K and V are read in place, without copies:
 //
 //        Linear [B,S,3D]                          Linear [B,S,3D]
 //          |                                      |     |     |
@@ -8,7 +9,8 @@
 //      /   |   \                                            k_layout = "b s 768+(n:12 h:64)", ...}
 //     Attention {q_layout = "b s (n:12 h:64)", ...}
 //
-// Where 16-bit operands are widened behind their views, what they are views of is widened instead.
+// Where a model widens 16-bit operands after such views, the values before the views are widened
+// instead.
 
 #include <array>
 #include <string>
@@ -26,13 +28,13 @@ namespace {
 
 constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, HeadRole::kValue};
 
-// Whether the operand is that value already, widened.
+// True if the operand is that value, widened, already.
 bool IsWidened(const Value& operand, const Value* value) {
   return IsOp(operand.producer(), "Cast") && operand.producer()->input(0) == value;
 }
 
-// The operand read as far up as one layout reaches, perhaps where it is read already; nullopt if
-// there is none.
+// The operand read from the furthest value that one layout can read, which may be the one it is
+// read from now; nullopt if there is none.
 std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
                                       bool widening, Facts& facts) {
   const auto layout = ops::HeadLayout::Parse(
@@ -60,14 +62,14 @@ Operands FurthestUp(const Node& node, bool widening, Facts& facts) {
     }
   };
   find(SharedHeads::kOnce);
-  // K and V must count their heads alike.
+  // K and V must count shared heads in the same way.
   const auto& k = furthest[1];
   const auto& v = furthest[2];
   if (!k.has_value() || !v.has_value() || k->heads != v->heads) find(SharedHeads::kRepeated);
   return furthest;
 }
 
-// Whether every value that is to be widened is read in full.
+// True if the attention reads every element of each value that is to be widened.
 bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts) {
   for (const auto& operand : operands) {
     if (!operand.has_value() || facts.TypeOf(operand->value) == facts.TypeOf(node.input(0))) {
@@ -87,7 +89,8 @@ bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts)
   return true;
 }
 
-// The operand's value as the attention reads it. `widened`: values that are cast already.
+// The operand's value in the type that the attention reads. `widened` holds the values that were
+// cast before, so that each is cast once.
 Value* Written(Patch& patch, const HeadOperand& operand, DataType type,
                absl::flat_hash_map<Value*, Value*>& widened, Facts& facts) {
   Value* value = operand.value;

@@ -12,18 +12,18 @@ SymInt Product(absl::Span<const SymInt> dims) {
   return product;
 }
 
-// Whether a view leaves queries and keys on the last two axes.
+// True if a view leaves queries and keys on the last two axes.
 bool KeepsLastTwo(absl::Span<const SymInt> to, absl::Span<const SymInt> from) {
   const bool queries = to[to.size() - 2] == from[from.size() - 2];
   const bool keys = to.back() == from.back();
   if (queries && keys) return true;
-  // A view keeps the number of elements: where the axes before agree, and one of these, the other
-  // does, whatever it is called.
+  // A view keeps the number of elements. If the axes before agree and one of the two does, the
+  // other agrees, too, even if its extent has another symbol.
   return (queries || keys) &&
          Product(to.first(to.size() - 2)) == Product(from.first(from.size() - 2));
 }
 
-// The scores, a picture so far, are viewed as queries and keys again.
+// Views the scores, a grid so far, as queries and keys again.
 void LeavePicture(Scores& scores, const std::vector<SymInt>& dims) {
   scores.picture.clear();
   for (ScoreBias& bias : scores.biases) {
@@ -50,8 +50,8 @@ std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
 bool RegroupScores(Scores& scores, absl::Span<const SymInt> from, const std::vector<SymInt>& to) {
   const bool is_picture = !scores.picture.empty();
   if (!is_picture && KeepsLastTwo(to, from)) return true;
-  // Whatever the view, elements keep their order: one that leads back to queries and keys undoes
-  // it.
+  // Views keep the order of elements, so a view with the extents of queries and keys undoes the
+  // grid.
   const std::vector<SymInt>& product = scores.matmul_dims;
   if (is_picture && std::equal(to.end() - 2, to.end(), product.end() - 2)) {
     LeavePicture(scores, to);

@@ -11,17 +11,17 @@
 
 //   scores [B*N, S, T]    viewed as    [B*N, Sh, Sw, Th, Tw],    S = Sh Sw, T = Th Tw
 //
-// Views of scores in which queries or keys lie on several axes, such as the rows and columns of a
-// picture (ScoreTerm::picture, Scores::picture).
+// Views of scores as a 2-D grid of positions: queries or keys lie on several axes, such as the rows
+// and columns of an image (ScoreTerm::picture, Scores::picture).
 namespace attnrun::opt {
 
-// How many axes of a picture of scores [..., S, T] stand before those of the queries; nullopt if
-// queries and keys have no axes of their own there.
+// The number of axes before those of the queries in a grid view of scores [..., S, T]; nullopt if
+// no axes of the view make up the queries and the keys.
 std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
                                   absl::Span<const SymInt> scores);
 
-// By a view of extents `from`, which they have, the scores get extents `to`: other axes before
-// queries and keys, a picture, or queries and keys again. false for other views.
+// Records that a view changes the scores' extents from `from` to `to`: it regroups the axes before
+// queries and keys, begins a grid view, or ends one. Returns false for any other view.
 bool RegroupScores(Scores& scores, absl::Span<const SymInt> from, const std::vector<SymInt>& to);
 
 }  // namespace attnrun::opt

@@ -7,7 +7,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Where(IsNaN(p), 0, p).
+// Follows Where(IsNaN(p), 0, p).
 Value* SkipGuard(Value* probabilities, Probabilities& result) {
   for (Node* is_nan : probabilities->consumers()) {
     if (!IsOp(is_nan, "IsNaN")) continue;
@@ -23,7 +23,7 @@ Value* SkipGuard(Value* probabilities, Probabilities& result) {
   return probabilities;
 }
 
-// Where(closed, 0, p) with the mask of the scores.
+// Follows Where(mask, 0, p) if it has the mask of the scores.
 Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities& result) {
   constexpr double kSwallows = -1e30;
   if (scores == nullptr || scores->masks.size() != 1 || scores->mask_value > kSwallows) {
@@ -43,7 +43,7 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
   return where->output(0);
 }
 
-// The node of those that read the probabilities which leads to the product.
+// The reader of the probabilities that is the product or leads to it.
 Node* NextNode(const Value& probabilities, Facts& facts, int steps) {
   for (Node* node : probabilities.consumers()) {
     if (IsOp(node, "MatMul") && node->input(0) == &probabilities &&

@@ -9,24 +9,25 @@
 
 namespace attnrun::opt {
 
-// What happens to the output of a Softmax on its way to the product with V.
+// The steps between the output of a Softmax and the product with V.
 struct Probabilities {
-  // A row without any open key gives 0, not NaN.
+  // A row in which all keys are masked gives 0, not NaN.
   bool zero_rows = false;
-  // Every NaN gives 0: IsNaN and Where stand behind the Softmax.
+  // Every NaN becomes 0, by an IsNaN and a Where behind the Softmax.
   bool guarded = false;
-  // Keys that the scores' mask closes get 0 once more, by a Where behind the Softmax. Scores of
-  // float's least number gave 0 there anyway, but in a row without any open key.
+  // A Where behind the Softmax sets masked keys to 0 once more. Scores of the lowest float gave 0
+  // there anyway, except in a row whose keys are all masked.
   bool closes_masked = false;
-  // All between the Softmax and the product, in order.
+  // All nodes between the Softmax and the product, in order.
   std::vector<Node*> nodes;
-  // The probabilities after any guard, after each Cast and regrouping: what others may read.
+  // The probabilities behind each guard, Cast and regrouping, any of which other nodes may read.
   std::vector<Value*> values;
   // MatMul of P [..., S, T] and V [..., T, H]; null if none follows.
   Node* product = nullptr;
 };
 
-// `scores`: what the Softmax reads, or null if that is no product.
+// Walks from a Softmax down to the product of its probabilities with V. `scores` are those that the
+// Softmax reads, or null if it reads no product.
 Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Facts& facts);
 
 }  // namespace attnrun::opt

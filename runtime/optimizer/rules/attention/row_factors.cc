@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Scores times something other than one number in the file: a learned scale for each head, as Swin
-// v2 has it, or a temperature that is an input. f is the same for all keys.
+// Scores may be multiplied by more than one constant number: Swin v2 has a learned scale for each
+// head, other models a temperature as an input. A factor f that is the same for all keys moves to
+// the queries, so that the attention rule finds the plain product:
 //
 //   q   k                      q   f
 //    \ /                        \ /
@@ -11,10 +12,10 @@
 //        |                         |
 //     Softmax                   Softmax
 //
-// A factor that is the same for all queries, such as a mask of integers that nobody knows to be 0
-// and 1, goes to the keys; not where there may be many of these for each query. A factor of the
-// probabilities for each head or query, such as a mask of heads or a gate, goes behind the product
-// with the values, one for each key to the values:
+// A factor that is the same for all queries, such as an integer mask that is not known to hold only
+// 0 and 1, moves to the keys, unless there may be many of these for each query. A factor of the
+// probabilities for each head or query, such as a mask of heads or a gate, moves behind the product
+// with the values; one for each key moves to the values:
 //
 //   softmax(s)   f [.., S, 1]                            f [.., 1, T]
 //           \   /                  P   v                       |
@@ -35,21 +36,21 @@
 namespace attnrun::opt {
 namespace {
 
-// Of products of heads with heads.
+// True for a product of two computed values.
 bool IsProduct(const Node* node) {
   return IsOp(node, "MatMul") && !node->input(0)->is_constant() && !node->input(1)->is_constant() &&
          node->output(0)->consumers().size() == 1;
 }
 
-// Whether `factor` is the same for all columns of a product of this rank, but no single number,
-// which needs no place of its own.
+// True if `factor` is the same for all columns of a product of this rank, but is no single number:
+// a single number can stay where it is.
 bool IsByRow(const Value* factor, int rank, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
   if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
   return !UniformOf(factor).has_value() && (dims->empty() || dims->back().is_constant(1));
 }
 
-// Whether it is a bool as numbers, or constant: masks, that close keys, are such.
+// True if the factor is a bool cast to numbers, or constant: it may be a mask of keys.
 bool MayBeMask(const Value* factor, Facts& facts) {
   for (int i = 0; i < 8 && factor->producer() != nullptr && IsViewNode(*factor->producer()); ++i) {
     factor = factor->producer()->input(0);
@@ -59,7 +60,7 @@ bool MayBeMask(const Value* factor, Facts& facts) {
          (IsOp(cast, "Cast") && facts.TypeOf(cast->input(0)) == DataType::kBool);
 }
 
-// Whether `factor` is the same for all rows of a product of as many rows as columns, [.., 1, T].
+// True if `factor`, [.., 1, T], is the same for all rows of a product of as many rows as columns.
 bool IsByColumn(const Value* factor, const Value* product, Facts& facts) {
   const std::vector<SymInt>* of = facts.DimsOf(product);
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
@@ -88,8 +89,8 @@ std::optional<ScaledProduct> FindProduct(const Value* scores) {
   return ScaledProduct{inner->producer(), scale, inner};
 }
 
-// The product of these operands in place of `found` and of the factor at `node`; a scale then comes
-// last.
+// Writes the product of these operands in place of `found` and of the factor at `node`. A scale is
+// then applied last.
 bool Rebuild(const ScaledProduct& found, Node* node, Value* left, Value* right, Patch& patch) {
   patch.Supersede({found.product, node});
   if (found.scale != nullptr) patch.Supersede({found.scale});
@@ -104,7 +105,7 @@ bool Rebuild(const ScaledProduct& found, Node* node, Value* left, Value* right, 
   return true;
 }
 
-// Scores times a factor for each key.
+// Moves a factor for each key of the scores to the keys.
 bool ProposeColumns(RuleContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "Mul") || !LeadsToSoftmax(*node->output(0))) return false;
   for (const int side : {0, 1}) {
@@ -120,7 +121,7 @@ bool ProposeColumns(RuleContext& context, Node* node, Patch& patch) {
   return false;
 }
 
-// Scores times a factor for each query.
+// Moves a factor for each query of the scores to the queries.
 bool Propose(RuleContext& context, Node* node, Patch& patch) {
   if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
   for (const int side : {0, 1}) {
@@ -137,14 +138,14 @@ bool Propose(RuleContext& context, Node* node, Patch& patch) {
   return false;
 }
 
-// Whether there is one factor for all keys of a query.
+// True if there is one factor for all keys of a query.
 bool IsByQuery(const Value* factor, int rank, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
   if (dims == nullptr || static_cast<int>(dims->size()) > rank) return false;
   return dims->empty() || dims->back().is_constant(1);
 }
 
-// Whether there is one factor for all queries of each key.
+// True if there is one factor for all queries of each key.
 bool IsByKey(const Value* factor, const Value* probabilities, Facts& facts) {
   const std::vector<SymInt>* of = facts.DimsOf(probabilities);
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
@@ -153,13 +154,13 @@ bool IsByKey(const Value* factor, const Value* probabilities, Facts& facts) {
   return dims->back() == of->back();
 }
 
-// [.., 1, T], or [T], as rows of V.
+// Transposes a factor [.., 1, T] or [T] to [.., T, 1], which multiplies the rows of V.
 Value* AsColumn(Value* factor, int rank, Patch& patch) {
   if (rank == 1) return patch.Op("Unsqueeze", {factor, patch.Ints({1})});
   return patch.Op("Transpose", {factor}, {{"perm", SwapOfLastTwo(rank)}});
 }
 
-// Whether the value is a Softmax's, perhaps times factors that are still to be moved.
+// True if the value comes from a Softmax, perhaps times factors that are still to be moved.
 bool AreProbabilities(const Value* value, int steps = 3) {
   const Node* node = value->producer();
   if (IsOp(node, "Softmax")) return true;
@@ -168,8 +169,8 @@ bool AreProbabilities(const Value* value, int steps = 3) {
          (IsOp(node, "Mul") && AreProbabilities(node->input(1), steps - 1));
 }
 
-// Probabilities times a factor for each query: the product with V times it; or for each key: V
-// times it.
+// Moves a factor of the probabilities: one for each query behind the product with V, one for each
+// key to V.
 bool ProposeBehind(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul") || matmul->input(1)->is_constant()) return false;
   Node* node = matmul->input(0)->producer();

@@ -7,7 +7,8 @@
 
 namespace attnrun::opt {
 
-// Whether all that reads the value leads to a Softmax, over what attention knows to stand between.
+// True if every reader of the value leads to a Softmax through operators that the attention rule
+// accepts.
 bool LeadsToSoftmax(const Value& scores);
 
 }  // namespace attnrun::opt

@@ -15,8 +15,8 @@
 namespace attnrun::opt {
 namespace {
 
-// Scores that are closed before something is added. To -inf any number may be added later; where
-// scores vanish, closing is as good as adding.
+// Called before a bias is added to masked scores. A score of -inf stays so with any bias; a finite
+// mask value that absorbs scores may as well be a bias itself. Returns false for other mask values.
 bool MasksBecomeBiases(Scores& scores) {
   if (scores.masks.empty() || !std::isfinite(scores.mask_value)) return true;
   if (!Swallows(scores.mask_value)) return false;

@@ -7,44 +7,44 @@
 #include "optimizer/analysis/facts.h"
 #include "optimizer/rules/attention/scores.h"
 
-// What closes keys on the way from the product to the Softmax:
+// Masks between the product and the Softmax:
 //
-//   Where(open, scores, closed)                            MaskScores
-//   scores * b + closed * (1 - b), where b is 1 or 0       KeepScores, then IsClosing
-//   Max(scores + bias, closed)                             FloorScores
+//   Where(mask, scores, mask_value)                            MaskScores
+//   scores * b + mask_value * (1 - b), where b is 1 or 0       KeepScores, then IsClosing
+//   Max(scores + bias, mask_value)                             FloorScores
 //
-// The functions tell `Scores` of it, and return false where these have what does not go with it;
-// they are of no use then.
+// The functions record the mask in `Scores`. They return false if it does not combine with an
+// earlier step; the scores must then not be used.
 namespace attnrun::opt {
 
-// Whether a masked score may be this number. Rows that hold NaN or infinity come to NaN, which is
-// no row masked everywhere.
+// True if the number can be a mask value: finite or -inf. NaN and +inf make a whole row NaN instead
+// of masking it.
 bool IsMaskValue(double number);
 
-// Whether scores vanish next to the number: of the size of float's least one.
+// True if adding the number absorbs any score: its size is near that of the lowest float.
 bool Swallows(double number);
 
-// Whether all elements are 1 or 0.
+// True if all elements are 1 or 0.
 bool IsOneOrZero(const Value* value, Facts& facts);
 
-// By `where` the scores become `number` where the mask is not true. `why` tells of scores that are
-// already masked by another one.
+// Records that `where` sets the scores to `number` where the mask is false. Sets `why` if another
+// mask value was recorded before.
 bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& where,
                 std::string& why);
 
-// Finite scores times 1 or 0.
+// Records that finite scores are multiplied by 1 or 0.
 bool KeepScores(Scores& scores, ScoreTerm kept);
 
-// What GPT and GPT-2 had before Where. Whether `term` is closed * (1 - b), of the b that the scores
-// were multiplied by; times `sign` it then is what they are masked by.
+// True if `term` is mask_value * (1 - b) for the factor b that KeepScores recorded; `sign` times
+// the mask value is then added to the recorded one. GPT and GPT-2 masked like this before they used
+// Where.
 bool IsClosing(Scores& scores, const Value* term, double sign);
 
-// max(scores + biases, floor), as XGLM has it, with a floor that swallows: only what closes can be
-// that low.
+// Records max(scores + biases, floor), as in XGLM, with a floor so low that only masked scores
+// reach it.
 bool FloorScores(Scores& scores, double floor);
 
-// Whether something may be added by `sum`, whatever the scores are masked by. `why` tells of a mask
-// that is in the way.
+// True if `sum` may add a bias to the scores, masked or not. Sets `why` if a mask is in the way.
 bool TakesBias(Scores& scores, const Node& sum, std::string& why);
 
 }  // namespace attnrun::opt

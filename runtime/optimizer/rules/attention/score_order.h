@@ -7,25 +7,25 @@
 
 #include "optimizer/rewrite/patch.h"
 
-// What passes share that compute scores in another order of axes than the graph has them.
+// Helpers of the rules that compute scores with their axes in another order than the graph has.
 namespace attnrun::opt {
 
-// How a Transpose of a value of `rank` axes rearranges the matrices of a stack; empty where the
-// node is none, or does something else.
+// The permutation of a Transpose that rearranges only the axes before the last two, for a value of
+// `rank` axes; empty if the node does anything else.
 std::vector<int64_t> StackOrder(const Node* node, int rank);
 
 // The permutation that undoes `order`.
 std::vector<int64_t> Inverse(const std::vector<int64_t>& order);
 
-// Whether the node computes scores from scores element by element, so that it may do so in any
-// order of their axes.
+// True if the node computes scores from scores element by element and so works for any order of
+// their axes.
 bool IsScoreArithmetic(const Node* node);
 
-// Whether a Softmax is over the last of `rank` axes alone.
+// True if a Softmax is over the last of `rank` axes alone.
 bool IsOverKeys(const Node& softmax, int rank);
 
-// The Softmax of `scores` in place of this one, with a Transpose by `order` behind it; what undoes
-// that reads the probabilities as they are.
+// Replaces `softmax` by a Softmax of `scores` with a Transpose by `order` behind it. Readers that
+// undo this Transpose read the new probabilities directly.
 void TransposeBehind(Node* softmax, Value* scores, const std::vector<int64_t>& order, Patch& patch);
 
 }  // namespace attnrun::opt

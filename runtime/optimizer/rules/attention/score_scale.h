@@ -4,14 +4,14 @@
 
 #include "optimizer/rules/attention/scores.h"
 
-// Scores times one number, and cap * tanh(scores / cap), told of `Scores`; false where these have
-// what does not go with it: they are of no use then.
+// These functions record in `Scores` a factor that is one number, or cap * tanh(scores / cap). They
+// return false if it does not combine with an earlier step; the scores must then not be used.
 namespace attnrun::opt {
 
-// With all that was done to the scores before.
+// Multiplies the scores, and all that was added to them so far, by `factor`.
 bool ScaleScores(Scores& scores, double factor);
 
-// The quotient is a part of the scale by then.
+// Records the softcap. The division by `cap` must be a part of the scale already.
 bool CapScores(Scores& scores, double cap);
 
 }  // namespace attnrun::opt

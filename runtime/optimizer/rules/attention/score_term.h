@@ -8,13 +8,13 @@
 
 namespace attnrun::opt {
 
-// Something that broadcasts to the scores as they were where it came in: `dims`, whose last two
-// are queries and keys.
+// An operand that broadcasts to the scores at the step where it enters: `dims` are the scores'
+// extents there, the last two of which are queries and keys.
 struct ScoreTerm {
   Value* value = nullptr;
   std::vector<SymInt> dims;
-  // If not empty, what it broadcasts to: a view of scores of `dims` in which queries or keys lie on
-  // several axes, as rows and columns of a picture.
+  // If not empty, the operand broadcasts to this grid view of scores of `dims`: queries or keys lie
+  // on several axes, such as the rows and columns of an image.
   std::vector<SymInt> picture = {};
 };
 

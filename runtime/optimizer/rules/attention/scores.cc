@@ -17,7 +17,7 @@
 namespace attnrun::opt {
 namespace {
 
-// More steps than any exporter writes between the product and its Softmax.
+// Exporters write fewer steps between a product and its Softmax.
 constexpr int kMaxSteps = 24;
 
 // Walks from the Softmax towards the product, one node a step.
@@ -34,7 +34,7 @@ class ScoreWalk {
     if (dims == nullptr || dims->size() < 2) {
       return No(absl::StrCat("the extents of ", Quoted(value->name()), " are not known"));
     }
-    // Both sides of every sum may have to be tried.
+    // Both operands of a sum may have to be tried, so the number of visits must be limited.
     if (steps == 0 || --visits_left_ < 0)
       return No(absl::StrCat("too much stands before ", node->description()));
     if (!node->domain().empty()) return Between(*node);
@@ -55,13 +55,13 @@ class ScoreWalk {
  private:
   using Result = std::optional<Scores>;
 
-  // The first reason met is the one that counts.
+  // Only the first reason is reported.
   Result No(std::string why) {
     if (why_.empty()) why_ = std::move(why);
     return std::nullopt;
   }
   Result Between(const Node& outer) {
-    // A view is not what is in the way, but what stands before it.
+    // The report names the node before the views, since views are no obstacle themselves.
     const Node* inner = &outer;
     for (int i = 0; i < 4 && IsViewNode(*inner) && inner->input(0)->producer() != nullptr; ++i) {
       inner = inner->input(0)->producer();
@@ -87,7 +87,8 @@ class ScoreWalk {
     return scores;
   }
 
-  // What `node` makes of the scores of its operand: `tell` tells them, false if it cannot be told.
+  // The scores after `node`, given those of its operand: `tell` records the effect of the node and
+  // returns false if that is not possible.
   Result Through(Node* node, Value* operand, int steps, absl::FunctionRef<bool(Scores&)> tell) {
     Result scores = Find(operand, steps - 1);
     if (!scores.has_value()) return scores;
@@ -96,8 +97,8 @@ class ScoreWalk {
   }
 
   Result Product(Node* node, const std::vector<SymInt>& dims) {
-    // Constant queries or keys: learned ones of a batch whose size the exporter fixed. A constant
-    // matrix on the right is a projection.
+    // Queries or keys may be constant: learned ones, for a batch whose size the exporter fixed. A
+    // constant matrix on the right is the weight of a projection.
     if (node->input(1)->is_constant() && node->input(1)->constant()->rank() < 3)
       return Between(*node);
     const int rank = static_cast<int>(dims.size());
@@ -111,7 +112,7 @@ class ScoreWalk {
     return scores;
   }
 
-  // Scores on one side, a bias on the other; whichever side leads to a product.
+  // Scores plus a bias; the scores are the operand that leads to a product.
   Result Sum(Node* node, const std::vector<SymInt>& dims, int steps) {
     for (const int side : {0, 1}) {
       Value* bias = node->input(1 - side);
@@ -126,7 +127,7 @@ class ScoreWalk {
     return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
   }
 
-  // Finite scores times 1 or 0.
+  // Finite scores times a mask of 1 and 0.
   Result Kept(Node* node, const std::vector<SymInt>& dims, int steps) {
     for (const int side : {0, 1}) {
       Value* operand = node->input(side);
@@ -139,7 +140,7 @@ class ScoreWalk {
     return Between(*node);
   }
 
-  // What is done to `scores` by an operand.
+  // An operand that is added to `scores`, or masks them, at this step.
   ScoreTerm Term(Value* operand, const Value* to, const Scores& scores) {
     return {operand, *facts_.DimsOf(to), scores.picture};
   }
@@ -161,7 +162,7 @@ class ScoreWalk {
     return Pass(node, std::move(scores));
   }
 
-  // Scores that are taken off something, as twice q·k is off the squares of a distance.
+  // bias - scores, as in -||q-k||^2 = 2 q·k - ...; the scale takes the sign.
   Result TakenOff(Node* node, int steps) {
     Result scores = Negated(node, node->input(1), steps);
     if (!scores.has_value() || !TakesBias(*scores, *node, why_)) return std::nullopt;
@@ -173,7 +174,7 @@ class ScoreWalk {
     return Through(node, operand, steps, [](Scores& scores) { return ScaleScores(scores, -1); });
   }
 
-  // A row's maximum taken off by hand.
+  // Scores minus the maximum of their row, which some models subtract before the Softmax.
   Result Shifted(Node* node, const std::vector<Node*>& maximum, int steps) {
     return Through(node, node->input(0), steps, [&](Scores& scores) {
       scores.shifted = true;
@@ -193,7 +194,7 @@ class ScoreWalk {
     return Between(*node);
   }
 
-  // From below alone.
+  // A Clip that has a lower bound alone.
   Result Clipped(Node* node, const std::vector<SymInt>& dims, int steps) {
     const Value* least = node->input(1);
     const auto floor = least == nullptr ? std::nullopt : UniformOf(least);
@@ -246,7 +247,7 @@ class ScoreWalk {
                                  [&](Scores& scores) { return CapScores(scores, cap); }));
   }
 
-  // A view that leaves queries and keys alone and only regroups the axes before.
+  // A view that leaves queries and keys in place and only regroups the axes before them.
   Result Rearranged(Node* node, const std::vector<SymInt>& dims, int steps) {
     const std::vector<SymInt>* inner = facts_.DimsOf(node->input(0));
     const std::string& op = node->op_type();
@@ -261,7 +262,7 @@ class ScoreWalk {
     });
   }
 
-  // Scores computed as K Q^T.
+  // A Transpose of scores that were computed as K Q^T.
   Result Swapped(Node* node, const std::vector<SymInt>& dims, int steps) {
     const std::vector<Traced> chain = Trace(node->output(0), facts_);
     if (chain.size() < 2) return Between(*node);
@@ -269,7 +270,7 @@ class ScoreWalk {
     const View inner = View::Dense(*facts_.DimsOf(node->input(0)));
     if (!(inner.Transposed(order) == chain[1].view)) return Between(*node);
     return Through(node, node->input(0), steps, [](Scores& scores) {
-      // What was added or masked before lies the other way round.
+      // Biases and masks recorded so far would have queries and keys in the other order.
       const bool changed = !scores.biases.empty() || !scores.masks.empty() || scores.shifted;
       if (changed || !scores.picture.empty()) return false;
       scores.swapped = !scores.swapped;
@@ -278,8 +279,9 @@ class ScoreWalk {
     });
   }
 
-  // Whether an operand has all the extents of the result, so that the other one broadcasts to it.
-  // Where names differ, as a mask's may, the run will tell: the operator refuses what does not fit.
+  // True if an operand has all the extents of the result, so that the other one broadcasts to it.
+  // Extents with different names, as a mask may have, count as equal: the operator refuses a run in
+  // which they differ.
   bool Fills(const Value* value, const std::vector<SymInt>& dims) {
     const std::vector<SymInt>* of = facts_.DimsOf(value);
     if (of == nullptr || of->size() != dims.size()) return false;

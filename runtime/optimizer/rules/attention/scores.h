@@ -13,8 +13,8 @@
 
 namespace attnrun::opt {
 
-// Added to the scores, times `factor`; if `closed` is set, what is added is 0 where the operand,
-// bool, is open and `closed` elsewhere.
+// A bias, added to the scores times `factor`. If `closed` is set, the operand is a bool mask, and
+// the bias is 0 where it lets a key through and `closed` elsewhere.
 struct ScoreBias {
   ScoreTerm operand;
   double factor = 1;
@@ -22,47 +22,48 @@ struct ScoreBias {
   bool negated = false;
 };
 
-// Scores as one product with all that is done to it before the Softmax:
+// The scores of an attention as one product with all that happens to it before the Softmax:
 //   where mask: softcap * tanh(scale * (A·B) / softcap) + max(biases, floor), else mask_value
 // or, if biases come last:
 //   (where mask: softcap * tanh(scale * (A·B) / softcap), else mask_value) + biases
 struct Scores {
-  // MatMul of A [..., S, H] and B [..., H, T], or of K [..., T, H] and Q^T [..., H, S] if
-  // `swapped`: a Transpose stands behind it.
+  // MatMul of A [..., S, H] and B [..., H, T]; or, if `swapped`, MatMul of K [..., T, H] and
+  // Q^T [..., H, S] with a Transpose behind it.
   Node* matmul = nullptr;
   bool swapped = false;
   std::vector<SymInt> matmul_dims;
-  // If not empty, the scores are such a view at present.
+  // If not empty, the grid view that the scores have at the current step.
   std::vector<SymInt> picture;
   double scale = 1;
-  // 0: none.
+  // 0 if there is no softcap.
   double softcap = 0;
   std::vector<ScoreBias> biases;
-  // The sum of the first `floored` biases is raised to `floor` at least.
+  // The sum of the first `floored` biases is raised to `floor` where it is lower.
   size_t floored = 0;
   double floor = -std::numeric_limits<double>::infinity();
-  // A row may be shifted by any number, which its Softmax does not notice; masks must be infinite.
+  // Each row may be shifted by a number, which the Softmax cancels. Masks must then absorb any
+  // score.
   bool shifted = false;
-  // All must be true; true where `negated` is false.
+  // A mask. A key is masked where the operand is false, or true if `negated`; all masks apply.
   struct Mask {
     ScoreTerm operand;
     bool negated = false;
-    // It is no bool but a number, 1 or 0.
+    // True if the operand is no bool but a number, 1 or 0.
     bool is_number = false;
   };
   std::vector<Mask> masks;
   bool biases_last = false;
   double mask_value = -std::numeric_limits<double>::infinity();
-  // What the Softmax takes in beside all that.
+  // The sinks that the Softmax has beside the scores.
   std::optional<Sinks> sinks;
   Value* q() const { return matmul->input(swapped ? 1 : 0); }
   Value* k() const { return matmul->input(swapped ? 0 : 1); }
-  // From the value asked for down to the product, that included.
+  // All nodes from the Softmax's input up to and including the product.
   std::vector<Node*> nodes;
 };
 
-// The scores that `value`, what a Softmax reads, is made of. If there are none, `why` says, by node
-// name, what stands in their way.
+// Walks up from `value`, the input of a Softmax, to the product and describes the scores. If it
+// finds no such product, `why` names the node that stands in the way.
 std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why);
 
 }  // namespace attnrun::opt

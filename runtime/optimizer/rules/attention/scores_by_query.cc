@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Scores whose heads stand behind the queries, [B,S,N,T], as einsum("bshd,bthd->bsht") of
-// DeepSeek's own code has them, become [B,N,S,T]:
+// einsum("bshd,bthd->bsht"), as DeepSeek's own code has it, gives scores whose heads stand behind
+// the queries, [B,S,N,T]. They are computed as [B,N,S,T], the order that the attention rule knows:
 //
 //   MatMul [B,N,S,T]                        MatMul [B,N,S,T]
 //      |                                       |
@@ -13,7 +13,7 @@
 //               |                                  |
 //             [B,S,N,T]                    Transpose(0,2,1,3)
 //
-// A product with keys or values that all heads share, [B,1,T,H], is turned, too.
+// Products with keys or values that all heads share, [B,1,T,H], are rewritten in the same way.
 
 #include <algorithm>
 #include <vector>
@@ -34,8 +34,8 @@ const std::vector<int64_t>& Turn() {
 
 bool IsTurn(const Node* node) { return IsTranspose(node, Turn()); }
 
-// Whether a product's right operand is one for all of axis 1, so that rows and this axis may change
-// places.
+// True if the right operand has extent 1 on axis 1, so that the left operand's rows may change
+// places with this axis.
 bool IsShared(const Node* node, Facts& facts) {
   if (!IsOp(node, "MatMul")) return false;
   const std::vector<SymInt>* dims = facts.DimsOf(node->input(1));
@@ -43,13 +43,13 @@ bool IsShared(const Node* node, Facts& facts) {
          facts.RankOf(node->input(0)) == kRank;
 }
 
-// The values from the Softmax down to products, with axes 1 and 2 exchanged.
+// The values from the Softmax up to the products, with axes 1 and 2 exchanged.
 class TurnedScores {
  public:
   TurnedScores(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
-  // Whether one of the products has its heads behind the queries: it is turned, or these are a
-  // fixed number and the queries are not.
+  // True if one of the products has its heads after the queries: it is transposed so, or axis 2 has
+  // a fixed extent and axis 1 has not.
   bool HaveProduct(const Value* value, int steps = 12) {
     const Node* node = value->producer();
     if (steps == 0 || node == nullptr || context_.facts.RankOf(value) != kRank) return false;
@@ -63,7 +63,7 @@ class TurnedScores {
            });
   }
 
-  // Null if its rank is not known.
+  // The value with the axes exchanged; null if its rank is not known.
   Value* Of(Value* value) {
     const int rank = context_.facts.RankOf(value);
     Node* node = value->producer();
@@ -104,7 +104,7 @@ bool TurnSoftmax(RuleContext& context, Node* softmax, Patch& patch) {
   return true;
 }
 
-// P' V -> (P V)', where V is shared by all heads.
+// Rewrites P' V to (P V)', where ' exchanges the axes and all heads share V.
 bool TurnProduct(RuleContext& context, Node* matmul, Patch& patch) {
   Node* turn = matmul->input(0)->producer();
   if (!IsTurn(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;

@@ -7,7 +7,7 @@
 namespace attnrun::opt {
 namespace {
 
-// So few scores stay in the first-level caches.
+// Scores of up to this many elements stay in the first-level caches.
 constexpr int64_t kFewScores = 64 * 64;
 
 bool AreFew(const Scores& scores) {
@@ -16,7 +16,7 @@ bool AreFew(const Scores& scores) {
   return queries.has_value() && keys.has_value() && *queries * *keys < kFewScores;
 }
 
-// The Softmax that a chain of single readers leads to; null if there is none.
+// The Softmax at the end of a chain of values with one reader each; null if there is none.
 Node* SoftmaxBehind(Node* node) {
   constexpr int kMaxSteps = 12;
   for (int step = 0; step < kMaxSteps && !IsOp(node, "Softmax"); ++step) {

@@ -14,7 +14,7 @@ bool HasOneColumn(const Value* value, Facts& facts) {
   return dims != nullptr && dims->size() >= 2 && dims->back().is_constant(1);
 }
 
-// Two tensors side by side, one of a single column.
+// Sinks from a Concat of the scores and a tensor of one column.
 std::optional<Sinks> OfConcat(Node* concat, Facts& facts) {
   const int rank = facts.RankOf(concat->output(0));
   const int64_t axis = AttributeOr<int64_t>(*concat, "axis", 0);
@@ -33,7 +33,7 @@ std::optional<Sinks> OfConcat(Node* concat, Facts& facts) {
   return std::nullopt;
 }
 
-// One column of one number.
+// Sinks from a Pad that adds one column of one number.
 std::optional<Sinks> OfPad(Node* pad, Facts& facts) {
   const int rank = facts.RankOf(pad->input(0));
   if (rank < 2 || AttributeOr<std::string>(*pad, "mode", "constant") != "constant") {

@@ -9,7 +9,7 @@
 #include "optimizer/rules/attention/score_term.h"
 
 // Attention sinks: one more score for each query, which takes its share of the softmax and is then
-// dropped.
+// dropped, so that the probabilities of the keys add up to less than 1.
 //
 //   scores [.., S, T]   sinks [.., S, 1]
 //          \               /
@@ -23,22 +23,22 @@
 namespace attnrun::opt {
 
 struct Sinks {
-  // What they are put beside.
+  // The scores that the sinks are concatenated with.
   Value* scores = nullptr;
-  // [.., S, 1], or nothing if all are `number`.
+  // The sinks, [.., S, 1]; no value if all are `number`.
   ScoreTerm operand = {};
   double number = 0;
-  // Whether they are the first column, not the last.
+  // True if they are the first column, not the last.
   bool first = false;
-  // From the Softmax's input to what puts them there.
+  // The nodes from the Softmax's input up to the one that adds the column.
   std::vector<Node*> nodes;
 };
 
-// What a Softmax reads, as scores and sinks; nullopt if it has none.
+// Splits the input of a Softmax into scores and sinks; nullopt if it has no sinks.
 std::optional<Sinks> FindSinks(Value* value, Facts& facts);
 
-// The columns of the scores, cut out of probabilities that have the sinks', too; null if nobody
-// does that. Appends the nodes on the way.
+// The probabilities without the column of the sinks, if a node cuts it off; else null. Appends the
+// nodes on the way.
 Value* WithoutSinks(Value* probabilities, const Sinks& sinks, Facts& facts,
                     std::vector<Node*>& nodes);
 

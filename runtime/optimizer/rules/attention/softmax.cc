@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Softmax along an axis, written out:
+// Recognizes a Softmax along one axis that an exporter or a framework wrote out:
 //
 //   x -------.                            x
 //   |         \                           |
@@ -10,11 +10,12 @@
 //       |             |
 //   ReduceSum ------ Div -> y
 //
-// with or without the maximum, or divided only behind a product with values; by way of logarithms:
+// The maximum may be missing, and the division may follow a product with values. With logarithms
+// the forms are:
 //
 //   Exp(LogSoftmax(x))    Exp(x - ReduceLogSumExp(x))    Exp(x - Log(ReduceSum(Exp(x))))
 //
-// A maximum that is subtracted before a Softmax goes, too:
+// A maximum that is subtracted before a Softmax is dropped, since Softmax subtracts it anyway:
 //
 //   x -------.                            x
 //   |         \                           |
@@ -22,8 +23,8 @@
 //    \      /                             |
 //      Sub, Softmax -> y                  y
 //
-// Where an exponential without the maximum overflows, or all of a row's come to 0, what is written
-// out gives NaN and Softmax does not; elsewhere they are equal.
+// Where an exponential overflows without the maximum, or all exponentials of a row are 0, the
+// written form gives NaN and Softmax does not; elsewhere they are equal.
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -35,7 +36,7 @@
 namespace attnrun::opt {
 namespace {
 
-// A reduction over one axis that stays; keeps the axis.
+// A reduction over one axis that keeps it with extent 1; captures the axis.
 Pattern Reduction(const char* op_type, int64_t* axis, const Pattern& inner) {
   return Pattern([=](Value* value, Facts& facts, MatchedNodes& nodes) {
     const auto reduction = FindReduction(value, op_type, facts);
@@ -46,7 +47,7 @@ Pattern Reduction(const char* op_type, int64_t* axis, const Pattern& inner) {
   });
 }
 
-// The logarithm of the sum of the exponentials of x along one axis; keeps the axis.
+// The logarithm of the sum of the exponentials of x along one axis; captures the axis.
 Pattern LogSumExp(Value* const* x, int64_t* axis) {
   const Pattern exponential = Op("Exp", {Same(x)});
   return OneOf({Reduction("ReduceLogSumExp", axis, Same(x)),
@@ -54,7 +55,7 @@ Pattern LogSumExp(Value* const* x, int64_t* axis) {
                 Op("Log", {Reduction("ReduceSum", axis, exponential)})});
 }
 
-// The axis, as ReducedAxis has it; nullopt where several axes count as one.
+// The axis in the form that ReducedAxis gives it; nullopt where several axes count as one.
 std::optional<int64_t> AxisOf(const Node& softmax, Facts& facts) {
   const int rank = facts.RankOf(softmax.input(0));
   const int64_t axis = AttributeOr<int64_t>(softmax, "axis", softmax.opset() < 13 ? 1 : -1);
@@ -63,8 +64,8 @@ std::optional<int64_t> AxisOf(const Node& softmax, Facts& facts) {
   return axis < 0 ? axis + rank : axis;
 }
 
-// What the maximum along the axis was taken off, if `shifted` is that, else `shifted`. The operator
-// subtracts it itself; where it is infinite, both ways come to NaN.
+// x if `shifted` is x minus its maximum along the axis, else `shifted` itself. Softmax subtracts
+// the maximum anyway; where it is infinite, both forms give NaN.
 Value* Unshifted(Value* shifted, int64_t axis, Facts& facts, MatchedNodes& nodes) {
   Value* x = nullptr;
   int64_t max_axis = 0;
@@ -85,7 +86,7 @@ bool ProposeUnshifted(RuleContext& context, Node* softmax, Patch& patch) {
   return true;
 }
 
-// The Softmax of x in place of the nodes, of which `root` has the result.
+// Writes Softmax(x) in place of the nodes, the last of which is `root`.
 Value* SoftmaxInPlace(Node* root, const MatchedNodes& nodes, Value* x, int64_t axis, Patch& patch) {
   patch.Supersede(nodes);
   if (!patch.Admits({root->output(0)}, root)) return nullptr;
@@ -111,7 +112,7 @@ bool ProposeOfLogarithm(RuleContext& context, Node* exp, Patch& patch) {
   return true;
 }
 
-// Of what is divided by its sum, or by what was made of its sum, where that is near a softmax.
+// Reports near misses: exp(x) divided by its sum, or by a modified sum of itself.
 void ReportOtherSums(RuleContext& context, const Node& quotient) {
   constexpr int kMaxSteps = 3;
   const Value* summed = quotient.input(0);
@@ -128,7 +129,7 @@ void ReportOtherSums(RuleContext& context, const Node& quotient) {
     step = sum;
     sum = sum->input(0) == nullptr ? nullptr : sum->input(0)->producer();
   }
-  // What is added to a sum is the business of softmax_with_sink.
+  // A term added to the sum is left to the rule softmax_with_sink.
   if (sum == nullptr || !is_sum() || IsOp(step, "Add")) return;
   if (changed) {
     context.Miss(quotient, absl::StrCat("between the exponentials and their sum stands ",
@@ -139,7 +140,7 @@ void ReportOtherSums(RuleContext& context, const Node& quotient) {
   }
 }
 
-// Exponentials by their sum, before or behind a product with values.
+// Rewrites exponentials divided by their sum, before or after a product with values.
 bool ProposeQuotient(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   Value* e = nullptr;

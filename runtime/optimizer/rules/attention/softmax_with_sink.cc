@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A softmax along the last axis with one more term in its sum, written out:
+// Recognizes a softmax along the last axis whose sum has one more term, as attention sinks and
+// "softmax plus one" are written out:
 //
 //   m = Max(ReduceMax(x), k)                        x   k
 //   e = Exp(x - m)                                   \ /
@@ -10,9 +11,9 @@
 //                                                     |
 //                                                   Slice -> y
 //
-// k is 0 in "softmax plus one", where Relu or Clip may take the maximum. m may be ReduceMax(x)
-// alone where the scores are such that no row is -inf everywhere: that would come to NaN. Without
-// any maximum, Exp(x) / (ReduceSum(Exp(x)) + c) has log(c) for k.
+// k is 0 in "softmax plus one", where a Relu or Clip may take the maximum. m may be ReduceMax(x)
+// alone if no row of the scores can be all -inf, which would give NaN. Without any maximum, Exp(x)
+// / (ReduceSum(Exp(x)) + c) has k = log(c).
 
 #include <cmath>
 #include <string>
@@ -28,7 +29,7 @@
 namespace attnrun::opt {
 namespace {
 
-// A reduction over the last axis, which stays.
+// A reduction over the last axis that keeps it with extent 1.
 Pattern OfRow(const char* op_type, Pattern inner) {
   return Pattern([=](Value* value, Facts& facts, MatchedNodes& nodes) {
     Node* node = value->producer();
@@ -38,7 +39,7 @@ Pattern OfRow(const char* op_type, Pattern inner) {
   });
 }
 
-// Any value all of whose elements are `number`.
+// Any value whose elements all equal `number`.
 Pattern Uniform(const double* number) {
   return Pattern([=](Value* value, Facts&, MatchedNodes&) { return UniformOf(value) == *number; });
 }
@@ -72,7 +73,7 @@ class SoftmaxWithSink {
     return false;
   }
 
-  // A positive number beside exponentials of x itself, which is one of its logarithm.
+  // Matches a positive number c added to the exponentials of x itself: the sink is log(c).
   bool MatchUnshifted(const Value* own) {
     const auto number = UniformOf(own);
     const Node* exp = exponential_->producer();
@@ -88,7 +89,7 @@ class SoftmaxWithSink {
     return shifted.Match(exponential_, facts_, nodes_) && MatchOwn(own) && MatchShift();
   }
 
-  // Exp(k - m), or Exp(-m).
+  // Matches Exp(k - m), or Exp(-m).
   bool MatchOwn(Value* own) {
     const Pattern difference =
         OneOf({Op("Neg", {Same(&shift_)}), Op("Sub", {Is(&sink_), Same(&shift_)})});
@@ -121,7 +122,7 @@ class SoftmaxWithSink {
     return greatest.Match(shift_, facts_, nodes_) && HaveFiniteRows();
   }
 
-  // Whether nothing closes keys with -inf.
+  // True if no key is masked with -inf.
   bool HaveFiniteRows() {
     std::string why;
     const auto scores = FindScores(x_, facts_, why);
@@ -157,7 +158,7 @@ class SoftmaxWithSink {
   Value* exponential_ = nullptr;
   Value* x_ = nullptr;
   Value* shift_ = nullptr;
-  // Null if it is number_.
+  // Null if the sink is `number_`.
   Value* sink_ = nullptr;
   double number_ = 0;
 };

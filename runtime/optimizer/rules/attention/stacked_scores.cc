@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Scores whose matrices are put in another order than the product has them, as the groups of heads
-// in einsum("bghnd,bhsd->bghns") are, keep the product's order up to the Softmax:
+// einsum("bghnd,bhsd->bghns") and the like transpose the matrices of a product of scores before the
+// Softmax, here the groups of heads. The scores keep the product's order up to the Softmax, so that
+// the attention rule finds the product:
 //
 //   MatMul [B,H,G,S,T]                        MatMul [B,H,G,S,T]
 //      |                                         |
@@ -13,7 +14,8 @@
 //                 |                                  |
 //           [B,G,H,S,T]                     Transpose(0,2,1,3,4)
 //
-// So do scores whose keys are not the last axis, where the Softmax is over the axis that they are.
+// The rule also covers scores whose keys are not the last axis, where the Softmax is over the axis
+// of the keys.
 
 #include <cstdint>
 #include <vector>
@@ -32,13 +34,13 @@ using Order = std::vector<int64_t>;
 
 bool IsElementwise(const Node* node) { return IsScoreArithmetic(node) || IsOp(node, "Tanh"); }
 
-// The values from a Softmax down to the Transpose of a product.
+// The values from a Softmax up to the Transpose of a product.
 class ProductOrder {
  public:
   ProductOrder(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
-  // Whether such a Transpose is there, each node up to it having one reader, that puts the keys
-  // where `axis` is.
+  // True if the value comes, over nodes with one reader each, from such a Transpose that moves the
+  // keys to `axis`.
   bool Find(const Value* value, int axis, int steps = 12) {
     const Node* node = value->producer();
     if (steps == 0 || node == nullptr || !IsReadOnce(value)) return false;
@@ -51,13 +53,13 @@ class ProductOrder {
            });
   }
 
-  // The value as the product has its matrices; null if its rank is not known.
+  // The value with its matrices in the product's order; null if its rank is not known.
   Value* Of(Value* value) {
     const int rank = context_.facts.RankOf(value);
     const int full = static_cast<int>(order_.size());
     Node* node = value->producer();
     if (rank < 0 || rank > full) return nullptr;
-    // One matrix for the whole stack, or less.
+    // A value of one matrix or less broadcasts to the whole stack in any order.
     if (rank == 0 || (keeps_matrices_ && rank <= 2)) return value;
     if (rank < full) {
       Order added(full - rank);
@@ -75,7 +77,7 @@ class ProductOrder {
   const Order& order() const { return order_; }
 
  private:
-  // Whether the Transpose of a product is one of scores over the keys.
+  // True if the Transpose rearranges a product of scores and moves the keys to `axis`.
   bool FindIn(const Node& transpose, int axis) {
     const int rank = context_.facts.RankOf(transpose.input(0));
     const auto order = PermutationOf(transpose, rank);
@@ -91,7 +93,7 @@ class ProductOrder {
       absl::c_transform(order_, order_.begin(), [&](int64_t from) { return swap[from]; });
     }
     keeps_matrices_ = order_[rank - 2] == rank - 2 && order_[rank - 1] == rank - 1;
-    // Where the keys are last, other products may have the queries in their place.
+    // Where the Softmax is over the last axis, another product may have the queries there.
     if (axis == rank - 1 && (turned_ || !keeps_matrices_)) return false;
     return order_[axis] == rank - 1 && !absl::c_is_sorted(order_);
   }
@@ -112,7 +114,7 @@ class ProductOrder {
   Patch& patch_;
   Order order_;
   bool keeps_matrices_ = false;
-  // Whether the product has the queries of a key in a row.
+  // True if the product has keys as rows and queries as columns.
   bool turned_ = false;
   const Node* transpose_ = nullptr;
 };
@@ -129,8 +131,8 @@ bool KeepOrder(RuleContext& context, Node* softmax, Patch& patch) {
   return true;
 }
 
-// Queries [B,G,H,S,D] by keys [B,1,H,D,T] that groups share, each group's heads side by side: the
-// product is made with the heads before the groups, as heads that share keys are laid out.
+// Queries [B,G,H,S,D] times keys [B,1,H,D,T] that all groups share: makes the product with the
+// heads before the groups, so that the heads of Q that share a head of K are neighbours.
 bool PutGroupsLast(RuleContext& context, Node* matmul, Patch& patch) {
   constexpr int kRank = 5;
   const std::vector<SymInt>* q = context.facts.DimsOf(matmul->input(0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The standard's own Attention (ai.onnx, versions 23 to 25) becomes attnrun.Attention, a past of
-// keys and values a Concat before it:
+// Rewrites the standard's own Attention (ai.onnx, versions 23 to 25) to attnrun.Attention, which
+// the other rules know. A past of keys and values becomes a Concat before it:
 //
 //   q  k  v  mask  past_k  past_v           past_k  k   past_v  v
 //    \  \ |  /    /       /                    \   /       \   /
@@ -52,7 +52,7 @@ class StandardAttention {
   }
   bool HasPast() const { return node_->input(kPastKey) != nullptr; }
 
-  // Why the operator cannot stand for the node; empty if it can.
+  // The reason why the node cannot become an attnrun.Attention; empty if it can.
   std::string Unsupported() {
     const int rank = facts_.RankOf(node_->input(kQ));
     if (rank != 3 && rank != 4) return "the rank of Q is not known";
@@ -78,7 +78,7 @@ class StandardAttention {
     return MaskProblem();
   }
 
-  // Whether it counts positions, which begin after the past.
+  // True if the node masks by position, where positions begin after the past.
   bool Positional() const {
     return AttributeOr<int64_t>(*node_, "is_causal", 0) != 0 ||
            AttributeOr<int64_t>(*node_, "left_window_size", -1) >= 0 ||
@@ -90,7 +90,7 @@ class StandardAttention {
     return dims != nullptr && dims->size() == axis + 2 ? (*dims)[axis] : SymInt::Unknown();
   }
 
-  // From version 24 on a mask of fewer keys closes the others.
+  // From version 24 on, a mask that has fewer columns than there are keys masks the remaining keys.
   std::string MaskProblem() {
     Value* mask = node_->input(kMask);
     if (mask == nullptr) return "";
@@ -106,7 +106,7 @@ class StandardAttention {
     return "its mask may have fewer keys than K";
   }
 
-  // Past and present have an axis of heads, whether or not K and V have one.
+  // Past and present have an axis of heads, even where K and V have none.
   Value* WithPast(Patch& patch, ops::Attention::Input current, ops::Attention::Input past) {
     Value* heads = node_->input(current);
     if (splits_keys_) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A product with transposed probabilities, as models of channels first have it, gets its operands'
-// order changed, so that the Transposes are of values and result, where others undo them:
+// Models that keep channels before positions multiply V by transposed probabilities. The product is
+// computed from the probabilities as they are; V and the result are transposed instead, where other
+// Transposes often cancel these:
 //
 //   v [...,H,T]    softmax [...,S,T]           softmax [...,S,T]   v [...,H,T]
 //        |            |                              |                |
@@ -13,9 +14,9 @@
 //              |                                             |
 //          y [...,H,S]                                   y [...,H,S]
 //
-// So it does where samples and heads of the probabilities change places before the product. A
-// Softmax over queries of which all that is read is its Transpose becomes one over the last axis
-// of transposed scores.
+// The rule also covers probabilities whose samples and heads change places before the product. A
+// Softmax over queries that is only read transposed becomes one over the last axis of transposed
+// scores.
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -24,7 +25,7 @@
 namespace attnrun::opt {
 namespace {
 
-// A Transpose that turns the matrices of a stack.
+// True for a Transpose that transposes the matrices of a stack.
 bool IsSwap(const Node* node) {
   if (!IsOp(node, "Transpose")) return false;
   const auto permutation = AttributeOr<std::vector<int64_t>>(*node, "perm", {});
@@ -32,13 +33,13 @@ bool IsSwap(const Node* node) {
   return rank >= 2 && permutation == SwapOfLastTwo(rank);
 }
 
-// V P^T -> (P V^T)^T.
+// Rewrites V P^T to (P V^T)^T.
 bool Propose(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul")) return false;
   Value* v = matmul->input(0);
   Node* turn = matmul->input(1)->producer();
   if (!IsSwap(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
-  // Of two probabilities the first are in their place.
+  // If both operands are probabilities, the first is already in its place.
   if (IsOp(v->producer(), "Softmax")) return false;
   const int v_rank = context.facts.RankOf(v);
   const int rank = context.facts.RankOf(matmul->output(0));
@@ -54,7 +55,7 @@ bool Propose(RuleContext& context, Node* matmul, Patch& patch) {
   return true;
 }
 
-// P' V -> (P V')', where ' rearranges samples and heads.
+// Rewrites P' V to (P V')', where ' rearranges samples and heads.
 bool ProposeStacks(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul")) return false;
   Node* turn = matmul->input(0)->producer();
@@ -70,7 +71,7 @@ bool ProposeStacks(RuleContext& context, Node* matmul, Patch& patch) {
   return true;
 }
 
-// softmax(S, over rows)^T -> softmax(S^T, over columns).
+// Rewrites softmax(S, over rows)^T to softmax(S^T, over columns).
 bool ProposeOverRows(RuleContext& context, Node* turn, Patch& patch) {
   if (!IsSwap(turn)) return false;
   Node* softmax = turn->input(0)->producer();

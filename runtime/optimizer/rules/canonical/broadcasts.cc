@@ -77,8 +77,8 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// What is computed of constants alone, one of which is expanded, is a constant that is expanded:
-// Expand broadcasts both ways, as the operator does.
+// An operator on constants, one of which is expanded, is computed first and expanded after: Expand
+// broadcasts both ways, as the operator does.
 bool ExpandLater(Node* node, Patch& patch) {
   const bool broadcasts = ops::TraitsOf(*node).broadcasts;
   if (!broadcasts && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;

@@ -23,7 +23,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether `condition` is b < 0, or b >= 0 if not `negative`.
+// True if `condition` is b < 0, or b >= 0 if not `negative`.
 bool IsSign(Value* condition, Value* b, bool negative, Facts& facts) {
   MatchedNodes nodes;
   const char* op = negative ? "Less" : "GreaterOrEqual";
@@ -67,9 +67,9 @@ Pattern Floored(Division& division, bool by_xor) {
   return OneOf({chosen, lowered});
 }
 
-// Integers that are divided as floats and rounded down. Of those that a float has exactly, below
-// 2^24, the quotient is a whole number or off it by at least 1 / b, which is more than it is
-// rounded by. Larger ones were rounded before.
+// Integers divided as floats and rounded down. Below 2^24 a float holds them exactly, and the
+// quotient is a whole number or at least 1 / b away from one, which is more than its rounding
+// error. Larger integers were rounded by the Cast already.
 bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
   Value* a = nullptr;
   Value* quotient = nullptr;

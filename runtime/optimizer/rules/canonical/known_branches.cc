@@ -25,7 +25,7 @@ std::string TakenBranch(const Node& node, Facts& facts) {
   const AttributeValue* attribute = node.attribute(name);
   const auto* branch =
       attribute == nullptr ? nullptr : std::get_if<std::shared_ptr<Graph>>(attribute);
-  // What does not fit is for the run to refuse.
+  // A branch that does not fit is left for the run to refuse.
   const bool fits = branch != nullptr && branch->use_count() == 1 && (*branch)->inputs().empty() &&
                     (*branch)->outputs().size() == node.outputs().size();
   return fits ? name : "";

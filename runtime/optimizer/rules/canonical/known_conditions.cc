@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a condition that is the same in every run decides:
+// A condition that is the same in every run is decided:
 //
 //   And(x, true), Or(x, false)  ->  x
 //   Where(true, x, y)           ->  x

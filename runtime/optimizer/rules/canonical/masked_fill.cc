@@ -15,7 +15,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether the value has the elements of `mask` in some order, each once.
+// True if the value has the elements of `mask` in some order, each once.
 bool HasElementsOf(Value* value, const Value* mask, Facts& facts) {
   for (int step = 0; value != mask; ++step) {
     const Node* node = value->producer();
@@ -30,7 +30,7 @@ bool HasElementsOf(Value* value, const Value* mask, Facts& facts) {
   return true;
 }
 
-// Whether the value is how many elements of `mask` are true.
+// True if the value is how many elements of `mask` are true.
 bool Counts(Value* value, const Value* mask, Facts& facts) {
   Value* counted = nullptr;
   Node* sum = nullptr;

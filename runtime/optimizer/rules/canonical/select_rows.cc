@@ -6,8 +6,7 @@
 //   Gather(Flatten(x) [B*S, D], i + Range(0, B) * S)      where i is an ArgMax over S
 //   -->
 //   GatherND(x, i [B, 1]) {batch_dims=1}
-//
-// And of rows that a list tells, each in a tuple of its own:
+// Rows selected by a list of indices, each in a tuple of its own:
 //
 //   GatherND(x, Unsqueeze(i, -1))  ->  Gather(x, i)
 
@@ -19,7 +18,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether the numbers count 0, step, 2 * step, ... along an axis of `count`, the only one longer
+// True if the numbers count 0, step, 2 * step, ... along an axis of `count`, the only one longer
 // than 1.
 bool Counts(Value* value, const SymInt& count, const SymInt& step, Facts& facts) {
   const auto positions = PositionsOf(value, facts);
@@ -47,7 +46,7 @@ bool FromTuples(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// Rows that a list of indices tells, each in a tuple of its own.
+// Rows selected by a list of indices, each in a tuple of its own.
 bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
   const Node* tuples = node->input(1)->producer();
   const int rank = facts.RankOf(node->input(1));
@@ -61,7 +60,7 @@ bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// Whether the numbers [B] are in [0, extent).
+// True if the numbers [B] are in [0, extent).
 bool IsPlaceIn(Value* value, const SymInt& extent, Facts& facts) {
   const Node* node = value->producer();
   if (!IsOp(node, "ArgMax") && !IsOp(node, "ArgMin")) return false;

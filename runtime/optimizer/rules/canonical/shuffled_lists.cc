@@ -27,7 +27,7 @@ std::optional<int64_t> ShortLength(const Value* value, Facts& facts) {
   return length.has_value() && *length <= kLongest ? length : std::nullopt;
 }
 
-// Whether the node moves elements about, and in every run alike.
+// True if the node moves elements about, and in every run alike.
 bool MovesAlike(const Node& node) {
   return IsViewNode(node) && node.outputs().size() == 1 &&
          absl::c_all_of(absl::MakeSpan(node.inputs()).subspan(1), [](const Value* operand) {
@@ -35,7 +35,7 @@ bool MovesAlike(const Node& node) {
          });
 }
 
-// What the nodes, the last one first, make of a list of `length`.
+// The order that the nodes, the last one first, bring a list of `length` into.
 std::optional<std::vector<int64_t>> OrderBy(absl::Span<const Node* const> nodes, int64_t length) {
   std::vector<int64_t> order(length);
   std::iota(order.begin(), order.end(), 0);

@@ -21,7 +21,7 @@ struct Assignment {
   Value* updates = nullptr;
 };
 
-// Whether the numbers count by one along this axis of theirs, and along no other.
+// True if the numbers count by one along this axis of theirs, and along no other.
 bool CountsAlong(const View& numbers, int along) {
   for (int axis = 0; axis < numbers.rank(); ++axis) {
     const ViewAxis& factors = numbers.axes()[axis];
@@ -58,7 +58,7 @@ std::optional<Assignment> AssignmentOf(const Node& node, Facts& facts) {
   return assignment;
 }
 
-// Whether the slices lie side by side, one after the other, from 0 to `extent`.
+// True if the slices lie side by side, one after the other, from 0 to `extent`.
 bool Covers(const std::vector<Assignment>& slices, int64_t extent) {
   int64_t end = 0;
   for (const Assignment& slice : slices) {

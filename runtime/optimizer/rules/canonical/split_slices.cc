@@ -29,7 +29,7 @@ struct Piece {
   int64_t end = 0;
 };
 
-// A Slice of whole steps along one axis of known extent; `axis` tells which.
+// A Slice of whole steps along one axis of known extent, which is stored in `axis`.
 std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
   if (!IsOp(node, "Slice") || node->inputs().size() < 4) return std::nullopt;
   const auto start = KnownInt(node->input(1), facts);

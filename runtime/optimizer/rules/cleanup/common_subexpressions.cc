@@ -43,7 +43,7 @@ int MergeInitializers(RuleContext& context) {
   return merged;
 }
 
-// Whether the order of two inputs makes no difference, not even in rounding.
+// True if the order of two inputs makes no difference, not even in rounding.
 bool Commutes(const Node& node) {
   static constexpr absl::string_view kOps[] = {"Add", "And", "Equal", "Mul", "Or", "Xor"};
   return node.domain().empty() && node.inputs().size() == 2 &&
@@ -65,7 +65,8 @@ int VersionOf(const Node& node) {
   return ops::OpRegistry::Get().Version(node).value_or(node.opset());
 }
 
-// What a node computes; empty if that differs from run to run or is not followed.
+// A key of what a node computes, equal for equal nodes; empty for nodes that are not merged, such
+// as random ones.
 std::string NodeKey(const Node& node) {
   if (IsRandom(node)) return "";
   std::string key =

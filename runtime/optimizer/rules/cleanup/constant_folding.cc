@@ -50,8 +50,9 @@ bool MayFold(const Graph& graph, const Node& node) {
   });
 }
 
-// How much of RuleContext::foldable_bytes the node takes besides its results: as many as terms may
-// have to be added up where inputs and results do not tell how long it takes.
+// The part of RuleContext::foldable_bytes that the node takes besides its results. For operators
+// whose time does not follow from the sizes of inputs and results, it is the number of terms that
+// may be added up.
 double ExtraCost(const Node& node) {
   static constexpr std::array<absl::string_view, 5> kOps = {"Conv", "ConvInteger", "ConvTranspose",
                                                             "Einsum", "QLinearConv"};
@@ -76,8 +77,8 @@ absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_b
   }
   limit = std::min(limit, static_cast<size_t>(foldable_bytes));
   BoundedAllocator allocator(limit);
-  // What is made of weights, as a norm times a direction, takes the reference code long, and more
-  // memory than it may have.
+  // Results made from weights, as a norm times a direction, would take the reference code long, and
+  // more memory than is allowed.
   return limit > 2 * kMaxResultBytes ? ops::RunKernel(node, inputs, allocator)
                                      : ops::RunReference(node, inputs, allocator);
 }

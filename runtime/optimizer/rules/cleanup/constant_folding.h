@@ -7,7 +7,7 @@
 
 namespace attnrun::opt {
 
-// Whether the node's results differ from run to run.
+// True if the node's results differ from run to run.
 bool IsRandom(const Node& node);
 
 }  // namespace attnrun::opt

@@ -101,7 +101,7 @@ bool ExtentSources::IsRead(const Value* value, int terms) const {
   return node->op_type() == "Shape" && IsSource(*node);
 }
 
-// Whether a Shape reads one axis of the value that all read its extent off, or several axes, as
+// True if a Shape reads one axis of the value that all read its extent off, or several axes, as
 // ReadSource writes it: to the bit, so that equal ones are merged.
 bool ExtentSources::IsSource(const Node& shape) const {
   const int64_t start = AttributeOr<int64_t>(shape, "start", -1);

@@ -18,11 +18,11 @@ class ExtentSources {
   // `order`: the nodes of the graph, topologically.
   ExtentSources(RuleContext& context, absl::Span<Node* const> order);
 
-  // Whether `node` may compute the extent anew: if it is a number, or a sum of multiples of extents
+  // True if `node` may compute the extent anew: if it is a number, or a sum of multiples of extents
   // that are read off elsewhere, and of numbers. Nothing is read off what depends on the node.
   bool Has(const SymInt& extent, const Node& node) const;
 
-  // Whether the node's output is what Read writes, or such values next to each other.
+  // True if the node's output is what Read writes, or such values next to each other.
   bool IsReadBy(const Node& node) const;
 
   // The extent as an int64 tensor [1]. Precondition: Has.

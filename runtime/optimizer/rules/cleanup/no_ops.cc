@@ -18,7 +18,7 @@ bool Drops(const Node& node) {
   return ScalarOf(node.input(1)) != 0.0;
 }
 
-// Whether every element of type `from` survives a conversion to `to`.
+// True if every element of type `from` survives a conversion to `to`.
 bool Widens(DataType from, DataType to) {
   if (from == to) return true;
   if (to == DataType::kDouble) return from == DataType::kFloat || from == DataType::kFloat16;
@@ -58,7 +58,7 @@ bool PadsNothing(const Node& node, Facts& facts) {
   return pads.has_value() && absl::c_all_of(*pads, [](int64_t pad) { return pad == 0; });
 }
 
-// What the node gives back, or null.
+// The input that the node returns unchanged, or null.
 Value* Unchanged(const Node& node, Facts& facts) {
   if (!node.domain().empty()) return nullptr;
   const std::string& op = node.op_type();

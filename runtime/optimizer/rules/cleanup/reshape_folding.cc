@@ -12,7 +12,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether a Reshape's target means the same of tensors of extents `a` and of `b`: where it has 0,
+// True if a Reshape's target means the same of tensors of extents `a` and of `b`: where it has 0,
 // it copies an extent of them.
 bool MeansTheSame(const std::vector<SymInt>& target, const std::vector<SymInt>& a,
                   const std::vector<SymInt>& b) {
@@ -45,7 +45,7 @@ absl::StatusOr<int> SkipReshape(RuleContext& context, Node* node) {
   return patch.Apply();
 }
 
-// A Reshape of a Reshape of a slice, which only both together tell in full.
+// A Reshape of a Reshape of a slice: only both together show the extents in full.
 absl::StatusOr<int> FoldReshapes(RuleContext& context, const ExtentSources& extents, Node* node) {
   const Node* inner = node->input(0)->producer();
   if (!IsOp(inner, "Reshape") || !IsOp(inner->input(0)->producer(), "Slice")) return 0;

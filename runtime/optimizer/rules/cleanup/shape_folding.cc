@@ -65,7 +65,7 @@ absl::StatusOr<int> ReadOffSources(RuleContext& context, const ExtentSources& ex
   return patch.Apply();
 }
 
-// What has the extents of a node's output: all of it, or for a product all but the last axis.
+// An operand with the extents of a node's output; for a product, with all of them but the last.
 Value* OperandOfSameExtents(const Node& node, Facts& facts) {
   const std::vector<SymInt>* of_output = facts.DimsOf(node.output(0));
   if (of_output == nullptr || of_output->empty()) return nullptr;

@@ -53,9 +53,9 @@ std::optional<int> CutAxis(const View& base, const View& view) {
   return at == base.rank() ? cut : std::nullopt;
 }
 
-// What gathers the first elements of one axis, as Slice and Reshape; null if it does not.
+// Rewrites a Gather of the first elements of one axis as Slice and Reshape; null if it is none.
 Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Node& gather) {
-  // Of tables rows are gathered.
+  // A constant base is a table, whose rows are gathered.
   if (traced.base->is_constant()) return nullptr;
   const std::vector<SymInt> dims = *facts.DimsOf(traced.base);
   const auto axis = CutAxis(View::Dense(dims), traced.view);
@@ -155,7 +155,7 @@ Value* TurnedOnce(Patch& patch, Facts& facts, const Node& node, const std::vecto
   return OnePositionTurned(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
 }
 
-// Whether an index tensor picks what the value has of the base.
+// True if an index tensor picks what the value has of the base.
 bool IsPicked(const Value* value, const Value* base) {
   while (value != base) {
     const Node* node = value->producer();
@@ -186,7 +186,7 @@ Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& tr
   return IsPicked(value, traced.base) ? OnePosition(patch, traced, base) : nullptr;
 }
 
-// Whether the node reads indices that are not needed where it comes to a mere Reshape.
+// True if the node reads indices that are not needed where it comes to a mere Reshape.
 bool ReadsIndices(const Node& node) {
   return node.op_type() == "GatherND" ||
          (node.op_type() == "Gather" && !node.input(1)->is_constant());

@@ -75,7 +75,7 @@ bool AttendPacked(Expansion& e, const Places& places, Value* packed) {
   return e.Give(Attend(e, parts));
 }
 
-// Whether the widths of its parts are known and x is [B, S, D].
+// True if the widths of its parts are known and x is [B, S, D].
 bool HasKnownHeads(Expansion& e, const Places& places) {
   return !Sizes(e, places.weights).empty() && e.facts().RankOf(e.input(places.x)) == 3;
 }

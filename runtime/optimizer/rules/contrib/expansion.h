@@ -33,7 +33,7 @@ class Expansion {
   // Null where it is left out.
   Value* input(int i) const { return node_.input(i); }
   Value* output(int i) const { return node_.output(i); }
-  // Whether anything reads an output.
+  // True if anything reads an output.
   bool IsRead(int i) const {
     const Value* value = output(i);
     return value != nullptr && (!value->consumers().empty() || context_.graph.IsOutput(value));

@@ -42,7 +42,7 @@ class Operands {
   bool by_head() const { return by_head_; }
 
  private:
-  // Whether what holds them has one of the known forms.
+  // True if what holds them has one of the known forms.
   bool FindRanks() {
     const auto rank = [&](int i) {
       return e_.input(i) == nullptr ? 0 : e_.facts().RankOf(e_.input(i));

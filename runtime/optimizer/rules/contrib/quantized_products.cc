@@ -17,14 +17,14 @@ Value* ZeroPoint(Expansion& e, Value* value) {
   return e.Op("Reshape", {value, e.Ints({})});
 }
 
-// Whether the value is one number, of one axis at most.
+// True if the value is one number, of one axis at most.
 bool IsNumber(Expansion& e, Value* value) {
   if (value == nullptr || e.Dims(value, 0) != nullptr) return true;
   const std::vector<SymInt>* dims = e.Dims(value, 1);
   return dims != nullptr && (*dims)[0].is_constant(1);
 }
 
-// Whether the value is one number or a row of them, one per column.
+// True if the value is one number or a row of them, one per column.
 bool IsPerColumn(Expansion& e, Value* value) {
   return IsNumber(e, value) || e.Dims(value, 1) != nullptr;
 }

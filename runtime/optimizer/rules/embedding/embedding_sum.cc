@@ -25,7 +25,7 @@ class EmbeddingTerms {
  public:
   EmbeddingTerms(const std::vector<SymInt>& dims, Facts& facts) : dims_(dims), facts_(facts) {}
 
-  // Whether the value is a sum of such terms alone.
+  // True if the value is a sum of such terms alone.
   bool Split(Value* value) {
     Node* node = value->producer();
     if (node == nullptr || nodes_.size() > 2 * kMaxTerms) return false;

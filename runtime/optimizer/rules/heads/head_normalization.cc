@@ -28,7 +28,7 @@ namespace {
 // Norms of heads of one value that differ in nothing but their scales.
 using Key = std::tuple<Value*, float, int64_t>;
 
-// Whether the node is an RMSNormalization over the last axis with a constant scale.
+// True if the node is an RMSNormalization over the last axis with a constant scale.
 bool IsHeadNorm(const Node& node, Facts& facts) {
   if (!IsOp(&node, "RMSNormalization")) return false;
   const int rank = facts.RankOf(node.input(0));

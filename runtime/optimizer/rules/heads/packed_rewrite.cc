@@ -19,7 +19,7 @@ namespace {
 // Longer chains are not followed to see whether something reads their end.
 constexpr int kMaxDepth = 12;
 
-// Whether a newer version of the operator reads inputs and attributes alike.
+// True if a newer version of the operator reads inputs and attributes alike.
 bool CanBeRewritten(const Node& node) {
   if (!node.domain().empty()) return true;
   if (node.op_type() == "Split") {

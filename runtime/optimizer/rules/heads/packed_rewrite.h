@@ -28,7 +28,7 @@ class PackedRewrite {
   // The heads of each node, as Add was told.
   const std::vector<PackedHeads>& heads() const { return heads_; }
 
-  // Whether nothing else reads those columns of the base, so that they can be overwritten:
+  // True if nothing else reads those columns of the base, so that they can be overwritten:
   // attentions and views that read other columns can as well read them in the result, which is
   // computed from `operands`, too. Otherwise reports it.
   bool IsAlone(absl::Span<Value* const> operands);
@@ -39,10 +39,10 @@ class PackedRewrite {
 
  private:
   bool IsRead(const Value* value, int depth) const;
-  // Whether the reader reads none of the heads' columns; false also where that is not plain to see.
+  // True if the reader reads none of the heads' columns; false also where that is not plain to see.
   bool ReadsOtherColumns(const Node& reader) const;
   bool AreOthers(const View& view) const;
-  // Whether one of the other readers leads to an operand; true also where that is not soon known.
+  // True if one of the other readers leads to an operand; true also where that is not soon known.
   bool LeadTo(absl::Span<Value* const> operands) const;
 
   RuleContext& context_;

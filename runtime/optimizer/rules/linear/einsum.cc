@@ -86,7 +86,7 @@ class EinsumRewrite {
   }
 
  private:
-  // Whether the equation is a product of matrices, or of stacks of them.
+  // True if the equation is a product of matrices, or of stacks of them.
   bool ReadLabels() {
     if (node_->inputs().size() != 2) return false;
     std::vector<Shape> shapes;
@@ -121,7 +121,7 @@ class EinsumRewrite {
     return true;
   }
 
-  // Whether an axis may have an extent in each operand that is not known to be the other's:
+  // True if an axis may have an extent in each operand that is not known to be the other's:
   // samples, where none is merged with them, and what is summed in an attention, where two numbers
   // with different names are one.
   bool MayDiffer(ops::Label label) const {
@@ -132,7 +132,7 @@ class EinsumRewrite {
     return !numbers && IsOfAttention();
   }
 
-  // Whether the product is one of matrices whose axes are a label each.
+  // True if the product is one of matrices whose axes are a label each.
   bool HasAxesOfTheirOwn() const {
     return labels_.rows.size() == 1 && labels_.columns.size() == 1 && labels_.depth.size() == 1;
   }
@@ -217,7 +217,7 @@ class EinsumRewrite {
                            bias->constant()->Reshaped({bias->constant()->num_elements()}));
   }
 
-  // Whether the tensor has one element for each column, the same for all rows.
+  // True if the tensor has one element for each column, the same for all rows.
   bool IsBias(const Tensor& bias, const ops::Labels& columns) const {
     const size_t rank = output_.size();
     if (bias.shape().size() > rank) return false;
@@ -230,10 +230,10 @@ class EinsumRewrite {
     return true;
   }
 
-  // Whether this is one of the two products of an attention, or adds to its scores.
+  // True if this is one of the two products of an attention, or adds to its scores.
   bool IsOfAttention() const { return WeighsValues() || LeadsToAttention(node_->output(0)); }
 
-  // Whether this is the second one, whose left operand are the scores' Softmax.
+  // True if this is the second one, whose left operand are the scores' Softmax.
   bool WeighsValues() const {
     const Node* before = node_->input(labels_.left)->producer();
     while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();

@@ -45,7 +45,7 @@ bool IsMatrix(const Value* value) {
          IsFloating(value->constant()->type());
 }
 
-// Whether a Gemm is X·W + b, X of two axes.
+// True if a Gemm is X·W + b, X of two axes.
 bool ReadGemm(const Node& node, Match& match) {
   const bool plain = AttributeOr<int64_t>(node, "transA", 0) == 0;
   if (!plain || AttributeOr(node, "alpha", 1.0F) != 1) return false;

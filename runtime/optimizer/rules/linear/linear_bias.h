@@ -9,7 +9,7 @@
 
 namespace attnrun::opt {
 
-// Whether `value` is a constant of `columns` elements along its last axis that has no more axes
+// True if `value` is a constant of `columns` elements along its last axis that has no more axes
 // than a product of that rank.
 bool IsBias(const Value* value, int64_t columns, int rank);
 

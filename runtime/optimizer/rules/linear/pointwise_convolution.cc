@@ -26,7 +26,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether an attribute is left out or has nothing but `value`.
+// True if an attribute is left out or has nothing but `value`.
 bool AllAre(const Node& node, absl::string_view name, int64_t value) {
   const AttributeValue* attribute = node.attribute(name);
   if (attribute == nullptr) return true;
@@ -45,7 +45,7 @@ bool IsPointwise(const Node& node) {
   return AllAre(node, "kernel_shape", 1) && AllAre(node, "strides", 1) && AllAre(node, "pads", 0);
 }
 
-// Whether the value [B,C,L] is a view of a tensor in which channels lie side by side.
+// True if the value [B,C,L] is a view of a tensor in which channels lie side by side.
 bool HasChannelsSideBySide(Value* value, Facts& facts) {
   return absl::c_any_of(Trace(value, facts), [](const Traced& traced) {
     const ViewAxis& channels = traced.view.axes()[1];

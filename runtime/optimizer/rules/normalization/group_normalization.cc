@@ -30,7 +30,7 @@ std::optional<Tensor> PerChannel(const Value& constant, int64_t channels, int ra
   return flat.ok() ? std::optional<Tensor>(*std::move(flat)) : std::nullopt;
 }
 
-// Whether a constant has `number` everywhere.
+// True if a constant has `number` everywhere.
 bool IsAll(const Value& constant, double number) {
   if (!constant.is_constant()) return false;
   const auto elements = ToDoubles(*constant.constant());

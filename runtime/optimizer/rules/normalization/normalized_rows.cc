@@ -33,7 +33,7 @@ Pattern Root(Value** x, double* epsilon) {
                 Op("Pow", {MeanSquarePlus(x, epsilon), Number(0.5, 0)})});
 }
 
-// Whether a value is one row of `length` elements, the same for all rows of `rank` axes.
+// True if a value is one row of `length` elements, the same for all rows of `rank` axes.
 bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts) {
   if (value == nullptr) return false;
   if (value->is_constant()) {
@@ -50,7 +50,7 @@ Value* FlatParameter(Patch& patch, Value* value) {
   return patch.Constant(value->name(), tensor.Reshaped({tensor.num_elements()}));
 }
 
-// Whether the node multiplies `row` by a constant of this type and shape.
+// True if the node multiplies `row` by a constant of this type and shape.
 bool IsScaled(const Node* mul, const Value* y, const Tensor& scale) {
   if (!IsOp(mul, "Mul") || mul->output(0) == nullptr) return false;
   const Value* other = OtherOperand(*mul, y);

@@ -12,7 +12,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether the biases, of columns that stand side by side, can be one.
+// True if the biases, of columns that stand side by side, can be one.
 bool BiasesFit(const std::vector<Node*>& linears) {
   const Tensor* first = nullptr;
   return absl::c_all_of(linears, [&](const Node* linear) {

@@ -29,7 +29,7 @@ class LinearMerger {
  public:
   explicit LinearMerger(RuleContext& context) : context_(context) {}
 
-  // Whether the node can be merged at all: a plain product with a constant weight. Otherwise `why`
+  // True if the node can be merged at all: a plain product with a constant weight. Otherwise `why`
   // says what is in the way.
   static bool CanMerge(const Node& node, std::string& why);
 

@@ -37,7 +37,7 @@ int64_t Rows(const LinearWeight& weight) {
   return weight.value->constant()->dim(weight.transposed ? 1 : 0);
 }
 
-// Whether all multiply the same numbers: of integers, with the same scale and zero point.
+// True if all multiply the same numbers: of integers, with the same scale and zero point.
 bool SameInput(const std::vector<Node*>& linears) {
   const Node& first = *linears[0];
   return absl::c_all_of(linears, [&](const Node* linear) {

@@ -32,10 +32,10 @@ std::vector<LinearWeight> WeightsOf(const std::vector<Node*>& linears);
 // The columns of all its weights, which are constant.
 int64_t Columns(const Node& linear);
 
-// Whether weights and all that belongs to their columns, but for the bias, are constant.
+// True if weights and all that belongs to their columns, but for the bias, are constant.
 bool HasConstantWeights(const Node& linear);
 
-// Whether one node can multiply by the weights of all; where the weights do not fit together
+// True if one node can multiply by the weights of all; where the weights do not fit together
 // themselves, the model fails when it runs.
 bool CanStandSideBySide(const std::vector<Node*>& linears);
 

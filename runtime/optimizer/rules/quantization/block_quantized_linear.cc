@@ -26,7 +26,7 @@ using B = ops::NBitLinear;
 
 bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
 
-// Whether all that says what W is does not change and fits together.
+// True if all that says what W is does not change and fits together.
 bool HasConstantWeight(const Node& node) {
   for (const int i : {ops::MatMulNBits::kCodes, ops::MatMulNBits::kScales,
                       ops::MatMulNBits::kZeroPoints, ops::MatMulNBits::kGroups}) {

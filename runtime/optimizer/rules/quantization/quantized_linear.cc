@@ -58,14 +58,14 @@ bool IsMatrix(const Value* value) {
   return value != nullptr && value->is_constant() && value->constant()->rank() == 2;
 }
 
-// Whether the constant is one element, or one per column and has no more axes than one of columns.
+// True if the constant is one element, or one per column and has no more axes than one of columns.
 bool IsPerColumn(const Value& value, int64_t columns) {
   const Tensor& tensor = *value.constant();
   if (tensor.num_elements() == 1) return tensor.rank() <= 1;
   return tensor.shape() == Shape{columns};
 }
 
-// Whether the value is one number that is not constant.
+// True if the value is one number that is not constant.
 bool IsNumber(RuleContext& context, const Value* value) {
   const std::vector<SymInt>* dims = context.facts.DimsOf(value);
   return !value->is_constant() && dims != nullptr && dims->empty();
@@ -122,7 +122,7 @@ bool TakeReaders(RuleContext& context, int64_t columns, Match& match) {
   return true;
 }
 
-// Whether what is taken off x and W is one number and a constant of columns.
+// True if what is taken off x and W is one number and a constant of columns.
 bool HasPlainZeroPoints(RuleContext& context, const Node& node, int64_t columns) {
   const Value* x = node.input(2);
   const Value* w = node.input(3);

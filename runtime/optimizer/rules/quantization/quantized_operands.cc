@@ -31,7 +31,7 @@ bool IsNumber(const Value* value, Facts& facts) {
   return dims->empty() || (*dims)[0].is_constant(1);
 }
 
-// Whether the node moves elements about as they are, each to one place.
+// True if the node moves elements about as they are, each to one place.
 bool IsArrangement(const Node* node) {
   static constexpr std::array<absl::string_view, 5> kOps = {"Reshape", "Transpose", "Squeeze",
                                                             "Unsqueeze", "Flatten"};
@@ -39,7 +39,7 @@ bool IsArrangement(const Node* node) {
          absl::c_linear_search(kOps, node->op_type());
 }
 
-// Whether there is one scale, and one zero point, for all or for each column.
+// True if there is one scale, and one zero point, for all or for each column.
 bool HasPlainScales(const Node& dequantize, const QuantizedWeight& weight) {
   const Tensor& scale = *weight.scale->constant();
   if (weight.zero_point != nullptr && weight.zero_point->constant()->shape() != scale.shape()) {

@@ -48,7 +48,7 @@ struct QuantizedProduct {
 // integers, which may be computed in them; nullopt if it is none.
 std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts& facts);
 
-// Whether all that is read of a DequantizeLinear's result are products by it as a weight, as
+// True if all that is read of a DequantizeLinear's result are products by it as a weight, as
 // ReadQuantizedProduct gives them.
 bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts);
 

@@ -28,7 +28,7 @@ bool AreEqualNumbers(const Value* a, const Value* b) {
   return number.has_value() && number == ScalarOf(b);
 }
 
-// Whether products of a byte and the scale neither vanish nor overflow.
+// True if products of a byte and the scale neither vanish nor overflow.
 bool IsHarmless(const Value* scale) {
   using Limits = std::numeric_limits<float>;
   const auto number = ScalarOf(scale);

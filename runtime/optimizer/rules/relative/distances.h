@@ -38,7 +38,7 @@ class Distances {
   Value* QueriesOf(Value* value);
 
  private:
-  // Whether the operand of a difference [..., S, T] is [..., S, 1].
+  // True if the operand of a difference [..., S, T] is [..., S, 1].
   bool IsOnePerQuery(const Value* operand, const Value* difference);
   // Positions of keys less those of queries, or the reverse: [1, ..., S, T].
   bool IsDifference(const Node& node);
@@ -50,7 +50,7 @@ class Distances {
   std::optional<PairAxes> OfTranspose(const Node& node);
   std::optional<PairAxes> OfUnsqueeze(const Node& node);
   std::optional<PairAxes> OfSqueeze(const Node& node);
-  // Whether an operand of a result of `rank` axes repeats along these two.
+  // True if an operand of a result of `rank` axes repeats along these two.
   bool RepeatsAlong(const Value* input, int rank, const PairAxes& axes);
   // Which axes of extent 1 the node names, counted in the larger of its two tensors; nullopt if
   // that is not known.

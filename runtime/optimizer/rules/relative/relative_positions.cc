@@ -28,7 +28,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether the node reads a view with rows that overlap as it is, in this place.
+// True if the node reads a view with rows that overlap as it is, in this place.
 bool ReadsInPlace(const Node& node, const Value* value) {
   const std::string op = node.qualified_op_type();
   const auto reads = [&](size_t place) {

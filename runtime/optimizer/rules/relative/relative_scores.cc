@@ -83,7 +83,7 @@ Value* WithoutRounds(Value* value, Facts& facts) {
 // The product of the extents of all axes but the last two.
 SymInt Matrices(const std::vector<SymInt>& dims) { return Product({dims.begin(), dims.end() - 2}); }
 
-// Whether matrix m of x meets matrix m mod n of the positions: their leading axes are the last of
+// True if matrix m of x meets matrix m mod n of the positions: their leading axes are the last of
 // x's, or x's first axis counts rounds of them.
 bool TakeTurns(const std::vector<SymInt>& x, const std::vector<SymInt>& positions, bool tiled) {
   absl::Span<const SymInt> leading(positions.data(), positions.size() - 2);

@@ -54,7 +54,7 @@ std::optional<Joined> FindJoined(Value* value, Facts& facts) {
   return joined;
 }
 
-// Whether x is made of pairs (first, second).
+// True if x is made of pairs (first, second).
 bool AreChannelsOf(Value* first, Value* second, Value* x, PairLayout layout, Facts& facts) {
   const std::optional<int64_t> rotated = facts.Extent(x, -1);
   if (!rotated.has_value() || *rotated % 2 != 0) return false;
@@ -104,7 +104,7 @@ std::optional<RotationMatch> FindSum(Node* sum, Node* straight, Node* turned, Fa
   return std::nullopt;
 }
 
-// Whether the node is the product of these two.
+// True if the node is the product of these two.
 bool IsProduct(const Node* node, const Value* a, const Value* b) {
   return (node->input(0) == a && node->input(1) == b) ||
          (node->input(0) == b && node->input(1) == a);

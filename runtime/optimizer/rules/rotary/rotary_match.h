@@ -22,7 +22,7 @@ std::optional<RotationMatch> FindRotation(Node* node, Facts& facts);
 // The Concat of two values along the last axis that computes the value, or null.
 Node* PairConcat(const Value* value, Facts& facts);
 
-// Whether `part` is x[..., start : start + length * step : step].
+// True if `part` is x[..., start : start + length * step : step].
 bool IsSliceOf(Value* part, Value* x, int64_t start, int64_t length, int64_t step, Facts& facts);
 
 }  // namespace attnrun::opt

@@ -93,7 +93,7 @@ struct Placement {
   int heads_axis = -1;
 };
 
-// Whether an extent of the table broadcasts to that of x. Names that differ may be equal in a run;
+// True if an extent of the table broadcasts to that of x. Names that differ may be equal in a run;
 // the operator tells if they are not. Any other extent may well be 1 and broadcast to the table's.
 bool Broadcasts(const SymInt& from, const SymInt& to) {
   if (from == to || from.is_constant(1)) return true;

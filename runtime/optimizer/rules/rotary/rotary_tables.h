@@ -22,7 +22,7 @@ struct Rotation {
   bool backwards = false;
 };
 
-// Whether the last axis of a table holds each angle twice, where the layout has the two channels of
+// True if the last axis of a table holds each angle twice, where the layout has the two channels of
 // a pair: proved by walking back to where the angles were repeated.
 bool RepeatsAngles(Value* table, PairLayout layout, Facts& facts);
 

@@ -59,7 +59,7 @@ class NeededRows {
     }
   }
 
-  // Whether there is anything to gain, which `patch` then holds.
+  // True if there is anything to gain, which `patch` then holds.
   bool Propose(Patch& patch) {
     Need(selection_.source(), selection_.axis());
     for (const Selection& same : same_) Need(same.source(), same.axis());
@@ -99,7 +99,7 @@ class NeededRows {
     if (value->producer() != nullptr) open_.push_back(value->producer());
   }
 
-  // Whether the selected positions are all that is needed of a value.
+  // True if the selected positions are all that is needed of a value.
   bool IsAllThatIsNeeded(const Value* value) const {
     const auto found = needed_.find(value);
     const size_t reads = found == needed_.end() ? 0 : found->second.reads;
@@ -135,7 +135,7 @@ class NeededRows {
     rows_[node] = {*axis, *std::move(operands)};
   }
 
-  // Whether others read what is sliced, in full. The Slice then saves nothing, and stays beside
+  // True if others read what is sliced, in full. The Slice then saves nothing, and stays beside
   // theirs, of which one Split can be made.
   bool IsOneSliceOfMany(const Node& node) const {
     if (!IsOp(&node, "Slice")) return false;

@@ -24,14 +24,14 @@ class Selection {
   // Not negative.
   int axis() const { return axis_; }
   SelectedPlace place() const { return place_; }
-  // Whether the node's result lacks the axis.
+  // True if the node's result lacks the axis.
   bool drops_axis() const { return drops_axis_; }
 
-  // Whether `other` selects no other positions of the same axis of the same value, wherever this
+  // True if `other` selects no other positions of the same axis of the same value, wherever this
   // one does not fail: a Gather is not content with fewer than were asked for, a Slice is.
   bool Covers(const Selection& other) const;
 
-  // Whether the same positions can be selected along `axis` of a tensor of these extents.
+  // True if the same positions can be selected along `axis` of a tensor of these extents.
   bool Fits(const std::vector<SymInt>& dims, int axis) const;
 
   // The same positions along `axis` of a value, the axis kept. Precondition: Fits.
@@ -44,7 +44,7 @@ class Selection {
   bool ReadGatherNd(Facts& facts);
   // From start to end, both counted from the same side.
   bool TakeSlice(int64_t start, int64_t end, Facts& facts);
-  // Whether `count` positions are few of the axis.
+  // True if `count` positions are few of the axis.
   bool AreFew(int64_t count, Facts& facts) const;
 
   Node* node_;

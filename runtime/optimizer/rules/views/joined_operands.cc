@@ -44,7 +44,7 @@ std::vector<SymInt> AxesOfReshape(const Node* node, bool joins, Facts& facts) {
   return joins ? JoinedAxes(*from, *to) : JoinedAxes(*to, *from);
 }
 
-// Whether the value is the same along the first of `rank` axes.
+// True if the value is the same along the first of `rank` axes.
 bool RepeatsAlongFirst(const Value* value, int rank, Facts& facts) {
   const int of_value = facts.RankOf(value);
   return of_value >= 0 && (of_value < rank || facts.Extent(value, 0) == 1);

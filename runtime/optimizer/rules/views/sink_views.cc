@@ -28,7 +28,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Whether the node computes each row of its first input by itself, whatever the axes before are.
+// True if the node computes each row of its first input by itself, whatever the axes before are.
 bool IsRowWise(const Node& node, Facts& facts) {
   if (node.domain() == "attnrun") return IsLinear(node) && node.input(3) == nullptr;
   if (!node.domain().empty()) return false;
