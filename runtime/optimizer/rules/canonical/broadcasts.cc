@@ -101,7 +101,7 @@ bool ExpandLater(Node* node, Patch& patch) {
   return true;
 }
 
-// A number that is expanded fills a tensor.
+// Rewrites an Expand of a number to a ConstantOfShape.
 bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
   if (!IsOp(expand, "Expand") || expand->input(1)->is_constant()) return false;
   Value* number = expand->input(0);

@@ -74,7 +74,7 @@ Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Nod
   return patch.Op("Reshape", {slice, shape}, {{"allowzero", int64_t{1}}});
 }
 
-// The new axes of extent 1 that make `to` of `from`, if they are all that makes it.
+// The new axes of extent 1 that change extents `from` to `to`; nullopt if the two differ in more.
 std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
                                               absl::Span<const SymInt> to) {
   std::vector<int64_t> added;
