@@ -10,18 +10,18 @@
 namespace attnrun::opt {
 namespace {
 
-// More factors than any spelling has.
+// Exporters write fewer factors.
 constexpr int kMaxFactors = 6;
-// A value that so many nodes read is no part of an activation.
+// A value with more readers is no part of an activation.
 constexpr size_t kMaxReaders = 8;
 
-// From the output of f towards the products it takes part in.
+// Walks from the output of f to the products in which it takes part.
 class GateWalk {
  public:
   GateWalk(Node* function, double coefficient, Facts& facts, std::vector<GatedInput>& found)
       : function_(function), coefficient_(coefficient), facts_(facts), found_(found) {}
 
-  // `offset`: still to be added to the multiple of f that `value` is; 0 when done.
+  // `value` is a multiple of f to which `offset` must still be added; 0 if it was added.
   void Follow(Value* value, GatedInput state, double offset, int steps) {
     if (steps == 0 || value->consumers().size() > kMaxReaders) return;
     for (Node* reader : value->consumers()) {
@@ -46,7 +46,7 @@ class GateWalk {
     return node.input(node.input(0) == operand ? 1 : 0);
   }
 
-  // The other factor is x or a multiple of it.
+  // Tries the other factor as x or a multiple of x.
   void TryInputs(Value* multiple, GatedInput state, int steps) {
     for (int i = 0; i < kMaxFactors && multiple != nullptr; ++i) {
       TryInput(multiple, state, steps);
@@ -64,12 +64,12 @@ class GateWalk {
     state.x = x;
     state.polynomial = *polynomial;
     TakeFactors(state, steps);
-    // Numbers of more axes than x would have added some.
+    // A constant with more axes than x would add axes to the result.
     const int rank = facts_.RankOf(x);
     if (rank >= 0 && rank == facts_.RankOf(state.y)) found_.push_back(std::move(state));
   }
 
-  // Numbers the product is multiplied by.
+  // Takes numbers by which the product is multiplied.
   void TakeFactors(GatedInput& state, int steps) const {
     while (steps-- > 0 && std::abs(state.coefficient / coefficient_ - 1) > 0.1) {
       const auto& readers = state.y->consumers();
@@ -91,7 +91,7 @@ class GateWalk {
   std::vector<GatedInput>& found_;
 };
 
-// Those operands that nothing but the superseded nodes reads vanish with them.
+// Supersedes, too, the operands that only superseded nodes read.
 void SupersedeUnshared(const Graph& graph, Patch& patch, const std::vector<Node*>& operands) {
   for (Node* node : operands) {
     if (node == nullptr || absl::c_linear_search(patch.superseded(), node)) continue;

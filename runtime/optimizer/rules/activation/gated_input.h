@@ -16,20 +16,20 @@ struct GatedInput {
   Cubic polynomial{};
   double coefficient = 1;
   Value* y = nullptr;
-  // From f to y.
+  // The nodes from f to y.
   std::vector<Node*> nodes;
-  // What computes the argument of f and multiples of x.
+  // The nodes that compute the argument of f and multiples of x.
   std::vector<Node*> operands;
 };
 
-// The ways to read what becomes of the output of `function`, a node of one input. `offset` and
-// `coefficient`: those of the formula; numbers that y is multiplied by are taken in until the
-// coefficient is reached, roughly: the caller decides whether what is found will do.
+// The ways in which the output of `function`, a node of one input, multiplies its input as in the
+// formula. `offset` and `coefficient` are those of the formula. Factors of y are taken in until its
+// coefficient is close to `coefficient`; the caller decides if a match is exact enough.
 std::vector<GatedInput> FindGatedInputs(Node* function, double offset, double coefficient,
                                         Facts& facts);
 
-// Puts a node of type `op_type` in the place of all that. False, with a near miss at `function`, if
-// something else reads a value between.
+// Replaces the nodes of a match by one of type `op_type`. Returns false, and reports a near miss at
+// `function`, if another node reads a value in between.
 bool ReplaceGatedInput(RuleContext& context, Patch& patch, const Node& function,
                        const GatedInput& gated, const char* op_type, AttributeMap attributes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The two forms of Gelu, written out:
+// Older exporters write Gelu out, in its exact form:
 //
 //   x ---------------.                                x
 //   |                 |                               |
@@ -8,8 +8,8 @@
 //   |                 |                    ->         |
 //   Erf, Add 1 ----- Mul, Mul(0.5) -> y               y
 //
-// and 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which becomes Gelu with approximate =
-// "tanh". The factors may stand in any order, the polynomial in any spelling.
+// or as 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which becomes Gelu with approximate =
+// "tanh". The factors may stand in any order, and the polynomial may be written in any way.
 
 #include <numbers>
 

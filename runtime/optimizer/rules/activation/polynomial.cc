@@ -6,8 +6,8 @@
 namespace attnrun::opt {
 namespace {
 
-// More nodes than any spelling of a cubic has: products that share operands are walked once per
-// path.
+// Exporters write a cubic with fewer nodes. The limit counts visits: a product that shares operands
+// is walked once for each path.
 constexpr int kMaxVisits = 64;
 
 std::optional<Cubic> Product(const Cubic& a, const Cubic& b) {
@@ -84,7 +84,7 @@ class PolynomialReader {
   int visits_ = 0;
 };
 
-// What rounding a few constants to the type may have changed, relative to their product.
+// The relative error that rounding a few constants to the type may cause in their product.
 double RoundingOf(DataType type) {
   if (type == DataType::kFloat16) return 2e-3;
   if (type == DataType::kBfloat16) return 1.6e-2;

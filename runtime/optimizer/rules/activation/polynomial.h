@@ -10,16 +10,15 @@
 
 namespace attnrun::opt {
 
-// coefficient[i] * x^i, summed.
+// The sum of coefficient[i] * x^i.
 using Cubic = std::array<double, 4>;
 
-// `value` as a polynomial in `x` of degree at most 3, whatever sums, differences, products,
-// quotients by a number and powers it is written with; nullopt if it is none. Appends the nodes
-// between.
+// `value` as a polynomial in `x` of degree at most 3, written with sums, differences, products,
+// quotients by a number and powers in any way; nullopt if it is none. Appends the nodes from x to
+// the value.
 std::optional<Cubic> AsPolynomial(Value* value, const Value* x, std::vector<Node*>& nodes);
 
-// True if every coefficient is what is expected, as far as it could be written in elements of
-// `type`.
+// True if the coefficients agree up to the rounding of constants in elements of `type`.
 bool IsClose(const Cubic& actual, const Cubic& expected, DataType type);
 bool IsClose(double actual, double expected, DataType type);
 

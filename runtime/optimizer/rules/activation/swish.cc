@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SiLU and the quick form of Gelu (alpha = 1.702):
+// Exporters write SiLU, and the quick form of Gelu (alpha = 1.702), as a product with a Sigmoid:
 //
 //   x -----------------.                    x
 //   |                   |                   |

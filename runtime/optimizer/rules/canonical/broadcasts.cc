@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Operators that broadcast read their operands as they are before an Expand, or before leading axes
-// of extent 1 were added, where the result has the same extents:
+// Exporters often expand an operand explicitly before an operator that broadcasts anyway. Such
+// operators read their operands as they are before the Expand, or before leading axes of extent 1
+// were added, where the result keeps its extents:
 //
 //   Div(x, Expand(y, Shape(x)))             ->  Div(x, y)
 //   Min(x, ConstantOfShape(Shape(x)) {3})   ->  Min(x, 3)
 //
-// What is left of them is written in one way:
+// The remaining ones are written in one way:
 //
 //   Expand(3, shape)                        ->  ConstantOfShape(shape) {3}
 //   Tile(x: [.., 1], [1, 4])                ->  Expand(x, [1, 4])
@@ -24,7 +25,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The extents of the result if input `changed` had extents `dims`.
+// The extents of the result if the input at index `changed` had extents `dims`.
 std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs, size_t changed,
                                               const std::vector<SymInt>& dims, Facts& facts) {
   std::optional<std::vector<SymInt>> result = std::vector<SymInt>();
@@ -34,8 +35,8 @@ std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs,
   return result;
 }
 
-// The number that all elements are in every run: behind views, as a condition that is added up, or
-// by a choice that is always the same.
+// The number that all elements equal in every run; covers views, conditions cast to numbers, and a
+// Where whose condition is known.
 std::optional<double> NumberOf(Value* value, Facts& facts) {
   const Node* node = value->producer();
   if (IsOp(node, "Where")) {
@@ -49,7 +50,8 @@ std::optional<double> NumberOf(Value* value, Facts& facts) {
   return UniformOf(value);
 }
 
-// A tensor of one number as that number, if the result has the same extents; else null.
+// A constant of rank 0 in place of a tensor of equal elements, if the result keeps its extents;
+// else null.
 Value* AsNumber(Patch& patch, Facts& facts, const std::vector<Value*>& inputs, size_t i,
                 const std::vector<SymInt>& dims) {
   Value* input = inputs[i];
@@ -77,8 +79,8 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// An operator on constants, one of which is expanded, is computed first and expanded after: Expand
-// broadcasts both ways, as the operator does.
+// Computes an operator on constants, one of which is expanded, before the Expand: Expand broadcasts
+// in both directions, as the operator does.
 bool ExpandLater(Node* node, Patch& patch) {
   const bool broadcasts = ops::TraitsOf(*node).broadcasts;
   if (!broadcasts && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;
@@ -99,7 +101,7 @@ bool ExpandLater(Node* node, Patch& patch) {
   return true;
 }
 
-// A number that is expanded fills a tensor.
+// Rewrites an Expand of a number to a ConstantOfShape.
 bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
   if (!IsOp(expand, "Expand") || expand->input(1)->is_constant()) return false;
   Value* number = expand->input(0);
@@ -113,7 +115,7 @@ bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
   return true;
 }
 
-// Axes of extent 1 are tiled by an Expand.
+// Rewrites a Tile of axes of extent 1 to an Expand.
 bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
   if (!IsOp(tile, "Tile")) return false;
   const auto repeats = KnownInts(tile->input(1), facts);

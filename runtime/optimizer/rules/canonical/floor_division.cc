@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Integers divided and rounded down, which ONNX has no operator for: one less than truncated where
-// the signs differ and there is a remainder. With q = Div(a, b), as TorchScript's exporter and as
-// dynamo's write it:
+// Recognizes the integer division that rounds down (Python's //), for which ONNX has no operator.
+// Exporters write it as the truncated quotient, minus one where the signs differ and there is a
+// remainder. With q = Div(a, b), the exporters of TorchScript and dynamo write:
 //
 //   Where(And(Xor(Less(a, 0), Less(b, 0)), Not(Equal(Mod(a, b), 0))), Sub(q, 1), q)
 //   Sub(q, Cast(And(Equal(Less(a, 0), GreaterOrEqual(b, 0)), Cast(Mod(a, b), bool))))
 //     ->  attnrun.FloorDiv(a, b)
 //
-// and for a whole number b > 0 as dynamo's does, too:
+// For a whole number b > 0, dynamo also writes:
 //
 //   Cast(Floor(Div(Cast(a, float), b)), int)  ->  attnrun.FloorDiv(a, b)
 
@@ -35,7 +35,7 @@ bool IsSign(Value* condition, Value* b, bool negative, Facts& facts) {
   return known.has_value() && divisor.has_value() && (*known != 0) == ((*divisor < 0) == negative);
 }
 
-// The operands of a floor division, and what it is written with.
+// The operands of a floor division, and the nodes that compute it.
 struct Division {
   Value* a = nullptr;
   Value* b = nullptr;
@@ -44,8 +44,8 @@ struct Division {
   Node* mod = nullptr;
 };
 
-// Where the signs differ, by Xor with b < 0 or by Equal with b >= 0, and there is a remainder. `a`
-// and `b` match the operands.
+// The condition under which truncation rounds up: the signs differ (written by Xor with b < 0, or
+// by Equal with b >= 0) and there is a remainder. `a` and `b` match the operands.
 Pattern RoundedUp(Division& division, bool by_xor, const Pattern& a, const Pattern& b) {
   const Pattern zero = Number(0, 0);
   const Pattern below = Op("Less", {a, zero});
@@ -67,9 +67,9 @@ Pattern Floored(Division& division, bool by_xor) {
   return OneOf({chosen, lowered});
 }
 
-// Integers divided as floats and rounded down. Below 2^24 a float holds them exactly, and the
-// quotient is a whole number or at least 1 / b away from one, which is more than its rounding
-// error. Larger integers were rounded by the Cast already.
+// Rewrites integers that are divided as floats and rounded down. Below 2^24 a float holds them
+// exactly, and the quotient is a whole number or at least 1 / b away from one, which is more than
+// its rounding error. Larger integers were rounded by the Cast already.
 bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
   Value* a = nullptr;
   Value* quotient = nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//   If(condition)    becomes    the nodes of its branch
+// Replaces an If whose condition is the same in every run by the nodes of its branch. Exporters
+// write such an If where they ask for an extent, which later turns out to be a fixed number:
 //
-// where the condition is the same in every run, as where an exporter asks for an extent that is a
-// number by now.
+//   If(condition)  ->  the nodes of its branch
 
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The attribute that holds the branch which every run takes; empty if that is not known.
+// The attribute that holds the branch that every run takes; empty if that is not known.
 std::string TakenBranch(const Node& node, Facts& facts) {
   if (!IsOp(&node, "If")) return "";
   const auto condition = KnownCondition(node.input(0), facts);
@@ -25,7 +25,7 @@ std::string TakenBranch(const Node& node, Facts& facts) {
   const AttributeValue* attribute = node.attribute(name);
   const auto* branch =
       attribute == nullptr ? nullptr : std::get_if<std::shared_ptr<Graph>>(attribute);
-  // A branch that does not fit is left for the run to refuse.
+  // A branch of another form is left alone, so that the run refuses it.
   const bool fits = branch != nullptr && branch->use_count() == 1 && (*branch)->inputs().empty() &&
                     (*branch)->outputs().size() == node.outputs().size();
   return fits ? name : "";

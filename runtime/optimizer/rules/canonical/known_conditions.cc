@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A condition that is the same in every run is decided:
+// Exporters write guards that never or always apply, for example for negative positions. A node
+// whose condition is the same in every run is replaced by the input that it selects:
 //
 //   And(x, true), Or(x, false)  ->  x
 //   Where(true, x, y)           ->  x
 //   Where(false, x, y)          ->  y
 //
-// where x has the extents of the result, so that nothing is left to broadcast. A comparison of
-// positions with each other or with extents may be such a condition: Range(0, n) >= 0 or < n. So is
-// whether a Softmax is infinite, as nan_to_num asks.
+// This requires x to have the extents of the result, so that nothing is broadcast. Such conditions
+// are comparisons of positions with each other or with extents, Range(0, n) >= 0 or < n, and the
+// question if a Softmax is infinite, which nan_to_num asks.
 
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
@@ -17,7 +18,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The input that the node gives back, perhaps broadcast; null if that is not known.
+// The input that the node selects, perhaps broadcast; null if that is not known.
 Value* Decided(const Node& node, Facts& facts) {
   if (IsOp(&node, "Where")) {
     const auto condition = KnownCondition(node.input(0), facts);
@@ -50,7 +51,7 @@ bool DecideConditions(RuleContext& context, Node* node, Patch& patch) {
 
 extern const Rule kKnownConditions = {
     .name = "known_conditions",
-    .summary = "A condition that is the same in every run is decided",
+    .summary = "A node with a condition that is the same in every run becomes the selected input",
     .anchors = {"Where", "And", "Or"},
     .propose = DecideConditions};
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A number written wherever a mask says so, one place after the other:
+// PyTorch's x[mask] = c is exported as a scatter to the list of the mask's true places. It becomes
+// a Where, which needs no list:
 //
 //   ScatterND(x, Transpose(NonZero(mask)), Expand(c, [how many places mask has]))
 //     ->  Where(mask, c, x)
 //
-// or with a ConstantOfShape of c.
+// A ConstantOfShape of c may take the place of the Expand.
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
@@ -15,7 +16,7 @@
 namespace attnrun::opt {
 namespace {
 
-// True if the value has the elements of `mask` in some order, each once.
+// True if the value has the elements of `mask`, in some order, each once.
 bool HasElementsOf(Value* value, const Value* mask, Facts& facts) {
   for (int step = 0; value != mask; ++step) {
     const Node* node = value->producer();
@@ -30,7 +31,7 @@ bool HasElementsOf(Value* value, const Value* mask, Facts& facts) {
   return true;
 }
 
-// True if the value is how many elements of `mask` are true.
+// True if the value is the number of elements of `mask` that are true.
 bool Counts(Value* value, const Value* mask, Facts& facts) {
   Value* counted = nullptr;
   Node* sum = nullptr;
@@ -39,7 +40,8 @@ bool Counts(Value* value, const Value* mask, Facts& facts) {
   const Pattern count = Op("ReduceSum", {Op("Cast", {Is(&counted)}, &cast)}, &sum);
   if (!count.Match(value, facts, nodes) || !HasElementsOf(counted, mask, facts)) return false;
   if (facts.TypeOf(cast->output(0)) != DataType::kInt64) return false;
-  // Over all axes, which no list of axes means, if it does not mean none.
+  // The sum must be over all axes. An absent list of axes means all, unless it is defined to mean
+  // none.
   const auto axes = KnownInts(*sum, "axes", 1, facts);
   const bool all = sum->input(1) == nullptr && sum->attribute("axes") == nullptr &&
                    AttributeOr<int64_t>(*sum, "noop_with_empty_axes", 0) == 0;
@@ -47,7 +49,7 @@ bool Counts(Value* value, const Value* mask, Facts& facts) {
   return all || (rank == 1 && axes.has_value() && axes->size() == 1);
 }
 
-// The one number of what an Expand or a ConstantOfShape makes, without axes.
+// The number that an Expand or a ConstantOfShape repeats, as a tensor of rank 0.
 absl::StatusOr<Tensor> NumberOf(const Node& filled) {
   if (IsOp(&filled, "Expand")) return filled.input(0)->constant()->Reshaped({});
   if (filled.attribute("value") == nullptr) return FromDoubles(DataType::kFloat, {}, {0});
@@ -77,7 +79,7 @@ bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
   if (dims == nullptr || masked == nullptr || *dims != *masked) return false;
   const bool expanded = IsOp(updates, "Expand");
   if (expanded && (!ScalarOf(number).has_value() || number->constant()->rank() > 1)) return false;
-  // Any other number of updates is an error.
+  // A run with any other number of updates fails, and must still do so.
   if (dims->empty() || !Counts(count, mask, facts)) return false;
   patch.Supersede({node});
   Value* filling = patch.Constant("filling", NumberOf(*updates));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Running sums of integers that are widened before and narrowed after are those of the integers
-// themselves, modulo 2^32:
+// PyTorch sums int32 in int64 and narrows the result. Modulo 2^32 that is the sum in int32, so
+// CumSum works on the narrow integers, as older exporters write it:
 //
 //   Cast(CumSum(Cast(x: int32, int64), axis), int32)  ->  CumSum(x, axis)
 
@@ -26,7 +26,7 @@ bool NarrowSums(RuleContext& context, Node* node, Patch& patch) {
   const bool narrows = facts.TypeOf(node->output(0)) == DataType::kInt32;
   if (!narrows || facts.TypeOf(wide) != DataType::kInt64) return false;
   if (facts.TypeOf(x) != DataType::kInt32) return false;
-  // Others may read the widened integers.
+  // The widening Cast stays, since other nodes may read it.
   patch.Supersede({node, sum});
   if (!patch.Admits({node->output(0)}, nullptr)) return false;
   patch.Replace(node->output(0), patch.Op("CumSum", {x, axis}, sum->attributes(), sum->name()));
@@ -37,7 +37,8 @@ bool NarrowSums(RuleContext& context, Node* node, Patch& patch) {
 
 extern const Rule kNarrowSums = {
     .name = "narrow_sums",
-    .summary = "A CumSum of integers widened before and narrowed after it is computed as they are",
+    .summary =
+        "A CumSum of widened integers that is narrowed afterwards works on the narrow integers",
     .anchors = {"Cast"},
     .propose = NarrowSums};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Zeros that a Pad puts around what a convolution reads are the convolution's own, as other
-// exporters write them:
+// Some exporters write a Pad of zeros before a convolution, others use the convolution's own
+// padding. The latter needs no copy of the input:
 //
 //   Conv(Pad(x, [0, 0, 30, 0, 0, 0]), w)  ->  Conv(x, w) {pads=[30, 0]}
 
@@ -18,7 +18,7 @@
 namespace attnrun::opt {
 namespace {
 
-// More zeros than any convolution has: such numbers are left to the run, and their sums fit.
+// No convolution pads more. A run refuses larger numbers, and sums of these fit an int64.
 constexpr int64_t kMost = int64_t{1} << 31;
 
 bool IsCount(int64_t zeros) { return zeros >= 0 && zeros <= kMost; }
@@ -29,8 +29,8 @@ bool PadsWithZeros(const Node& pad) {
   return pad.input(2) == nullptr || ScalarOf(pad.input(2)) == 0.0;
 }
 
-// How many zeros stand before and after each axis but samples and channels, in a Conv's order;
-// nullopt where the node is anything but a Pad by such zeros.
+// The numbers of zeros before and after each axis except samples and channels, in the order of a
+// Conv's `pads`; nullopt if the node is not a Pad by such zeros.
 std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
   if (!IsOp(pad, "Pad") || !PadsWithZeros(*pad)) return std::nullopt;
   const int rank = facts.RankOf(pad->input(0));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One row of each sample, x [B, S, D] and i [B]:
+// Models that classify a text select one row of each sample, for example the last token's;
+// exporters write that in several ways. With x [B, S, D] and i [B]:
 //
 //   GatherND(x, Concat(Range(0, B) [B, 1], i [B, 1]))
 //   Gather(Flatten(x) [B*S, D], i + Range(0, B) * S)      where i is an ArgMax over S
 //   -->
 //   GatherND(x, i [B, 1]) {batch_dims=1}
-// Rows selected by a list of indices, each in a tuple of its own:
+//
+// Rows that are selected by a list of indices, each in a tuple of its own, become a Gather:
 //
 //   GatherND(x, Unsqueeze(i, -1))  ->  Gather(x, i)
 
@@ -18,8 +20,8 @@
 namespace attnrun::opt {
 namespace {
 
-// True if the numbers count 0, step, 2 * step, ... along an axis of `count`, the only one longer
-// than 1.
+// True if the numbers count 0, step, 2 * step, ... along an axis of extent `count`, and all other
+// axes have extent 1.
 bool Counts(Value* value, const SymInt& count, const SymInt& step, Facts& facts) {
   const auto positions = PositionsOf(value, facts);
   if (!positions.has_value() || !positions->offset().is_constant(0)) return false;
@@ -46,7 +48,7 @@ bool FromTuples(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// Rows selected by a list of indices, each in a tuple of its own.
+// Rewrites a GatherND by a list of indices, each in a tuple of its own, to a Gather.
 bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
   const Node* tuples = node->input(1)->producer();
   const int rank = facts.RankOf(node->input(1));
@@ -60,7 +62,7 @@ bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// True if the numbers [B] are in [0, extent).
+// True if the numbers [B] are at least 0 and below `extent`.
 bool IsPlaceIn(Value* value, const SymInt& extent, Facts& facts) {
   const Node* node = value->producer();
   if (!IsOp(node, "ArgMax") && !IsOp(node, "ArgMin")) return false;
@@ -70,7 +72,7 @@ bool IsPlaceIn(Value* value, const SymInt& extent, Facts& facts) {
   return (*dims)[1] == extent && AttributeOr<int64_t>(*node, "keepdims", 1) == 0;
 }
 
-// The tensor [B, S, D] whose rows the matrix has; null if there is none.
+// The tensor [B, S, D] that the matrix [B * S, D] was flattened from; null if there is none.
 Value* RowsOf(Value* matrix, Facts& facts) {
   for (const Traced& traced : Trace(matrix, facts)) {
     const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
@@ -111,9 +113,10 @@ bool SelectRows(RuleContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-extern const Rule kSelectRows = {.name = "select_rows",
-                                 .summary = "One row of each sample is selected by one GatherND",
-                                 .anchors = {"GatherND", "Gather"},
-                                 .propose = SelectRows};
+extern const Rule kSelectRows = {
+    .name = "select_rows",
+    .summary = "A selection of one row of each sample becomes one GatherND",
+    .anchors = {"GatherND", "Gather"},
+    .propose = SelectRows};
 
 }  // namespace attnrun::opt

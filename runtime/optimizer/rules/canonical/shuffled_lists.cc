@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A short list of integers that is brought into another order by way of a matrix, as exporters
-// write the pads of PyTorch, which counts axes from the last one on:
+// PyTorch counts axes from the last one when it pads, ONNX from the first; exporters reorder the
+// list of pads by way of a matrix. One Gather does the same:
 //
 //   Reshape(Transpose(Slice(Reshape(list [4], [-1, 2]), rows backwards)), [-1])
 //     ->  Gather(list, [2, 0, 3, 1])
 //
-// so that what the list holds stays known.
+// The contents of the list, which later rules need, then stay known.
 
 #include <numeric>
 
@@ -19,7 +19,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The length of a list of integers that is short in every run.
+// The length of a list of integers if it is short in every run.
 std::optional<int64_t> ShortLength(const Value* value, Facts& facts) {
   constexpr int64_t kLongest = 64;
   if (facts.RankOf(value) != 1 || !IsInteger(facts.TypeOf(value))) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<int64_t> ShortLength(const Value* value, Facts& facts) {
   return length.has_value() && *length <= kLongest ? length : std::nullopt;
 }
 
-// True if the node moves elements about, and in every run alike.
+// True if the node only moves elements, and moves them alike in every run.
 bool MovesAlike(const Node& node) {
   return IsViewNode(node) && node.outputs().size() == 1 &&
          absl::c_all_of(absl::MakeSpan(node.inputs()).subspan(1), [](const Value* operand) {
@@ -35,7 +35,7 @@ bool MovesAlike(const Node& node) {
          });
 }
 
-// The order that the nodes, the last one first, bring a list of `length` into.
+// The order into which the nodes, the last one first, bring a list of `length` elements.
 std::optional<std::vector<int64_t>> OrderBy(absl::Span<const Node* const> nodes, int64_t length) {
   std::vector<int64_t> order(length);
   std::iota(order.begin(), order.end(), 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A tensor all of which is written slice by slice, y[..., :8] = a and y[..., 8:] = b:
+// Code such as y[..., :8] = a; y[..., 8:] = b is exported as one scatter for each assignment. If
+// the slices cover all of y, the result is a concatenation:
 //
 //   ScatterND(ScatterND(y, [places of the first], a), [places of the rest], b)
 //     ->  Concat(a, b)
@@ -13,7 +14,7 @@
 namespace attnrun::opt {
 namespace {
 
-// `count` positions of an axis from `start` on are given the elements of `updates`.
+// Gives `count` positions of an axis, from `start` on, the elements of `updates`.
 struct Assignment {
   int axis = -1;
   int64_t start = 0;
@@ -21,7 +22,7 @@ struct Assignment {
   Value* updates = nullptr;
 };
 
-// True if the numbers count by one along this axis of theirs, and along no other.
+// True if the numbers grow by one along this axis of theirs, and along no other.
 bool CountsAlong(const View& numbers, int along) {
   for (int axis = 0; axis < numbers.rank(); ++axis) {
     const ViewAxis& factors = numbers.axes()[axis];
@@ -58,7 +59,7 @@ std::optional<Assignment> AssignmentOf(const Node& node, Facts& facts) {
   return assignment;
 }
 
-// True if the slices lie side by side, one after the other, from 0 to `extent`.
+// True if the slices follow each other without gaps from 0 to `extent`.
 bool Covers(const std::vector<Assignment>& slices, int64_t extent) {
   int64_t end = 0;
   for (const Assignment& slice : slices) {
@@ -68,7 +69,7 @@ bool Covers(const std::vector<Assignment>& slices, int64_t extent) {
   return end == extent;
 }
 
-// The slices that make up the value, in their order; none if they do not make up all of it.
+// The slices of which the value consists, in their order; none if they do not cover all of it.
 std::vector<Assignment> SlicesOf(const Node* node, Facts& facts) {
   constexpr size_t kMost = 16;
   std::vector<Assignment> slices;
@@ -84,7 +85,7 @@ std::vector<Assignment> SlicesOf(const Node* node, Facts& facts) {
   return {};
 }
 
-// The permutation by which all slices are transposed; empty if they are not, or each by another.
+// The permutation by which all slices are transposed; empty if they have none in common.
 std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices, Facts& facts) {
   std::vector<int64_t> common;
   for (const Assignment& slice : slices) {
@@ -109,7 +110,7 @@ bool JoinAssignedSlices(RuleContext& context, Node* node, Patch& patch) {
   int64_t axis = slices[0].axis;
   if (!permutation.empty()) axis = permutation[axis];
   Value* joined = patch.Op("Concat", parts, {{"axis", axis}}, node->name());
-  // They are turned together.
+  // One Transpose of the joined slices replaces one for each.
   if (!permutation.empty()) joined = patch.Op("Transpose", {joined}, {{"perm", permutation}});
   patch.Supersede({node});
   patch.Replace(node->output(0), joined);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Slices of one value along one axis that do not overlap are the pieces of one Split, as other
-// exporters write it; pieces between them are left unread:
+// Exporters write one Split or several Slices of a value. Slices along one axis that do not overlap
+// become one Split, the form that later rules expect. Positions between the slices become pieces
+// that nobody reads:
 //
 //   Slice(x, 0, 8), Slice(x, 8, 16), x [..., 24]  ->  Split(x, [8, 8, 8])
 //
-// A Gather of one position that keeps the axis is such a Slice. And a Split of which one piece
-// alone is read is a Slice.
+// A Gather of one position that keeps the axis counts as a Slice. A Split of which only one piece
+// is read becomes a Slice.
 
 #include <algorithm>
 #include <map>
@@ -29,7 +30,7 @@ struct Piece {
   int64_t end = 0;
 };
 
-// A Slice of whole steps along one axis of known extent, which is stored in `axis`.
+// A Slice of steps of 1 along one axis of known extent; sets `axis` to that axis.
 std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
   if (!IsOp(node, "Slice") || node->inputs().size() < 4) return std::nullopt;
   const auto start = KnownInt(node->input(1), facts);
@@ -50,7 +51,7 @@ std::optional<Piece> AsPiece(Node* node, int64_t& axis, Facts& facts) {
   return piece;
 }
 
-// A Gather of one position of an axis of known extent, which it keeps.
+// A Gather of one position, which keeps the axis, along an axis of known extent.
 std::optional<Piece> AsPosition(Node* node, int64_t& axis, Facts& facts) {
   if (!IsOp(node, "Gather") || facts.RankOf(node->input(1)) != 1) return std::nullopt;
   const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
@@ -91,7 +92,7 @@ absl::StatusOr<int> SplitInto(RuleContext& context, Value* value, int64_t axis,
   return patch.Apply();
 }
 
-// A Split of which one piece alone is read.
+// Rewrites a Split of which only one piece is read to a Slice.
 absl::StatusOr<int> SliceInstead(RuleContext& context, Node* split) {
   Value* read = nullptr;
   int64_t begin = 0;
@@ -133,7 +134,7 @@ absl::StatusOr<int> SplitSlices(RuleContext& context) {
       if (output != nullptr) values.push_back(output);
     }
   }
-  // Readers before what they read: a Slice takes its result with it when it goes.
+  // Readers come before the values they read: a Slice that is removed takes its result with it.
   absl::c_reverse(values);
   for (Value* value : values) {
     std::map<int64_t, std::vector<Piece>> by_axis;

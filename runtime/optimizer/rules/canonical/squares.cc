@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A power of two is a product, which most exporters write:
+// A square written as a power becomes a product, which is faster and which most exporters write:
 //
 //   Pow(x, 2)  ->  Mul(x, x)
 
@@ -15,7 +15,7 @@ bool MultiplySquares(RuleContext& context, Node* node, Patch& patch) {
 
   if (ScalarOf(node->input(1)) != 2) return false;
   Value* x = node->input(0);
-  // An exponent of more axes than x would add some.
+  // An exponent that has more axes than x would add axes to the result.
   const int rank = facts.RankOf(x);
   if (rank < 0 || facts.RankOf(node->output(0)) != rank) return false;
   patch.Supersede({node});

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Makes one node of several that apply the same version of an operator with the same attributes to
-// the same values, and one initializer of several with the same elements. Random operators and
-// those with subgraphs stay.
+// Merges nodes that apply the same version of an operator with the same attributes to the same
+// values, and initializers with equal elements, since exporters repeat shape arithmetic and masks
+// in each layer:
+//
+//   a = Mul(x, y),  b = Mul(x, y)   ->   a = Mul(x, y), and readers of b read a
+//
+// Random operators and operators with subgraphs are left alone.
 
 #include <algorithm>
 #include <string>
@@ -43,17 +47,17 @@ int MergeInitializers(RuleContext& context) {
   return merged;
 }
 
-// True if the order of two inputs makes no difference, not even in rounding.
+// True if the order of the two inputs does not change the result, not even its rounding.
 bool Commutes(const Node& node) {
   static constexpr absl::string_view kOps[] = {"Add", "And", "Equal", "Mul", "Or", "Xor"};
   return node.domain().empty() && node.inputs().size() == 2 &&
          absl::c_linear_search(kOps, node.op_type());
 }
 
-// The version of the operator that the node's opset selects: what a pass wrote and what the file
-// holds may name other opsets and mean the same.
+// The version of the operator that the node's opset selects. Nodes from rules and from the file may
+// have different opsets that mean the same version.
 int VersionOf(const Node& node) {
-  // Their newer versions add element types, and attributes that change nothing where left out.
+  // Newer versions of these add element types, and attributes that may be left out.
   static constexpr absl::string_view kUnchanged[] = {"Cast",     "ConstantOfShape", "Flatten",
                                                      "Identity", "Reshape",         "Shape",
                                                      "Squeeze",  "Transpose",       "Unsqueeze"};
@@ -65,8 +69,8 @@ int VersionOf(const Node& node) {
   return ops::OpRegistry::Get().Version(node).value_or(node.opset());
 }
 
-// A key of what a node computes, equal for equal nodes; empty for nodes that are not merged, such
-// as random ones.
+// A key that is equal for nodes that compute the same; empty for nodes that are not merged, such as
+// random ones.
 std::string NodeKey(const Node& node) {
   if (IsRandom(node)) return "";
   std::string key =
@@ -99,7 +103,7 @@ absl::StatusOr<int> MergeCommonSubexpressions(RuleContext& context) {
       Value* other = it->second->output(i);
       if (old != nullptr && other != nullptr) patch.Replace(old, other);
     }
-    // The other node may leave out an output that this one has.
+    // The other node may lack an output that this one has.
     if (!patch.CanApply()) continue;
     ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
     merged += applied;
@@ -111,7 +115,7 @@ absl::StatusOr<int> MergeCommonSubexpressions(RuleContext& context) {
 
 extern const Rule kCommonSubexpressions = {
     .name = "common_subexpressions",
-    .summary = "Of several nodes that compute the same, and of equal initializers, one stays",
+    .summary = "Nodes that compute the same, and equal initializers, become one",
     .run = MergeCommonSubexpressions};
 
 }  // namespace attnrun::opt

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Computes nodes whose inputs are all constant, with the reference code, and makes their outputs
-// initializers. Left as they are: random operators, operators with subgraphs, nodes that fail (they
-// fail again where an error can name them), and results so much larger than their inputs that
-// keeping them would cost more memory than computing them.
+// Computes nodes whose inputs are all constant, when the model is loaded, and makes their outputs
+// initializers:
+//
+//   Transpose(initializer w [M, K])  ->  initializer [K, M]
+//
+// Left as they are: random operators, operators with subgraphs, nodes that fail (a run reports
+// their error), and results so much larger than their inputs that keeping them would cost more
+// memory than computing them.
 
 #include "optimizer/rules/cleanup/constant_folding.h"
 
@@ -20,10 +24,10 @@
 namespace attnrun::opt {
 namespace {
 
-// A result may be this large, or as large as all the node's inputs together.
+// The limit on a result, unless all inputs of the node together are larger.
 constexpr size_t kMaxResultBytes = size_t{1} << 20;
 
-// Refuses what a folded tensor may not cost, before it is allocated.
+// Refuses to allocate results beyond the limit.
 class BoundedAllocator final : public Allocator {
  public:
   explicit BoundedAllocator(size_t limit) : limit_(limit) {}
@@ -50,9 +54,9 @@ bool MayFold(const Graph& graph, const Node& node) {
   });
 }
 
-// The part of RuleContext::foldable_bytes that the node takes besides its results. For operators
-// whose time does not follow from the sizes of inputs and results, it is the number of terms that
-// may be added up.
+// The part of RuleContext::foldable_bytes that the node uses besides its results: for operators
+// whose time does not follow from the sizes of inputs and results, the number of terms that may be
+// added up.
 double ExtraCost(const Node& node) {
   static constexpr std::array<absl::string_view, 5> kOps = {"Conv", "ConvInteger", "ConvTranspose",
                                                             "Einsum", "QLinearConv"};
@@ -68,7 +72,7 @@ double ExtraCost(const Node& node) {
 absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_bytes) {
   std::vector<Tensor> inputs;
   size_t limit = kMaxResultBytes;
-  // Weights that are stored as integers of 2 bits or more would else be turned into floats in every
+  // Weights stored as integers of 2 bits or more would otherwise be converted to floats in every
   // run.
   const size_t growth = IsOp(&node, "DequantizeLinear") ? 16 : 1;
   for (const Value* value : node.inputs()) {
@@ -77,8 +81,8 @@ absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_b
   }
   limit = std::min(limit, static_cast<size_t>(foldable_bytes));
   BoundedAllocator allocator(limit);
-  // Results made from weights, as a norm times a direction, would take the reference code long, and
-  // more memory than is allowed.
+  // Results made from weights, such as a norm times a direction, would take the reference code long
+  // and need more memory than is allowed.
   return limit > 2 * kMaxResultBytes ? ops::RunKernel(node, inputs, allocator)
                                      : ops::RunReference(node, inputs, allocator);
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Removes nodes and initializers that no graph output depends on. Graph inputs stay.
+// Removes nodes and initializers that no graph output depends on, which other rules leave behind:
+//
+//   y = Gelu(x),  z = Relu(x), z has no readers   ->   y = Gelu(x)
+//
+// Graph inputs stay.
 
 #include <algorithm>
 
@@ -18,7 +22,7 @@ absl::StatusOr<int> RemoveDeadCode(RuleContext& context) {
   const Graph& graph = context.graph;
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<Node*> order, graph.TopologicalOrder());
   int removed = 0;
-  // Consumers first, so that one sweep sees a whole chain die.
+  // Consumers come first, so that one sweep removes a whole dead chain.
   std::reverse(order.begin(), order.end());
   for (Node* node : order) {
     const auto& outputs = node->outputs();
@@ -37,8 +41,9 @@ absl::StatusOr<int> RemoveDeadCode(RuleContext& context) {
 
 }  // namespace
 
-extern const Rule kDeadCode = {.name = "dead_code",
-                               .summary = "Nodes and initializers that no output depends on go",
-                               .run = RemoveDeadCode};
+extern const Rule kDeadCode = {
+    .name = "dead_code",
+    .summary = "Nodes and initializers that no output depends on are removed",
+    .run = RemoveDeadCode};
 
 }  // namespace attnrun::opt

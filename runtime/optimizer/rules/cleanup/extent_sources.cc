@@ -101,8 +101,9 @@ bool ExtentSources::IsRead(const Value* value, int terms) const {
   return node->op_type() == "Shape" && IsSource(*node);
 }
 
-// True if a Shape reads one axis of the value that all read its extent off, or several axes, as
-// ReadSource writes it: to the bit, so that equal ones are merged.
+// True if a Shape reads one axis of the value from which all nodes read that extent, or several
+// axes. Its attributes must be exactly those that ReadSource writes, so that equal nodes are
+// merged.
 bool ExtentSources::IsSource(const Node& shape) const {
   const int64_t start = AttributeOr<int64_t>(shape, "start", -1);
   const int64_t end = AttributeOr<int64_t>(shape, "end", -1);

@@ -11,25 +11,27 @@
 
 namespace attnrun::opt {
 
-// Where extents are read off, by their symbol: the graph inputs, what a body captures, and what
-// windows and slices make of those.
+// The values from which a computation reads each symbolic extent: the graph inputs and captured
+// values, and the values of which windows and slices make new extents. Each symbol has one source,
+// so that all readers share it.
 class ExtentSources {
  public:
-  // `order`: the nodes of the graph, topologically.
+  // `order` has the nodes of the graph in topological order.
   ExtentSources(RuleContext& context, absl::Span<Node* const> order);
 
-  // True if `node` may compute the extent anew: if it is a number, or a sum of multiples of extents
-  // that are read off elsewhere, and of numbers. Nothing is read off what depends on the node.
+  // True if `node` may be replaced by a new computation of the extent: the extent is a number, or a
+  // sum of numbers and multiples of extents that have sources. No extent is read from a value that
+  // depends on the node.
   bool Has(const SymInt& extent, const Node& node) const;
 
-  // True if the node's output is what Read writes, or such values next to each other.
+  // True if the node's output is one that Read writes, or a Concat of such values.
   bool IsReadBy(const Node& node) const;
 
   // The extent as an int64 tensor [1]. Precondition: Has.
   Value* Read(Patch& patch, const SymInt& extent) const;
 
  private:
-  // The symbol and `more`, a number, are the extent of an axis.
+  // The symbol plus `more`, a number, is the extent of this axis.
   struct Source {
     Value* value = nullptr;
     int64_t axis = 0;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Removes what gives its input back: Identity, Dropout outside of training, Cast to the type that
-// the input has, one after a Cast that lost nothing, Concat and Sum of one input, sums with 0 and
+// Removes nodes that return their input, which exporters leave in the graph:
+//
+//   Identity(x), Dropout(x) outside of training, Concat(x), Sum(x), x + 0, x * 1   ->   x
+//   Cast(x, the type of x), or a Cast back after a Cast that lost nothing          ->   x
 // products with 1 that change no shape.
 
 #include <optional>
@@ -12,7 +14,7 @@
 namespace attnrun::opt {
 namespace {
 
-// In training, too, a ratio of 0 drops nothing.
+// True if a Dropout drops elements. With a ratio of 0 it drops none, even in training.
 bool Drops(const Node& node) {
   if (node.input(2) == nullptr || ScalarOf(node.input(2)) == 0.0) return false;
   return ScalarOf(node.input(1)) != 0.0;
@@ -37,7 +39,7 @@ Value* CastSource(const Node& node, Facts& facts) {
   return from == to && Widens(from, facts.TypeOf(input)) ? before->input(0) : nullptr;
 }
 
-// x + 0, x - 0, x * 1, x / 1.
+// The operand x of x + 0, x - 0, x * 1 or x / 1.
 Value* NeutralOperand(const Node& node, Facts& facts) {
   const std::string& op = node.op_type();
   const bool sum = op == "Add" || op == "Sub";
@@ -85,7 +87,7 @@ bool RemoveNoOps(RuleContext& context, Node* node, Patch& patch) {
 }  // namespace
 
 extern const Rule kNoOps = {.name = "no_ops",
-                            .summary = "A node that returns its input unchanged goes",
+                            .summary = "A node that returns its input unchanged is removed",
                             .anchors = {"Identity", "Dropout", "Cast", "Pad", "Concat", "Sum",
                                         "Max", "Min", "Add", "Sub", "Mul", "Div"},
                             .propose = RemoveNoOps};

@@ -12,14 +12,14 @@
 namespace attnrun::opt {
 namespace {
 
-// True if a Reshape's target means the same of tensors of extents `a` and of `b`: where it has 0,
-// it copies an extent of them.
+// True if a Reshape's target has the same meaning for tensors of extents `a` and `b`. A 0 in it
+// copies an extent.
 bool MeansTheSame(const std::vector<SymInt>& target, const std::vector<SymInt>& a,
                   const std::vector<SymInt>& b) {
   for (size_t i = 0; i < target.size(); ++i) {
     if (target[i].constant().value_or(0) != 0) continue;
     if (i >= a.size() || i >= b.size()) return false;
-    // If the target is 0, so is a multiple of it.
+    // In a run where the target is 0, so is every multiple of it.
     const bool both = SymInt::DivideExactly(a[i], target[i]).has_value() &&
                       SymInt::DivideExactly(b[i], target[i]).has_value();
     if (a[i] != b[i] && !both) return false;
@@ -27,8 +27,8 @@ bool MeansTheSame(const std::vector<SymInt>& target, const std::vector<SymInt>& 
   return true;
 }
 
-// A Reshape of a Reshape that never fails: how the elements were arranged between both does not
-// matter. `node` is a Reshape with a target.
+// Drops the first of two Reshapes if it never fails: the second arranges all elements anew. `node`
+// is a Reshape with a target.
 absl::StatusOr<int> SkipReshape(RuleContext& context, Node* node) {
   const Node* inner = node->input(0)->producer();
   const auto& target = context.facts.Of(node->input(1)).contents;
@@ -45,7 +45,7 @@ absl::StatusOr<int> SkipReshape(RuleContext& context, Node* node) {
   return patch.Apply();
 }
 
-// A Reshape of a Reshape of a slice: only both together show the extents in full.
+// Folds two Reshapes of a slice: only both together show the extents in full.
 absl::StatusOr<int> FoldReshapes(RuleContext& context, const ExtentSources& extents, Node* node) {
   const Node* inner = node->input(0)->producer();
   if (!IsOp(inner, "Reshape") || !IsOp(inner->input(0)->producer(), "Slice")) return 0;
@@ -76,7 +76,7 @@ absl::StatusOr<int> FoldReshape(RuleContext& context, const ExtentSources& exten
   const std::vector<SymInt>* from = context.facts.DimsOf(node->input(0));
   const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
   if (from == nullptr || to == nullptr) return 0;
-  // A slice may be shorter than was asked for: the Reshape then has to refuse it.
+  // A slice may be shorter than its bounds say; the Reshape must then still fail.
   const bool sliced = IsOp(node->input(0)->producer(), "Slice");
   if (sliced && Product(*from) != Product(*to)) return 0;
   const auto target = ReshapeTarget(*from, *to);

@@ -8,9 +8,9 @@
 
 namespace attnrun::opt {
 
-// Writes what is known of a Reshape's target into it as a constant, or as extents that are read off
-// elsewhere, and takes out a Reshape before it. Other nodes are left as they are. Returns how many
-// rewrites were applied.
+// Replaces a Reshape's target by a constant, or by extents that are read off their sources, as far
+// as it is known, and drops a Reshape before it. Ignores other nodes. Returns the number of
+// rewrites applied.
 absl::StatusOr<int> FoldReshape(RuleContext& context, const ExtentSources& extents, Node* node);
 
 }  // namespace attnrun::opt

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shape arithmetic whose result is the same in every run becomes an initializer, and a Reshape to
-// computed extents one to constants, with -1 or 0 where an extent differs from run to run:
+// Exporters compute the target of each Reshape from the shapes of inner values. Shape arithmetic
+// whose result is the same in every run becomes an initializer, and the target of a Reshape becomes
+// a constant, with -1 or 0 for an extent that differs from run to run:
 //
 //   x: [batch, seq, 768] -> Shape -> Gather(0) -> Unsqueeze -> Concat(batch, -1, 12, 64) -> Reshape
 //   becomes Reshape(x, [0, -1, 12, 64])
 //
-// Extents that a computation still needs are read off the graph inputs.
+// Extents that a computation still needs are read from the graph inputs.
 
 #include <algorithm>
 
@@ -21,7 +22,7 @@
 namespace attnrun::opt {
 namespace {
 
-// A node whose outputs are some integers, or conditions, that are the same in every run.
+// Folds a node whose output is a few integers or conditions that are the same in every run.
 absl::StatusOr<int> FoldKnown(RuleContext& context, Node* node) {
   Value* value = node->output(0);
   if (value == nullptr || node->outputs().size() != 1) return 0;
@@ -39,9 +40,9 @@ absl::StatusOr<int> FoldKnown(RuleContext& context, Node* node) {
   return patch.Apply();
 }
 
-// Extents that are those of graph inputs are read off these, whatever value the exporter asked: so
-// all that need one share it, and no inner value is kept for its shape. Those that windows or
-// slices make of them are read off the first value that has them, not computed again.
+// Reads extents of graph inputs from these, whichever value the exporter used. All readers then
+// share them, and no inner value is kept for its shape alone. Extents that windows or slices make
+// of them are read from the first value that has them, not computed again.
 absl::StatusOr<int> ReadOffSources(RuleContext& context, const ExtentSources& extents, Node* node) {
   constexpr size_t kMost = 8;
   Value* value = node->output(0);
@@ -65,7 +66,7 @@ absl::StatusOr<int> ReadOffSources(RuleContext& context, const ExtentSources& ex
   return patch.Apply();
 }
 
-// An operand with the extents of a node's output; for a product, with all of them but the last.
+// An operand with the extents of a node's output; for a product, all of them except the last.
 Value* OperandOfSameExtents(const Node& node, Facts& facts) {
   const std::vector<SymInt>* of_output = facts.DimsOf(node.output(0));
   if (of_output == nullptr || of_output->empty()) return nullptr;
@@ -84,8 +85,8 @@ Value* OperandOfSameExtents(const Node& node, Facts& facts) {
   return nullptr;
 }
 
-// mask.expand_as(scores): the extents of scores are read off their operands, so that the scores
-// need not be there for it.
+// mask.expand_as(scores) needs the extents of the scores. These are read from the operands of the
+// scores, so that the scores need not exist.
 absl::StatusOr<int> ReadOffOperands(RuleContext& context, Node* node) {
   if (!IsOp(node, "Shape") || node->output(0) == nullptr || !node->attributes().empty()) return 0;
   const Node* scores = node->input(0)->producer();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chains that move elements about and come to nothing, to one Reshape or to one Transpose become
-// just that:
+// Exporters chain nodes that only move elements. A chain becomes one Reshape, one Transpose or one
+// Gather where that does the same, or vanishes where it does nothing:
 //
 //   x -> Reshape -> Transpose(0,2,1,3) -> Transpose(0,2,1,3) -> Reshape -> y   becomes   x = y
 
@@ -15,7 +15,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The permutation of the base's axes that the view is, if it is one.
+// The permutation of the base's axes that makes the view; nullopt if the view is none.
 std::optional<std::vector<int64_t>> AsPermutation(const View& base, const View& view) {
   if (view.rank() != base.rank() || !(view.offset() == base.offset())) return std::nullopt;
   std::vector<int64_t> permutation;
@@ -30,8 +30,8 @@ std::optional<std::vector<int64_t>> AsPermutation(const View& base, const View& 
   return permutation;
 }
 
-// The axis of the base that the view has only the first elements of, having all of the others in
-// the same order; axes of extent 1 do not count.
+// The axis along which the view has only the first elements of the base, if it has all elements of
+// the other axes in their order; axes of extent 1 are ignored.
 std::optional<int> CutAxis(const View& base, const View& view) {
   if (!(view.offset() == base.offset())) return std::nullopt;
   std::optional<int> cut;
@@ -53,9 +53,9 @@ std::optional<int> CutAxis(const View& base, const View& view) {
   return at == base.rank() ? cut : std::nullopt;
 }
 
-// Rewrites a Gather of the first elements of one axis as Slice and Reshape; null if it is none.
+// Rewrites a Gather of the first elements of one axis as Slice and Reshape; null if it is not one.
 Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Node& gather) {
-  // A constant base is a table, whose rows are gathered.
+  // A constant base is a table, whose rows should be gathered.
   if (traced.base->is_constant()) return nullptr;
   const std::vector<SymInt> dims = *facts.DimsOf(traced.base);
   const auto axis = CutAxis(View::Dense(dims), traced.view);
@@ -67,14 +67,14 @@ Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Nod
   }
   const std::vector<Value*> like = {gather.input(1), gather.input(0)};
   Value* end = ShapeOperand(patch, facts, {count}, like);
-  // Told in full, so that fewer elements than were asked for are still refused.
+  // The shape has all extents, so that a run with fewer elements still fails.
   Value* shape = ShapeOperand(patch, facts, traced.view.Dims(), like);
   if (end == nullptr || shape == nullptr) return nullptr;
   Value* slice = patch.Op("Slice", {traced.base, patch.Ints({0}), end, patch.Ints({*axis})});
   return patch.Op("Reshape", {slice, shape}, {{"allowzero", int64_t{1}}});
 }
 
-// The new axes of extent 1 that make `to` of `from`, if they are all that makes it.
+// The new axes of extent 1 that change extents `from` to `to`; nullopt if the two differ in more.
 std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
                                               absl::Span<const SymInt> to) {
   std::vector<int64_t> added;
@@ -92,7 +92,7 @@ std::optional<std::vector<int64_t>> AddedAxes(absl::Span<const SymInt> from,
   return added;
 }
 
-// One position of an axis and all of the others; the axis stays, as one of extent 1.
+// One position of an axis, which is kept with extent 1, and all positions of the other axes.
 struct Position {
   int axis;
   int64_t at;
@@ -103,7 +103,7 @@ struct Position {
   }
 };
 
-// Those of the base that begin where the view does.
+// The positions of the base that begin at the offset of `begins`.
 std::vector<Position> PositionsWhere(const View& base, const View& begins) {
   std::vector<Position> positions;
   for (int axis = 0; axis < base.rank(); ++axis) {
@@ -118,8 +118,8 @@ std::vector<Position> PositionsWhere(const View& base, const View& begins) {
   return positions;
 }
 
-// One position of an axis and all of the others, as the Gather that keeps the axis or takes it
-// away; null if the view is something else.
+// Writes a view that has one position of an axis and all of the others as a Gather that keeps or
+// drops the axis; null if the view is something else.
 Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
   for (const Position& position : PositionsWhere(base, traced.view)) {
     if (position.view.Squeezed(position.axis) == traced.view) {
@@ -131,7 +131,7 @@ Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
   return nullptr;
 }
 
-// The same with its axes in another order, as the Gather and a Transpose.
+// Writes such a view with its axes in another order as a Gather and a Transpose.
 Value* OnePositionTurned(Patch& patch, const Traced& traced, const View& base) {
   for (const Position& position : PositionsWhere(base, traced.view)) {
     const auto permutation = AsPermutation(position.view, traced.view);
@@ -141,8 +141,8 @@ Value* OnePositionTurned(Patch& patch, const Traced& traced, const View& base) {
   return nullptr;
 }
 
-// Transpose -> Gather -> Transpose, of which several may share the first: two nodes instead of
-// the three, which are the Gather and the Transpose that other exporters write.
+// Rewrites Transpose -> Gather -> Transpose, where several Gathers may share the first Transpose,
+// to a Gather and a Transpose, the form that other exporters write.
 Value* TurnedOnce(Patch& patch, Facts& facts, const Node& node, const std::vector<Traced>& chain) {
   const Value* picked = node.input(0);
   if (chain.size() < 4 || !IsOp(&node, "Transpose") || picked->consumers().size() != 1) {
@@ -155,7 +155,7 @@ Value* TurnedOnce(Patch& patch, Facts& facts, const Node& node, const std::vecto
   return OnePositionTurned(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
 }
 
-// True if an index tensor picks what the value has of the base.
+// True if a Gather or GatherND stands between the base and the value.
 bool IsPicked(const Value* value, const Value* base) {
   while (value != base) {
     const Node* node = value->producer();
@@ -166,7 +166,7 @@ bool IsPicked(const Value* value, const Value* base) {
   return false;
 }
 
-// The value as `traced` has it, by at most one node; null if it takes more.
+// The value that `traced` describes, written with at most one node; null if it takes more.
 Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& traced) {
   const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
   const View base = View::Dense(dims);
@@ -186,14 +186,14 @@ Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& tr
   return IsPicked(value, traced.base) ? OnePosition(patch, traced, base) : nullptr;
 }
 
-// True if the node reads indices that are not needed where it comes to a mere Reshape.
+// True if the node has indices as an input; a mere Reshape does without them.
 bool ReadsIndices(const Node& node) {
   return node.op_type() == "GatherND" ||
          (node.op_type() == "Gather" && !node.input(1)->is_constant());
 }
 
-// Furthest first. A chain of one node is only worth touching if it comes to nothing, or to
-// something simpler.
+// Tries the furthest base first. A chain of one node is changed only if it vanishes or becomes
+// simpler.
 absl::StatusOr<int> SimplifyChain(RuleContext& context, Value* value) {
   const std::vector<Traced> chain = Trace(value, context.facts);
   for (size_t i = chain.size(); i-- > 1;) {

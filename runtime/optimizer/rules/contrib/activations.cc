@@ -4,7 +4,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Input 0, with the bias added to it if there is one.
+// Input 0 plus the bias, if there is one.
 Value* Biased(Expansion& e) {
   return e.input(1) == nullptr ? e.input(0) : e.Op("Add", {e.input(0), e.input(1)});
 }

@@ -12,8 +12,8 @@ std::string Layout(bool by_head, int64_t heads) {
   return by_head ? "b n s h" : absl::StrCat("b s (n:", heads, " h)");
 }
 
-// Which of the keys are open to each sample, bool [B, T], given how many are, [B], or where they
-// end and begin, [2 B]; null if it is not known which. `keys`: T.
+// The keys that each sample may attend to, as bool [B, T]. `lengths` are the numbers of keys, [B],
+// or the ends and then the beginnings of the keys, [2 B]; null if neither is known. `keys` is T.
 Value* OpenByLengths(Expansion& e, Value* lengths, const SymInt& batch, Value* keys) {
   const std::vector<SymInt>* dims = e.Dims(lengths, 1);
   const bool has_beginnings = (*dims)[0] == batch * SymInt(2);
@@ -30,8 +30,8 @@ Value* OpenByLengths(Expansion& e, Value* lengths, const SymInt& batch, Value* k
   return has_beginnings ? e.Op("And", {open, e.Op("GreaterOrEqual", {key, parts[1]})}) : open;
 }
 
-// What the mask adds to the scores: mask_filter_value where it closes a key; null if it is none of
-// the known forms. `keys`: T, of rank 0. `type`: of the scores.
+// The bias that the mask adds to the scores: mask_filter_value at masked keys, else 0. Null if the
+// mask has none of the known forms. `keys` is T, of rank 0; `type` is that of the scores.
 Value* MaskBias(Expansion& e, Value* mask, Value* keys, DataType type) {
   const int rank = e.facts().RankOf(mask);
   const std::vector<SymInt>* x = e.facts().DimsOf(e.input(0));

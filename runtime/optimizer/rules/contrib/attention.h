@@ -7,10 +7,10 @@
 
 #include "optimizer/rules/contrib/expansion.h"
 
-// What the expansions of attention have in common.
+// Functions and types that the expansions of the attention operators share.
 namespace attnrun::opt {
 
-// One attnrun.Attention in the making.
+// The operands and attributes of the attnrun.Attention that an expansion writes.
 struct AttentionParts {
   Value* q = nullptr;
   Value* k = nullptr;
@@ -21,29 +21,29 @@ struct AttentionParts {
   int64_t head_size = 0;
   int64_t value_size = 0;
   bool keys_by_head = false;
-  // Of the scores; kUndefined: that of the node's first input.
+  // The element type of the scores; kUndefined means that of the node's first input.
   DataType type = DataType::kUndefined;
   std::optional<float> scale = {};
   float softcap = 0;
-  // attnrun.Attention's `causal`.
+  // The attribute `causal` of attnrun.Attention.
   int64_t causal = 0;
   Value* bias = nullptr;
   Value* mask = nullptr;
   Value* sinks = nullptr;
 };
 
-// Heads [B, S, n * H] as [B, n, S, H].
+// Splits rows [B, S, n * H] into heads [B, n, S, H].
 Value* SplitHeads(Expansion& e, Value* merged, int64_t heads, int64_t size);
 
-// Keys and values by head, if they are not yet.
+// Splits keys and values into heads if they are not split yet.
 void PutByHead(Expansion& e, AttentionParts& parts);
 
-// Sets the scale that the node has, and as bias what its mask (see AttentionMask), input `mask`, and
-// its bias, input `bias`, add to the scores, if it has them. Declines, and returns false, if the
-// mask is none of the known forms.
+// Sets the scale that the node has, and adds its mask (see AttentionMask), input `mask`, and its
+// bias, input `bias`, to the scores, where the node has them. Declines and returns false if the
+// mask has none of the known forms.
 bool AddScoreTerms(Expansion& e, int mask, int bias, AttentionParts& parts);
 
-// The operator's output [B, S, N * Hv].
+// Writes the attention; returns the operator's output [B, S, N * Hv].
 Value* Attend(Expansion& e, const AttentionParts& parts);
 
 }  // namespace attnrun::opt

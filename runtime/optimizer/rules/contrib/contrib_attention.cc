@@ -9,19 +9,19 @@ namespace {
 
 using enum ops::ContribAttention::Input;
 
-// Where an attention has what it needs besides its projection.
+// The indices of an attention operator's inputs beside its projection.
 struct Places {
   int x;
   int weights;
   int mask;
   int past;
-  // -1: none.
+  // -1 if the operator has no such input.
   int scores_bias;
-  // Of the scores.
+  // The element type of the scores.
   DataType type;
 };
 
-// Widths of q, k and v; empty if they are not known, or no columns of the weights.
+// The widths of q, k and v; empty if they are not known or do not add up to the weights' columns.
 std::vector<int64_t> Sizes(const Expansion& e, int weights) {
   const auto width = e.facts().Extent(e.input(weights), 1);
   auto sizes = e.Attribute<std::vector<int64_t>>("qkv_hidden_sizes", {});
@@ -35,14 +35,14 @@ std::vector<int64_t> Sizes(const Expansion& e, int weights) {
   return sizes;
 }
 
-// Keys or values of the past, and then these.
+// The keys (`half` 0) or values (1) of the past, followed by the given ones.
 Value* AfterPast(Expansion& e, Value* both, int64_t half, Value* heads) {
   Value* past = e.Op("Gather", {both, e.Number(DataType::kInt64, half)});
   return e.Op("Concat", {past, heads}, {{"axis", int64_t{2}}});
 }
 
-// Keys and values by head, behind those of the past if there is one, and what is given for the next
-// run.
+// Splits keys and values into heads, puts those of the past before them if there is one, and writes
+// the present for the next run.
 void AddPast(Expansion& e, Value* past, AttentionParts& parts) {
   PutByHead(e, parts);
   if (past != nullptr) {
@@ -55,7 +55,7 @@ void AddPast(Expansion& e, Value* past, AttentionParts& parts) {
          1);
 }
 
-// The attention on a projection [B, S, Dq + Dk + Dv] that the node asks for.
+// Writes the node's attention over a projection [B, S, Dq + Dk + Dv].
 bool AttendPacked(Expansion& e, const Places& places, Value* packed) {
   const std::vector<int64_t> sizes = Sizes(e, places.weights);
   AttentionParts parts;
@@ -75,7 +75,7 @@ bool AttendPacked(Expansion& e, const Places& places, Value* packed) {
   return e.Give(Attend(e, parts));
 }
 
-// True if the widths of its parts are known and x is [B, S, D].
+// True if the widths of Q, K and V are known and x is [B, S, D].
 bool HasKnownHeads(Expansion& e, const Places& places) {
   return !Sizes(e, places.weights).empty() && e.facts().RankOf(e.input(places.x)) == 3;
 }
@@ -101,7 +101,7 @@ bool ExpandContribAttention(Expansion& e) {
   return AttendPacked(e, places, packed);
 }
 
-// The same behind a product of integers.
+// The same with a projection computed in integers.
 bool ExpandQAttention(Expansion& e) {
   using Q = ops::QAttention;
   const Places places = {Q::kX, Q::kWeights, Q::kMask, Q::kPast, -1, e.TypeOf(e.input(Q::kBias))};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// ONNX Runtime's own operators in those that all other passes know:
+// Rewrites the operators of ONNX Runtime (domain com.microsoft), which its optimizer writes into
+// files, as operators that all other rules know, for example:
 //
 //   x  skip  gamma  beta  bias                   x  bias
 //    \   \     |     /   /                        \  /
@@ -74,7 +75,7 @@ Expand ExpansionOf(absl::string_view domain, absl::string_view op_type) {
 
 bool ExpandContribOperators(RuleContext& context, Node* node, Patch& patch) {
   const Expand expand = ExpansionOf(node->domain(), node->op_type());
-  // Inputs and attributes are as the operator has them.
+  // Only valid nodes are expanded: expansions rely on the operator's inputs and attributes.
   if (expand == nullptr || !ops::OpRegistry::Get().Create(*node).ok()) return false;
   Expansion expansion(context, node, patch);
   if (!expand(expansion)) return false;

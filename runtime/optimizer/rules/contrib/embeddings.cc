@@ -8,17 +8,17 @@ namespace {
 
 using enum ops::EmbedLayerNormalization::Input;
 
-// What makes numbers of rows that a table gave, or of a parameter: input i of the node.
+// Converts `rows` to floats: rows looked up in input i of the node, or that input itself.
 using Numbers = absl::FunctionRef<Value*(Value* rows, int i)>;
 
-// The first rows of the table, one for each token, or those that the ids say.
+// The first rows of the table, one for each token, or the rows that the ids name.
 Value* PositionRows(Expansion& e, Value* ids) {
   if (ids != nullptr) return e.Op("Gather", {e.input(kPositions), ids});
   Value* count = e.Op("Shape", {e.input(kIds)}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
   return e.Op("Slice", {e.input(kPositions), e.Ints({0}), count, e.Ints({0})});
 }
 
-// How many elements of the mask are 1; 0 without a mask.
+// The number of ones in the mask; 0 without a mask.
 Value* MaskIndex(Expansion& e) {
   if (e.input(kMask) == nullptr) {
     Value* count = e.Op("Shape", {e.input(kIds)}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
@@ -29,7 +29,7 @@ Value* MaskIndex(Expansion& e) {
               {{"keepdims", int64_t{0}}});
 }
 
-// `positions`: ids of positions, null for those of the tokens.
+// `positions` are the ids of positions, or null if each token has its own position.
 bool ExpandEmbeddings(Expansion& e, Value* positions, Numbers numbers) {
   for (const int required : {kWords, kPositions, kGamma, kBeta}) {
     if (e.input(required) == nullptr) return e.Decline("it lacks a table or a parameter");
@@ -54,7 +54,7 @@ bool ExpandEmbedLayerNormalization(Expansion& e) {
   return ExpandEmbeddings(e, e.input(kPositionIds), [](Value* rows, int /*i*/) { return rows; });
 }
 
-// Of tables that stay integers only the rows that are looked up become floats.
+// Tables stay integers; only the rows that are looked up become floats.
 bool ExpandQEmbedLayerNormalization(Expansion& e) {
   return ExpandEmbeddings(e, nullptr, [&](Value* rows, int i) {
     using Q = ops::QEmbedLayerNormalization;

@@ -14,8 +14,8 @@
 
 namespace attnrun::opt {
 
-// One node of ONNX Runtime's own operators that is about to be written in other operators, and what
-// it is written with:
+// Wraps one node of ONNX Runtime's own operators while it is rewritten in other operators, with the
+// functions to do so:
 //
 //   bool ExpandBiasGelu(Expansion& e) {
 //     return e.Give(e.Op("Gelu", {e.Op("Add", {e.input(0), e.input(1)})}));
@@ -30,10 +30,10 @@ class Expansion {
   const Node& node() const { return node_; }
   Facts& facts() const { return context_.facts; }
 
-  // Null where it is left out.
+  // Null if the node leaves the input out.
   Value* input(int i) const { return node_.input(i); }
   Value* output(int i) const { return node_.output(i); }
-  // True if anything reads an output.
+  // True if a node or the graph reads output i.
   bool IsRead(int i) const {
     const Value* value = output(i);
     return value != nullptr && (!value->consumers().empty() || context_.graph.IsOutput(value));
@@ -42,17 +42,17 @@ class Expansion {
   T Attribute(absl::string_view name, T otherwise) const {
     return AttributeOr<T>(node_, name, std::move(otherwise));
   }
-  // An attention's `scale`, if it is given.
+  // The attribute `scale` of an attention, if it has one.
   std::optional<float> Scale() const {
     const AttributeValue* value = node_.attribute("scale");
     const float* scale = value == nullptr ? nullptr : std::get_if<float>(value);
     return scale == nullptr ? std::nullopt : std::optional(*scale);
   }
   DataType TypeOf(const Value* value) const { return facts().TypeOf(value); }
-  // The extents of a value of this rank; null if they are not known, or not so many.
+  // The extents of a value of this rank; null if they are not known or the rank is another.
   const std::vector<SymInt>* Dims(const Value* value, size_t rank) const;
 
-  // A new node's output. Those that are to be told apart are named after the node they come from.
+  // The output of a new node, which is named after the node that is expanded.
   Value* Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes = {}) {
     return patch_.Op(op_type, std::move(inputs), std::move(attributes), node_.name());
   }
@@ -61,25 +61,25 @@ class Expansion {
     return patch_.Ops(op_type, outputs, std::move(inputs), std::move(attributes), node_.name());
   }
   Value* Ints(absl::Span<const int64_t> values) { return patch_.Ints(values); }
-  // One number, of rank 0, or of the rank that `dims` ones make.
+  // A constant of one element, of rank 0 or of the shape `dims`, which must be ones.
   Value* Number(DataType type, double value, std::vector<int64_t> dims = {});
 
-  // Extent `axis` of a value, int64 of rank 0.
+  // Extent `axis` of a value, as int64 of rank 0.
   Value* ExtentOf(Value* value, int64_t axis);
-  // 0, 1, ... below an integer of rank 0.
+  // The integers from 0 up to `count`, exclusive, an integer of rank 0.
   Value* Range(Value* count);
-  // The value with axes of extent 1 put in at these places of the result.
+  // The value with new axes of extent 1 at these positions of the result's axes.
   Value* Unsqueeze(Value* value, std::initializer_list<int64_t> axes) {
     return Op("Unsqueeze", {value, Ints(axes)});
   }
   Value* Cast(Value* value, DataType type);
 
-  // One output has a replacement. True.
+  // Replaces one output; returns true.
   bool Give(Value* replacement, int output = 0) {
     patch_.Replace(node_.output(output), replacement);
     return true;
   }
-  // The node stays as it is, for this reason. False.
+  // Leaves the node as it is and reports the reason; returns false.
   bool Decline(std::string reason) const {
     context_.Miss(node_, std::move(reason));
     return false;
@@ -91,18 +91,19 @@ class Expansion {
   Patch& patch_;
 };
 
-// An 8-bit operand, or one that stands for (value - zero_point) * scale; zero_point may be null.
+// An 8-bit operand that stands for (value - zero_point) * scale; zero_point may be null.
 struct IntegerOperand {
   Value* value;
   Value* scale;
   Value* zero_point;
 };
 
-// The product of two such matrices as exporters write it for ONNX's own operators: int32 sums, as
-// floats, scaled. Null if one of them is a row, or its scale not known to be float or float16.
+// The product of two such matrices, written as exporters do for ONNX's own operators: int32 sums,
+// converted to floats, scaled. Null if the rank of one is not known or below 2, or its scale is not
+// known to be float or float16.
 Value* IntegerProduct(Expansion& e, const IntegerOperand& a, const IntegerOperand& b);
 
-// Writes the node in other operators; false if it must stay as it is.
+// Writes the node in other operators; returns false if it must stay as it is.
 using Expand = bool (*)(Expansion& expansion);
 
 // True if the rule contrib_operators has an expansion of the operator.

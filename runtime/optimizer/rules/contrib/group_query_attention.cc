@@ -70,7 +70,8 @@ class GroupQuery {
     return true;
   }
 
-  // first_: max(seqlens_k + 1 - S, 0), [B]; positions_: of the given tokens, [B, S].
+  // Computes first_ = max(seqlens_k + 1 - S, 0), [B], and positions_, those of the given tokens,
+  // [B, S].
   void FindPositions() {
     last_ = e_.Op("Reshape", {e_.Cast(e_.input(kLengths), DataType::kInt64), e_.Ints({-1})});
     Value* given = e_.ExtentOf(e_.input(kQuery), 1);
@@ -79,7 +80,8 @@ class GroupQuery {
     positions_ = e_.Op("Add", {e_.Unsqueeze(first_, {1}), e_.Unsqueeze(e_.Range(given), {0})});
   }
 
-  // T - G * ceil(max(T - C, 0) / G), G = C - W + 1.
+  // The number of `length` tokens that a sliding cache keeps: T - G * ceil(max(T - C, 0) / G),
+  // where T is `length`, C the capacity, W the window and G = C - W + 1.
   Value* Resident(Value* length, Value* capacity) {
     Value* evicted = e_.Op("Sub", {capacity, Integer(Window() - 1)});
     evicted = e_.Op("Max", {evicted, Integer(1)});
@@ -88,7 +90,7 @@ class GroupQuery {
     return e_.Op("Sub", {length, e_.Op("Mul", {e_.Op("Div", {up, evicted}), evicted})});
   }
 
-  // Of a cache that slides.
+  // Computes the counts of a sliding cache.
   void FindResidents() {
     Value* capacity = e_.ExtentOf(e_.input(kPastKey), 2);
     kept_ = Resident(first_, capacity);
@@ -99,7 +101,7 @@ class GroupQuery {
     keys_ = e_.Op("Add", {capacity, e_.ExtentOf(e_.input(kQuery), 1)});
   }
 
-  // Positions are int32: a window beyond closes none, as a negative one.
+  // Positions are int32, so a window beyond that masks no key; neither does a negative one.
   int64_t Window() const {
     const auto window = e_.Attribute<int64_t>("local_window_size", -1);
     return window < 0 || window > int64_t{1} << 31 ? -1 : window;
@@ -145,7 +147,8 @@ class GroupQuery {
     }
   }
 
-  // bool [B, 1, S, T]: keys that the sample has, up to the query's position and within the window.
+  // bool [B, 1, S, T]: true at keys that the sample has, up to the query's position and in the
+  // window.
   Value* Mask() {
     Value* key = e_.Unsqueeze(e_.Range(Keys()), {0, 1, 2});
     Value* limit = e_.Unsqueeze(last_, {1});
@@ -176,7 +179,8 @@ class GroupQuery {
     }
   }
 
-  // The bias has total_sequence_length columns; the past may have room for more keys, all closed.
+  // The bias has total_sequence_length columns. The past may have room for more keys, which are
+  // masked.
   Value* Bias() {
     Value* bias = e_.input(kScoresBias);
     if (bias == nullptr || e_.input(kPastKey) == nullptr) return bias;
@@ -186,7 +190,8 @@ class GroupQuery {
                          nullptr, e_.Ints({3})});
   }
 
-  // What is compared with the keys' places among those that are attended to.
+  // Positions as they are compared with the indices of keys: counted from the first key in the
+  // cache.
   Value* ByQuery(Value* positions) {
     if (sliding_) positions = e_.Op("Sub", {positions, e_.Unsqueeze(base_, {1})});
     return e_.Unsqueeze(positions, {1, 3});
@@ -200,9 +205,9 @@ class GroupQuery {
   Value* last_ = nullptr;
   Value* first_ = nullptr;
   Value* positions_ = nullptr;
-  // Of a cache that slides: how many of the past are kept, [B], the position of the first of them,
-  // [B], how many of them and the given ones are dropped, [B], the capacity, and the keys that are
-  // attended to.
+  // Set for a cache that slides: the number of past keys that are kept, [B]; the position of the
+  // first of them, [B]; the number of keys dropped after this run, [B]; the capacity; and the
+  // number of keys that are attended to.
   bool sliding_ = false;
   Value* kept_ = nullptr;
   Value* base_ = nullptr;

@@ -11,13 +11,12 @@ namespace {
 
 using enum ops::MultiHeadAttention::Input;
 
-// Queries, keys and values, each [B, _, N * H], or, keys and values that are given so, [B, N, L,
-// H].
+// Queries, keys and values, each [B, _, N * H]; keys and values may also be given as [B, N, L, H].
 class Operands {
  public:
   explicit Operands(Expansion& e) : e_(e), heads_(e.Attribute<int64_t>("num_heads", 0)) {}
 
-  // Finds them; false, with the reason in `why`, if sizes are not known.
+  // Finds the operands; returns false, with the reason in `why`, if sizes are not known.
   bool Find() {
     if (!FindRanks()) return false;
     Value* source = nullptr;
@@ -29,7 +28,7 @@ class Operands {
     return AddBias();
   }
 
-  // In the past are more keys.
+  // True if there are as many queries as keys, those of the past not counted.
   bool AsManyQueriesAsKeys() const {
     const Value* key = e_.input(kKey);
     if (key == nullptr) return true;
@@ -42,7 +41,7 @@ class Operands {
   bool by_head() const { return by_head_; }
 
  private:
-  // True if what holds them has one of the known forms.
+  // True if the inputs have one of the known combinations of ranks.
   bool FindRanks() {
     const auto rank = [&](int i) {
       return e_.input(i) == nullptr ? 0 : e_.facts().RankOf(e_.input(i));
@@ -53,7 +52,7 @@ class Operands {
            ranks == std::vector<int>{5, 0, 0};
   }
 
-  // Role 0, 1 or 2 of what holds one of them, keys and values, or all.
+  // Operand `role` (0: Q, 1: K, 2: V) from an input that holds it alone, K and V, or all three.
   Value* Part(Value* source, int role) {
     const int rank = e_.facts().RankOf(source);
     const auto width = e_.facts().Extent(source, -1);
@@ -86,7 +85,7 @@ class Operands {
   bool by_head_ = false;
 };
 
-// Keys and values by head, behind those of the past if there is one.
+// Splits keys and values into heads and puts those of the past before them, if there is one.
 void AddPast(Expansion& e, AttentionParts& parts) {
   PutByHead(e, parts);
   if (e.input(kPastKey) != nullptr) {

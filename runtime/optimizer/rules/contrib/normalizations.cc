@@ -9,7 +9,8 @@ bool IsProduct(const Value* value) {
   return IsOp(node, "MatMul") || IsOp(node, "Gemm");
 }
 
-// x + skip + bias. The bias goes to the product of the two, whose it was before it was fused.
+// x + skip + bias. The bias is added to the operand that is a product, so that it can join a
+// Linear.
 Value* SumOf(Expansion& e, Value* bias) {
   Value* x = e.input(0);
   Value* skip = e.input(1);

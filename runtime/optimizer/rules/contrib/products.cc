@@ -7,7 +7,8 @@
 namespace attnrun::opt {
 namespace {
 
-// The operand as it is multiplied; null if its rank is needed and not known.
+// The operand with its axes in the order in which it is multiplied; null if that needs a rank that
+// is not known.
 Value* Ordered(Expansion& e, int i, const ops::OperandOrder& order) {
   if (!order.transposed && !order.first_axis_last) return e.input(i);
   const int rank = e.facts().RankOf(e.input(i));

@@ -10,28 +10,28 @@
 namespace attnrun::opt {
 namespace {
 
-// A zero point of one element, as a number: MatMulInteger reads a row of one as a column's.
+// A zero point of one element, as rank 0: MatMulInteger would read a row of one as a column's.
 Value* ZeroPoint(Expansion& e, Value* value) {
   const std::vector<SymInt>* dims = value == nullptr ? nullptr : e.Dims(value, 1);
   if (dims == nullptr || !(*dims)[0].is_constant(1)) return value;
   return e.Op("Reshape", {value, e.Ints({})});
 }
 
-// True if the value is one number, of one axis at most.
+// True if the value is absent or one number, of rank 0 or 1.
 bool IsNumber(Expansion& e, Value* value) {
   if (value == nullptr || e.Dims(value, 0) != nullptr) return true;
   const std::vector<SymInt>* dims = e.Dims(value, 1);
   return dims != nullptr && (*dims)[0].is_constant(1);
 }
 
-// True if the value is one number or a row of them, one per column.
+// True if the value is one number or a row of one for each column.
 bool IsPerColumn(Expansion& e, Value* value) {
   return IsNumber(e, value) || e.Dims(value, 1) != nullptr;
 }
 
 Value* InFloat(Expansion& e, Value* value) { return e.Cast(value, DataType::kFloat); }
 
-// One number or one per channel [M], so that it broadcasts to [N, M, ..].
+// One number, or one for each channel, [M], reshaped so that it broadcasts to [N, M, ..].
 Value* PerChannel(Expansion& e, Value* value, int rank) {
   if (IsNumber(e, value)) return value;
   std::vector<int64_t> axes;
@@ -49,7 +49,7 @@ bool ExpandProduct(Expansion& e, const IntegerOperand& a, const IntegerOperand& 
 }  // namespace
 
 Value* IntegerProduct(Expansion& e, const IntegerOperand& a, const IntegerOperand& b) {
-  // A product of rows would have fewer axes than what scales it.
+  // A product of rows would have fewer axes than the scales.
   if (e.facts().RankOf(a.value) < 2 || e.facts().RankOf(b.value) < 2) {
     e.Decline("the rank of an operand is not known, or below 2");
     return nullptr;
@@ -63,7 +63,7 @@ Value* IntegerProduct(Expansion& e, const IntegerOperand& a, const IntegerOperan
     inputs.push_back(ZeroPoint(e, a.zero_point));
   }
   if (b.zero_point != nullptr) inputs.push_back(ZeroPoint(e, b.zero_point));
-  // Sums are beyond what halves hold.
+  // The sums may exceed the range of float16, so they are scaled in float.
   Value* sums = InFloat(e, e.Op("MatMulInteger", inputs));
   return e.Op("Mul", {sums, e.Op("Mul", {InFloat(e, a.scale), InFloat(e, b.scale)})});
 }
@@ -93,7 +93,7 @@ bool ExpandQLinearMatMul(Expansion& e) {
       e.Op("QuantizeLinear", {y, InFloat(e, e.input(Q::kYScale)), e.input(Q::kYZeroPoint)}));
 }
 
-// ConvInteger of what the integers are less their zero points, in floats plus bias, quantized.
+// A ConvInteger of the integers less their zero points, scaled to floats, plus bias, quantized.
 bool ExpandQLinearConv(Expansion& e) {
   using Q = ops::QLinearConv;
   const int rank = e.facts().RankOf(e.input(Q::kX));
@@ -126,7 +126,7 @@ bool ExpandQGemm(Expansion& e) {
     Value* value = e.input(i);
     return e.Attribute<int64_t>(transposed, 0) == 0 ? value : e.Op("Transpose", {value});
   };
-  // alpha * C as a bias in floats, which is added where the product is scaled.
+  // alpha * C is a bias in floats, added where the product is scaled.
   Value* alpha = e.Number(DataType::kFloat, e.Attribute("alpha", 1.0F));
   Value* a_scale = e.Op("Mul", {e.input(kAScale), alpha});
   Value* y = IntegerProduct(e, {matrix(kA, "transA"), a_scale, e.input(kAZeroPoint)},

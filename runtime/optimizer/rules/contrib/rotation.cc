@@ -5,7 +5,7 @@
 
 namespace attnrun::opt {
 
-// x  position_ids  cos  sin      the standard's takes the positions last, for each token
+// x  position_ids  cos  sin: the standard's operator takes the positions last, one for each token.
 bool ExpandRotaryEmbedding(Expansion& e) {
   Value* x = e.input(0);
   Value* ids = e.input(1);
@@ -22,7 +22,7 @@ bool ExpandRotaryEmbedding(Expansion& e) {
   }
   if (heads < 0 || *pairs > INT64_MAX / 2) return e.Decline("there are no such heads");
   if (rank == 3 && heads == 0 && *pairs > 0) heads = *width / (2 * *pairs);
-  // One position is that of all first tokens.
+  // A single position is that of the first token of every sample.
   if (known->size() == 1) {
     Value* offsets = e.Range(e.ExtentOf(x, rank - 2));
     ids = e.Unsqueeze(e.Op("Add", {offsets, ids}), {0});

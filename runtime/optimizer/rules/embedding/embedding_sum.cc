@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of several tables added up:
+// BERT-like models add rows of several embedding tables. One EmbeddingSum reads them without
+// intermediate tensors:
 //
 //   Gather(words, ids)   Gather(types, type_ids)
 //              \___ Add ___/
@@ -9,7 +10,7 @@
 //   -->
 //   EmbeddingSum(words, ids, types, type_ids, positions)
 //
-// in any order. The tables are constants, the ids all of one shape.
+// The terms may stand in any order. The tables are constants; all ids have one shape.
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -17,7 +18,7 @@
 namespace attnrun::opt {
 namespace {
 
-// More tables than any model adds up.
+// Models add fewer tables.
 constexpr size_t kMaxTerms = 7;
 
 // The terms of a sum.
@@ -25,7 +26,7 @@ class EmbeddingTerms {
  public:
   EmbeddingTerms(const std::vector<SymInt>& dims, Facts& facts) : dims_(dims), facts_(facts) {}
 
-  // True if the value is a sum of such terms alone.
+  // True if the value is a sum of such terms and nothing else.
   bool Split(Value* value) {
     Node* node = value->producer();
     if (node == nullptr || nodes_.size() > 2 * kMaxTerms) return false;
@@ -36,7 +37,7 @@ class EmbeddingTerms {
     if (node->qualified_op_type() == "attnrun.EmbeddingSum") return SplitSum(*node);
     if (!IsOp(node, "Gather") || AttributeOr<int64_t>(*node, "axis", 0) != 0) return false;
     if (!IsTable(node->input(0)) || inputs_.size() >= 2 * kMaxTerms) return false;
-    // Rows by constant ids are a constant.
+    // Rows looked up by constant ids are a constant.
     if (node->input(1)->is_constant()) return false;
     inputs_.push_back(node->input(0));
     inputs_.push_back(node->input(1));
@@ -56,7 +57,7 @@ class EmbeddingTerms {
     return dims != nullptr && *dims == dims_;
   }
 
-  // What was summed before the rest was ready.
+  // Takes the terms of an EmbeddingSum that was formed before the remaining terms were recognized.
   bool SplitSum(const Node& sum) {
     const bool has_positions = sum.inputs().size() % 2 != 0;
     if (has_positions || inputs_.size() + sum.inputs().size() > 2 * kMaxTerms) return false;
@@ -69,11 +70,11 @@ class EmbeddingTerms {
            value->constant()->type() == DataType::kFloat;
   }
 
-  // Slice(table, 0, S): as many rows as the sum has.
+  // Slice(table, 0, S), with as many rows as the sum has.
   bool SplitPositions(const Value* value, Node* slice) {
     constexpr int64_t kLeastRows = 2;
     if (positions_ != nullptr || !IsOp(slice, "Slice") || !IsTable(slice->input(0))) return false;
-    // A single row would be added to all.
+    // A table of a single row would be added to all rows.
     if (slice->input(0)->constant()->dim(0) < kLeastRows) return false;
     if (KnownInts(slice->input(1), facts_) != std::vector<int64_t>{0}) return false;
     if (KnownInts(slice->input(3), facts_) != std::vector<int64_t>{0}) return false;
@@ -108,7 +109,7 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
 }
 
 bool FuseEmbeddingSum(RuleContext& context, Node* node, Patch& patch) {
-  // The last sum of a chain takes all.
+  // The last sum of a chain takes all terms.
   const auto& readers = node->output(0)->consumers();
   if (readers.size() == 1 && IsOp(readers[0], "Add") && !context.graph.IsOutput(node->output(0))) {
     Patch probe(context);
@@ -121,7 +122,7 @@ bool FuseEmbeddingSum(RuleContext& context, Node* node, Patch& patch) {
 
 extern const Rule kEmbeddingSum = {
     .name = "embedding_sum",
-    .summary = "Word, type and position embeddings are looked up and added in one pass",
+    .summary = "Word, type and position embeddings are looked up and added in one operator",
     .anchors = {"Add"},
     .propose = FuseEmbeddingSum};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The mean over a text's tokens, as sentence embeddings are made:
+// Sentence embeddings average a text's tokens, without the padding. One MaskedMean computes this in
+// one reading of x:
 //
 //   mask [B, S] -> Unsqueeze, Cast, perhaps Expand -> m [B, S, 1] or [B, S, D]
 //   ReduceSum(Mul(x, m), 1) / Clip(ReduceSum(m, 1), min)
@@ -17,7 +18,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The value [B, S] that `m` [B, S, 1] or [B, S, D] repeats along the last axis; null if there is
+// The value [B, S] that `m`, [B, S, 1] or [B, S, D], repeats along the last axis; null if there is
 // none.
 Value* RepeatedBy(Value* m, Facts& facts) {
   const std::vector<SymInt>* known = facts.DimsOf(m);
@@ -32,7 +33,7 @@ Value* RepeatedBy(Value* m, Facts& facts) {
   return nullptr;
 }
 
-// What a Cast of a mask reads; null if the node is none.
+// The input of a Cast of a mask; null for other nodes.
 Value* BeforeCast(const Node* node, Facts& facts) {
   if (!IsOp(node, "Cast")) return nullptr;
   const DataType from = facts.TypeOf(node->input(0));
@@ -41,7 +42,7 @@ Value* BeforeCast(const Node* node, Facts& facts) {
   return counts ? node->input(0) : nullptr;
 }
 
-// The mask [B, S] that `m` is, perhaps with a Cast before or after.
+// The mask [B, S] that `m` repeats, with or without a Cast before or after.
 Value* MaskOf(Value* m, Facts& facts) {
   if (Value* uncast = BeforeCast(m->producer(), facts)) return RepeatedBy(uncast, facts);
   Value* mask = RepeatedBy(m, facts);
@@ -50,7 +51,7 @@ Value* MaskOf(Value* m, Facts& facts) {
   return uncast != nullptr ? uncast : mask;
 }
 
-// Sums over axis 1 alone, which goes.
+// True if the node sums over axis 1 alone and drops it.
 bool SumsTokens(const Node& sum, Facts& facts) {
   const auto axes = KnownInts(sum, "axes", 1, facts).value_or(std::vector<int64_t>());
   return facts.RankOf(sum.input(0)) == 3 && AttributeOr<int64_t>(sum, "keepdims", 1) == 0 &&
@@ -77,7 +78,7 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   if (!mean.Match(node->output(0), facts, nodes)) return false;
   if (!SumsTokens(*sum, facts) || !SumsTokens(*count, facts)) return false;
   if (clip->inputs().size() > 2 && clip->input(2) != nullptr) return false;
-  // Of the factors the one that is a mask.
+  // One of the two factors must be the mask that is counted.
   Value* mask = MaskOf(counted, facts);
   if (mask == nullptr) return false;
   if (MaskOf(m, facts) != mask) std::swap(x, m);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of a constant table, one for each position:
+// Models look up learned positions with a Gather by 0, 1, 2, ... A Slice of the constant table
+// needs no indices and no copy:
 //
 //   Range(0, S), perhaps tiled, or Slice([[0, 1, 2, ...]], S)
 //        |
@@ -8,8 +9,8 @@
 //              \______                          -->          |
 //   x [B, S, D] __ Add                          x [B, S, D] __ Add
 //
-// The positions may begin at another number. Where a run has more positions than the table has
-// rows, the sum is refused in place of the Gather.
+// The positions may begin at another number. If a run has more positions than the table has rows,
+// the sum now fails, where the Gather failed before.
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
@@ -19,8 +20,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The first of the positions if they count up by one along their last axis, and are the same along
-// the others.
+// The first position if they grow by one along the last axis and repeat along the others.
 std::optional<int64_t> FirstOfCount(const View& positions) {
   if (positions.rank() == 0) return std::nullopt;
   for (int i = 0; i + 1 < positions.rank(); ++i) {
@@ -34,8 +34,8 @@ std::optional<int64_t> FirstOfCount(const View& positions) {
   return positions.offset().constant();
 }
 
-// Ids before they were made int32, as ONNX Runtime's optimizer does it: those that wrap around
-// count from 2^31 on, more than a table has rows.
+// The ids before ONNX Runtime's optimizer converted them to int32. Ids that wrap around count from
+// 2^31 on, beyond the rows of any table.
 Value* BeforeNarrowing(Value* ids, Facts& facts) {
   const Node* cast = ids->producer();
   const bool narrows = IsOp(cast, "Cast") && facts.TypeOf(ids) == DataType::kInt32 &&
@@ -43,7 +43,7 @@ Value* BeforeNarrowing(Value* ids, Facts& facts) {
   return narrows ? cast->input(0) : ids;
 }
 
-// What a Gather along axis 0, or a GatherND along it alone, gathers.
+// The positions that a Gather along axis 0, or a GatherND along it alone, selects.
 std::optional<View> PositionsOfGather(const Node* gather, Facts& facts) {
   if (IsOp(gather, "Gather") && AttributeOr<int64_t>(*gather, "axis", 0) == 0) {
     return PositionsOf(BeforeNarrowing(gather->input(1), facts), facts);
@@ -55,7 +55,7 @@ std::optional<View> PositionsOfGather(const Node* gather, Facts& facts) {
   return tuple.has_value() && tuple->size() == 1 ? std::optional<View>((*tuple)[0]) : std::nullopt;
 }
 
-// A Gather of rows of a constant matrix by positions from `first` on.
+// A Gather of rows of a constant matrix by consecutive positions, from `first` on.
 const Node* PositionGather(const Value* value, Facts& facts, int64_t& first) {
   constexpr int64_t kLeastRows = 2;
   const Node* gather = value->producer();
@@ -66,13 +66,13 @@ const Node* PositionGather(const Value* value, Facts& facts, int64_t& first) {
   if (!table->constant()->is_dense()) return nullptr;
   const auto start = FirstOfCount(*positions);
   if (!start.has_value() || *start < 0) return nullptr;
-  // Fewer rows than positions must never be a single one, which would broadcast.
+  // The rest of the table must be more than one row, since a single row would broadcast.
   if (table->constant()->shape()[0] - *start < kLeastRows) return nullptr;
   first = *start;
   return gather;
 }
 
-// The rows of a constant matrix from `first` on, where they are.
+// The rows of a constant matrix from `first` on.
 Value* RowsFrom(Patch& patch, Value* matrix, int64_t first) {
   if (first == 0) return matrix;
   const Tensor& data = *matrix->constant();
@@ -90,7 +90,7 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
   if (gather == nullptr || sum == nullptr || known == nullptr || *known != *sum) return false;
   if (sum->size() < 2) return false;
   const std::vector<SymInt> dims = *sum;
-  // The number of rows that the sum asks for.
+  // The number of rows that the sum needs.
   const SymInt rows = dims[dims.size() - 2];
   if (rows.is_constant(0) || rows.is_constant(1)) return false;
   const std::vector<SymInt> gathered = *facts.DimsOf(gather->output(0));
@@ -100,7 +100,7 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
   Value* slice = patch.Op("Slice", {table, patch.Ints({0}), end, patch.Ints({0})});
   if (!patch.status().ok()) return false;
   const auto sliced = facts.Of(slice).dims;
-  // As many as asked for, or as many as there are.
+  // The Gather must give as many rows as the sum has, or as many as the table has from there on.
   const SymInt& count = gathered[gathered.size() - 2];
   const bool same = sliced.has_value() && (count == rows || count == (*sliced)[0]);
   if (!same || ops::BroadcastDims(dims, sliced) != dims) return false;

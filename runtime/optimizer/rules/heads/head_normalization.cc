@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Heads of Q and K are normalized where they lie in a projection, in one pass:
+// Models such as Qwen3 normalize each head of Q and K. Where the heads lie in one packed
+// projection, one operator normalizes them there, so that the projection need not be taken apart:
 //
 //       Linear [B,S,W]                            Linear [B,S,W]
 //          |                                         |
@@ -25,7 +26,8 @@
 namespace attnrun::opt {
 namespace {
 
-// Norms of heads of one value that differ in nothing but their scales.
+// Identifies norms that may differ in their scales alone: the packed value, epsilon, and the size
+// of heads.
 using Key = std::tuple<Value*, float, int64_t>;
 
 // True if the node is an RMSNormalization over the last axis with a constant scale.
@@ -41,7 +43,7 @@ bool IsHeadNorm(const Node& node, Facts& facts) {
          AttributeOr<int64_t>(node, "stash_type", 1) == 1;
 }
 
-// [heads, H]: each head's scale, in the order of the columns.
+// The scale of each head, [heads, H], in the order of the columns.
 absl::StatusOr<Tensor> Scales(const PackedRewrite& rewrite) {
   std::map<int64_t, const Tensor*> by_offset;
   for (size_t i = 0; i < rewrite.nodes().size(); ++i) {
@@ -76,7 +78,7 @@ std::optional<std::pair<Key, PackedHeads>> Find(Node* node, Facts& facts) {
   if (!heads.has_value() || node->input(1)->constant()->dim(0) != heads->head_size) {
     return std::nullopt;
   }
-  // Whole rows are an ordinary norm's.
+  // A norm over whole rows is left as an ordinary one.
   if (heads->width == heads->head_size) return std::nullopt;
   const Key key = {heads->base, AttributeOr(*node, "epsilon", 1e-5F), heads->head_size};
   return std::pair(key, *std::move(heads));

@@ -6,7 +6,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The heads that a view [B, N, S, H] or [B, S, N, H] is of a base [B, S, W].
+// The heads that a view [B, N, S, H] or [B, S, N, H] selects from a base [B, S, W].
 std::optional<PackedHeads> AsPacked(const View& view, const View& base, Value* value) {
   if (view.rank() != 4 || base.rank() != 3) return std::nullopt;
   if (view.axes()[0] != base.axes()[0]) return std::nullopt;
@@ -28,7 +28,7 @@ std::optional<PackedHeads> AsPacked(const View& view, const View& base, Value* v
   const ViewAxis& heads = view.axes()[heads_axis];
   const auto step = heads.empty() ? size : heads[0].stride.constant();
   if (heads.size() > 1 || !step.has_value() || *step < *size) return std::nullopt;
-  // They must fill equal blocks, or lie side by side.
+  // Heads must lie side by side, or one in each of equal blocks of a row.
   const bool blocks = *step * *count == *width && *first + *size <= *step;
   if (*first < 0 || *first + *step * (*count - 1) + *size > *width) return std::nullopt;
   if (*step != *size && !blocks) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<PackedHeads> FindPackedHeads(Value* value, int64_t heads, Facts& f
     auto packed =
         view.has_value() ? AsPacked(*view, View::Dense(dims), chain[i].base) : std::nullopt;
     if (!packed.has_value() || (merged && packed->heads_first)) continue;
-    // Merged heads are one slice.
+    // Merged heads are one slice of the row, so they must lie side by side.
     if (merged && packed->step != packed->head_size) continue;
     packed->merged = merged;
     return packed;

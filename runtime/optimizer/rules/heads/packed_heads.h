@@ -10,26 +10,29 @@
 
 namespace attnrun::opt {
 
-// Heads that lie in the rows of a value [B, S, W], as those of Q do in a packed projection.
+// A merged projection of Q, K and V gives rows [B, S, W] in which heads lie at certain columns.
+// PackedHeads describes a value of heads that was only moved out of such rows, so that a rule can
+// work on the heads in the rows instead (packed_rewrite.h).
 struct PackedHeads {
-  // [B, S, W].
+  // The value with the rows, [B, S, W].
   Value* base = nullptr;
   int64_t width = 0;
-  // Columns in which heads begin, `step` apart, ascending.
+  // The columns in which heads begin, ascending, `step` apart.
   std::vector<int64_t> offsets;
   int64_t step = 0;
   int64_t head_size = 0;
-  // The value that was asked for is [B, N, S, H], not [B, S, N, H].
+  // True if the value of heads is [B, N, S, H], not [B, S, N, H].
   bool heads_first = false;
-  // Its rank is 3: [B, S, N * H].
+  // True if the value of heads has rank 3, [B, S, N * H].
   bool merged = false;
 };
 
-// The value, [B, N, S, H], [B, S, N, H] or, of `heads` heads, [B, S, N * H], as heads in a value
-// from which it is only moved; nullopt if there is none such.
+// Finds the rows that a value of heads was moved out of. The value is [B, N, S, H], [B, S, N, H],
+// or [B, S, N * H] with `heads` heads. nullopt if there are no such rows.
 std::optional<PackedHeads> FindPackedHeads(Value* value, int64_t heads, Facts& facts);
 
-// What FindPackedHeads was asked about, with `packed` in the place of the base.
+// Moves heads out of `packed`, rows like the base: gives a value of the same form as the one that
+// FindPackedHeads described.
 Value* UnpackHeads(Patch& patch, Value* packed, const PackedHeads& heads);
 
 }  // namespace attnrun::opt

@@ -16,10 +16,10 @@
 namespace attnrun::opt {
 namespace {
 
-// Longer chains are not followed to see whether something reads their end.
+// The limit on chains that are followed to see if something reads their end.
 constexpr int kMaxDepth = 12;
 
-// True if a newer version of the operator reads inputs and attributes alike.
+// True if the newest version of the operator has the same inputs and attributes.
 bool CanBeRewritten(const Node& node) {
   if (!node.domain().empty()) return true;
   if (node.op_type() == "Split") {
@@ -63,7 +63,8 @@ bool PackedRewrite::AreOthers(const View& view) const {
       std::fill_n(taken.begin() + offset, heads.head_size, true);
     }
   }
-  // Steps along a row are shorter than a row.
+  // A stride that is a multiple of the width steps from row to row; all others must stay in the
+  // row.
   const auto offset = view.offset().constant();
   if (!offset.has_value()) return false;
   std::vector<int64_t> columns = {*offset};

@@ -15,34 +15,36 @@
 
 namespace attnrun::opt {
 
-// Several nodes that work on heads of one value become one that works on the packed rows.
+// Replaces several nodes that each work on some heads of one value (norms or rotations of Q and of
+// K) by one node that works on the packed rows. All readers of the rows then read its result.
 class PackedRewrite {
  public:
   PackedRewrite(RuleContext& context, Value* base) : context_(context), base_(base) {}
 
-  // A node whose result, heads in the base, comes from `packed`, to be named later.
+  // Adds a node of the group and the heads in the base that it works on.
   void Add(Node* node, PackedHeads heads);
   const std::vector<Node*>& nodes() const { return nodes_; }
-  // The columns of all heads.
+  // The columns in which the heads of all nodes begin.
   std::vector<int64_t> Offsets() const;
-  // The heads of each node, as Add was told.
+  // The heads of each node, in the order of nodes().
   const std::vector<PackedHeads>& heads() const { return heads_; }
 
-  // True if nothing else reads those columns of the base, so that they can be overwritten:
-  // attentions and views that read other columns can as well read them in the result, which is
-  // computed from `operands`, too. Otherwise reports it.
+  // True if no other node needs these columns of the base as they are, so that they can be
+  // overwritten. Attentions and views that read other columns can read them in the result as well,
+  // unless they lead to `operands`, from which the result is computed. Reports a near miss if
+  // false.
   bool IsAlone(absl::Span<Value* const> operands);
 
-  // Puts `packed`, the base with its heads worked on, in the place of all nodes' results, and has
-  // the other readers read it. Precondition: IsAlone.
+  // Takes the results of all nodes from `packed`, the base after the work on its heads, and makes
+  // the other readers of the base read `packed`. Precondition: IsAlone.
   absl::StatusOr<int> Apply(Patch& patch, Value* packed);
 
  private:
   bool IsRead(const Value* value, int depth) const;
-  // True if the reader reads none of the heads' columns; false also where that is not plain to see.
+  // True if the reader reads none of the heads' columns; false also if that is not known.
   bool ReadsOtherColumns(const Node& reader) const;
   bool AreOthers(const View& view) const;
-  // True if one of the other readers leads to an operand; true also where that is not soon known.
+  // True if one of the other readers leads to an operand; true also if the search gives up.
   bool LeadTo(absl::Span<Value* const> operands) const;
 
   RuleContext& context_;
@@ -52,10 +54,10 @@ class PackedRewrite {
   std::vector<Node*> other_readers_;
 };
 
-// Packs all nodes that go together: `find(node)` gives what those of one group have in common, a
-// Key, and the node's heads, or nullopt; `pack(key, rewrite)` applies the rewrite of a group, in
-// the order in which the groups begin. Returns how many rewrites were applied. A rewrite may take
-// away what another group is made of: that one waits for the next round.
+// Packs all groups of nodes. `find(node)` returns a Key, which is equal for the nodes of a group,
+// and the node's heads, or nullopt. `pack(key, rewrite)` applies the rewrite of one group; groups
+// come in the order of their first nodes. Returns the number of rewrites applied. A group whose
+// nodes another rewrite has removed waits for the next round.
 template <typename Key, typename Find, typename Pack>
 absl::StatusOr<int> PackGroups(RuleContext& context, Find find, Pack pack) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
@@ -69,7 +71,7 @@ absl::StatusOr<int> PackGroups(RuleContext& context, Find find, Pack pack) {
     group->second.push_back(node);
   }
   absl::flat_hash_set<Node*> alive(order.begin(), order.end());
-  // The group as it is now; nullopt if it is no more.
+  // The group in its present state; nullopt if a node is gone or has changed.
   const auto rewrite_of = [&](const Key& key) {
     std::optional<PackedRewrite> rewrite;
     for (Node* node : groups.at(key)) {

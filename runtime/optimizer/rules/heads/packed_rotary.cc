@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Q and K are rotated where they lie in a projection, all heads in one pass, so that nothing is
-// moved between the projection and the attention:
+// Exporters split a projection into heads before they rotate Q and K. One operator rotates all
+// heads in the packed rows, so that nothing is moved between the projection and the attention:
 //
 //        Linear [B,S,(Nq+2*Nkv)*H]                   Linear [B,S,(Nq+2*Nkv)*H]
 //          |                                            |
@@ -16,8 +16,8 @@
 //      Attention                                  \     |     /
 //                                                  Attention
 //
-// The views behind it then become a part of the attention's layouts. Queries and keys that are
-// projected apart are rotated in their own projections.
+// The views behind the operator then become a part of the attention's layouts. Queries and keys
+// from separate projections are rotated each in their own.
 
 #include <map>
 #include <tuple>
@@ -30,7 +30,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Rotations by the same angles of heads in one value.
+// Identifies rotations by the same angles of heads in one value.
 using Key = std::tuple<Value*, std::vector<Value*>, int64_t, int64_t, int64_t>;
 
 std::vector<Value*> Angles(const Node& node) {

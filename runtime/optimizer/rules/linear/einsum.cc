@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Einsums of two operands become products of matrices, in the spelling that other passes know. With
-// a weight, here [D,N,H], whatever the order of its axes:
+// Some frameworks export every product as an Einsum. Einsums of two operands become products of
+// matrices, which the other rules know. With a weight, here [D,N,H], in any order of its axes:
 //
 //   x [B,S,D]                            x [B,S,D]
 //       |                                    |
@@ -11,7 +11,7 @@
 //       |                                    |
 //   y [B,S,N,H]                          y [B,S,N,H]
 //
-// and of two computed operands:
+// With two computed operands:
 //
 //   q [B,S,N,H]   k [B,T,N,H]            q [B,S,N,H]         k [B,T,N,H]
 //           \      /                           |                   |
@@ -19,10 +19,10 @@
 //              |                                        \     /
 //          y [B,N,S,T]                                  MatMul
 //
-// Labels that share an axis of a matrix are merged by Reshape. Left as they are: a label that an
-// operand repeats or sums by itself, products without a sum, extents that might be broadcast, but
-// for samples, which MatMul broadcasts, and the keys of an attention, of which there are as many in
-// its two products.
+// Labels that share an axis of a matrix are merged by Reshape. Left as they are: labels that an
+// operand repeats or sums by itself, products without a sum, and extents that might be broadcast.
+// Exceptions to the last are samples, which MatMul broadcasts, and the keys of an attention, whose
+// number is the same in its two products.
 
 #include <string>
 #include <utility>
@@ -69,7 +69,7 @@ bool HasRepeats(const ops::Labels& labels) {
   return absl::c_any_of(labels, [&](ops::Label label) { return absl::c_count(labels, label) > 1; });
 }
 
-// One Einsum of two operands.
+// The rewrite of one Einsum of two operands.
 class EinsumRewrite {
  public:
   EinsumRewrite(RuleContext& context, Node* node, Patch& patch)
@@ -86,14 +86,14 @@ class EinsumRewrite {
   }
 
  private:
-  // True if the equation is a product of matrices, or of stacks of them.
+  // True if the equation is a product of matrices or of stacks of matrices.
   bool ReadLabels() {
     if (node_->inputs().size() != 2) return false;
     std::vector<Shape> shapes;
     for (const Value* input : node_->inputs()) {
       const std::vector<SymInt>* dims = facts_.DimsOf(input);
       if (dims == nullptr) return false;
-      // The labels depend on the ranks alone.
+      // Labels depend on ranks alone, so any extents will do.
       shapes.emplace_back(dims->size(), 1);
       dims_.push_back(*dims);
     }
@@ -107,8 +107,8 @@ class EinsumRewrite {
     return true;
   }
 
-  // An extent of 1 is broadcast by Einsum, but not by all that it is to become: a product of stacks
-  // broadcasts samples. Extents that are only written otherwise are the same.
+  // Einsum broadcasts an extent of 1 on any axis; of the operators that replace it, only a product
+  // of stacks does so, on samples. So the operands' extents must be known to be equal elsewhere.
   bool CheckExtents() {
     for (const ops::Label label : operands_[0]) {
       if (!Contains(operands_[1], label) || Extent(0, label) == Extent(1, label)) continue;
@@ -121,9 +121,9 @@ class EinsumRewrite {
     return true;
   }
 
-  // True if an axis may have an extent in each operand that is not known to be the other's:
-  // samples, where none is merged with them, and what is summed in an attention, where two numbers
-  // with different names are one.
+  // True if the operands' extents on an axis need not be known to be equal: on the axis of samples,
+  // where no other label shares it, and on the summed axis of an attention, unless both are fixed
+  // numbers.
   bool MayDiffer(ops::Label label) const {
     if (!HasAxesOfTheirOwn()) return false;
     if (Contains(labels_.batch, label)) return true;
@@ -132,7 +132,7 @@ class EinsumRewrite {
     return !numbers && IsOfAttention();
   }
 
-  // True if the product is one of matrices whose axes are a label each.
+  // True if each axis of the matrices is a single label.
   bool HasAxesOfTheirOwn() const {
     return labels_.rows.size() == 1 && labels_.columns.size() == 1 && labels_.depth.size() == 1;
   }
@@ -150,7 +150,7 @@ class EinsumRewrite {
     return size;
   }
 
-  // A matrix for all samples that is the same in every run.
+  // True if the operand is one constant matrix for all samples.
   bool IsWeight(int side) const {
     const Value* weight = node_->input(side);
     return labels_.batch.empty() && weight->is_constant() &&
@@ -175,7 +175,7 @@ class EinsumRewrite {
     return Finish(y, Joined({rows, columns}));
   }
 
-  // The weight as [depth, columns] or [columns, depth], as it lies if possible.
+  // The weight as [depth, columns] or [columns, depth], without a copy if possible.
   Value* Matrix(int side, const ops::Labels& depth, const ops::Labels& columns,
                 AttributeMap& attributes) {
     Value* weight = node_->input(side);
@@ -205,7 +205,7 @@ class EinsumRewrite {
     return patch_.Constant(weight->name(), copy.ok() ? copy->Reshaped(shape) : copy);
   }
 
-  // The bias of an Add that alone reads the product, flat; null if there is none.
+  // The bias, of one axis, of an Add that is the product's only reader; null if there is none.
   Value* TakeBias(const ops::Labels& columns) {
     Node* add = OnlyReader(context_.graph, result_);
     if (!IsOp(add, "Add")) return nullptr;
@@ -217,7 +217,7 @@ class EinsumRewrite {
                            bias->constant()->Reshaped({bias->constant()->num_elements()}));
   }
 
-  // True if the tensor has one element for each column, the same for all rows.
+  // True if the tensor has one element for each column and is the same for all rows.
   bool IsBias(const Tensor& bias, const ops::Labels& columns) const {
     const size_t rank = output_.size();
     if (bias.shape().size() > rank) return false;
@@ -230,18 +230,19 @@ class EinsumRewrite {
     return true;
   }
 
-  // True if this is one of the two products of an attention, or adds to its scores.
+  // True if this is one of the two products of an attention, or a product that is added to its
+  // scores.
   bool IsOfAttention() const { return WeighsValues() || LeadsToAttention(node_->output(0)); }
 
-  // True if this is the second one, whose left operand are the scores' Softmax.
+  // True if this is the second product, whose left operand comes from a Softmax.
   bool WeighsValues() const {
     const Node* before = node_->input(labels_.left)->producer();
     while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();
     return IsOp(before, "Softmax");
   }
 
-  // The rows as the scores have them. If they are two, the first are heads that share keys and
-  // values, as in "bhid,bjd->bhij" or "bqghd,bgkd->bghqk".
+  // The row labels in the order that the scores have. Where there are two, the first is heads that
+  // share keys and values, as in "bhid,bjd->bhij" or "bqghd,bgkd->bghqk".
   ops::Labels RowsOfScores() const {
     ops::Labels rows = labels_.rows;
     const ops::Labels& scores = WeighsValues() ? operands_[labels_.left] : output_;
@@ -253,7 +254,7 @@ class EinsumRewrite {
   bool ProposeMatMul() {
     std::vector<ops::Labels> left = OneByOne(labels_.batch);
     std::vector<ops::Labels> right = left;
-    // Heads that share stay an axis of their own.
+    // Heads that share keys and values keep an axis of their own.
     const bool share = labels_.rows.size() == 2 && IsOfAttention();
     const ops::Labels rows = share ? RowsOfScores() : labels_.rows;
     if (share) {
@@ -270,7 +271,7 @@ class EinsumRewrite {
     return Finish(y, Joined({labels_.batch, rows, labels_.columns}));
   }
 
-  // The operand with one axis per group of labels, in this order.
+  // The operand with one axis for each group of labels, in this order.
   Value* Arranged(int operand, const std::vector<ops::Labels>& axes) {
     Value* value = Transposed(node_->input(operand), operands_[operand], Joined(axes));
     std::vector<SymInt> extents;
@@ -279,7 +280,8 @@ class EinsumRewrite {
     return Reshaped(value, extents);
   }
 
-  // A result whose last axes stand for several labels, or for none, takes the place of the Einsum.
+  // Splits or drops the last axes of `y`, which stand for several labels or for none, and replaces
+  // the Einsum's result.
   bool Finish(Value* y, const ops::Labels& labels) {
     std::vector<SymInt> extents;
     for (const ops::Label label : labels) extents.push_back(Extent(label));
@@ -307,7 +309,7 @@ class EinsumRewrite {
   std::vector<ops::Labels> operands_;
   ops::Labels output_;
   ops::Contraction labels_ = {};
-  // What is replaced.
+  // The value that the rewrite replaces.
   Value* result_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What follows a product becomes a part of it, done on each tile while it is in cache:
+// Makes the operators behind a product a part of it. The kernel then applies them to each tile of
+// the result while the tile is in cache:
 //
 //   x  W  b                    x  W  b
 //    \ | /                      \ | /
@@ -33,7 +34,8 @@
 namespace attnrun::opt {
 namespace {
 
-// The Linear that computes the value, if the value has one reader and nothing is added yet.
+// The Linear that computes the value, if the value has one reader and the Linear has no epilogue
+// yet.
 Node* PlainLinear(const RuleContext& context, const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || !IsLinear(*node)) return nullptr;

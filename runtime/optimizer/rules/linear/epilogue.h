@@ -9,7 +9,7 @@
 
 namespace attnrun::opt {
 
-// The node's activation by its name as an attribute of attnrun.Linear; empty if it is none.
+// The name that the node has as an activation of attnrun.Linear; empty if it is no such activation.
 std::string ActivationName(const Node& node);
 
 }  // namespace attnrun::opt

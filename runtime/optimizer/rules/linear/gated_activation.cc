@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a gated feed-forward network does between its products, in one pass over the rows:
+// A gated feed-forward network multiplies one half of its first product, after an activation, by
+// the other half. One operator does that in a single reading of the rows:
 //
 //     Linear [gate up]                      Linear [gate up]
 //        |                                     |
@@ -29,7 +30,7 @@ struct Columns {
   int64_t width = 0;
 };
 
-// The value as columns of the furthest one that it is a part of; nullopt if it is all of that.
+// The value as columns of the furthest value that it is cut from; nullopt if it is cut from none.
 std::optional<Columns> FindColumns(Value* value, Facts& facts) {
   const std::vector<Traced> chain = Trace(value, facts);
   for (size_t i = chain.size(); i-- > 1;) {
@@ -43,7 +44,7 @@ std::optional<Columns> FindColumns(Value* value, Facts& facts) {
     const auto of = dims.back().constant();
     if (!first.has_value() || !width.has_value() || !of.has_value()) continue;
     if (*first < 0 || *width < 1 || *first + *width > *of || *width == *of) continue;
-    // The same rows, of fewer columns.
+    // The view must have all rows of the base and some of its columns.
     if (base.Sliced(last, *first, *width) == view) return Columns{chain[i].base, *first, *width};
   }
   return std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Products with a constant matrix become attnrun.Linear:
+// Exporters write a projection as a MatMul with a constant matrix and an Add of its bias, or as a
+// Gemm. Both become attnrun.Linear:
 //
 //   x   W                     x   W   b
 //    \ /                       \  |  /
@@ -10,8 +11,9 @@
 //         |
 //         y
 //
-// and so do Gemm (alpha = beta = 1, A not transposed) and MatMul without a bias. Under a Reshape
-// that keeps the last axis the Linear goes above it, where others may share its input:
+// The same holds for Gemm (alpha = beta = 1, A not transposed) and for a MatMul without a bias. If
+// x is reshaped and keeps its last axis, the Linear moves above the Reshape, where others may share
+// its input:
 //
 //   x -> Reshape([-1, D]) -> Linear -> y   becomes   x -> Linear -> Reshape([-1, N]) -> y
 
@@ -25,7 +27,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Everything that becomes one Linear.
+// The nodes and operands that become one Linear.
 struct Match {
   std::vector<Node*> nodes;
   Value* x = nullptr;
@@ -45,7 +47,7 @@ bool IsMatrix(const Value* value) {
          IsFloating(value->constant()->type());
 }
 
-// True if a Gemm is X·W + b, X of two axes.
+// True if a Gemm is X·W + b with X of rank 2; fills `match`.
 bool ReadGemm(const Node& node, Match& match) {
   const bool plain = AttributeOr<int64_t>(node, "transA", 0) == 0;
   if (!plain || AttributeOr(node, "alpha", 1.0F) != 1) return false;
@@ -57,7 +59,7 @@ bool ReadGemm(const Node& node, Match& match) {
   return true;
 }
 
-// The Add of a bias that alone reads the product.
+// Takes the bias of an Add that is the product's only reader.
 void TakeBias(RuleContext& context, Match& match) {
   if (match.bias != nullptr) return;
   const int64_t columns = match.weight->constant()->dim(match.transposed_weight ? 0 : 1);

@@ -9,16 +9,16 @@
 
 namespace attnrun::opt {
 
-// True if `value` is a constant of `columns` elements along its last axis that has no more axes
-// than a product of that rank.
+// True if `value` is a constant of one element for each of the `columns` on its last axis and has
+// no more axes than `rank`, that of the product.
 bool IsBias(const Value* value, int64_t columns, int rank);
 
-// Takes the Add of such a constant that alone reads `result`: it joins `nodes`, its own result
-// becomes `result`. Returns the bias, null if there is none.
+// Looks for an Add of such a constant that is the only reader of `result`. Appends it to `nodes`,
+// sets `result` to its output and returns the bias; returns null if there is none.
 Value* TakeBiasAdd(RuleContext& context, int64_t columns, std::vector<Node*>& nodes,
                    Value*& result);
 
-// The bias as Linear wants it, of one axis. Null stays null.
+// The bias with one axis, as Linear requires. Null stays null.
 Value* FlatBias(Patch& patch, Value* bias);
 
 }  // namespace attnrun::opt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Convolutions of one position are projections, when channels are or will be the last axis:
+// Models from vision and speech write projections as convolutions of one position. Such a Conv
+// becomes a Linear where channels are, or will be, the last axis:
 //
 //   x [B,L,C]                            x [B,L,C]
 //       |                                    |
@@ -14,8 +15,8 @@
 //                                            |
 //                                        y [B,M,L]
 //
-// where the first two Transposes cancel, and likewise if such a Transpose reads y. Between channels
-// that come first on both sides the Conv stays.
+// The first two Transposes cancel. The rule applies likewise if such a Transpose reads y. Where
+// channels come first on both sides, the Conv stays.
 
 #include "absl/algorithm/container.h"
 #include "ops/linear/linear.h"
@@ -26,7 +27,7 @@
 namespace attnrun::opt {
 namespace {
 
-// True if an attribute is left out or has nothing but `value`.
+// True if an attribute is left out or all its elements equal `value`.
 bool AllAre(const Node& node, absl::string_view name, int64_t value) {
   const AttributeValue* attribute = node.attribute(name);
   if (attribute == nullptr) return true;
@@ -35,7 +36,8 @@ bool AllAre(const Node& node, absl::string_view name, int64_t value) {
   return numbers != nullptr && absl::c_all_of(*numbers, [&](int64_t n) { return n == value; });
 }
 
-// With a kernel of one position and steps of one, every kind of auto_pad pads nothing.
+// True if the Conv reads one position at a time. With a kernel of one position and strides of 1,
+// every kind of auto_pad pads nothing.
 bool IsPointwise(const Node& node) {
   const Value* weight = node.input(1);
   if (!weight->is_constant() || weight->constant()->rank() != 3) return false;
@@ -45,7 +47,7 @@ bool IsPointwise(const Node& node) {
   return AllAre(node, "kernel_shape", 1) && AllAre(node, "strides", 1) && AllAre(node, "pads", 0);
 }
 
-// True if the value [B,C,L] is a view of a tensor in which channels lie side by side.
+// True if the value [B,C,L] is a view of a tensor whose last axis is the channels.
 bool HasChannelsSideBySide(Value* value, Facts& facts) {
   return absl::c_any_of(Trace(value, facts), [](const Traced& traced) {
     const ViewAxis& channels = traced.view.axes()[1];

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Normalization of groups of channels, as opsets before 18 had to spell it, and of single channels:
+// Opsets before 18 lack GroupNormalization, so exporters write it as an InstanceNormalization
+// between two Reshapes:
 //
 //   x [N, C, ..] -> Reshape [N, G, ..] -> InstanceNormalization(1, 0) -> Reshape [N, C, ..]
 //     -> Mul(scale [C, 1..]) -> Add(bias [C, 1..])
 //   -->
 //   GroupNormalization(x, scale, bias) {num_groups=G}
 //
-// without the Reshapes, and for as many groups as channels: InstanceNormalization(x, scale, bias).
+// With one group for each channel there are no Reshapes, and the result is InstanceNormalization(x,
+// scale, bias).
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
@@ -18,8 +20,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The constant's elements [C], if it has one for each of the `channels`, which are axis 1 of
-// `rank`.
+// The constant's elements [C], if it has one for each of the `channels`, axis 1 of `rank` axes.
 std::optional<Tensor> PerChannel(const Value& constant, int64_t channels, int rank) {
   const Tensor& tensor = *constant.constant();
   const int axis = 1 - (rank - tensor.rank());
@@ -30,7 +31,7 @@ std::optional<Tensor> PerChannel(const Value& constant, int64_t channels, int ra
   return flat.ok() ? std::optional<Tensor>(*std::move(flat)) : std::nullopt;
 }
 
-// True if a constant has `number` everywhere.
+// True if all elements of a constant equal `number`.
 bool IsAll(const Value& constant, double number) {
   if (!constant.is_constant()) return false;
   const auto elements = ToDoubles(*constant.constant());
@@ -38,7 +39,7 @@ bool IsAll(const Value& constant, double number) {
          absl::c_all_of(*elements, [number](double element) { return element == number; });
 }
 
-// A normalization without scale and bias: what it reads, and in how many groups of channels.
+// A normalization without scale and bias: its input and the number of groups of channels.
 struct Plain {
   Value* x = nullptr;
   int64_t groups = 0;
@@ -56,7 +57,7 @@ std::optional<Plain> FindPlain(Value* value, Facts& facts) {
   if (!groups.has_value()) return std::nullopt;
   const float epsilon = AttributeOr(*node, "epsilon", 1e-5F);
   if (back == nullptr) return Plain{node->input(0), *groups, epsilon};
-  // Rows of whole groups, wherever their channels end, if samples stay apart.
+  // The rows must be whole groups of one sample, so samples must stay a separate axis.
   Node* const there = node->input(0)->producer();
   if (!in_its_shape(there)) return std::nullopt;
   Value* const x = there->input(0);
@@ -70,7 +71,7 @@ std::optional<Plain> FindPlain(Value* value, Facts& facts) {
   return Plain{x, *groups, epsilon};
 }
 
-// The operator for so many groups.
+// Writes the operator for this number of groups.
 Value* Normalized(Patch& patch, const Plain& plain, int64_t channels, Value* scale, Value* bias,
                   absl::string_view name) {
   AttributeMap attributes = {{"epsilon", plain.epsilon}};
@@ -104,7 +105,7 @@ bool FuseAt(Facts& facts, Node* node, Patch& patch) {
   return patch.CanApply();
 }
 
-// One group for each channel.
+// Rewrites a GroupNormalization with one group for each channel to InstanceNormalization.
 bool RenameAt(Facts& facts, Node* node, Patch& patch) {
   if (!IsOp(node, "GroupNormalization")) return false;
   const auto groups = AttributeOr<int64_t>(*node, "num_groups", 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Layer norms that are written out, over the last axis:
+// Opsets before 17 lack LayerNormalization, so exporters write it out, over the last axis:
 //
 //   x -----.                                         x  scale bias
 //   |       \                                         \   |   /
@@ -14,11 +14,11 @@
 //       |                     |
 //      Sqrt ---------------- Div, [Cast], [Mul scale], [Add bias] -> y
 //
-// with any spelling of the division by the root, and as TensorFlow writes it:
+// The division by the root may be written in any way. TensorFlow writes:
 //
 //   m = scale / sqrt(mean((x - mean(x))^2) + epsilon);  y = x * m + (bias - mean(x) * m)
 //
-// A bias that is added to a norm without one becomes the norm's.
+// A bias that is added to a norm without one becomes the bias of the norm.
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
@@ -28,7 +28,8 @@
 namespace attnrun::opt {
 namespace {
 
-// x of x - mean(x), or null. Appends the nodes, a Cast of the difference included.
+// The value x if `centered` is x - mean(x), else null. Appends the nodes, including a Cast of the
+// difference.
 Value* CenteredSource(Value* centered, Facts& facts, MatchedNodes& nodes) {
   Value* x = nullptr;
   Value* averaged = nullptr;
@@ -38,7 +39,7 @@ Value* CenteredSource(Value* centered, Facts& facts, MatchedNodes& nodes) {
   return BeforeWidening(averaged, facts) == x ? x : nullptr;
 }
 
-// The Casts of a value that is to vanish.
+// Appends the Casts that read a value that is to be removed.
 void AppendCasts(const Value* value, MatchedNodes& nodes) {
   for (Node* reader : value->consumers()) {
     if (reader->op_type() == "Cast" && reader->domain().empty()) nodes.push_back(reader);
@@ -56,8 +57,8 @@ std::optional<NormalizedRows> FindCentered(RuleContext& context, Node* node) {
   return rows;
 }
 
-// RMSNormalization of x - mean(x), as an exporter writes it that looks no further. A scale that is
-// not one row for all stays a factor.
+// Rewrites an RMSNormalization of x - mean(x), which some exporters write. A scale that is not the
+// same row for all rows stays a factor.
 bool FuseCenteredRms(RuleContext& context, Node* rms, Patch& patch) {
   Facts& facts = context.facts;
   const int rank = facts.RankOf(rms->input(0));
@@ -82,7 +83,7 @@ bool FuseCenteredRms(RuleContext& context, Node* rms, Patch& patch) {
   return true;
 }
 
-// x * m + (bias - mean(x) * m), where m = [scale *] inverse root.
+// Finds x * m + (bias - mean(x) * m), where m = [scale *] inverse root.
 std::optional<NormalizedRows> FindShifted(RuleContext& context, Node* node, bool scaled) {
   Facts& facts = context.facts;
   NormalizedRows rows;
@@ -129,7 +130,7 @@ bool IsConstantRow(const Value* value) {
   return value != nullptr && value->is_constant() && value->constant()->rank() == 1;
 }
 
-// The norm that a value alone is made by, without a bias yet; null if there is none.
+// The norm without a bias that computes the value for one reader; null if there is none.
 Node* PlainNorm(const RuleContext& context, const Value* value) {
   Node* norm = value->producer();
   if (!IsOp(norm, "LayerNormalization") || norm->outputs().size() != 1) return nullptr;
@@ -138,7 +139,7 @@ Node* PlainNorm(const RuleContext& context, const Value* value) {
   return norm;
 }
 
-// A bias that something else stood before in the first round.
+// Adds a bias to a norm that was recognized in an earlier round, when another node stood between.
 bool AddBias(RuleContext& context, Node* add, Patch& patch) {
   if (!IsOp(add, "Add")) return false;
   for (const int side : {0, 1}) {

@@ -18,7 +18,7 @@ Pattern Square(Value** x) {
   return OneOf({Op("Pow", {Is(x), Number(2, 0)}), Op("Mul", {Is(x), Same(x)})});
 }
 
-// Small ones exporters leave out, as if they made no difference.
+// mean(x^2) + epsilon, or mean(x^2) alone: some exporters leave a small epsilon out.
 Pattern MeanSquarePlus(Value** x, double* epsilon) {
   const Pattern mean = LastAxisMean(Square(x));
   const Pattern alone([=](Value* value, Facts& facts, MatchedNodes& nodes) {
@@ -33,7 +33,7 @@ Pattern Root(Value** x, double* epsilon) {
                 Op("Pow", {MeanSquarePlus(x, epsilon), Number(0.5, 0)})});
 }
 
-// True if a value is one row of `length` elements, the same for all rows of `rank` axes.
+// True if a value is a row of `length` elements that is the same for all rows of `rank` axes.
 bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts) {
   if (value == nullptr) return false;
   if (value->is_constant()) {
@@ -50,7 +50,7 @@ Value* FlatParameter(Patch& patch, Value* value) {
   return patch.Constant(value->name(), tensor.Reshaped({tensor.num_elements()}));
 }
 
-// True if the node multiplies `row` by a constant of this type and shape.
+// True if the node multiplies `y` by a constant of the type and shape of `scale`.
 bool IsScaled(const Node* mul, const Value* y, const Tensor& scale) {
   if (!IsOp(mul, "Mul") || mul->output(0) == nullptr) return false;
   const Value* other = OtherOperand(*mul, y);
@@ -98,7 +98,7 @@ std::optional<NormalizedRows> FindNormalizedRows(Node* node, Facts& facts) {
   rows.x = BeforeWidening(x, facts);
   if (BeforeWidening(squared, facts) != rows.x) return std::nullopt;
   rows.y = node->output(0);
-  // A constant of more axes would have added some.
+  // A constant with more axes than x would add axes to the result.
   const int rank = facts.RankOf(rows.x);
   if (rank < 1 || facts.RankOf(rows.y) != rank) return std::nullopt;
   return rows;
@@ -137,7 +137,7 @@ bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const c
                                       " is not known, nor is there a scale of that length"));
     return false;
   }
-  // The operators refuse rows without elements.
+  // The operators refuse rows of no elements.
   if (length == 0) return false;
   patch.Supersede(rows.nodes);
   if (!patch.Admits({rows.y}, &anchor)) return false;

@@ -7,47 +7,48 @@
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/pattern.h"
 
-// What the layer norms are decomposed into. A row is the last axis.
+// Parts of the layer norms that rules recognize in graphs that write them out. A row is the last
+// axis.
 namespace attnrun::opt {
 
-// Rows over the root of their mean square, with what is done to the quotient:
+// Rows divided by the root of their mean square, followed by a scale and a bias:
 //   y = x / sqrt(mean(x^2) + epsilon) [* scale] [+ bias]
-// the root as Sqrt or Pow 0.5, its inverse as Div, Reciprocal or Pow -0.5, the square as Pow or
+// The root is a Sqrt or Pow 0.5, its inverse a Div, Reciprocal or Pow -0.5, the square a Pow or
 // Mul.
 struct NormalizedRows {
-  // As the quotient has it, before any Cast from a 16-bit float to a wider one.
+  // The rows before any Cast from a 16-bit float to a wider one.
   Value* x = nullptr;
   double epsilon = 0;
-  // Null: none.
+  // Null if there is none.
   Value* scale = nullptr;
   Value* bias = nullptr;
   Value* y = nullptr;
-  // All of the above, but for Casts of x.
+  // All nodes of the formula, except Casts of x.
   MatchedNodes nodes;
 };
 
-// The quotient that `node`, a Mul or Div, computes.
+// The quotient that `node`, a Mul or Div, computes; nullopt if it computes none.
 std::optional<NormalizedRows> FindNormalizedRows(Node* node, Facts& facts);
 
-// Adds a scale (and a bias), values of one axis or constants that amount to that, and a Cast before
-// them to a narrower type. Values that others read end the chain.
+// Adds a scale, and a bias if `with_bias`, that follow the quotient: values of one axis, or
+// constants that are the same for all rows. Also takes a Cast to a narrower type before them. Stops
+// at a value that other nodes read.
 void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, NormalizedRows& rows);
 
-// Puts `op_type` in the place of the rows. False, with a near miss at `anchor`, if they may not go
-// or if the row's length would have to be known and is not.
+// Replaces the nodes by one `op_type`. Returns false, and reports a near miss at `anchor`, if other
+// nodes read a value in between or if the row's length must be known and is not.
 bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const char* op_type,
                  const NormalizedRows& rows);
 
-// A norm whose scale is 1 and that only Muls by constant rows read, as where norms with scales of
-// their own share what they normalize: each of them becomes a norm of that scale. False if that is
-// not so.
+// Norms with scales of their own may share a norm whose scale is 1. If only Muls by constant rows
+// read such a norm, each of them becomes a norm with that scale. Returns false otherwise.
 bool ScaleByReader(const RuleContext& context, Patch& patch, Node* norm);
 
-// The mean over the last axis, which stays as an axis of extent 1.
+// Matches the mean over the last axis, which stays with extent 1.
 Pattern LastAxisMean(Pattern inner);
-// 1 / sqrt(mean(x^2) + epsilon), an intermediate Cast included.
+// Matches 1 / sqrt(mean(x^2) + epsilon), with or without a Cast in between.
 Pattern InverseRoot(Value** x, double* epsilon);
-// The value that a Cast from a 16-bit float to float or double has converted, else the value.
+// The input of a Cast from a 16-bit float to float or double, else the value itself.
 Value* BeforeWidening(Value* value, Facts& facts);
 
 }  // namespace attnrun::opt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Root-mean-square norms that are written out, over the last axis:
+// Llama-like models normalize rows by their root mean square. Opsets before 23 lack
+// RMSNormalization, so exporters write it out, over the last axis:
 //
 //   [Cast to float]                                   x  scale
 //      x ---------------.                              \  /
@@ -11,8 +12,8 @@
 //      |                 |
 //   Sqrt, Reciprocal -- Mul, [Cast back], [Mul scale] -> y
 //
-// with any spelling of the division by the root. Half-precision rows need no Cast: the operator
-// computes in float.
+// The division by the root may be written in any way. Rows of 16-bit floats need no Cast: the
+// operator computes in float.
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -21,8 +22,8 @@
 namespace attnrun::opt {
 namespace {
 
-// Rows of heads that were numbered through, [B, S * N, H] of x [B, S, N * H]: with an axis of their
-// own they can be normalized where they lie.
+// A norm of heads may read them as rows [B, S * N, H] of x [B, S, N * H]. The Reshape is changed so
+// that heads keep an axis of their own; other rules can then normalize them in the rows of x.
 bool KeepHeadsApart(Facts& facts, Node* norm, Patch& patch) {
   const Node* reshape = norm->input(0)->producer();
   if (!IsOp(reshape, "Reshape") || facts.RankOf(norm->input(1)) != 1) return false;

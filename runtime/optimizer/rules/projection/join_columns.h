@@ -10,14 +10,15 @@
 
 namespace attnrun::opt {
 
-// What the columns of a matrix have one of each, as a bias.
+// A constant with one element for each column of a matrix, such as a bias.
 struct ColumnConstant {
-  // One element per column, or one for all; null: zeros.
+  // One element for each column, or one for all; null means zeros.
   const Tensor* tensor = nullptr;
   int64_t columns = 0;
 };
 
-// That of matrices side by side: [the sum of their columns], of `type`, which the tensors have.
+// The constants of matrices side by side as one of shape [the sum of their columns]. `type` is the
+// type of all tensors.
 absl::StatusOr<Tensor> JoinColumns(const std::vector<ColumnConstant>& parts, DataType type);
 
 }  // namespace attnrun::opt

@@ -12,7 +12,7 @@
 namespace attnrun::opt {
 namespace {
 
-// True if the biases, of columns that stand side by side, can be one.
+// True if the biases of these nodes can be joined into one.
 bool BiasesFit(const std::vector<Node*>& linears) {
   const Tensor* first = nullptr;
   return absl::c_all_of(linears, [&](const Node* linear) {
@@ -44,7 +44,8 @@ bool LinearMerger::CanMerge(const Node& node, std::string& why) {
 }
 
 bool LinearMerger::SharedElsewhere(const std::vector<Node*>& linears, std::string& why) const {
-  // A layer with the same weights: each of them multiplies its input, too.
+  // Another layer may share the weights. That is no obstacle if it multiplies its own input by all
+  // of them, since it merges alike.
   const std::vector<LinearWeight> weights = WeightsOf(linears);
   const auto multiplies = [](const Value* x) {
     return [x](const LinearWeight& weight) {

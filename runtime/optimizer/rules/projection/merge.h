@@ -11,7 +11,8 @@
 
 namespace attnrun::opt {
 
-// attnrun.Linear nodes of one input become one over the weights side by side:
+// Merges attnrun.Linear nodes that share their input into one with the weights side by side, since
+// one wide product is faster than several narrow ones:
 //
 //        x                          x
 //      / | \                        |
@@ -21,27 +22,27 @@ namespace attnrun::opt {
 //                                 /  |  \  .
 //                                q   k   v
 //
-// x·[Wq Wk Wv] = [x·Wq x·Wk x·Wv] for any weights, widths and order; a bias that one of them lacks
-// counts as 0. The Linear has all of them as inputs: nothing is copied before it packs them.
-// attnrun.QuantizedLinear nodes of the same integers become one likewise, with a scale and a zero
-// point per column, and attnrun.BlockQuantizedLinear nodes of equal blocks.
+// x·[Wq Wk Wv] = [x·Wq x·Wk x·Wv] for any weights, widths and order; a missing bias counts as 0.
+// The merged Linear has all weights as inputs, so that none is copied before it packs them.
+// attnrun.QuantizedLinear nodes of the same integers merge likewise, with a scale and a zero point
+// for each column, and so do attnrun.BlockQuantizedLinear nodes with equal blocks.
 class LinearMerger {
  public:
   explicit LinearMerger(RuleContext& context) : context_(context) {}
 
-  // True if the node can be merged at all: a plain product with a constant weight. Otherwise `why`
-  // says what is in the way.
+  // True if the node can be merged: it is a plain product with a constant weight. Otherwise `why`
+  // gives the reason.
   static bool CanMerge(const Node& node, std::string& why);
 
-  // Merges the nodes, of which there are at least two, all with the same input, in this order.
-  // Returns 0 and reports at `anchor` if a weight also serves others that do not merge alike.
+  // Merges at least two nodes with the same input, in this order. Returns 0, and reports at
+  // `anchor`, if a weight is also used by nodes that do not merge in the same way.
   absl::StatusOr<int> Merge(const std::vector<Node*>& linears, const Node& anchor);
 
  private:
   bool SharedElsewhere(const std::vector<Node*>& linears, std::string& why) const;
 
   RuleContext& context_;
-  // Weights of merges that were refused: another merge of theirs would be a copy, too.
+  // Weights of merges that were refused. Merging them elsewhere would need a copy of them.
   absl::flat_hash_set<const Value*> unmerged_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The projections of one attention that share their input become one:
+// Exporters write one product each for Q, K and V. The projections of an attention that share their
+// input become one product, which is faster:
 //
 //            x                                   x
 //        /   |   \                               |
@@ -10,11 +11,11 @@
 //        \   |   /                             / | \  .
 //        Attention                          Attention
 //
-// Whatever stands between a projection and the attention stays. Of a LoRA pair, or of latents that
-// keys and values are made of, the first Linear merges with those that share its input. Where heads
-// have projections of their own, all 3·h become one, heads in order. Of cross-attention K and V
-// merge. Where the attention itself is not fused, those merge that lead to a product of two
-// computed values.
+// Nodes between a projection and the attention stay. The first Linear of a LoRA pair, or the one
+// that computes latents for keys and values, merges with those that share its input. Where each
+// head has its own projections, all 3·h become one, in the order of heads. In cross-attention only
+// K and V merge. Where the attention itself was not fused, projections merge if they lead to a
+// product of two computed values.
 
 #include <algorithm>
 #include <iterator>
@@ -35,10 +36,10 @@
 namespace attnrun::opt {
 namespace {
 
-// Farther than any exporter's rotary embedding with norms of Q and K goes.
+// Rotary embeddings with norms of Q and K are shorter chains than this.
 constexpr int kMaxDepth = 32;
 
-// The products that an operand is made of, in the order in which they are met.
+// Finds the products from which an operand is computed, in the order in which they are met.
 class ProjectionSearch {
  public:
   std::vector<Node*> Find(Value* value) {
@@ -57,7 +58,7 @@ class ProjectionSearch {
       return;
     }
     if (!IsPassedThrough(*node)) return;
-    // Only the data of a Reshape, a Slice and so on, not its operands.
+    // Follows only the data of a Reshape, a Slice and so on, not their other inputs.
     const size_t count = IsViewNode(*node) ? 1 : node->inputs().size();
     for (size_t i = 0; i < count; ++i) Visit(node->input(i), depth + 1);
   }
@@ -66,8 +67,8 @@ class ProjectionSearch {
   std::vector<Node*> found_;
 };
 
-// Attentions whose projections belong together: one, or those of single heads that one Concat
-// joins, in its order.
+// Groups the attentions whose projections belong together: a single one, or single-head ones that
+// one Concat joins, in the order of the Concat.
 class AttentionGroups {
  public:
   explicit AttentionGroups(const std::vector<Node*>& order) {
@@ -90,7 +91,8 @@ class AttentionGroups {
   }
 
  private:
-  // The only way from an attention's result leads through views to a Concat.
+  // The Concat to which an attention's result leads, through views and values with one reader; else
+  // null.
   static Node* JoiningConcat(const Node& attention) {
     const Value* value = attention.output(0);
     for (int step = 0; step < 6 && value->consumers().size() == 1; ++step) {
@@ -118,8 +120,8 @@ class AttentionGroups {
   absl::flat_hash_map<const Node*, std::vector<Node*>> groups_;
 };
 
-// The Linear whose result a projection reads through no more than norms, numbers and views, as the
-// second of a LoRA pair does, or keys made of latents.
+// The Linear whose result a projection reads through norms, constant factors and views alone: the
+// first of a LoRA pair, or the one that computes the latents of keys.
 Node* LinearBefore(const Node& projection) {
   constexpr int kMaxSteps = 8;
   Node* node = projection.input(0)->producer();
@@ -135,10 +137,10 @@ Node* LinearBefore(const Node& projection) {
   return nullptr;
 }
 
-// The projections of a group by their input, Q's before K's before V's, each once.
+// The projections of a group by their input, first those of Q, then K, then V, each once.
 struct Projections {
   std::vector<Value*> inputs;
-  // Those of projections' projections alone.
+  // Inputs that only projections before other projections have.
   std::vector<Value*> farther_inputs;
   absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
   std::string not_merged;
@@ -176,7 +178,7 @@ Projections FindProjections(const std::vector<Node*>& attentions) {
   return projections;
 }
 
-// What keeps the projections of a group apart; empty if nothing does.
+// The reason why the projections of a group do not merge; empty if they do.
 std::string WhyApart(const Projections& projections) {
   if (!projections.not_merged.empty() || projections.inputs.size() < 2) {
     return projections.not_merged;
@@ -192,7 +194,7 @@ absl::StatusOr<int> MergeGroup(RuleContext& context, LinearMerger& merger,
                                const std::vector<Node*>& attentions) {
   const Node& anchor = *attentions[0];
   const Projections projections = FindProjections(attentions);
-  // Values that merged Linears compute do not outlive the merge.
+  // The reason and the groups are found before the merge, which removes values that they refer to.
   std::string why = WhyApart(projections);
   std::vector<std::vector<Node*>> groups;
   for (const std::vector<Value*>& inputs : {projections.inputs, projections.farther_inputs}) {
@@ -208,7 +210,7 @@ absl::StatusOr<int> MergeGroup(RuleContext& context, LinearMerger& merger,
   return merged;
 }
 
-// Attention that is not one Attention: its projections still are one product.
+// Merges the projections of attentions that were not fused.
 absl::StatusOr<int> MergeUnfused(RuleContext& context, LinearMerger& merger) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   std::vector<Value*> inputs;

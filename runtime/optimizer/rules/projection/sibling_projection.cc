@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Products of one input that meet at a Mul, as gate and up of a gated MLP do:
+// A gated MLP multiplies two products of one input, gate and up, element by element. The two become
+// one product, which is faster:
 //
 //        x                        x
 //      /   \                      |
@@ -29,8 +30,8 @@ bool IsActivation(const Node& node) {
   return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
 }
 
-// The Linear that one side of a gate's product comes from, through its activation, be that one node
-// or, as x * Sigmoid(x), several.
+// The Linear from which one operand of the gate's Mul is computed, through an activation of one
+// node or several, such as x * Sigmoid(x).
 Node* GateSide(Value* value, int depth = 0) {
   Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || depth > 8) return nullptr;
@@ -53,7 +54,7 @@ Node* GateSide(Value* value, int depth = 0) {
 absl::StatusOr<int> MergeSiblingProjections(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   LinearMerger merger(context);
-  // Products by elements are not what merging removes.
+  // Collects the Muls first: merging removes other nodes, but not these.
   std::vector<const Node*> gates;
   for (const Node* node : order) {
     if (node->op_type() == "Mul" && node->domain().empty()) gates.push_back(node);

@@ -26,18 +26,19 @@ std::vector<LinearWeight> CodesOf(const Node& node) {
   return weights;
 }
 
-// What the codes of one node have in common.
+// The format that all codes of one node share: K, bits and the size of blocks.
 std::array<int64_t, 3> FormatOf(const Node& node) {
   return {AttributeOr<int64_t>(node, "K", 0), AttributeOr<int64_t>(node, "bits", 4),
           AttributeOr<int64_t>(node, "block_size", 0)};
 }
 
-// K.
+// The number of rows, K.
 int64_t Rows(const LinearWeight& weight) {
   return weight.value->constant()->dim(weight.transposed ? 1 : 0);
 }
 
-// True if all multiply the same numbers: of integers, with the same scale and zero point.
+// True if all nodes multiply the same numbers; integers must also have the same scale and zero
+// point.
 bool SameInput(const std::vector<Node*>& linears) {
   const Node& first = *linears[0];
   return absl::c_all_of(linears, [&](const Node* linear) {
@@ -49,7 +50,7 @@ bool SameInput(const std::vector<Node*>& linears) {
   });
 }
 
-// Attributes that say what weights are.
+// The attributes that describe the format of the weights.
 AttributeMap AttributesOf(const std::vector<Node*>& linears,
                           const std::vector<LinearWeight>& weights) {
   if (IsBlockQuantized(*linears[0])) return linears[0]->attributes();
@@ -60,7 +61,7 @@ AttributeMap AttributesOf(const std::vector<Node*>& linears,
   return {{ops::Linear::kTransposed, transposed}};
 }
 
-// What a QuantizedLinear has beside X, its weights and its bias.
+// Sets the scales and zero points of X and of the weights among a QuantizedLinear's inputs.
 void AddQuantization(Patch& patch, const std::vector<Node*>& linears, std::vector<Value*>& inputs) {
   using Q = ops::Int8Linear;
   inputs.resize(Q::kMoreWeights, nullptr);

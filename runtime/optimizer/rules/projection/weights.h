@@ -10,40 +10,40 @@
 
 namespace attnrun::opt {
 
-// One of the matrices that a node multiplies by (see IsLinear).
+// One of the matrices by which a node multiplies (see IsLinear).
 struct LinearWeight {
-  // The numbers, or their codes.
+  // The numbers, or the codes that stand for them.
   Value* value = nullptr;
   bool transposed = false;
-  // Of codes, else null; these may be without zero points.
+  // Null unless `value` holds codes, which may have no zero points.
   Value* scales = nullptr;
   Value* zero_points = nullptr;
 
-  // What the weight is made of, null for nothing.
+  // All values of the weight; null for those it does not have.
   std::vector<Value*> Parts() const { return {value, scales, zero_points}; }
-  // N. Precondition: `value` is constant.
+  // The number of columns, N. Precondition: `value` is constant.
   int64_t Columns() const;
 };
 
-// Precondition of all below: IsLinear(node).
+// Precondition of all functions below: IsLinear(node).
 std::vector<LinearWeight> WeightsOf(const Node& node);
 std::vector<LinearWeight> WeightsOf(const std::vector<Node*>& linears);
 
-// The columns of all its weights, which are constant.
+// The number of columns of all its weights, which must be constant.
 int64_t Columns(const Node& linear);
 
-// True if weights and all that belongs to their columns, but for the bias, are constant.
+// True if the weights, their scales and their zero points are constant; the bias need not be.
 bool HasConstantWeights(const Node& linear);
 
-// True if one node can multiply by the weights of all; where the weights do not fit together
-// themselves, the model fails when it runs.
+// True if one node can multiply by the weights of all nodes. If the shapes of weights disagree, the
+// model fails in a run anyway.
 bool CanStandSideBySide(const std::vector<Node*>& linears);
 
-// A node of the same kind over the weights side by side, with this bias, which may be null.
+// Writes a node of the same kind over the weights side by side, with this bias, which may be null.
 Value* SideBySide(Patch& patch, const std::vector<Node*>& linears, Value* bias);
 
-// Input `input` of each, one element per column, one after the other: one element stands for all
-// columns of its node, none for zeros. Null if none of them has any.
+// Input `input` of all nodes, joined to one element for each column. A single element counts for
+// all columns of its node, an absent input for zeros. Null if no node has the input.
 Value* JoinedColumns(Patch& patch, const std::vector<Node*>& linears, int input,
                      absl::string_view name);
 

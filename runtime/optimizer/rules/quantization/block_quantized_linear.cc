@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A product by constant codes, which all passes on Linear know, and its bias:
+// ONNX Runtime's MatMulNBits multiplies by weights that are stored as codes of a few bits. Where
+// the codes are constant, it becomes a kind of Linear, which all rules on Linear know, with its
+// bias:
 //
 //   x   codes  scales  zero points           x  codes  b  scales  zero points
 //    \    |       |       /                    \    \   |    |       /
@@ -26,7 +28,7 @@ using B = ops::NBitLinear;
 
 bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
 
-// True if all that says what W is does not change and fits together.
+// True if codes, scales and zero points are constant and fit together.
 bool HasConstantWeight(const Node& node) {
   for (const int i : {ops::MatMulNBits::kCodes, ops::MatMulNBits::kScales,
                       ops::MatMulNBits::kZeroPoints, ops::MatMulNBits::kGroups}) {

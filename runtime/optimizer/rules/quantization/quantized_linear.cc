@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A product of integers by a constant matrix and what makes floats of it become one operator:
+// Quantized models multiply 8-bit integers by a constant matrix and scale the result to floats in
+// several nodes. These become one operator:
 //
 //   x  W                                      x  W  b  x_scale  w_scale
 //    \ /     x_scale  w_scale                  \  \  |    |     /
@@ -14,10 +15,11 @@
 //           |
 //           y
 //
-// The factors may stand in any order, each by itself or multiplied with the other first; the zero
-// points of x and W come along. Without x_scale or w_scale it counts as 1.
+// The factors may stand in any order, separate or multiplied with each other first. The zero points
+// of x and W stay. A missing x_scale or w_scale counts as 1.
 //
-// So does a product of floats that are such integers, which is exact in them:
+// The rule also covers models with DequantizeLinear, whose product of floats can be computed
+// exactly in the integers:
 //
 //   x  x_scale  x_zero   W  w_scale  w_zero
 //    \    |     /         \    |     /            x  W  b  x_scale  x_zero  w_scale  w_zero
@@ -29,7 +31,7 @@
 //               |
 //               y
 //
-// W may be transposed and x arranged anew in between. What was rounded to x stays rounded.
+// W may be transposed in between, and x rearranged. The rounding of the values in x stays.
 
 #include <vector>
 
@@ -44,10 +46,10 @@ namespace {
 
 using Q = ops::Int8Linear;
 
-// Everything that becomes one QuantizedLinear.
+// The nodes and operands that become one QuantizedLinear.
 struct Match {
   std::vector<Node*> nodes;
-  // Null: 1.
+  // Null means 1.
   Value* x_scale = nullptr;
   Value* w_scale = nullptr;
   Value* bias = nullptr;
@@ -58,7 +60,7 @@ bool IsMatrix(const Value* value) {
   return value != nullptr && value->is_constant() && value->constant()->rank() == 2;
 }
 
-// True if the constant is one element, or one per column and has no more axes than one of columns.
+// True if the constant has one element, or one for each column, and no more axes than such a row.
 bool IsPerColumn(const Value& value, int64_t columns) {
   const Tensor& tensor = *value.constant();
   if (tensor.num_elements() == 1) return tensor.rank() <= 1;
@@ -71,14 +73,14 @@ bool IsNumber(RuleContext& context, const Value* value) {
   return !value->is_constant() && dims != nullptr && dims->empty();
 }
 
-// Takes a constant factor; false if there is no place for it.
+// Takes a constant factor; returns false if a factor was taken in its place before.
 bool TakeConstant(Value* factor, int64_t columns, Match& match) {
   if (match.w_scale != nullptr || !IsPerColumn(*factor, columns)) return false;
   match.w_scale = factor;
   return true;
 }
 
-// Takes both factors of their product.
+// Takes the two factors of a product of scales.
 bool TakeProduct(RuleContext& context, const Node& product, int64_t columns, Match& match) {
   if (match.x_scale != nullptr || match.w_scale != nullptr) return false;
   for (const int side : {0, 1}) {
@@ -92,7 +94,7 @@ bool TakeProduct(RuleContext& context, const Node& product, int64_t columns, Mat
   return false;
 }
 
-// Takes what the product is multiplied by; false if there is no place for it.
+// Takes a factor of the result; returns false if it cannot be one of the operator's scales.
 bool TakeFactor(RuleContext& context, Value* factor, int64_t columns, Match& match) {
   if (context.facts.TypeOf(factor) != DataType::kFloat) return false;
   if (factor->is_constant()) return TakeConstant(factor, columns, match);
@@ -103,7 +105,7 @@ bool TakeFactor(RuleContext& context, Value* factor, int64_t columns, Match& mat
   return true;
 }
 
-// The Cast, the factors and the bias that follow the product.
+// Takes the Cast, the factors and the bias that follow the product.
 bool TakeReaders(RuleContext& context, int64_t columns, Match& match) {
   Node* cast = OnlyReader(context.graph, match.result);
   if (!IsOp(cast, "Cast")) return false;
@@ -122,7 +124,7 @@ bool TakeReaders(RuleContext& context, int64_t columns, Match& match) {
   return true;
 }
 
-// True if what is taken off x and W is one number and a constant of columns.
+// True if the zero point of x is one number and that of W a constant for each column.
 bool HasPlainZeroPoints(RuleContext& context, const Node& node, int64_t columns) {
   const Value* x = node.input(2);
   const Value* w = node.input(3);
@@ -165,7 +167,7 @@ Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
   return patch.Constant(weight.value->name(), turned.Dense());
 }
 
-// The bias of a Gemm, or of an Add that follows, if it is one of columns.
+// Takes the bias of a Gemm, or of an Add that follows, if it has one element for each column.
 void TakeBias(RuleContext& context, int64_t columns, Match& match) {
   Value* of_gemm = match.nodes[0]->input(2);
   if (of_gemm != nullptr) {
@@ -193,7 +195,7 @@ bool ProposeFloats(RuleContext& context, Node* node, Patch& patch) {
   inputs[Q::kWeightScale] = weight.scale;
   inputs[Q::kWeightZeroPoint] = weight.zero_point;
   Value* y = patch.Op("attnrun::QuantizedLinear", inputs, {}, node->name());
-  // What a Gemm adds beside that, such as a matrix.
+  // The term of a Gemm that is no bias, such as a matrix, is added behind.
   Value* term = node->input(2);
   if (term != nullptr && match.bias == nullptr) y = patch.Op("Add", {y, term});
   patch.Replace(match.result, y);

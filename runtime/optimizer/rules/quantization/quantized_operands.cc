@@ -10,10 +10,11 @@
 namespace attnrun::opt {
 namespace {
 
-// Sums of so many products of 8-bit integers less their zero points fit 32 bits.
+// With up to this many rows, sums of products of 8-bit integers less their zero points fit 32 bits.
 constexpr int64_t kMostRows = INT32_MAX / (255 * 255);
 
-// Floats of bytes, by scales of their own along an axis at most.
+// True if the node converts 8-bit integers to floats by one scale, or by one for each index of an
+// axis.
 bool IsDequantization(const Node* node, Facts& facts) {
   if (!IsOp(node, "DequantizeLinear")) return false;
   if (node->input(0) == nullptr || node->input(1) == nullptr) return false;
@@ -31,7 +32,7 @@ bool IsNumber(const Value* value, Facts& facts) {
   return dims->empty() || (*dims)[0].is_constant(1);
 }
 
-// True if the node moves elements about as they are, each to one place.
+// True if the node only rearranges elements and keeps each exactly once.
 bool IsArrangement(const Node* node) {
   static constexpr std::array<absl::string_view, 5> kOps = {"Reshape", "Transpose", "Squeeze",
                                                             "Unsqueeze", "Flatten"};
@@ -39,7 +40,7 @@ bool IsArrangement(const Node* node) {
          absl::c_linear_search(kOps, node->op_type());
 }
 
-// True if there is one scale, and one zero point, for all or for each column.
+// True if there is one scale, and one zero point, for the whole weight or for each column.
 bool HasPlainScales(const Node& dequantize, const QuantizedWeight& weight) {
   const Tensor& scale = *weight.scale->constant();
   if (weight.zero_point != nullptr && weight.zero_point->constant()->shape() != scale.shape()) {
@@ -74,7 +75,7 @@ std::optional<QuantizedWeight> ReadWeight(Value* floats, bool transposed, Facts&
   return matrix.dim(weight.transposed ? 1 : 0) <= kMostRows ? std::optional(weight) : std::nullopt;
 }
 
-// X·W + C.
+// True if the Gemm computes X·W + C.
 bool IsPlainGemm(const Node& gemm) {
   return AttributeOr<int64_t>(gemm, "transA", 0) == 0 && AttributeOr(gemm, "alpha", 1.0F) == 1 &&
          (gemm.input(2) == nullptr || AttributeOr(gemm, "beta", 1.0F) == 1);

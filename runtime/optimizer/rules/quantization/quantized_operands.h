@@ -10,28 +10,28 @@
 
 namespace attnrun::opt {
 
-// scale * (value - zero_point), seen through nodes that only move elements about.
+// Floats that are scale * (value - zero_point), found behind nodes that only move elements.
 struct QuantizedOperand {
-  // int8 or uint8.
+  // The integers, int8 or uint8.
   Value* value = nullptr;
-  // One number each; the zero point of the type of `value`, null for 0.
+  // One number each. The zero point has the type of `value`; null means 0.
   Value* scale = nullptr;
   Value* zero_point = nullptr;
-  // From the floats back to the DequantizeLinear.
+  // The nodes from the floats back to the DequantizeLinear.
   std::vector<const Node*> views;
 };
 
-// Reads floats that one DequantizeLinear made of integers that are not constant; nullopt if they
-// are others.
+// Describes floats that one DequantizeLinear made of integers that are not constant; nullopt for
+// other floats.
 std::optional<QuantizedOperand> ReadQuantizedOperand(Value* floats, Facts& facts);
 
-// The integers where their floats were, behind the nodes that arranged them.
+// The integers, rearranged as the floats were.
 Value* Arranged(Patch& patch, const QuantizedOperand& operand);
 
-// A constant matrix as a product multiplies by it, columns last, or transposed.
+// A constant matrix of integers by which a product multiplies: [K, N], or [N, K] if `transposed`.
 struct QuantizedWeight {
   Value* value = nullptr;
-  // One number, or one per column, and constant.
+  // Constant; one number, or one for each column.
   Value* scale = nullptr;
   Value* zero_point = nullptr;
   bool transposed = false;
@@ -44,12 +44,12 @@ struct QuantizedProduct {
   QuantizedWeight weight;
 };
 
-// Reads a MatMul, or a Gemm that is X·W or X·W + C, of floats that DequantizeLinear makes of
-// integers, which may be computed in them; nullopt if it is none.
+// Describes a MatMul, or a Gemm that is X·W or X·W + C, whose operands come from DequantizeLinear
+// and whose sums can be computed in integers; nullopt for other products.
 std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts& facts);
 
-// True if all that is read of a DequantizeLinear's result are products by it as a weight, as
-// ReadQuantizedProduct gives them.
+// True if all readers of a DequantizeLinear's result are products that ReadQuantizedProduct accepts
+// and that have it as the weight.
 bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts);
 
 }  // namespace attnrun::opt

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is quantized again as it was before comes back as it was, wherever it has been moved:
+// Exporters of quantized models put a DequantizeLinear and a QuantizeLinear around nodes that only
+// move elements. With the same scale and zero point the two cancel, and the integers are moved
+// instead:
 //
 //           q                                 q
 //           |                                 |
@@ -10,7 +12,7 @@
 //           |
 //    QuantizeLinear (s, z)
 //
-// since (q - z) * s / s, rounded twice, is less than a half away from q - z.
+// This is exact: (q - z) * s / s, rounded twice, differs from q - z by less than a half.
 
 #include <limits>
 
@@ -28,7 +30,7 @@ bool AreEqualNumbers(const Value* a, const Value* b) {
   return number.has_value() && number == ScalarOf(b);
 }
 
-// True if products of a byte and the scale neither vanish nor overflow.
+// True if products of a byte and the scale neither underflow nor overflow.
 bool IsHarmless(const Value* scale) {
   using Limits = std::numeric_limits<float>;
   const auto number = ScalarOf(scale);
@@ -40,7 +42,7 @@ bool RemoveRequantization(RuleContext& context, Node* node, Patch& patch) {
   if (node->input(0) == nullptr) return false;
   const auto before = ReadQuantizedOperand(node->input(0), facts);
   if (!before.has_value() || !IsHarmless(before->scale)) return false;
-  // Divided in a narrower type, if that is asked for, more is rounded.
+  // A division in a narrower type, if the attribute asks for it, rounds more.
   const auto precision = AttributeOr<int64_t>(*node, "precision", 0);
   if (precision != 0 && precision != static_cast<int64_t>(DataType::kFloat)) return false;
   if (facts.TypeOf(node->input(1)) != DataType::kFloat ||
@@ -60,7 +62,7 @@ bool RemoveRequantization(RuleContext& context, Node* node, Patch& patch) {
 
 extern const Rule kRequantization = {
     .name = "requantization",
-    .summary = "QuantizeLinear of a value that was just dequantized by the same scale goes",
+    .summary = "A QuantizeLinear that undoes a DequantizeLinear of the same scale is removed",
     .anchors = {"QuantizeLinear"},
     .propose = RemoveRequantization};
 

@@ -11,7 +11,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Exporters write some 20 nodes, one behind the other.
+// Exporters write some 20 nodes in a row.
 constexpr int kDeepest = 64;
 
 }  // namespace
@@ -99,10 +99,10 @@ std::optional<PairAxes> Distances::OfNode(const Node& node) {
   return std::nullopt;
 }
 
-// The same two axes, counted from the end, of all operands that depend on distances; others repeat
-// along them.
+// All operands that depend on distances must have the same two axes, counted from the end; the
+// others must repeat along these.
 std::optional<PairAxes> Distances::OfElementwise(const Node& node) {
-  // Attributes of old versions would be others in the one that patches write.
+  // An attribute may have another meaning in the opset that patches write, except that of Cast.
   if (!node.attributes().empty() && !IsOp(&node, "Cast")) return std::nullopt;
   const std::vector<SymInt> to = *facts_.DimsOf(node.output(0));
   const int rank = static_cast<int>(to.size());
@@ -138,7 +138,7 @@ bool Distances::RepeatsAlong(const Value* input, int rank, const PairAxes& axes)
   return repeats(axes.queries) && repeats(axes.keys);
 }
 
-// Rows of a table, one per distance.
+// A lookup of rows of a table by indices that depend on distances.
 std::optional<PairAxes> Distances::OfGather(const Node& node) {
   const std::optional<PairAxes> axes = AxesOf(node.input(1));
   const int rank = facts_.RankOf(node.input(0));

@@ -10,37 +10,43 @@
 
 namespace attnrun::opt {
 
-// The axes of a value that depends, along them, on t - s alone.
+// The axes of queries and keys of a value that, along these two, depends only on the distance t - s
+// between a key's position t and a query's position s.
 struct PairAxes {
-  // s.
+  // The axis of queries, s.
   int queries = 0;
-  // t.
+  // The axis of keys, t.
   int keys = 0;
   friend bool operator==(const PairAxes& a, const PairAxes& b) {
     return a.queries == b.queries && a.keys == b.keys;
   }
 };
 
-// Finds what is computed of the distances between positions [S, T] and of nothing else that differs
-// along these axes, and computes it once per distance.
+// Relative biases are computed for each pair of a query and a key, S T times, though a pair's value
+// depends only on the distance of the two positions. This class finds such values by walking up to
+// the difference of positions, and computes them anew on the list of the S + T possible distances
+// (attnrun.RelativePositions), once for each distance.
 class Distances {
  public:
   explicit Distances(Facts& facts) : facts_(facts) {}
 
-  // nullopt if the value depends on more, or if that is not plain to see.
+  // The axes of queries and keys; nullopt if the value depends on more than the distance, or if
+  // that is not known.
   std::optional<PairAxes> AxesOf(Value* value);
 
-  // The value with 1 for S and, as RelativePositions has them, S + T for T. Precondition: AxesOf.
+  // The value for each distance: the axis of queries has extent 1, that of keys S + T, in the order
+  // of RelativePositions. Precondition: AxesOf finds axes.
   Value* PerDistance(Patch& patch, Value* value);
 
-  // A value [..., S, 1] that some difference is computed of; null if there is none. Precondition:
-  // AxesOf.
+  // The positions of queries, [..., S, 1], in a difference from which the value is computed; null
+  // if there are none. Precondition: AxesOf finds axes.
   Value* QueriesOf(Value* value);
 
  private:
-  // True if the operand of a difference [..., S, T] is [..., S, 1].
+  // True if the operand has extents [..., S, 1], where the difference has [..., S, T].
   bool IsOnePerQuery(const Value* operand, const Value* difference);
-  // Positions of keys less those of queries, or the reverse: [1, ..., S, T].
+  // True if the node subtracts positions of queries from those of keys, or the reverse: [1, ..., S,
+  // T].
   bool IsDifference(const Node& node);
   bool FindDifference(const Node& node);
 
@@ -52,8 +58,8 @@ class Distances {
   std::optional<PairAxes> OfSqueeze(const Node& node);
   // True if an operand of a result of `rank` axes repeats along these two.
   bool RepeatsAlong(const Value* input, int rank, const PairAxes& axes);
-  // Which axes of extent 1 the node names, counted in the larger of its two tensors; nullopt if
-  // that is not known.
+  // The axes of extent 1 that the node adds or removes, counted in the larger of its two tensors;
+  // nullopt if they are not known.
   std::optional<std::vector<int64_t>> NamedAxes(const Node& node, int rank);
 
   Facts& facts_;

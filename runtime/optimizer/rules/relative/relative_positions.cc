@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What depends on how far a key stands from a query is computed once per distance, not once per
-// pair, as the biases of T5 and the indices of DeBERTa:
+// The biases of T5 and the indices of DeBERTa depend on the distance between a key and a query, but
+// exporters compute them for each pair. They are computed once for each distance:
 //
 //   keys [T]   queries [S, 1]            keys        queries
 //      |         |                         |         |     |
@@ -28,7 +28,7 @@
 namespace attnrun::opt {
 namespace {
 
-// True if the node reads a view with rows that overlap as it is, in this place.
+// True if the node can read this input through a view whose rows overlap.
 bool ReadsInPlace(const Node& node, const Value* value) {
   const std::string op = node.qualified_op_type();
   const auto reads = [&](size_t place) {

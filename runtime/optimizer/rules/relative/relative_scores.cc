@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Scores of queries with embeddings of keys' positions and of keys with those of queries', as
-// DeBERTa adds them to its attention, in one pass that keeps nothing but their sum:
+// DeBERTa adds to its attention scores of queries with embeddings of the keys' relative positions,
+// and of keys with those of the queries'. One operator computes both and stores only their sum:
 //
 //   q   Transpose(r)           k   Transpose(r')
 //    \  /                       \  /
@@ -31,13 +31,13 @@ bool IsRelativeScores(const Node* node) {
   return node != nullptr && node->qualified_op_type() == "attnrun.RelativeScores";
 }
 
-// Scores that no other node reads.
+// The RelativeScores that computes the value, if it has one reader; else null.
 Node* OwnScores(const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
   return IsRelativeScores(node) && value->consumers().size() == 1 ? node : nullptr;
 }
 
-// The terms of one sum of scores.
+// The terms that one RelativeScores adds up.
 struct Terms {
   std::vector<Value*> inputs;
   std::vector<float> scales;
@@ -59,7 +59,8 @@ struct Terms {
   }
 };
 
-// Scores of these terms in place of `scores`, which `node` alone may read, and of the node.
+// Replaces `node`, and `scores`, which no other node may read, by the RelativeScores of these
+// terms.
 bool ReplaceBy(const Terms& terms, Node* node, absl::Span<Node* const> scores, Patch& patch) {
   patch.Supersede(scores);
   patch.Supersede({node});
@@ -68,8 +69,8 @@ bool ReplaceBy(const Terms& terms, Node* node, absl::Span<Node* const> scores, P
   return true;
 }
 
-// What a Tile along the first axis repeats, which matrices in turn do by themselves; else the
-// value.
+// The input of a Tile that repeats the value along the first axis; else the value itself. The
+// operator repeats positions by itself.
 Value* WithoutRounds(Value* value, Facts& facts) {
   const Node* node = value->producer();
   if (!IsOp(node, "Tile")) return value;
@@ -80,11 +81,11 @@ Value* WithoutRounds(Value* value, Facts& facts) {
   return rounds ? node->input(0) : value;
 }
 
-// The product of the extents of all axes but the last two.
+// The number of matrices in a stack: the product of all extents except the last two.
 SymInt Matrices(const std::vector<SymInt>& dims) { return Product({dims.begin(), dims.end() - 2}); }
 
-// True if matrix m of x meets matrix m mod n of the positions: their leading axes are the last of
-// x's, or x's first axis counts rounds of them.
+// True if matrix m of x meets matrix m mod n of the positions: the positions' leading axes are the
+// last leading axes of x, or the positions were tiled along the one leading axis of x.
 bool TakeTurns(const std::vector<SymInt>& x, const std::vector<SymInt>& positions, bool tiled) {
   absl::Span<const SymInt> leading(positions.data(), positions.size() - 2);
   while (!leading.empty() && leading.front().is_constant(1)) leading.remove_prefix(1);
@@ -107,7 +108,7 @@ bool FuseProduct(Facts& facts, Node* node, Patch& patch) {
   const bool turned = IsTranspose(columns->producer(), swap);
   Value* tiled = turned ? columns->producer()->input(0) : columns;
   Value* positions = turned ? WithoutRounds(tiled, facts) : tiled;
-  // What broadcasts x is not covered.
+  // A product that broadcasts x is not covered.
   if (Matrices(*to) != Matrices(*x_dims)) return false;
   const std::vector<SymInt>* dims = facts.DimsOf(positions);
   if (dims == nullptr || !TakeTurns(*x_dims, *dims, positions != tiled)) return false;
@@ -119,7 +120,7 @@ bool FuseProduct(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// A factor of the scores becomes one of each term.
+// Makes a factor of the scores a part of each term's scale.
 bool FuseFactor(Node* node, Patch& patch) {
   double factor = 1;
   const Value* scaled = ScaledOperand(*node, factor);

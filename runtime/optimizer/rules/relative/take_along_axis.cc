@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Indices are not repeated for all samples and heads, as DeBERTa's positions are:
+// DeBERTa's exporters repeat the indices of positions for all samples and heads, since
+// GatherElements does not broadcast. TakeAlongAxis does:
 //
 //   i [1, S, T] -> Expand -> [N, S, T]
 //   GatherElements(x [N, S, P], [N, S, T]) {axis = 2}   ->   TakeAlongAxis(x, i)
@@ -18,7 +19,7 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   if (data == nullptr || indices == nullptr || data->empty()) return false;
   const auto axis = AttributeOr<int64_t>(*node, "axis", 0);
   if (axis != -1 && axis + 1 != std::ssize(*data)) return false;
-  // Indices may be fewer than rows of the data, which broadcasting would not allow.
+  // GatherElements allows fewer indices than rows of the data; broadcasting does not.
   std::vector<SymInt> shape = *data;
   shape.back() = indices->back();
   if (*indices != shape) return false;

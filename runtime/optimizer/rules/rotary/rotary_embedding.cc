@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rotary position embeddings that are written out:
+// Models rotate pairs of channels by angles that depend on the position. Exporters write out this
+// rotary position embedding; it becomes one operator:
 //
 //         x -------------------.                 x   cos, sin [B,S,R/2]
 //       /   \                   |                 \   /
@@ -8,9 +9,9 @@
 //       \   /                   |                   |
 //    Concat(-x2, x1), Mul sin, Add -> y             y
 //
-// where cos and sin hold each angle twice, which is proved; the same with x1 and x2 the even and
-// odd channels; and Concat(x1 cos - x2 sin, x2 cos + x1 sin) with each angle once. A rotation of
-// the first R channels takes in the rest:
+// The rule proves that cos and sin hold each angle twice. It also covers x1 and x2 as the even and
+// odd channels, and Concat(x1 cos - x2 sin, x2 cos + x1 sin) with each angle once. A rotation of
+// the first R channels alone takes the remaining channels in:
 //
 //   Concat(RotaryEmbedding(x[..., :R]), x[..., R:])   becomes   RotaryEmbedding(x) of R channels
 
@@ -94,7 +95,8 @@ extern const Rule kRotaryEmbedding = {
 
 extern const Rule kPartialRotary = {
     .name = "rotary_embedding",
-    .summary = "RotaryEmbedding of the first channels takes in the channels it leaves as they are",
+    .summary =
+        "RotaryEmbedding of the first channels also takes the channels that stay as they are",
     .anchors = {"Concat"},
     .propose = FusePartialRotary};
 

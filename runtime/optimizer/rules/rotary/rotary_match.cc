@@ -12,8 +12,8 @@ Node* ProducerOf(const Value* value, absl::string_view op_type) {
   return IsOp(node, op_type) ? node : nullptr;
 }
 
-// The two values that make up pairs: [first, second] along the last axis, or, one node up, in turns
-// along it. `nodes` receives what joins them.
+// The two values whose elements form pairs, joined to one value: side by side along the last axis,
+// or alternating along it. `nodes` are those that join them.
 struct Joined {
   PairLayout layout = PairLayout::kHalves;
   Value* first = nullptr;
@@ -21,7 +21,7 @@ struct Joined {
   std::vector<Node*> nodes;
 };
 
-// Of a value with a new last axis of extent 1, the value without.
+// The value before a new last axis of extent 1 was added; null if there is none.
 Value* WithoutNewAxis(Value* value, Facts& facts) {
   for (const Traced& traced : Trace(value, facts)) {
     const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
@@ -54,7 +54,7 @@ std::optional<Joined> FindJoined(Value* value, Facts& facts) {
   return joined;
 }
 
-// True if x is made of pairs (first, second).
+// True if `first` and `second` are the two channels of each pair in x.
 bool AreChannelsOf(Value* first, Value* second, Value* x, PairLayout layout, Facts& facts) {
   const std::optional<int64_t> rotated = facts.Extent(x, -1);
   if (!rotated.has_value() || *rotated % 2 != 0) return false;
@@ -65,7 +65,7 @@ bool AreChannelsOf(Value* first, Value* second, Value* x, PairLayout layout, Fac
   return IsSliceOf(first, x, 0, half, 2, facts) && IsSliceOf(second, x, 1, half, 2, facts);
 }
 
-// What the value is minus one times of; null if nothing is negated.
+// The value v if `value` is -v; null if it is no negation.
 Value* Negated(const Value* value) {
   const Node* node = value->producer();
   if (node == nullptr) return nullptr;
@@ -75,8 +75,8 @@ Value* Negated(const Value* value) {
   return factor == -1 ? scaled : nullptr;
 }
 
-// x * cos + joined(-x2, x1) * sin, or joined(x2, -x1), `straight` and `turned` being the two
-// products.
+// Finds x * cos + joined(-x2, x1) * sin, or with joined(x2, -x1). `straight` and `turned` are the
+// two products.
 std::optional<RotationMatch> FindSum(Node* sum, Node* straight, Node* turned, Facts& facts) {
   for (const int side : {0, 1}) {
     const auto joined = FindJoined(turned->input(side), facts);
@@ -110,7 +110,7 @@ bool IsProduct(const Node* node, const Value* a, const Value* b) {
          (node->input(0) == b && node->input(1) == a);
 }
 
-// The value that is made of the pairs (x1, x2).
+// The value that consists of the pairs (x1, x2); null if there is none.
 Value* WholeOf(Value* x1, Value* x2, PairLayout layout, Facts& facts) {
   for (const Traced& traced : Trace(x1, facts)) {
     if (traced.base == x1 || facts.RankOf(traced.base) != facts.RankOf(x1)) continue;
@@ -119,7 +119,7 @@ Value* WholeOf(Value* x1, Value* x2, PairLayout layout, Facts& facts) {
   return nullptr;
 }
 
-// joined(x1 cos - x2 sin, x2 cos + x1 sin).
+// Finds joined(x1 cos - x2 sin, x2 cos + x1 sin).
 std::optional<RotationMatch> FindPairs(Value* value, Facts& facts) {
   const auto joined = FindJoined(value, facts);
   if (!joined.has_value()) return std::nullopt;
@@ -131,7 +131,7 @@ std::optional<RotationMatch> FindPairs(Value* value, Facts& facts) {
     products[i] = ProducerOf((i < 2 ? difference : sum)->input(i % 2), "Mul");
     if (products[i] == nullptr) return std::nullopt;
   }
-  // Which operand of either product is a table.
+  // Each bit of `choice` says which operand of a product is the table.
   for (const int choice : {0, 1, 2, 3}) {
     Value* x1 = products[0]->input(choice & 1);
     Value* cos = products[0]->input(1 - (choice & 1));

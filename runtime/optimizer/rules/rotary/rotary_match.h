@@ -14,12 +14,12 @@ struct RotationMatch {
   std::vector<Node*> nodes;
 };
 
-// The rotation of the pairs of channels that `node`, the last one of it, computes: an Add of x *
-// cos and the turned x * sin, or a Concat or Reshape of the two halves of the result. Whether the
-// tables are those of a rotary embedding is not looked at.
+// The rotation of pairs of channels whose last node is `node`: an Add of x * cos and (x with its
+// pairs swapped and one of each negated) * sin, or a Concat or Reshape of the two halves of the
+// result. Does not check that the tables are those of a rotary embedding.
 std::optional<RotationMatch> FindRotation(Node* node, Facts& facts);
 
-// The Concat of two values along the last axis that computes the value, or null.
+// The Concat along the last axis that joins two values to this one, or null.
 Node* PairConcat(const Value* value, Facts& facts);
 
 // True if `part` is x[..., start : start + length * step : step].

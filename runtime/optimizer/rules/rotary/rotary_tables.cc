@@ -14,7 +14,7 @@
 namespace attnrun::opt {
 namespace {
 
-// Longer than any exporter's way from the angles to the tables.
+// Exporters write fewer steps from the angles to the tables.
 constexpr int kMaxSteps = 16;
 
 bool IsOneOf(const Node& node, absl::Span<const absl::string_view> ops) {
@@ -64,7 +64,7 @@ class RepetitionProof {
     return true;
   }
 
-  // Functions of each element, and tables that rows are taken from.
+  // Follows functions of each element, and lookups of rows in a table.
   bool OfNode(const Node& node, int steps) {
     static constexpr absl::string_view kUnary[] = {"Cos", "Sin", "Cast", "Neg", "Identity"};
     static constexpr absl::string_view kBinary[] = {"Mul", "Add", "Sub", "Div"};
@@ -85,16 +85,17 @@ class RepetitionProof {
   Facts& facts_;
 };
 
-// Shapes of x and the table, the table's padded with 1 in front.
+// The extents of x and of the table, the latter with as many axes as x.
 struct Placement {
   std::vector<SymInt> x;
   std::vector<SymInt> table;
-  // -1: x has none.
+  // -1 if x has no axis of heads.
   int heads_axis = -1;
 };
 
-// True if an extent of the table broadcasts to that of x. Names that differ may be equal in a run;
-// the operator tells if they are not. Any other extent may well be 1 and broadcast to the table's.
+// True if an extent of the table broadcasts to that of x. Extents with different names may be equal
+// in a run; the operator refuses a run in which they differ. A number may be 1 where the other
+// extent is larger, which must not happen.
 bool Broadcasts(const SymInt& from, const SymInt& to) {
   if (from == to || from.is_constant(1)) return true;
   return to.IsOfExtents() && !to.is_constant(1) &&
@@ -121,7 +122,7 @@ std::optional<Placement> Place(Facts& facts, Value* x, Value* table, int64_t wid
   return placement;
 }
 
-// The table as [1 or B, S, width].
+// The table as [1 or B, S, width], without the axis of heads.
 Value* WithoutHeads(Patch& patch, Facts& facts, Value* table, int heads_axis, int x_rank) {
   const int rank = facts.RankOf(table);
   const int axis = heads_axis - (x_rank - rank);
@@ -140,8 +141,8 @@ Value* WithoutHeads(Patch& patch, Facts& facts, Value* table, int heads_axis, in
   return patch.Op("Unsqueeze", {table, left == 2 ? patch.Ints({0}) : patch.Ints({0, 1})});
 }
 
-// The first half of a table that a function of each element makes of angles written out twice: the
-// function of the angles once. Null if the table was made otherwise.
+// Half of a table that was computed from angles concatenated with themselves: the same functions of
+// the angles once. Null if the table was computed in another way.
 Value* HalfByAngles(Patch& patch, Facts& facts, Value* table, int steps) {
   const Node* node = table->producer();
   if (node == nullptr || steps == 0) return nullptr;
@@ -204,7 +205,7 @@ Value* EmitRotaryEmbedding(Patch& patch, Facts& facts, const Rotation& rotation,
   AttributeMap attributes;
   attributes["interleaved"] = int64_t{rotation.layout == PairLayout::kNeighbors};
   if (heads_axis == 1) return patch.Op("RotaryEmbedding", inputs, attributes, name);
-  // X is [B, S, N * R] then.
+  // In this case x is [B, S, N * R].
   const std::vector<SymInt>& x = placement->x;
   const std::optional<int64_t> heads = heads_axis == 2 ? x[2].constant() : 1;
   if (!heads.has_value()) {

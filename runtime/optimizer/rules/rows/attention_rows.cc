@@ -10,7 +10,7 @@
 namespace attnrun::opt {
 namespace {
 
-// The operand's extent in the role of positions.
+// The number of positions that the operand's layout describes.
 SymInt Positions(const Node& node, int input, Facts& facts) {
   const auto layout = ops::HeadLayout::Parse(
       AttributeOr<std::string>(node, ops::FusedAttention::kLayoutNames[input], "b n s h"));
@@ -43,7 +43,7 @@ std::optional<int64_t> CausalOfSelected(const Node& node, SelectedPlace place, F
                       queries == Positions(node, ops::FusedAttention::kValue, facts);
   if (place == SelectedPlace::kFirst && causal == 2 && square) return 1;
   if (place == SelectedPlace::kFirst && causal != 2) return causal;
-  // Positions that count from the last key.
+  // The remaining queries then stand at the last keys, as `causal` = 2 means.
   if (place == SelectedPlace::kLast && (causal == 2 || (causal == 1 && square))) return 2;
   return std::nullopt;
 }
@@ -61,7 +61,7 @@ std::optional<std::vector<OperandAxis>> AttentionRowOperands(const Node& node, i
   if (found == layout->axes.end()) return std::nullopt;
   std::vector<OperandAxis> operands = {
       {ops::FusedAttention::kQuery, static_cast<int>(found - layout->axes.begin())}};
-  // Of the scores [B, N, S, T] but the queries nothing counts here.
+  // Only the extent of queries in the scores [B, N, S, T] matters here.
   std::vector<SymInt> scores(4, SymInt::Unknown());
   scores[2] = (*facts.DimsOf(node.output(0)))[kQueries];
   for (const size_t i :

@@ -9,16 +9,17 @@
 
 namespace attnrun::opt {
 
-// Adds input `i`, which broadcasts to extents `to`, if it has positions along their `axis`. False
-// if that is not plain to see.
+// Adds input `i`, which broadcasts to extents `to`, to the operands if it has positions along
+// `axis` of `to`. Returns false if that is not known.
 bool AddBroadcastRows(const Node& node, size_t i, const std::vector<SymInt>& to, int axis,
                       Facts& facts, std::vector<OperandAxis>& operands);
 
-// `causal` of an attention that has the selected queries only; nullopt if the attributes cannot say
-// where they stand.
+// The attribute `causal` of an attention that computes the selected queries alone; nullopt if no
+// value of it describes where these queries stand among the keys.
 std::optional<int64_t> CausalOfSelected(const Node& node, SelectedPlace place, Facts& facts);
 
-// RowOperandsOf for an attnrun.Attention: its queries, and what biases and masks have for each.
+// RowOperandsOf for an attnrun.Attention: its queries, and biases, masks and sinks that differ by
+// query. Keys and values are needed in full.
 std::optional<std::vector<OperandAxis>> AttentionRowOperands(const Node& node, int axis,
                                                              SelectedPlace place, Facts& facts);
 

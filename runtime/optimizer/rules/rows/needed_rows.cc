@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows that nobody reads are not computed. A Gather or Slice of few positions (the first token of a
-// classifier, the last one of a decoder's logits) moves up through all that works row by row, as
-// far as nothing else reads the other rows:
+// A classifier reads the first token alone, a decoder's logits the last one, but exporters compute
+// all rows and then select. A Gather or Slice of few positions moves up through nodes that work row
+// by row, as long as no other node reads the other rows:
 //
 //    x [B,S,D] ____________                 x [B,S,D] _______________
 //    |        |            \                |        |      |        \  .
@@ -22,8 +22,8 @@
 //                                             |
 //                                            y [B,D]
 //
-// Keys and values stay whole. A causal attention's positions stay what they were; biases, masks and
-// rotary angles of the queries are selected along.
+// Keys and values stay whole. The remaining queries of a causal attention keep their positions;
+// biases, masks and rotary angles of the queries are selected in the same way.
 
 #include <utility>
 
@@ -38,13 +38,16 @@
 namespace attnrun::opt {
 namespace {
 
-// Worth the selections that are left: those of cheap operators alone are not.
+// True if computing fewer rows of the node is worth the selections that remain; cheap operators
+// alone are not.
 bool IsWorthIt(const Node& node) {
   return node.domain() == "attnrun" || IsOp(&node, "MatMul") || IsOp(&node, "Softmax") ||
          IsOp(&node, "LayerNormalization") || IsOp(&node, "RMSNormalization");
 }
 
-// The selections of the same rows of a value, and all that they let compute fewer rows.
+// Starts from a node that selects rows, and others that select the same rows of the same value.
+// Walks up from them, collects the nodes of which only these rows are needed, and rebuilds those
+// nodes on the selected rows.
 class NeededRows {
  public:
   NeededRows(RuleContext& context, const Selection& selection)
@@ -59,7 +62,7 @@ class NeededRows {
     }
   }
 
-  // True if there is anything to gain, which `patch` then holds.
+  // Fills `patch` and returns true if there is anything to gain.
   bool Propose(Patch& patch) {
     Need(selection_.source(), selection_.axis());
     for (const Selection& same : same_) Need(same.source(), same.axis());
@@ -78,14 +81,15 @@ class NeededRows {
   }
 
  private:
-  // That of a value the selected positions along an axis are needed, by `reads` of its readers.
+  // The axis along which readers need only the selected positions of a value, and the number of
+  // those readers.
   struct Needed {
     int axis = 0;
     size_t reads = 0;
     bool axes_differ = false;
   };
 
-  // The axis of a node's outputs, and its operands.
+  // The axis of positions in a node's outputs, and the operands that have positions, too.
   struct Rows {
     int axis = 0;
     std::vector<OperandAxis> operands;
@@ -95,18 +99,19 @@ class NeededRows {
     Needed& needed = needed_.try_emplace(value, Needed{axis}).first->second;
     needed.axes_differ = needed.axes_differ || needed.axis != axis;
     ++needed.reads;
-    // Looked at again when another reader has come to need as few.
+    // The producer is visited again each time one more reader needs only these positions.
     if (value->producer() != nullptr) open_.push_back(value->producer());
   }
 
-  // True if the selected positions are all that is needed of a value.
+  // True if no reader needs more of the value than the selected positions.
   bool IsAllThatIsNeeded(const Value* value) const {
     const auto found = needed_.find(value);
     const size_t reads = found == needed_.end() ? 0 : found->second.reads;
     return !context_.graph.IsOutput(value) && reads == value->consumers().size();
   }
 
-  // The axis of the node's outputs along which the selected positions are all that is needed.
+  // The axis along which only the selected positions of all outputs are needed; nullopt if there is
+  // none.
   std::optional<int> NeededAxis(const Node& node) const {
     std::optional<int> axis;
     for (const Value* output : node.outputs()) {
@@ -135,8 +140,8 @@ class NeededRows {
     rows_[node] = {*axis, *std::move(operands)};
   }
 
-  // True if others read what is sliced, in full. The Slice then saves nothing, and stays beside
-  // theirs, of which one Split can be made.
+  // True if the node is a Slice of a value that others read in full. Slicing earlier then saves
+  // nothing, and the Slice stays beside theirs, so that one Split can replace them.
   bool IsOneSliceOfMany(const Node& node) const {
     if (!IsOp(&node, "Slice")) return false;
     const Value* sliced = node.input(0);
@@ -153,7 +158,7 @@ class NeededRows {
                                is_output ? "a graph output" : "read elsewhere, too"));
   }
 
-  // The value at the selected positions alone.
+  // The selected positions of the value.
   Value* Selected(Patch& patch, Value* value, int axis) {
     Value*& selected = selected_[{value, axis}];
     if (selected == nullptr) selected = selection_.Select(patch, value, axis);
@@ -179,10 +184,10 @@ class NeededRows {
   bool Build(Patch& patch) {
     patch.Supersede({selection_.node()});
     patch.Supersede(nodes_);
-    // They were met readers first.
+    // The walk met readers first; rebuilding needs producers first.
     absl::c_reverse(nodes_);
     for (Node* node : nodes_) {
-      // An error is Apply's to return.
+      // Apply returns the error.
       if (!Rebuild(patch, node)) return !patch.status().ok();
     }
     ReplaceBySelected(patch, selection_);
@@ -204,11 +209,11 @@ class NeededRows {
   RuleContext& context_;
   Facts& facts_;
   const Selection selection_;
-  // Others of the same rows.
+  // Other nodes that select the same rows.
   std::vector<Selection> same_;
   absl::flat_hash_map<const Value*, Needed> needed_;
   std::vector<Node*> open_;
-  // Nodes of which only the selected positions are needed, each after all its readers.
+  // The nodes of which only the selected positions are needed, each after all its readers.
   std::vector<Node*> nodes_;
   absl::flat_hash_map<const Node*, Rows> rows_;
   absl::flat_hash_map<std::pair<const Value*, int>, Value*> selected_;

@@ -41,7 +41,7 @@ Operands OfLinear(const Node& node, const std::vector<SymInt>& to, int axis, Fac
   return operands;
 }
 
-// Scale and bias must be the same for all rows.
+// Covers normalizations whose scale and bias are the same for all rows.
 Operands OfNormalization(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   const auto rank = std::ssize(to);
   const int64_t along = AttributeOr<int64_t>(node, "axis", -1);
@@ -74,7 +74,7 @@ Operands OfTranspose(const Node& node, const std::vector<SymInt>& to, int axis) 
   return std::vector<OperandAxis>{{0, static_cast<int>((*permutation)[axis])}};
 }
 
-// A [..., S, K] times a B that is the same for all rows.
+// Covers A [..., S, K] times a B that is the same for all rows.
 Operands OfMatMul(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   const auto rank = std::ssize(to);
   if (axis + 2 != rank || facts.RankOf(node.input(0)) != rank) return std::nullopt;
@@ -82,7 +82,7 @@ Operands OfMatMul(const Node& node, const std::vector<SymInt>& to, int axis, Fac
   return std::vector<OperandAxis>{{0, axis}};
 }
 
-// What works along one axis alone, another one.
+// Covers operators that work along one axis, for the other axes.
 Operands OfOtherAxis(const Node& node, const std::vector<SymInt>& to, int axis, Facts& facts) {
   const auto rank = std::ssize(to);
   const bool last = node.op_type() == "Softmax" || !node.domain().empty();
@@ -106,7 +106,7 @@ Operands OfOtherAxis(const Node& node, const std::vector<SymInt>& to, int axis, 
   return operands;
 }
 
-// A Slice or Gather along other axes.
+// Covers a Slice or Gather along other axes.
 Operands OfSlice(const Node& node, int axis, Facts& facts) {
   const auto axes = KnownInts(node.input(3), facts);
   const int rank = facts.RankOf(node.input(0));

@@ -9,21 +9,23 @@
 
 namespace attnrun::opt {
 
-// An input of a node that has the same positions as its output, along an axis of its own.
+// An input of a node that has a position for each position of the output, along its own axis
+// `axis`.
 struct OperandAxis {
   size_t input = 0;
   int axis = 0;
 };
 
-// The inputs of which the node needs no more than the positions that are needed of its outputs,
-// along `axis` of those; all other inputs it needs as they are. nullopt where positions depend on
-// each other, or where that is not plain to see.
+// The core of needed_rows: the inputs of which a node needs only some positions if only these
+// positions along `axis` of its outputs are needed. For a Linear that is x; for an Attention the
+// queries, but not keys and values. All other inputs are needed in full. nullopt where positions of
+// the output depend on other positions of an input, or where that is not known.
 std::optional<std::vector<OperandAxis>> RowOperandsOf(const Node& node, int axis,
                                                       SelectedPlace place, Facts& facts);
 
-// The node's outputs at the selected positions, computed from inputs that have no others.
-// Precondition: RowOperandsOf tells them. Extents that are not numbers may be read off `like`.
-// Nulls if that cannot be expressed.
+// Computes the node's outputs at the selected positions from `inputs`, of which those that
+// RowOperandsOf names have only these positions. Precondition: RowOperandsOf finds them. Extents
+// that are not numbers may be read off `like`. Returns nulls if that cannot be written.
 std::vector<Value*> AtSelectedRows(Patch& patch, Facts& facts, const Node& node, int axis,
                                    SelectedPlace place, const std::vector<Value*>& inputs,
                                    absl::Span<Value* const> like);

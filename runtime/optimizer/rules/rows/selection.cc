@@ -10,9 +10,9 @@
 namespace attnrun::opt {
 namespace {
 
-// Beyond these it is a part of the sequence, not a row or two.
+// A node that selects more positions takes a part of the sequence, not a row or two.
 constexpr int64_t kMostPositions = 8;
-// Exporters write the end of a Slice that reaches the end of its axis as one of these.
+// Exporters write numbers from this one on as the end of a Slice that reaches the end of its axis.
 constexpr int64_t kNoEnd = std::numeric_limits<int32_t>::max();
 
 }  // namespace
@@ -62,9 +62,9 @@ bool Selection::ReadSlice(Facts& facts) {
   axis_ = *axis;
   const bool to_the_end = *end >= kNoEnd;
   if (*start < 0) {
-    // All of the axis, by a number that may have no negative.
+    // Such a start means all of the axis; the negative of the number may not exist.
     if (*start < -kNoEnd) return false;
-    // An end before the start selects nothing.
+    // A Slice whose end is not behind its start selects nothing.
     if (!to_the_end && (*end >= 0 || *end <= *start)) return false;
     place_ = to_the_end ? SelectedPlace::kLast : SelectedPlace::kElsewhere;
     return TakeSlice(*start, to_the_end ? 0 : *end, facts);
@@ -112,7 +112,7 @@ Value* Selection::Select(Patch& patch, Value* value, int axis) const {
   if (IsOp(node_, "Slice")) {
     inputs[3] = patch.Ints({axis});
   } else if (drops_axis_) {
-    // A list of one position keeps the axis.
+    // An index of rank 1 keeps the axis.
     const auto position = ScalarOf(inputs[1]);
     inputs[1] =
         position.has_value() && !samples_.has_value()

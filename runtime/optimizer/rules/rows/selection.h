@@ -9,32 +9,34 @@
 
 namespace attnrun::opt {
 
-// Which positions of an axis are selected, as far as attention by position has to know.
+// The place of the selected positions on their axis, which decides how attention masks by position.
 enum class SelectedPlace { kFirst, kLast, kElsewhere };
 
-// A node that selects few positions of one axis of its first input: a Gather, a Slice, or a
-// GatherND of one row per sample.
+// A node that selects a few positions of one axis of its first input: a Gather, a Slice, or a
+// GatherND of one row for each sample. The rule needed_rows moves such selections up the graph;
+// Select repeats the selection on another value that has the same positions.
 class Selection {
  public:
-  // nullopt if the node is none, or if the positions may be more than a few.
+  // Describes a node; nullopt if it is no selection or may select more than a few positions.
   static std::optional<Selection> Of(Node* node, Facts& facts);
 
   Node* node() const { return node_; }
   Value* source() const { return node_->input(0); }
-  // Not negative.
+  // The axis of the source, not negative.
   int axis() const { return axis_; }
   SelectedPlace place() const { return place_; }
   // True if the node's result lacks the axis.
   bool drops_axis() const { return drops_axis_; }
 
-  // True if `other` selects no other positions of the same axis of the same value, wherever this
-  // one does not fail: a Gather is not content with fewer than were asked for, a Slice is.
+  // True if `other` selects positions of the same axis of the same value, and no other positions
+  // than this one, in every run in which this one does not fail. A Gather fails where the axis
+  // lacks a position; a Slice gives fewer.
   bool Covers(const Selection& other) const;
 
   // True if the same positions can be selected along `axis` of a tensor of these extents.
   bool Fits(const std::vector<SymInt>& dims, int axis) const;
 
-  // The same positions along `axis` of a value, the axis kept. Precondition: Fits.
+  // The same positions along `axis` of a value, which keeps the axis. Precondition: Fits.
   Value* Select(Patch& patch, Value* value, int axis) const;
 
  private:
@@ -42,18 +44,18 @@ class Selection {
   bool ReadGather(Facts& facts);
   bool ReadSlice(Facts& facts);
   bool ReadGatherNd(Facts& facts);
-  // From start to end, both counted from the same side.
+  // Takes the positions from start to end; both count from the same end of the axis.
   bool TakeSlice(int64_t start, int64_t end, Facts& facts);
-  // True if `count` positions are few of the axis.
+  // True if `count` positions are few and fewer than the axis has.
   bool AreFew(int64_t count, Facts& facts) const;
 
   Node* node_;
   int axis_ = 0;
   SelectedPlace place_ = SelectedPlace::kElsewhere;
   bool drops_axis_ = false;
-  // Those that are the same in every run, counted from the end if negative; empty if not known.
+  // The positions if they are the same in every run, counted from the end if negative; else empty.
   std::vector<int64_t> positions_;
-  // Of GatherND: the extent of axis 0, each of which has a row of its own.
+  // Set for GatherND: the extent of axis 0. Each of its samples has a row of its own.
   std::optional<SymInt> samples_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of channels that are split, and then arranged alike in all parts, are arranged before:
+// Exporters split a packed projection and then reshape or transpose each part alike. One such view
+// before the Split does the same:
 //
 //            x                                  x
 //            |                                  |
@@ -9,8 +10,8 @@
 //  Reshape Reshape Reshape               Split (last axis)
 //     |      |      |                        /  |  \  .
 //
-// so that packed Q, K and V stay packed. For a Reshape or Transpose that leaves the last axis as it
-// is, the same of every part that is read.
+// Packed Q, K and V then stay packed. The rule applies to a Reshape or Transpose that leaves the
+// last axis as it is and is the same for every part that is read.
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
@@ -20,7 +21,7 @@
 namespace attnrun::opt {
 namespace {
 
-// What all parts become: the axes before the last, or their order.
+// The common view of all parts: the extents of the axes before the last, or their order.
 struct Arrangement {
   std::vector<SymInt> leading;
   std::vector<int64_t> permutation;
@@ -53,7 +54,7 @@ bool SplitsLastAxis(const Node& node, Facts& facts) {
          KnownInts(node.input(1), facts).has_value();
 }
 
-// The only reader of each part, null for one that nobody reads; nullopt if a part has several.
+// The only reader of each part, null for a part without readers; nullopt if a part has several.
 std::optional<std::vector<Node*>> ReadersOf(const Node& split, const Graph& graph) {
   std::vector<Node*> readers;
   for (const Value* part : split.outputs()) {
@@ -66,7 +67,7 @@ std::optional<std::vector<Node*>> ReadersOf(const Node& split, const Graph& grap
   return readers;
 }
 
-// The one arrangement of all parts that are read.
+// The arrangement that all parts with readers have in common; nullopt if they differ.
 std::optional<Arrangement> Common(const std::vector<Node*>& readers, Facts& facts) {
   std::optional<Arrangement> common;
   for (const Node* reader : readers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Operands whose first axes are joined for an operator that works on each element, and are split
-// again behind it, as where heads are folded into the batch:
+// Exporters fold heads into the batch, apply an element-wise operator, and split the axes again.
+// The operator can work on the split axes, so that the Reshapes vanish:
 //
 //   gate [B,N,S,1]     bias [B,N,S,T]           gate       bias
 //        |                  |                       \       /
@@ -13,7 +13,7 @@
 //                   |
 //             y [B,N,S,T]
 //
-// What a bias was repeated for along the joined axes then only broadcasts.
+// A bias that was repeated along the joined axes then only broadcasts.
 
 #include <algorithm>
 #include <vector>
@@ -25,7 +25,8 @@
 namespace attnrun::opt {
 namespace {
 
-// The first axes of `split`, where they are the first of `joined` and the others are the same.
+// The first axes of `split` if they are the first axis of `joined` and all other axes agree; else
+// empty.
 std::vector<SymInt> JoinedAxes(const std::vector<SymInt>& split,
                                const std::vector<SymInt>& joined) {
   if (joined.empty() || split.size() <= joined.size()) return {};
@@ -35,7 +36,7 @@ std::vector<SymInt> JoinedAxes(const std::vector<SymInt>& split,
   return same && Product(axes) == joined[0] ? axes : std::vector<SymInt>();
 }
 
-// The first axes of what a Reshape joins, or of what it splits; empty for other nodes.
+// The axes that a Reshape joins, or those into which it splits one; empty for other nodes.
 std::vector<SymInt> AxesOfReshape(const Node* node, bool joins, Facts& facts) {
   if (!IsOp(node, "Reshape")) return {};
   const std::vector<SymInt>* from = facts.DimsOf(node->input(0));
@@ -44,13 +45,14 @@ std::vector<SymInt> AxesOfReshape(const Node* node, bool joins, Facts& facts) {
   return joins ? JoinedAxes(*from, *to) : JoinedAxes(*to, *from);
 }
 
-// True if the value is the same along the first of `rank` axes.
+// True if the value broadcasts along the first of `rank` axes.
 bool RepeatsAlongFirst(const Value* value, int rank, Facts& facts) {
   const int of_value = facts.RankOf(value);
   return of_value >= 0 && (of_value < rank || facts.Extent(value, 0) == 1);
 }
 
-// The operands before their axes were joined; empty if some are not of these axes, or all repeat.
+// The operands before their axes were joined; empty if an operand has other axes, or if all
+// broadcast.
 std::vector<Value*> SplitOperands(const Node& node, const std::vector<SymInt>& axes, Facts& facts) {
   const int rank = facts.RankOf(node.output(0));
   std::vector<Value*> operands;

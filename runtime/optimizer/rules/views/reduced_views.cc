@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is summed, averaged or searched for its maximum need not be arranged before; a mean over an
-// image is a mean, whatever it is called:
+// A sum, mean or maximum does not depend on the order of elements, so a reduction reads its input
+// before a Transpose or Reshape. Models of images write a mean as a pooling, which becomes a
+// ReduceMean:
 //
 //   x [B, S, D] -> Transpose [B, D, S] -> GlobalAveragePool [B, D, 1] -> Reshape [B, D]
 //   -->
 //   ReduceMean(x, axis 1) [B, D]
 //
-// For ReduceMean, ReduceSum, ReduceMax and ReduceMin whose axes are axes of x in any order, or of
-// extent 1, the others staying in their order.
+// Covers ReduceMean, ReduceSum, ReduceMax and ReduceMin if the reduced axes are axes of x, in any
+// order, or have extent 1, and the others stay in their order.
 
 #include <array>
 
@@ -29,7 +30,7 @@ bool IsReduction(const Node& node) {
   return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
 }
 
-// Which axes of its input the node reduces; nullopt where that is not known.
+// Marks the axes of its input that the node reduces; nullopt where they are not known.
 std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts) {
   const int rank = facts.RankOf(node.input(0));
   if (rank < 1) return std::nullopt;
@@ -47,8 +48,8 @@ std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts) {
   return reduced;
 }
 
-// The axes of the base that are reduced when those of the view are; nullopt unless the view is a
-// matter of order and of axes of extent 1, and leaves what is kept in its order.
+// The axes of the base to reduce in place of those of the view; nullopt unless the view only
+// reorders axes, or adds and removes axes of extent 1, and keeps the remaining axes in order.
 std::optional<std::vector<int64_t>> ReducedOfBase(const View& base, const View& view,
                                                   const std::vector<bool>& reduced) {
   if (!(view.offset() == base.offset())) return std::nullopt;
@@ -85,7 +86,7 @@ bool ReduceAt(Facts& facts, Node* node, Patch& patch) {
   const std::vector<Traced> chain = Trace(node->input(0), facts);
   for (size_t i = chain.size(); i-- > 0;) {
     Value* const base = chain[i].base;
-    // A mean that is one by name and reads x itself is as simple as it gets.
+    // A ReduceMean, not a pooling, that reads x itself needs no rewrite.
     if (base == node->input(0) && !IsPool(*node)) return false;
     const std::vector<SymInt>* from = facts.DimsOf(base);
     const auto axes = ReducedOfBase(View::Dense(*from), chain[i].view, *reduced);

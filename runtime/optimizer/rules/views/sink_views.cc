@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What works on each row (the last axis) by itself changes places with a Reshape or a Transpose of
-// the rows before it, so that it comes to stand beside others of the same input, or the chain ends
-// where another one undoes it:
+// An operator that works on each row (the last axis) alone changes places with a Reshape or
+// Transpose of the axes before. It then stands beside other operators of the same input, with which
+// it may merge, and the view may meet one that undoes it:
 //
 //   x [B,S,D]                            x [B,S,D]
 //       |                                    |
@@ -12,8 +12,8 @@
 //       |                                    |
 //   y [S,B,N]                            y [S,B,N]
 //
-// So does DynamicQuantizeLinear, to which all arrangements are the same. So does a sum of two
-// whose rows are arranged alike.
+// The rule also covers DynamicQuantizeLinear, whose one scale does not depend on the order of
+// elements, and a sum of two values whose rows are arranged alike.
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@
 namespace attnrun::opt {
 namespace {
 
-// True if the node computes each row of its first input by itself, whatever the axes before are.
+// True if the node computes each row of its first input alone, whatever axes stand before.
 bool IsRowWise(const Node& node, Facts& facts) {
   if (node.domain() == "attnrun") return IsLinear(node) && node.input(3) == nullptr;
   if (!node.domain().empty()) return false;
@@ -36,20 +36,20 @@ bool IsRowWise(const Node& node, Facts& facts) {
                                                               "Erf",  "Softplus", "Cast"};
   if (absl::c_linear_search(kUnary, node.op_type())) return true;
   if (node.op_type() != "LayerNormalization" && node.op_type() != "RMSNormalization") return false;
-  // The statistics, where they are asked for, have other extents.
+  // The optional statistics have other extents.
   if (node.output(1) != nullptr || node.output(2) != nullptr) return false;
   const int rank = facts.RankOf(node.input(0));
   const int64_t axis = AttributeOr<int64_t>(node, "axis", -1);
   return axis == -1 || (rank > 0 && axis == rank - 1);
 }
 
-// A view node whose result, an input of other nodes, differs from what it reads only in how the
-// rows are arranged.
+// The view node that computes `result`, which other nodes read, if it only rearranges whole rows;
+// else null.
 Node* RowArrangement(Value* result, Facts& facts) {
   Node* view = result == nullptr ? nullptr : result->producer();
   if (view == nullptr || !view->domain().empty()) return nullptr;
   if (view->op_type() != "Reshape" && view->op_type() != "Transpose") return nullptr;
-  // Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
+  // View ignores axes of extent 1, but a row-wise node may make the last one longer.
   if (view->op_type() == "Transpose" && !KeepsLastAxis(*view)) return nullptr;
   const std::vector<Traced> chain = Trace(result, facts);
   if (chain.size() < 2 || chain[1].base != view->input(0)) return nullptr;
@@ -63,7 +63,7 @@ Node* RowArrangement(Value* result, Facts& facts) {
              : nullptr;
 }
 
-// The same on other rows.
+// Writes the node's operator on other rows.
 Value* OnRows(const Node& node, Value* rows, Patch& patch) {
   std::vector<Value*> inputs = node.inputs();
   inputs[0] = rows;
@@ -80,7 +80,7 @@ bool SinkAt(Facts& facts, Node* node, Patch& patch) {
   const std::vector<SymInt> to = *dims;
   patch.Supersede({node});
   Value* rows = OnRows(*node, view->input(0), patch);
-  // An error is Apply's to return.
+  // Apply returns the error.
   if (!patch.status().ok()) return true;
   Value* result = view->op_type() == "Transpose"
                       ? patch.Op("Transpose", {rows}, view->attributes(), view->name())
@@ -90,7 +90,7 @@ bool SinkAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-// What quantizes all elements by one scale does not see how they are arranged, rows or not.
+// A node that quantizes all elements by one scale does not depend on their arrangement at all.
 bool SinkBehindQuantization(Node* node, Patch& patch) {
   if (!IsOp(node, "DynamicQuantizeLinear")) return false;
   const Node* view = node->input(0)->producer();
@@ -109,14 +109,14 @@ bool SinkBehindQuantization(Node* node, Patch& patch) {
   return true;
 }
 
-// Whole rows of a base in another order, `order` that of its axes.
+// Whole rows of a base; `order` is the new order of its axes.
 struct OrderedRows {
   Value* base;
   std::vector<int64_t> order;
 };
 
-// What a chain of several nodes makes of rows, some of which may have cut rows and put them
-// together again; nullopt if the rows are not whole.
+// The value as whole rows of the base of `traced`, even if nodes on the way cut rows and joined
+// them again; nullopt if its rows are not whole.
 std::optional<OrderedRows> RowsOf(const Traced& traced, Facts& facts) {
   constexpr int kMaxRank = 4;
   const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
@@ -125,7 +125,7 @@ std::optional<OrderedRows> RowsOf(const Traced& traced, Facts& facts) {
   if (dims.size() < 2 || dims.size() > kMaxRank || to.empty() || to.back() != dims.back()) {
     return std::nullopt;
   }
-  // Axes of extent 1 look the same to a View, but the row-wise node may widen the last one.
+  // View ignores axes of extent 1, but a row-wise node may make the last one longer.
   if (dims.back().is_constant(1)) return std::nullopt;
   OrderedRows rows = {traced.base, std::vector<int64_t>(dims.size())};
   std::iota(rows.order.begin(), rows.order.end(), 0);
@@ -135,7 +135,7 @@ std::optional<OrderedRows> RowsOf(const Traced& traced, Facts& facts) {
   return std::nullopt;
 }
 
-// Behind heads that were folded into the batch and come back to rows in two steps or more.
+// Covers heads that were folded into the batch and become rows again in two or more nodes.
 bool SinkChainAt(Facts& facts, Node* node, Patch& patch) {
   constexpr size_t kShortest = 3;
   if (!IsRowWise(*node, facts)) return false;
@@ -158,7 +158,7 @@ bool SinkChainAt(Facts& facts, Node* node, Patch& patch) {
   return false;
 }
 
-// A sum of two values whose rows are arranged alike, for it alone.
+// Covers a sum that is the only reader of two values whose rows are arranged alike.
 bool SinkSumAt(Facts& facts, Node* sum, Patch& patch) {
   if (!IsOp(sum, "Add")) return false;
   std::vector<Value*> rows;
