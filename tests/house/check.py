@@ -22,7 +22,7 @@ CHECKS = (
     language.check,
     papers.check_licenses,
     papers.check_documents,
-    # papers.check_drawings belongs here, too, once rules/canonical/known_branches.cc has its drawing.
+    papers.check_drawings,
 )
 
 

@@ -32,7 +32,7 @@ namespace {
 
 using Order = std::vector<int64_t>;
 
-bool IsElementwise(const Node* node) { return IsScoreArithmetic(node) || IsOp(node, "Tanh"); }
+bool KeepsPlaces(const Node* node) { return IsScoreArithmetic(node) || IsOp(node, "Tanh"); }
 
 // The values from a Softmax up to the Transpose of a product.
 class ProductOrder {
@@ -48,7 +48,7 @@ class ProductOrder {
       transpose_ = node;
       return FindIn(*node, axis);
     }
-    return IsElementwise(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
+    return KeepsPlaces(node) && absl::c_any_of(node->inputs(), [&](const Value* input) {
              return Find(input, axis, steps - 1);
            });
   }
@@ -68,7 +68,7 @@ class ProductOrder {
     } else if (node == transpose_) {
       if (!turned_) return node->input(0);
       return patch_.Op("Transpose", {node->input(0)}, {{"perm", SwapOfLastTwo(rank)}});
-    } else if (IsElementwise(node) && IsReadOnce(value)) {
+    } else if (KeepsPlaces(node) && IsReadOnce(value)) {
       return Rebuilt(node);
     }
     return patch_.Op("Transpose", {value}, {{"perm", Inverse(order_)}});

@@ -15,7 +15,7 @@ struct AttentionParts {
   Value* q = nullptr;
   Value* k = nullptr;
   Value* v = nullptr;
-  // Of [B, S, N * H]; k and v of [B, N, T, H] once they have a past.
+  // The sizes of q [B, S, N * H] and of k and v, which are [B, N, T, H] once they have a past.
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_size = 0;
