@@ -93,7 +93,7 @@ class IncludesTest(unittest.TestCase):
 class LanguageTest(unittest.TestCase):
     def test_finds_each_beginning(self):
         text = "int x;  // Whether x\n// The rest. What\n// follows: Of it. That is so.\n// Somewhat. Often.\n"
-        found = language.sentences({"ops/a.cc": text, "models/b.py": '"""What it is."""\n# A list: what it holds.\n'})
+        found = language.check({"ops/a.cc": text, "models/b.py": '"""What it is."""\n# A list: what it holds.\n'})
         self.assertEqual([finding.line for finding in found], [2, 2, 2, 1, 1])
 
 
