@@ -23,7 +23,9 @@ from models.zoo import (
     biases,
     blocks,
     crossed,
+    foldings,
     heads,
+    layouts,
     library,
     lookalikes,
     masks,
@@ -53,6 +55,8 @@ ENTRIES: tuple[Entry, ...] = (
     *traps.ENTRIES,
     *softmax.ENTRIES,
     *repositories.ENTRIES,
+    *layouts.ENTRIES,
+    *foldings.ENTRIES,
 )
 
 _LOG = logging.getLogger("models")

@@ -98,6 +98,7 @@ INPUTS: Mapping[str, tuple[Axes, Make]] = {
     "additive": (_SQUARE, _large_negative),
     "additive_2d": (("sequence", "sequence"), _large_negative),
     "past_key": (("batch", 4, "past", 8), _normal),
+    "past_key_transposed": (("batch", 4, 8, "past"), _normal),
     "past_value": (("batch", 4, "past", 8), _normal),
     "past_key_2": (("batch", 2, "past", 8), _normal),
     "past_value_2": (("batch", 2, "past", 8), _normal),
