@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Fuses attention that an exporter wrote out as MatMul, Softmax and MatMul into one
-// attnrun.Attention, which never holds the whole scores in memory. The rule starts at the Softmax:
+// Exporters write attention out as MatMul, Softmax and MatMul, with views that split and merge
+// heads around them. The rule fuses all of it into one attnrun.Attention. It starts at the Softmax:
 //
 //   q      k                          q  k  v  bias? mask?
 //    \    /                            \  \ |  /    /

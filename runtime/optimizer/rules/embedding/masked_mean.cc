@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sentence embeddings average a text's tokens, without the padding. One MaskedMean computes this in
-// one reading of x:
+// Sentence embeddings average a text's tokens, without the padding. Exporters write this mean out
+// as two sums and a quotient, which become one MaskedMean:
 //
 //   mask [B, S] -> Unsqueeze, Cast, perhaps Expand -> m [B, S, 1] or [B, S, D]
 //   ReduceSum(Mul(x, m), 1) / Clip(ReduceSum(m, 1), min)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// DeBERTa's exporters repeat the indices of positions for all samples and heads, since
+// Exports of DeBERTa repeat the indices of positions for all samples and heads, since
 // GatherElements does not broadcast. TakeAlongAxis does:
 //
 //   i [1, S, T] -> Expand -> [N, S, T]
