@@ -63,7 +63,8 @@ Pattern AtLeast(const Pattern& count, double* min, Node** clip) {
   return OneOf({Op("Clip", {count, Scalar(min)}, clip), Op("Max", {count, Scalar(min)}, clip)});
 }
 
-bool Propose(Facts& facts, Node* node, Patch& patch) {
+bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   Value* x = nullptr;
   Value* m = nullptr;
   Value* counted = nullptr;
@@ -95,10 +96,6 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   patch.Replace(node->output(0),
                 patch.Op("attnrun::MaskedMean", {x, mask}, attributes, node->name()));
   return true;
-}
-
-bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
-  return Propose(context.facts, node, patch);
 }
 
 }  // namespace
