@@ -87,8 +87,8 @@ class ScoreWalk {
     return scores;
   }
 
-  // The scores after `node`, given those of its operand: `record` records the effect of the node and
-  // returns false if that is not possible.
+  // The scores after `node`, given those of its operand. `record` adds the effect of the node to
+  // them and returns false if that is not possible.
   Result Through(Node* node, Value* operand, int steps, absl::FunctionRef<bool(Scores&)> record) {
     Result scores = Find(operand, steps - 1);
     if (!scores.has_value()) return scores;
