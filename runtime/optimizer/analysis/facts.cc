@@ -38,8 +38,8 @@ ops::ValueFacts Declared(const Value& value) {
   return facts;
 }
 
-// The facts as they are stored: extents beyond a rank that any model has are dropped. The values of
-// a chain of n Unsqueezes would otherwise hold n squared extents in all.
+// The facts as they are stored: extents are dropped if there are more of them than in any model.
+// The values of a chain of n Unsqueezes would otherwise have n squared extents in all.
 std::unique_ptr<const ops::ValueFacts> Kept(ops::ValueFacts facts) {
   constexpr size_t kMaxRank = 64;
   if (facts.dims.has_value() && facts.dims->size() > kMaxRank) facts.dims.reset();

@@ -71,7 +71,7 @@ std::optional<std::vector<int64_t>> IntsOf(const Value* value);
 // has it as a constant or computes it.
 std::optional<std::vector<int64_t>> KnownInts(const Value* value, Facts& facts);
 
-// Those of an operand that was an attribute in old versions and is an input now, such as axes.
+// The same for an operand that was an attribute in old versions and is an input now, such as axes.
 std::optional<std::vector<int64_t>> KnownInts(const Node& node, absl::string_view attribute,
                                               size_t input, Facts& facts);
 

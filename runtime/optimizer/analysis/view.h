@@ -25,12 +25,12 @@ struct ViewFactor {
 using ViewAxis = std::vector<ViewFactor>;
 
 // Says for each element of a tensor which element of another dense tensor, the base, it is: the
-// place of index (i, j, ...) is an offset plus strides times indices. Chains of Transpose, Reshape,
-// Slice, Split, Gather, Squeeze, Unsqueeze, Expand and Tile are such views. For example the heads
-// [S, N, H] split from rows [S, N * H] and transposed to [N, S, H] are the view N: N steps of H, S:
-// S steps of N * H, H: H steps of 1. Kept in a normal form (factors of size 1 dropped, neighbours
-// that form one even count merged), so that two chains that select the same elements are equal,
-// however they were written.
+// place of an index is an offset plus, for each axis, the sum of the steps that its factors count.
+// Chains of Transpose, Reshape, Slice, Split, Gather, Squeeze, Unsqueeze, Expand and Tile are such
+// views. For example the heads [S, N, H] split from rows [S, N * H] and transposed to [N, S, H] are
+// the view N: N steps of H, S: S steps of N * H, H: H steps of 1. Kept in a normal form (factors of
+// size 1 dropped, neighbours that form one even count merged), so that two chains that select the
+// same elements are equal, however they were written.
 class View {
  public:
   // All elements of a dense tensor of these extents.

@@ -10,8 +10,8 @@
 
 namespace attnrun::opt {
 
-// The shape operand of a Reshape that changes extents `from` to `to` in every run: numbers, 0 for an
-// extent that is copied, and at most one -1. nullopt if these cannot express it.
+// The shape operand of a Reshape that changes extents `from` to `to` in every run: numbers, 0 for
+// an extent that is copied, and at most one -1. nullopt if these cannot express it.
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
                                                   absl::Span<const SymInt> to);
 
@@ -21,8 +21,8 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
 Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
                  absl::Span<Value* const> like = {});
 
-// The extents as one int64 tensor. Extents that are no numbers are read off `like`: each must be the
-// extent of an axis of one of these values, or divide it. Null if one is not.
+// The extents as one int64 tensor. Extents that are no numbers are read off `like`: each must be
+// the extent of an axis of one of these values, or divide it. Null if one is not.
 Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
                     absl::Span<Value* const> like);
 

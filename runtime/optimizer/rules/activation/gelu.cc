@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Older exporters write Gelu out, in its exact form:
+// Opsets before 20 lack Gelu, so exporters write it out, in its exact form:
 //
 //   x ---------------.                                x
 //   |                 |                               |

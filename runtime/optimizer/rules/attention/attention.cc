@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Fuses attention that an exporter wrote out as MatMul, Softmax and MatMul into one
-// attnrun.Attention, which never holds the whole scores in memory. The rule starts at the Softmax:
+// Exporters write attention out as MatMul, Softmax and MatMul, with views that split and merge
+// heads around them. The rule fuses all of it into one attnrun.Attention. It starts at the Softmax:
 //
 //   q      k                          q  k  v  bias? mask?
 //    \    /                            \  \ |  /    /
@@ -148,7 +148,7 @@ class AttentionFusion {
       return false;
     }
     axes_ = FindHeadAxes(scores_.q(), scores_.swapped, Leading(scores_.matmul_dims), facts_);
-    TellHeadsBySoftmax();
+    SplitHeadsBySoftmax();
     if (!axes_.heads.constant().has_value()) {
       Miss(absl::StrCat("the number of heads of ", matmul->description(), ", ",
                         axes_.heads.ToString(), ", is not fixed"));
@@ -184,7 +184,7 @@ class AttentionFusion {
   }
 
   // Samples and heads may share one axis in the products and be separate axes at the Softmax.
-  void TellHeadsBySoftmax() {
+  void SplitHeadsBySoftmax() {
     if (axes_.leading.size() != 1) return;
     for (const std::vector<SymInt>& dims : {*facts_.DimsOf(softmax_->input(0)), product_dims_}) {
       if (dims.size() != 4) continue;

@@ -8,7 +8,7 @@
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/reshape.h"
-#include "optimizer/rules/attention/picture.h"
+#include "optimizer/rules/attention/grid.h"
 
 namespace attnrun::opt {
 namespace {
@@ -88,15 +88,15 @@ Value* ToBatchAndHeads(Patch& patch, Facts& facts, const ScoreTerm& operand, con
 
 // Reshapes a term that broadcasts to a grid view of the scores so that it broadcasts to [..., S,
 // T]. Only samples and heads can be left to broadcast. Holds no value if that cannot be written.
-ScoreTerm FromPicture(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Value* const> like) {
-  if (term.picture.empty()) return term;
+ScoreTerm FromGrid(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Value* const> like) {
+  if (term.grid.empty()) return term;
   const std::vector<SymInt>* known = facts.DimsOf(term.value);
-  if (known == nullptr || known->size() > term.picture.size()) return {};
+  if (known == nullptr || known->size() > term.grid.size()) return {};
   std::vector<Value*> sources(like.begin(), like.end());
   sources.push_back(term.value);
-  const std::vector<SymInt> dims = Padded(*known, term.picture.size());
-  const size_t leading = LeadingAxes(term.picture, term.dims).value_or(0);
-  std::vector<SymInt> full = term.picture;
+  const std::vector<SymInt> dims = Padded(*known, term.grid.size());
+  const size_t leading = LeadingAxes(term.grid, term.dims).value_or(0);
+  std::vector<SymInt> full = term.grid;
   std::vector<SymInt> joined = term.dims;
   const bool alike = std::all_of(dims.begin(), dims.begin() + static_cast<int>(leading),
                                  [](const SymInt& extent) { return extent.is_constant(1); });
@@ -109,7 +109,7 @@ ScoreTerm FromPicture(Patch& patch, Facts& facts, ScoreTerm term, absl::Span<Val
     sources.push_back(term.value);
   }
   term.value = ReshapeTo(patch, facts, term.value, joined, sources);
-  term.picture.clear();
+  term.grid.clear();
   return term;
 }
 
@@ -124,10 +124,10 @@ ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, size_t& i) 
         "Mul", {of.operand.value, patch.Constant("factor", FromDoubles(type, {}, {of.factor}))});
   };
   const auto joins = [&](const ScoreBias& next) {
-    return !next.closed.has_value() && next.operand.picture == bias.operand.picture &&
+    return !next.closed.has_value() && next.operand.grid == bias.operand.grid &&
            next.operand.dims == bias.operand.dims;
   };
-  if (bias.operand.picture.empty() || bias.closed.has_value()) return bias;
+  if (bias.operand.grid.empty() || bias.closed.has_value()) return bias;
   for (; i < scores.biases.size() && i != scores.floored && joins(scores.biases[i]); ++i) {
     bias.operand.value = patch.Op("Add", {scaled(bias), scaled(scores.biases[i])});
     bias.factor = 1;
@@ -142,7 +142,7 @@ Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadA
   Value* sum = nullptr;
   for (size_t i = 0; i < scores.biases.size();) {
     ScoreBias bias = NextBias(patch, facts, scores, i);
-    bias.operand = FromPicture(patch, facts, bias.operand, like);
+    bias.operand = FromGrid(patch, facts, bias.operand, like);
     ok = ok && bias.operand.value != nullptr;
     if (!ok) return nullptr;
     const DataType type =
@@ -169,7 +169,7 @@ Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes
                 absl::Span<Value* const> like, bool& ok) {
   Value* all = nullptr;
   for (const Scores::Mask& mask : scores.masks) {
-    const ScoreTerm operand = FromPicture(patch, facts, mask.operand, like);
+    const ScoreTerm operand = FromGrid(patch, facts, mask.operand, like);
     Value* value =
         operand.value == nullptr ? nullptr : ToBatchAndHeads(patch, facts, operand, axes, like);
     ok = ok && value != nullptr;

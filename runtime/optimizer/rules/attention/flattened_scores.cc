@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Some exporters flatten scores to a matrix, since old versions of Softmax or a framework's
-// operator take no more axes. A Softmax over such scores reads them unflattened, so that the
-// attention rule recognizes the axes:
+// Some models flatten scores to a matrix, for a Softmax that takes no more axes. The Softmax then
+// reads the scores unflattened, so that the attention rule recognizes their axes:
 //
 //   s [B,N,S,T]                  s [B,N,S,T]
 //        |                            |

@@ -33,7 +33,7 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/attention/open_keys.h"
+#include "optimizer/rules/attention/unmasked_keys.h"
 
 namespace attnrun::opt {
 namespace {
@@ -202,7 +202,7 @@ class MaskSimplification {
       return;
     }
     if (!UniformOf(chosen->open).has_value()) return;
-    const OpenKeys keys = ReadMask({chosen->condition}, scores_, false, facts_);
+    const UnmaskedKeys keys = ReadMask({chosen->condition}, scores_, false, facts_);
     if (!keys.simpler) return;
     Value* condition = AllOf(patch_, keys.rest);
     Value* open = Number(*bias, *UniformOf(chosen->open));
@@ -220,7 +220,7 @@ class MaskSimplification {
     Value*& mask = inputs_[ops::FusedAttention::kMask];
     if (mask != nullptr) masks_.insert(masks_.begin(), Condition{mask});
     if (masks_.empty()) return;
-    const OpenKeys keys = ReadMask(masks_, scores_, !HasPositions(), facts_);
+    const UnmaskedKeys keys = ReadMask(masks_, scores_, !HasPositions(), facts_);
     by_position_ = keys.causal != 0 || keys.left_window >= 0 || keys.right_window >= 0;
     if (keys.causal != 0) attributes_["causal"] = keys.causal;
     if (keys.left_window >= 0) attributes_["left_window"] = keys.left_window;

@@ -105,7 +105,8 @@ Value* Written(Patch& patch, const HeadOperand& operand, DataType type,
   return ReshapeTo(patch, facts, value, operand.reshaped);
 }
 
-bool AbsorbAt(Facts& facts, Node* node, Patch& patch) {
+bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   std::vector<Value*> inputs = node->inputs();
   AttributeMap attributes = node->attributes();
   double scale = AttributeOr(*node, "scale", 1.0F);
@@ -125,10 +126,6 @@ bool AbsorbAt(Facts& facts, Node* node, Patch& patch) {
   attributes.insert_or_assign("scale", static_cast<float>(scale));
   patch.Rewrite(node, inputs, attributes);
   return true;
-}
-
-bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
-  return AbsorbAt(context.facts, node, patch);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct ScoreTerm {
   std::vector<SymInt> dims;
   // If not empty, the operand broadcasts to this grid view of scores of `dims`: queries or keys lie
   // on several axes, such as the rows and columns of an image.
-  std::vector<SymInt> picture = {};
+  std::vector<SymInt> grid = {};
 };
 
 }  // namespace attnrun::opt

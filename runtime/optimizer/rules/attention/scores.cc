@@ -10,7 +10,7 @@
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rules/attention/picture.h"
+#include "optimizer/rules/attention/grid.h"
 #include "optimizer/rules/attention/score_masks.h"
 #include "optimizer/rules/attention/score_scale.h"
 
@@ -87,12 +87,12 @@ class ScoreWalk {
     return scores;
   }
 
-  // The scores after `node`, given those of its operand: `tell` records the effect of the node and
-  // returns false if that is not possible.
-  Result Through(Node* node, Value* operand, int steps, absl::FunctionRef<bool(Scores&)> tell) {
+  // The scores after `node`, given those of its operand. `record` adds the effect of the node to
+  // them and returns false if that is not possible.
+  Result Through(Node* node, Value* operand, int steps, absl::FunctionRef<bool(Scores&)> record) {
     Result scores = Find(operand, steps - 1);
     if (!scores.has_value()) return scores;
-    if (!tell(*scores)) return Between(*node);
+    if (!record(*scores)) return Between(*node);
     return Pass(node, std::move(scores));
   }
 
@@ -142,7 +142,7 @@ class ScoreWalk {
 
   // An operand that is added to `scores`, or masks them, at this step.
   ScoreTerm Term(Value* operand, const Value* to, const Scores& scores) {
-    return {operand, *facts_.DimsOf(to), scores.picture};
+    return {operand, *facts_.DimsOf(to), scores.grid};
   }
 
   Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
@@ -179,7 +179,7 @@ class ScoreWalk {
     return Through(node, node->input(0), steps, [&](Scores& scores) {
       scores.shifted = true;
       scores.nodes.insert(scores.nodes.begin(), maximum.rbegin(), maximum.rend());
-      return scores.picture.empty();
+      return scores.grid.empty();
     });
   }
 
@@ -272,7 +272,7 @@ class ScoreWalk {
     return Through(node, node->input(0), steps, [](Scores& scores) {
       // Biases and masks recorded so far would have queries and keys in the other order.
       const bool changed = !scores.biases.empty() || !scores.masks.empty() || scores.shifted;
-      if (changed || !scores.picture.empty()) return false;
+      if (changed || !scores.grid.empty()) return false;
       scores.swapped = !scores.swapped;
       std::swap(scores.matmul_dims.back(), *(scores.matmul_dims.end() - 2));
       return true;
@@ -302,7 +302,7 @@ std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
   std::optional<Sinks> sinks = FindSinks(value, facts);
   auto scores = ScoreWalk(facts, why).Find(sinks.has_value() ? sinks->scores : value, kMaxSteps);
   if (!scores.has_value()) return scores;
-  if (!scores->picture.empty()) {
+  if (!scores->grid.empty()) {
     why = "the keys lie on more than one axis";
     return std::nullopt;
   }

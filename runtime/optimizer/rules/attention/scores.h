@@ -33,7 +33,7 @@ struct Scores {
   bool swapped = false;
   std::vector<SymInt> matmul_dims;
   // If not empty, the grid view that the scores have at the current step.
-  std::vector<SymInt> picture;
+  std::vector<SymInt> grid;
   double scale = 1;
   // 0 if there is no softcap.
   double softcap = 0;

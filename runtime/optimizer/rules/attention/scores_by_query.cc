@@ -27,12 +27,12 @@ namespace attnrun::opt {
 namespace {
 
 constexpr int kRank = 4;
-const std::vector<int64_t>& Turn() {
+const std::vector<int64_t>& ExchangeOrder() {
   static const auto* const order = new std::vector<int64_t>{0, 2, 1, 3};
   return *order;
 }
 
-bool IsTurn(const Node* node) { return IsTranspose(node, Turn()); }
+bool IsExchange(const Node* node) { return IsTranspose(node, ExchangeOrder()); }
 
 // True if the right operand has extent 1 on axis 1, so that the left operand's rows may change
 // places with this axis.
@@ -44,16 +44,16 @@ bool IsShared(const Node* node, Facts& facts) {
 }
 
 // The values from the Softmax up to the products, with axes 1 and 2 exchanged.
-class TurnedScores {
+class TransposedScores {
  public:
-  TurnedScores(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
+  TransposedScores(RuleContext& context, Patch& patch) : context_(context), patch_(patch) {}
 
   // True if one of the products has its heads after the queries: it is transposed so, or axis 2 has
   // a fixed extent and axis 1 has not.
   bool HaveProduct(const Value* value, int steps = 12) {
     const Node* node = value->producer();
     if (steps == 0 || node == nullptr || context_.facts.RankOf(value) != kRank) return false;
-    if (IsTurn(node)) return IsOp(node->input(0)->producer(), "MatMul");
+    if (IsExchange(node)) return IsOp(node->input(0)->producer(), "MatMul");
     if (IsShared(node, context_.facts)) {
       const std::vector<SymInt>& dims = *context_.facts.DimsOf(value);
       return !dims[1].constant().has_value() && dims[2].constant().has_value();
@@ -72,19 +72,21 @@ class TurnedScores {
     if (rank == 2) return patch_.Op("Unsqueeze", {value, patch_.Ints({1})});
     if (rank == 3)
       return patch_.Op("Transpose", {value}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
-    if (IsTurn(node)) return node->input(0);
+    if (IsExchange(node)) return node->input(0);
     const bool alone = value->consumers().size() == 1 && !context_.graph.IsOutput(value);
     if (alone && IsShared(node, context_.facts)) {
-      return Rebuilt(node, {Turned(node->input(0)), node->input(1)});
+      return Rebuilt(node, {Transposed(node->input(0)), node->input(1)});
     }
-    if (!alone || !IsScoreArithmetic(node)) return Turned(value);
+    if (!alone || !IsScoreArithmetic(node)) return Transposed(value);
     std::vector<Value*> inputs;
     for (Value* input : node->inputs()) inputs.push_back(Of(input));
     return absl::c_linear_search(inputs, nullptr) ? nullptr : Rebuilt(node, inputs);
   }
 
  private:
-  Value* Turned(Value* value) { return patch_.Op("Transpose", {value}, {{"perm", Turn()}}); }
+  Value* Transposed(Value* value) {
+    return patch_.Op("Transpose", {value}, {{"perm", ExchangeOrder()}});
+  }
   Value* Rebuilt(Node* node, const std::vector<Value*>& inputs) {
     patch_.Supersede({node});
     return patch_.Op(node->op_type(), inputs, node->attributes(), node->name());
@@ -94,32 +96,33 @@ class TurnedScores {
   Patch& patch_;
 };
 
-bool TurnSoftmax(RuleContext& context, Node* softmax, Patch& patch) {
+bool TransposeSoftmax(RuleContext& context, Node* softmax, Patch& patch) {
   if (!IsOverKeys(*softmax, kRank)) return false;
-  TurnedScores turned(context, patch);
-  if (!turned.HaveProduct(softmax->input(0))) return false;
-  Value* scores = turned.Of(softmax->input(0));
+  TransposedScores transposed(context, patch);
+  if (!transposed.HaveProduct(softmax->input(0))) return false;
+  Value* scores = transposed.Of(softmax->input(0));
   if (scores == nullptr) return false;
-  TransposeBehind(softmax, scores, Turn(), patch);
+  TransposeBehind(softmax, scores, ExchangeOrder(), patch);
   return true;
 }
 
 // Rewrites P' V to (P V)', where ' exchanges the axes and all heads share V.
-bool TurnProduct(RuleContext& context, Node* matmul, Patch& patch) {
-  Node* turn = matmul->input(0)->producer();
-  if (!IsTurn(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
+bool TransposeProduct(RuleContext& context, Node* matmul, Patch& patch) {
+  Node* transpose = matmul->input(0)->producer();
+  if (!IsExchange(transpose) || !IsOp(transpose->input(0)->producer(), "Softmax")) return false;
   if (!IsShared(matmul, context.facts)) return false;
   patch.Supersede({matmul});
-  const Value* turned = turn->output(0);
-  if (turned->consumers().size() == 1 && !context.graph.IsOutput(turned)) patch.Supersede({turn});
-  Value* y = patch.Op("MatMul", {turn->input(0), matmul->input(1)}, {}, matmul->name());
-  patch.Replace(matmul->output(0), patch.Op("Transpose", {y}, {{"perm", Turn()}}));
+  const Value* transposed = transpose->output(0);
+  if (transposed->consumers().size() == 1 && !context.graph.IsOutput(transposed))
+    patch.Supersede({transpose});
+  Value* y = patch.Op("MatMul", {transpose->input(0), matmul->input(1)}, {}, matmul->name());
+  patch.Replace(matmul->output(0), patch.Op("Transpose", {y}, {{"perm", ExchangeOrder()}}));
   return true;
 }
 
-bool TurnScoresByQuery(RuleContext& context, Node* node, Patch& patch) {
-  return (IsOp(node, "Softmax") && TurnSoftmax(context, node, patch)) ||
-         (IsOp(node, "MatMul") && TurnProduct(context, node, patch));
+bool TransposeScoresByQuery(RuleContext& context, Node* node, Patch& patch) {
+  return (IsOp(node, "Softmax") && TransposeSoftmax(context, node, patch)) ||
+         (IsOp(node, "MatMul") && TransposeProduct(context, node, patch));
 }
 
 }  // namespace
@@ -128,6 +131,6 @@ extern const Rule kScoresByQuery = {
     .name = "scores_by_query",
     .summary = "Scores computed with the heads after the queries are computed head by head",
     .anchors = {"Softmax", "MatMul"},
-    .propose = TurnScoresByQuery};
+    .propose = TransposeScoresByQuery};
 
 }  // namespace attnrun::opt

@@ -66,7 +66,7 @@ class ProductOrder {
       absl::c_iota(added, 0);
       value = patch_.Op("Unsqueeze", {value, patch_.Ints(added)});
     } else if (node == transpose_) {
-      if (!turned_) return node->input(0);
+      if (!keys_are_rows_) return node->input(0);
       return patch_.Op("Transpose", {node->input(0)}, {{"perm", SwapOfLastTwo(rank)}});
     } else if (KeepsPlaces(node) && IsReadOnce(value)) {
       return Rebuilt(node);
@@ -87,14 +87,14 @@ class ProductOrder {
     if (!IsOp(scaled == nullptr ? product : scaled->producer(), "MatMul")) return false;
     if (rank < 3 || axis >= rank || !order.has_value()) return false;
     order_ = *order;
-    turned_ = order_[axis] == rank - 2;
-    if (turned_) {
+    keys_are_rows_ = order_[axis] == rank - 2;
+    if (keys_are_rows_) {
       const Order swap = SwapOfLastTwo(rank);
       absl::c_transform(order_, order_.begin(), [&](int64_t from) { return swap[from]; });
     }
     keeps_matrices_ = order_[rank - 2] == rank - 2 && order_[rank - 1] == rank - 1;
     // Where the Softmax is over the last axis, another product may have the queries there.
-    if (axis == rank - 1 && (turned_ || !keeps_matrices_)) return false;
+    if (axis == rank - 1 && (keys_are_rows_ || !keeps_matrices_)) return false;
     return order_[axis] == rank - 1 && !absl::c_is_sorted(order_);
   }
 
@@ -115,7 +115,7 @@ class ProductOrder {
   Order order_;
   bool keeps_matrices_ = false;
   // True if the product has keys as rows and queries as columns.
-  bool turned_ = false;
+  bool keys_are_rows_ = false;
   const Node* transpose_ = nullptr;
 };
 

@@ -37,8 +37,8 @@ bool IsSwap(const Node* node) {
 bool Propose(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul")) return false;
   Value* v = matmul->input(0);
-  Node* turn = matmul->input(1)->producer();
-  if (!IsSwap(turn) || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
+  Node* transpose = matmul->input(1)->producer();
+  if (!IsSwap(transpose) || !IsOp(transpose->input(0)->producer(), "Softmax")) return false;
   // If both operands are probabilities, the first is already in its place.
   if (IsOp(v->producer(), "Softmax")) return false;
   const int v_rank = context.facts.RankOf(v);
@@ -46,10 +46,11 @@ bool Propose(RuleContext& context, Node* matmul, Patch& patch) {
   if (v->is_constant() || v_rank < 2 || rank < 2) return false;
   patch.Supersede({matmul});
   // A Transpose that nobody reads would still count as a reader of the probabilities.
-  const Value* turned = turn->output(0);
-  if (turned->consumers().size() == 1 && !context.graph.IsOutput(turned)) patch.Supersede({turn});
+  const Value* transposed = transpose->output(0);
+  if (transposed->consumers().size() == 1 && !context.graph.IsOutput(transposed))
+    patch.Supersede({transpose});
   Value* values = patch.Op("Transpose", {v}, {{"perm", SwapOfLastTwo(v_rank)}});
-  Value* product = patch.Op("MatMul", {turn->input(0), values}, {}, matmul->name());
+  Value* product = patch.Op("MatMul", {transpose->input(0), values}, {}, matmul->name());
   patch.Replace(matmul->output(0),
                 patch.Op("Transpose", {product}, {{"perm", SwapOfLastTwo(rank)}}));
   return true;
@@ -58,37 +59,37 @@ bool Propose(RuleContext& context, Node* matmul, Patch& patch) {
 // Rewrites P' V to (P V')', where ' rearranges samples and heads.
 bool ProposeStacks(RuleContext& context, Node* matmul, Patch& patch) {
   if (!IsOp(matmul, "MatMul")) return false;
-  Node* turn = matmul->input(0)->producer();
+  Node* transpose = matmul->input(0)->producer();
   Value* v = matmul->input(1);
-  const std::vector<int64_t> order = StackOrder(turn, context.facts.RankOf(v));
-  if (order.empty() || !IsOp(turn->input(0)->producer(), "Softmax")) return false;
+  const std::vector<int64_t> order = StackOrder(transpose, context.facts.RankOf(v));
+  if (order.empty() || !IsOp(transpose->input(0)->producer(), "Softmax")) return false;
   if (v->is_constant()) return false;
-  patch.Supersede({turn, matmul});
+  patch.Supersede({transpose, matmul});
   if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
   Value* values = patch.Op("Transpose", {v}, {{"perm", Inverse(order)}});
-  Value* product = patch.Op("MatMul", {turn->input(0), values}, {}, matmul->name());
+  Value* product = patch.Op("MatMul", {transpose->input(0), values}, {}, matmul->name());
   patch.Replace(matmul->output(0), patch.Op("Transpose", {product}, {{"perm", order}}));
   return true;
 }
 
 // Rewrites softmax(S, over rows)^T to softmax(S^T, over columns).
-bool ProposeOverRows(RuleContext& context, Node* turn, Patch& patch) {
-  if (!IsSwap(turn)) return false;
-  Node* softmax = turn->input(0)->producer();
+bool ProposeOverRows(RuleContext& context, Node* transpose, Patch& patch) {
+  if (!IsSwap(transpose)) return false;
+  Node* softmax = transpose->input(0)->producer();
   if (!IsOp(softmax, "Softmax") || softmax->opset() < 13) return false;
-  const int rank = context.facts.RankOf(turn->input(0));
+  const int rank = context.facts.RankOf(transpose->input(0));
   const int64_t axis = AttributeOr<int64_t>(*softmax, "axis", -1);
   if (rank < 2 || (axis != -2 && axis != rank - 2)) return false;
-  if (turn->input(0)->consumers().size() != 1) return false;
-  patch.Supersede({softmax, turn});
-  if (!patch.Admits({turn->output(0)}, nullptr)) return false;
+  if (transpose->input(0)->consumers().size() != 1) return false;
+  patch.Supersede({softmax, transpose});
+  if (!patch.Admits({transpose->output(0)}, nullptr)) return false;
   Value* scores = patch.Op("Transpose", {softmax->input(0)}, {{"perm", SwapOfLastTwo(rank)}});
-  patch.Replace(turn->output(0),
+  patch.Replace(transpose->output(0),
                 patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax->name()));
   return true;
 }
 
-bool TurnTransposedProbabilities(RuleContext& context, Node* node, Patch& patch) {
+bool UndoTransposedProbabilities(RuleContext& context, Node* node, Patch& patch) {
   return Propose(context, node, patch) || ProposeStacks(context, node, patch) ||
          ProposeOverRows(context, node, patch);
 }
@@ -100,6 +101,6 @@ extern const Rule kTransposedProbabilities = {
     .summary =
         "Probabilities that are transposed before the product with V are multiplied in their order",
     .anchors = {"MatMul", "Transpose"},
-    .propose = TurnTransposedProbabilities};
+    .propose = UndoTransposedProbabilities};
 
 }  // namespace attnrun::opt

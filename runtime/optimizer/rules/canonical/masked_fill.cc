@@ -62,8 +62,8 @@ bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
   Value* mask = nullptr;
   Value* number = nullptr;
   Value* count = nullptr;
-  Node* turned = nullptr;
-  const Pattern places = Op("Transpose", {Op("NonZero", {Is(&mask)})}, &turned);
+  Node* transposed = nullptr;
+  const Pattern places = Op("Transpose", {Op("NonZero", {Is(&mask)})}, &transposed);
   Node* updates = nullptr;
   const Pattern numbers = OneOf({Op("Expand", {Constant(&number), Is(&count)}, &updates),
                                  Op("ConstantOfShape", {Is(&count)}, &updates)});
@@ -72,7 +72,7 @@ bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
   MatchedNodes nodes;
   if (!filled.Match(node->output(0), facts, nodes)) return false;
   if (AttributeOr<std::string>(*node, "reduction", "none") != "none") return false;
-  const auto swap = AttributeOr<std::vector<int64_t>>(*turned, "perm", {1, 0});
+  const auto swap = AttributeOr<std::vector<int64_t>>(*transposed, "perm", {1, 0});
   if (swap != std::vector<int64_t>{1, 0} || facts.TypeOf(mask) != DataType::kBool) return false;
   const std::vector<SymInt>* dims = facts.DimsOf(x);
   const std::vector<SymInt>* masked = facts.DimsOf(mask);

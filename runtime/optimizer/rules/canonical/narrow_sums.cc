@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// PyTorch sums int32 in int64 and narrows the result. Modulo 2^32 that is the sum in int32, so
-// CumSum works on the narrow integers, as older exporters write it:
+// PyTorch computes running sums of int32 in int64, and models narrow the result again. Modulo 2^32
+// the result is the running sum in int32, so CumSum works on the narrow integers:
 //
 //   Cast(CumSum(Cast(x: int32, int64), axis), int32)  ->  CumSum(x, axis)
 

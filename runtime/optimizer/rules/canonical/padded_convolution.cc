@@ -47,7 +47,8 @@ std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
   return zeros;
 }
 
-bool Propose(Facts& facts, Node* node, Patch& patch) {
+bool PadInConvolutions(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   const Node* pad = node->input(0)->producer();
   auto zeros = ZerosAround(pad, facts);
   const auto kind = AttributeOr<std::string>(*node, "auto_pad", "NOTSET");
@@ -63,10 +64,6 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   inputs[0] = pad->input(0);
   patch.Rewrite(node, inputs, attributes);
   return true;
-}
-
-bool PadInConvolutions(RuleContext& context, Node* node, Patch& patch) {
-  return Propose(context.facts, node, patch);
 }
 
 }  // namespace

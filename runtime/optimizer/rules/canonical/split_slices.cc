@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Exporters write one Split or several Slices of a value. Slices along one axis that do not overlap
-// become one Split, the form that later rules expect. Positions between the slices become pieces
-// that nobody reads:
+// Some exporters write one Split of a value, others several Slices. Slices along one axis that do
+// not overlap become one Split. Positions between the slices become pieces that nobody reads:
 //
 //   Slice(x, 0, 8), Slice(x, 8, 16), x [..., 24]  ->  Split(x, [8, 8, 8])
 //

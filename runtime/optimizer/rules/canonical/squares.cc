@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A square written as a power becomes a product, which is faster and which most exporters write:
+// A square that is written as a power becomes a product, the form that most exporters write:
 //
 //   Pow(x, 2)  ->  Mul(x, x)
 

@@ -4,7 +4,8 @@
 //
 //   Identity(x), Dropout(x) outside of training, Concat(x), Sum(x), x + 0, x * 1   ->   x
 //   Cast(x, the type of x), or a Cast back after a Cast that lost nothing          ->   x
-// products with 1 that change no shape.
+//
+// Sums with 0 and products with 1 are removed only where they do not change the shape.
 
 #include <optional>
 

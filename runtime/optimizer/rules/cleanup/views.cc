@@ -132,7 +132,7 @@ Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
 }
 
 // Writes such a view with its axes in another order as a Gather and a Transpose.
-Value* OnePositionTurned(Patch& patch, const Traced& traced, const View& base) {
+Value* OnePositionTransposed(Patch& patch, const Traced& traced, const View& base) {
   for (const Position& position : PositionsWhere(base, traced.view)) {
     const auto permutation = AsPermutation(position.view, traced.view);
     if (!permutation.has_value()) continue;
@@ -143,7 +143,8 @@ Value* OnePositionTurned(Patch& patch, const Traced& traced, const View& base) {
 
 // Rewrites Transpose -> Gather -> Transpose, where several Gathers may share the first Transpose,
 // to a Gather and a Transpose, the form that other exporters write.
-Value* TurnedOnce(Patch& patch, Facts& facts, const Node& node, const std::vector<Traced>& chain) {
+Value* TransposedOnce(Patch& patch, Facts& facts, const Node& node,
+                      const std::vector<Traced>& chain) {
   const Value* picked = node.input(0);
   if (chain.size() < 4 || !IsOp(&node, "Transpose") || picked->consumers().size() != 1) {
     return nullptr;
@@ -152,7 +153,7 @@ Value* TurnedOnce(Patch& patch, Facts& facts, const Node& node, const std::vecto
       !IsOp(picked->producer()->input(0)->producer(), "Transpose")) {
     return nullptr;
   }
-  return OnePositionTurned(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
+  return OnePositionTransposed(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
 }
 
 // True if a Gather or GatherND stands between the base and the value.
@@ -211,9 +212,9 @@ absl::StatusOr<int> SimplifyChain(RuleContext& context, Value* value) {
     return patch.Apply();
   }
   Patch patch(context);
-  Value* turned = TurnedOnce(patch, context.facts, *value->producer(), chain);
-  if (turned == nullptr) return 0;
-  patch.Replace(value, turned);
+  Value* transposed = TransposedOnce(patch, context.facts, *value->producer(), chain);
+  if (transposed == nullptr) return 0;
+  patch.Replace(value, transposed);
   return patch.Apply();
 }
 

@@ -15,7 +15,8 @@ struct AttentionParts {
   Value* q = nullptr;
   Value* k = nullptr;
   Value* v = nullptr;
-  // The sizes of q [B, S, N * H] and of k and v, which are [B, N, T, H] once they have a past.
+  // The numbers and sizes of heads. q, k and v are [B, S, N * H]; k and v are [B, N, T, H] once
+  // they are split into heads (`keys_by_head`), as a past requires.
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_size = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rewrites the operators of ONNX Runtime (domain com.microsoft), which its optimizer writes into
-// files, as operators that all other rules know, for example:
+// Rewrites ONNX Runtime's own operators (domain com.microsoft), which its tools write into files,
+// as operators that all other rules know, for example:
 //
 //   x  skip  gamma  beta  bias                   x  bias
 //    \   \     |     /   /                        \  /

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sentence embeddings average a text's tokens, without the padding. One MaskedMean computes this in
-// one reading of x:
+// Sentence embeddings average a text's tokens, without the padding. Exporters write this mean out
+// as two sums and a quotient, which become one MaskedMean:
 //
 //   mask [B, S] -> Unsqueeze, Cast, perhaps Expand -> m [B, S, 1] or [B, S, D]
 //   ReduceSum(Mul(x, m), 1) / Clip(ReduceSum(m, 1), min)
@@ -63,7 +63,8 @@ Pattern AtLeast(const Pattern& count, double* min, Node** clip) {
   return OneOf({Op("Clip", {count, Scalar(min)}, clip), Op("Max", {count, Scalar(min)}, clip)});
 }
 
-bool Propose(Facts& facts, Node* node, Patch& patch) {
+bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   Value* x = nullptr;
   Value* m = nullptr;
   Value* counted = nullptr;
@@ -95,10 +96,6 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   patch.Replace(node->output(0),
                 patch.Op("attnrun::MaskedMean", {x, mask}, attributes, node->name()));
   return true;
-}
-
-bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
-  return Propose(context.facts, node, patch);
 }
 
 }  // namespace

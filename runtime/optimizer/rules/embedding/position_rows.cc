@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Models look up learned positions with a Gather by 0, 1, 2, ... A Slice of the constant table
-// needs no indices and no copy:
+// needs no such indices:
 //
 //   Range(0, S), perhaps tiled, or Slice([[0, 1, 2, ...]], S)
 //        |

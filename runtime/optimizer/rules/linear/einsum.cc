@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Some frameworks export every product as an Einsum. Einsums of two operands become products of
-// matrices, which the other rules know. With a weight, here [D,N,H], in any order of its axes:
+// Some models write products as Einsums. Those of two operands become products of matrices, which
+// the other rules know. With a weight, here [D,N,H], in any order of its axes:
 //
 //   x [B,S,D]                            x [B,S,D]
 //       |                                    |

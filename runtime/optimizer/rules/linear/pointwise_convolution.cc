@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Models from vision and speech write projections as convolutions of one position. Such a Conv
-// becomes a Linear where channels are, or will be, the last axis:
+// Some models write projections as convolutions of one position. Such a Conv becomes a Linear where
+// channels are, or will be, the last axis:
 //
 //   x [B,L,C]                            x [B,L,C]
 //       |                                    |

@@ -44,8 +44,8 @@ bool LinearMerger::CanMerge(const Node& node, std::string& why) {
 }
 
 bool LinearMerger::SharedElsewhere(const std::vector<Node*>& linears, std::string& why) const {
-  // Another layer may share the weights. It is no obstacle if it multiplies its own input by all of
-  // them, since it merges alike.
+  // Another layer may share the weights if it multiplies its own input by all of them, since it
+  // then merges alike.
   const std::vector<LinearWeight> weights = WeightsOf(linears);
   const auto multiplies = [](const Value* x) {
     return [x](const LinearWeight& weight) {

@@ -163,8 +163,8 @@ Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
   if (!weight.transposed) return weight.value;
   const Tensor& matrix = *weight.value->constant();
   const int64_t rows = matrix.dim(1);
-  const Tensor turned = matrix.View({rows, matrix.dim(0)}, {1, rows}, 0);
-  return patch.Constant(weight.value->name(), turned.Dense());
+  const Tensor transposed = matrix.View({rows, matrix.dim(0)}, {1, rows}, 0);
+  return patch.Constant(weight.value->name(), transposed.Dense());
 }
 
 // Takes the bias of a Gemm, or of an Add that follows, if it has one element for each column.

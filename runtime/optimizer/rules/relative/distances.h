@@ -56,7 +56,7 @@ class Distances {
   std::optional<PairAxes> OfTranspose(const Node& node);
   std::optional<PairAxes> OfUnsqueeze(const Node& node);
   std::optional<PairAxes> OfSqueeze(const Node& node);
-  // True if an operand of a result of `rank` axes repeats along these two.
+  // True if an operand repeats along these two axes of a result of `rank` axes.
   bool RepeatsAlong(const Value* input, int rank, const PairAxes& axes);
   // The axes of extent 1 that the node adds or removes, counted in the larger of its two tensors;
   // nullopt if they are not known.

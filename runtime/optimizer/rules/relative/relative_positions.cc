@@ -42,7 +42,8 @@ bool ReadsInPlace(const Node& node, const Value* value) {
   return true;
 }
 
-bool Propose(Facts& facts, Node* node, Patch& patch) {
+bool ComputePerDistance(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   Value* value = node->output(0);
   if (value->consumers().empty()) return false;
   for (const Node* reader : value->consumers()) {
@@ -59,10 +60,6 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   patch.Replace(value, patch.Op("attnrun::RelativeToAbsolute",
                                 {distances.PerDistance(patch, value), queries}));
   return true;
-}
-
-bool ComputePerDistance(RuleContext& context, Node* node, Patch& patch) {
-  return Propose(context.facts, node, patch);
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ struct Terms {
     inputs.insert(inputs.end(), node.inputs().begin(), node.inputs().end());
     const auto more = AttributeOr<std::vector<float>>(node, "scales", {});
     scales.insert(scales.end(), more.begin(), more.end());
-    const auto turned = AttributeOr<std::vector<int64_t>>(node, "transposed", {});
-    transposed.insert(transposed.end(), turned.begin(), turned.end());
+    const auto more_transposed = AttributeOr<std::vector<int64_t>>(node, "transposed", {});
+    transposed.insert(transposed.end(), more_transposed.begin(), more_transposed.end());
   }
 
   Value* Make(Patch& patch, const Node& anchor) const {
@@ -105,16 +105,16 @@ bool FuseProduct(Facts& facts, Node* node, Patch& patch) {
   if (x_dims == nullptr || to == nullptr || x_dims->size() < 3 || rank < 2) return false;
   if (facts.TypeOf(x) != DataType::kFloat || to->size() != x_dims->size()) return false;
   const auto swap = SwapOfLastTwo(rank);
-  const bool turned = IsTranspose(columns->producer(), swap);
-  Value* tiled = turned ? columns->producer()->input(0) : columns;
-  Value* positions = turned ? WithoutRounds(tiled, facts) : tiled;
+  const bool transposed = IsTranspose(columns->producer(), swap);
+  Value* tiled = transposed ? columns->producer()->input(0) : columns;
+  Value* positions = transposed ? WithoutRounds(tiled, facts) : tiled;
   // A product that broadcasts x is not covered.
   if (Matrices(*to) != Matrices(*x_dims)) return false;
   const std::vector<SymInt>* dims = facts.DimsOf(positions);
   if (dims == nullptr || !TakeTurns(*x_dims, *dims, positions != tiled)) return false;
   patch.Supersede({node, product});
   if (!patch.Admits({node->output(0)}, node)) return false;
-  if (!turned) positions = patch.Op("Transpose", {columns}, {{"perm", swap}});
+  if (!transposed) positions = patch.Op("Transpose", {columns}, {{"perm", swap}});
   const Terms terms = {{x, positions, node->input(1)}, {1}, {0}};
   patch.Replace(node->output(0), terms.Make(patch, *node));
   return true;
@@ -138,7 +138,7 @@ bool FuseTranspose(Facts& facts, Node* node, Patch& patch) {
   if (scores == nullptr || rank < 2 || !IsTranspose(node, SwapOfLastTwo(rank))) return false;
   Terms terms;
   terms.Append(*scores);
-  for (int64_t& turned : terms.transposed) turned = turned == 0 ? 1 : 0;
+  for (int64_t& transposed : terms.transposed) transposed = transposed == 0 ? 1 : 0;
   return ReplaceBy(terms, node, {scores}, patch);
 }
 

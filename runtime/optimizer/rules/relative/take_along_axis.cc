@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// DeBERTa's exporters repeat the indices of positions for all samples and heads, since
+// Exports of DeBERTa repeat the indices of positions for all samples and heads, since
 // GatherElements does not broadcast. TakeAlongAxis does:
 //
 //   i [1, S, T] -> Expand -> [N, S, T]
@@ -13,7 +13,8 @@
 namespace attnrun::opt {
 namespace {
 
-bool Propose(Facts& facts, Node* node, Patch& patch) {
+bool TakeAlongAxes(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   const std::vector<SymInt>* data = facts.DimsOf(node->input(0));
   const std::vector<SymInt>* indices = facts.DimsOf(node->input(1));
   if (data == nullptr || indices == nullptr || data->empty()) return false;
@@ -31,10 +32,6 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   patch.Replace(node->output(0),
                 patch.Op("attnrun::TakeAlongAxis", {node->input(0), source}, {}, node->name()));
   return true;
-}
-
-bool TakeAlongAxes(RuleContext& context, Node* node, Patch& patch) {
-  return Propose(context.facts, node, patch);
 }
 
 }  // namespace

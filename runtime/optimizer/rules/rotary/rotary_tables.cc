@@ -94,8 +94,8 @@ struct Placement {
 };
 
 // True if an extent of the table broadcasts to that of x. Extents with different names may be equal
-// in a run; the operator refuses a run in which they differ. A number may be 1 where the other
-// extent is larger, which must not happen.
+// in a run; the operator refuses a run in which they differ. An extent of x that is not known at
+// all might be 1 and broadcast to the table's.
 bool Broadcasts(const SymInt& from, const SymInt& to) {
   if (from == to || from.is_constant(1)) return true;
   return to.IsOfExtents() && !to.is_constant(1) &&

@@ -28,9 +28,8 @@ class Selection {
   // True if the node's result lacks the axis.
   bool drops_axis() const { return drops_axis_; }
 
-  // True if `other` selects positions of the same axis of the same value, and no other positions
-  // than this one, in every run in which this one does not fail. A Gather fails where the axis
-  // lacks a position; a Slice gives fewer.
+  // True if `other` selects the same positions of the same axis of the same value. Only a Gather
+  // covers others: it fails in a run whose axis lacks a position, where a Slice gives fewer.
   bool Covers(const Selection& other) const;
 
   // True if the same positions can be selected along `axis` of a tensor of these extents.
@@ -46,7 +45,7 @@ class Selection {
   bool ReadGatherNd(Facts& facts);
   // Takes the positions from start to end; both count from the same end of the axis.
   bool TakeSlice(int64_t start, int64_t end, Facts& facts);
-  // True if `count` positions are few and fewer than the axis has.
+  // True if `count` positions are few, and no more than half of the axis where its extent is known.
   bool AreFew(int64_t count, Facts& facts) const;
 
   Node* node_;

@@ -69,7 +69,8 @@ std::vector<Value*> SplitOperands(const Node& node, const std::vector<SymInt>& a
   return operands == node.inputs() ? std::vector<Value*>() : operands;
 }
 
-bool SplitAt(Facts& facts, Node* reshape, Patch& patch) {
+bool SplitJoinedOperands(RuleContext& context, Node* reshape, Patch& patch) {
+  Facts& facts = context.facts;
   const std::vector<SymInt> axes = AxesOfReshape(reshape, /*joins=*/false, facts);
   Node* node = axes.empty() ? nullptr : reshape->input(0)->producer();
   if (node == nullptr || !ops::TraitsOf(*node).broadcasts) return false;
@@ -79,10 +80,6 @@ bool SplitAt(Facts& facts, Node* reshape, Patch& patch) {
   patch.Replace(reshape->output(0),
                 patch.Op(OpNameOf(*node), operands, node->attributes(), node->name()));
   return patch.CanApply();
-}
-
-bool SplitJoinedOperands(RuleContext& context, Node* node, Patch& patch) {
-  return SplitAt(context.facts, node, patch);
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ std::optional<std::vector<int64_t>> ReducedOfBase(const View& base, const View& 
   return result;
 }
 
-bool ReduceAt(Facts& facts, Node* node, Patch& patch) {
+bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   if (!IsPool(*node) && !IsReduction(*node)) return false;
   const auto reduced = ReducedAxes(*node, facts);
   const std::vector<SymInt>* dims = facts.DimsOf(node->output(0));
@@ -100,10 +101,6 @@ bool ReduceAt(Facts& facts, Node* node, Patch& patch) {
     return true;
   }
   return false;
-}
-
-bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
-  return ReduceAt(context.facts, node, patch);
 }
 
 }  // namespace

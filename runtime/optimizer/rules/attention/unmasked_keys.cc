@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/open_keys.h"
+#include "optimizer/rules/attention/unmasked_keys.h"
 
 #include <optional>
 
@@ -27,8 +27,8 @@ class MaskReader {
     SplitWithin(condition);
   }
 
-  OpenKeys Result(bool positions) {
-    OpenKeys keys;
+  UnmaskedKeys Result(bool positions) {
+    UnmaskedKeys keys;
     if (positions) TakePositions(keys);
     keys.rest = conditions_;
     keys.simpler = simpler_;
@@ -118,7 +118,7 @@ class MaskReader {
   }
 
   // Takes a band around the query, unless another condition moves it.
-  bool TakeBand(const Condition& condition, OpenKeys& keys) {
+  bool TakeBand(const Condition& condition, UnmaskedKeys& keys) {
     const auto window = AsBand(condition);
     if (!window.has_value() || keys.right_window >= 0 || keys.left_window >= 0) return false;
     if (keys.causal == 2) return false;
@@ -127,7 +127,7 @@ class MaskReader {
     return true;
   }
 
-  void TakePositions(OpenKeys& keys) {
+  void TakePositions(UnmaskedKeys& keys) {
     // Upper bounds come first: they decide at which key's position a query stands.
     Take([&](const Condition& condition) {
       const auto bound = AsBound(condition);
@@ -145,7 +145,7 @@ class MaskReader {
     Take([&](const Condition& condition) { return TakeBand(condition, keys); });
   }
 
-  bool TakeUpper(const SymInt& distance, OpenKeys& keys) const {
+  bool TakeUpper(const SymInt& distance, UnmaskedKeys& keys) const {
     if (keys.causal != 0 || keys.right_window >= 0) return false;
     if (distance.is_constant(0)) {
       keys.causal = 1;
@@ -179,8 +179,8 @@ class MaskReader {
 
 }  // namespace
 
-OpenKeys ReadMask(const std::vector<Condition>& all, const std::vector<SymInt>& scores,
-                  bool positions, Facts& facts) {
+UnmaskedKeys ReadMask(const std::vector<Condition>& all, const std::vector<SymInt>& scores,
+                      bool positions, Facts& facts) {
   MaskReader reader(scores, facts);
   for (const Condition& condition : all) reader.Split(condition);
   return reader.Result(positions);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_OPEN_KEYS_H_
-#define ATTNRUN_OPTIMIZER_RULES_ATTENTION_OPEN_KEYS_H_
+#ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_UNMASKED_KEYS_H_
+#define ATTNRUN_OPTIMIZER_RULES_ATTENTION_UNMASKED_KEYS_H_
 
 #include <vector>
 
@@ -18,7 +18,7 @@ struct Condition {
 // The keys that each query may attend to: those that attnrun.Attention's attributes `causal`,
 // `left_window` and `right_window` (see ops/attention/fused_attention.h) leave unmasked and for
 // which all conditions of `rest` hold.
-struct OpenKeys {
+struct UnmaskedKeys {
   int64_t causal = 0;
   int64_t left_window = -1;
   int64_t right_window = -1;
@@ -31,12 +31,12 @@ struct OpenKeys {
 // its parts. Parts that always hold are dropped, parts are read before they were broadcast, and, if
 // `positions`, comparisons of key positions with query positions become attributes. A condition
 // whose extents may differ from the scores' is left as it is.
-OpenKeys ReadMask(const std::vector<Condition>& all, const std::vector<SymInt>& scores,
-                  bool positions, Facts& facts);
+UnmaskedKeys ReadMask(const std::vector<Condition>& all, const std::vector<SymInt>& scores,
+                      bool positions, Facts& facts);
 
 // The conjunction as one value; null if there are no conditions.
 Value* AllOf(Patch& patch, const std::vector<Condition>& conditions);
 
 }  // namespace attnrun::opt
 
-#endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_OPEN_KEYS_H_
+#endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_UNMASKED_KEYS_H_

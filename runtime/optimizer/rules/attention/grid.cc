@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/picture.h"
+#include "optimizer/rules/attention/grid.h"
 
 #include <algorithm>
 
@@ -24,41 +24,40 @@ bool KeepsLastTwo(absl::Span<const SymInt> to, absl::Span<const SymInt> from) {
 }
 
 // Views the scores, a grid so far, as queries and keys again.
-void LeavePicture(Scores& scores, const std::vector<SymInt>& dims) {
-  scores.picture.clear();
+void LeaveGrid(Scores& scores, const std::vector<SymInt>& dims) {
+  scores.grid.clear();
   for (ScoreBias& bias : scores.biases) {
-    if (!bias.operand.picture.empty()) bias.operand.dims = dims;
+    if (!bias.operand.grid.empty()) bias.operand.dims = dims;
   }
   for (Scores::Mask& mask : scores.masks) {
-    if (!mask.operand.picture.empty()) mask.operand.dims = dims;
+    if (!mask.operand.grid.empty()) mask.operand.dims = dims;
   }
 }
 
 }  // namespace
 
-std::optional<size_t> LeadingAxes(absl::Span<const SymInt> picture,
-                                  absl::Span<const SymInt> scores) {
-  size_t first = picture.size();
+std::optional<size_t> LeadingAxes(absl::Span<const SymInt> grid, absl::Span<const SymInt> scores) {
+  size_t first = grid.size();
   for (const SymInt& whole : {scores[scores.size() - 1], scores[scores.size() - 2]}) {
     SymInt extent(1);
-    while (extent != whole && first > 0) extent = extent * picture[--first];
+    while (extent != whole && first > 0) extent = extent * grid[--first];
     if (extent != whole) return std::nullopt;
   }
   return first;
 }
 
 bool RegroupScores(Scores& scores, absl::Span<const SymInt> from, const std::vector<SymInt>& to) {
-  const bool is_picture = !scores.picture.empty();
-  if (!is_picture && KeepsLastTwo(to, from)) return true;
+  const bool is_grid = !scores.grid.empty();
+  if (!is_grid && KeepsLastTwo(to, from)) return true;
   // Views keep the order of elements, so a view with the extents of queries and keys undoes the
   // grid.
   const std::vector<SymInt>& product = scores.matmul_dims;
-  if (is_picture && std::equal(to.end() - 2, to.end(), product.end() - 2)) {
-    LeavePicture(scores, to);
+  if (is_grid && std::equal(to.end() - 2, to.end(), product.end() - 2)) {
+    LeaveGrid(scores, to);
     return true;
   }
   if (!LeadingAxes(to, product).has_value()) return false;
-  scores.picture = to;
+  scores.grid = to;
   return true;
 }
 
