@@ -60,7 +60,7 @@ std::string Text(const ops::AxisRule& rule) {
   });
 }
 
-void ExpectRows(const std::vector<AxesRow>& rows) {
+void ExpectTracks(const std::vector<AxesRow>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE("row " + std::to_string(i) + ", " + rows[i].node.op_type);
     EXPECT_EQ(Text(RuleOf(rows[i].node)), rows[i].tracks);

@@ -23,7 +23,7 @@ struct AxesRow {
   InferNode node;
   std::string tracks;
 };
-void ExpectRows(const std::vector<AxesRow>& rows);
+void ExpectTracks(const std::vector<AxesRow>& rows);
 
 // Rules of a sample, with its inputs known in full, as symbols or not at all. Equal ones once.
 std::vector<ops::AxisRule> RulesOf(const SampleNode& sample);

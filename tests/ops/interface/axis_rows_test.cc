@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracks that rules give where extents are symbols: as many as the symbols allow, and none
+// The tracks of rules whose extents are symbols: as many as the symbols allow, and none
 // where an axis may be of extent 1 and so be broadcast.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 const SymInt kUnknown = SymInt::Unknown();
 
 TEST(AxisRowsTest, Elementwise) {
-  ExpectRows({
+  ExpectTracks({
       {{"Sin", {Floats({kBatch, kUnknown})}}, "0.0 > 0.0; 0.1 > 0.1"},
       {{"Add", {Floats({kBatch, kSeq, 8}), Floats({8})}}, "0.0 > 0.0; 0.1 > 0.1; 0.2 1.0 > 0.2"},
       {{"Add", {Floats({kBatch, kSeq, 8}), Floats({kBatch, 1, 8})}},
@@ -30,7 +30,7 @@ TEST(AxisRowsTest, Elementwise) {
 
 TEST(AxisRowsTest, Products) {
   const AttributeMap turned = {{"transA", int64_t{1}}};
-  ExpectRows({
+  ExpectTracks({
       {{"MatMul", {Floats({kBatch, 12, kSeq, 64}), Floats({kBatch, 12, 64, kPast})}},
        "0.0 1.0 > 0.0; 0.1 1.1 > 0.1; 0.2 > 0.2; 1.3 > 0.3"},
       {{"MatMul", {Floats({kBatch, kSeq, 768}), Floats({768, 64})}},
@@ -52,7 +52,7 @@ TEST(AxisRowsTest, Products) {
 
 TEST(AxisRowsTest, Views) {
   const AttributeMap perm = {{"perm", std::vector<int64_t>{0, 2, 1, 3}}};
-  ExpectRows({
+  ExpectTracks({
       {{"Transpose", {Floats({kBatch, kSeq, 4, 8})}, perm},
        "0.0 > 0.0; 0.2 > 0.1; 0.1 > 0.2; 0.3 > 0.3"},
       {{"Reshape", {Floats({kBatch, kSeq, 32}), Numbers({kBatch, kSeq, 4, 8})}},
@@ -76,7 +76,7 @@ TEST(AxisRowsTest, Views) {
 
 TEST(AxisRowsTest, Layers) {
   const AttributeMap keep = {{"keepdims", int64_t{0}}};
-  ExpectRows({
+  ExpectTracks({
       {{"Softmax", {Floats({kBatch, 4, kSeq, kUnknown})}}, "0.0 > 0.0; 0.1 > 0.1; 0.2 > 0.2"},
       {{"LayerNormalization", {Floats({kBatch, kSeq, 8}), Floats({8}), Floats({8})}},
        "0.0 > 0.0; 0.1 > 0.1"},
