@@ -56,7 +56,7 @@ std::vector<SampleNode> ElementwiseSamples() {
       {"Not", {bits}},
       {"BitwiseNot", {Bytes({2, 3})}},
       {"Clip", {x, F0(-0.5F), F0(0.5F)}},
-      {"Clip", {x}, {{"min", -0.5F}, {"max", 0.5F}}, 1, 6},
+      {"Clip", {x}, {{"min", -0.5F}, {"max", 0.5F}}, 1, 7},
       {"Where", {bits, F({2, 1}), F({3})}},
       {"PRelu", {x, column}},
       {"Sum", {x, column, F({4})}},

@@ -13,9 +13,9 @@ std::vector<SampleNode> InternalSamples() {
   const AttributeMap folded = {{"q_layout", std::string("(b n:2) s h")},
                                {"k_layout", std::string("(b n:2) s h")},
                                {"v_layout", std::string("(b n:2) s h")}};
-  const Tensor q = F({2, 3, 2, 4});
-  const Tensor k = F({2, 5, 2, 4});
-  const Tensor v = F({1, 5, 2, 6});
+  const Tensor q = F({2, 2, 3, 4});
+  const Tensor k = F({2, 2, 5, 4});
+  const Tensor v = F({1, 2, 5, 6});
   const Tensor ids = Make<int64_t>({2, 3}, {0, 1, 2, 3, -1, 0});
   const Tensor pairs =
       Make<int64_t>({3, 6}, {0, 1, 2, 3, 4, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0, 1, 2});

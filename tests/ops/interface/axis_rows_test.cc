@@ -84,9 +84,9 @@ TEST(AxisRowsTest, Layers) {
       {{"QuantizeLinear", {Floats({kBatch, 8}), Floats({kSeq})}}, "0.0 > 0.0"},
       {{"QuantizeLinear", {Floats({kBatch, 8}), Floats({8})}}, "0.0 > 0.0; 0.1 1.0 > 0.1"},
       {{"attnrun::Attention",
-        {Floats({kBatch, kSeq, 4, 8}), Floats({kBatch, kPast, 4, 8}), Floats({kBatch, kPast, 4, 8}),
+        {Floats({kBatch, 4, kSeq, 8}), Floats({kBatch, 4, kPast, 8}), Floats({kBatch, 4, kPast, 8}),
          Floats({1, 4, kSeq, kPast})}},
-       "0.0 1.0 2.0 3.0=1 > 0.0; 0.1 3.2 > 0.1"},
+       "0.0 1.0 2.0 3.0=1 > 0.0; 0.2 3.2 > 0.1"},
   });
 }
 
