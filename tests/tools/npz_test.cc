@@ -95,7 +95,8 @@ TEST(NpzTest, HostileArchivesAreRefused) {
   } cases[] = {
       {"x.txt", "hello", "expected .npy entries, but found 'x.txt'"},
       {"x.npy", "hello", "array 'x': is not an .npy file"},
-      {"x.npy", Npy("<f4", {1000000000000}, "abcd"), "array 'x': shape [1000000000000]"},
+      {"x.npy", Npy("<f4", {1000000000000}, "abcd"),
+       "array 'x': the header announces shape [1000000000000]"},
       // 4 MB of zeros compressed to 4 KB, behind a header that announces four bytes.
       {"x.npy", Npy("<f4", {1}, std::string(1 << 22, '\0')), "4194304 bytes follow"},
   };

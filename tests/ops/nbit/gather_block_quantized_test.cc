@@ -120,7 +120,8 @@ TEST(GatherBlockQuantizedTest, RefusesInvalidOperands) {
   EXPECT_THAT(message(0, 2, 16, 4, bytes, {1, 1}), HasSubstr("quantize_axis is 2"));
   EXPECT_THAT(message(1, 0, 16, 4, bytes, {1, 1}), HasSubstr("expected gather_axis 0"));
   EXPECT_THAT(message(0, 1, 16, 4, bytes, {1, 2}), HasSubstr("expected scales [1,1]"));
-  EXPECT_THAT(message(0, 1, 16, 4, Make<float>({1, 1}, {1}), {1, 1}), HasSubstr("are covered"));
+  EXPECT_THAT(message(0, 1, 16, 4, Make<float>({1, 1}, {1}), {1, 1}),
+              HasSubstr("expected data of int4, uint4 or uint8"));
   // Two codes per byte: twice as many elements as 64 bits can count, although another axis is
   // empty.
   EXPECT_THAT(message(0, 2, 16, 4, Make<uint8_t>({0, 4, int64_t{1} << 60}, {}), {1}),
