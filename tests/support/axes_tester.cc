@@ -78,6 +78,11 @@ std::vector<ops::AxisRule> RulesOf(const SampleNode& sample) {
     for (const Knowledge of_contents : kKnowledge) {
       add(RuleOf(KnownNode(sample, of_dims, of_contents)));
     }
+    for (size_t i = 0; i < sample.inputs.size(); ++i) {
+      for (const Knowledge of_input : kKnowledge) {
+        add(RuleOf(KnownNode(sample, of_dims, i, of_input)));
+      }
+    }
   }
   return rules;
 }
@@ -149,13 +154,13 @@ void SampleRun::ExpectCommutes(const ops::AxisTrack& track, const Ints& position
 }
 
 void SampleRun::ExpectBroadcasts(const ops::AxisTrack& track) const {
-  for (size_t i = 0; i < sample_.inputs.size(); ++i) {
+  SCOPED_TRACE("axes of extent 1 repeated");
+  std::vector<Tensor> inputs = sample_.inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
     if (track.ones[i] == kNone) continue;
-    SCOPED_TRACE("input " + std::to_string(i) + " repeated");
-    std::vector<Tensor> inputs = sample_.inputs;
     inputs[i] = GatheredAlong(inputs[i], track.ones[i], Ints(ExtentOf(track), 0));
-    ExpectOutputs(inputs, outputs_);
   }
+  ExpectOutputs(inputs, outputs_);
 }
 
 void SampleRun::ExpectOutputs(const std::vector<Tensor>& inputs,

@@ -25,7 +25,8 @@ struct AxesRow {
 };
 void ExpectTracks(const std::vector<AxesRow>& rows);
 
-// Rules of a sample, with its inputs known in full, as symbols or not at all. Equal ones once.
+// Rules of a sample, with its inputs known in full, as symbols or not at all, together and each in
+// another way than the rest. Equal rules once.
 std::vector<ops::AxisRule> RulesOf(const SampleNode& sample);
 
 // One run of a sample, on which what its operator says of axes is checked.

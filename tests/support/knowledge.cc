@@ -34,6 +34,12 @@ InferNode KnownNode(const SampleNode& sample, Knowledge of_dims, Knowledge of_co
   return node;
 }
 
+InferNode KnownNode(const SampleNode& sample, Knowledge of_dims, size_t i, Knowledge of_dims_of_i) {
+  InferNode node = KnownNode(sample, of_dims, Knowledge::kNumbers);
+  node.inputs[i] = KnownNode(sample, of_dims_of_i, Knowledge::kNumbers).inputs[i];
+  return node;
+}
+
 OpTester TesterOf(const SampleNode& sample) {
   const size_t colon = sample.op_type.find("::");
   OpTester tester = colon == std::string::npos ? OpTester(sample.op_type, sample.opset)

@@ -13,9 +13,12 @@ enum class Knowledge { kNumbers, kSymbols, kNothing };
 inline constexpr Knowledge kKnowledge[] = {Knowledge::kNumbers, Knowledge::kSymbols,
                                            Knowledge::kNothing};
 
-// The sample as a node of whose inputs no more than this is known. The number n becomes the symbol
-// "en".
+// The sample as a node with inputs of which no more than this is known. The number n becomes the
+// symbol "en".
 InferNode KnownNode(const SampleNode& sample, Knowledge of_dims, Knowledge of_contents);
+
+// The same with another knowledge of the extents of input i.
+InferNode KnownNode(const SampleNode& sample, Knowledge of_dims, size_t i, Knowledge of_dims_of_i);
 
 // The sample as a node to run.
 OpTester TesterOf(const SampleNode& sample);
