@@ -26,7 +26,8 @@ std::string Introduction() {
       "\n"
       "attnrun reads models of opset ",
       opsets.oldest, " to ", opsets.newest,
-      " of ai.onnx. A version is named by the opset that introduced it.\n"
+      " of ai.onnx. A version is named by the opset that\n"
+      "introduced it.\n"
       "\n"
       "- `kernel`: the operator has an optimized kernel. It may decline an element type or a "
       "shape;\n"
