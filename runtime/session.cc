@@ -65,9 +65,11 @@ class Session::Impl {
       ATTNRUN_ASSIGN_OR_RETURN(rewrites_,
                                opt::Optimize(*model_.graph, OptimizerOptionsOf(options)));
     }
-    const ops::ScopedPackedStore store(cache.has_value() ? &*cache : nullptr);
-    ATTNRUN_ASSIGN_OR_RETURN(plan_,
-                             exec::Plan::Make(*model_.graph, options.engine != Engine::kReference));
+    std::optional<exec::KernelOptions> kernels;
+    if (options.engine != Engine::kReference) {
+      kernels = {options.precision, cache.has_value() ? &*cache : nullptr};
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
     return cache.has_value() ? cache->Save() : absl::OkStatus();
   }
 

@@ -56,7 +56,7 @@ class Attention final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   absl::StatusOr<AttentionShape> Resolve(const OpContext& context) const;
   // The keys [begin, end) that position leaves unmasked for one query, attn_mask aside.

@@ -174,7 +174,8 @@ class AttentionKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Attention::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Attention::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<AttentionKernel>(*this);
 }
 

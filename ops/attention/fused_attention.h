@@ -69,7 +69,7 @@ class FusedAttention final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // Attributes of the first three inputs.
   static constexpr std::array<const char*, 3> kLayoutNames = {"q_layout", "k_layout", "v_layout"};

@@ -130,7 +130,7 @@ class FusedAttentionKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> FusedAttention::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   ATTNRUN_RETURN_IF_ERROR(status_);
   return std::make_unique<FusedAttentionKernel>(*this);
 }

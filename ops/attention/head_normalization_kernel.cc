@@ -70,7 +70,7 @@ class HeadRmsNormalizationKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> HeadRmsNormalization::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<HeadRmsNormalizationKernel>(*this);
 }
 

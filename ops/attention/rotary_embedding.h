@@ -48,7 +48,7 @@ class RotaryEmbedding final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   absl::StatusOr<RotaryShape> Resolve(const OpContext& context) const;
   // The offset in the caches of the angles for a row of X.

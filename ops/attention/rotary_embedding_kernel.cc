@@ -133,7 +133,7 @@ class RotaryEmbeddingKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> RotaryEmbedding::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<RotaryEmbeddingKernel>(*this);
 }
 

@@ -19,7 +19,8 @@ absl::StatusOr<std::vector<Tensor>> RunNode(const Node& node, absl::Span<const T
     std::unique_ptr<Kernel> kernel;
     if (by_kernel) {
       // No input is constant: there is only one run.
-      ATTNRUN_ASSIGN_OR_RETURN(kernel, op->MakeKernel(std::vector<Tensor>(inputs.size())));
+      const std::vector<Tensor> constants(inputs.size());
+      ATTNRUN_ASSIGN_OR_RETURN(kernel, op->MakeKernel({constants}));
     }
     const bool accepts = kernel != nullptr && kernel->Accepts(context);
     ATTNRUN_RETURN_IF_ERROR(accepts ? kernel->Run(context) : op->Reference(context));

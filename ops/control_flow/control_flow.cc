@@ -21,7 +21,7 @@ class SubgraphKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> ControlFlow::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<SubgraphKernel>(*this);
 }
 

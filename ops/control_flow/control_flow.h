@@ -14,7 +14,7 @@ namespace attnrun::ops {
 // serves as reference and as kernel.
 class ControlFlow : public Op {
  public:
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const final;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const final;
 };
 
 // ONNX If-1 to -25 (cond): runs then_branch if `cond`, one bool, is true, else else_branch. The

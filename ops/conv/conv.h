@@ -57,7 +57,7 @@ class Conv final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
   ConvAttributes attributes_;
@@ -74,7 +74,7 @@ class ConvInteger final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
   ConvAttributes attributes_;

@@ -198,18 +198,19 @@ class ConvIntegerKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(
+    const KernelContext& context) const {
   Weights weights;
-  const Tensor& w = constants[1];
+  const Tensor& w = context.constants[1];
   // An undefined zero point may differ from run to run.
-  const bool has_zero = constants.size() > 3;
-  const bool constant = w.defined() && (!has_zero || constants[3].defined());
+  const bool has_zero = context.constants.size() > 3;
+  const bool constant = w.defined() && (!has_zero || context.constants[3].defined());
   const int64_t groups = attributes_.group;
   if (constant && IsByte(w.type()) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
-      w.dim(0) % groups == 0 && Fits(w, has_zero ? &constants[3] : nullptr, w.dim(0))) {
+      w.dim(0) % groups == 0 && Fits(w, has_zero ? &context.constants[3] : nullptr, w.dim(0))) {
     const auto pack = [](const Int8Matrix& matrix) { return Int8Panels::PackShared({matrix}); };
-    ATTNRUN_ASSIGN_OR_RETURN(weights,
-                             PackWeights(w, has_zero ? &constants[3] : nullptr, groups, pack));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        weights, PackWeights(w, has_zero ? &context.constants[3] : nullptr, groups, pack));
   }
   return std::make_unique<ConvIntegerKernel>(attributes_, std::move(weights));
 }

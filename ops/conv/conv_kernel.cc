@@ -81,12 +81,12 @@ class ConvKernel final : public Kernel {
   }
 
   // Packs constant weights.
-  absl::Status Prepare(bool bias) {
+  absl::Status Prepare(bool bias, const KernelContext& context) {
     if (!weight_.defined() || weight_.num_elements() == 0) return absl::OkStatus();
     const absl::StatusOr<ConvShape> shape = TypicalConv(attributes_, weight_);
     // The node's calls report an invalid shape.
     if (!shape.ok()) return absl::OkStatus();
-    ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(*shape, weight_.data<float>()));
+    ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(*shape, weight_.data<float>(), context));
     if (product_ != nullptr) return absl::OkStatus();
     return tiled_.Prepare(*shape, weight_.data<float>(), bias);
   }
@@ -154,13 +154,14 @@ class ConvKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Conv::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Conv::MakeKernel(const KernelContext& context) const {
   Tensor weight;
-  if (constants[1].defined() && IsFloatOrHalf(constants[1].type())) {
-    ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(constants[1], Allocator::Heap()));
+  if (context.constants[1].defined() && IsFloatOrHalf(context.constants[1].type())) {
+    ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(context.constants[1], Allocator::Heap()));
   }
   auto kernel = std::make_unique<ConvKernel>(attributes_, std::move(weight));
-  ATTNRUN_RETURN_IF_ERROR(kernel->Prepare(constants.size() > 2 && constants[2].defined()));
+  ATTNRUN_RETURN_IF_ERROR(
+      kernel->Prepare(context.constants.size() > 2 && context.constants[2].defined(), context));
   return kernel;
 }
 

@@ -119,15 +119,15 @@ class GroupProduct {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const WindowProduct>> WindowProduct::Make(const ConvShape& shape,
-                                                                         const float* w) {
+absl::StatusOr<std::unique_ptr<const WindowProduct>> WindowProduct::Make(
+    const ConvShape& shape, const float* w, const KernelContext& context) {
   if (!IsProduct(shape)) return nullptr;
   // make_unique cannot call the private constructor.
   std::unique_ptr<WindowProduct> product(new WindowProduct);
   std::vector<float> reordered;
   for (int64_t group = 0; group < shape.group; ++group) {
     ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedMatrix> packed,
-                             PackedMatrix::Pack(WeightsOf(shape, w, group, reordered)));
+                             PackedMatrix::Pack(WeightsOf(shape, w, group, reordered), context));
     product->weights_.push_back(std::move(packed));
   }
   return product;

@@ -26,7 +26,8 @@ class WindowProduct {
   // extents of x. Null where windows are not contiguous or a product does not help: depthwise and
   // 1x1 convolutions, sums of few terms, few features per group.
   static absl::StatusOr<std::unique_ptr<const WindowProduct>> Make(const ConvShape& shape,
-                                                                   const float* w);
+                                                                   const float* w,
+                                                                   const KernelContext& context);
 
   struct Operands {
     // [N, C, ..]

@@ -74,7 +74,8 @@ class CumSumKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Cumulative::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Cumulative::MakeKernel(
+    const KernelContext& /*context*/) const {
   if (product_) return nullptr;
   return std::make_unique<CumSumKernel>(exclusive_, reverse_);
 }

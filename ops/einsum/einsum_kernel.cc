@@ -129,7 +129,8 @@ class EinsumKernel final : public Kernel {
 
 // The second operand, packed, if its labels alone decide how it is used; else null.
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackWeight(absl::string_view equation,
-                                                               const Tensor& weight) {
+                                                               const KernelContext& context) {
+  const Tensor& weight = context.constants[1];
   const std::string text = absl::StrReplaceAll(equation, {{" ", ""}});
   const size_t comma = text.find(',');
   if (!IsFloatOrHalf(weight.type()) || comma == std::string::npos ||
@@ -146,16 +147,16 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackWeight(absl::string_view
   ATTNRUN_ASSIGN_OR_RETURN(
       const OperandStack stack,
       OperandStack::Make(*shape, 1, floats, {}, plan->depth, plan->columns, Allocator::Heap()));
-  return PackedMatrix::Pack(stack.at(0));
+  return PackedMatrix::Pack(stack.at(0), context);
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Einsum::MakeKernel(ConstantInputs constants) const {
-  if (constants.size() != 2) return nullptr;
+absl::StatusOr<std::unique_ptr<Kernel>> Einsum::MakeKernel(const KernelContext& context) const {
+  if (context.constants.size() != 2) return nullptr;
   std::shared_ptr<const PackedMatrix> weight;
-  if (constants[1].defined()) {
-    ATTNRUN_ASSIGN_OR_RETURN(weight, PackWeight(equation_, constants[1]));
+  if (context.constants[1].defined()) {
+    ATTNRUN_ASSIGN_OR_RETURN(weight, PackWeight(equation_, context));
   }
   return std::make_unique<EinsumKernel>(equation_, std::move(weight));
 }

@@ -40,7 +40,7 @@ class Binary final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
   const BinaryFunction function_;
@@ -53,7 +53,7 @@ class Pow final : public Op {
  public:
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 };
 
 // ONNX Min-6, Max-6, Sum-6, Mean-6 and their later versions: f folded over any number of operands
@@ -65,7 +65,7 @@ class Variadic final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
   const BinaryFunction function_;

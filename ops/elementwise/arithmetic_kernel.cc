@@ -187,11 +187,12 @@ class VariadicKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Binary::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Binary::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<BinaryKernel>(function_, types_);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Variadic::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Variadic::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<VariadicKernel>(function_, mean_, types_);
 }
 

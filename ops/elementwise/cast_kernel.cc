@@ -51,7 +51,7 @@ class CastKernel final : public RowKernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Cast::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Cast::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<CastKernel>(to_);
 }
 

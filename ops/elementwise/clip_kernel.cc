@@ -92,7 +92,7 @@ class ClipKernel final : public RowKernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Clip::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Clip::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<ClipKernel>(bounds_are_attributes_, low_, high_);
 }
 

@@ -124,7 +124,8 @@ class ComparisonKernel final : public RowKernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Comparison::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Comparison::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<ComparisonKernel>(function_, types_);
 }
 

@@ -48,7 +48,8 @@ absl::Status Identity::Reference(OpContext& context) const {
 
 void Identity::Infer(InferContext& context) const { context.SetOutput(0, context.input(0)); }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Identity::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Identity::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<AliasKernel>(*this);
 }
 
@@ -85,7 +86,8 @@ void Dropout::Axes(AxesContext& context) const {
   AddSameAxes(context, [](size_t) { return true; });
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Dropout::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Dropout::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<AliasKernel>(*this);
 }
 

@@ -15,7 +15,7 @@ class Identity final : public Op {
  public:
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 };
 
 // ONNX Dropout-7, -10, -12, -13, -22 in inference: the input itself, and a mask of ones (bool;
@@ -28,7 +28,7 @@ class Dropout final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
   const bool mask_is_bool_;

@@ -85,7 +85,7 @@ class PowKernel final : public RowKernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Pow::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Pow::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<PowKernel>();
 }
 

@@ -62,7 +62,8 @@ class PredicateKernel final : public RowKernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Predicate::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Predicate::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<PredicateKernel>(function_, negative_, positive_);
 }
 

@@ -151,7 +151,7 @@ class UnaryKernel final : public RowKernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Unary::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Unary::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<UnaryKernel>(function_, parameters_, types_);
 }
 

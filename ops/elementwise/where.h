@@ -16,7 +16,7 @@ class Where final : public Op {
  public:
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 };
 
 void RegisterWhere(OpRegistry& registry);

@@ -75,7 +75,7 @@ class WhereKernel final : public RowKernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Where::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Where::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<WhereKernel>();
 }
 

@@ -27,7 +27,7 @@ class EmbeddingSum final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // The shape of y. kInvalidArgument if inputs do not fit each other or ids are out of range.
   static absl::StatusOr<Shape> Resolve(const OpContext& context);

@@ -59,7 +59,7 @@ class EmbeddingSumKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> EmbeddingSum::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<EmbeddingSumKernel>();
 }
 

@@ -26,7 +26,7 @@ class MaskedMean final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // The shape [B, S, D]. kInvalidArgument if the inputs do not fit each other.
   static absl::StatusOr<Shape> Resolve(const OpContext& context);

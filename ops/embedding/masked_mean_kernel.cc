@@ -72,7 +72,8 @@ class MaskedMeanKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> MaskedMean::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> MaskedMean::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<MaskedMeanKernel>(min_count_);
 }
 

@@ -111,7 +111,7 @@ void TakeAlongAxis::Infer(InferContext& context) const {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> TakeAlongAxis::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<TakeAlongAxisKernel>();
 }
 

@@ -152,7 +152,7 @@ void AppendToCache::Infer(InferContext& context) const {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> AppendToCache::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<AppendToCacheKernel>();
 }
 

@@ -38,7 +38,7 @@ class AppendToCache final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // Inputs may be strided.
   static absl::StatusOr<CacheAppend> Resolve(const OpContext& context);

@@ -154,12 +154,12 @@ class ScatterElementsKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> GatherElements::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<GatherElementsKernel>(axis_);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> ScatterElements::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   if (reduction_ != ScatterReduction::kNone) return nullptr;
   return std::make_unique<ScatterElementsKernel>(axis_);
 }

@@ -95,7 +95,7 @@ class GatherKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Gather::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Gather::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<GatherKernel>(axis_);
 }
 

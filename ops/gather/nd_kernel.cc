@@ -119,11 +119,13 @@ class ScatterNDKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> GatherND::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> GatherND::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<GatherNDKernel>(batch_dims_);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> ScatterND::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> ScatterND::MakeKernel(
+    const KernelContext& /*context*/) const {
   if (reduction_ != ScatterReduction::kNone) return nullptr;
   return std::make_unique<ScatterNDKernel>();
 }

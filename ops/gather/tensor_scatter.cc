@@ -109,7 +109,7 @@ absl::Status TensorScatter::Reference(OpContext& context) const {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> TensorScatter::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<TensorScatterKernel>(axis_, circular_);
 }
 

@@ -50,8 +50,9 @@ std::shared_ptr<const PackedMatrix> PackedMatrix::Of(int64_t columns, Tensor pan
   return matrix;
 }
 
-absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const SideBySide& weight) {
-  PackedStore* const store = ScopedPackedStore::Current();
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(
+    const SideBySide& weight, const KernelContext& context) {
+  PackedStore* const store = context.packed_store;
   if (store == nullptr) return PackShared(weight);
   std::shared_ptr<const PackedMatrix> matrix = store->Find(weight);
   if (matrix != nullptr) return matrix;

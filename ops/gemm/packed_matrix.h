@@ -9,6 +9,7 @@
 #include "attnrun/tensor.h"
 #include "ops/gemm/matrix.h"
 #include "ops/gemm/side_by_side.h"
+#include "ops/interface/kernel_context.h"
 
 namespace attnrun::ops {
 
@@ -16,12 +17,15 @@ namespace attnrun::ops {
 // so that a GEMM reads it as one stream. The last panel is padded with zeros.
 class PackedMatrix {
  public:
-  // Packs a weight, or takes it from the ScopedPackedStore. kResourceExhausted as Allocator says.
+  // Packs a weight in the precision of `context`, or takes it from the context's store.
+  // kResourceExhausted as Allocator says.
   // Live packed matrices of equal contents share their bytes, whichever nodes, models or sessions
   // they belong to.
-  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const SideBySide& weight);
-  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(const MatrixView& weight) {
-    return Pack(SideBySide({weight}));
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
+      const SideBySide& weight, const KernelContext& context = {});
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
+      const MatrixView& weight, const KernelContext& context = {}) {
+    return Pack(SideBySide({weight}), context);
   }
 
   // A matrix that is already packed: `panels` is float [num_panels(), rows, PanelWidth()], dense.

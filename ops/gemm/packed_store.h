@@ -23,21 +23,6 @@ class PackedStore {
   virtual void Add(const SideBySide& weight, std::shared_ptr<const PackedMatrix> matrix) = 0;
 };
 
-// While it exists, PackedMatrix::Pack on this thread looks into the store first and adds to it.
-// Null for no store.
-class ScopedPackedStore {
- public:
-  explicit ScopedPackedStore(PackedStore* store);
-  ScopedPackedStore(const ScopedPackedStore&) = delete;
-  ScopedPackedStore& operator=(const ScopedPackedStore&) = delete;
-  ~ScopedPackedStore();
-
-  static PackedStore* Current();
-
- private:
-  PackedStore* const outer_;
-};
-
 }  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GEMM_PACKED_STORE_H_

@@ -69,7 +69,8 @@ absl::Status Constant::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Constant::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Constant::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<ViewKernel<Constant>>(*this, /*strided=*/false);
 }
 
@@ -91,7 +92,7 @@ absl::Status ConstantOfShape::Reference(OpContext& context) const {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> ConstantOfShape::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   ATTNRUN_RETURN_IF_ERROR(value_.status());
   if (!MovesAsBytes(value_->type())) return nullptr;
   return std::make_unique<ConstantOfShapeKernel>(*value_);

@@ -49,7 +49,7 @@ class RangeKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Range::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Range::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<RangeKernel>();
 }
 

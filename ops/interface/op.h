@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "ops/interface/axes_context.h"
 #include "ops/interface/infer_context.h"
+#include "ops/interface/kernel_context.h"
 #include "ops/interface/op_context.h"
 
 namespace attnrun::ops {
@@ -36,9 +37,6 @@ class Kernel {
   virtual int64_t Flops(const OpContext& /*context*/) const { return 0; }
 };
 
-// The inputs of a node; undefined unless they are the same in every run.
-using ConstantInputs = absl::Span<const Tensor>;
-
 // The operator of one node with its attributes read. Immutable.
 class Op {
  public:
@@ -61,7 +59,8 @@ class Op {
 
   // Makes the kernel; null if there is none, so that the reference code runs. May do work once,
   // such as packing constant weights.
-  virtual absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs /*constants*/) const {
+  virtual absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(
+      const KernelContext& /*context*/) const {
     return nullptr;
   }
 };

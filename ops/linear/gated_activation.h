@@ -24,7 +24,7 @@ class GatedActivation final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // The shape of Y; kInvalidArgument if X does not hold gate and up.
   absl::StatusOr<Shape> Resolve(const OpContext& context) const;

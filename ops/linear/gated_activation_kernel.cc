@@ -79,7 +79,7 @@ class GatedActivationKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> GatedActivation::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<GatedActivationKernel>(*this);
 }
 

@@ -122,11 +122,11 @@ class Int8LinearKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Int8Linear::MakeKernel(ConstantInputs constants) const {
-  if (constants.size() <= kWeightScale) return nullptr;
-  const std::vector<Tensor> weights = WeightsAmong(constants);
+absl::StatusOr<std::unique_ptr<Kernel>> Int8Linear::MakeKernel(const KernelContext& context) const {
+  if (context.constants.size() <= kWeightScale) return nullptr;
+  const std::vector<Tensor> weights = WeightsAmong(context.constants);
   const Tensor zero_point =
-      constants.size() > kWeightZeroPoint ? constants[kWeightZeroPoint] : Tensor();
+      context.constants.size() > kWeightZeroPoint ? context.constants[kWeightZeroPoint] : Tensor();
   if (!FitTogether(weights, zero_point)) return nullptr;
   std::vector<Tensor> zeros;
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Int8Panels> packed,

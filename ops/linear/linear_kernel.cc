@@ -77,14 +77,14 @@ class LinearKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(const KernelContext& context) const {
   std::shared_ptr<const PackedMatrix> packed;
   const std::vector<Tensor> weights =
-      WeightsAmong(constants.size(), [&](int i) { return constants[i]; });
+      WeightsAmong(context.constants.size(), [&](int i) { return context.constants[i]; });
   if (FitTogether(*this, weights)) {
     ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights floats,
                              FloatWeights::Read(*this, weights, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(packed, PackedMatrix::Pack(floats.Matrix()));
+    ATTNRUN_ASSIGN_OR_RETURN(packed, PackedMatrix::Pack(floats.Matrix(), context));
   }
   return std::make_unique<LinearKernel>(*this, std::move(packed));
 }

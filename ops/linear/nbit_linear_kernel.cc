@@ -60,9 +60,9 @@ class NBitLinearKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> NBitLinear::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> NBitLinear::MakeKernel(const KernelContext& context) const {
   const std::vector<NBitWeight> weights =
-      Weights(constants.size(), [&](int i) { return constants[i]; });
+      Weights(context.constants.size(), [&](int i) { return context.constants[i]; });
   // The reference code runs the others and says what is wrong with them.
   if (!absl::c_all_of(weights, [](const NBitWeight& weight) { return weight.Check().ok(); })) {
     return nullptr;

@@ -111,12 +111,13 @@ class GemmKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> GemmOp::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> GemmOp::MakeKernel(const KernelContext& context) const {
   std::shared_ptr<const PackedMatrix> weight;
-  const Tensor& b = constants[1];
+  const Tensor& b = context.constants[1];
   if (b.defined() && IsFloatOrHalf(b.type()) && b.rank() == 2) {
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, ToFloat(b, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(weight, PackedMatrix::Pack(ViewOf(floats, attributes_.transpose_b)));
+    ATTNRUN_ASSIGN_OR_RETURN(weight,
+                             PackedMatrix::Pack(ViewOf(floats, attributes_.transpose_b), context));
   }
   return std::make_unique<GemmKernel>(attributes_, std::move(weight));
 }

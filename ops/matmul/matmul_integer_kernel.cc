@@ -124,15 +124,18 @@ class MatMulIntegerKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(
+    const KernelContext& context) const {
   std::shared_ptr<const Int8Panels> weight;
-  const Tensor& b = constants[1];
+  const Tensor& b = context.constants[1];
   // A zero point that is not constant is undefined here.
-  const bool has_zero = constants.size() > 3;
-  const bool zero_fits = !has_zero || (constants[3].defined() && constants[3].type() == b.type() &&
-                                       b.rank() == 2 && IsPerColumn(constants[3], b.dim(1)));
+  const bool has_zero = context.constants.size() > 3;
+  const bool zero_fits =
+      !has_zero || (context.constants[3].defined() && context.constants[3].type() == b.type() &&
+                    b.rank() == 2 && IsPerColumn(context.constants[3], b.dim(1)));
   if (b.defined() && IsByte(b.type()) && b.rank() == 2 && zero_fits) {
-    const Int8Matrix matrix = {&b, 0, b.dim(0), b.dim(1), has_zero ? &constants[3] : nullptr};
+    const Int8Matrix matrix = {&b, 0, b.dim(0), b.dim(1),
+                               has_zero ? &context.constants[3] : nullptr};
     ATTNRUN_ASSIGN_OR_RETURN(weight, Int8Panels::PackShared({matrix}));
   }
   return std::make_unique<MatMulIntegerKernel>(std::move(weight));

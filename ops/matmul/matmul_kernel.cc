@@ -101,9 +101,9 @@ class MatMulKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> MatMul::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> MatMul::MakeKernel(const KernelContext& context) const {
   std::shared_ptr<const PackedMatrix> weight;
-  const Tensor& b = constants[1];
+  const Tensor& b = context.constants[1];
   if (b.defined() && IsFloatOrHalf(b.type()) && b.rank() > 0) {
     Shape stack = b.shape();
     if (stack.size() == 1) stack.push_back(1);
@@ -111,8 +111,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMul::MakeKernel(ConstantInputs consta
       const int64_t columns = stack.back();
       ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, ToFloat(b, Allocator::Heap()));
       ATTNRUN_ASSIGN_OR_RETURN(
-          weight,
-          PackedMatrix::Pack({floats.data<float>(), stack[stack.size() - 2], columns, columns}));
+          weight, PackedMatrix::Pack(
+                      {floats.data<float>(), stack[stack.size() - 2], columns, columns}, context));
     }
   }
   return std::make_unique<MatMulKernel>(std::move(weight));

@@ -41,7 +41,7 @@ class ConcatKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Concat::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Concat::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<ConcatKernel>(*this);
 }
 

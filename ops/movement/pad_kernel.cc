@@ -61,7 +61,7 @@ class PadKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Pad::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Pad::MakeKernel(const KernelContext& /*context*/) const {
   if (mode_ != PadMode::kConstant) return nullptr;
   return std::make_unique<PadKernel>(*this);
 }

@@ -116,7 +116,7 @@ absl::Status Split::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Split::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Split::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<SplitKernel>(*this);
 }
 

@@ -62,7 +62,8 @@ class StridedViewOp : public Op {
     ATTNRUN_ASSIGN_OR_RETURN(const StridedView view, self().MakeView(context));
     return MoveViewReference(context, 0, context.input(0), view);
   }
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs /*constants*/) const override {
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(
+      const KernelContext& /*context*/) const override {
     return std::make_unique<StridedViewKernel<OpClass>>(self());
   }
 

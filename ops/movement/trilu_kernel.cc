@@ -55,7 +55,7 @@ class TriluKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Trilu::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Trilu::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<TriluKernel>(upper_);
 }
 

@@ -85,7 +85,7 @@ class GatherKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> GatherBlockQuantized::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<GatherKernel>(*this);
 }
 

@@ -60,11 +60,12 @@ class MatMulNBitsKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(ConstantInputs constants) const {
+absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(
+    const KernelContext& context) const {
   std::vector<Tensor> inputs(kBias + 1);
-  for (size_t i = 0; i < constants.size(); ++i) {
-    if (!constants[i].defined()) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], constants[i].Dense(Allocator::Heap()));
+  for (size_t i = 0; i < context.constants.size(); ++i) {
+    if (!context.constants[i].defined()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], context.constants[i].Dense(Allocator::Heap()));
   }
   if (!inputs[kCodes].defined() || !inputs[kScales].defined()) return nullptr;
   ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return inputs[i]; }));

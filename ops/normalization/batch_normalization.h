@@ -27,7 +27,7 @@ class BatchNormalization final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   absl::StatusOr<BatchNormalizationShape> ResolveShape(const OpContext& context) const;
   float epsilon() const { return epsilon_; }

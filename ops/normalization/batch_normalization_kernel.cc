@@ -93,7 +93,7 @@ class BatchNormalizationKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> BatchNormalization::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<BatchNormalizationKernel>(*this);
 }
 

@@ -34,7 +34,7 @@ class GroupNormalization final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   absl::StatusOr<GroupNormalizationShape> ResolveShape(const OpContext& context) const;
   float epsilon() const { return epsilon_; }

@@ -77,7 +77,7 @@ class GroupNormalizationKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> GroupNormalization::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<GroupNormalizationKernel>(*this);
 }
 

@@ -135,7 +135,7 @@ class LayerNormalizationKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> LayerNormalization::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<LayerNormalizationKernel>(spec_);
 }
 

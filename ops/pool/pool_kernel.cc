@@ -109,7 +109,7 @@ class PoolKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Pool::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Pool::MakeKernel(const KernelContext& /*context*/) const {
   if (attributes_.pooling == Pooling::kLp) return nullptr;
   return std::make_unique<PoolKernel>(attributes_);
 }

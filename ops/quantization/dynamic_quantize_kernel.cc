@@ -88,7 +88,7 @@ class DynamicQuantizeKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> DynamicQuantizeLinear::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<DynamicQuantizeKernel>();
 }
 

@@ -259,12 +259,12 @@ class DequantizeKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> QuantizeLinear::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<QuantizeKernel>(axis_, block_size_, output_type_, precision_);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> DequantizeLinear::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<DequantizeKernel>(axis_, block_size_, output_type_);
 }
 

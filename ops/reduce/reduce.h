@@ -52,7 +52,7 @@ class Reduce final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   Reduction reduction() const { return reduction_; }
   absl::StatusOr<ReduceShape> Resolve(const OpContext& context) const;

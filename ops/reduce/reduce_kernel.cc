@@ -242,7 +242,7 @@ class ReduceKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Reduce::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Reduce::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<ReduceKernel>(*this);
 }
 

@@ -123,7 +123,7 @@ void RelativePositions::Infer(InferContext& context) const {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> RelativePositions::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<RelativePositionsKernel>();
 }
 

@@ -46,7 +46,7 @@ class RelativeScores final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // Inputs 3 * i, 3 * i + 1 and 3 * i + 2 are x, positions and indices of term i.
   static constexpr int kInputsPerTerm = 3;

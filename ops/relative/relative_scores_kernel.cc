@@ -197,7 +197,7 @@ class RelativeScoresKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> RelativeScores::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<RelativeScoresKernel>(*this);
 }
 

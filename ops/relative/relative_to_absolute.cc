@@ -71,7 +71,7 @@ void RelativeToAbsolute::Infer(InferContext& context) const {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> RelativeToAbsolute::MakeKernel(
-    ConstantInputs /*constants*/) const {
+    const KernelContext& /*context*/) const {
   return std::make_unique<RelativeToAbsoluteKernel>();
 }
 

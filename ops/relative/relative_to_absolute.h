@@ -24,7 +24,7 @@ class RelativeToAbsolute final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(ConstantInputs constants) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // y as a view of x. kInvalidArgument if the inputs do not fit each other.
   static absl::StatusOr<Tensor> ViewOf(const OpContext& context);

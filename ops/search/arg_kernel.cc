@@ -113,7 +113,7 @@ class ArgKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> ArgOp::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> ArgOp::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<ArgKernel>(least_, axis_, keep_dims_, last_);
 }
 

@@ -98,7 +98,8 @@ absl::Status NonZero::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> NonZero::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> NonZero::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<NonZeroKernel>();
 }
 

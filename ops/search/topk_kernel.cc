@@ -120,7 +120,7 @@ class TopKKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> TopK::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> TopK::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<TopKKernel>(*this);
 }
 

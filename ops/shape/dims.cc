@@ -33,7 +33,8 @@ absl::Status ShapeOp::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> ShapeOp::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> ShapeOp::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<ViewKernel<ShapeOp>>(*this, /*strided=*/true);
 }
 
@@ -43,7 +44,7 @@ absl::Status SizeOp::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> SizeOp::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> SizeOp::MakeKernel(const KernelContext& /*context*/) const {
   return std::make_unique<ViewKernel<SizeOp>>(*this, /*strided=*/true);
 }
 

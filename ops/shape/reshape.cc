@@ -78,7 +78,8 @@ absl::Status Reshape::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Reshape::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Reshape::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<ViewKernel<Reshape>>(*this, /*strided=*/false);
 }
 
@@ -99,7 +100,8 @@ absl::Status Flatten::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Flatten::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Flatten::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<ViewKernel<Flatten>>(*this, /*strided=*/false);
 }
 

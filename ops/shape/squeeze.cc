@@ -64,7 +64,8 @@ absl::Status Squeeze::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Squeeze::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Squeeze::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<ViewKernel<Squeeze>>(*this, /*strided=*/true);
 }
 
@@ -89,7 +90,8 @@ absl::Status Unsqueeze::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> Unsqueeze::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Unsqueeze::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<ViewKernel<Unsqueeze>>(*this, /*strided=*/true);
 }
 

@@ -149,7 +149,8 @@ class SoftmaxKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Softmax::MakeKernel(ConstantInputs /*constants*/) const {
+absl::StatusOr<std::unique_ptr<Kernel>> Softmax::MakeKernel(
+    const KernelContext& /*context*/) const {
   return std::make_unique<SoftmaxKernel>(axis_, logarithm_);
 }
 

@@ -56,9 +56,10 @@ class PlanMaker {
   using PreparedMap = absl::flat_hash_map<std::string, Prepared>;
   using SlotMap = absl::flat_hash_map<const Value*, int>;
   // `enclosing`: slots of the values of the enclosing graph; null for the main graph.
-  PlanMaker(const Graph& graph, bool kernels, const SlotMap* enclosing, PreparedMap& prepared)
+  PlanMaker(const Graph& graph, const std::optional<KernelOptions>& options,
+            const SlotMap* enclosing, PreparedMap& prepared)
       : graph_(graph),
-        kernels_(kernels),
+        options_(options),
         enclosing_(enclosing),
         prepared_(prepared),
         plan_(new Plan(graph)) {}
@@ -116,34 +117,36 @@ class PlanMaker {
       const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
       if (subgraph == nullptr) continue;
       ATTNRUN_ASSIGN_OR_RETURN(step.subgraphs[name],
-                               PlanMaker(**subgraph, kernels_, &slots_, prepared_).Make());
+                               PlanMaker(**subgraph, options_, &slots_, prepared_).Make());
     }
     plan_->steps_.push_back(std::move(step));
     return absl::OkStatus();
   }
 
   absl::StatusOr<Prepared> Prepare(const Node& node) {
-    const std::string key = kernels_ ? KeyOf(node) : "";
+    const std::string key = options_.has_value() ? KeyOf(node) : "";
     if (const auto known = prepared_.find(key); !key.empty() && known != prepared_.end()) {
       return known->second;
     }
     ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Op> op,
                              ops::OpRegistry::Get().Create(node));
     Prepared prepared{std::move(op), nullptr};
-    if (kernels_) ATTNRUN_RETURN_IF_ERROR(MakeKernel(node, prepared));
+    if (options_.has_value()) ATTNRUN_RETURN_IF_ERROR(MakeKernel(node, prepared));
     if (!key.empty()) prepared_[key] = prepared;
     return prepared;
   }
 
   // Libraries used by kernels throw exceptions; none may leave attnrun.
-  static absl::Status MakeKernel(const Node& node, Prepared& prepared) {
+  absl::Status MakeKernel(const Node& node, Prepared& prepared) const {
     std::vector<Tensor> constants(node.inputs().size());
     for (size_t i = 0; i < constants.size(); ++i) {
       const Tensor* constant = ConstantOf(node.input(i));
       if (constant != nullptr) constants[i] = *constant;
     }
     try {
-      ATTNRUN_ASSIGN_OR_RETURN(prepared.kernel, prepared.op->MakeKernel(constants));
+      ATTNRUN_ASSIGN_OR_RETURN(
+          prepared.kernel,
+          prepared.op->MakeKernel({constants, options_->precision, options_->packed_store}));
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("preparing the kernel failed: ", error.what()));
     }
@@ -179,7 +182,7 @@ class PlanMaker {
   }
 
   const Graph& graph_;
-  const bool kernels_;
+  const std::optional<KernelOptions>& options_;
   const SlotMap* enclosing_;
   PreparedMap& prepared_;
   std::unique_ptr<Plan> plan_;
@@ -187,9 +190,10 @@ class PlanMaker {
   int next_slot_ = 0;
 };
 
-absl::StatusOr<std::unique_ptr<Plan>> Plan::Make(const Graph& graph, bool kernels) {
+absl::StatusOr<std::unique_ptr<Plan>> Plan::Make(const Graph& graph,
+                                                 const std::optional<KernelOptions>& options) {
   PlanMaker::PreparedMap prepared;
-  return PlanMaker(graph, kernels, nullptr, prepared).Make();
+  return PlanMaker(graph, options, nullptr, prepared).Make();
 }
 
 }  // namespace attnrun::exec

@@ -3,6 +3,7 @@
 #define ATTNRUN_EXECUTION_PLAN_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,13 +42,20 @@ struct Step {
   absl::flat_hash_map<std::string, std::unique_ptr<Plan>> subgraphs;
 };
 
+// The settings that all kernels of a session share; see KernelContext.
+struct KernelOptions {
+  Precision precision = Precision::kFloat32;
+  ops::PackedStore* packed_store = nullptr;
+};
+
 // A graph made ready to run: operators created, kernels chosen, a slot for each value, and the step
 // after which each slot is freed. Slots below constants().size() hold the same tensor in every run.
 class Plan {
  public:
-  // The graph must outlive the plan and must not change. With `kernels` false, all steps run the
-  // reference code. Precondition: CheckSupported(graph) is OK.
-  static absl::StatusOr<std::unique_ptr<Plan>> Make(const Graph& graph, bool kernels);
+  // The graph must outlive the plan and must not change. Kernels are made as `options` says;
+  // without options all steps run the reference code. Precondition: CheckSupported(graph) is OK.
+  static absl::StatusOr<std::unique_ptr<Plan>> Make(const Graph& graph,
+                                                    const std::optional<KernelOptions>& options);
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Tensor>& constants() const { return constants_; }

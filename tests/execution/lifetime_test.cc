@@ -73,7 +73,7 @@ TEST(LifetimeTest, AnInputLeftOutTakesItsDefaultEveryTime) {
   Value* y = builder.Op("Neg", {x});
   std::unique_ptr<Graph> graph = builder.Output(y).Build().value();
   graph->SetDefault(x, Make<float>({2}, {1, 2}));
-  const auto plan = exec::Plan::Make(*graph, true).value();
+  const auto plan = exec::Plan::Make(*graph, exec::KernelOptions{}).value();
   for (const bool given : {false, true, false}) {
     const std::vector<Tensor> inputs = {given ? Make<float>({2}, {3, 4}) : Tensor()};
     std::vector<Tensor> outputs;

@@ -29,7 +29,7 @@ std::unique_ptr<Graph> TwoBranches() {
 
 TEST(PlanTest, NodesWithEqualConstantsShareTheirKernel) {
   const std::unique_ptr<Graph> graph = TwoBranches();
-  const auto plan = exec::Plan::Make(*graph, true).value();
+  const auto plan = exec::Plan::Make(*graph, exec::KernelOptions{}).value();
   const auto& branches = plan->steps()[0].subgraphs;
   const auto& taken = branches.at("then_branch")->steps();
   const auto& other = branches.at("else_branch")->steps();

@@ -13,7 +13,8 @@ namespace attnrun::testing {
 namespace {
 
 absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const TensorMap& inputs, bool kernels) {
-  const auto plan = exec::Plan::Make(graph, kernels);
+  const auto plan =
+      exec::Plan::Make(graph, kernels ? std::optional(exec::KernelOptions{}) : std::nullopt);
   if (!plan.ok()) return plan.status();
   std::vector<Tensor> ordered;
   for (const Value* input : graph.inputs()) ordered.push_back(inputs.at(input->name()));

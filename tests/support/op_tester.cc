@@ -68,6 +68,11 @@ OpTester& OpTester::InPlace() {
   return *this;
 }
 
+OpTester& OpTester::In(Precision precision) {
+  precision_ = precision;
+  return *this;
+}
+
 absl::StatusOr<std::vector<Tensor>> OpTester::Reference() const { return Run(false); }
 absl::StatusOr<std::vector<Tensor>> OpTester::Kernel() const { return Run(true); }
 
@@ -97,7 +102,8 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (constant_[i]) constants[i] = inputs_[i];
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<ops::Kernel> made, op->MakeKernel(constants));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<ops::Kernel> made,
+                           op->MakeKernel({constants, precision_}));
   if (made != nullptr && !made->accepts_strided()) MakeDense(inputs);
   if (made == nullptr || !made->Accepts(context)) {
     return absl::FailedPreconditionError("no kernel accepts these inputs");

@@ -26,6 +26,8 @@ class OpTester {
   OpTester& Outputs(int count);
   // Allows the kernel to overwrite (copies of) the inputs.
   OpTester& InPlace();
+  // The precision of the kernel; float32 if it is not set.
+  OpTester& In(Precision precision);
 
   // The outputs, or the first error of creating or running the operator. Kernel() fails with
   // kFailedPrecondition if there is no kernel or if it does not accept these inputs. Strided inputs
@@ -41,6 +43,7 @@ class OpTester {
   std::vector<bool> constant_;
   int num_outputs_ = 1;
   bool in_place_ = false;
+  Precision precision_ = Precision::kFloat32;
 };
 
 template <typename T>

@@ -23,7 +23,8 @@ std::unique_ptr<Graph> BuildGraph(const OptimizerTester::Build& build, int opset
 
 absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const std::vector<Tensor>& inputs,
                                         bool kernels) {
-  const auto plan = exec::Plan::Make(graph, kernels);
+  const auto plan =
+      exec::Plan::Make(graph, kernels ? std::optional(exec::KernelOptions{}) : std::nullopt);
   if (!plan.ok()) return plan.status();
   std::vector<Tensor> outputs;
   const absl::Status status = exec::Execute(**plan, inputs, {}, Allocator::Heap(), outputs);

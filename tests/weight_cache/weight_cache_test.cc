@@ -33,8 +33,9 @@ class WeightCacheTest : public ::testing::Test {
   cache::WeightCache Cache() const { return {folder_.path("cache"), {file_}}; }
   // Packs a weight as a session does.
   static void Keep(cache::WeightCache& cache, const ops::SideBySide& weight) {
-    const ops::ScopedPackedStore scope(&cache);
-    ASSERT_TRUE(ops::PackedMatrix::Pack(weight).ok());
+    ops::KernelContext context;
+    context.packed_store = &cache;
+    ASSERT_TRUE(ops::PackedMatrix::Pack(weight, context).ok());
   }
   // Columns of the matrix in the file, or of the same matrix in other memory.
   ops::MatrixView Columns(int64_t first, int64_t count, const void* data = nullptr) const {

@@ -109,11 +109,23 @@ void SetEngine(const std::string& name, Options& options) {
       "--engine: expected optimized, unoptimized or reference, but found '", name, "'"));
 }
 
+void SetPrecision(const std::string& name, Options& options) {
+  const absl::StatusOr<Precision> precision = PrecisionOf(name);
+  if (!precision.ok()) {
+    throw CLI::ValidationError(absl::StrCat("--precision: ", precision.status().message()));
+  }
+  options.session.precision = *precision;
+}
+
 void AddSessionOptions(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--engine", [&options](const std::string& name) { SetEngine(name, options); },
          "optimized (default), unoptimized (kernels, no rewrites) or reference (slow)")
       ->type_name("ENGINE");
+  app.add_option_function<std::string>(
+         "--precision", [&options](const std::string& name) { SetPrecision(name, options); },
+         "Arithmetic of products: float32 (default) or bf16 (lossy, faster with AMX)")
+      ->type_name("PRECISION");
   app.add_option("--threads", options.session.threads, "Threads; by default all usable CPUs")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");

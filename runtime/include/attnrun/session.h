@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attnrun/model_info.h"
+#include "attnrun/precision.h"
 #include "attnrun/rewrite.h"
 #include "attnrun/run_options.h"
 #include "attnrun/tensor.h"
@@ -28,6 +29,9 @@ enum class Engine {
 
 struct SessionOptions {
   Engine engine = Engine::kOptimized;
+  // Lossy unless kFloat32; see Precision. The reference engine always computes as the model is
+  // written.
+  Precision precision = Precision::kFloat32;
   // Threads per run. 0: as many as the process may use by its CPU affinity and control group.
   int threads = 0;
   // Names of optimizer passes to skip; Load fails with kInvalidArgument for an unknown name.

@@ -180,7 +180,7 @@ TEST(MergeTest, AWeightWithOtherReadersStays) {
 std::string Failure(GraphBuilder& b) {
   const std::unique_ptr<Graph> graph = b.Build().value();
   EXPECT_TRUE(opt::Optimize(*graph, {}).ok());
-  const auto plan = exec::Plan::Make(*graph, true).value();
+  const auto plan = exec::Plan::Make(*graph, exec::KernelOptions{}).value();
   std::vector<Tensor> outputs;
   std::mt19937 generator(1);
   return std::string(
