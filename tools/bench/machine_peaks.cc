@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "bench/machine.h"
+#include "bench/unit_peaks.h"
+#include "core/parallel.h"
+#include "nlohmann/json.hpp"
+
+// Prints this machine's limits as JSON: machine_peaks [THREADS]. Rates in 10^9 per second, null for
+// units that are missing; tools/bench/peaks.py reads them.
+namespace attnrun::bench {
+namespace {
+
+constexpr int kTries = 150;
+
+int64_t ThirdLevelCache() { return std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0); }
+
+// Twice the third-level cache, so that most reads go to memory. A shared one of a large server may
+// be hundreds of megabytes, so a quarter of the memory is the most.
+int64_t BufferBytes() {
+  constexpr int64_t kLeast = int64_t{1} << 28;
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::min(std::max(kLeast, 2 * ThirdLevelCache()), memory / 4);
+}
+
+// Units take turns, so that other load on the machine affects all alike.
+nlohmann::ordered_json UnitRates() {
+  std::map<Unit, double> best;
+  for (int i = 0; i < kTries; ++i) {
+    for (const Unit unit : kUnits) {
+      const std::optional<double> rate = MeasureRate(unit);
+      if (rate.has_value()) best[unit] = std::max(best[unit], *rate);
+    }
+  }
+  nlohmann::ordered_json rates;
+  for (const Unit unit : kUnits) {
+    rates[NameOf(unit)] = best.contains(unit) ? nlohmann::ordered_json(best[unit] * 1e-9) : nullptr;
+  }
+  return rates;
+}
+
+nlohmann::ordered_json Bandwidth() {
+  const int64_t bytes = BufferBytes();
+  // Floats that differ from zero, since the system may map untouched pages to one page of zeros.
+  const std::vector<float> data(bytes / sizeof(float), 1.0F);
+  double best = 0;
+  for (int i = 0; i < 3; ++i) best = std::max(best, MeasureReadBandwidth(data.data(), bytes));
+  constexpr double kMebi = 1 << 20;
+  return {{"read_gb_per_s", best * 1e-9},
+          {"buffer_mib", static_cast<double>(bytes) / kMebi},
+          {"l3_mib", static_cast<double>(ThirdLevelCache()) / kMebi}};
+}
+
+}  // namespace
+}  // namespace attnrun::bench
+
+int main(int argc, char** argv) {
+  const int threads =
+      argc > 1 ? std::atoi(argv[1]) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  if (argc > 2 || threads < 1) {
+    std::cerr << "usage: machine_peaks [THREADS]\n";
+    return 2;
+  }
+  attnrun::SetNumThreads(threads);
+  nlohmann::ordered_json report = {{"threads", threads}};
+  report["gflops"] = attnrun::bench::UnitRates();
+  report["memory"] = attnrun::bench::Bandwidth();
+  std::cout << report.dump() << "\n";
+}
