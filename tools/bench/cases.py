@@ -54,9 +54,13 @@ CASES = (
 
 @dataclass(frozen=True)
 class Job:
-    """One row of the report: a model file and an .npz of inputs."""
+    """One row of the report: the files of a model and an .npz of inputs."""
 
     title: str
     model: Path
     inputs: Path
+    # An .npz of outputs in float64.
+    exact: Path
+    # The model with int8 weights, if an entrant runs it.
+    int8: Path | None = None
     case: Case | None = None

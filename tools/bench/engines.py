@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.bench.cases import Job
-from tools.bench.names import ATTNRUN, PEERS
+from tools.bench.entrants import Entrant
+from tools.bench.names import PEERS
 
 WARMUP = 3
 
@@ -21,7 +22,13 @@ WARMUP = 3
 @dataclass(frozen=True)
 class Settings:
     attnrun: Path
+    # The program machine_peaks.
+    peaks: Path
     threads: int
+
+
+class Failed(RuntimeError):
+    """An engine does not run a model."""
 
 
 @dataclass
@@ -50,45 +57,56 @@ def _call(command: Sequence[object]) -> str:
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(words)} failed:\n{done.stderr.strip()}")
+        raise Failed(f"{' '.join(words)} failed:\n{done.stderr.strip()}")
     return done.stdout
 
 
-def _attnrun(settings: Settings, command: str, job: Job, *options: object) -> str:
-    given = (command, job.model, "--inputs", job.inputs, "--threads", settings.threads)
+def _attnrun(
+    settings: Settings, command: str, model: Path, inputs: Path, *options: object
+) -> str:
+    given = (command, model, "--inputs", inputs, "--threads", settings.threads)
     return _call([settings.attnrun, *given, *options])
 
 
-def turn(engine: str, job: Job, runs: int, settings: Settings) -> dict[str, Any]:
+def _peer(entrant: Entrant, job: Job, settings: Settings, *options: object) -> str:
+    module = (sys.executable, "-m", "tools.bench.peer", entrant.engine)
+    files = (_file(entrant, job), job.inputs)
+    return _call([*module, *files, "--threads", settings.threads, *entrant.options, *options])
+
+
+def _file(entrant: Entrant, job: Job) -> Path:
+    if not entrant.int8_file:
+        return job.model
+    assert job.int8 is not None, "jobs of entrants with int8 files have one"
+    return job.int8
+
+
+def turn(entrant: Entrant, job: Job, runs: int, settings: Settings) -> dict[str, Any]:
     """Loads, warms up and runs `runs` times; reports as `attnrun bench --json`, for any engine."""
     repeats = ("--runs", runs, "--warmup", WARMUP)
-    if engine == ATTNRUN:
-        return json.loads(_attnrun(settings, "bench", job, *repeats, "--json"))
-    module = (sys.executable, "-m", "tools.bench.peer", engine, job.model, job.inputs)
+    if entrant.is_ours:
+        options = (*repeats, *entrant.options, "--json")
+        return json.loads(_attnrun(settings, "bench", _file(entrant, job), job.inputs, *options))
     # A package may print text before the report.
-    report = _call([*module, "--threads", settings.threads, *repeats]).strip().splitlines()[-1]
-    return json.loads(report)
+    return json.loads(_peer(entrant, job, settings, *repeats).strip().splitlines()[-1])
 
 
-def outputs(engine: str, job: Job, file: Path, settings: Settings) -> None:
+def outputs(entrant: Entrant, job: Job, file: Path, settings: Settings) -> None:
     """Writes the engine's outputs as an .npz."""
-    if engine == ATTNRUN:
-        _attnrun(settings, "run", job, "--output", file)
-        return
-    module = (sys.executable, "-m", "tools.bench.peer", engine, job.model, job.inputs)
-    _call([*module, "--threads", settings.threads, "--runs", 1, "--warmup", 0, "--output", file])
+    if entrant.is_ours:
+        options = ("--output", file, *entrant.options)
+        _attnrun(settings, "run", _file(entrant, job), job.inputs, *options)
+    else:
+        _peer(entrant, job, settings, "--runs", 1, "--warmup", 0, "--output", file)
 
 
-@dataclass(frozen=True)
-class Work:
-    """The operations of a run, in GFLOP, and the machine's peak, in GFLOP/s."""
-
-    gflop: float
-    peak: float
+def reference(model: Path, inputs: Path, file: Path, settings: Settings) -> None:
+    """Writes the outputs of attnrun's reference engine as an .npz."""
+    _attnrun(settings, "run", model, inputs, "--engine", "reference", "--output", file)
 
 
-def work(job: Job, settings: Settings) -> Work:
-    """Counts matrix products and attentions with attnrun's profile, and measures the peak now."""
-    report = json.loads(_attnrun(settings, "profile", job, "--runs", 1, "--warmup", 1, "--json"))
-    gflop = sum(op.get("gflops", 0) * op["ms"] * 1e-3 for op in report["ops"])
-    return Work(gflop, report["peak_gflops"])
+def gflop(job: Job, settings: Settings) -> float:
+    """The operations of the float32 model's products and attentions, from attnrun's profile."""
+    once = ("--runs", 1, "--warmup", 1, "--json")
+    report = json.loads(_attnrun(settings, "profile", job.model, job.inputs, *once))
+    return sum(op.get("gflops", 0) * op["ms"] * 1e-3 for op in report["ops"])

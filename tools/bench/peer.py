@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,26 +19,38 @@ Arrays = Mapping[str, np.ndarray]
 Run = Callable[[Arrays], Arrays]
 
 
-def onnxruntime(model: Path, threads: int) -> Run:
+@dataclass(frozen=True)
+class Options:
+    """`precision` is the precision that OpenVINO must run in, `expect` the one that it must choose;
+    ONNX Runtime has float32 alone."""
+
+    threads: int
+    precision: str | None = None
+    expect: str | None = None
+
+
+def onnxruntime(model: Path, given: Options) -> Run:
     import onnxruntime as ort
 
     options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = given.threads
     options.inter_op_num_threads = 1
     session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def openvino(model: Path, threads: int) -> Run:
+def openvino(model: Path, given: Options) -> Run:
     import openvino as ov
 
-    settings = {
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": str(threads),
-    }
-    request = ov.Core().compile_model(model, "CPU", settings).create_infer_request()
+    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": str(given.threads)}
+    if given.precision is not None:
+        settings["INFERENCE_PRECISION_HINT"] = given.precision
+    compiled = ov.Core().compile_model(model, "CPU", settings)
+    chosen = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
+    if given.expect not in (None, chosen):
+        raise SystemExit(f"OpenVINO runs in {chosen} by default here, not {given.expect}")
+    request = compiled.create_infer_request()
 
     def run(inputs: Arrays) -> Arrays:
         results = request.infer(dict(inputs), share_inputs=True, share_outputs=True)
@@ -72,13 +85,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--runs", type=int, required=True)
     parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--precision", help="OpenVINO's precision; its own choice by default")
+    parser.add_argument("--expect", help="fail unless OpenVINO runs in this precision")
     parser.add_argument("--output", type=Path, help="an .npz for the outputs of the last run")
     arguments = parser.parse_args()
     __import__(arguments.engine)
     inputs = dict(np.load(arguments.inputs))
+    options = Options(arguments.threads, arguments.precision, arguments.expect)
     before = memory_mb("VmRSS")
     start = time.perf_counter()
-    run = ENGINES[arguments.engine](arguments.model, arguments.threads)
+    run = ENGINES[arguments.engine](arguments.model, options)
     load_ms = (time.perf_counter() - start) * 1e3
     for _ in range(arguments.warmup):
         run(inputs)

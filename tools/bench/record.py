@@ -14,14 +14,12 @@ from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools.bench import host, report
-from tools.bench.names import ATTNRUN
-
-if TYPE_CHECKING:
-    from tools.bench.compare import Result
-    from tools.bench.engines import Figures
+from tools.bench import host
+from tools.bench.entrants import Entrant
+from tools.bench.groups import Group, Result, best_peaks, groups
+from tools.bench.names import PEERS
 
 _ROOT = Path(__file__).resolve().parents[2]
 FOLDER = _ROOT / "docs/benchmarks"
@@ -34,46 +32,69 @@ def commit() -> str:
     return done.stdout.strip()
 
 
-def _engine(figures: Figures) -> dict[str, Any]:
-    """The figures of one engine on one case."""
+def _rounded(value: float | None, digits: int = 3) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def _entrant(result: Result, entrant: Entrant) -> dict[str, Any]:
+    """The figures of one entrant on one case."""
+    figures, error = result.figures[entrant], result.errors[entrant]
     return {
+        "engine": entrant.engine,
+        "precision": entrant.group,
         "best_ms": round(figures.latency, 3),
         "median_ms": round(median(figures.latencies), 3),
         "turns_ms": [round(turn, 3) for turn in figures.latencies],
         "load_ms": round(figures.load, 1),
         "memory_mb": round(figures.memory, 1),
+        "share_of_peak": _rounded(result.share(entrant), 4),
+        "largest_error": error.largest,
+        "rms_error": error.rms,
+        "cosine_distance": error.cosine_distance,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    """attnrun and the best peer in one precision."""
+    result, peaks = group.result, group.result.peaks
+    ours = group.best(group.ours)
+    return {
+        "unit": None if peaks is None else peaks.unit(group.name),
+        "peak_gflops": _rounded(None if peaks is None else peaks.of(group.name), 1),
+        "share_of_peak": _rounded(result.share(ours), 4),
+        "attnrun": ours.name,
+        "peer": group.best(group.peers).name if group.peers else None,
+        "ratio": _rounded(group.ratio),
+        "ratio_of_turns": _rounded(group.ratio_of_turns),
     }
 
 
 def _case(result: Result) -> dict[str, Any]:
-    """One case with all engines."""
+    """One case with all entrants."""
     case = result.job.case
     assert case is not None, "a record holds the cases of tools.bench.cases only"
-    limit = result.gflop / result.peak * 1e3
     return {
         "name": case.name,
         "model": case.label,
         "batch": case.batch,
         "length": case.length,
-        "ratio": round(report.ratio(result), 3),
-        "ratio_of_turns": round(report.ratio_of_turns(result), 3),
         "gflop": round(result.gflop, 3),
-        "peak_gflops": round(result.peak, 1),
-        "share_of_fma_peak": round(limit / result.engines[ATTNRUN].latency, 3),
-        "engines": {name: _engine(figures) for name, figures in result.engines.items()},
-        "differences": dict(result.differences),
+        "precisions": {group.name: _group(group) for group in groups(result)},
+        "engines": {entrant.name: _entrant(result, entrant) for entrant in result.figures},
+        "omitted": {entrant.name: reason for entrant, reason in result.omitted.items()},
     }
 
 
-def record(results: Sequence[Result], names: Sequence[str], threads: int) -> dict[str, Any]:
+def record(results: Sequence[Result], threads: int) -> dict[str, Any]:
     """The run as one JSON object."""
+    peaks = best_peaks(results)
     return {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": asdict(host.machine()),
+        "peaks": None if peaks is None else asdict(peaks),
         "threads": threads,
-        "precision": "float32",
-        "versions": {name: version(name).partition("-")[0] for name in names if name != ATTNRUN},
+        "versions": {name: version(name).partition("-")[0] for name in PEERS},
         "cases": [_case(result) for result in results],
     }
 

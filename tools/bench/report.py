@@ -3,93 +3,110 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from statistics import median
-from typing import TYPE_CHECKING
 
+from tools.bench.entrants import GROUPS, Entrant
+from tools.bench.errors import TOLERANCES
+from tools.bench.groups import Group, Result, best_peaks, groups, mean
 from tools.bench.host import processor
-from tools.bench.names import ATTNRUN, PEERS
+from tools.bench.names import PEERS
 
-if TYPE_CHECKING:
-    from tools.bench.compare import Result
-
-_TOLERANCE = 1e-4
-
-
-def differs(result: Result) -> bool:
-    # Written so that NaN counts as a difference.
-    return not all(value <= _TOLERANCE for value in result.differences.values())
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+_RATIOS = ("best peer / attnrun", "median of turns")
+_NOTE = (
+    "Errors are those of the worst output against outputs in float64: the largest difference as a "
+    "multiple of max(1, largest element), the root of the mean square as a share of the outputs', "
+    "and 1 less the cosine. Memory is the peak of the whole process for attnrun; for the others it "
+    "excludes the memory of Python and the package before the model is loaded. Shares of peak count "
+    "the products of the float32 model, in whatever precision an engine computes them."
+)
 
 
-def _title(name: str) -> str:
-    return f"{PEERS[name]} {version(name).partition('-')[0]}" if name in PEERS else name
-
-
-def ratio(result: Result) -> float:
-    """The best peer's time over attnrun's."""
-    best = min(f.latency for name, f in result.engines.items() if name != ATTNRUN)
-    return best / result.engines[ATTNRUN].latency
-
-
-def ratio_of_turns(result: Result) -> float:
-    """The median of that ratio over turns; a slow minute affects all engines of a turn alike."""
-    turns = zip(*(f.latencies for name, f in result.engines.items() if name != ATTNRUN))
-    return median(
-        min(peers) / ours for peers, ours in zip(turns, result.engines[ATTNRUN].latencies)
+def is_fine(result: Result) -> bool:
+    """True if all entrants are as precise as their group should be, and attnrun ran in all."""
+    errors = result.errors.items()
+    return not any(entrant.is_ours for entrant in result.omitted) and all(
+        error.is_fine(entrant.group) for entrant, error in errors
     )
 
 
-def _mean(numbers: Iterable[float]) -> float:
-    logarithms = [math.log(number) for number in numbers]
-    return math.exp(sum(logarithms) / len(logarithms))
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
+    """`texts` columns of text, the others of numbers."""
+    rule = ["---" if i < texts else "---:" for i in range(len(head))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *rows])
 
 
-def _speed(results: Sequence[Result], names: Sequence[str]) -> str:
-    ratios = {"best peer / attnrun": ratio, "median of turns": ratio_of_turns}
-    if len(names) == 1:
-        ratios = {}
+def _number(value: float | None, form: str = ".2f", unit: str = "") -> str:
+    return "" if value is None else f"{value:{form}}{unit}"
+
+
+def _percent(share: float | None) -> str:
+    return _number(None if share is None else 100 * share, ".0f", " %")
+
+
+def _standing(group: Group) -> list[str]:
+    """A row: attnrun and the best peer in one group."""
+    result, ours = group.result, group.best(group.ours)
+    row = [result.job.title, group.name, _number(result.limit(group.name), ".2f", " ms")]
+    row += [f"{result.figures[ours].latency:.2f} ms", _percent(result.share(ours))]
+    if not group.peers:
+        return [*row, "", "", "", ""]
+    peer = group.best(group.peers)
+    row += [peer.title, f"{result.figures[peer].latency:.2f} ms"]
+    return [*row, _number(group.ratio), _number(group.ratio_of_turns)]
+
+
+def _standings(results: Sequence[Result]) -> str:
     rows = []
+    for name in GROUPS:
+        found = [group for result in results for group in groups(result) if group.name == name]
+        rows += [_standing(group) for group in found]
+        ratios: tuple[Callable[[Group], float | None], ...] = (
+            lambda group: group.ratio,
+            lambda group: group.ratio_of_turns,
+        )
+        means = [mean(map(ratio, found)) for ratio in ratios]
+        if means[0] is not None:
+            rows.append(["geometric mean", name, *[""] * 5, *map(_number, means)])
+    head = ("model", "precision", "limit at peak", "attnrun", "share of peak", "best peer", "its time")
+    return _table((*head, *_RATIOS), rows, 2)
+
+
+def _entrant(result: Result, entrant: Entrant) -> list[str]:
+    """A row: all figures of one entrant."""
+    figures, error = result.figures[entrant], result.errors[entrant]
+    rate = result.gflop / figures.latency * 1e3
+    row = [result.job.title, entrant.title, entrant.group, f"{figures.latency:.2f} ms"]
+    row += [f"{rate:.0f}", _percent(result.share(entrant))]
+    row += [f"{figures.load:.0f} ms", f"{figures.memory:.0f} MB"]
+    return [*row, *(f"{e:.1e}" for e in (error.largest, error.rms, error.cosine_distance))]
+
+
+def _entrants(results: Sequence[Result]) -> str:
+    head = ("model", "engine", "precision", "time", "GFLOP/s", "share of peak", "load", "memory")
+    rows = [_entrant(result, entrant) for result in results for entrant in result.figures]
+    return _table((*head, "largest error", "rms error", "1 - cosine"), rows, 3)
+
+
+def _findings(results: Sequence[Result]) -> list[str]:
+    """Omissions, and errors that are too large."""
+    lines = []
     for result in results:
-        limit = result.gflop / result.peak * 1e3
-        times = [result.engines[name].latency for name in names]
-        cells = [result.job.title, *(f"{ms:.1f} ms" for ms in (limit, *times))]
-        cells.append(f"{100 * limit / times[0]:.0f} %")
-        rows.append([*cells, *(f"{ratio(result):.2f}" for ratio in ratios.values())])
-    if ratios:
-        means = [f"{_mean(map(ratio, results)):.2f}" for ratio in ratios.values()]
-        rows.append(["geometric mean", *[""] * (len(names) + 2), *means])
-    return _table(
-        ["model", "limit at FMA peak", *map(_title, names), "share of peak", *ratios], rows
-    )
+        for entrant, reason in result.omitted.items():
+            lines.append(f"- {result.job.title}: without {entrant.title}: {reason}")
+        for entrant, error in result.errors.items():
+            if not error.is_fine(entrant.group):
+                limit = TOLERANCES[entrant.group]
+                found = f"largest error {error.largest:.1e}, more than {limit:g}"
+                lines.append(f"- {result.job.title}: {entrant.title} differs: {found}")
+    return ["\n".join(lines)] if lines else []
 
 
-def _costs(results: Sequence[Result], names: Sequence[str]) -> str:
-    head = ["model", *(f"{what}, {name}" for what in ("load", "memory") for name in names)]
-    differences = [f"difference, {name}" for name in names if name != ATTNRUN]
-    rows = []
-    for result in results:
-        figures = [result.engines[name] for name in names]
-        size = result.job.model.stat().st_size / 2**20
-        row = [f"{result.job.title} ({size:.0f} MB)", *(f"{f.load:.0f} ms" for f in figures)]
-        row += [f"{f.memory:.0f} MB" for f in figures]
-        rows.append([*row, *(f"{value:.1e}" for value in result.differences.values())])
-    return _table([*head, *differences], rows)
-
-
-def markdown(results: Sequence[Result], names: Sequence[str], threads: int) -> str:
-    peak = max(result.peak for result in results)
-    notes = (
-        f"{processor()}, {threads} threads, float32; FMA peak {peak:.0f} GFLOP/s as measured. "
-        "Best run of all turns.",
-        "Memory is the peak of the whole process for attnrun; for the others it excludes the memory "
-        "of Python and the package before the model is loaded. Differences are from attnrun's "
-        f"outputs, as a multiple of max(1, largest output); up to {_TOLERANCE:g} is fine.",
-    )
-    return "\n\n".join((notes[0], _speed(results, names), notes[1], _costs(results, names)))
+def markdown(results: Sequence[Result], threads: int) -> str:
+    engines = {entrant.engine for result in results for entrant in result.figures}
+    versions = [f"{PEERS[name]} {version(name).partition('-')[0]}" for name in PEERS if name in engines]
+    peaks = best_peaks(results)
+    beside = f", beside {' and '.join(versions)}" if versions else ""
+    measured = "" if peaks is None else f" Measured peaks: {peaks.text}."
+    note = f"{processor()}, {threads} threads{beside}. Best run of all turns.{measured}"
+    return "\n\n".join([note, _standings(results), _NOTE, _entrants(results), *_findings(results)])

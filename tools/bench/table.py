@@ -25,7 +25,8 @@ _SKIPPED = 77
 _ENGINES = (ATTNRUN, *PEERS)
 _RATIOS = ("ratio", "ratio_of_turns")
 _FIGURES = ["ratio", "median", "peak", "load", "memory"]
-_HEAD = ["model", ATTNRUN, *PEERS.values(), *_FIGURES]
+# The precisions that a record may have beside float32; each that it has gets a column.
+_FURTHER = ("bf16", "int8")
 
 Record = dict[str, Any]
 
@@ -51,48 +52,93 @@ def _against_best(case: Record, figure: str) -> str:
     return f"{ours:.0f} / {min(theirs):.0f}"
 
 
-def _row(case: Record) -> list[str]:
+def _precisions(case: Record) -> Record:
+    """The figures by precision; the first record has those of float32 in the case itself."""
+    if "precisions" in case:
+        return case["precisions"]
+    share = case["share_of_fma_peak"]
+    return {"float32": {name: case[name] for name in _RATIOS} | {"share_of_peak": share}}
+
+
+def _further(record: Record) -> list[str]:
+    """The precisions beside float32 in which attnrun and a peer were measured."""
+    found = [_precisions(case) for case in record["cases"]]
+    return [name for name in _FURTHER if any(_ratio(groups, name) is not None for groups in found)]
+
+
+def _ratio(groups: Record, precision: str) -> float | None:
+    return groups.get(precision, {}).get("ratio")
+
+
+def _beside(case: Record, precision: str) -> str:
+    """The times of attnrun and of the best peer, and their ratio."""
+    groups = _precisions(case)
+    if (ratio := _ratio(groups, precision)) is None:
+        return ""
+    names = (groups[precision][name] for name in (ATTNRUN, "peer"))
+    ours, theirs = (case["engines"][name]["best_ms"] for name in names)
+    return f"{ours:.1f} / {theirs:.1f} ({ratio:.2f})"
+
+
+def _row(case: Record, further: Iterable[str]) -> list[str]:
     """The cells of one case."""
+    figures = _precisions(case)["float32"]
     times = [f"{case['engines'][name]['best_ms']:.1f}" for name in _ENGINES]
-    ratios = [f"{case[name]:.2f}" for name in _RATIOS]
-    share = f"{100 * case['share_of_fma_peak']:.0f} %"
+    ratios = [f"{figures[name]:.2f}" for name in _RATIOS]
+    share = f"{100 * figures['share_of_peak']:.0f} %"
     costs = [_against_best(case, figure) for figure in ("load_ms", "memory_mb")]
-    return [_size(case), *times, *ratios, share, *costs]
+    lower = [_beside(case, precision) for precision in further]
+    return [_size(case), *times, *ratios, share, *costs, *lower]
 
 
-def _mean(numbers: Iterable[float]) -> str:
-    """The geometric mean."""
-    factors = list(numbers)
+def _mean(numbers: Iterable[float | None]) -> str:
+    """The geometric mean of those that are known."""
+    factors = [number for number in numbers if number is not None]
     return f"{prod(factors) ** (1 / len(factors)):.2f}"
 
 
 def _lines(record: Record) -> list[str]:
     """The table in Markdown; the first row is the head."""
-    cases = record["cases"]
-    means = [_mean(case[name] for case in cases) for name in _RATIOS]
+    cases, further = record["cases"], _further(record)
+    found = [_precisions(case) for case in cases]
+    means = [_mean(groups["float32"][name] for groups in found) for name in _RATIOS]
+    lower = [_mean(_ratio(groups, precision) for groups in found) for precision in further]
+    head = ["model", ATTNRUN, *PEERS.values(), *_FIGURES, *further]
     rows = [
-        _HEAD,
-        ["---", *["---:"] * (len(_HEAD) - 1)],
-        *(_row(case) for case in cases),
-        ["geometric mean", *[""] * len(_ENGINES), *means, "", "", ""],
+        head,
+        ["---", *["---:"] * (len(head) - 1)],
+        *(_row(case, further) for case in cases),
+        ["geometric mean", *[""] * len(_ENGINES), *means, "", "", "", *lower],
     ]
     return ["| " + " | ".join(cells) + " |" for cells in rows]
 
 
-def block(file: Path, record: Record) -> str:
-    """The text between the markers."""
+_BESIDE = {
+    "bf16": "`bf16` (attnrun with `--precision bf16`, OpenVINO by default)",
+    "int8": "`int8` (all on files of `quantize_dynamic`)",
+}
+
+
+def _caption(record: Record) -> str:
     versions = " and ".join(f"{title} {record['versions'][name]}" for name, title in PEERS.items())
-    processor = record["machine"]["processor"]
     caption = (
-        f"{record['precision']}, {record['threads']} threads of one {processor}, "
+        f"float32, {record['threads']} threads of one {record['machine']['processor']}, "
         f"{record['date'][:10]}, beside {versions}, in turns on the same cores and inputs. Models "
         "are given with batch x length, times are the best of all turns, in ms. `ratio` is the "
         "best peer's time over attnrun's, `median` the median of the same ratio within each turn, "
         "`peak` the share of the machine's FMA peak that attnrun reaches. `load` (ms) and "
-        "`memory` (MB) give attnrun / best peer. All figures:"
+        "`memory` (MB) give attnrun / best peer. "
     )
+    if further := _further(record):
+        columns = " and ".join(_BESIDE[precision] for precision in further)
+        caption += f"{columns}: attnrun / best peer in ms, and the ratio. "
+    return f"{caption}All figures:"
+
+
+def block(file: Path, record: Record) -> str:
+    """The text between the markers."""
     link = f"[{file.name}](docs/benchmarks/{file.name})"
-    return "\n".join([textwrap.fill(caption, 100), f"{link}.", "", *_lines(record), ""])
+    return "\n".join([textwrap.fill(_caption(record), 100), f"{link}.", "", *_lines(record), ""])
 
 
 def _arguments() -> argparse.Namespace:
