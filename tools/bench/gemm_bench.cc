@@ -1,143 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <benchmark/benchmark.h>
+#include <cstdint>
+#include <iostream>
+#include <string_view>
 
-#include <algorithm>
-#include <chrono>
-#include <limits>
-#include <memory>
-#include <random>
-#include <thread>
-#include <vector>
+#include "bench/gemm_benches.h"
+#include "benchmark/benchmark.h"
 
-#include "bench/machine.h"
-#include "bench/onednn_gemm.h"
-#include "core/parallel.h"
-#include "ops/gemm/gemm.h"
-#include "tools/attnrun/fma_peak.h"
-
-// GEMM on packed weights next to oneDNN's, as shares of the machine's limits. All of them take
-// turns within a benchmark, and the best turn of each counts, so that other load on the machine
-// affects them alike.
+// Products on packed weights: gemm_bench [--type float32|bf16|int8] [OPTIONS OF GOOGLE BENCHMARK].
 namespace attnrun::bench {
 namespace {
-
-std::vector<float> RandomFloats(int64_t count) {
-  static std::mt19937 generator(1);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(count);
-  std::generate(values.begin(), values.end(), [&] { return uniform(generator); });
-  return values;
-}
-
-// The mean time of `times` runs.
-double SecondsOf(const Product& product, int times = 1) {
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < times; ++i) product();
-  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
-  return all.count() / times;
-}
-
-// The time of a run within a turn, which has as many runs as take about a millisecond: in the first
-// tens of microseconds threads wake up, and caches hold other data.
-double SecondsOfTurn(const Product& product) {
-  constexpr double kTurn = 1e-3;
-  product();
-  const double once = SecondsOf(product);
-  return SecondsOf(product, std::max(1, static_cast<int>(kTurn / once)));
-}
-
-Product Attnrun(int64_t m, int64_t k, int64_t n, const float* a, const float* b, float* c) {
-  auto packed = ops::PackedMatrix::Pack({b, k, n, n}).value();
-  return [=] { ops::Gemm({a, m, k, k}, *packed, c, n, {}); };
-}
-
-// oneDNN's threads (libgomp's) spin for some milliseconds after their work, and would take a core
-// from the next measurement.
-void LetThemSleep() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
-
-// Range: M, K, N. Reports GFLOP/s and shares of the measured peak.
-void GemmBenchmark(benchmark::State& state) {
-  const int64_t m = state.range(0);
-  const int64_t k = state.range(1);
-  const int64_t n = state.range(2);
-  const std::vector<float> a = RandomFloats(m * k);
-  const std::vector<float> b = RandomFloats(k * n);
-  std::vector<float> c(m * n);
-  const Product products[] = {Attnrun(m, k, n, a.data(), b.data(), c.data()),
-                              OneDnnMatmul(m, k, n, a.data(), b.data(), c.data()),
-                              OneDnnBrgemm(m, k, n, a.data(), b.data(), c.data())};
-  constexpr int kOneDnnMatmul = 1;
-  double best[] = {1, 1, 1};
-  double peak = 0;
-  for (auto unused : state) {
-    // The first measurement wakes the threads.
-    for (int i = 0; i < 3; ++i) peak = std::max(peak, cli::MeasureFmaRate());
-    for (int i = 0; i < 3; ++i) {
-      if (products[i] == nullptr) continue;
-      best[i] = std::min(best[i], SecondsOfTurn(products[i]));
-      if (i == kOneDnnMatmul) LetThemSleep();
-    }
-    state.SetIterationTime(best[0]);
-  }
-  const double operations = 2.0 * static_cast<double>(m * k) * static_cast<double>(n);
-  state.counters["GFLOP/s"] = operations / best[0] * 1e-9;
-  state.counters["peak"] = peak * 1e-9;
-  state.counters["share"] = operations / best[0] / peak;
-  state.counters["onednn_share"] = operations / best[1] / peak;
-  if (products[2] != nullptr) state.counters["brgemm_share"] = operations / best[2] / peak;
-}
-
-// Range: K, N. One row times weights that are in no cache: it rotates through more weights than the
-// caches hold. Reports shares of the measured read bandwidth.
-void GemvBenchmark(benchmark::State& state) {
-  constexpr int64_t kBytes = int64_t{1} << 28;
-  const int64_t k = state.range(0);
-  const int64_t n = state.range(1);
-  const auto bytes = static_cast<double>(k * n * sizeof(float));
-  const std::vector<float> a = RandomFloats(k);
-  std::vector<float> c(n);
-  std::vector<Product> ours;
-  std::vector<Product> theirs;
-  for (int64_t used = 0; used < kBytes / 2; used += static_cast<int64_t>(bytes)) {
-    const std::vector<float> b = RandomFloats(k * n);
-    ours.push_back(Attnrun(1, k, n, a.data(), b.data(), c.data()));
-    theirs.push_back(OneDnnMatmul(1, k, n, a.data(), b.data(), c.data()));
-  }
-  const std::vector<float> other(kBytes / sizeof(float) / 2);
-  const auto all = [](const std::vector<Product>& products) {
-    return SecondsOf([&] {
-      for (const Product& product : products) product();
-    });
-  };
-  double best = std::numeric_limits<double>::max();
-  double onednn = best;
-  double bandwidth = 0;
-  for (auto unused : state) {
-    bandwidth = std::max(bandwidth, MeasureReadBandwidth(other.data(), kBytes / 2));
-    best = std::min(best, all(ours) / static_cast<double>(ours.size()));
-    onednn = std::min(onednn, all(theirs) / static_cast<double>(theirs.size()));
-    LetThemSleep();
-    state.SetIterationTime(best);
-  }
-  state.counters["GB/s"] = bytes / best * 1e-9;
-  state.counters["read_GB/s"] = bandwidth * 1e-9;
-  state.counters["share"] = bytes / best / bandwidth;
-  state.counters["onednn_share"] = bytes / onednn / bandwidth;
-}
 
 constexpr int64_t kShapes[][2] = {{384, 1152}, {384, 1536}, {1536, 384}, {768, 2304},
                                   {768, 3072}, {3072, 768}, {1024, 1024}};
 
-void Register() {
+// The benchmarks of one type of operands.
+struct Benches {
+  std::string_view type;
+  const char* name;
+  void (*gemm)(benchmark::State&);
+  // Null if there is none.
+  void (*gemv)(benchmark::State&);
+};
+
+constexpr Benches kBenches[] = {{"float32", "Gemm", Float32Gemm, Float32Gemv},
+                                {"bf16", "Bf16Gemm", Bf16Gemm, nullptr},
+                                {"int8", "Int8Gemm", Int8Gemm, nullptr}};
+
+void Register(const Benches& benches) {
   for (const auto& [k, n] : kShapes) {
-    benchmark::RegisterBenchmark("Gemv", GemvBenchmark)
-        ->ArgNames({"K", "N"})
-        ->Args({k, n})
-        ->UseManualTime()
-        ->Iterations(15)
-        ->Unit(benchmark::kMicrosecond);
+    if (benches.gemv != nullptr) {
+      benchmark::RegisterBenchmark("Gemv", benches.gemv)
+          ->ArgNames({"K", "N"})
+          ->Args({k, n})
+          ->UseManualTime()
+          ->Iterations(15)
+          ->Unit(benchmark::kMicrosecond);
+    }
     for (const int64_t m : {16, 128, 512}) {
-      benchmark::RegisterBenchmark("Gemm", GemmBenchmark)
+      benchmark::RegisterBenchmark(benches.name, benches.gemm)
           ->ArgNames({"M", "K", "N"})
           ->Args({m, k, n})
           ->UseManualTime()
@@ -147,12 +47,43 @@ void Register() {
   }
 }
 
+// True if the type is known; its benchmarks are registered then.
+bool RegisterType(std::string_view type) {
+  for (const Benches& benches : kBenches) {
+    if (benches.type != type) continue;
+    Register(benches);
+    return true;
+  }
+  std::cerr << "gemm_bench: no type '" << type << "': float32, bf16 or int8\n";
+  return false;
+}
+
+// Takes "--type NAME" or "--type=NAME" out of the arguments.
+std::string_view TakeType(int& argc, char** argv) {
+  constexpr std::string_view kJoined = "--type=";
+  std::string_view type = "float32";
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with(kJoined)) {
+      type = argument.substr(kJoined.size());
+    } else if (argument == "--type" && i + 1 < argc) {
+      type = argv[++i];
+    } else {
+      argv[kept++] = argv[i];
+    }
+  }
+  argc = kept;
+  return type;
+}
+
 }  // namespace
 }  // namespace attnrun::bench
 
 int main(int argc, char** argv) {
-  attnrun::bench::Register();
+  const std::string_view type = attnrun::bench::TakeType(argc, argv);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  if (!attnrun::bench::RegisterType(type)) return 2;
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -3,13 +3,12 @@
 #define ATTNRUN_TOOLS_BENCH_ONEDNN_GEMM_H_
 
 #include <cstdint>
-#include <functional>
+
+#include "bench/turns.h"
 
 // The products that attnrun's GEMM is compared with. Both compute C[M,N] = A[M,K]·B[K,N] on dense
 // floats, with B packed at construction.
 namespace attnrun::bench {
-
-using Product = std::function<void()>;
 
 // oneDNN's matmul primitive, with the weight layout that it chooses.
 Product OneDnnMatmul(int64_t m, int64_t k, int64_t n, const float* a, const float* b, float* c);
