@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -59,6 +60,14 @@ nlohmann::ordered_json Bandwidth() {
           {"l3_mib", static_cast<double>(ThirdLevelCache()) / kMebi}};
 }
 
+void Print(int threads) {
+  SetNumThreads(threads);
+  nlohmann::ordered_json report = {{"threads", threads}};
+  report["gflops"] = UnitRates();
+  report["memory"] = Bandwidth();
+  std::cout << report.dump() << "\n";
+}
+
 }  // namespace
 }  // namespace attnrun::bench
 
@@ -69,9 +78,10 @@ int main(int argc, char** argv) {
     std::cerr << "usage: machine_peaks [THREADS]\n";
     return 2;
   }
-  attnrun::SetNumThreads(threads);
-  nlohmann::ordered_json report = {{"threads", threads}};
-  report["gflops"] = attnrun::bench::UnitRates();
-  report["memory"] = attnrun::bench::Bandwidth();
-  std::cout << report.dump() << "\n";
+  try {
+    attnrun::bench::Print(threads);
+  } catch (const std::exception& error) {
+    std::cerr << "machine_peaks: " << error.what() << "\n";
+    return 1;
+  }
 }
