@@ -18,21 +18,11 @@
 #include "inputs.h"
 #include "loader/loader.h"
 #include "optimizer/optimizer.h"
+#include "optimizer_options.h"
 #include "outputs.h"
 #include "weight_cache/weight_cache.h"
 
 namespace attnrun {
-namespace {
-
-opt::OptimizerOptions OptimizerOptionsOf(const SessionOptions& options) {
-  opt::OptimizerOptions chosen;
-  chosen.disabled_passes = options.disabled_passes;
-  chosen.stop_after = options.stop_after;
-  chosen.max_rewrites = options.max_rewrites;
-  return chosen;
-}
-
-}  // namespace
 
 class Session::Impl {
  public:
@@ -155,17 +145,6 @@ std::map<std::string, int64_t> Session::OpCounts() const {
 const std::vector<Rewrite>& Session::Rewrites() const { return impl_->rewrites(); }
 
 std::string Session::GraphText() const { return DumpText(impl_->graph()); }
-
-absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOptions& options) {
-  return WithoutExceptions([&]() -> absl::StatusOr<std::string> {
-    ATTNRUN_ASSIGN_OR_RETURN(const loader::Model before, loader::LoadModel(path));
-    ATTNRUN_ASSIGN_OR_RETURN(const loader::Model after, loader::LoadModel(path));
-    const absl::StatusOr<std::vector<Rewrite>> rewrites =
-        opt::Optimize(*after.graph, OptimizerOptionsOf(options));
-    if (!rewrites.ok()) return Annotate(rewrites.status(), path);
-    return DumpDot(*before.graph, *after.graph);
-  });
-}
 
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) {
   return loader::ReadTensorProto(path);
