@@ -2,6 +2,7 @@
 #include "attnrun/session.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "core/exceptions.h"
@@ -12,6 +13,7 @@
 #include "execution/limited_allocator.h"
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
+#include "execution/precision_meter.h"
 #include "execution/semaphore.h"
 #include "execution/support.h"
 #include "graph/dump.h"
@@ -57,7 +59,8 @@ class Session::Impl {
     }
     std::optional<exec::KernelOptions> kernels;
     if (options.engine != Engine::kReference) {
-      kernels = {options.precision, cache.has_value() ? &*cache : nullptr};
+      precision_ = options.precision;
+      kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
     return cache.has_value() ? cache->Save() : absl::OkStatus();
@@ -66,16 +69,30 @@ class Session::Impl {
   // One tensor per model output, not necessarily dense.
   absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
-    std::optional<exec::LimitedAllocator> limited;
-    if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
-    Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
-    ATTNRUN_RETURN_IF_ERROR(run_slots_.Acquire(options));
-    SetNumThreads(threads_);
     std::vector<Tensor> results;
-    const absl::Status status = exec::Execute(*plan_, ordered, options, allocator, results);
-    run_slots_.Release();
-    ATTNRUN_RETURN_IF_ERROR(status);
+    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Allocator& allocator) {
+      return exec::Execute(*plan_, ordered, options, allocator, results);
+    }));
     return results;
+  }
+
+  absl::StatusOr<PrecisionReport> MeasurePrecision(const TensorMap& inputs,
+                                                   const RunOptions& options) {
+    if (precision_ == Precision::kFloat32) {
+      return absl::InvalidArgumentError(
+          "the session computes in float32, so there is no lower precision to measure");
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
+    PrecisionReport report;
+    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Allocator& allocator) -> absl::Status {
+      ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
+      ATTNRUN_ASSIGN_OR_RETURN(
+          report, exec::MeasurePrecision({*float32, *plan_}, ordered, options, allocator));
+      return absl::OkStatus();
+    }));
+    report.precision = precision_;
+    for (size_t i = 0; i < outputs_.size(); ++i) report.outputs[i].name = outputs_[i].name;
+    return report;
   }
 
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
@@ -85,6 +102,29 @@ class Session::Impl {
   int threads() const { return threads_; }
 
  private:
+  // Waits for a place and calls run(allocator) there, with the memory that `options` allow.
+  template <typename Function>
+  absl::Status InPlace(const RunOptions& options, Function run) {
+    std::optional<exec::LimitedAllocator> limited;
+    if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
+    Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
+    ATTNRUN_RETURN_IF_ERROR(run_slots_.Acquire(options));
+    SetNumThreads(threads_);
+    const absl::Status status = run(allocator);
+    run_slots_.Release();
+    return status;
+  }
+
+  // A plan of the same graph with kernels in float32, made at the first call.
+  absl::StatusOr<const exec::Plan*> Float32Plan() {
+    const std::lock_guard<std::mutex> lock(float32_mutex_);
+    if (float32_plan_ == nullptr) {
+      ATTNRUN_ASSIGN_OR_RETURN(float32_plan_,
+                               exec::Plan::Make(*model_.graph, exec::KernelOptions{}));
+    }
+    return float32_plan_.get();
+  }
+
   loader::Model model_;
   const int threads_;
   const std::vector<ValueInfo> inputs_;
@@ -92,7 +132,10 @@ class Session::Impl {
   exec::PoolAllocator allocator_;
   exec::Semaphore run_slots_;
   std::vector<Rewrite> rewrites_;
+  Precision precision_ = Precision::kFloat32;
   std::unique_ptr<exec::Plan> plan_;
+  std::mutex float32_mutex_;
+  std::unique_ptr<exec::Plan> float32_plan_;
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -134,6 +177,11 @@ absl::Status Session::Run(const TensorMap& inputs, TensorMap& outputs,
   ATTNRUN_RETURN_IF_ERROR(CheckWanted(this->outputs(), outputs));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, impl_->Run(inputs, options));
   return Deliver(this->outputs(), results, outputs);
+}
+
+absl::StatusOr<PrecisionReport> Session::MeasurePrecision(const TensorMap& inputs,
+                                                          const RunOptions& options) const {
+  return WithoutExceptions([&] { return impl_->MeasurePrecision(inputs, options); });
 }
 
 std::map<std::string, int64_t> Session::OpCounts() const {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "attnrun/precision.h"
 #include "ops/interface/axes_context.h"
 #include "ops/interface/infer_context.h"
 #include "ops/interface/kernel_context.h"
@@ -22,6 +23,9 @@ class Kernel {
 
   // The name in the profile, such as "gemm packed", "highway" or "onednn".
   virtual absl::string_view name() const = 0;
+
+  // The arithmetic of its products, which may be finer than the session's, but never coarser.
+  virtual Precision precision() const { return Precision::kFloat32; }
 
   // True if Run handles these element types and shapes; if not, the reference code runs instead and
   // the profile says so.

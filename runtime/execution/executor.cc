@@ -8,6 +8,7 @@
 #include "core/interrupt.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "execution/compute.h"
 
 namespace attnrun::exec {
 namespace {
@@ -18,6 +19,7 @@ struct RunState {
   Allocator& allocator;
   Interrupt& interrupt;
   absl::Time start;
+  const StepObserver& observer;
 };
 
 // The tensors of one run of one plan.
@@ -92,10 +94,11 @@ class StepRun {
     context.set_subgraphs(&subgraphs);
     context.set_exclusive(exclusive_);
     context.set_unwanted(unwanted_);
-    ATTNRUN_RETURN_IF_ERROR(WithoutExceptions([&] { return Compute(context); }));
+    ATTNRUN_ASSIGN_OR_RETURN(by_kernel_, Compute(step_, absl::MakeSpan(inputs_), context));
     // A kernel that noticed the interrupt skipped work, so its outputs are not valid.
     ATTNRUN_RETURN_IF_ERROR(state_.interrupt.status());
     if (state_.options.profile != nullptr) AddEvent(context, begin);
+    if (state_.observer) ATTNRUN_RETURN_IF_ERROR(ShowToObserver());
     return StoreOutputs();
   }
 
@@ -108,44 +111,29 @@ class StepRun {
         inputs_.push_back(input.last_use ? frame_.Take(input.slot) : frame_.Get(input.slot));
       }
     }
+    const bool overwrites = !state_.observer;
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      exclusive_.push_back(step_.inputs[i].last_use && inputs_[i].is_exclusive());
+      exclusive_.push_back(overwrites && step_.inputs[i].last_use && inputs_[i].is_exclusive());
     }
     for (const int slot : step_.outputs) unwanted_.push_back(slot < 0);
-  }
-
-  absl::Status MakeInputsDense() {
-    for (Tensor& input : inputs_) {
-      if (!input.is_dense()) {
-        ATTNRUN_ASSIGN_OR_RETURN(input, input.Dense(state_.allocator));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Compute(ops::OpContext& context) {
-    const ops::Kernel* kernel = step_.kernel.get();
-    if (kernel == nullptr || !kernel->accepts_strided()) {
-      ATTNRUN_RETURN_IF_ERROR(MakeInputsDense());
-    }
-    if (kernel != nullptr && kernel->Accepts(context)) {
-      kernel_name_ = kernel->name();
-      return kernel->Run(context);
-    }
-    kernel_name_ = "reference";
-    ATTNRUN_RETURN_IF_ERROR(MakeInputsDense());
-    return step_.op->Reference(context);
   }
 
   void AddEvent(const ops::OpContext& context, absl::Time begin) {
     ProfileEvent event;
     event.node = step_.node->name();
     event.op_type = step_.node->qualified_op_type();
-    event.kernel = std::string(kernel_name_);
+    event.kernel = by_kernel_ ? std::string(step_.kernel->name()) : "reference";
     event.start = begin - state_.start;
     event.duration = absl::Now() - begin;
-    if (kernel_name_ != "reference") event.flops = step_.kernel->Flops(context);
+    if (by_kernel_) event.flops = step_.kernel->Flops(context);
     state_.options.profile->push_back(std::move(event));
+  }
+
+  // The observer may run kernels, which skip work as the step's own kernel does.
+  absl::Status ShowToObserver() {
+    ATTNRUN_RETURN_IF_ERROR(
+        state_.observer({step_, by_kernel_, inputs_, outputs_, state_.allocator}));
+    return state_.interrupt.status();
   }
 
   absl::Status StoreOutputs() {
@@ -170,7 +158,7 @@ class StepRun {
   absl::InlinedVector<Tensor, 2> outputs_;
   absl::InlinedVector<bool, 8> exclusive_;
   absl::InlinedVector<bool, 8> unwanted_;
-  absl::string_view kernel_name_;
+  bool by_kernel_ = false;
 };
 
 absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Frame* enclosing,
@@ -197,14 +185,14 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
 }  // namespace
 
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
-                     Allocator& allocator, std::vector<Tensor>& outputs) {
+                     Allocator& allocator, std::vector<Tensor>& outputs,
+                     const StepObserver& observer) {
   Interrupt interrupt(options.deadline, options.cancel);
   const InterruptScope scope(&interrupt);
-  // StepRun catches exceptions where the node is known; this catches the others, such as those of
-  // the observer.
-  return WithoutExceptions([&] {
-    return RunPlan(plan, inputs, nullptr, {options, allocator, interrupt, absl::Now()}, outputs);
-  });
+  const RunState state = {options, allocator, interrupt, absl::Now(), observer};
+  // Compute catches exceptions where the node is known; this catches the others, such as those of
+  // the observers.
+  return WithoutExceptions([&] { return RunPlan(plan, inputs, nullptr, state, outputs); });
 }
 
 }  // namespace attnrun::exec

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_EXECUTION_EXECUTOR_H_
 #define ATTNRUN_EXECUTION_EXECUTOR_H_
 
+#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,11 +12,27 @@
 
 namespace attnrun::exec {
 
+// A step that has just run, with its tensors. No step overwrites its inputs while somebody observes.
+struct FinishedStep {
+  const Step& step;
+  // True if the step's kernel ran, false if the reference code did.
+  bool by_kernel;
+  // Undefined where they are left out.
+  absl::Span<const Tensor> inputs;
+  absl::Span<const Tensor> outputs;
+  Allocator& allocator;
+};
+
+// Called after each step, also after those in the bodies of If, Loop and Scan, on the thread of the
+// run. The run ends with the observer's error.
+using StepObserver = std::function<absl::Status(const FinishedStep&)>;
+
 // Runs the plan of a main graph once. `inputs` has one tensor per graph input, undefined to use its
-// default. `outputs` receives one tensor per graph output. Error messages begin with the node.
-// Never throws. Thread-safe.
+// default. `outputs` receives one tensor per graph output. `observer` may be empty. Error messages
+// begin with the node. Never throws. Thread-safe.
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
-                     Allocator& allocator, std::vector<Tensor>& outputs);
+                     Allocator& allocator, std::vector<Tensor>& outputs,
+                     const StepObserver& observer = {});
 
 }  // namespace attnrun::exec
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/model_info.h"
 #include "attnrun/precision.h"
+#include "attnrun/precision_report.h"
 #include "attnrun/rewrite.h"
 #include "attnrun/run_options.h"
 #include "attnrun/tensor.h"
@@ -92,6 +93,15 @@ class Session {
   // that does not fit. After an error the contents of the buffers are unspecified.
   absl::Status Run(const TensorMap& inputs, TensorMap& outputs,
                    const RunOptions& options = {}) const;
+
+  // Measures how far a session of a lower precision is from float32: runs the same optimized graph
+  // in both on the same inputs, and compares the outputs and, layer by layer, the kernels. The first
+  // call packs the weights a second time, for float32, and the session keeps them. The outputs of
+  // all layers are in memory at once. RunOptions::profile and observer are not used; the limits hold
+  // for both runs together. Errors as in Run; also kInvalidArgument if the session computes in
+  // float32, as SessionOptions::precision or the reference engine say.
+  absl::StatusOr<PrecisionReport> MeasurePrecision(const TensorMap& inputs,
+                                                   const RunOptions& options = {}) const;
 
   // Number of nodes by op type after optimization, as in ModelInfo::op_counts.
   std::map<std::string, int64_t> OpCounts() const;
