@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "tools/attnrun/bisect.h"
 #include "tools/attnrun/commands.h"
+#include "tools/attnrun/compare_precision.h"
 #include "tools/attnrun/expectation.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/model_run.h"
@@ -247,6 +248,9 @@ Json ToJson(const Options& options, const Report& report) {
 
 absl::StatusOr<int> CompareEngines(const Options& options) {
   if (!options.output.empty()) ATTNRUN_RETURN_IF_ERROR(CheckWritable(options.output));
+  if (options.session.precision != Precision::kFloat32 && options.expect.empty()) {
+    return ComparePrecision(options);
+  }
   ATTNRUN_ASSIGN_OR_RETURN(const Report report, MakeReport(options));
   if (options.json) {
     PrintJson(ToJson(options, report));

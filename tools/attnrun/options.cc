@@ -164,7 +164,8 @@ void AddExpectOptions(CLI::App& app, Options& options) {
   app.add_option(
          "--rtol", options.tolerance.rtol,
          "Allow |difference| <= atol + rtol x |expected|; without both, 1e-4 (float16: 2e-3) "
-         "x max(1, largest expected magnitude), and integers must be equal")
+         "x max(1, largest expected magnitude), and integers must be equal; compare --precision "
+         "allows any difference without both")
       ->check(finite)
       ->type_name("R");
   app.add_option("--atol", options.tolerance.atol, "See --rtol")->check(finite)->type_name("A");
@@ -220,7 +221,8 @@ void AddCommands(CLI::App& app, Options& options) {
       ->type_name("FILE");
   fusions.add_flag("--graph", options.graph, "Print the optimized graph, one node per line");
   AddExpectOptions(AddCommand(app, options, "compare",
-                              "Compare with the reference engine value by value, or with --expect"),
+                              "Compare with the reference engine value by value, or with --expect; "
+                              "a lower --precision with float32, layer by layer"),
                    options);
   CLI::App& bench = AddCommand(app, options, "bench", "Latency, load time and peak memory");
   AddRepeatOptions(bench, options, "by default as many as fit into 10 s, but 10 to 100");
