@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "execution/executor.h"
@@ -21,7 +22,8 @@ class PlanTester {
     GraphBuilder builder;
     build(builder);
     graph_ = builder.Build().value();
-    plan_ = exec::Plan::Make(*graph_, kernels).value();
+    const auto options = kernels ? std::optional(exec::KernelOptions{}) : std::nullopt;
+    plan_ = exec::Plan::Make(*graph_, options).value();
   }
 
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
