@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/gemm/micro_kernel.h"
+#include "ops/gemm/weight_memory.h"
 
 namespace attnrun::ops {
 namespace {
@@ -69,8 +70,9 @@ absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
   format.block_bytes = lines * PanelWidth() * static_cast<int64_t>(sizeof(float));
   format.panel_bytes = parts[0].blocks() * format.block_bytes;
   const int64_t panels = packed->num_panels();
-  ATTNRUN_ASSIGN_OR_RETURN(packed->data_,
-                           Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes}));
+  ATTNRUN_ASSIGN_OR_RETURN(
+      packed->data_,
+      Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes}, WeightMemory()));
   auto* const data = packed->data_.mutable_data<uint8_t>();
   ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
