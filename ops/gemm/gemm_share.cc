@@ -139,11 +139,18 @@ void MultiplyPacked(const GemmProblem& problem, const B& b, const Share& share) 
   MultiplyBlocks(problem, b, share, {row_block, DepthBlocksPerPass(row_block, copied), copied});
 }
 
+bool HasNoEffect(const Epilogue& epilogue) {
+  return epilogue.scale == 1 && epilogue.bias == nullptr && epilogue.residual.data == nullptr &&
+         epilogue.activation == Activation::kNone;
+}
+
 // For at most kFewRows rows: dequantizes codes in registers.
 void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   const Block block = {share.rows, share.panels, {0, problem.a.columns},      1,
                        false,      true,         problem.a.column_stride != 1};
   const PanelProduct sums = Begin(problem, block);
+  const uint8_t* const end =
+      b.panel(share.panels.begin).data + share.panels.size() * b.panel_bytes();
   for (int64_t index = share.panels.begin; index < share.panels.end; index += 2) {
     if (Interrupted()) return;
     const int64_t column = index * PanelWidth();
@@ -152,7 +159,8 @@ void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, con
     product.columns = std::min(panels * PanelWidth(), problem.b.columns - column);
     SetColumn(product, problem, block, column);
     MultiplyFewRows({sums.a, sums.lda, sums.rows, b.panel(index), panels, product.c, product.ldc,
-                     product.columns, DepthBlocks(problem.a.columns)});
+                     product.columns, DepthBlocks(problem.a.columns), end});
+    if (HasNoEffect(problem.epilogue)) continue;
     // Runs the epilogue as a product with K = 0, which leaves the sums unchanged.
     product.k = 0;
     product.b = nullptr;

@@ -10,6 +10,7 @@
 #include "hwy/highway.h"
 #include "ops/gemm/even_parts.h"
 #include "ops/gemm/nbit_codes-inl.h"
+#include "ops/gemm/nbit_lookup_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -215,24 +216,35 @@ HWY_ATTR HWY_NOINLINE void MultiplyRows(const FewRowsProduct& p) {
   }
 }
 
+template <class C, int R>
+void MultiplyPanel(const FewRowsProduct& p) {
+  if constexpr (kLooksUp<C>) {
+    MultiplyByLookup<C, R>(p);
+  } else {
+    MultiplyRows<C, R, 1>(p);
+  }
+}
+
 // Multiplies by two panels, one after the other.
 template <class C, int R>
 HWY_ATTR void MultiplyEach(const FewRowsProduct& p) {
   const int64_t width = kNarrow * static_cast<int64_t>(hn::Lanes(Floats()));
   FewRowsProduct one = p;
   one.columns = std::min(p.columns, width);
-  MultiplyRows<C, R, 1>(one);
+  MultiplyPanel<C, R>(one);
   if (p.panels == 1) return;
   one.panel.data += p.panel.format.panel_bytes;
   one.c += width;
   one.columns = p.columns - width;
-  MultiplyRows<C, R, 1>(one);
+  MultiplyPanel<C, R>(one);
 }
 
 template <class C>
 void MultiplyAs(const FewRowsProduct& p) {
-  // One row sums two panels at once: three sums would wait for each other.
-  if (p.rows == 1 && p.panels == 2) return MultiplyRows<C, 1, 2>(p);
+  if constexpr (!kLooksUp<C>) {
+    // One row sums two panels at once: three sums would wait for each other.
+    if (p.rows == 1 && p.panels == 2) return MultiplyRows<C, 1, 2>(p);
+  }
   using Function = void (*)(const FewRowsProduct&);
   constexpr Function kByRows[kFewRows] = {MultiplyEach<C, 1>, MultiplyEach<C, 2>,
                                           MultiplyEach<C, 3>, MultiplyEach<C, 4>};
@@ -254,7 +266,14 @@ void MultiplyFewRows(const FewRowsProduct& product) {
 }
 
 void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
-  WithCode(panel.format, [&](auto code) { DequantizeAs<decltype(code)>(panel, begin, end, to); });
+  WithCode(panel.format, [&](auto code) {
+    using C = decltype(code);
+    if constexpr (kLooksUp<C>) {
+      DequantizeByLookup<C>(panel, begin, end, to);
+    } else {
+      DequantizeAs<C>(panel, begin, end, to);
+    }
+  });
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

@@ -47,6 +47,9 @@ struct FewRowsProduct {
   int64_t columns;
   // K is summed in this many blocks, as in a PanelProduct.
   int64_t blocks;
+  // The end of the memory that the thread reads from panel.data on, in this product and the next
+  // ones: prefetches go no further.
+  const uint8_t* end;
 };
 constexpr int64_t kFewRows = 4;
 

@@ -28,6 +28,9 @@ bool NeedsZeroPoints(const NBitColumns& part) {
   return !std::all_of(part.scales, part.scales + part.columns * part.blocks(), HasRoom);
 }
 
+// Kernels read vectors of codes from any byte of a word on, and so beyond the last word.
+constexpr int64_t kSlack = 3;
+
 // A column of a part; null codes: a column that pads the last panel.
 struct Column {
   const uint8_t* codes = nullptr;
@@ -72,7 +75,7 @@ absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
   const int64_t panels = packed->num_panels();
   ATTNRUN_ASSIGN_OR_RETURN(
       packed->data_,
-      Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes}, WeightMemory()));
+      Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes + kSlack}, WeightMemory()));
   auto* const data = packed->data_.mutable_data<uint8_t>();
   ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {

@@ -142,6 +142,8 @@ std::vector<Format> Formats() {
       formats.push_back({346, 49, bits, 16, zero_points});
       formats.push_back({1000, 24, bits, 256, zero_points});
       formats.push_back({5, 3, bits, 64, zero_points});
+      // More than two panels, so large that the weight lies on huge pages.
+      formats.push_back({577, 230, bits, 128, zero_points});
     }
   }
   return formats;
