@@ -160,16 +160,22 @@ void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, con
     SetColumn(product, problem, block, column);
     MultiplyFewRows({sums.a, sums.lda, sums.rows, b.panel(index), panels, product.c, product.ldc,
                      product.columns, DepthBlocks(problem.a.columns), end});
-    if (HasNoEffect(problem.epilogue)) continue;
-    // Runs the epilogue as a product with K = 0, which leaves the sums unchanged.
-    product.k = 0;
-    product.b = nullptr;
-    product.padded = true;
-    MultiplyPanels(product);
+    ApplyEpilogue(problem, share.rows, column, product.columns);
   }
 }
 
 }  // namespace
+
+void ApplyEpilogue(const GemmProblem& problem, IndexRange rows, int64_t column, int64_t columns) {
+  if (HasNoEffect(problem.epilogue)) return;
+  const Block block = {rows, {}, {0, 0}, 1, false, true, false};
+  // A product with K = 0 leaves the sums unchanged.
+  PanelProduct product = Begin(problem, block);
+  product.columns = columns;
+  product.padded = true;
+  SetColumn(product, problem, block, column);
+  MultiplyPanels(product);
+}
 
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share) {
   MultiplyPacked(problem, b, share);

@@ -24,6 +24,10 @@ void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Shar
 void MultiplyShare(const GemmProblem& problem, const NBitPanels& b, const Share& share);
 void MultiplyShare(const GemmProblem& problem, const Share& share);
 
+// Applies the epilogue of `problem` to sums in C: these rows, and `columns` columns from `column`
+// on, at most 2 * PanelWidth().
+void ApplyEpilogue(const GemmProblem& problem, IndexRange rows, int64_t column, int64_t columns);
+
 }  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_GEMM_GEMM_SHARE_H_

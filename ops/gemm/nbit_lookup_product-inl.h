@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "ops/gemm/even_parts.h"
 #include "ops/gemm/nbit_lookup-inl.h"
+#include "ops/gemm/nbit_prefetch-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -32,23 +32,6 @@ HWY_ATTR void DequantizeByLookup(const NBitPanel& panel, int64_t begin, int64_t 
           hn::StoreU(scaling.At(codes[v], v), Floats(), to + k * Scaling::kWidth + v * 16);
         }
       });
-}
-
-// Bytes from the words in use to those that are prefetched into the second-level cache and into the
-// first. Memory answers after some hundred nanoseconds, and the hardware's own prefetches stop at
-// every 4 KB.
-constexpr int64_t kFarAhead = 8 * 1024;
-constexpr int64_t kAhead = 3 * 512;
-constexpr int64_t kLine = 64;
-
-// Prefetches words that follow `words`, those far ahead up to `last`.
-HWY_INLINE void PrefetchWords(const uint8_t* words, const uint8_t* last) {
-  constexpr int kSecondLevel = 2;
-  const uint8_t* const far = std::min(words + kFarAhead, last);
-  for (int64_t v = 0; v < kNarrow; ++v) {
-    __builtin_prefetch(far + v * kLine, 0, kSecondLevel);
-    hwy::Prefetch(words + kAhead + v * kLine);
-  }
 }
 
 // Writes the sums of R rows and one panel to C.

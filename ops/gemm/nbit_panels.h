@@ -40,6 +40,7 @@ class NBitPanels {
   static absl::StatusOr<std::shared_ptr<const NBitPanels>> Pack(
       const std::vector<NBitColumns>& parts);
 
+  const NBitFormat& format() const { return format_; }
   int64_t rows() const { return format_.rows; }
   int64_t columns() const { return columns_; }
   int64_t num_panels() const;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/nbit_int8.h"
+
+#include <algorithm>
+
+#include "core/div_ceil.h"
+#include "core/interrupt.h"
+#include "core/parallel.h"
+#include "hwy/aligned_allocator.h"
+#include "ops/gemm/gemm_share.h"
+#include "ops/gemm/micro_kernel.h"
+#include "ops/gemm/nbit_int8_kernel.h"
+
+namespace attnrun::ops {
+namespace {
+
+// Rows of A, rounded. The buffers belong to the calling thread and grow.
+struct RoundedRows {
+  RoundedRows(int64_t rows, const NBitFormat& format)
+      : k(format.rows),
+        block(format.block),
+        blocks(DivCeil(format.rows, format.block)),
+        stride(blocks * format.block) {
+    thread_local hwy::AlignedVector<int8_t> values;
+    thread_local hwy::AlignedVector<float> scales;
+    thread_local hwy::AlignedVector<int32_t> sums;
+    values.resize(std::max<size_t>(values.size(), rows * stride));
+    scales.resize(std::max<size_t>(scales.size(), rows * blocks));
+    sums.resize(std::max<size_t>(sums.size(), rows * blocks));
+    first = {values.data(), scales.data(), sums.data()};
+  }
+
+  RoundedRow at(int64_t row) const {
+    return {first.values + row * stride, first.scales + row * blocks, first.sums + row * blocks};
+  }
+
+  const int64_t k;
+  const int64_t block;
+  const int64_t blocks;
+  const int64_t stride;
+  RoundedRow first;
+};
+
+// The least number of elements of A, or of multiplications, per range: some microseconds.
+constexpr int64_t kLeastRounded = 1 << 15;
+constexpr int64_t kLeastMultiplied = 1 << 19;
+
+void RoundRows(const MatrixView& a, const RoundedRows& to) {
+  ParallelFor(a.rows, DivCeil(kLeastRounded, a.columns + 1), [&](int64_t begin, int64_t end) {
+    hwy::AlignedVector<float> copy(a.column_stride == 1 ? 0 : a.columns);
+    for (int64_t row = begin; row < end; ++row) {
+      if (a.column_stride != 1) CopyBlock(a, row, 1, 0, a.columns, copy.data(), a.columns);
+      RoundRow(a.column_stride == 1 ? a.at(row, 0) : copy.data(), to.k, to.block, to.at(row));
+    }
+  });
+}
+
+// Multiplies all rows by the panels [begin, end).
+void MultiplyPanelRange(const GemmProblem& problem, const NBitPanels& b, const RoundedRows& rounded,
+                        IndexRange panels) {
+  const int64_t rows = problem.a.rows;
+  const uint8_t* const last = b.panel(panels.begin).data + panels.size() * b.panel_bytes();
+  for (int64_t index = panels.begin; index < panels.end; ++index) {
+    if (Interrupted()) return;
+    const int64_t column = index * PanelWidth();
+    const int64_t columns = std::min(PanelWidth(), problem.b.columns - column);
+    MultiplyRounded({rounded.first, rounded.stride, rounded.blocks, rows, b.panel(index),
+                     problem.c + column, problem.ldc, columns, last});
+    ApplyEpilogue(problem, {0, rows}, column, columns);
+  }
+}
+
+}  // namespace
+
+bool SupportsInt8(const NBitPanels& b) { return b.format().bits == 4; }
+
+void GemmInt8(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
+              const Epilogue& epilogue) {
+  if (a.rows == 0) return;
+  GemmProblem problem = {a, {}, c, ldc, epilogue};
+  problem.b.columns = b.columns();
+  const RoundedRows rounded(a.rows, b.format());
+  RoundRows(a, rounded);
+  // A few rows cost the time to read B.
+  const int64_t work = (a.rows + 15) * (a.columns + 1) * PanelWidth();
+  ParallelFor(b.num_panels(), DivCeil(kLeastMultiplied, work), [&](int64_t begin, int64_t end) {
+    MultiplyPanelRange(problem, b, rounded, {begin, end});
+  });
+}
+
+}  // namespace attnrun::ops

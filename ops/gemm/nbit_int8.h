@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_NBIT_INT8_H_
+#define ATTNRUN_OPS_GEMM_NBIT_INT8_H_
+
+#include <cstdint>
+
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/matrix.h"
+#include "ops/gemm/nbit_panels.h"
+
+namespace attnrun::ops {
+
+// True if GemmInt8 takes this weight: codes of 4 bits.
+bool SupportsInt8(const NBitPanels& b);
+
+// As Gemm, with A rounded to 8 bits in the blocks of B: see RoundRow and MultiplyRounded. A row of
+// C depends on its row of A alone, and its bits not on the number of threads or the instruction
+// set. Precondition: SupportsInt8.
+void GemmInt8(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
+              const Epilogue& epilogue);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_NBIT_INT8_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/nbit_int8_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/gemm/nbit_int8_kernel.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "hwy/highway.h"
+#include "ops/gemm/nbit_prefetch-inl.h"
+#include "ops/gemm/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Ints = hn::RebindToSigned<Floats>;
+using Shorts = hn::Repartition<int16_t, Floats>;
+using Bytes = hn::Repartition<int8_t, Floats>;
+using Codes = hn::Repartition<uint8_t, Floats>;
+using IntVector = hn::Vec<Ints>;
+
+// sums += products of four codes and four values in each lane. Codes are at most 15, so that pairs
+// of products fit 16 bits.
+template <bool kVnni>
+HWY_ATTR HWY_INLINE void AddProducts(IntVector& sums, hn::Vec<Codes> codes, IntVector values) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kVnni) {
+    // Assembly, because this file is compiled for processors without this instruction as well.
+    asm("vpdpbusd %2, %1, %0" : "+v"(sums.raw) : "v"(codes.raw), "v"(values.raw));
+    return;
+  }
+#endif
+  const Shorts shorts;
+  const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, codes, hn::BitCast(Bytes(), values));
+  sums = hn::Add(sums, hn::WidenMulPairwiseAdd(Ints(), pairs, hn::Set(shorts, 1)));
+}
+
+// Adds the products of R rows of values and the even or the odd codes of a word.
+template <int R, bool kVnni, bool kOdd>
+HWY_ATTR HWY_INLINE void AddHalfWord(IntVector (&sums)[R][kNarrow], const uint8_t* words,
+                                     const int8_t* values, int64_t stride) {
+  const Ints d;
+  hn::Vec<Codes> codes[kNarrow];
+  HWY_UNROLL(3)
+  for (int v = 0; v < kNarrow; ++v) {
+    const uint8_t* const at = words + v * hn::Lanes(d) * 4;
+    auto word = hn::LoadU(d, reinterpret_cast<const int32_t*>(at));
+    if (kOdd) word = hn::ShiftRight<4>(word);
+    codes[v] = hn::BitCast(Codes(), hn::And(word, hn::Set(d, 0x0F0F0F0F)));
+  }
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; ++r) {
+    int32_t four;
+    std::memcpy(&four, values + r * stride + (kOdd ? 4 : 0), sizeof(four));
+    auto factor = hn::Set(d, four);
+    // One factor at a time: together with the sums, more would not fit the registers.
+    asm volatile("" : "+v"(factor.raw));
+    HWY_UNROLL(3)
+    for (int v = 0; v < kNarrow; ++v) AddProducts<kVnni>(sums[r][v], codes[v], factor);
+  }
+}
+
+// The sums of one block: R rows of values times the words of a panel.
+template <int R, bool kVnni>
+HWY_ATTR HWY_INLINE void SumWords(IntVector (&sums)[R][kNarrow], const uint8_t* words,
+                                  int64_t count, const int8_t* values, int64_t stride,
+                                  const uint8_t* last) {
+  const auto bytes = static_cast<int64_t>(kNarrow * hn::Lanes(Ints()) * 4);
+  for (; count > 0; --count, words += bytes, values += 8) {
+    PrefetchWords(words, last);
+    AddHalfWord<R, kVnni, false>(sums, words, values, stride);
+    // Reads the words again: registers that held them meanwhile would be taken from the sums.
+    const uint8_t* again = words;
+    asm volatile("" : "+r"(again) : : "memory");
+    AddHalfWord<R, kVnni, true>(sums, again, values, stride);
+  }
+}
+
+// totals += (sums - zero points * sums of values) * scales, for block `block` of a panel.
+template <int R, bool kZeros>
+HWY_ATTR HWY_INLINE void AddSums(const RoundedProduct& p, int64_t block, const float* scales,
+                                 const IntVector (&sums)[R][kNarrow], float* totals) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; ++r) {
+    const Vector scale = hn::Set(d, p.a.scales[r * p.blocks + block]);
+    const Vector sum = hn::Set(d, static_cast<float>(p.a.sums[r * p.blocks + block]));
+    HWY_UNROLL(3)
+    for (int v = 0; v < kNarrow; ++v) {
+      float* const total = totals + (r * kNarrow + v) * lanes;
+      Vector x = hn::ConvertTo(d, sums[r][v]);
+      if (kZeros) x = hn::NegMulAdd(hn::LoadU(d, scales + (kNarrow + v) * lanes), sum, x);
+      const Vector factor = hn::Mul(scale, hn::LoadU(d, scales + v * lanes));
+      hn::Store(hn::MulAdd(x, factor, hn::Load(d, total)), d, total);
+    }
+  }
+}
+
+// The sums of integers fill the registers; those of floats, used once in a block, are in memory.
+template <int R, bool kZeros, bool kVnni>
+HWY_ATTR HWY_NOINLINE void MultiplyRoundedAs(const RoundedProduct& p) {
+  constexpr int kMiddle = 8;
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t width = kNarrow * lanes;
+  const NBitFormat format = p.panel.format;
+  const uint8_t* const last = p.end - width * 4;
+  HWY_ALIGN float totals[R * kNarrow * hn::MaxLanes(Floats())] = {};
+  for (int64_t block = 0; block < p.blocks; ++block) {
+    const uint8_t* const data = p.panel.data + block * format.block_bytes;
+    IntVector sums[R][kNarrow];
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; ++r) {
+      const int32_t first = kZeros ? 0 : -kMiddle * p.a.sums[r * p.blocks + block];
+      HWY_UNROLL(3)
+      for (int v = 0; v < kNarrow; ++v) sums[r][v] = hn::Set(Ints(), first);
+    }
+    SumWords<R, kVnni>(sums, data + (kZeros ? 2 : 1) * width * 4, format.block / 8,
+                       p.a.values + block * format.block, p.values_stride, last);
+    AddSums<R, kZeros>(p, block, reinterpret_cast<const float*>(data), sums, totals);
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < kNarrow; ++v) {
+      const int64_t left = std::max<int64_t>(p.columns - v * lanes, 0);
+      const Vector total = hn::Load(d, totals + (r * kNarrow + v) * lanes);
+      hn::StoreN(total, d, p.c + r * p.ldc + v * lanes, left);
+    }
+  }
+}
+
+template <int R>
+void MultiplyTile(const RoundedProduct& p) {
+  const bool zeros = p.panel.format.has_zero_points;
+#if HWY_TARGET <= HWY_AVX3
+  // The instruction belongs to targets above this one, which are not compiled.
+  static const bool vnni = __builtin_cpu_supports("avx512vnni") != 0;
+  if (vnni) {
+    return zeros ? MultiplyRoundedAs<R, true, true>(p) : MultiplyRoundedAs<R, false, true>(p);
+  }
+#endif
+  return zeros ? MultiplyRoundedAs<R, true, false>(p) : MultiplyRoundedAs<R, false, false>(p);
+}
+
+void MultiplyRounded(const RoundedProduct& product) {
+  constexpr int kTall = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+  using Function = void (*)(const RoundedProduct&);
+  constexpr Function kFew[] = {MultiplyTile<1>, MultiplyTile<2>, MultiplyTile<3>, MultiplyTile<4>};
+  RoundedProduct p = product;
+  while (p.rows > 0) {
+    const int64_t tile = p.rows >= kTall ? kTall : std::min<int64_t>(p.rows, 4);
+    (tile == kTall ? MultiplyTile<kTall> : kFew[tile - 1])(p);
+    p.rows -= tile;
+    p.c += tile * p.ldc;
+    p.a.values += tile * p.values_stride;
+    p.a.scales += tile * p.blocks;
+    p.a.sums += tile * p.blocks;
+  }
+}
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnrun::ops {
+
+HWY_EXPORT(MultiplyRounded);
+
+void MultiplyRounded(const RoundedProduct& product) {
+  HWY_DYNAMIC_DISPATCH(MultiplyRounded)(product);
+}
+
+}  // namespace attnrun::ops
+#endif  // HWY_ONCE
