@@ -117,7 +117,7 @@ class ConvIntegerKernel final : public Kernel {
       : attributes_(attributes), weights_(std::move(weights)) {}
 
   absl::string_view name() const override {
-    return weights_.empty() ? "integer gemm" : "integer gemm packed";
+    return Int8GemmName(weights_.empty() ? nullptr : weights_[0].get());
   }
 
   bool Accepts(const OpContext& context) const override {

@@ -49,7 +49,10 @@ class ConvKernel final : public Kernel {
 
   // 1x1 kernels and short sums run as a GEMM on patches.
   absl::string_view name() const override {
-    return product_ == nullptr ? "onednn or gemm" : "gemm packed";
+    return product_ == nullptr ? "onednn or gemm" : product_->name();
+  }
+  Precision precision() const override {
+    return product_ == nullptr ? Precision::kFloat32 : product_->precision();
   }
 
   bool Accepts(const OpContext& context) const override {

@@ -9,6 +9,7 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_tiling.h"
+#include "ops/gemm/gemm.h"
 #include "ops/gemm/packed_matrix.h"
 
 namespace attnrun::ops {
@@ -42,6 +43,10 @@ class WindowProduct {
   // Returns false, having done nothing, if padding would make the copy of x absurdly large.
   absl::StatusOr<bool> Run(const ConvShape& shape, const Operands& operands,
                            Allocator& allocator) const;
+
+  // The name and the arithmetic of its products.
+  absl::string_view name() const { return GemmName(weights_[0].get()); }
+  Precision precision() const { return GemmPrecision(weights_[0].get()); }
 
  private:
   WindowProduct() = default;

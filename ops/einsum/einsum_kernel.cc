@@ -32,7 +32,8 @@ class EinsumKernel final : public Kernel {
   EinsumKernel(std::string equation, std::shared_ptr<const PackedMatrix> weight)
       : equation_(std::move(equation)), weight_(std::move(weight)) {}
 
-  absl::string_view name() const override { return weight_ == nullptr ? "gemm" : "gemm packed"; }
+  absl::string_view name() const override { return GemmName(weight_.get()); }
+  Precision precision() const override { return GemmPrecision(weight_.get()); }
 
   bool Accepts(const OpContext& context) const override {
     if (context.num_inputs() != 2) return false;

@@ -7,6 +7,7 @@
 
 #include "core/div_ceil.h"
 #include "core/parallel.h"
+#include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/gemm_share.h"
 #include "ops/gemm/micro_kernel.h"
 
@@ -105,12 +106,35 @@ void MultiplyPacked(const MatrixView& a, const B& b, float* c, int64_t ldc,
 
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue) {
+  if (b.format() == WeightFormat::kBfloat16Tiles)
+    return Bf16GemmOnAmx({a}, b, {c, nullptr, ldc}, epilogue);
   MultiplyPacked(a, b, c, ldc, epilogue);
 }
 
 void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
           const Epilogue& epilogue) {
   MultiplyPacked(a, b, c, ldc, epilogue);
+}
+
+absl::string_view GemmName(const PackedMatrix* b) {
+  if (b == nullptr) return "gemm";
+  switch (b->format()) {
+    case WeightFormat::kFloat32:
+      return "gemm packed";
+    case WeightFormat::kFloat16:
+      return "gemm packed, float16 weights";
+    case WeightFormat::kBfloat16:
+      return "gemm packed, bfloat16 weights";
+    case WeightFormat::kBfloat16Products:
+      return "gemm packed, bf16";
+    case WeightFormat::kBfloat16Tiles:
+      return "gemm packed, bf16 AMX";
+  }
+  return "gemm packed";
+}
+
+Precision GemmPrecision(const PackedMatrix* b) {
+  return b != nullptr && RoundsA(b->format()) ? Precision::kBfloat16 : Precision::kFloat32;
 }
 
 void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "ops/gemm/activation.h"
 #include "ops/gemm/matrix.h"
 #include "ops/gemm/nbit_panels.h"
@@ -24,13 +25,18 @@ struct Epilogue {
   Activation activation = Activation::kNone;
 };
 
-// C[M,N] = epilogue(A[M,K]·B[K,N]); the rows of C are `ldc` floats apart. Runs on up to
+// C[M,N] = epilogue(A[M,K]·B[K,N]), in the arithmetic of B's format; the rows of C are `ldc` floats
+// apart. Runs on up to
 // NumThreads() threads. Every element is summed along K in an order that depends on K alone: its
 // bits are the same for any number of threads and for a row alone or among others.
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
 void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
+
+// The name of a product for the profile, and its arithmetic; `b` may be null.
+absl::string_view GemmName(const PackedMatrix* b);
+Precision GemmPrecision(const PackedMatrix* b);
 
 // One product of a batch.
 struct GemmProblem {

@@ -6,27 +6,14 @@
 #include <algorithm>
 
 #include "core/div_ceil.h"
-#include "hwy/aligned_allocator.h"
+#include "ops/gemm/half.h"
+#include "ops/gemm/scratch.h"
 
 namespace attnrun::ops {
 namespace {
 
 // The number of rows from which it pays to copy a panel of an unpacked B.
 constexpr int64_t kRowsThatRepayPacking = 32;
-
-// A thread's buffer for blocks that the micro-kernel cannot read in place.
-struct Scratch {
-  float* AtLeast(int64_t size) {
-    if (size > available) {
-      buffer = hwy::AllocateAligned<float>(size);
-      available = size;
-    }
-    return buffer.get();
-  }
-
-  hwy::AlignedFreeUniquePtr<float[]> buffer;
-  int64_t available = 0;
-};
 
 }  // namespace
 
@@ -63,16 +50,16 @@ void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRang
   constexpr int64_t kLine = 16;
   product.lda = (DivCeil(depth.size(), kLine) | 1) * kLine;
   thread_local Scratch scratch;
-  float* const to = scratch.AtLeast(rows.size() * product.lda);
+  float* const to = scratch.AtLeast<float>(rows.size() * product.lda);
   product.a = to;
   CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), to, product.lda);
 }
 
-void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth) {
-  product.b = b.panel(index) + depth.begin * PanelWidth();
-  product.ldb = PanelWidth();
-  product.panel_stride = b.rows() * PanelWidth();
-  product.padded = true;
+void RoundA(PanelProduct& product) {
+  for (int64_t row = 0; row < product.rows; ++row) {
+    // SetA copied the rows.
+    RoundToBf16(const_cast<float*>(product.a) + row * product.lda, product.k);
+  }
 }
 
 namespace {
@@ -81,7 +68,7 @@ namespace {
 float* SetScratchB(PanelProduct& product, IndexRange depth) {
   const int64_t width = PanelWidth();
   thread_local Scratch scratch;
-  float* const panels = scratch.AtLeast(2 * depth.size() * width);
+  float* const panels = scratch.AtLeast<float>(2 * depth.size() * width);
   product.b = panels;
   product.ldb = width;
   product.panel_stride = depth.size() * width;
@@ -90,6 +77,22 @@ float* SetScratchB(PanelProduct& product, IndexRange depth) {
 }
 
 }  // namespace
+
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth) {
+  const int64_t width = PanelWidth();
+  if (b.format() == WeightFormat::kFloat32) {
+    product.b = b.panel(index) + depth.begin * PanelWidth();
+    product.ldb = PanelWidth();
+    product.panel_stride = b.rows() * PanelWidth();
+    product.padded = true;
+    return;
+  }
+  float* const panels = SetScratchB(product, depth);
+  for (int64_t column = 0; column < product.columns; column += width) {
+    WidenPanel(b.format(), b.panel_bytes(index + column / width), depth.begin, depth.size(),
+               panels + column / width * product.panel_stride);
+  }
+}
 
 void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth) {
   const int64_t width = PanelWidth();

@@ -39,6 +39,9 @@ bool CopiesB(const GemmProblem& problem, int64_t rows);
 void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRange depth,
           bool copied);
 
+// Rounds A of `product`, which SetA copied, to bf16.
+void RoundA(PanelProduct& product);
+
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from
 // `index` on.
 void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth);

@@ -2,7 +2,6 @@
 #include "ops/gemm/gemm_share.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
@@ -29,11 +28,13 @@ TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column)
           problem.epilogue.residual_scale};
 }
 
-// How a share is cut: rows and blocks of K per pass, and whether blocks of A are copied.
+// How a share is cut: rows and blocks of K per pass, and whether blocks of A are copied and rounded
+// to bf16.
 struct Blocking {
   int64_t rows;
   int64_t depth_blocks;
   bool copies_a;
+  bool rounds_a;
 };
 
 // Some rows and panels, and a part of the sum over K that consists of `count` blocks.
@@ -45,6 +46,7 @@ struct Block {
   bool first;
   bool last;
   bool copies_a;
+  bool rounds_a;
 };
 
 PanelProduct Begin(const GemmProblem& problem, const Block& block) {
@@ -55,6 +57,7 @@ PanelProduct Begin(const GemmProblem& problem, const Block& block) {
   product.scale = block.last ? problem.epilogue.scale : 1;
   product.activation = block.last ? problem.epilogue.activation : Activation::kNone;
   SetA(product, problem.a, block.rows, block.depth, block.copies_a);
+  if (block.rounds_a) RoundA(product);
   return product;
 }
 
@@ -67,15 +70,25 @@ void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& b
   if (block.last) product.residual = ResidualOf(problem, block.rows.begin, column);
 }
 
+bool RoundsA(const PackedMatrix& b) { return RoundsA(b.format()); }
+bool RoundsA(const NBitPanels& /*b*/) { return false; }
+
 // The part of B that the thread reads after a block; an empty depth means none.
 struct Next {
   int64_t panel = 0;
   IndexRange depth = {0, 0};
 };
 
+// True if a product reads copies of panels, which have just been written and are in cache.
+bool ReadsCopies(const PackedMatrix& b) { return b.format() != WeightFormat::kFloat32; }
+bool ReadsCopies(const NBitPanels& /*b*/) { return true; }
+bool ReadsCopies(const GemmProblem& /*b*/) { return false; }
+
+// Sets the memory to prefetch, if panels are read in place.
 void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
   product.next = nullptr;
   product.next_bytes = 0;
+  if (ReadsCopies(b)) return;
   if (next.depth.size() == 0 || next.panel >= b.num_panels()) return;
   product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
   product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
@@ -97,8 +110,7 @@ void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, c
     SetB(product, b, index, block.depth);
     SetColumn(product, problem, block, column);
     SetNext(product, b, index + 2 < block.panels.end ? Next{index + 2, block.depth} : next);
-    // Dequantized floats have just been written, so they are in cache.
-    product.fetched = std::is_same_v<B, NBitPanels> || product.b == fetched;
+    product.fetched = ReadsCopies(b) || product.b == fetched;
     MultiplyPanels(product);
     fetched = product.next;
   }
@@ -119,8 +131,8 @@ void MultiplyBlocks(const GemmProblem& problem, const B& b, const Share& share,
       if (Interrupted()) return;
       const bool last = pass + 1 == passes;
       const int64_t blocks = Part(count, pass, passes).size();
-      const Block block = {rows,      share.panels, depth_of(pass),   blocks,
-                           pass == 0, last,         blocking.copies_a};
+      const Block block = {rows,      share.panels, depth_of(pass),    blocks,
+                           pass == 0, last,         blocking.copies_a, blocking.rounds_a};
       // The thread's next share most often begins with the panels that follow.
       const bool ends = last && rows.end == share.rows.end;
       const int64_t next_panel = ends ? share.panels.end : share.panels.begin;
@@ -135,8 +147,9 @@ void MultiplyPacked(const GemmProblem& problem, const B& b, const Share& share) 
   // Blocks of about equal size, in whole tiles.
   const int64_t blocks = DivCeil(rows, kRowBlock);
   const int64_t row_block = DivCeil(DivCeil(rows, blocks), kTileRows) * kTileRows;
-  const bool copied = CopiesA(problem.a, share.panels.size());
-  MultiplyBlocks(problem, b, share, {row_block, DepthBlocksPerPass(row_block, copied), copied});
+  const bool copied = RoundsA(b) || CopiesA(problem.a, share.panels.size());
+  MultiplyBlocks(problem, b, share,
+                 {row_block, DepthBlocksPerPass(row_block, copied), copied, RoundsA(b)});
 }
 
 bool HasNoEffect(const Epilogue& epilogue) {
@@ -146,8 +159,8 @@ bool HasNoEffect(const Epilogue& epilogue) {
 
 // For at most kFewRows rows: dequantizes codes in registers.
 void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
-  const Block block = {share.rows, share.panels, {0, problem.a.columns},      1,
-                       false,      true,         problem.a.column_stride != 1};
+  const Block block = {share.rows, share.panels, {0, problem.a.columns},       1,
+                       false,      true,         problem.a.column_stride != 1, false};
   const PanelProduct sums = Begin(problem, block);
   const uint8_t* const end =
       b.panel(share.panels.begin).data + share.panels.size() * b.panel_bytes();
@@ -168,7 +181,7 @@ void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, con
 
 void ApplyEpilogue(const GemmProblem& problem, IndexRange rows, int64_t column, int64_t columns) {
   if (HasNoEffect(problem.epilogue)) return;
-  const Block block = {rows, {}, {0, 0}, 1, false, true, false};
+  const Block block = {rows, {}, {0, 0}, 1, false, true, false, false};
   // A product with K = 0 leaves the sums unchanged.
   PanelProduct product = Begin(problem, block);
   product.columns = columns;
@@ -192,7 +205,7 @@ void MultiplyShare(const GemmProblem& problem, const Share& share) {
   const int64_t rows = std::max<int64_t>(share.rows.size(), 1);
   const bool copied = CopiesA(problem.a, share.panels.size());
   const bool all_rows = !copied && CopiesB(problem, rows);
-  MultiplyBlocks(problem, problem, share, {all_rows ? rows : kRowBlock, 1, copied});
+  MultiplyBlocks(problem, problem, share, {all_rows ? rows : kRowBlock, 1, copied, false});
 }
 
 }  // namespace attnrun::ops

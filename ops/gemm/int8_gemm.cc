@@ -7,6 +7,7 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "ops/gemm/int8_amx.h"
 #include "ops/gemm/int8_kernel.h"
 
 namespace attnrun::ops {
@@ -63,7 +64,7 @@ class PreparedRows {
     const auto* const bytes = a.values->data<char>() + a.begin + from * a.columns;
     uint8_t* const row = values_.mutable_data<uint8_t>() + to * stride_;
     auto* const terms = terms_.mutable_data<int32_t>();
-    const int32_t zero = ZeroPoint(a, from);
+    const int32_t zero = a.zero_point(from);
     if (layout_ == Int8Layout::kInt16x2) {
       auto* const numbers = reinterpret_cast<int16_t*>(row);
       terms[to] = SubtractZeroPoint(bytes, is_signed, zero, a.columns, numbers);
@@ -75,11 +76,6 @@ class PreparedRows {
     terms[to] = static_cast<int32_t>(sum - static_cast<uint32_t>(uint8_zero * a.columns));
     terms[terms_.dim(1) + to] = -uint8_zero;
     std::fill(row + a.columns, row + stride_, uint8_t{0});
-  }
-
-  static int32_t ZeroPoint(const Int8Rows& a, int64_t row) {
-    if (a.zero_points.empty()) return 0;
-    return a.zero_points[a.zero_points.size() == 1 ? 0 : row];
   }
 
   Int8Layout layout_ = Int8Layout::kInt16x2;
@@ -98,7 +94,7 @@ struct Block {
 // `first`: the row of C that row 0 of `a` belongs to.
 void MultiplyBlock(const PreparedRows& a, int64_t first, const Int8Panels& b,
                    const Int8Epilogue& out, const Block& block) {
-  const int64_t column = block.panel * Int8PanelWidth();
+  const int64_t column = block.panel * Int8PanelWidth(b.layout());
   const int64_t at = (first + block.begin) * b.columns() + column;
   Int8Product product{};
   product.a = a.row(block.begin);
@@ -108,13 +104,13 @@ void MultiplyBlock(const PreparedRows& a, int64_t first, const Int8Panels& b,
   product.steps = b.steps();
   product.corrections = b.corrections(block.panel);
   product.rows = block.end - block.begin;
-  product.columns = std::min(Int8PanelWidth(), b.columns() - column);
+  product.columns = std::min(Int8PanelWidth(b.layout()), b.columns() - column);
   product.ldc = b.columns();
   if (b.offsets() != nullptr) {
     product.column_terms[0] = b.offsets() + column;
     product.row_terms[0] = a.sums() + block.begin;
   }
-  if (b.layout() == Int8Layout::kInt8x4) {
+  if (b.layout() != Int8Layout::kInt16x2) {
     product.column_terms[1] = b.sums() + column;
     product.row_terms[1] = a.negated_zero_points() + block.begin;
   }
@@ -141,7 +137,7 @@ void MultiplyRows(const PreparedRows& a, int64_t first, int64_t rows, const Int8
   const int64_t blocks = DivCeil(rows, most);
   const int64_t block_rows = DivCeil(DivCeil(rows, blocks), kRowUnit) * kRowUnit;
   const int64_t panels = b.num_panels();
-  const int64_t work = std::max<int64_t>(block_rows * b.rows() * Int8PanelWidth(), 1);
+  const int64_t work = std::max<int64_t>(block_rows * b.rows() * Int8PanelWidth(b.layout()), 1);
   // Goes panel by panel within a block of rows.
   ParallelFor(DivCeil(rows, block_rows) * panels, DivCeil(kLeastPerRange, work),
               [&](int64_t begin, int64_t end) {
@@ -157,6 +153,7 @@ void MultiplyRows(const PreparedRows& a, int64_t first, int64_t rows, const Int8
 
 absl::Status Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
                       Allocator& allocator) {
+  if (b.layout() == Int8Layout::kAmx) return Int8GemmOnAmx(a, b, epilogue, allocator);
   const int64_t at_once = std::min(RowsWithin(kBytesAtOnce, 4 * b.steps()), a.rows);
   ATTNRUN_ASSIGN_OR_RETURN(PreparedRows rows, PreparedRows::Allocate(at_once, b, allocator));
   for (int64_t first = 0; first < a.rows; first += at_once) {
@@ -165,6 +162,12 @@ absl::Status Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue
     MultiplyRows(rows, first, count, b, epilogue);
   }
   return absl::OkStatus();
+}
+
+absl::string_view Int8GemmName(const Int8Panels* b) {
+  if (b == nullptr) return "integer gemm";
+  if (b->layout() == Int8Layout::kAmx) return "integer gemm packed, AMX";
+  return b->layout() == Int8Layout::kVnni ? "integer gemm packed, VNNI" : "integer gemm packed";
 }
 
 }  // namespace attnrun::ops

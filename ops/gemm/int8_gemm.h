@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
 #include "ops/gemm/gemm.h"
@@ -21,6 +22,11 @@ struct Int8Rows {
   int64_t columns = 0;
   // [M], or one element for all rows, or none for 0; each within [-128, 255].
   absl::Span<const int32_t> zero_points;
+
+  int32_t zero_point(int64_t row) const {
+    if (zero_points.empty()) return 0;
+    return zero_points[zero_points.size() == 1 ? 0 : row];
+  }
 };
 
 // The output of a product: the exact integers S = A·B (modulo 2^32), or activation(scales * S +
@@ -38,6 +44,9 @@ struct Int8Epilogue {
 // C = A·B as `epilogue` says, on up to NumThreads() threads. kResourceExhausted as Allocator says.
 absl::Status Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
                       Allocator& allocator);
+
+// The name of a product for the profile; null if B is not packed once.
+absl::string_view Int8GemmName(const Int8Panels* b);
 
 }  // namespace attnrun::ops
 

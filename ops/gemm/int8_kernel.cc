@@ -34,8 +34,9 @@ constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 constexpr int kInt16x2Rows = 6;
 constexpr int kInt8x4Rows = HWY_TARGET <= HWY_AVX3 ? 6 : 5;
 constexpr int kUnroll = 4;
+constexpr int64_t kWidth = kVectors * static_cast<int64_t>(hn::Lanes(Sums()));
 
-int64_t Int8PanelWidth() { return kVectors * static_cast<int64_t>(hn::Lanes(Sums())); }
+int64_t VectorPanelWidth() { return kWidth; }
 
 // sum += v. Left to itself, GCC adds up the products of several steps before it adds them to the
 // sum, which takes another register, of which there are none left.
@@ -44,6 +45,15 @@ HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
   asm("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(v.raw));
 #else
   sum = hn::Add(sum, v);
+#endif
+}
+// sum += four products of uint8 in `a` and int8 in `b` for each 32 bits. Highway has this
+// instruction only in targets that need more than VNNI; callers look at Cpu::vnni.
+HWY_INLINE void AddVnni(SumVector& sum, SumVector a, hn::Vec<Int8s> b) {
+#if HWY_TARGET <= HWY_AVX3
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+#elif HWY_TARGET == HWY_AVX2
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
 #endif
 }
 // See tile-inl.h.
@@ -119,12 +129,29 @@ struct Int8Tile {
     for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
   }
 
+  // As StepInt8x4, where one instruction multiplies and adds without saturation.
+  HWY_ATTR HWY_INLINE void StepVnni(const uint8_t* HWY_RESTRICT a, int64_t lda,
+                                    const int8_t* HWY_RESTRICT b) {
+    const Int8s int8s;
+    hn::Vec<Int8s> row[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(int8s, b + v * hn::Lanes(int8s));
+    HWY_UNROLL(6)
+    for (int r = 0; r < R; ++r) {
+      const SumVector factor = Factor(a + r * lda);
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) AddVnni(sum[r][v], factor, row[v]);
+    }
+  }
+
   // sum += a step of four bytes of each row of A.
   template <Int8Layout kLayout>
   HWY_ATTR HWY_INLINE void Step(const uint8_t* HWY_RESTRICT a, int64_t lda,
                                 const int8_t* HWY_RESTRICT b, hn::Vec<Int16s> ones) {
     if constexpr (kLayout == Int8Layout::kInt16x2) {
       StepInt16x2(a, lda, b);
+    } else if constexpr (kLayout == Int8Layout::kVnni) {
+      StepVnni(a, lda, b);
     } else {
       StepInt8x4(a, lda, b, ones);
     }
@@ -223,7 +250,7 @@ template <Int8Layout kLayout, int R>
 HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const uint8_t* a) {
   const auto ones = hn::Set(Int16s(), int16_t{1});
   const int8_t* b = p.b;
-  const int64_t step = RowsPerStep(kLayout) * Int8PanelWidth();
+  const int64_t step = RowsPerStep(kLayout) * kWidth;
   int64_t left = p.steps;
   for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
     HWY_UNROLL(4)
@@ -272,8 +299,12 @@ void MultiplyInt8(const Int8Product& p) {
       TilesOf<Int8Layout::kInt16x2>(std::make_integer_sequence<int, kInt16x2Rows>());
   static constexpr auto kInt8x4Tiles =
       TilesOf<Int8Layout::kInt8x4>(std::make_integer_sequence<int, kInt8x4Rows>());
+  static constexpr auto kVnniTiles =
+      TilesOf<Int8Layout::kVnni>(std::make_integer_sequence<int, kInt16x2Rows>());
   if (p.layout == Int8Layout::kInt16x2) {
     MultiplyRows(p, kInt16x2Tiles);
+  } else if (p.layout == Int8Layout::kVnni) {
+    MultiplyRows(p, kVnniTiles);
   } else {
     MultiplyRows(p, kInt8x4Tiles);
   }
@@ -331,15 +362,24 @@ int32_t ShiftToUint8(const void* in, bool is_signed, int64_t count, uint8_t* out
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "ops/gemm/amx.h"
+#include "ops/tensors/cpu.h"
+
 namespace attnrun::ops {
 
 HWY_EXPORT(MultiplyInt8);
-HWY_EXPORT(Int8PanelWidth);
+HWY_EXPORT(VectorPanelWidth);
 HWY_EXPORT(SubtractZeroPoint);
 HWY_EXPORT(ShiftToUint8);
 
 void MultiplyInt8(const Int8Product& product) { HWY_DYNAMIC_DISPATCH(MultiplyInt8)(product); }
-int64_t Int8PanelWidth() { return HWY_DYNAMIC_DISPATCH(Int8PanelWidth)(); }
+int64_t Int8PanelWidth(Int8Layout layout) {
+  return layout == Int8Layout::kAmx ? kAmxPanelWidth : HWY_DYNAMIC_DISPATCH(VectorPanelWidth)();
+}
+Int8Layout BestInt8Layout() {
+  if (ThisCpu().amx_int8) return Int8Layout::kAmx;
+  return ThisCpu().vnni ? Int8Layout::kVnni : Int8Layout::kInt8x4;
+}
 int32_t SubtractZeroPoint(const void* in, bool is_signed, int32_t zero, int64_t count,
                           int16_t* out) {
   return HWY_DYNAMIC_DISPATCH(SubtractZeroPoint)(in, is_signed, zero, count, out);

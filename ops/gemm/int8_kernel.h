@@ -18,9 +18,19 @@ enum class Int8Layout {
   // Four uint8 times four int8. Products of neighbours are summed in 16 bits with saturation, so B
   // holds pairs whose sum is within [-128, 128], and corrections.
   kInt8x4,
+  // Four uint8 times four int8, summed in 32 bits, by one instruction of VNNI.
+  kVnni,
+  // As kVnni, in panels and steps for tiles (see amx.h).
+  kAmx,
 };
 
+// The layout of exact sums on this machine, where it has one that needs no corrections; else
+// kInt8x4.
+Int8Layout BestInt8Layout();
+
 constexpr int64_t RowsPerStep(Int8Layout layout) { return layout == Int8Layout::kInt16x2 ? 2 : 4; }
+// Steps of a panel are a multiple of this.
+constexpr int64_t StepUnit(Int8Layout layout) { return layout == Int8Layout::kAmx ? 16 : 1; }
 
 // A correction of a weight that was clamped so that its pair cannot saturate: element [row, column]
 // of a panel of B is `value` more than the panel holds.
@@ -40,13 +50,13 @@ struct Int8Product {
   // [rows, steps] of 32 bits, `lda` bytes between rows.
   const uint8_t* a;
   int64_t lda;
-  // [steps, Int8PanelWidth(), RowsPerStep(layout)].
+  // [steps, Int8PanelWidth(layout), RowsPerStep(layout)].
   const int8_t* b;
   int64_t steps;
   // For kInt8x4 only.
   absl::Span<const SaturationCorrection> corrections;
   int64_t rows;
-  // At most Int8PanelWidth().
+  // At most Int8PanelWidth(layout).
   int64_t columns;
   // [rows] and [columns]; null for none.
   const int32_t* row_terms[2];
@@ -62,10 +72,11 @@ struct Int8Product {
   TileResidual residual;
 };
 
+// Precondition: the layout is not kAmx.
 void MultiplyInt8(const Int8Product& product);
 
 // Columns of a panel of B, as suits this machine's registers.
-int64_t Int8PanelWidth();
+int64_t Int8PanelWidth(Int8Layout layout);
 
 // out[i] = in[i] - zero, i < count, for int8 (`is_signed`) or uint8 numbers; returns their sum.
 int32_t SubtractZeroPoint(const void* in, bool is_signed, int32_t zero, int64_t count,

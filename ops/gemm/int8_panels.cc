@@ -10,6 +10,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "core/weak_pool.h"
+#include "ops/gemm/weight_memory.h"
 #include "ops/tensors/bytes.h"
 
 namespace attnrun::ops {
@@ -59,17 +60,26 @@ bool SuitsInt8x4(absl::Span<const Int8Matrix> parts) {
     columns += part.columns;
   }
   const int64_t steps = DivCeil(parts[0].rows, RowsPerStep(Int8Layout::kInt8x4));
-  return corrections <= DivCeil(columns, Int8PanelWidth()) * steps / 2;
+  return corrections <= DivCeil(columns, Int8PanelWidth(Int8Layout::kInt8x4)) * steps / 2;
+}
+
+Int8Layout LayoutFor(absl::Span<const Int8Matrix> parts) {
+  const Int8Layout best = BestInt8Layout();
+  if (best != Int8Layout::kInt8x4) return best;
+  return SuitsInt8x4(parts) ? Int8Layout::kInt8x4 : Int8Layout::kInt16x2;
 }
 
 }  // namespace
 
-int64_t Int8Panels::num_panels() const { return DivCeil(columns_, Int8PanelWidth()); }
+int64_t Int8Panels::num_panels() const { return DivCeil(columns_, panel_width()); }
 
-int64_t Int8Panels::steps() const { return DivCeil(rows_, RowsPerStep(layout_)); }
+int64_t Int8Panels::steps() const {
+  const int64_t unit = StepUnit(layout_);
+  return DivCeil(rows_, RowsPerStep(layout_) * unit) * unit;
+}
 
 const int8_t* Int8Panels::panel(int64_t index) const {
-  return panels_.data<int8_t>() + index * steps() * Int8PanelWidth() * RowsPerStep(layout_);
+  return panels_.data<int8_t>() + index * steps() * panel_width() * RowsPerStep(layout_);
 }
 
 absl::Span<const SaturationCorrection> Int8Panels::corrections(int64_t panel) const {
@@ -83,7 +93,7 @@ absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::Pack(
   std::shared_ptr<Int8Panels> packed(new Int8Panels);
   packed->rows_ = parts[0].rows;
   for (const Int8Matrix& part : parts) packed->columns_ += part.columns;
-  packed->layout_ = SuitsInt8x4(parts) ? Int8Layout::kInt8x4 : Int8Layout::kInt16x2;
+  packed->layout_ = LayoutFor(parts);
   ATTNRUN_RETURN_IF_ERROR(packed->Allocate(allocator));
   int64_t column = 0;
   for (const Int8Matrix& part : parts) {
@@ -102,7 +112,7 @@ absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::Pack(
 absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::PackShared(
     absl::Span<const Int8Matrix> parts) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Panels> packed,
-                           Pack(parts, Allocator::Heap()));
+                           Pack(parts, WeightMemory()));
   return WeakPool<Int8Panels>::Get().FindOrMake(
       packed->Fingerprint(), [&](const Int8Panels& other) { return packed->Equals(other); },
       [&]() -> absl::StatusOr<std::shared_ptr<const Int8Panels>> { return packed; });
@@ -129,7 +139,7 @@ bool Int8Panels::Equals(const Int8Panels& other) const {
 }
 
 absl::Status Int8Panels::Allocate(Allocator& allocator) {
-  const Shape shape = {num_panels(), steps(), Int8PanelWidth() * RowsPerStep(layout_)};
+  const Shape shape = {num_panels(), steps(), panel_width() * RowsPerStep(layout_)};
   ATTNRUN_ASSIGN_OR_RETURN(panels_, Tensor::Allocate(DataType::kInt8, shape, allocator));
   ATTNRUN_ASSIGN_OR_RETURN(offsets_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
   ATTNRUN_ASSIGN_OR_RETURN(sums_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
@@ -146,7 +156,7 @@ void Int8Panels::PackPart(const Int8Matrix& part, int64_t column) {
     offsets[j] = ShiftOf(part.values->type()) - zero;
     has_offsets_ = has_offsets_ || offsets[j] != 0;
   }
-  const int64_t width = Int8PanelWidth();
+  const int64_t width = panel_width();
   const int64_t first = column / width;
   const int64_t last = DivCeil(column + part.columns, width);
   ParallelFor(last - first, 1, [&](int64_t begin, int64_t end) {
@@ -157,10 +167,10 @@ void Int8Panels::PackPart(const Int8Matrix& part, int64_t column) {
 }
 
 void Int8Panels::PackPanel(const Int8Matrix& part, int64_t column, int64_t panel) {
-  const int64_t begin = std::max(column, panel * Int8PanelWidth());
-  const int64_t end = std::min(column + part.columns, (panel + 1) * Int8PanelWidth());
+  const int64_t begin = std::max(column, panel * panel_width());
+  const int64_t end = std::min(column + part.columns, (panel + 1) * panel_width());
   std::fill(sums_.mutable_data<int32_t>() + begin, sums_.mutable_data<int32_t>() + end, 0);
-  if (layout_ == Int8Layout::kInt8x4) {
+  if (RowsPerStep(layout_) == 4) {
     PackColumns<4>(part, column, {begin, end});
   } else {
     PackColumns<2>(part, column, {begin, end});
@@ -170,7 +180,7 @@ void Int8Panels::PackPanel(const Int8Matrix& part, int64_t column, int64_t panel
 // Packs columns [begin, end), all in one panel; `column`: the first column of the part.
 template <int kGroup>
 void Int8Panels::PackColumns(const Int8Matrix& part, int64_t column, Columns columns) {
-  const int64_t width = Int8PanelWidth();
+  const int64_t width = panel_width();
   const int64_t panel = columns.begin / width;
   const int8_t flip = FlipOf(part.values->type());
   const int8_t* from = part.values->data<int8_t>() + part.begin + (columns.begin - column);
@@ -191,7 +201,7 @@ void Int8Panels::PackColumns(const Int8Matrix& part, int64_t column, Columns col
 
 void Int8Panels::Limit(int64_t panel) {
   const int64_t group = RowsPerStep(layout_);
-  const int64_t per_step = Int8PanelWidth() * group;
+  const int64_t per_step = panel_width() * group;
   int8_t* values = panels_.mutable_data<int8_t>() + panel * steps() * per_step;
   for (int64_t step = 0; step < steps(); ++step, values += per_step) {
     // First checks whether the step has any, a loop that the compiler vectorizes.

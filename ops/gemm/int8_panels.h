@@ -24,12 +24,12 @@ struct Int8Matrix {
   const Tensor* zero_points = nullptr;
 };
 
-// Matrices with equally many rows side by side, as int8 in panels of Int8PanelWidth() columns. The
+// Matrices with equally many rows side by side, as int8 in panels of Int8PanelWidth(layout()) columns. The
 // rows of a step (see Int8Layout) lie together, a group of numbers for each column; rows and
 // columns beyond the last are zeros. An element less its zero point, a number of [-255, 255], is
 // stored as an int8 and an offset of its column.
 //
-// For kInt8x4, the multiply instruction adds products of two neighbours in 16 bits, which saturates
+// For kInt8x4, which is for machines without VNNI, the multiply instruction adds products of two neighbours in 16 bits, which saturates
 // if both weights are large and of one sign. The first weight of such a pair is clamped; the
 // remainder goes to a sparse list of saturation corrections. Bell-shaped weights have one such pair
 // in some thousands. A matrix with many of them uses kInt16x2, whose products have 32 bits.
@@ -46,10 +46,10 @@ class Int8Panels {
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   Int8Layout layout() const { return layout_; }
-  // ceil(K / RowsPerStep(layout())).
+  // ceil(K / RowsPerStep(layout())), rounded up to whole StepUnit(layout()).
   int64_t steps() const;
   int64_t num_panels() const;
-  // [steps(), Int8PanelWidth(), RowsPerStep(layout())].
+  // [steps(), Int8PanelWidth(layout()), RowsPerStep(layout())].
   const int8_t* panel(int64_t index) const;
   // The saturation corrections of a panel.
   absl::Span<const SaturationCorrection> corrections(int64_t panel) const;
@@ -60,6 +60,7 @@ class Int8Panels {
 
  private:
   Int8Panels() = default;
+  int64_t panel_width() const { return Int8PanelWidth(layout_); }
   size_t Fingerprint() const;
   bool Equals(const Int8Panels& other) const;
   absl::Status Allocate(Allocator& allocator);
@@ -82,7 +83,7 @@ class Int8Panels {
   Tensor panels_;
   Tensor offsets_;
   Tensor sums_;
-  // The corrections of each panel; empty for kInt16x2.
+  // The corrections of each panel; empty unless the layout is kInt8x4.
   std::vector<std::vector<SaturationCorrection>> corrections_;
 };
 

@@ -72,6 +72,14 @@ void MultiplyPanelRange(const GemmProblem& problem, const NBitPanels& b, const R
 
 }  // namespace
 
+bool RoundsActivations(Precision precision, const NBitPanels& b) {
+  return precision == Precision::kInt8Activations && SupportsInt8(b);
+}
+
+absl::string_view NBitGemmName(bool rounds) {
+  return rounds ? "gemm quantized, int8 activations" : "gemm quantized";
+}
+
 bool SupportsInt8(const NBitPanels& b) { return b.format().bits == 4; }
 
 void GemmInt8(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,

@@ -13,6 +13,18 @@ namespace attnrun::ops {
 // True if GemmInt8 takes this weight: codes of 4 bits.
 bool SupportsInt8(const NBitPanels& b);
 
+// True if products of this weight round A in a session of this precision.
+bool RoundsActivations(Precision precision, const NBitPanels& b);
+
+// The name of a product for the profile.
+absl::string_view NBitGemmName(bool rounds);
+
+// Gemm, under a name that is not overloaded.
+inline void NBitGemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
+                     const Epilogue& epilogue) {
+  Gemm(a, b, c, ldc, epilogue);
+}
+
 // As Gemm, with A rounded to 8 bits in the blocks of B: see RoundRow and MultiplyRounded. A row of
 // C depends on its row of A alone, and its bits not on the number of threads or the instruction
 // set. Precondition: SupportsInt8.

@@ -12,8 +12,8 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "core/weak_pool.h"
-#include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/packed_store.h"
+#include "ops/gemm/weight_memory.h"
 
 namespace attnrun::ops {
 namespace {
@@ -36,79 +36,68 @@ size_t Fingerprint(const SideBySide& weight) {
 
 }  // namespace
 
-int64_t PackedMatrix::num_panels() const { return DivCeil(columns_, PanelWidth()); }
+int64_t PackedMatrix::num_panels() const { return DivCeil(columns_, PanelColumns(format_)); }
 
-const float* PackedMatrix::panel(int64_t index) const {
-  return data_.data<float>() + index * rows_ * PanelWidth();
+const void* PackedMatrix::panel_bytes(int64_t index) const {
+  return data_.data<uint8_t>() + index * PanelBytes(format_, rows_);
 }
 
-std::shared_ptr<const PackedMatrix> PackedMatrix::Of(int64_t columns, Tensor panels) {
+std::shared_ptr<const PackedMatrix> PackedMatrix::Of(WeightFormat format, int64_t rows,
+                                                     int64_t columns, Tensor panels) {
+  // No make_shared: it cannot call the private constructor.
   std::shared_ptr<PackedMatrix> matrix(new PackedMatrix);
-  matrix->rows_ = panels.dim(1);
+  matrix->format_ = format;
+  matrix->rows_ = rows;
   matrix->columns_ = columns;
   matrix->data_ = std::move(panels);
   return matrix;
 }
 
-absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(
-    const SideBySide& weight, const KernelContext& context) {
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const SideBySide& weight,
+                                                                       const KernelContext& context,
+                                                                       DataType stored) {
+  const WeightFormat format = FormatFor(context.precision, stored);
   PackedStore* const store = context.packed_store;
-  if (store == nullptr) return PackShared(weight);
-  std::shared_ptr<const PackedMatrix> matrix = store->Find(weight);
+  if (store == nullptr) return PackShared(format, weight);
+  std::shared_ptr<const PackedMatrix> matrix = store->Find(format, weight);
   if (matrix != nullptr) return matrix;
-  ATTNRUN_ASSIGN_OR_RETURN(matrix, PackShared(weight));
+  ATTNRUN_ASSIGN_OR_RETURN(matrix, PackShared(format, weight));
   store->Add(weight, matrix);
   return matrix;
 }
 
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackShared(
-    const SideBySide& weight) {
+    WeightFormat format, const SideBySide& weight) {
   return WeakPool<PackedMatrix>::Get().FindOrMake(
-      Fingerprint(weight), [&](const PackedMatrix& matrix) { return matrix.Holds(weight); },
-      [&] { return PackCopy(weight); });
+      absl::HashOf(format, Fingerprint(weight)),
+      [&](const PackedMatrix& matrix) { return matrix.Holds(format, weight); },
+      [&] { return PackCopy(format, weight); });
 }
 
-// Files of the weight cache hold panels in this layout: whoever changes it must raise their
-// kFormat.
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackCopy(
-    const SideBySide& weight) {
-  // No make_shared: it cannot call the private constructor.
-  std::shared_ptr<PackedMatrix> packed(new PackedMatrix);
-  packed->rows_ = weight.rows();
-  packed->columns_ = weight.columns();
-  const int64_t width = PanelWidth();
-  const int64_t panels = packed->num_panels();
-  ATTNRUN_ASSIGN_OR_RETURN(packed->data_,
-                           Tensor::Allocate(DataType::kFloat, {panels, weight.rows(), width}));
-  auto* const data = packed->data_.mutable_data<float>();
+    WeightFormat format, const SideBySide& weight) {
+  const int64_t panels = DivCeil(weight.columns(), PanelColumns(format));
+  const int64_t bytes = PanelBytes(format, weight.rows());
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor data,
+                           Tensor::Allocate(DataType::kUint8, {panels, bytes}, WeightMemory()));
+  auto* const to = data.mutable_data<uint8_t>();
   ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
-      const int64_t columns = std::min(width, weight.columns() - index * width);
-      float* panel = data + index * weight.rows() * width;
-      weight.Copy(0, weight.rows(), index * width, columns, panel, width);
-      for (int64_t row = 0; columns < width && row < weight.rows(); ++row) {
-        std::fill(panel + row * width + columns, panel + (row + 1) * width, 0.0F);
-      }
+      PackPanel(format, weight, weight.rows(), weight.columns(), index, to + index * bytes);
     }
   });
-  return packed;
+  return Of(format, weight.rows(), weight.columns(), std::move(data));
 }
 
-bool PackedMatrix::Holds(const SideBySide& weight) const {
-  if (rows_ != weight.rows() || columns_ != weight.columns()) return false;
+bool PackedMatrix::Holds(WeightFormat format, const SideBySide& weight) const {
+  if (format_ != format || rows_ != weight.rows() || columns_ != weight.columns()) return false;
   std::atomic<bool> equal = true;
   ParallelFor(num_panels(), 1, [&](int64_t begin, int64_t end) {
-    const int64_t width = PanelWidth();
-    std::vector<float> row(width);
+    std::vector<uint8_t> packed(PanelBytes(format, rows_));
     for (int64_t index = begin; index < end && equal; ++index) {
-      const int64_t columns = std::min(width, columns_ - index * width);
-      for (int64_t i = 0; i < rows_; ++i) {
-        weight.Copy(i, 1, index * width, columns, row.data(), width);
-        // Compares bits: NaN equals itself, and -0 is not 0.
-        if (std::memcmp(panel(index) + i * width, row.data(), columns * sizeof(float)) != 0) {
-          equal = false;
-        }
-      }
+      PackPanel(format, weight, rows_, columns_, index, packed.data());
+      // Compares bits: NaN equals itself, and -0 is not 0.
+      if (std::memcmp(panel_bytes(index), packed.data(), packed.size()) != 0) equal = false;
     }
   });
   return equal;

@@ -9,42 +9,51 @@
 #include "attnrun/tensor.h"
 #include "ops/gemm/matrix.h"
 #include "ops/gemm/side_by_side.h"
+#include "ops/gemm/weight_format.h"
 #include "ops/interface/kernel_context.h"
 
 namespace attnrun::ops {
 
-// A weight [K, N] cut into panels of PanelWidth() columns. The rows of a panel follow each other,
-// so that a GEMM reads it as one stream. The last panel is padded with zeros.
+// A weight [K, N] cut into panels of columns, so that a GEMM reads it as one stream.
 class PackedMatrix {
  public:
-  // Packs a weight in the precision of `context`, or takes it from the context's store.
-  // kResourceExhausted as Allocator says.
+  // Packs a weight that the model stores as `stored`, in the format for the precision of `context`,
+  // or takes it from the context's store. kResourceExhausted as Allocator says.
   // Live packed matrices of equal contents share their bytes, whichever nodes, models or sessions
   // they belong to.
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
-      const SideBySide& weight, const KernelContext& context = {});
+      const SideBySide& weight, const KernelContext& context = {},
+      DataType stored = DataType::kFloat);
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
-      const MatrixView& weight, const KernelContext& context = {}) {
-    return Pack(SideBySide({weight}), context);
+      const MatrixView& weight, const KernelContext& context = {},
+      DataType stored = DataType::kFloat) {
+    return Pack(SideBySide({weight}), context, stored);
   }
 
-  // A matrix that is already packed: `panels` is float [num_panels(), rows, PanelWidth()], dense.
-  static std::shared_ptr<const PackedMatrix> Of(int64_t columns, Tensor panels);
+  // A matrix that is already packed: `panels` is uint8 [panels, PanelBytes(format, rows)], dense.
+  static std::shared_ptr<const PackedMatrix> Of(WeightFormat format, int64_t rows, int64_t columns,
+                                                Tensor panels);
 
+  WeightFormat format() const { return format_; }
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   int64_t num_panels() const;
-  // [rows(), PanelWidth()], dense; the panels follow each other.
-  const float* panel(int64_t index) const;
-  // All panels.
+  // A panel as its format says.
+  const void* panel_bytes(int64_t index) const;
+  // Precondition: the format is kFloat32. [rows(), PanelWidth()], dense.
+  const float* panel(int64_t index) const { return static_cast<const float*>(panel_bytes(index)); }
+  // All panels, as `Of` takes them.
   const Tensor& panels() const { return data_; }
 
  private:
   PackedMatrix() = default;
-  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackShared(const SideBySide& weight);
-  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackCopy(const SideBySide& weight);
-  bool Holds(const SideBySide& weight) const;
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackShared(WeightFormat format,
+                                                                        const SideBySide& weight);
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackCopy(WeightFormat format,
+                                                                      const SideBySide& weight);
+  bool Holds(WeightFormat format, const SideBySide& weight) const;
 
+  WeightFormat format_ = WeightFormat::kFloat32;
   int64_t rows_ = 0;
   int64_t columns_ = 0;
   Tensor data_;

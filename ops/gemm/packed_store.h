@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ops/gemm/side_by_side.h"
+#include "ops/gemm/weight_format.h"
 
 namespace attnrun::ops {
 
@@ -15,8 +16,9 @@ class PackedStore {
  public:
   virtual ~PackedStore() = default;
 
-  // The packed matrix of this weight; null if the store has none.
-  virtual std::shared_ptr<const PackedMatrix> Find(const SideBySide& weight) = 0;
+  // The packed matrix of this weight in this format; null if the store has none.
+  virtual std::shared_ptr<const PackedMatrix> Find(WeightFormat format,
+                                                   const SideBySide& weight) = 0;
 
   // Adds a matrix that Find did not find. Weights that the store could not recognize again are
   // ignored.

@@ -27,6 +27,12 @@ class Kernel {
   // The arithmetic of its products, which may be finer than the session's, but never coarser.
   virtual Precision precision() const { return Precision::kFloat32; }
 
+  // True if Run stores output 0 as bf16 where OpContext::stores_bf16() asks for it.
+  virtual bool can_store_bf16() const { return false; }
+  // True if Run rounds input i to bf16 before it uses it, and takes it rounded as well: the outputs
+  // have the same bits. OpContext::is_rounded(i) then tells such a tensor from a bfloat16 input.
+  virtual bool rounds_input(int /*i*/) const { return false; }
+
   // True if Run handles these element types and shapes; if not, the reference code runs instead and
   // the profile says so.
   virtual bool Accepts(const OpContext& context) const = 0;

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPS_INTERFACE_OP_CONTEXT_H_
 #define ATTNRUN_OPS_INTERFACE_OP_CONTEXT_H_
 
+#include <cstdint>
 #include <vector>
 #include "absl/strings/string_view.h"
 
@@ -53,6 +54,16 @@ class OpContext {
   // The allocator for scratch space and for FromDoubles and the like.
   Allocator& allocator() const { return allocator_; }
 
+  // True if output 0, if it is float, should be stored as bfloat16, because all its readers round
+  // it. See Kernel::can_store_bf16.
+  bool stores_bf16() const { return stores_bf16_; }
+  // True if input i is bfloat16 because its producer rounded a float for this reader.
+  bool is_rounded(int i) const { return (rounded_ >> i & 1) != 0; }
+  void set_rounding(bool stores_bf16, uint64_t rounded) {
+    stores_bf16_ = stores_bf16;
+    rounded_ = rounded;
+  }
+
   void set_subgraphs(SubgraphRunner* subgraphs) { subgraphs_ = subgraphs; }
   SubgraphRunner* subgraphs() const { return subgraphs_; }
   // `exclusive`: for each input, true if its bytes may be overwritten; empty: none.
@@ -67,6 +78,8 @@ class OpContext {
   absl::Span<const bool> unwanted_;
   Allocator& allocator_;
   SubgraphRunner* subgraphs_ = nullptr;
+  bool stores_bf16_ = false;
+  uint64_t rounded_ = 0;
 };
 
 }  // namespace attnrun::ops

@@ -60,7 +60,7 @@ class Int8LinearKernel final : public Kernel {
                    bool has_zero_point)
       : op_(op), weight_(std::move(weight)), has_zero_point_(has_zero_point) {}
 
-  absl::string_view name() const override { return "integer gemm packed"; }
+  absl::string_view name() const override { return Int8GemmName(weight_.get()); }
 
   // False for zero points that are computed: the weights were packed without them.
   bool Accepts(const OpContext& context) const override {

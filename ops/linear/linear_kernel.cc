@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
 #include <vector>
 
 #include "core/status.h"
+#include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/gemm.h"
 #include "ops/linear/linear.h"
 #include "ops/linear/linear_rows.h"
@@ -18,8 +20,11 @@ class LinearKernel final : public Kernel {
   LinearKernel(const Linear& op, std::shared_ptr<const PackedMatrix> weight)
       : op_(op), weight_(std::move(weight)) {}
 
-  absl::string_view name() const override { return weight_ == nullptr ? "gemm" : "gemm packed"; }
+  absl::string_view name() const override { return GemmName(weight_.get()); }
+  Precision precision() const override { return GemmPrecision(weight_.get()); }
   bool accepts_strided() const override { return true; }
+  bool can_store_bf16() const override { return UsesTiles(); }
+  bool rounds_input(int i) const override { return i == Linear::kX && UsesTiles(); }
 
   bool Accepts(const OpContext& context) const override {
     for (int i = 0; i < context.num_inputs(); ++i) {
@@ -31,6 +36,7 @@ class LinearKernel final : public Kernel {
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape, op_.Resolve(context));
+    if (context.is_rounded(Linear::kX) || context.stores_bf16()) return RunRounded(context, shape);
     ATTNRUN_ASSIGN_OR_RETURN(
         FloatOutput y,
         FloatOutput::Allocate(context, 0, context.input(Linear::kX).type(), shape.output));
@@ -55,6 +61,45 @@ class LinearKernel final : public Kernel {
   }
 
  private:
+  bool UsesTiles() const {
+    return weight_ != nullptr && weight_->format() == WeightFormat::kBfloat16Tiles;
+  }
+
+  // Takes X rounded, or rounds Y, or both. Precondition: UsesTiles().
+  absl::Status RunRounded(OpContext& context, const LinearShape& shape) const {
+    Tensor x = context.input(Linear::kX);
+    const bool rounded = context.is_rounded(Linear::kX) && x.type() == DataType::kBfloat16;
+    const DataType declared = rounded ? DataType::kFloat : x.type();
+    const bool rounds = context.stores_bf16() && declared == DataType::kFloat;
+    Tensor* halves = nullptr;
+    std::optional<FloatOutput> floats;
+    if (rounds) {
+      ATTNRUN_ASSIGN_OR_RETURN(halves,
+                               context.AllocateOutput(0, DataType::kBfloat16, shape.output));
+    } else {
+      ATTNRUN_ASSIGN_OR_RETURN(floats, FloatOutput::Allocate(context, 0, declared, shape.output));
+    }
+    if (shape.m * shape.n == 0) return absl::OkStatus();
+    Bf16Rows rows;
+    if (rounded) {
+      ATTNRUN_ASSIGN_OR_RETURN(x, x.Dense(context.allocator()));
+      rows = {{nullptr, shape.m, shape.k, shape.k}, x.data<uint16_t>()};
+    } else {
+      ATTNRUN_ASSIGN_OR_RETURN(rows.floats, RowsOf(x, shape.m, shape.k, context.allocator()));
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(const EpilogueInputs inputs,
+                             EpilogueInputs::Read(context, shape, op_.activation()));
+    Bf16Output output = {nullptr, nullptr, shape.n};
+    if (rounds) {
+      output.halves = halves->mutable_data<uint16_t>();
+    } else {
+      output.floats = floats->data();
+    }
+    Bf16GemmOnAmx(rows, *weight_, output, inputs.epilogue());
+    if (!rounds) floats->Store();
+    return absl::OkStatus();
+  }
+
   // The product with weights that are not packed.
   absl::Status MultiplyByInputs(const OpContext& context, GemmProblem& problem) const {
     const std::vector<Tensor> inputs =
@@ -75,6 +120,14 @@ class LinearKernel final : public Kernel {
   const std::shared_ptr<const PackedMatrix> weight_;
 };
 
+// The type of all weights, or float.
+DataType StoredType(absl::Span<const Tensor> weights) {
+  for (const Tensor& weight : weights) {
+    if (weight.type() != weights[0].type()) return DataType::kFloat;
+  }
+  return weights[0].type();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(const KernelContext& context) const {
@@ -84,7 +137,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(const KernelContext& 
   if (FitTogether(*this, weights)) {
     ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights floats,
                              FloatWeights::Read(*this, weights, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(packed, PackedMatrix::Pack(floats.Matrix(), context));
+    ATTNRUN_ASSIGN_OR_RETURN(packed,
+                             PackedMatrix::Pack(floats.Matrix(), context, StoredType(weights)));
   }
   return std::make_unique<LinearKernel>(*this, std::move(packed));
 }

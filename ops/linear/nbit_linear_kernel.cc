@@ -4,6 +4,7 @@
 #include "absl/algorithm/container.h"
 #include "core/status.h"
 #include "ops/gemm/gemm.h"
+#include "ops/gemm/nbit_int8.h"
 #include "ops/linear/linear_rows.h"
 #include "ops/linear/nbit_linear.h"
 #include "ops/tensors/float_operands.h"
@@ -16,10 +17,16 @@ class NBitLinearKernel final : public Kernel {
  public:
   // `has_zero_points`: for each weight, true if it was packed with zero points.
   NBitLinearKernel(const NBitLinear& op, std::shared_ptr<const NBitPanels> weight,
-                   std::vector<bool> has_zero_points)
-      : op_(op), weight_(std::move(weight)), has_zero_points_(std::move(has_zero_points)) {}
+                   std::vector<bool> has_zero_points, Precision precision)
+      : op_(op),
+        weight_(std::move(weight)),
+        has_zero_points_(std::move(has_zero_points)),
+        rounds_(RoundsActivations(precision, *weight_)) {}
 
-  absl::string_view name() const override { return "gemm quantized"; }
+  absl::string_view name() const override { return NBitGemmName(rounds_); }
+  Precision precision() const override {
+    return rounds_ ? Precision::kInt8Activations : Precision::kFloat32;
+  }
   bool accepts_strided() const override { return true; }
 
   bool Accepts(const OpContext& context) const override {
@@ -43,7 +50,8 @@ class NBitLinearKernel final : public Kernel {
                              RowsOf(x, shape.m, shape.k, context.allocator()));
     ATTNRUN_ASSIGN_OR_RETURN(const EpilogueInputs inputs,
                              EpilogueInputs::Read(context, shape, op_.activation()));
-    Gemm(rows, *weight_, y.data(), shape.n, inputs.epilogue());
+    const auto multiply = rounds_ ? &GemmInt8 : &NBitGemm;
+    multiply(rows, *weight_, y.data(), shape.n, inputs.epilogue());
     y.Store();
     return absl::OkStatus();
   }
@@ -56,6 +64,7 @@ class NBitLinearKernel final : public Kernel {
   const NBitLinear op_;
   const std::shared_ptr<const NBitPanels> weight_;
   const std::vector<bool> has_zero_points_;
+  const bool rounds_;
 };
 
 }  // namespace
@@ -70,7 +79,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> NBitLinear::MakeKernel(const KernelConte
   std::vector<bool> has_zero_points;
   for (const NBitWeight& weight : weights) has_zero_points.push_back(weight.zero_points.defined());
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed, PackSideBySide(weights));
-  return std::make_unique<NBitLinearKernel>(*this, std::move(packed), std::move(has_zero_points));
+  return std::make_unique<NBitLinearKernel>(*this, std::move(packed), std::move(has_zero_points),
+                                            context.precision);
 }
 
 }  // namespace attnrun::ops

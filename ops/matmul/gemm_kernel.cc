@@ -60,7 +60,8 @@ class GemmKernel final : public Kernel {
   GemmKernel(const GemmAttributes& attributes, std::shared_ptr<const PackedMatrix> weight)
       : attributes_(attributes), weight_(std::move(weight)) {}
 
-  absl::string_view name() const override { return weight_ == nullptr ? "gemm" : "gemm packed"; }
+  absl::string_view name() const override { return GemmName(weight_.get()); }
+  Precision precision() const override { return GemmPrecision(weight_.get()); }
 
   bool Accepts(const OpContext& context) const override {
     return IsFloatOrHalf(context.input(0).type()) && Resolve(context).ok();
@@ -116,8 +117,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> GemmOp::MakeKernel(const KernelContext& 
   const Tensor& b = context.constants[1];
   if (b.defined() && IsFloatOrHalf(b.type()) && b.rank() == 2) {
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, ToFloat(b, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(weight,
-                             PackedMatrix::Pack(ViewOf(floats, attributes_.transpose_b), context));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        weight, PackedMatrix::Pack(ViewOf(floats, attributes_.transpose_b), context, b.type()));
   }
   return std::make_unique<GemmKernel>(attributes_, std::move(weight));
 }

@@ -61,9 +61,7 @@ class MatMulIntegerKernel final : public Kernel {
   explicit MatMulIntegerKernel(std::shared_ptr<const Int8Panels> weight)
       : weight_(std::move(weight)) {}
 
-  absl::string_view name() const override {
-    return weight_ == nullptr ? "integer gemm" : "integer gemm packed";
-  }
+  absl::string_view name() const override { return Int8GemmName(weight_.get()); }
 
   bool Accepts(const OpContext& context) const override {
     if (!CheckMatMulInteger(context).ok()) return false;

@@ -50,7 +50,8 @@ class MatMulKernel final : public Kernel {
   // `weight`: B, packed, if it is constant and one matrix, else null.
   explicit MatMulKernel(std::shared_ptr<const PackedMatrix> weight) : weight_(std::move(weight)) {}
 
-  absl::string_view name() const override { return weight_ == nullptr ? "gemm" : "gemm packed"; }
+  absl::string_view name() const override { return GemmName(weight_.get()); }
+  Precision precision() const override { return GemmPrecision(weight_.get()); }
 
   bool Accepts(const OpContext& context) const override {
     const DataType type = context.input(0).type();
@@ -111,8 +112,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMul::MakeKernel(const KernelContext& 
       const int64_t columns = stack.back();
       ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, ToFloat(b, Allocator::Heap()));
       ATTNRUN_ASSIGN_OR_RETURN(
-          weight, PackedMatrix::Pack(
-                      {floats.data<float>(), stack[stack.size() - 2], columns, columns}, context));
+          weight,
+          PackedMatrix::Pack({floats.data<float>(), stack[stack.size() - 2], columns, columns},
+                             context, b.type()));
     }
   }
   return std::make_unique<MatMulKernel>(std::move(weight));

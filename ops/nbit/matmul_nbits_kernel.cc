@@ -3,6 +3,7 @@
 
 #include "core/status.h"
 #include "ops/gemm/gemm.h"
+#include "ops/gemm/nbit_int8.h"
 #include "ops/nbit/matmul_nbits.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
@@ -15,10 +16,17 @@ class MatMulNBitsKernel final : public Kernel {
   // `zero_points` and `groups`: true if those inputs were constants when the weight was checked and
   // packed.
   MatMulNBitsKernel(const MatMulNBits& op, std::shared_ptr<const NBitPanels> weight,
-                    bool zero_points, bool groups)
-      : op_(op), weight_(std::move(weight)), zero_points_(zero_points), groups_(groups) {}
+                    bool zero_points, bool groups, Precision precision)
+      : op_(op),
+        weight_(std::move(weight)),
+        zero_points_(zero_points),
+        groups_(groups),
+        rounds_(RoundsActivations(precision, *weight_)) {}
 
-  absl::string_view name() const override { return "gemm quantized"; }
+  absl::string_view name() const override { return NBitGemmName(rounds_); }
+  Precision precision() const override {
+    return rounds_ ? Precision::kInt8Activations : Precision::kFloat32;
+  }
 
   bool Accepts(const OpContext& context) const override {
     // Inputs that are computed were not there when the weight was packed.
@@ -42,7 +50,8 @@ class MatMulNBitsKernel final : public Kernel {
       epilogue.bias = bias.data<float>();
     }
     const int64_t rows = y.num_elements() / op_.n();
-    Gemm({a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(), epilogue);
+    const auto multiply = rounds_ ? &GemmInt8 : &NBitGemm;
+    multiply({a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(), epilogue);
     y.Store();
     return absl::OkStatus();
   }
@@ -56,6 +65,7 @@ class MatMulNBitsKernel final : public Kernel {
   const std::shared_ptr<const NBitPanels> weight_;
   const bool zero_points_;
   const bool groups_;
+  const bool rounds_;
 };
 
 }  // namespace
@@ -71,8 +81,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(
   ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return inputs[i]; }));
   const NBitWeight weight = Weight([&](int i) { return inputs[i]; });
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed, PackSideBySide({weight}));
-  return std::make_unique<MatMulNBitsKernel>(
-      *this, std::move(packed), inputs[kZeroPoints].defined(), inputs[kGroups].defined());
+  return std::make_unique<MatMulNBitsKernel>(*this, std::move(packed),
+                                             inputs[kZeroPoints].defined(),
+                                             inputs[kGroups].defined(), context.precision);
 }
 
 }  // namespace attnrun::ops

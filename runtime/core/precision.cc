@@ -7,15 +7,24 @@
 namespace attnrun {
 
 absl::string_view Name(Precision precision) {
-  return precision == Precision::kBfloat16 ? "bf16" : "float32";
+  switch (precision) {
+    case Precision::kFloat32:
+      return "float32";
+    case Precision::kBfloat16:
+      return "bf16";
+    case Precision::kInt8Activations:
+      return "int8-activations";
+  }
+  return "";
 }
 
 absl::StatusOr<Precision> PrecisionOf(absl::string_view name) {
-  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8Activations}) {
     if (name == Name(precision)) return precision;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown precision ", Quoted(name), ": expected float32 or bf16"));
+  return absl::InvalidArgumentError(absl::StrCat("unknown precision ", Quoted(name),
+                                                 ": expected float32, bf16 or int8-activations"));
 }
 
 }  // namespace attnrun

@@ -17,10 +17,10 @@ namespace {
 
 constexpr uint64_t kMagic = 0x6b63617061747461;  // "attapack"
 // To be increased when the layout of panels changes.
-constexpr uint64_t kFormat = 1;
+constexpr uint64_t kFormat = 2;
 constexpr size_t kHeaderWords = 7;
 // Words of an index entry in addition to its key.
-constexpr size_t kEntryWords = 5;
+constexpr size_t kEntryWords = 6;
 constexpr uint64_t kPanelAlignment = 64;
 
 uint64_t Aligned(uint64_t offset) { return DivCeil(offset, kPanelAlignment) * kPanelAlignment; }
@@ -40,6 +40,7 @@ FileWords HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   for (const auto& [key, matrix] : matrices) {
     head.push_back(key.size());
     head.insert(head.end(), key.begin(), key.end());
+    head.push_back(static_cast<uint64_t>(matrix->format()));
     head.push_back(matrix->rows());
     head.push_back(matrix->columns());
     head.push_back(begin);
@@ -61,24 +62,31 @@ std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
   return parts;
 }
 
+// The format with this number; nullopt if there is none.
+std::optional<ops::WeightFormat> FormatOf(uint64_t word) {
+  if (word > static_cast<uint64_t>(ops::WeightFormat::kBfloat16Tiles)) return std::nullopt;
+  return static_cast<ops::WeightFormat>(word);
+}
+
 // A view of the matrix whose panels start at `begin`; null if the file does not hold all of them.
 std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const MappedFile>& file,
-                                                    uint64_t rows, uint64_t columns,
-                                                    uint64_t begin) {
+                                                    uint64_t format_word, uint64_t rows,
+                                                    uint64_t columns, uint64_t begin) {
   constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
   const absl::string_view bytes = file->bytes();
-  if (rows == 0 || columns == 0 || rows > kMost || columns > kMost || begin > bytes.size() ||
-      begin % kPanelAlignment != 0) {
+  const std::optional<ops::WeightFormat> format = FormatOf(format_word);
+  if (!format.has_value() || rows == 0 || columns == 0 || rows > kMost || columns > kMost ||
+      begin > bytes.size() || begin % kPanelAlignment != 0) {
     return nullptr;
   }
-  const auto width = static_cast<uint64_t>(ops::PanelWidth());
-  const uint64_t panel = rows * width * sizeof(float);
-  const uint64_t panels = DivCeil(columns, width);
+  const auto k = static_cast<int64_t>(rows);
+  const auto panel = static_cast<uint64_t>(ops::PanelBytes(*format, k));
+  const uint64_t panels = DivCeil(columns, static_cast<uint64_t>(ops::PanelColumns(*format)));
   if (panels > (bytes.size() - begin) / panel) return nullptr;
-  const Shape shape = {static_cast<int64_t>(panels), static_cast<int64_t>(rows), ops::PanelWidth()};
-  auto tensor = Tensor::Borrow(DataType::kFloat, shape, bytes.data() + begin, panels * panel, file);
+  const Shape shape = {static_cast<int64_t>(panels), static_cast<int64_t>(panel)};
+  auto tensor = Tensor::Borrow(DataType::kUint8, shape, bytes.data() + begin, panels * panel, file);
   if (!tensor.ok()) return nullptr;
-  return ops::PackedMatrix::Of(static_cast<int64_t>(columns), *std::move(tensor));
+  return ops::PackedMatrix::Of(*format, k, static_cast<int64_t>(columns), *std::move(tensor));
 }
 
 // With `verify`, reads all panels and compares their checksums.
@@ -90,12 +98,14 @@ std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>&
   for (uint64_t read = 0; read < words;) {
     WeightKey key(std::min(reader.Next(), words));
     for (uint64_t& word : key) word = reader.Next();
+    const uint64_t format = reader.Next();
     const uint64_t rows = reader.Next();
     const uint64_t columns = reader.Next();
     const uint64_t begin = reader.Next();
     const uint64_t checksum = reader.Next();
     read += key.size() + kEntryWords;
-    std::shared_ptr<const ops::PackedMatrix> matrix = ViewPanels(file, rows, columns, begin);
+    std::shared_ptr<const ops::PackedMatrix> matrix =
+        ViewPanels(file, format, rows, columns, begin);
     if (matrix == nullptr || !reader.ok()) return std::nullopt;
     if (verify && Checksum::Of(PanelsOf(*matrix)).low != checksum) return std::nullopt;
     matrices.emplace(std::move(key), std::move(matrix));

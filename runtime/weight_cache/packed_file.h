@@ -15,14 +15,15 @@
 
 namespace attnrun::cache {
 
-// Identifies a weight of a model: for each part the file, offset, extents and strides.
+// Identifies a weight of a model: its packed format, and for each part the file, offset, extents and
+// strides.
 using WeightKey = FileWords;
 using PackedMatrices = absl::btree_map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
 
 // A file of packed matrices:
 //   header    magic, format, panel width, content hash of the model (3 words), words of the index
-//   index     for each matrix: words of its key, the key, rows, columns, offset of its panels,
-//             checksum of its panels
+//   index     for each matrix: words of its key, the key, format, rows, columns, offset of its
+//             panels, checksum of its panels
 //   checksum  of header and index; then zeros up to a multiple of kPanelAlignment
 //   panels    of each matrix, as they lie in memory, each starting at such a multiple
 struct PackedFile {

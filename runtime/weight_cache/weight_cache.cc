@@ -64,9 +64,10 @@ void WeightCache::Open() {
   if (last != stamp_) Remember();
 }
 
-std::optional<WeightKey> WeightCache::KeyOf(const ops::SideBySide& weight) const {
+std::optional<WeightKey> WeightCache::KeyOf(ops::WeightFormat format,
+                                            const ops::SideBySide& weight) const {
   if (weight.rows() == 0 || weight.columns() == 0) return std::nullopt;
-  WeightKey key;
+  WeightKey key = {static_cast<uint64_t>(format)};
   for (const ops::MatrixView& part : weight.parts()) {
     if (part.columns == 0) continue;
     const auto* begin = reinterpret_cast<const char*>(part.data);
@@ -85,19 +86,21 @@ std::optional<WeightKey> WeightCache::KeyOf(const ops::SideBySide& weight) const
   return key;
 }
 
-std::shared_ptr<const ops::PackedMatrix> WeightCache::Find(const ops::SideBySide& weight) {
-  const auto key = KeyOf(weight);
+std::shared_ptr<const ops::PackedMatrix> WeightCache::Find(ops::WeightFormat format,
+                                                           const ops::SideBySide& weight) {
+  const auto key = KeyOf(format, weight);
   if (!key.has_value()) return nullptr;
   if (!opened_) Open();
   const auto found = matrices_.find(*key);
-  const bool fits = found != matrices_.end() && found->second->rows() == weight.rows() &&
+  const bool fits = found != matrices_.end() && found->second->format() == format &&
+                    found->second->rows() == weight.rows() &&
                     found->second->columns() == weight.columns();
   return fits ? found->second : nullptr;
 }
 
 void WeightCache::Add(const ops::SideBySide& weight,
                       std::shared_ptr<const ops::PackedMatrix> matrix) {
-  auto key = KeyOf(weight);
+  auto key = KeyOf(matrix->format(), weight);
   if (!key.has_value()) return;
   if (!opened_) Open();
   matrices_.insert_or_assign(*std::move(key), std::move(matrix));

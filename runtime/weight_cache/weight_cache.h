@@ -31,7 +31,8 @@ class WeightCache final : public ops::PackedStore {
   // that can be kept is looked up. Damaged files in the directory count as missing.
   WeightCache(std::string directory, Files files);
 
-  std::shared_ptr<const ops::PackedMatrix> Find(const ops::SideBySide& weight) override;
+  std::shared_ptr<const ops::PackedMatrix> Find(ops::WeightFormat format,
+                                                const ops::SideBySide& weight) override;
   void Add(const ops::SideBySide& weight, std::shared_ptr<const ops::PackedMatrix> matrix) override;
 
   // Writes the weights added and those that were there, and creates the directory if it is missing.
@@ -40,7 +41,7 @@ class WeightCache final : public ops::PackedStore {
 
  private:
   // nullopt if a part lies outside the model's files.
-  std::optional<WeightKey> KeyOf(const ops::SideBySide& weight) const;
+  std::optional<WeightKey> KeyOf(ops::WeightFormat format, const ops::SideBySide& weight) const;
   void Open();
   std::string PackedPath() const;
   std::string StampPath() const;

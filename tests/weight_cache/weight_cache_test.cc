@@ -55,14 +55,14 @@ TEST_F(WeightCacheTest, FindsWeightsKeptByEarlierRuns) {
   Keep(first, whole);
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
-  EXPECT_NE(second.Find(whole), nullptr);
-  EXPECT_EQ(second.Find(two), nullptr);
+  EXPECT_NE(second.Find(ops::WeightFormat::kFloat32, whole), nullptr);
+  EXPECT_EQ(second.Find(ops::WeightFormat::kFloat32, two), nullptr);
   Keep(second, two);
   ASSERT_TRUE(second.Save().ok());
   // The third cache finds both, with the bytes that packing makes.
   cache::WeightCache third = Cache();
   for (const ops::SideBySide& weight : {whole, two}) {
-    const auto found = third.Find(weight);
+    const auto found = third.Find(ops::WeightFormat::kFloat32, weight);
     ASSERT_NE(found, nullptr);
     const auto packed = ops::PackedMatrix::Pack(weight).value();
     ASSERT_EQ(found->panels().byte_size(), packed->panels().byte_size());
@@ -72,16 +72,39 @@ TEST_F(WeightCacheTest, FindsWeightsKeptByEarlierRuns) {
   }
 }
 
+TEST_F(WeightCacheTest, KeepsEachFormatOfAWeight) {
+  const ops::SideBySide whole({Columns(0, 64)});
+  cache::WeightCache first = Cache();
+  Keep(first, whole);
+  ops::KernelContext bf16;
+  bf16.precision = Precision::kBfloat16;
+  bf16.packed_store = &first;
+  const auto packed = ops::PackedMatrix::Pack(whole, bf16).value();
+  ASSERT_NE(packed->format(), ops::WeightFormat::kFloat32);
+  ASSERT_TRUE(first.Save().ok());
+  cache::WeightCache second = Cache();
+  EXPECT_NE(second.Find(ops::WeightFormat::kFloat32, whole), nullptr);
+  const auto found = second.Find(packed->format(), whole);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->format(), packed->format());
+  ASSERT_EQ(found->panels().byte_size(), packed->panels().byte_size());
+  EXPECT_EQ(
+      std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()), 0);
+}
+
 TEST_F(WeightCacheTest, DistinguishesViewsOfTheSameBytes) {
   const ops::MatrixView whole = Columns(0, 64);
   cache::WeightCache first = Cache();
   Keep(first, ops::SideBySide({whole}));
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
-  EXPECT_EQ(second.Find(ops::SideBySide({whole.Transposed()})), nullptr);
-  EXPECT_EQ(second.Find(ops::SideBySide({Columns(0, 63)})), nullptr);
-  EXPECT_EQ(second.Find(ops::SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
-  EXPECT_NE(second.Find(ops::SideBySide({whole})), nullptr);
+  EXPECT_EQ(second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({whole.Transposed()})),
+            nullptr);
+  EXPECT_EQ(second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({Columns(0, 63)})), nullptr);
+  EXPECT_EQ(
+      second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({Columns(0, 32), Columns(32, 32)})),
+      nullptr);
+  EXPECT_NE(second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({whole})), nullptr);
 }
 
 TEST_F(WeightCacheTest, ConcurrentWritersLeaveOneCompleteFile) {
@@ -102,7 +125,7 @@ TEST_F(WeightCacheTest, ConcurrentWritersLeaveOneCompleteFile) {
     ++count[file.path().extension()];
   }
   EXPECT_EQ(count, (std::map<std::string, int>{{".packed", 1}, {".seen", 1}}));
-  EXPECT_NE(Cache().Find(whole), nullptr);
+  EXPECT_NE(Cache().Find(ops::WeightFormat::kFloat32, whole), nullptr);
 }
 
 TEST_F(WeightCacheTest, KeepsOnlyWeightsOfTheModelFiles) {
@@ -113,7 +136,7 @@ TEST_F(WeightCacheTest, KeepsOnlyWeightsOfTheModelFiles) {
   for (const ops::SideBySide& weight :
        {ops::SideBySide({elsewhere}), ops::SideBySide({Columns(0, 64), elsewhere}),
         ops::SideBySide({Columns(1, 64)}), ops::SideBySide({Columns(0, 0)})}) {
-    EXPECT_EQ(cache.Find(weight), nullptr);
+    EXPECT_EQ(cache.Find(ops::WeightFormat::kFloat32, weight), nullptr);
     cache.Add(weight, packed);
   }
   ASSERT_TRUE(cache.Save().ok());

@@ -15,9 +15,12 @@ enum class Precision {
   // Operands are rounded to bfloat16 (8 bits of mantissa, round to nearest, ties to even; numbers
   // below 2^-126 become 0), products are exact and their sums float32.
   kBfloat16,
+  // As kFloat32, but products with weights of 4 bits (MatMulNBits) round their activations to 8 bits,
+  // with a scale for each block of the weights (see MatMulNBits' accuracy_level 4).
+  kInt8Activations,
 };
 
-// "float32" or "bf16".
+// "float32", "bf16" or "int8-activations".
 absl::string_view Name(Precision precision);
 
 // The precision of a name. kInvalidArgument for an unknown one, with all names.

@@ -61,7 +61,8 @@ class Session {
   // Reads an .onnx file. The file stays mapped and must not change while the session exists.
   // kNotFound: the file or its external data is missing. kPermissionDenied: it may not be read.
   // kInvalidArgument: it breaks ONNX's rules. kUnimplemented: lists all operators, versions and
-  // attributes that attnrun does not cover. Messages begin with the path.
+  // attributes that attnrun does not cover. kFailedPrecondition: the processor lacks AVX2 or FMA.
+  // Messages begin with the path.
   static absl::StatusOr<Session> Load(const std::string& path, const SessionOptions& options = {});
 
   // As Load, from the bytes of an .onnx file, which must outlive the session. A model with external
@@ -129,6 +130,10 @@ absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOpti
 std::vector<SupportedOp> SupportedOperators();
 
 OpsetRange SupportedOpsets();
+
+// The instruction sets that kernels use on this machine, such as "AVX-512, VNNI, AMX-BF16". The
+// environment variable ATTNRUN_MAX_ISA caps them: avx2, avx-vnni, avx512, vnni, bf16 or amx.
+std::string UsedInstructionSets();
 
 // The names that SessionOptions::disabled_passes and stop_after accept, in the order in which the
 // passes run.

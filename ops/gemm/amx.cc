@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/amx.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+
+#define ATTNRUN_AMX \
+  __attribute__((target("amx-tile,amx-bf16,amx-int8,prfchw,avx512f,avx512bw,avx512bf16")))
+
+namespace attnrun::ops {
+namespace {
+
+// The operand of LDTILECFG.
+struct alignas(64) TileConfiguration {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t bytes_per_row[16] = {};
+  uint8_t rows[16] = {};
+};
+
+// Eight full tiles. Blocks with fewer rows are padded, so that no other shape is ever loaded: with
+// few rows, memory limits a product and not the unit.
+constexpr TileConfiguration FullTiles() {
+  TileConfiguration tiles;
+  for (int i = 0; i < 8; ++i) {
+    tiles.bytes_per_row[i] = kAmxStepBytes;
+    tiles.rows[i] = kAmxRows;
+  }
+  return tiles;
+}
+constexpr TileConfiguration kFullTiles = FullTiles();
+
+// GCC does not know that tile loads read memory, so that stores before them could sink below.
+inline void FinishStores() { asm volatile("" : : : "memory"); }
+
+// The numbers of tile registers are constants of the instructions, hence macros.
+#define ATTNRUN_MULTIPLY(sum, a, b)        \
+  if constexpr (kType == AmxType::kBf16) { \
+    _tile_dpbf16ps(sum, a, b);             \
+  } else {                                 \
+    _tile_dpbusd(sum, a, b);               \
+  }
+
+// Registers: 0 to 3 sums (row of blocks by column of tiles), 4 and 5 A, 6 and 7 B.
+template <AmxType kType, bool kTwo>
+ATTNRUN_AMX void Multiply(const AmxProduct& p) {
+  constexpr int64_t kWord = 4;
+  const int64_t sums_stride = p.ldc * kWord;
+  auto* const sums = static_cast<uint8_t*>(p.sums);
+  uint8_t* const below = sums + kAmxRows * sums_stride;
+  FinishStores();
+  if (p.accumulate) {
+    _tile_loadd(0, sums, sums_stride);
+    _tile_loadd(1, sums + kAmxStepBytes, sums_stride);
+    if (kTwo) {
+      _tile_loadd(2, below, sums_stride);
+      _tile_loadd(3, below + kAmxStepBytes, sums_stride);
+    }
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    if (kTwo) {
+      _tile_zero(2);
+      _tile_zero(3);
+    }
+  }
+  constexpr int64_t kRow = kAmxPanelWidth * kWord;
+  const uint8_t* a = p.a;
+  const uint8_t* b = p.b;
+  const uint8_t* next = p.next;
+  uint8_t* target = p.target;
+  const uint8_t* residual = p.residual;
+  for (int64_t step = 0; step < p.steps; ++step, a += kAmxTileBytes, b += kAmxPanelBytes) {
+    for (int64_t i = 0; i < p.lines; ++i, next += kAmxStepBytes) {
+      _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
+    }
+    for (int64_t i = 0; i < p.target_rows; ++i, target += p.target_stride) {
+      __builtin_prefetch(target, 1);
+      __builtin_prefetch(target + kAmxStepBytes, 1);
+      if (residual == nullptr) continue;
+      __builtin_prefetch(residual);
+      __builtin_prefetch(residual + kAmxStepBytes);
+      residual += p.residual_stride;
+    }
+    _tile_loadd(4, a, kAmxStepBytes);
+    _tile_loadd(6, b, kRow);
+    ATTNRUN_MULTIPLY(0, 4, 6)
+    _tile_loadd(7, b + kAmxStepBytes, kRow);
+    ATTNRUN_MULTIPLY(1, 4, 7)
+    if (kTwo) {
+      _tile_loadd(5, a + p.a_stride, kAmxStepBytes);
+      ATTNRUN_MULTIPLY(2, 5, 6)
+      ATTNRUN_MULTIPLY(3, 5, 7)
+    }
+  }
+  _tile_stored(0, sums, sums_stride);
+  _tile_stored(1, sums + kAmxStepBytes, sums_stride);
+  if (kTwo) {
+    _tile_stored(2, below, sums_stride);
+    _tile_stored(3, below + kAmxStepBytes, sums_stride);
+  }
+}
+
+#undef ATTNRUN_MULTIPLY
+
+constexpr int64_t kBf16PerStep = 32;
+
+// The mask of the first `count` of 16 lanes.
+inline __mmask16 FirstLanes(int64_t count) {
+  return static_cast<__mmask16>((uint32_t{1} << std::clamp<int64_t>(count, 0, 16)) - 1);
+}
+
+// GCC ignores the target of a constructor.
+ATTNRUN_AMX void LoadConfiguration() { _tile_loadconfig(&kFullTiles); }
+ATTNRUN_AMX void Release() { _tile_release(); }
+
+}  // namespace
+
+AmxScope::AmxScope() { LoadConfiguration(); }
+AmxScope::~AmxScope() { Release(); }
+
+void MultiplyTiles(AmxType type, const AmxProduct& p) {
+  if (type == AmxType::kBf16) {
+    return p.blocks == 2 ? Multiply<AmxType::kBf16, true>(p) : Multiply<AmxType::kBf16, false>(p);
+  }
+  p.blocks == 2 ? Multiply<AmxType::kUint8Int8, true>(p) : Multiply<AmxType::kUint8Int8, false>(p);
+}
+
+ATTNRUN_AMX void PackBf16Block(const float* from, int64_t row_stride, int64_t rows, int64_t count,
+                               uint8_t* block) {
+  // Step by step, so that the block is written from its begin to its end.
+  for (; count > 0; count -= kBf16PerStep, from += kBf16PerStep, block += kAmxTileBytes) {
+    const __mmask16 low_lanes = FirstLanes(count);
+    const __mmask16 high_lanes = FirstLanes(count - 16);
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* const at = from + row * row_stride;
+      const __m512 low = _mm512_maskz_loadu_ps(low_lanes, at);
+      const __m512 high = _mm512_maskz_loadu_ps(high_lanes, at + 16);
+      _mm512_storeu_si512(block + row * kAmxStepBytes,
+                          reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+    }
+  }
+}
+
+ATTNRUN_AMX void PackBf16Block(const uint16_t* from, int64_t row_stride, int64_t rows,
+                               int64_t count, uint8_t* block) {
+  for (; count > 0; count -= kBf16PerStep, from += kBf16PerStep, block += kAmxTileBytes) {
+    const auto lanes =
+        static_cast<__mmask32>((uint64_t{1} << std::min<int64_t>(count, kBf16PerStep)) - 1);
+    for (int64_t row = 0; row < rows; ++row) {
+      _mm512_storeu_si512(block + row * kAmxStepBytes,
+                          _mm512_maskz_loadu_epi16(lanes, from + row * row_stride));
+    }
+  }
+}
+
+ATTNRUN_AMX void PackBf16Step(const float* from, int64_t ld, int64_t rows, int64_t columns,
+                              uint8_t* to) {
+  // Interleaves the 16 columns of two rows that _mm512_cvtne2ps_pbh puts one after the other.
+  alignas(64) static constexpr uint16_t kPairs[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                      21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                      11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i pairs = _mm512_load_si512(kPairs);
+  const auto load = [&](int64_t row, int64_t column) ATTNRUN_AMX {
+    const __mmask16 lanes = row < rows ? FirstLanes(columns - column) : __mmask16{0};
+    return _mm512_maskz_loadu_ps(lanes, from + row * ld + column);
+  };
+  for (int64_t row = 0; row < kBf16PerStep; row += 2) {
+    for (int64_t column = 0; column < kAmxPanelWidth; column += 16, to += kAmxStepBytes) {
+      const auto both =
+          reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(load(row + 1, column), load(row, column)));
+      _mm512_storeu_si512(to, _mm512_permutexvar_epi16(pairs, both));
+    }
+  }
+}
+
+namespace {
+
+// Transposes 16 x 16 words of 32 bits: pairs, then fours, of words within 128 bits, then these.
+ATTNRUN_AMX inline void TransposeWords(__m512i (&rows)[16]) {
+  __m512i pairs[16];
+  for (int i = 0; i < 16; i += 2) {
+    pairs[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+    pairs[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+  }
+  __m512i fours[16];
+  for (int i = 0; i < 16; i += 4) {
+    fours[i] = _mm512_unpacklo_epi64(pairs[i], pairs[i + 2]);
+    fours[i + 1] = _mm512_unpackhi_epi64(pairs[i], pairs[i + 2]);
+    fours[i + 2] = _mm512_unpacklo_epi64(pairs[i + 1], pairs[i + 3]);
+    fours[i + 3] = _mm512_unpackhi_epi64(pairs[i + 1], pairs[i + 3]);
+  }
+  // fours[4 g + c] holds, in its 128-bit lane l, column 4 l + c of rows 4 g to 4 g + 3.
+  for (int c = 0; c < 4; ++c) {
+    const __m512i low = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0x88);
+    const __m512i high = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0x88);
+    const __m512i low_odd = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0xDD);
+    const __m512i high_odd = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0xDD);
+    rows[c] = _mm512_shuffle_i32x4(low, high, 0x88);
+    rows[4 + c] = _mm512_shuffle_i32x4(low_odd, high_odd, 0x88);
+    rows[8 + c] = _mm512_shuffle_i32x4(low, high, 0xDD);
+    rows[12 + c] = _mm512_shuffle_i32x4(low_odd, high_odd, 0xDD);
+  }
+}
+
+}  // namespace
+
+ATTNRUN_AMX void PackBf16TransposedStep(const float* from, int64_t row_stride, int64_t count,
+                                        int64_t first, int64_t depth, float scale, uint8_t* to) {
+  const __m512 factor = _mm512_set1_ps(scale);
+  const __mmask16 low_lanes = FirstLanes(depth - first);
+  const __mmask16 high_lanes = FirstLanes(depth - first - 16);
+  for (int64_t column = 0; column < kAmxPanelWidth; column += 16, to += kAmxStepBytes) {
+    __m512i rows[16];
+    for (int64_t i = 0; i < 16; ++i) {
+      const bool exists = column + i < count;
+      const float* const at = exists ? from + (column + i) * row_stride + first : from;
+      const __m512 low = _mm512_maskz_loadu_ps(exists ? low_lanes : __mmask16{0}, at);
+      const __m512 high = _mm512_maskz_loadu_ps(exists ? high_lanes : __mmask16{0}, at + 16);
+      rows[i] = reinterpret_cast<__m512i>(
+          _mm512_cvtne2ps_pbh(_mm512_mul_ps(high, factor), _mm512_mul_ps(low, factor)));
+    }
+    TransposeWords(rows);
+    for (int64_t i = 0; i < 16; ++i) {
+      _mm512_storeu_si512(to + i * 2 * kAmxStepBytes, rows[i]);
+    }
+  }
+}
+
+}  // namespace attnrun::ops

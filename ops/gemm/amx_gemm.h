@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_AMX_GEMM_H_
+#define ATTNRUN_OPS_GEMM_AMX_GEMM_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "ops/gemm/amx.h"
+#include "ops/gemm/finish_sums.h"
+#include "ops/gemm/gemm.h"
+
+namespace attnrun::ops {
+
+// A packed matrix B [K, N].
+struct AmxMatrix {
+  AmxType type = AmxType::kBf16;
+  // [panels, steps, 16, kAmxPanelWidth, 4 bytes].
+  const uint8_t* panels = nullptr;
+  int64_t steps = 0;
+  // N.
+  int64_t columns = 0;
+};
+
+// A block of A·B: 32-bit sums of rows [row, row + rows) and columns [column, column + columns),
+// kAmxPanelWidth numbers between rows, in scratch space that may be overwritten.
+struct AmxSums {
+  int64_t row = 0;
+  int64_t rows = 0;
+  int64_t column = 0;
+  int64_t columns = 0;
+  void* sums = nullptr;
+};
+
+// C, as far as it is prefetched: its first element, the elements between rows and the bytes of an
+// element.
+struct AmxTarget {
+  void* data = nullptr;
+  int64_t ldc = 0;
+  int64_t element_bytes = 4;
+  // The residual, if it has a row for each row of C.
+  MatrixView residual = {};
+};
+
+// Writes rows [row, row + count) of A, count at most 16, as a block [steps, 16, 64 bytes]; numbers
+// beyond K are zeros, rows beyond `count` anything.
+using FillAmxRows = absl::FunctionRef<void(int64_t row, int64_t count, uint8_t* block)>;
+
+// Computes `rows` rows of A·B on up to NumThreads() threads. `fill` provides A, and `finish` takes
+// each block of sums, while it is in cache, to C. Both are called from many threads. Every sum is
+// taken along K in the same order, whatever the number of rows and of threads.
+void AmxGemm(int64_t rows, const AmxMatrix& b, const AmxTarget& target, FillAmxRows fill,
+             absl::FunctionRef<void(const AmxSums&)> finish);
+
+// Sets the parts of `block` that `epilogue` describes, at [row, column] of C, but for its scale.
+void SetEpilogue(const Epilogue& epilogue, int64_t row, int64_t column, SumsBlock& block);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_GEMM_AMX_GEMM_H_

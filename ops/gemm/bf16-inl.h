@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_GEMM_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_GEMM_BF16_INL_H_
+#undef ATTNRUN_OPS_GEMM_BF16_INL_H_
+#else
+#define ATTNRUN_OPS_GEMM_BF16_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The bits of the nearest bf16, ties to even, in the upper half of each 32 bits. NaN stays NaN.
+template <typename V>
+HWY_INLINE auto RoundedBits(V x) {
+  const hn::DFromV<V> d;
+  const hn::RebindToUnsigned<hn::DFromV<V>> bits;
+  const auto word = hn::BitCast(bits, x);
+  // Half of the last bit that stays, less one if that bit is 0: ties go to even.
+  const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(bits, 1U));
+  const auto rounded = hn::Add(word, hn::Add(odd, hn::Set(bits, 0x7FFFU)));
+  const auto quiet = hn::Or(word, hn::Set(bits, 0x400000U));
+  const auto is_nan = hn::RebindMask(bits, hn::IsNaN(hn::BitCast(d, word)));
+  return hn::And(hn::IfThenElse(is_nan, quiet, rounded), hn::Set(bits, 0xFFFF0000U));
+}
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm/bf16_amx.h"
+
+#include <vector>
+
+#include "core/div_ceil.h"
+#include "ops/gemm/amx_gemm.h"
+#include "ops/gemm/scratch.h"
+
+namespace attnrun::ops {
+namespace {
+
+void FillRows(const MatrixView& a, int64_t row, int64_t count, uint8_t* block) {
+  if (a.column_stride == 1) {
+    return PackBf16Block(a.at(row, 0), a.row_stride, count, a.columns, block);
+  }
+  thread_local Scratch scratch;
+  auto* const copy = scratch.AtLeast<float>(count * a.columns);
+  CopyBlock(a, row, count, 0, a.columns, copy, a.columns);
+  PackBf16Block(copy, a.columns, count, a.columns, block);
+}
+
+SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epilogue) {
+  SumsBlock block = {};
+  block.sums = sums.sums;
+  block.ld = kAmxPanelWidth;
+  block.rows = sums.rows;
+  block.columns = sums.columns;
+  const int64_t at = sums.row * c.ldc + sums.column;
+  if (c.halves != nullptr) {
+    block.bf16_c = c.halves + at;
+  } else {
+    block.c = c.floats + at;
+  }
+  block.ldc = c.ldc;
+  SetEpilogue(epilogue, sums.row, sums.column, block);
+  return block;
+}
+
+}  // namespace
+
+void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c,
+                   const Epilogue& epilogue) {
+  const AmxMatrix matrix = {AmxType::kBf16, static_cast<const uint8_t*>(b.panel_bytes(0)),
+                            PanelBytes(b.format(), b.rows()) / kAmxPanelBytes, b.columns()};
+  // The scale of the epilogue, for each column of a panel.
+  std::vector<float> scales;
+  if (epilogue.scale != 1) scales.assign(kAmxPanelWidth, epilogue.scale);
+  const AmxTarget target = c.halves != nullptr
+                               ? AmxTarget{c.halves, c.ldc, sizeof(uint16_t), epilogue.residual}
+                               : AmxTarget{c.floats, c.ldc, sizeof(float), epilogue.residual};
+  AmxGemm(
+      a.floats.rows, matrix, target,
+      [&](int64_t row, int64_t count, uint8_t* block) {
+        if (a.halves == nullptr) return FillRows(a.floats, row, count, block);
+        const int64_t stride = a.floats.row_stride;
+        PackBf16Block(a.halves + row * stride, stride, count, a.floats.columns, block);
+      },
+      [&](const AmxSums& sums) {
+        SumsBlock block = BlockOf(sums, c, epilogue);
+        if (!scales.empty()) block.scales = scales.data();
+        FinishSums(block);
+      });
+}
+
+}  // namespace attnrun::ops
