@@ -15,12 +15,14 @@
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "hwy/highway.h"
+#include "ops/attention/attention_bf16.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/attention_mask-inl.h"
 #include "ops/attention/attention_reduce-inl.h"
 #include "ops/attention/attention_scheduler-inl.h"
 #include "ops/attention/attention_softmax-inl.h"
 #include "ops/attention/attention_tile-inl.h"
+#include "ops/gemm/half.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -57,10 +59,12 @@ class TiledAttention {
         layout_(problem, block.rows),
         scratch_(scratch),
         mask_(problem, block, scratch + layout_.mask),
+        bf16_(problem, block.rows, scratch + layout_.bf16),
         scheduler_(problem, summary, block, mask_) {}
 
   void Run() {
     FindQueries();
+    if (p_.bf16) bf16_.PackQueries({queries_, query_stride_});
     Reset({0, block_.rows});
     auto* schedules = reinterpret_cast<TileSchedule*>(scratch_ + layout_.schedules);
     for (int64_t tile = 0; tile < TilesOf(scheduler_.valid()); ++tile) {
@@ -202,8 +206,9 @@ class TiledAttention {
   // All rows with `count` keys; or only the first rows if position leaves them fewer keys, so that
   // they do not pay for the keys of the last row. Whole register tiles.
   Piece PieceOf(IndexRange rows, int64_t first, int64_t count) const {
-    constexpr int64_t kRows = 5 * kTileRows;
-    const IndexRange some = {rows.begin, std::min<int64_t>(rows.begin + kRows, rows.end)};
+    const int64_t at_once = p_.bf16 ? 2 * kAmxRows : 5 * kTileRows;
+    const int64_t begin = p_.bf16 ? Bf16Products::GroupOf(rows.begin) : rows.begin;
+    const IndexRange some = {rows.begin, std::min<int64_t>(begin + at_once, rows.end)};
     const int64_t keys = scheduler_.KeysIn(first, some, false);
     if (keys + static_cast<int64_t>(kLanes) <= count) return {some, keys};
     return {rows, count};
@@ -214,6 +219,7 @@ class TiledAttention {
   void ComputeTile(int64_t first, IndexRange rows, bool applies_mask, int64_t following) {
     if (rows.begin >= rows.end) return;
     const int64_t count = scheduler_.KeysIn(first, rows, applies_mask);
+    if (p_.bf16) return ComputeBf16Tile(first, rows, count, applies_mask);
     PackTransposed({Key(block_, first), p_.k_strides.sequence, p_.k_strides.channel}, p_.scale,
                    count, p_.head_size, kKeyTile, scratch_ + layout_.keys);
     const bool packs_values = PacksValues(rows.end - rows.begin);
@@ -243,6 +249,37 @@ class TiledAttention {
                p_.value_size, piece.keys, true, Sums(row), layout_.value_stride, beside_values);
       row = piece.rows.end;
     }
+  }
+
+  // As ComputeTile, with products in bf16.
+  void ComputeBf16Tile(int64_t first, IndexRange rows, int64_t count, bool applies_mask) {
+    bf16_.PackKeys(KeyRows(first, count), count);
+    bf16_.PackValues(ValueRows(first, count), count);
+    for (int64_t row = rows.begin; row < rows.end;) {
+      const Piece piece = PieceOf({row, rows.end}, first, count);
+      float* const scores = scratch_ + layout_.scores;
+      const int64_t columns = WholeVectors(piece.keys);
+      bf16_.Scores(piece.rows, columns, scores);
+      FinishWeights(first, piece, applies_mask,
+                    scores + (row - Bf16Products::GroupOf(row)) * kKeyTile);
+      bf16_.AddValues(piece.rows, columns, scores, Sums(0), layout_.value_stride);
+      row = piece.rows.end;
+    }
+  }
+
+  // Rows of keys and values whose channels are adjacent: in place, or copied.
+  FloatRows KeyRows(int64_t first, int64_t count) {
+    if (p_.k_strides.channel == 1) return {Key(block_, first), p_.k_strides.sequence};
+    float* const out = scratch_ + layout_.keys;
+    for (int64_t t = 0; t < count; ++t) {
+      CopyChannels(Key(block_, first + t), p_.k_strides.channel, p_.head_size,
+                   out + t * p_.head_size);
+    }
+    return {out, p_.head_size};
+  }
+  FloatRows ValueRows(int64_t first, int64_t count) {
+    if (p_.v_strides.channel == 1) return {Values(first), p_.v_strides.sequence};
+    return {CopyValues(first, count), layout_.value_stride};
   }
 
   // The queries of the next block, to be prefetched.
@@ -276,13 +313,25 @@ class TiledAttention {
   void ComputeWeights(int64_t first, const Piece& piece, bool applies_mask, Fetch& fetch) {
     const auto& [rows, count] = piece;
     const auto n = static_cast<size_t>(rows.end - rows.begin);
-    float* scores = scratch_ + layout_.scores;
-    // Whole vectors: columns beyond the keys become -inf below.
-    const int64_t columns = DivCeil(count, static_cast<int64_t>(kLanes)) * kLanes;
+    float* const scores = scratch_ + layout_.scores;
+    const int64_t columns = WholeVectors(count);
     Multiply(queries_ + rows.begin * query_stride_, query_stride_, n, scratch_ + layout_.keys,
              kKeyTile, columns, p_.head_size, false, scores, kKeyTile, fetch);
+    FinishWeights(first, piece, applies_mask, scores);
+  }
+
+  // Columns beyond the keys become -inf.
+  static int64_t WholeVectors(int64_t keys) {
+    return DivCeil(keys, static_cast<int64_t>(kLanes)) * kLanes;
+  }
+
+  // Turns scores into weights and adds them to the totals.
+  void FinishWeights(int64_t first, const Piece& piece, bool applies_mask, float* scores) {
+    const auto& [rows, count] = piece;
+    const auto n = static_cast<size_t>(rows.end - rows.begin);
+    const int64_t columns = WholeVectors(count);
     if (scheduler_.HasModifiers(first, rows, applies_mask)) {
-      ModifyRows(rows, first, count, columns, applies_mask);
+      ModifyRows(rows, first, count, columns, applies_mask, scores);
     }
     UpdateSoftmax({n, scores, static_cast<size_t>(columns), scratch_ + layout_.peaks + rows.begin,
                    scratch_ + layout_.totals + rows.begin * kWidestVector, Sums(rows.begin),
@@ -291,12 +340,11 @@ class TiledAttention {
 
   float* Sums(int64_t row) const { return scratch_ + layout_.sums + row * layout_.value_stride; }
 
-  void ModifyRows(IndexRange rows, int64_t first, int64_t count, int64_t columns,
-                  bool applies_mask) {
+  void ModifyRows(IndexRange rows, int64_t first, int64_t count, int64_t columns, bool applies_mask,
+                  float* scores) {
     const bool same = scheduler_.SameModifiers(applies_mask);
     const MaskParts parts = {applies_mask, applies_mask && !mask_.AllUnmasked(first, count)};
     ScoreModifiers modifiers;
-    float* scores = scratch_ + layout_.scores;
     for (int64_t row = rows.begin; row < rows.end; ++row, scores += kKeyTile) {
       if (!same || row == rows.begin) {
         modifiers = ModifiersOf(p_, block_, mask_, row, first, count, parts);
@@ -322,10 +370,12 @@ class TiledAttention {
     return out;
   }
 
-  float* Y(int64_t row) const {
-    return p_.y + block_.sample * p_.y_strides.batch + block_.Query(row) * p_.y_strides.sequence +
+  // The offset of a row of y.
+  int64_t RowOfY(int64_t row) const {
+    return block_.sample * p_.y_strides.batch + block_.Query(row) * p_.y_strides.sequence +
            block_.Head(row) * p_.y_strides.head;
   }
+  float* Y(int64_t row) const { return p_.y + RowOfY(row); }
 
   void StoreRows() const {
     for (int64_t row = 0; row < block_.rows; row += kLanes) StoreSomeRows(row);
@@ -353,6 +403,13 @@ class TiledAttention {
 
   void StoreRow(int64_t row, bool masked, float factor) const {
     const float* sums = Sums(row);
+    if (p_.bf16_y != nullptr) {
+      // Channels of y are adjacent. The space of the values is free by now.
+      float* const floats = scratch_ + layout_.values;
+      CopyFloats(sums, p_.value_size, floats, factor);
+      if (masked) std::fill_n(floats, p_.value_size, p_.masked_row);
+      return NarrowToBf16(floats, p_.value_size, p_.bf16_y + RowOfY(row));
+    }
     float* y = Y(row);
     if (p_.y_strides.channel == 1 && !masked) return CopyFloats(sums, p_.value_size, y, factor);
     for (int64_t h = 0; h < p_.value_size; ++h) {
@@ -366,6 +423,8 @@ class TiledAttention {
   const BlockScratch layout_;
   float* const scratch_;
   const BlockMask mask_;
+  // Used if the problem asks for bf16.
+  Bf16Products bf16_;
   const TileScheduler scheduler_;
   // Row r of the block begins at queries_ + r * query_stride_.
   const float* queries_ = nullptr;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "core/div_ceil.h"
+#include "ops/attention/attention_bf16.h"
+
 namespace attnrun::ops {
 namespace {
 
@@ -86,10 +89,12 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
     total += whole_vectors(floats);
     return begin;
   };
-  value_stride = whole_vectors(problem.value_size);
+  const int64_t padded_rows = problem.bf16 ? Bf16Products::PaddedRows(rows) : rows;
+  value_stride = problem.bf16 ? DivCeil(problem.value_size, kAmxPanelWidth) * kAmxPanelWidth
+                              : whole_vectors(problem.value_size);
   queries = take(rows * problem.head_size);
-  sums = take(rows * value_stride);
-  scores = take(rows * kKeyTile);
+  sums = take(padded_rows * value_stride);
+  scores = take(padded_rows * kKeyTile);
   keys = take(problem.head_size * kKeyTile);
   values = take(kKeyTile * value_stride);
   mask = take(kMaskScratch);
@@ -98,6 +103,9 @@ BlockScratch::BlockScratch(const AttentionProblem& problem, int64_t rows) {
   const int64_t tiles = TilesOf(problem.keys);
   schedules = take(tiles * static_cast<int64_t>(sizeof(TileSchedule) / sizeof(float)));
   magnitudes = take(rows);
+  if (problem.bf16) {
+    bf16 = take(DivCeil(Bf16Products::ScratchBytes(problem, rows), sizeof(float)));
+  }
 }
 
 }  // namespace attnrun::ops

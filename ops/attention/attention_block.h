@@ -18,7 +18,8 @@ namespace attnrun::ops {
 inline constexpr int64_t kKeyTile = 64;
 // The number of tiles that hold `keys` keys.
 inline int64_t TilesOf(int64_t keys) { return (keys + kKeyTile - 1) / kKeyTile; }
-// Floats of the widest vector: rows of scratch are padded to whole vectors.
+// Floats of the widest vector: rows of scratch are padded to whole vectors, or to whole panels of
+// AMX for products in bf16.
 inline constexpr int64_t kWidestVector = 16;
 // Floats that hold one tile's row of the bias and one of the mask.
 inline constexpr int64_t kMaskScratch = kKeyTile + kKeyTile / 4;
@@ -132,6 +133,8 @@ struct BlockScratch {
   int64_t schedules = 0;
   // The sum of the magnitudes of each row of queries.
   int64_t magnitudes = 0;
+  // For Bf16Products.
+  int64_t bf16 = 0;
   int64_t total = 0;
 };
 

@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/streaming_attention.h"
+#include "ops/tensors/cpu.h"
 #include "ops/tensors/float_rows.h"
 
 namespace attnrun::ops {
@@ -69,9 +70,13 @@ absl::StatusOr<Joined> JoinPast(OpContext& context, int current, int past, int p
 
 class AttentionKernel final : public Kernel {
  public:
-  explicit AttentionKernel(const Attention& op) : op_(op) {}
+  AttentionKernel(const Attention& op, Precision precision)
+      : op_(op), bf16_(precision == Precision::kBfloat16 && ThisCpu().amx_bf16) {}
 
-  absl::string_view name() const override { return "streaming"; }
+  absl::string_view name() const override { return bf16_ ? "streaming, bf16 AMX" : "streaming"; }
+  Precision precision() const override {
+    return bf16_ ? Precision::kBfloat16 : Precision::kFloat32;
+  }
 
   bool Accepts(const OpContext& context) const override {
     for (int i = 0; i < 3; ++i) {
@@ -133,6 +138,7 @@ class AttentionKernel final : public Kernel {
   // The problem without pointers, mask and positions.
   AttentionProblem Problem(const AttentionShape& shape) const {
     AttentionProblem problem = ProblemOf(op_, shape);
+    problem.bf16 = bf16_;
     problem.q_strides = StridesOf(shape.merged, shape.query_heads, shape.queries, shape.head_size);
     problem.y_strides = StridesOf(shape.merged, shape.query_heads, shape.queries, shape.value_size);
     problem.scale = static_cast<float>(shape.scale);
@@ -170,13 +176,13 @@ class AttentionKernel final : public Kernel {
   }
 
   const Attention op_;
+  const bool bf16_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Attention::MakeKernel(
-    const KernelContext& /*context*/) const {
-  return std::make_unique<AttentionKernel>(*this);
+absl::StatusOr<std::unique_ptr<Kernel>> Attention::MakeKernel(const KernelContext& context) const {
+  return std::make_unique<AttentionKernel>(*this, context.precision);
 }
 
 }  // namespace attnrun::ops

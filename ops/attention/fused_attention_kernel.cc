@@ -6,6 +6,7 @@
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/streaming_attention.h"
 #include "ops/tensors/broadcast_tensor.h"
+#include "ops/tensors/cpu.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
 
@@ -50,10 +51,15 @@ absl::Status SetScoreOperand(const Tensor& tensor, const Shape& scores, ScoreOpe
 
 class FusedAttentionKernel final : public Kernel {
  public:
-  explicit FusedAttentionKernel(const FusedAttention& op) : op_(op) {}
+  FusedAttentionKernel(const FusedAttention& op, Precision precision)
+      : op_(op), bf16_(precision == Precision::kBfloat16 && ThisCpu().amx_bf16) {}
 
-  absl::string_view name() const override { return "streaming"; }
+  absl::string_view name() const override { return bf16_ ? "streaming, bf16 AMX" : "streaming"; }
+  Precision precision() const override {
+    return bf16_ ? Precision::kBfloat16 : Precision::kFloat32;
+  }
   bool accepts_strided() const override { return true; }
+  bool can_store_bf16() const override { return bf16_; }
 
   bool Accepts(const OpContext& context) const override {
     for (int i = 0; i < context.num_inputs(); ++i) {
@@ -81,7 +87,15 @@ class FusedAttentionKernel final : public Kernel {
     const std::vector<int64_t> offsets(shape.batch, op_.FirstPosition(shape));
     problem.query_offsets = offsets.data();
 
-    const DataType type = context.input(FusedAttention::kQuery).type();
+    const bool rounded = context.is_rounded(FusedAttention::kQuery) &&
+                         context.input(FusedAttention::kQuery).type() == DataType::kBfloat16;
+    const DataType type = rounded ? DataType::kFloat : context.input(FusedAttention::kQuery).type();
+    if (context.stores_bf16() && type == DataType::kFloat && !context.wants_output(1)) {
+      ATTNRUN_ASSIGN_OR_RETURN(Tensor * halves,
+                               context.AllocateOutput(0, DataType::kBfloat16, shape.OutputShape()));
+      problem.bf16_y = halves->mutable_data<uint16_t>();
+      return StreamingAttention(problem, allocator);
+    }
     ATTNRUN_ASSIGN_OR_RETURN(FloatOutput y,
                              FloatOutput::Allocate(context, 0, type, shape.OutputShape()));
     problem.y = y.data();
@@ -110,6 +124,7 @@ class FusedAttentionKernel final : public Kernel {
   // The problem without pointers and positions.
   AttentionProblem Problem(const FusedAttentionShape& shape) const {
     AttentionProblem problem = ProblemOf(op_, shape);
+    problem.bf16 = bf16_;
     problem.q_strides = shape.q.strides;
     problem.k_strides = shape.k.strides;
     problem.v_strides = shape.v.strides;
@@ -125,14 +140,15 @@ class FusedAttentionKernel final : public Kernel {
   }
 
   const FusedAttention op_;
+  const bool bf16_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> FusedAttention::MakeKernel(
-    const KernelContext& /*context*/) const {
+    const KernelContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(status_);
-  return std::make_unique<FusedAttentionKernel>(*this);
+  return std::make_unique<FusedAttentionKernel>(*this, context.precision);
 }
 
 }  // namespace attnrun::ops

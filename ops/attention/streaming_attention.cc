@@ -31,12 +31,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/attention/attention_block.h"
+#include "ops/gemm/amx.h"
 #include "ops/tensors/float_rows.h"
 
 namespace attnrun::ops {
@@ -125,6 +127,8 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
   // Blocks are handed out one by one: masks make some cost more than others.
   std::atomic<int64_t> next = 0;
   auto run = [&](int64_t, int64_t, float* scratch) {
+    std::optional<AmxScope> tiles;
+    if (problem.bf16) tiles.emplace();
     for (int64_t i = next++; i < total && !Interrupted(); i = next++) {
       HWY_DYNAMIC_DISPATCH(AttendBlock)
       (problem, summary, block_of(i), scratch, [&] { return block_of(next); });

@@ -47,12 +47,16 @@ struct AttentionProblem {
   const float* k = nullptr;
   const float* v = nullptr;
   float* y = nullptr;
+  // y rounded to bf16, in place of `y`, if it is not null.
+  uint16_t* bf16_y = nullptr;
   HeadStrides q_strides;
   HeadStrides k_strides;
   HeadStrides v_strides;
   HeadStrides y_strides;
 
   float scale = 1;
+  // Both products in bf16 on AMX, see Bf16Products; needs ThisCpu().amx_bf16.
+  bool bf16 = false;
   // cap(x) = softcap * tanh(x / softcap); 0: cap(x) = x.
   float softcap = 0;
   ScoreOperand<float> bias;

@@ -57,7 +57,9 @@ std::vector<int64_t> RandomBroadcast(Random& random, std::vector<int64_t> full) 
   return full;
 }
 
-OpTester RandomAttention(Random& random, int outputs) {
+// With `bf16`, q, k and v are numbers that bf16 holds, and the scale is a power of two, so that the
+// products of q and k are exact in bf16, too.
+OpTester RandomAttention(Random& random, int outputs, bool bf16 = false) {
   const int64_t b = random.OneOf<int64_t>({1, 2, 3});
   const int64_t s = random.OneOf<int64_t>({1, 1, 2, 7, 40, 70});
   const int64_t t = random.OneOf<int64_t>({1, 2, 9, 64, 65, 130, 200});
@@ -71,9 +73,11 @@ OpTester RandomAttention(Random& random, int outputs) {
   const Laid k = RandomLayout(random, samples(), t, nkv, h);
   const Laid v = RandomLayout(random, samples(), t, nkv, hv);
   OpTester op = WithLayouts(q.layout, k.layout, v.layout);
-  const DataType type = random.Below(4) == 0 ? DataType::kFloat16 : DataType::kFloat;
+  const DataType type = !bf16 && random.Below(4) == 0 ? DataType::kFloat16 : DataType::kFloat;
   for (const Laid& laid : {q, k, v}) {
-    op.Input(Converted(RandomFloats(laid.shape, random.generator), type));
+    Tensor x = RandomFloats(laid.shape, random.generator);
+    if (bf16) x = Converted(x, DataType::kBfloat16);
+    op.Input(Converted(x, type));
   }
   if (random.Below(2) == 0) {
     op.Input(RandomFloats(RandomBroadcast(random, {b, nq, s, t}), random.generator));
@@ -94,7 +98,7 @@ OpTester RandomAttention(Random& random, int outputs) {
     const Tensor sinks = RandomFloats(RandomBroadcast(random, {b, nq, s, 1}), random.generator);
     op.Input(Converted(sinks, type));
   }
-  op.Attribute("scale", 1 / std::sqrt(static_cast<float>(h)));
+  op.Attribute("scale", bf16 ? 0.25F : 1 / std::sqrt(static_cast<float>(h)));
   op.Attribute("softcap", random.OneOf<float>({0, 0, 0, 3}));
   op.Attribute("mask_value", random.OneOf<float>({-std::numeric_limits<float>::infinity(), -1e9F,
                                                   std::numeric_limits<float>::lowest(), -3}));
@@ -126,12 +130,27 @@ TEST(FusedAttentionRandomTest, KernelAgreesWithReference) {
   }
 }
 
-void ExpectSameBitsForAnyThreads(unsigned seed) {
+// Where the machine has no unit for bf16, these are float products.
+TEST(FusedAttentionRandomTest, Bf16KernelAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  Random random(generator);
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    const OpTester op = RandomAttention(random, 1, /*bf16=*/true).In(Precision::kBfloat16);
+    const Tensor expected = op.Reference().value()[0];
+    // The weights of each row are rounded to bf16, each by 2^-9 of itself at most; values are at
+    // most about 5.
+    ExpectClose(op.Kernel().value()[0], expected, AttentionTolerance(expected) + 5 * 0x1p-9);
+    if (HasFailure()) return;
+  }
+}
+
+void ExpectSameBitsForAnyThreads(unsigned seed, Precision precision) {
   std::mt19937 generator(seed);
   Random random(generator);
   const int threads = NumThreads();
   for (int i = 0; i < 20; ++i) {
-    const OpTester op = RandomAttention(random, 1 + i % 2);
+    const OpTester op = RandomAttention(random, 1 + i % 2).In(precision);
     SetNumThreads(1);
     const std::vector<Tensor> one = op.Kernel().value();
     SetNumThreads(2);
@@ -144,9 +163,14 @@ void ExpectSameBitsForAnyThreads(unsigned seed) {
 }
 
 TEST(FusedAttentionRandomTest, BitsDoNotDependOnThreads) {
-  ExpectSameBitsForAnyThreads(Seed());
+  ExpectSameBitsForAnyThreads(Seed(), Precision::kFloat32);
   // With this seed, tiles that look masked matter to some rows of a block but not to all of them.
-  ExpectSameBitsForAnyThreads(786737271);
+  ExpectSameBitsForAnyThreads(786737271, Precision::kFloat32);
+}
+
+TEST(FusedAttentionRandomTest, BitsOfBf16DoNotDependOnThreads) {
+  ExpectSameBitsForAnyThreads(Seed(), Precision::kBfloat16);
+  ExpectSameBitsForAnyThreads(786737271, Precision::kBfloat16);
 }
 
 }  // namespace
