@@ -94,6 +94,7 @@ class StepRun {
     context.set_subgraphs(&subgraphs);
     context.set_exclusive(exclusive_);
     context.set_unwanted(unwanted_);
+    context.set_rounding(step_.stores_bf16, step_.rounded);
     ATTNRUN_ASSIGN_OR_RETURN(by_kernel_, Compute(step_, absl::MakeSpan(inputs_), context));
     // A kernel that noticed the interrupt skipped work, so its outputs are not valid.
     ATTNRUN_RETURN_IF_ERROR(state_.interrupt.status());

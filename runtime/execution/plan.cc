@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
 #include "core/status.h"
+#include "execution/rounded_values.h"
 #include "graph/attribute_key.h"
 #include "ops/interface/registry.h"
 
@@ -74,6 +75,7 @@ class PlanMaker {
     for (const Node* node : order) ATTNRUN_RETURN_IF_ERROR(AddStep(*node));
     for (const Value* value : graph_.outputs()) plan_->outputs_.push_back(SlotOf(value));
     plan_->num_slots_ = next_slot_;
+    MarkRoundedValues(absl::MakeSpan(plan_->steps_), plan_->outputs_);
     MarkLastUses();
     return std::move(plan_);
   }

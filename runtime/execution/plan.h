@@ -37,6 +37,10 @@ struct Step {
   std::vector<InputRef> inputs;
   // -1 for an output that is left out.
   std::vector<int> outputs;
+  // True if all readers of output 0 round it to bf16, so that it is stored as bf16.
+  bool stores_bf16 = false;
+  // Bit i: input i comes rounded in this way.
+  uint64_t rounded = 0;
   // Slots that no later step reads, to be freed after this step.
   std::vector<int> dead;
   absl::flat_hash_map<std::string, std::unique_ptr<Plan>> subgraphs;
