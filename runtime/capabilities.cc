@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attnrun/session.h"
 #include "ops/interface/registry.h"
+#include "ops/tensors/cpu.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pipeline.h"
 #include "optimizer/rules/contrib/expansion.h"
@@ -46,5 +47,7 @@ std::vector<PassInfo> DescribePasses() {
 }
 
 std::vector<std::string> OptimizerPasses() { return opt::PassNames(); }
+
+std::string UsedInstructionSets() { return ops::ThisCpu().Names(); }
 
 }  // namespace attnrun

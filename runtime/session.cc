@@ -19,6 +19,7 @@
 #include "graph/dump.h"
 #include "inputs.h"
 #include "loader/loader.h"
+#include "ops/tensors/cpu.h"
 #include "optimizer/optimizer.h"
 #include "optimizer_options.h"
 #include "outputs.h"
@@ -145,6 +146,7 @@ Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
+    ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
     ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path));
     absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
     if (!impl.ok()) return Annotate(impl.status(), path);
@@ -154,6 +156,7 @@ absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOpti
 
 absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
+    ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
     ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::ParseModel(bytes));
     ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
     return Session(std::move(impl));

@@ -5,6 +5,7 @@
 namespace attnrun::cli {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST_F(CommandLineTest, BadUsageIsStatus2) {
@@ -34,11 +35,14 @@ TEST_F(CommandLineTest, BadUsageIsStatus2) {
       {"bench m.onnx --stream batch=5..2", "--stream batch: 5..2 is empty"},
       {"bench m.onnx --callers 1 --stream batch=1..2", "excludes"},
       {"bench m.onnx --callers 0", "--callers"},
+      {"bench m.onnx --precision fp8",
+       "unknown precision 'fp8': expected float32, bf16 or int8-activations"},
   };
   for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 2, message);
   EXPECT_EQ(Attnrun("--help").status, 0);
   EXPECT_EQ(Attnrun("bench --help").status, 0);
   EXPECT_THAT(Attnrun("--version").out, StartsWith("attnrun "));
+  EXPECT_THAT(Attnrun("--version").out, HasSubstr("\ninstruction sets: AVX"));
 }
 
 TEST_F(CommandLineTest, BadModelsAreStatus3) {

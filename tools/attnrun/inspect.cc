@@ -48,6 +48,7 @@ void PrintFacts(const Options& options, const ModelInfo& info) {
   facts.Add({"opsets", OpsetsText(info)});
   facts.Add({"parameters", absl::StrFormat("%d (%.1f MB)", info.parameters,
                                            static_cast<double>(info.parameter_bytes) / 1e6)});
+  facts.Add({"runs with", UsedInstructionSets()});
   std::cout << facts.Text();
 }
 

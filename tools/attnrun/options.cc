@@ -124,7 +124,8 @@ void AddSessionOptions(CLI::App& app, Options& options) {
       ->type_name("ENGINE");
   app.add_option_function<std::string>(
          "--precision", [&options](const std::string& name) { SetPrecision(name, options); },
-         "Arithmetic of products: float32 (default) or bf16 (lossy, faster with AMX)")
+         "Arithmetic of products: float32 (default), bf16 (lossy; faster with AMX) or "
+         "int8-activations (lossy; for 4-bit weights)")
       ->type_name("PRECISION");
   app.add_option("--threads", options.session.threads, "Threads; by default all usable CPUs")
       ->check(CLI::Range(1, 1024).description(""))
@@ -271,7 +272,8 @@ std::vector<std::string> Arguments(int argc, const char* const* argv, const CLI:
 
 std::optional<int> ParseOptions(int argc, const char* const* argv, Options& options) {
   CLI::App app("Runs exported transformer models (ONNX) on x86-64 CPUs.", "attnrun");
-  app.set_version_flag("--version", "attnrun " ATTNRUN_VERSION);
+  app.set_version_flag(
+      "--version", "attnrun " ATTNRUN_VERSION "\ninstruction sets: " + UsedInstructionSets());
   app.require_subcommand(1);
   app.footer(
       "attnrun MODEL is attnrun run MODEL; attnrun COMMAND --help lists a command's options.\n"
