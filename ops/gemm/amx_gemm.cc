@@ -12,9 +12,12 @@
 namespace attnrun::ops {
 namespace {
 
-// Bytes of A that are packed at once and then multiplied by all panels: half of the second-level
-// cache of the processors that have AMX (2 MB), which also holds sums and the panels in use.
-constexpr int64_t kBytesAtOnce = 1 << 20;
+// Bytes of A that are packed at once and then multiplied by all panels: a quarter of the second-level
+// cache of the processors that have AMX (2 MB), which also holds C, sums and the panels in use. Up to
+// half of it for 128 rows, since B is read again for the next rows.
+constexpr int64_t kBytesAtOnce = 1 << 19;
+constexpr int64_t kMostBytesAtOnce = 1 << 20;
+constexpr int64_t kWorthwhilePairs = 4;
 // Steps of K for which all rows are multiplied before the next ones: a panel's part of 24 KB, which
 // fits the first-level cache, so that only A comes from the second level. A core then reaches 57 %
 // of its peak for 512 rows, instead of 44 % with all of K = 768 at once.
@@ -130,7 +133,8 @@ class Multiplication {
 // Rows of A that are packed at once, of `all` blocks of 16: about equal parts, in pairs of blocks.
 int64_t BlocksAtOnce(int64_t all, int64_t block_bytes) {
   const int64_t pairs = DivCeil(all, 2);
-  const int64_t most = std::max<int64_t>(kBytesAtOnce / block_bytes / 2, 1);
+  const int64_t few = std::min(kWorthwhilePairs, kMostBytesAtOnce / block_bytes / 2);
+  const int64_t most = std::max<int64_t>({kBytesAtOnce / block_bytes / 2, few, 1});
   return 2 * DivCeil(pairs, std::max<int64_t>(DivCeil(pairs, most), 1));
 }
 
