@@ -194,6 +194,30 @@ TEST(MatMulNBitsTest, ReferenceAndKernelMultiplyByTheDequantizedWeight) {
   }
 }
 
+// Each activation is off by half a step at most, which is a 254th of the greatest in its block.
+TEST(MatMulNBitsTest, ActivationsAreRoundedIfAsked) {
+  std::mt19937 generator(Seed());
+  const Weight weight = RandomWeight(70, 33, 4, 32, Points::kPacked, generator);
+  const Tensor a = RandomFloats({5, 70}, generator);
+  const Tensor exact = Node(weight, a).Kernel().value()[0];
+  const Tensor rounded = Node(weight, a).In(Precision::kInt8Activations).Kernel().value()[0];
+  double greatest = 0;
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    greatest = std::max<double>(greatest, std::fabs(a.data<float>()[i]));
+  }
+  bool differs = false;
+  for (int64_t i = 0; i < exact.num_elements(); ++i) {
+    double magnitudes = 0;
+    for (int64_t k = 0; k < weight.k; ++k) {
+      magnitudes += std::fabs(weight.values[k * weight.n + i % weight.n]);
+    }
+    const float difference = exact.data<float>()[i] - rounded.data<float>()[i];
+    EXPECT_LE(std::fabs(difference), greatest / 254 * magnitudes * 1.01) << i;
+    differs = differs || difference != 0;
+  }
+  EXPECT_TRUE(differs);
+}
+
 TEST(MatMulNBitsTest, HalfPrecisionIsRoundedOnce) {
   std::mt19937 generator(Seed());
   const Weight weight = RandomWeight(96, 40, 4, 32, Points::kPacked, generator);
