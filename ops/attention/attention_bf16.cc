@@ -6,24 +6,27 @@
 
 #include "core/div_ceil.h"
 #include "ops/attention/attention_block.h"
+#include "ops/tensors/cpu.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Numbers of K per step.
-constexpr int64_t kStep = 32;
 constexpr int64_t kPair = 2 * kAmxRows;
 // A tile of keys has this many panels for the scores, and this many steps for the values.
 constexpr int64_t kParts = kKeyTile / kAmxPanelWidth;
-static_assert(kStep == kAmxPanelWidth);
+static_assert(kAmxBf16Step == kAmxPanelWidth);
 
-int64_t StepsOf(int64_t depth) { return DivCeil(depth, kStep); }
+int64_t StepsOf(int64_t depth) { return DivCeil(depth, kAmxBf16Step); }
 int64_t PanelsOf(int64_t columns) { return DivCeil(columns, kAmxPanelWidth); }
 int64_t QueryBytes(int64_t rows, int64_t steps) {
   return DivCeil(rows, kAmxRows) * steps * kAmxTileBytes;
 }
 
 }  // namespace
+
+bool AttendsInBf16(Precision precision) {
+  return precision == Precision::kBfloat16 && ThisCpu().amx_bf16;
+}
 
 int64_t Bf16Products::PaddedRows(int64_t rows) { return DivCeil(rows, kPair) * kPair + kPair; }
 
@@ -57,7 +60,7 @@ void Bf16Products::PackKeys(const FloatRows& keys, int64_t count) {
     uint8_t* const panel = keys_ + key / kAmxPanelWidth * steps_ * kAmxPanelBytes;
     for (int64_t step = 0; step < steps_; ++step) {
       PackBf16TransposedStep(keys.data + key * keys.stride, keys.stride,
-                             std::min(kAmxPanelWidth, count - key), step * kStep, head_size_,
+                             std::min(kAmxPanelWidth, count - key), step * kAmxBf16Step, head_size_,
                              scale_, panel + step * kAmxPanelBytes);
     }
   }
@@ -66,10 +69,11 @@ void Bf16Products::PackKeys(const FloatRows& keys, int64_t count) {
 void Bf16Products::PackValues(const FloatRows& values, int64_t count) {
   for (int64_t column = 0; column < value_size_; column += kAmxPanelWidth) {
     uint8_t* const panel = values_ + column / kAmxPanelWidth * kParts * kAmxPanelBytes;
-    for (int64_t key = 0; key < count; key += kStep) {
+    for (int64_t key = 0; key < count; key += kAmxBf16Step) {
       PackBf16Step(values.data + key * values.stride + column, values.stride,
-                   std::min(kStep, count - key), std::min(kAmxPanelWidth, value_size_ - column),
-                   panel + key / kStep * kAmxPanelBytes);
+                   std::min(kAmxBf16Step, count - key),
+                   std::min(kAmxPanelWidth, value_size_ - column),
+                   panel + key / kAmxBf16Step * kAmxPanelBytes);
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "attnrun/precision.h"
 #include "ops/attention/streaming_attention.h"
 #include "ops/gemm/amx.h"
 #include "ops/tensors/index_range.h"
@@ -15,6 +16,9 @@ struct FloatRows {
   const float* data;
   int64_t stride;
 };
+
+// True if attention multiplies in bf16 in a session of this precision, on this processor.
+bool AttendsInBf16(Precision precision);
 
 // The two products of one block of queries on AMX: queries, keys, weights and values are rounded to
 // bf16, sums are float. Everything between the products is the same as for float products.

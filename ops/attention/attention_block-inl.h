@@ -22,7 +22,7 @@
 #include "ops/attention/attention_scheduler-inl.h"
 #include "ops/attention/attention_softmax-inl.h"
 #include "ops/attention/attention_tile-inl.h"
-#include "ops/gemm/half.h"
+#include "ops/tensors/half.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {

@@ -4,8 +4,8 @@
 
 #include "core/status.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/attention_bf16.h"
 #include "ops/attention/streaming_attention.h"
-#include "ops/tensors/cpu.h"
 #include "ops/tensors/float_rows.h"
 
 namespace attnrun::ops {
@@ -71,7 +71,7 @@ absl::StatusOr<Joined> JoinPast(OpContext& context, int current, int past, int p
 class AttentionKernel final : public Kernel {
  public:
   AttentionKernel(const Attention& op, Precision precision)
-      : op_(op), bf16_(precision == Precision::kBfloat16 && ThisCpu().amx_bf16) {}
+      : op_(op), bf16_(AttendsInBf16(precision)) {}
 
   absl::string_view name() const override { return bf16_ ? "streaming, bf16 AMX" : "streaming"; }
   Precision precision() const override {

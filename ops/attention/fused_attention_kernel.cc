@@ -2,11 +2,11 @@
 #include <vector>
 
 #include "core/status.h"
+#include "ops/attention/attention_bf16.h"
 #include "ops/attention/attention_probabilities.h"
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/streaming_attention.h"
 #include "ops/tensors/broadcast_tensor.h"
-#include "ops/tensors/cpu.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
 
@@ -52,7 +52,7 @@ absl::Status SetScoreOperand(const Tensor& tensor, const Shape& scores, ScoreOpe
 class FusedAttentionKernel final : public Kernel {
  public:
   FusedAttentionKernel(const FusedAttention& op, Precision precision)
-      : op_(op), bf16_(precision == Precision::kBfloat16 && ThisCpu().amx_bf16) {}
+      : op_(op), bf16_(AttendsInBf16(precision)) {}
 
   absl::string_view name() const override { return bf16_ ? "streaming, bf16 AMX" : "streaming"; }
   Precision precision() const override {
@@ -87,9 +87,7 @@ class FusedAttentionKernel final : public Kernel {
     const std::vector<int64_t> offsets(shape.batch, op_.FirstPosition(shape));
     problem.query_offsets = offsets.data();
 
-    const bool rounded = context.is_rounded(FusedAttention::kQuery) &&
-                         context.input(FusedAttention::kQuery).type() == DataType::kBfloat16;
-    const DataType type = rounded ? DataType::kFloat : context.input(FusedAttention::kQuery).type();
+    const DataType type = context.input(FusedAttention::kQuery).type();
     if (context.stores_bf16() && type == DataType::kFloat && !context.wants_output(1)) {
       ATTNRUN_ASSIGN_OR_RETURN(Tensor * halves,
                                context.AllocateOutput(0, DataType::kBfloat16, shape.OutputShape()));

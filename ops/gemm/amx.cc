@@ -105,8 +105,6 @@ ATTNRUN_AMX void Multiply(const AmxProduct& p) {
 
 #undef ATTNRUN_MULTIPLY
 
-constexpr int64_t kBf16PerStep = 32;
-
 // The mask of the first `count` of 16 lanes.
 inline __mmask16 FirstLanes(int64_t count) {
   return static_cast<__mmask16>((uint32_t{1} << std::clamp<int64_t>(count, 0, 16)) - 1);
@@ -131,7 +129,7 @@ void MultiplyTiles(AmxType type, const AmxProduct& p) {
 ATTNRUN_AMX void PackBf16Block(const float* from, int64_t row_stride, int64_t rows, int64_t count,
                                uint8_t* block) {
   // Step by step, so that the block is written from its begin to its end.
-  for (; count > 0; count -= kBf16PerStep, from += kBf16PerStep, block += kAmxTileBytes) {
+  for (; count > 0; count -= kAmxBf16Step, from += kAmxBf16Step, block += kAmxTileBytes) {
     const __mmask16 low_lanes = FirstLanes(count);
     const __mmask16 high_lanes = FirstLanes(count - 16);
     for (int64_t row = 0; row < rows; ++row) {
@@ -146,9 +144,9 @@ ATTNRUN_AMX void PackBf16Block(const float* from, int64_t row_stride, int64_t ro
 
 ATTNRUN_AMX void PackBf16Block(const uint16_t* from, int64_t row_stride, int64_t rows,
                                int64_t count, uint8_t* block) {
-  for (; count > 0; count -= kBf16PerStep, from += kBf16PerStep, block += kAmxTileBytes) {
+  for (; count > 0; count -= kAmxBf16Step, from += kAmxBf16Step, block += kAmxTileBytes) {
     const auto lanes =
-        static_cast<__mmask32>((uint64_t{1} << std::min<int64_t>(count, kBf16PerStep)) - 1);
+        static_cast<__mmask32>((uint64_t{1} << std::min<int64_t>(count, kAmxBf16Step)) - 1);
     for (int64_t row = 0; row < rows; ++row) {
       _mm512_storeu_si512(block + row * kAmxStepBytes,
                           _mm512_maskz_loadu_epi16(lanes, from + row * row_stride));
@@ -167,7 +165,7 @@ ATTNRUN_AMX void PackBf16Step(const float* from, int64_t ld, int64_t rows, int64
     const __mmask16 lanes = row < rows ? FirstLanes(columns - column) : __mmask16{0};
     return _mm512_maskz_loadu_ps(lanes, from + row * ld + column);
   };
-  for (int64_t row = 0; row < kBf16PerStep; row += 2) {
+  for (int64_t row = 0; row < kAmxBf16Step; row += 2) {
     for (int64_t column = 0; column < kAmxPanelWidth; column += 16, to += kAmxStepBytes) {
       const auto both =
           reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(load(row + 1, column), load(row, column)));

@@ -16,6 +16,7 @@ namespace attnrun::ops {
 inline constexpr int64_t kAmxRows = 16;
 // A step of the product is a tile's row: 32 bf16 or 64 bytes of K.
 inline constexpr int64_t kAmxStepBytes = 64;
+inline constexpr int64_t kAmxBf16Step = 32;
 inline constexpr int64_t kAmxTileBytes = kAmxRows * kAmxStepBytes;
 // Columns of a panel of B: two tiles.
 inline constexpr int64_t kAmxPanelWidth = 32;

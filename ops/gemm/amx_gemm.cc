@@ -7,14 +7,15 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "ops/gemm/even_parts.h"
+#include "ops/gemm/gemm_share.h"
 #include "ops/gemm/scratch.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Bytes of A that are packed at once and then multiplied by all panels: a quarter of the second-level
-// cache of the processors that have AMX (2 MB), which also holds C, sums and the panels in use. Up to
-// half of it for 128 rows, since B is read again for the next rows.
+// Bytes of A that are packed at once and then multiplied by all panels: a quarter of the
+// second-level cache of the processors that have AMX (2 MB), which also holds C, sums and the panels
+// in use. Up to half of it for 128 rows, since B is read again for the next rows.
 constexpr int64_t kBytesAtOnce = 1 << 19;
 constexpr int64_t kMostBytesAtOnce = 1 << 20;
 constexpr int64_t kWorthwhilePairs = 4;
@@ -168,13 +169,16 @@ void AmxGemm(int64_t rows, const AmxMatrix& b, const AmxTarget& target, FillAmxR
   }
 }
 
-void SetEpilogue(const Epilogue& epilogue, int64_t row, int64_t column, SumsBlock& block) {
-  block.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
+SumsBlock BlockOf(const AmxSums& sums, const Epilogue& epilogue) {
+  SumsBlock block = {};
+  block.sums = sums.sums;
+  block.ld = kAmxPanelWidth;
+  block.rows = sums.rows;
+  block.columns = sums.columns;
+  block.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + sums.column;
   block.activation = epilogue.activation;
-  const MatrixView& residual = epilogue.residual;
-  if (residual.data == nullptr) return;
-  block.residual = {residual.at(row, column), residual.row_stride, residual.column_stride,
-                    epilogue.residual_scale};
+  block.residual = ResidualAt(epilogue, sums.row, sums.column);
+  return block;
 }
 
 }  // namespace attnrun::ops

@@ -51,8 +51,8 @@ using FillAmxRows = absl::FunctionRef<void(int64_t row, int64_t count, uint8_t* 
 void AmxGemm(int64_t rows, const AmxMatrix& b, const AmxTarget& target, FillAmxRows fill,
              absl::FunctionRef<void(const AmxSums&)> finish);
 
-// Sets the parts of `block` that `epilogue` describes, at [row, column] of C, but for its scale.
-void SetEpilogue(const Epilogue& epilogue, int64_t row, int64_t column, SumsBlock& block);
+// The block of `sums` on the way to C = epilogue(sums), but for the epilogue's scale and C itself.
+SumsBlock BlockOf(const AmxSums& sums, const Epilogue& epilogue);
 
 }  // namespace attnrun::ops
 

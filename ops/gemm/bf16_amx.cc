@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "core/div_ceil.h"
 #include "ops/gemm/amx_gemm.h"
 #include "ops/gemm/scratch.h"
 
@@ -21,11 +20,7 @@ void FillRows(const MatrixView& a, int64_t row, int64_t count, uint8_t* block) {
 }
 
 SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epilogue) {
-  SumsBlock block = {};
-  block.sums = sums.sums;
-  block.ld = kAmxPanelWidth;
-  block.rows = sums.rows;
-  block.columns = sums.columns;
+  SumsBlock block = BlockOf(sums, epilogue);
   const int64_t at = sums.row * c.ldc + sums.column;
   if (c.halves != nullptr) {
     block.bf16_c = c.halves + at;
@@ -33,7 +28,6 @@ SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epil
     block.c = c.floats + at;
   }
   block.ldc = c.ldc;
-  SetEpilogue(epilogue, sums.row, sums.column, block);
   return block;
 }
 

@@ -9,7 +9,7 @@
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
 #include "ops/gemm/activation-inl.h"
-#include "ops/gemm/bf16-inl.h"
+#include "ops/tensors/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {

@@ -106,8 +106,9 @@ void MultiplyPacked(const MatrixView& a, const B& b, float* c, int64_t ldc,
 
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue) {
-  if (b.format() == WeightFormat::kBfloat16Tiles)
+  if (b.format() == WeightFormat::kBfloat16Tiles) {
     return Bf16GemmOnAmx({a}, b, {c, nullptr, ldc}, epilogue);
+  }
   MultiplyPacked(a, b, c, ldc, epilogue);
 }
 

@@ -26,9 +26,9 @@ struct Epilogue {
 };
 
 // C[M,N] = epilogue(A[M,K]·B[K,N]), in the arithmetic of B's format; the rows of C are `ldc` floats
-// apart. Runs on up to
-// NumThreads() threads. Every element is summed along K in an order that depends on K alone: its
-// bits are the same for any number of threads and for a row alone or among others.
+// apart. Runs on up to NumThreads() threads. Every element is summed along K in an order that
+// depends on K alone: its bits are the same for any number of threads and for a row alone or among
+// others.
 void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
           const Epilogue& epilogue);
 void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/div_ceil.h"
-#include "ops/gemm/half.h"
 #include "ops/gemm/scratch.h"
+#include "ops/tensors/half.h"
 
 namespace attnrun::ops {
 namespace {

@@ -20,14 +20,6 @@ IndexRange DepthOf(int64_t depth, IndexRange blocks, int64_t count) {
   return {parts.Begin(blocks.begin), parts.Begin(blocks.end)};
 }
 
-// The residual of the tile of C that begins at this row and column.
-TileResidual ResidualOf(const GemmProblem& problem, int64_t row, int64_t column) {
-  const MatrixView& residual = problem.epilogue.residual;
-  if (residual.data == nullptr) return {};
-  return {residual.at(row, column), residual.row_stride, residual.column_stride,
-          problem.epilogue.residual_scale};
-}
-
 // How a share is cut: rows and blocks of K per pass, and whether blocks of A are copied and rounded
 // to bf16.
 struct Blocking {
@@ -67,7 +59,7 @@ void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& b
   const float* bias = problem.epilogue.bias;
   product.c = problem.c + block.rows.begin * problem.ldc + column;
   product.bias = block.last && bias != nullptr ? bias + column : nullptr;
-  if (block.last) product.residual = ResidualOf(problem, block.rows.begin, column);
+  if (block.last) product.residual = ResidualAt(problem.epilogue, block.rows.begin, column);
 }
 
 bool RoundsA(const PackedMatrix& b) { return RoundsA(b.format()); }
@@ -178,6 +170,13 @@ void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, con
 }
 
 }  // namespace
+
+TileResidual ResidualAt(const Epilogue& epilogue, int64_t row, int64_t column) {
+  const MatrixView& residual = epilogue.residual;
+  if (residual.data == nullptr) return {};
+  return {residual.at(row, column), residual.row_stride, residual.column_stride,
+          epilogue.residual_scale};
+}
 
 void ApplyEpilogue(const GemmProblem& problem, IndexRange rows, int64_t column, int64_t columns) {
   if (HasNoEffect(problem.epilogue)) return;

@@ -6,6 +6,7 @@
 
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/gemm_operands.h"
+#include "ops/gemm/micro_kernel.h"
 
 namespace attnrun::ops {
 
@@ -18,6 +19,9 @@ struct Share {
   IndexRange rows;
   IndexRange panels;
 };
+
+// The residual of the tile of C that begins at this row and column.
+TileResidual ResidualAt(const Epilogue& epilogue, int64_t row, int64_t column);
 
 // Computes one share of `problem`. With a packed `b`, only the extents of problem.b are used.
 void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Share& share);

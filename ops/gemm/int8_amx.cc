@@ -49,12 +49,8 @@ void FillRows(const Int8Rows& a, IndexRange rows, const RowTerms& terms, int64_t
 
 SumsBlock BlockOf(const AmxSums& sums, const RowTerms& terms, const Int8Panels& b,
                   const Int8Epilogue& out) {
-  SumsBlock block = {};
-  block.sums = sums.sums;
-  block.ld = kAmxPanelWidth;
+  SumsBlock block = BlockOf(sums, out.epilogue);
   block.integers = true;
-  block.rows = sums.rows;
-  block.columns = sums.columns;
   if (b.offsets() != nullptr) {
     block.column_terms[0] = b.offsets() + sums.column;
     block.row_terms[0] = terms.sums + sums.row;
@@ -69,7 +65,6 @@ SumsBlock BlockOf(const AmxSums& sums, const RowTerms& terms, const Int8Panels& 
   }
   block.c = out.c + at;
   block.scales = out.scales + sums.column;
-  SetEpilogue(out.epilogue, sums.row, sums.column, block);
   return block;
 }
 

@@ -7,6 +7,7 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "ops/gemm/gemm_share.h"
 #include "ops/gemm/int8_amx.h"
 #include "ops/gemm/int8_kernel.h"
 
@@ -121,11 +122,7 @@ void MultiplyBlock(const PreparedRows& a, int64_t first, const Int8Panels& b,
     product.scales = out.scales + column;
     product.bias = out.epilogue.bias == nullptr ? nullptr : out.epilogue.bias + column;
     product.activation = out.epilogue.activation;
-    const MatrixView& residual = out.epilogue.residual;
-    if (residual.data != nullptr) {
-      product.residual = {residual.at(first + block.begin, column), residual.row_stride,
-                          residual.column_stride, out.epilogue.residual_scale};
-    }
+    product.residual = ResidualAt(out.epilogue, first + block.begin, column);
   }
   MultiplyInt8(product);
 }

@@ -13,6 +13,7 @@
 #include "hwy/highway.h"
 #include "ops/gemm/activation-inl.h"
 #include "ops/gemm/even_parts.h"
+#include "ops/gemm/vnni-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -45,15 +46,6 @@ HWY_INLINE void AddTo(SumVector& sum, SumVector v) {
   asm("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(v.raw));
 #else
   sum = hn::Add(sum, v);
-#endif
-}
-// sum += four products of uint8 in `a` and int8 in `b` for each 32 bits. Highway has this
-// instruction only in targets that need more than VNNI; callers look at Cpu::vnni.
-HWY_INLINE void AddVnni(SumVector& sum, SumVector a, hn::Vec<Int8s> b) {
-#if HWY_TARGET <= HWY_AVX3
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
-#elif HWY_TARGET == HWY_AVX2
-  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(a.raw), "x"(b.raw));
 #endif
 }
 // See tile-inl.h.

@@ -96,4 +96,9 @@ void GemmInt8(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
   });
 }
 
+void NBitGemm(bool rounds, const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
+              const Epilogue& epilogue) {
+  rounds ? GemmInt8(a, b, c, ldc, epilogue) : Gemm(a, b, c, ldc, epilogue);
+}
+
 }  // namespace attnrun::ops

@@ -19,16 +19,14 @@ bool RoundsActivations(Precision precision, const NBitPanels& b);
 // The name of a product for the profile.
 absl::string_view NBitGemmName(bool rounds);
 
-// Gemm, under a name that is not overloaded.
-inline void NBitGemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
-                     const Epilogue& epilogue) {
-  Gemm(a, b, c, ldc, epilogue);
-}
-
 // As Gemm, with A rounded to 8 bits in the blocks of B: see RoundRow and MultiplyRounded. A row of
 // C depends on its row of A alone, and its bits not on the number of threads or the instruction
 // set. Precondition: SupportsInt8.
 void GemmInt8(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
+              const Epilogue& epilogue);
+
+// GemmInt8 if `rounds`, else Gemm.
+void NBitGemm(bool rounds, const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,
               const Epilogue& epilogue);
 
 }  // namespace attnrun::ops

@@ -11,6 +11,8 @@
 #include "hwy/highway.h"
 #include "ops/gemm/nbit_prefetch-inl.h"
 #include "ops/gemm/tile-inl.h"
+#include "ops/gemm/vnni-inl.h"
+#include "ops/tensors/cpu.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -28,8 +30,7 @@ template <bool kVnni>
 HWY_ATTR HWY_INLINE void AddProducts(IntVector& sums, hn::Vec<Codes> codes, IntVector values) {
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kVnni) {
-    // Assembly, because this file is compiled for processors without this instruction as well.
-    asm("vpdpbusd %2, %1, %0" : "+v"(sums.raw) : "v"(codes.raw), "v"(values.raw));
+    AddVnni(sums, codes, values);
     return;
   }
 #endif
@@ -136,9 +137,7 @@ template <int R>
 void MultiplyTile(const RoundedProduct& p) {
   const bool zeros = p.panel.format.has_zero_points;
 #if HWY_TARGET <= HWY_AVX3
-  // The instruction belongs to targets above this one, which are not compiled.
-  static const bool vnni = __builtin_cpu_supports("avx512vnni") != 0;
-  if (vnni) {
+  if (ThisCpu().vnni) {
     return zeros ? MultiplyRoundedAs<R, true, true>(p) : MultiplyRoundedAs<R, false, true>(p);
   }
 #endif

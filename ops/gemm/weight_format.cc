@@ -5,16 +5,14 @@
 
 #include "core/div_ceil.h"
 #include "ops/gemm/amx.h"
-#include "ops/gemm/half.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/scratch.h"
 #include "ops/tensors/cpu.h"
+#include "ops/tensors/half.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Rows of K in a step of tiles.
-constexpr int64_t kRowsPerStep = 32;
 // Rows that are packed at once.
 constexpr int64_t kRowsAtOnce = 64;
 
@@ -28,9 +26,9 @@ void CopyPanel(const BlockSource& weight, IndexRange rows, IndexRange columns, i
 }
 
 void PackTiles(const BlockSource& weight, int64_t rows, IndexRange columns, uint8_t* to) {
-  float floats[kRowsPerStep * kAmxPanelWidth];
-  for (int64_t row = 0; row < rows; row += kRowsPerStep, to += kAmxPanelBytes) {
-    const int64_t count = std::min(kRowsPerStep, rows - row);
+  float floats[kAmxBf16Step * kAmxPanelWidth];
+  for (int64_t row = 0; row < rows; row += kAmxBf16Step, to += kAmxPanelBytes) {
+    const int64_t count = std::min(kAmxBf16Step, rows - row);
     weight.Copy(row, count, columns.begin, columns.size(), floats, kAmxPanelWidth);
     PackBf16Step(floats, kAmxPanelWidth, count, columns.size(), to);
   }
@@ -68,7 +66,7 @@ int64_t PanelColumns(WeightFormat format) {
 }
 
 int64_t PanelBytes(WeightFormat format, int64_t rows) {
-  if (format == WeightFormat::kBfloat16Tiles) return DivCeil(rows, kRowsPerStep) * kAmxPanelBytes;
+  if (format == WeightFormat::kBfloat16Tiles) return DivCeil(rows, kAmxBf16Step) * kAmxPanelBytes;
   return rows * PanelWidth() * (format == WeightFormat::kFloat32 ? 4 : 2);
 }
 

@@ -50,8 +50,7 @@ class NBitLinearKernel final : public Kernel {
                              RowsOf(x, shape.m, shape.k, context.allocator()));
     ATTNRUN_ASSIGN_OR_RETURN(const EpilogueInputs inputs,
                              EpilogueInputs::Read(context, shape, op_.activation()));
-    const auto multiply = rounds_ ? &GemmInt8 : &NBitGemm;
-    multiply(rows, *weight_, y.data(), shape.n, inputs.epilogue());
+    NBitGemm(rounds_, rows, *weight_, y.data(), shape.n, inputs.epilogue());
     y.Store();
     return absl::OkStatus();
   }

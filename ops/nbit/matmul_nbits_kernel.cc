@@ -50,8 +50,8 @@ class MatMulNBitsKernel final : public Kernel {
       epilogue.bias = bias.data<float>();
     }
     const int64_t rows = y.num_elements() / op_.n();
-    const auto multiply = rounds_ ? &GemmInt8 : &NBitGemm;
-    multiply({a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(), epilogue);
+    NBitGemm(rounds_, {a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(),
+             epilogue);
     y.Store();
     return absl::OkStatus();
   }

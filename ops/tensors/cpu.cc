@@ -79,7 +79,8 @@ Cpu Detect(Tier most) {
   cpu.avx512_bf16 = zmm && most >= Tier::kBf16 && Bit(leaf71.eax, 5);
   const bool tiles = zmm && most >= Tier::kAmx && (saved & kTileState) == kTileState &&
                      Bit(leaf7.edx, 24) && MayUseTiles();
-  cpu.amx_bf16 = tiles && Bit(leaf7.edx, 22);
+  // Operands are rounded by AVX512-BF16.
+  cpu.amx_bf16 = tiles && cpu.avx512_bf16 && Bit(leaf7.edx, 22);
   cpu.amx_int8 = tiles && Bit(leaf7.edx, 25);
   return cpu;
 }

@@ -1,72 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/tensors/float_rows.cc"
-#include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway asks.
-#include "hwy/highway.h"
+#include "ops/tensors/float_rows.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace attnrun::ops::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-// out[i] = in[i] for IEEE binary16.
-void HalfToFloat(const uint16_t* HWY_RESTRICT in, size_t n, float* HWY_RESTRICT out) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
-  const auto* half = reinterpret_cast<const hwy::float16_t*>(in);
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, half + i)), d, out + i);
-  if (i < n) hn::StoreN(hn::PromoteTo(d, hn::LoadN(dh, half + i, n - i)), d, out + i, n - i);
-}
-
-void FloatToHalf(const float* HWY_RESTRICT in, size_t n, uint16_t* HWY_RESTRICT out) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
-  auto* half = reinterpret_cast<hwy::float16_t*>(out);
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, in + i)), dh, half + i);
-  if (i < n) hn::StoreN(hn::DemoteTo(dh, hn::LoadN(d, in + i, n - i)), dh, half + i, n - i);
-}
-
-}  // namespace attnrun::ops::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/tensors/float_rows.h"
+#include "ops/tensors/half.h"
 
 namespace attnrun::ops {
-namespace {
-
-HWY_EXPORT(HalfToFloat);
-HWY_EXPORT(FloatToHalf);
-
-void BfloatToFloat(const uint16_t* in, int64_t n, float* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = std::bit_cast<float>(static_cast<uint32_t>(in[i]) << 16);
-}
-
-// Adding just under half a unit, or half a unit for odd results, rounds to nearest even. NaN would
-// carry into the exponent: it keeps its upper bits and becomes quiet.
-void FloatToBfloat(const float* in, int64_t n, uint16_t* out) {
-  for (int64_t i = 0; i < n; ++i) {
-    const auto bits = std::bit_cast<uint32_t>(in[i]);
-    const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-    const uint32_t quiet_nan = (bits >> 16) | 0x40;
-    out[i] = static_cast<uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet_nan : rounded);
-  }
-}
-
-}  // namespace
 
 bool IsFloatOrHalf(DataType type) {
   return type == DataType::kFloat || type == DataType::kFloat16 || type == DataType::kBfloat16;
@@ -76,9 +19,9 @@ void ReadFloats(const Tensor& in, int64_t begin, int64_t n, float* out) {
   if (in.type() == DataType::kFloat) {
     std::memcpy(out, in.data<float>() + begin, n * sizeof(float));
   } else if (in.type() == DataType::kFloat16) {
-    HWY_DYNAMIC_DISPATCH(HalfToFloat)(in.data<uint16_t>() + begin, n, out);
+    WidenFloat16(in.data<uint16_t>() + begin, n, out);
   } else {
-    BfloatToFloat(in.data<uint16_t>() + begin, n, out);
+    WidenBf16(in.data<uint16_t>() + begin, n, out);
   }
 }
 
@@ -86,9 +29,9 @@ void WriteFloats(const float* in, int64_t n, Tensor& out, int64_t begin) {
   if (out.type() == DataType::kFloat) {
     std::memcpy(out.mutable_data<float>() + begin, in, n * sizeof(float));
   } else if (out.type() == DataType::kFloat16) {
-    HWY_DYNAMIC_DISPATCH(FloatToHalf)(in, n, out.mutable_data<uint16_t>() + begin);
+    NarrowToFloat16(in, n, out.mutable_data<uint16_t>() + begin);
   } else {
-    FloatToBfloat(in, n, out.mutable_data<uint16_t>() + begin);
+    NarrowToBf16(in, n, out.mutable_data<uint16_t>() + begin);
   }
 }
 
@@ -141,4 +84,3 @@ absl::Status ForEachFloatRow(const Tensor& x, int64_t length, Tensor& y, Allocat
 }
 
 }  // namespace attnrun::ops
-#endif  // HWY_ONCE

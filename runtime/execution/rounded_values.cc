@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/rounded_values.h"
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
 namespace attnrun::exec {

@@ -15,7 +15,7 @@
 #include "bench/turns.h"
 #include "bench/unit_peaks.h"
 #include "ops/gemm/bf16_amx.h"
-#include "ops/gemm/half.h"
+#include "ops/tensors/half.h"
 #include "ops/gemm/int8_gemm.h"
 #include "ops/gemm/int8_panels.h"
 #include "ops/tensors/cpu.h"

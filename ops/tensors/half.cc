@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/half.h"
+#include "ops/tensors/half.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/gemm/half.cc"
+#define HWY_TARGET_INCLUDE "ops/tensors/half.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway asks.
 #include "hwy/highway.h"
-#include "ops/gemm/bf16-inl.h"
+#include "ops/tensors/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {

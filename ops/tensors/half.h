@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_GEMM_HALF_H_
-#define ATTNRUN_OPS_GEMM_HALF_H_
+#ifndef ATTNRUN_OPS_TENSORS_HALF_H_
+#define ATTNRUN_OPS_TENSORS_HALF_H_
 
 #include <cstdint>
 
@@ -19,4 +19,4 @@ void RoundToBf16(float* floats, int64_t count);
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_GEMM_HALF_H_
+#endif  // ATTNRUN_OPS_TENSORS_HALF_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-target include guard, as Highway asks.
-#if defined(ATTNRUN_OPS_GEMM_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef ATTNRUN_OPS_GEMM_BF16_INL_H_
-#undef ATTNRUN_OPS_GEMM_BF16_INL_H_
+#if defined(ATTNRUN_OPS_TENSORS_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_TENSORS_BF16_INL_H_
+#undef ATTNRUN_OPS_TENSORS_BF16_INL_H_
 #else
-#define ATTNRUN_OPS_GEMM_BF16_INL_H_
+#define ATTNRUN_OPS_TENSORS_BF16_INL_H_
 #endif
 
 #include "hwy/highway.h"
