@@ -14,8 +14,8 @@ extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, k
     kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary;
 extern const Rule kEinsum, kPointwiseConvolution, kLinear, kQuantizedLinear, kBlockQuantizedLinear,
     kSinkViews;
-extern const Rule kFlattenedScores, kRowFactors, kTransposedProbabilities, kScoresByQuery,
-    kStackedScores, kJoinedProducts, kAttention, kStandardAttention, kAttentionMask;
+extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kStandardAttention,
+    kAttentionMask;
 extern const Rule kNeededRows;
 extern const Rule kQkvProjection, kSiblingProjection, kHoistViews, kAttentionOperands,
     kAttentionHeads;
@@ -48,8 +48,8 @@ const std::vector<Phase>& StandardPhases() {
         &kSinkViews}},
       // Finds a Softmax between two products.
       {"attention",
-       {&kFlattenedScores, &kRowFactors, &kTransposedProbabilities, &kScoresByQuery,
-        &kStackedScores, &kJoinedProducts, &kAttention, &kStandardAttention, &kAttentionMask}},
+       {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kStandardAttention,
+        &kAttentionMask}},
       // Runs before projections merge: the graph may need fewer rows of Q than of K and V.
       {"rows", {&kNeededRows}},
       // Merges products that share their input.

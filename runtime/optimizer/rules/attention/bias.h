@@ -3,7 +3,7 @@
 #define ATTNRUN_OPTIMIZER_RULES_ATTENTION_BIAS_H_
 
 #include "optimizer/rewrite/patch.h"
-#include "optimizer/rules/attention/heads.h"
+#include "optimizer/rules/attention/head_axes.h"
 #include "optimizer/rules/attention/scores.h"
 
 namespace attnrun::opt {

@@ -2,29 +2,29 @@
 #ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_HEAD_AXES_H_
 #define ATTNRUN_OPTIMIZER_RULES_ATTENTION_HEAD_AXES_H_
 
-#include <vector>
+#include <optional>
 
-#include "optimizer/analysis/trace.h"
+#include "optimizer/analysis/facts.h"
+#include "optimizer/analysis/view.h"
+#include "optimizer/rules/attention/probabilities.h"
+#include "optimizer/rules/attention/scores.h"
 
 namespace attnrun::opt {
 
-// Which of the scores' axes before the last two are samples and which are heads.
+// Which axes of a product of scores are samples, heads, queries and keys.
 struct HeadAxes {
+  // The elements of the product as [B, N, S, T]. Heads that share a head of K are neighbours.
+  View view;
   SymInt batch;
   SymInt heads;
-  // True if the axes are heads, then samples.
-  bool heads_first = false;
-  // True if, of three leading axes, the last two are heads (groups, and heads of a group); false if
-  // the first two are samples.
-  bool heads_split = false;
-  // The leading axes as they are in the graph.
-  std::vector<SymInt> leading;
 };
 
-// Derives which axes are samples and which are heads from strides: the view by which Q [leading...,
-// S, H] (or [leading..., H, S] if `transposed`) was split from rows of channels steps over fewer
-// elements from head to head than from position to position.
-HeadAxes FindHeadAxes(Value* q, bool transposed, absl::Span<const SymInt> leading, Facts& facts);
+// Finds the axes of the scores' product. Samples and heads are told apart by strides: the view by
+// which Q was split from rows of channels steps over fewer elements from head to head than from
+// position to position. An axis that holds several of them is split as the Softmax or the product
+// with V has them. nullopt if it cannot be split so.
+std::optional<HeadAxes> FindHeadAxes(const Scores& scores, const Probabilities& probabilities,
+                                     Facts& facts);
 
 }  // namespace attnrun::opt
 

@@ -7,7 +7,7 @@
 
 #include "ops/attention/head_layout.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rules/attention/head_axes.h"
+#include "optimizer/rewrite/axis_map.h"
 
 namespace attnrun::opt {
 
@@ -21,6 +21,13 @@ struct HeadOperand {
   SymInt heads;
   // If not empty, the extents to which the value must be reshaped before the layout fits.
   std::vector<SymInt> reshaped = {};
+  // If set, the value [..., rows, channels], or [..., channels, rows] if `transposed`, must be
+  // rearranged to [batch, heads, rows, channels] before the layout fits.
+  struct Arrangement {
+    AxisMap axes;
+    bool transposed;
+  };
+  std::optional<Arrangement> arrangement = {};
 };
 
 // How to count heads of K and V that several heads of Q share.
@@ -29,13 +36,13 @@ enum class SharedHeads { kOnce, kRepeated };
 // Which operand of attention it is.
 enum class HeadRole { kQuery, kKey, kValue };
 
-// Finds Q, K or V as heads. `value` is the operand of the product, [..., rows, channels], or [...,
-// channels, rows] if `transposed`. Walks up from it through views and returns the furthest value
-// from which a layout can read the heads; failing that, the operand itself, reshaped. Leading axes
-// that it lacks or has with extent 1 are broadcast. nullopt if the operand does not fit the leading
-// axes.
+// Finds Q, K or V as heads. `value` is the operand of a product, [..., rows, channels], or [...,
+// channels, rows] if `transposed`; `axes` maps the axes before the channels to samples, heads and
+// rows. Walks up from it through views and returns the furthest value from which a layout can read
+// the heads; failing that, the operand itself, rearranged. Axes that it lacks or has with extent 1
+// are broadcast. nullopt if the operand does not fit the axes.
 std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transposed,
-                                     const HeadAxes& axes, Facts& facts,
+                                     const AxisMap& axes, Facts& facts,
                                      SharedHeads shared = SharedHeads::kOnce);
 
 // The operand whose heads are the view [b, s, n, h] of the base of `traced`; nullopt if no layout

@@ -26,11 +26,14 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/row_factors.h"
+#include "optimizer/rules/attention/scores.h"
 
 namespace attnrun::opt {
 namespace {
@@ -39,9 +42,7 @@ namespace {
 constexpr int kRank = 4;
 
 // True if scores of extents [B, N, S, T] have as many queries as keys.
-bool AreSquare(const std::vector<SymInt>* dims) {
-  return dims != nullptr && dims->size() == kRank && (*dims)[2] == (*dims)[3];
-}
+bool AreSquare(absl::Span<const SymInt> dims) { return dims.size() == kRank && dims[2] == dims[3]; }
 
 // Concatenates heads [B, N, S, h], or [B, N, h, S] if `transposed`, along their channels. Samples
 // and heads are broadcast where they differ. Null if that cannot be written.
@@ -73,28 +74,57 @@ Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, 
   return patch.Op("Transpose", {all}, {{"perm", back}});
 }
 
-// A product of heads that has one reader, times a number.
+// A product of heads that has one reader, times a number, in any order of its axes.
 struct Product {
   Node* matmul = nullptr;
   double factor = 1;
   std::vector<Node*> nodes;
+  // The axes of the product as they lie in the sum.
+  std::vector<ViewAxis> axes = {};
 };
 
-std::optional<Product> ProductOf(Value* value, RuleContext& context) {
+// The node's inputs are heads if none is constant: a constant one is the weight of a projection.
+bool AreHeads(const Node& matmul, Facts& facts) {
+  return absl::c_all_of(matmul.inputs(), [&](const Value* operand) {
+    return !operand->is_constant() && facts.RankOf(operand) >= 2;
+  });
+}
+
+// The axes of the product, a value on the way to the sum of these extents, as they lie in the sum;
+// `way` are the nodes from the sum up to the product. nullopt if a view is between that cannot be
+// followed.
+std::optional<std::vector<ViewAxis>> AxesInSum(const Value& product, const std::vector<Node*>& way,
+                                               const std::vector<SymInt>& sum, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(&product);
+  if (dims == nullptr) return std::nullopt;
+  std::optional<View> view = View::Dense(*dims);
+  for (auto node = way.rbegin() + 1; node != way.rend() && view.has_value(); ++node) {
+    if (ops::TraitsOf(**node).rearranges) view = RearrangedBy(**node, *view, facts);
+  }
+  if (!view.has_value()) return std::nullopt;
+  const auto map = AxisMap::Between(view->axes(), View::Dense(*dims).axes());
+  const auto in_sum = map.has_value() ? map->Apply(View::Dense(sum)) : std::nullopt;
+  return in_sum.has_value() ? std::optional(in_sum->axes()) : std::nullopt;
+}
+
+std::optional<Product> ProductOf(Value* value, const std::vector<SymInt>& sum,
+                                 RuleContext& context) {
+  if (*context.facts.DimsOf(value) != sum) return std::nullopt;
   Product product;
   while (value->consumers().size() == 1 && !context.graph.IsOutput(value)) {
     Node* node = value->producer();
     if (node == nullptr || node->output(0) != value) return std::nullopt;
     product.nodes.push_back(node);
     if (IsOp(node, "MatMul")) {
-      for (const Value* operand : node->inputs()) {
-        if (operand->is_constant() || context.facts.RankOf(operand) != kRank) return std::nullopt;
-      }
+      if (!AreHeads(*node, context.facts)) return std::nullopt;
       product.matmul = node;
+      auto axes = AxesInSum(*value, product.nodes, sum, context.facts);
+      if (!axes.has_value()) return std::nullopt;
+      product.axes = *std::move(axes);
       return product;
     }
     double factor = 1;
-    value = ScaledOperand(*node, factor);
+    value = ops::TraitsOf(*node).rearranges ? node->input(0) : ScaledOperand(*node, factor);
     product.factor *= factor;
     if (value == nullptr || product.factor == 0) return std::nullopt;
   }
@@ -104,44 +134,86 @@ std::optional<Product> ProductOf(Value* value, RuleContext& context) {
 // True if axis `axis`, the channels, has a fixed extent in all tensors.
 bool HaveFixedChannels(const std::vector<Value*>& heads, int axis, Facts& facts) {
   return absl::c_all_of(heads, [&](const Value* value) {
-    return facts.RankOf(value) == kRank && facts.Extent(value, axis).has_value();
+    const int rank = facts.RankOf(value);
+    return rank > 0 && facts.Extent(value, axis < 0 ? axis + rank : axis).has_value();
   });
 }
 
-bool JoinScores(RuleContext& context, Node* add, Patch& patch) {
+std::vector<ViewAxis> Without(std::vector<ViewAxis> axes, size_t from_last) {
+  axes.erase(axes.end() - static_cast<std::ptrdiff_t>(from_last));
+  return axes;
+}
+
+// An operand of `product` with the axes that it would have in the product whose axes are `like`; it
+// lacks the axis `from_last`, counted from the last as 1. Null if it does not fit.
+Value* OperandLike(const std::vector<ViewAxis>& like, const Product& product, size_t from_last,
+                   Patch& patch, Facts& facts) {
+  const bool is_key = from_last == 2;
+  Value* operand = product.matmul->input(is_key ? 1 : 0);
+  const auto map = AxisMap::Between(Without(product.axes, from_last), Without(like, from_last));
+  if (!map.has_value()) return nullptr;
+  const auto swapped = [&](Value* value) {
+    return patch.Op("Transpose", {value}, {{"perm", SwapOfLastTwo(facts.RankOf(value))}});
+  };
+  // A product that has the axes already keeps its operands.
+  if (product.axes == like && facts.RankOf(operand) == kRank) return operand;
+  if (is_key) operand = swapped(operand);
+  operand = patch.status().ok() ? map->Apply(patch, facts, operand, {}, 1) : nullptr;
+  return operand != nullptr && is_key ? swapped(operand) : operand;
+}
+
+// Writes the sum of two products as one with the axes of the first. False if the second does not
+// fit.
+bool JoinLike(const Product& first, const Product& second, RuleContext& context, Node* add,
+              Patch& patch) {
   Facts& facts = context.facts;
-  const std::vector<SymInt>* dims = facts.DimsOf(add->output(0));
-  if (!AreSquare(dims) || !LeadsToSoftmax(*add->output(0))) return false;
-  const auto first = ProductOf(add->input(0), context);
-  const auto second = ProductOf(add->input(1), context);
-  if (!first.has_value() || !second.has_value()) return false;
-  for (const auto& product : {first, second}) {
-    if (*facts.DimsOf(product->matmul->output(0)) != *dims) return false;
+  const std::vector<SymInt>* dims = facts.DimsOf(first.matmul->output(0));
+  if (!AreSquare(*dims)) return false;
+  std::vector<Value*> queries;
+  std::vector<Value*> keys;
+  for (const Product* product : {&first, &second}) {
+    queries.push_back(OperandLike(first.axes, *product, 1, patch, facts));
+    keys.push_back(OperandLike(first.axes, *product, 2, patch, facts));
+    if (queries.back() == nullptr || keys.back() == nullptr) return false;
   }
-  std::vector<Value*> queries = {first->matmul->input(0), second->matmul->input(0)};
-  const std::vector<Value*> keys = {first->matmul->input(1), second->matmul->input(1)};
-  if (!HaveFixedChannels(queries, 3, facts)) return false;
   const DataType type = facts.TypeOf(add->output(0));
   const auto times = [&](Value* value, double factor) {
     if (factor == 1) return value;
     return patch.Op("Mul", {value, patch.Constant("factor", FromDoubles(type, {}, {factor}))});
   };
-  queries[1] = times(queries[1], second->factor / first->factor);
+  queries[1] = times(queries[1], second.factor / first.factor);
   Value* q = SideBySide(patch, facts, queries, false);
   Value* k = SideBySide(patch, facts, keys, true);
   if (q == nullptr || k == nullptr) return false;
-  patch.Supersede(first->nodes);
-  patch.Supersede(second->nodes);
+  Value* product = times(patch.Op("MatMul", {q, k}, {}, first.matmul->name()), first.factor);
+  const auto back = AxisMap::Between(first.axes, View::Dense(*facts.DimsOf(add->output(0))).axes());
+  if (!back.has_value() || !patch.status().ok()) return false;
+  Value* result = back->Apply(patch, facts, product, {add->input(0)});
+  if (result == nullptr) return false;
+  patch.Supersede(first.nodes);
+  patch.Supersede(second.nodes);
   patch.Supersede({add});
-  Value* product = patch.Op("MatMul", {q, k}, {}, first->matmul->name());
-  patch.Replace(add->output(0), times(product, first->factor));
+  patch.Replace(add->output(0), result);
   return true;
+}
+
+bool JoinScores(RuleContext& context, Node* add, Patch& patch) {
+  const std::vector<SymInt>* dims = context.facts.DimsOf(add->output(0));
+  if (dims == nullptr || !LeadsToSoftmax(*add->output(0))) return false;
+  const auto first = ProductOf(add->input(0), *dims, context);
+  const auto second = first.has_value() ? ProductOf(add->input(1), *dims, context) : std::nullopt;
+  if (!second.has_value()) return false;
+  const std::vector<Value*> queries = {first->matmul->input(0), second->matmul->input(0)};
+  if (!HaveFixedChannels(queries, -1, context.facts)) return false;
+  return JoinLike(*first, *second, context, add, patch) ||
+         JoinLike(*second, *first, context, add, patch);
 }
 
 bool JoinValues(RuleContext& context, Node* softmax, Patch& patch) {
   Facts& facts = context.facts;
   Value* probabilities = softmax->output(0);
-  if (!AreSquare(facts.DimsOf(probabilities))) return false;
+  const std::vector<SymInt>* of = facts.DimsOf(probabilities);
+  if (of == nullptr || !AreSquare(*of)) return false;
   std::vector<Node*> products;
   std::vector<Value*> values;
   for (Node* node : probabilities->consumers()) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/attention/probabilities.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 
 namespace attnrun::opt {
@@ -30,6 +34,7 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
     return probabilities;
   }
   const Scores::Mask& mask = scores->masks[0];
+  if (!(mask.operand.scores == scores->view)) return probabilities;
   if (probabilities->consumers().size() != 1) return probabilities;
   Node* where = probabilities->consumers()[0];
   if (!IsOp(where, "Where") || where->input(0) != mask.operand.value) return probabilities;
@@ -43,29 +48,69 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
   return where->output(0);
 }
 
-// The reader of the probabilities that is the product or leads to it.
-Node* NextNode(const Value& probabilities, Facts& facts, int steps) {
-  for (Node* node : probabilities.consumers()) {
-    if (IsOp(node, "MatMul") && node->input(0) == &probabilities &&
-        !node->input(1)->is_constant()) {
-      return node;
+// The walk from the Softmax to the product.
+class ProductWalk {
+ public:
+  ProductWalk(Probabilities& result, Facts& facts) : result_(result), facts_(facts) {}
+
+  // True if a product is at most so many views and Casts away. Sets the product and the nodes.
+  bool Find(Value* value, const View& view, int steps) {
+    for (Node* node : value->consumers()) {
+      for (const int side : {0, 1}) {
+        if (IsProduct(*node, side, value, view)) return Ends(node, side, value, view);
+      }
     }
+    if (steps == 0) return false;
+    for (Node* node : value->consumers()) {
+      const auto next = Next(*node, value, view);
+      if (!next.has_value() || !Find(node->output(0), *next, steps - 1)) continue;
+      result_.nodes.push_back(node);
+      result_.steps.push_back({value, view});
+      return true;
+    }
+    return false;
   }
-  if (steps == 0) return nullptr;
-  for (Node* node : probabilities.consumers()) {
-    const bool passes = IsOp(node, "Cast") || IsOp(node, "Reshape") || IsOp(node, "Squeeze") ||
-                        IsOp(node, "Unsqueeze");
-    if (!passes || node->input(0) != &probabilities) continue;
-    if (NextNode(*node->output(0), facts, steps - 1) != nullptr) return node;
+
+ private:
+  // True if the node multiplies the probabilities, its operand at `side`, by values, and sums over
+  // the keys.
+  bool IsProduct(const Node& node, int side, const Value* value, const View& view) const {
+    if (!IsOp(&node, "MatMul") || node.input(side) != value || view.rank() < 2) return false;
+    const Value* values = node.input(1 - side);
+    // If both operands are probabilities, the first is taken as such.
+    if (side == 1 && IsOp(values->producer(), "Softmax")) return false;
+    return !values->is_constant() && view.axes()[view.rank() - 1 - side] == result_.keys;
   }
-  return nullptr;
-}
+
+  bool Ends(Node* product, int side, Value* value, const View& view) {
+    result_.product = product;
+    result_.side = side;
+    result_.view = view;
+    result_.steps.push_back({value, view});
+    return true;
+  }
+
+  std::optional<View> Next(const Node& node, const Value* value, const View& view) const {
+    if (node.input(0) != value) return std::nullopt;
+    if (IsOp(&node, "Cast")) return view;
+    if (!ops::TraitsOf(node).rearranges) return std::nullopt;
+    return RearrangedBy(node, view, facts_);
+  }
+
+  Probabilities& result_;
+  Facts& facts_;
+};
 
 }  // namespace
 
-Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Facts& facts) {
+Probabilities FollowProbabilities(const Node& softmax, int axis, const Scores* scores,
+                                  Facts& facts) {
   constexpr int kMaxSteps = 4;
   Probabilities result;
+  const std::vector<SymInt>* dims = facts.DimsOf(softmax.output(0));
+  if (dims == nullptr) return result;
+  result.view = scores != nullptr ? scores->view : View::Dense(*dims);
+  result.keys = result.view.axes()[axis];
   Value* value = SkipGuard(softmax.output(0), result);
   if (scores != nullptr && scores->sinks.has_value()) {
     value = WithoutSinks(value, *scores->sinks, facts, result.nodes);
@@ -73,18 +118,12 @@ Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Fac
     if (!result.guarded) value = SkipGuard(value, result);
   }
   value = SkipSecondMask(value, scores, result);
-  result.values.push_back(value);
-  for (int step = 0; step <= kMaxSteps; ++step) {
-    Node* node = NextNode(*value, facts, kMaxSteps - step);
-    if (node == nullptr) return result;
-    if (IsOp(node, "MatMul")) {
-      result.product = node;
-      return result;
-    }
-    result.nodes.push_back(node);
-    value = node->output(0);
-    result.values.push_back(value);
-  }
+  const auto before = static_cast<std::ptrdiff_t>(result.nodes.size());
+  const View view = result.view;
+  ProductWalk(result, facts).Find(value, view, kMaxSteps);
+  // The walk comes back from the product.
+  std::reverse(result.nodes.begin() + before, result.nodes.end());
+  absl::c_reverse(result.steps);
   return result;
 }
 

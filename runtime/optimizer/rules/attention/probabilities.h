@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "optimizer/analysis/facts.h"
+#include "optimizer/analysis/view.h"
 #include "optimizer/rules/attention/scores.h"
 
 namespace attnrun::opt {
@@ -20,15 +21,33 @@ struct Probabilities {
   bool closes_masked = false;
   // All nodes between the Softmax and the product, in order.
   std::vector<Node*> nodes;
-  // The probabilities behind each guard, Cast and regrouping, any of which other nodes may read.
-  std::vector<Value*> values;
-  // MatMul of P [..., S, T] and V [..., T, H]; null if none follows.
+  // The probabilities behind each guard, Cast and view, any of which other nodes may read.
+  // `scores` are the elements of the scores' product as they lie there.
+  struct Step {
+    Value* value;
+    View scores;
+  };
+  std::vector<Step> steps;
+  // The same for the operand of the product.
+  View view;
+  // The Softmax's axis, as it lies in the scores' product.
+  ViewAxis keys;
+  // MatMul of P [..., S, T] and V [..., T, H], or of V [..., H, T] and P [..., T, S]; null if none
+  // follows.
   Node* product = nullptr;
+  // The operand of the product that the probabilities are.
+  int side = 0;
+
+  Value* values_operand() const { return product->input(1 - side); }
+  // The axes of the product: its queries, and the channels of V.
+  int queries_axis() const { return view.rank() - 2 + side; }
+  int channels_axis() const { return view.rank() - 1 - side; }
 };
 
-// Walks from a Softmax down to the product of its probabilities with V. `scores` are those that the
-// Softmax reads, or null if it reads no product.
-Probabilities FollowProbabilities(const Node& softmax, const Scores* scores, Facts& facts);
+// Walks from a Softmax over `axis` down to the product of its probabilities with V. `scores` are
+// those that the Softmax reads, or null if it reads no product.
+Probabilities FollowProbabilities(const Node& softmax, int axis, const Scores* scores,
+                                  Facts& facts);
 
 }  // namespace attnrun::opt
 

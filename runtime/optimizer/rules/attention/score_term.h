@@ -2,20 +2,16 @@
 #ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_TERM_H_
 #define ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_TERM_H_
 
-#include <vector>
-
-#include "optimizer/analysis/facts.h"
+#include "graph/graph.h"
+#include "optimizer/analysis/view.h"
 
 namespace attnrun::opt {
 
-// An operand that broadcasts to the scores at the step where it enters: `dims` are the scores'
-// extents there, the last two of which are queries and keys.
+// An operand that broadcasts to the scores at the step where it enters: `scores` are the elements
+// of the product as they lie there.
 struct ScoreTerm {
   Value* value = nullptr;
-  std::vector<SymInt> dims;
-  // If not empty, the operand broadcasts to this grid view of scores of `dims`: queries or keys lie
-  // on several axes, such as the rows and columns of an image.
-  std::vector<SymInt> grid = {};
+  View scores = {};
 };
 
 }  // namespace attnrun::opt

@@ -6,11 +6,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
-#include "optimizer/rules/attention/grid.h"
 #include "optimizer/rules/attention/score_masks.h"
 #include "optimizer/rules/attention/score_scale.h"
 
@@ -46,7 +46,7 @@ class ScoreWalk {
     if (op == "Max") return Floored(node, *dims, steps);
     if (op == "Clip") return Clipped(node, *dims, steps);
     if (op == "Where") return Choice(node, *dims, steps);
-    if (IsViewNode(*node)) return Rearranged(node, *dims, steps);
+    if (ops::TraitsOf(*node).rearranges) return Rearranged(node, steps);
     if (op == "Mul" || op == "Div") return Scaled(node, steps);
     if (op == "Neg") return Negated(node, node->input(0), steps);
     return Between(*node);
@@ -101,13 +101,13 @@ class ScoreWalk {
     // constant matrix on the right is the weight of a projection.
     if (node->input(1)->is_constant() && node->input(1)->constant()->rank() < 3)
       return Between(*node);
-    const int rank = static_cast<int>(dims.size());
-    if (facts_.RankOf(node->input(0)) < 2 || facts_.RankOf(node->input(1)) < 2 || rank > 5) {
+    if (facts_.RankOf(node->input(0)) < 2 || facts_.RankOf(node->input(1)) < 2) {
       return No(absl::StrCat("the operands of ", node->description(), " are not heads"));
     }
     Scores scores;
     scores.matmul = node;
     scores.matmul_dims = dims;
+    scores.view = View::Dense(dims);
     scores.nodes = {node};
     return scores;
   }
@@ -121,7 +121,7 @@ class ScoreWalk {
       if (!scores.has_value()) continue;
       if (IsClosing(*scores, bias, 1)) return Pass(node, std::move(scores));
       if (!TakesBias(*scores, *node, why_)) return std::nullopt;
-      scores->biases.push_back({Term(bias, node->input(side), *scores), 1, {}});
+      scores->biases.push_back({{bias, scores->view}, 1, {}});
       return Pass(node, std::move(scores));
     }
     return No(absl::StrCat("no operand of ", node->description(), " is a product of two matrices"));
@@ -133,22 +133,16 @@ class ScoreWalk {
       Value* operand = node->input(side);
       Value* kept = node->input(1 - side);
       if (!Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
-      return Through(node, operand, steps, [&](Scores& scores) {
-        return KeepScores(scores, Term(kept, operand, scores));
-      });
+      return Through(node, operand, steps,
+                     [&](Scores& scores) { return KeepScores(scores, {kept, scores.view}); });
     }
     return Between(*node);
   }
 
-  // An operand that is added to `scores`, or masks them, at this step.
-  ScoreTerm Term(Value* operand, const Value* to, const Scores& scores) {
-    return {operand, *facts_.DimsOf(to), scores.grid};
-  }
-
   Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
     const auto maximum = FindReduction(node->input(1), "ReduceMax", facts_);
-    if (maximum.has_value() && maximum->axis == -1 && maximum->reduced() == node->input(0)) {
-      return Shifted(node, maximum->nodes, steps);
+    if (maximum.has_value() && maximum->reduced() == node->input(0)) {
+      return Shifted(node, *maximum, steps);
     }
     if (Fills(node->input(1), dims) && ComesFromProduct(node->input(1)) &&
         !ComesFromProduct(node->input(0))) {
@@ -158,7 +152,7 @@ class ScoreWalk {
     if (!scores.has_value() || !Fills(node->input(0), dims)) return Between(*node);
     if (IsClosing(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
     if (!TakesBias(*scores, *node, why_)) return std::nullopt;
-    scores->biases.push_back({Term(node->input(1), node->input(0), *scores), -1, {}});
+    scores->biases.push_back({{node->input(1), scores->view}, -1, {}});
     return Pass(node, std::move(scores));
   }
 
@@ -166,7 +160,7 @@ class ScoreWalk {
   Result TakenOff(Node* node, int steps) {
     Result scores = Negated(node, node->input(1), steps);
     if (!scores.has_value() || !TakesBias(*scores, *node, why_)) return std::nullopt;
-    scores->biases.push_back({Term(node->input(0), node->input(1), *scores), 1, {}});
+    scores->biases.push_back({{node->input(0), scores->view}, 1, {}});
     return scores;
   }
 
@@ -175,11 +169,14 @@ class ScoreWalk {
   }
 
   // Scores minus the maximum of their row, which some models subtract before the Softmax.
-  Result Shifted(Node* node, const std::vector<Node*>& maximum, int steps) {
+  Result Shifted(Node* node, const AxisReduction& maximum, int steps) {
     return Through(node, node->input(0), steps, [&](Scores& scores) {
+      if (scores.shifted) return false;
       scores.shifted = true;
-      scores.nodes.insert(scores.nodes.begin(), maximum.rbegin(), maximum.rend());
-      return scores.grid.empty();
+      const size_t rank = scores.view.axes().size();
+      scores.row = scores.view.axes()[maximum.axis < 0 ? maximum.axis + rank : maximum.axis];
+      scores.nodes.insert(scores.nodes.begin(), maximum.nodes.rbegin(), maximum.nodes.rend());
+      return true;
     });
   }
 
@@ -211,7 +208,7 @@ class ScoreWalk {
       const auto number = UniformOf(node->input(3 - side));
       if (!number.has_value() || !IsMaskValue(*number) || !Fills(operand, dims)) continue;
       return Through(node, operand, steps, [&](Scores& scores) {
-        Scores::Mask mask = {Term(node->input(0), operand, scores), side == 2};
+        Scores::Mask mask = {{node->input(0), scores.view}, side == 2};
         return MaskScores(scores, std::move(mask), *number, *node, why_);
       });
     }
@@ -247,35 +244,12 @@ class ScoreWalk {
                                  [&](Scores& scores) { return CapScores(scores, cap); }));
   }
 
-  // A view that leaves queries and keys in place and only regroups the axes before them.
-  Result Rearranged(Node* node, const std::vector<SymInt>& dims, int steps) {
-    const std::vector<SymInt>* inner = facts_.DimsOf(node->input(0));
-    const std::string& op = node->op_type();
-    if (op == "Transpose") return Swapped(node, dims, steps);
-    const bool regroups =
-        op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
-    if (!regroups || inner == nullptr || inner->size() < 2) return Between(*node);
+  // A node that only puts the scores elsewhere.
+  Result Rearranged(Node* node, int steps) {
     return Through(node, node->input(0), steps, [&](Scores& scores) {
-      if (RegroupScores(scores, *inner, dims)) return true;
-      No(absl::StrCat(node->description(), " gives the scores other queries or keys"));
-      return false;
-    });
-  }
-
-  // A Transpose of scores that were computed as K Q^T.
-  Result Swapped(Node* node, const std::vector<SymInt>& dims, int steps) {
-    const std::vector<Traced> chain = Trace(node->output(0), facts_);
-    if (chain.size() < 2) return Between(*node);
-    const std::vector<int64_t> order = SwapOfLastTwo(static_cast<int>(dims.size()));
-    const View inner = View::Dense(*facts_.DimsOf(node->input(0)));
-    if (!(inner.Transposed(order) == chain[1].view)) return Between(*node);
-    return Through(node, node->input(0), steps, [](Scores& scores) {
-      // Biases and masks recorded so far would have queries and keys in the other order.
-      const bool changed = !scores.biases.empty() || !scores.masks.empty() || scores.shifted;
-      if (changed || !scores.grid.empty()) return false;
-      scores.swapped = !scores.swapped;
-      std::swap(scores.matmul_dims.back(), *(scores.matmul_dims.end() - 2));
-      return true;
+      auto view = RearrangedBy(*node, scores.view, facts_);
+      if (view.has_value()) scores.view = *std::move(view);
+      return view.has_value();
     });
   }
 
@@ -296,16 +270,58 @@ class ScoreWalk {
   int visits_left_ = 256;
 };
 
+// True if `part` is a part of the axis, but not all of it.
+bool IsPartOf(const ViewAxis& part, const ViewAxis& axis) {
+  if (part.size() != 1 || axis.size() != 1) return false;
+  const SymInt end = axis[0].stride * axis[0].size;
+  return SymInt::DivideExactly(part[0].stride, axis[0].stride).has_value() &&
+         SymInt::DivideExactly(end, part[0].stride * part[0].size).has_value() && part != axis;
+}
+
+// Finds the axis of the product over which a Softmax over `axis` of the scores runs. False, with
+// the reason in `why`, if that is not one of its last two as a whole.
+bool FindKeys(Scores& scores, int axis, std::string& why) {
+  const View product = View::Dense(scores.matmul_dims);
+  const ViewAxis& row = scores.view.axes()[axis];
+  for (const int last : {1, 2}) {
+    scores.keys_axis = product.rank() - last;
+    if (row != product.axes()[scores.keys_axis]) continue;
+    if (!scores.shifted || scores.row == row) return true;
+  }
+  why = IsPartOf(row, product.axes().back())
+            ? "the keys lie on more than one axis"
+            : absl::StrCat("the Softmax runs over another axis than the keys of ",
+                           scores.matmul->description(), ", its axis ", axis);
+  return false;
+}
+
 }  // namespace
 
-std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
-  std::optional<Sinks> sinks = FindSinks(value, facts);
+std::optional<View> RearrangedBy(const Node& node, const View& view, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(node.output(0));
+  if (dims == nullptr || !IsViewNode(node)) return std::nullopt;
+  auto result = ApplyViewNode(node, *node.output(0), view, facts);
+  // The extents may have names of their own. All of them but one give the last one, since the number
+  // of elements stays.
+  const SymInt elements = Product(view.Dims());
+  for (size_t i = 0; i < dims->size() && !result.has_value(); ++i) {
+    if ((*dims)[i].constant().has_value()) continue;
+    std::vector<SymInt> renamed = *dims;
+    renamed[i] = SymInt(1);
+    const auto rest = SymInt::DivideExactly(elements, Product(renamed));
+    if (!rest.has_value()) continue;
+    renamed[i] = *rest;
+    result = view.Reshaped(renamed);
+  }
+  return result;
+}
+
+std::optional<Scores> FindScores(Value* value, int axis, Facts& facts, std::string& why) {
+  std::optional<Sinks> sinks =
+      axis + 1 == facts.RankOf(value) ? FindSinks(value, facts) : std::nullopt;
   auto scores = ScoreWalk(facts, why).Find(sinks.has_value() ? sinks->scores : value, kMaxSteps);
   if (!scores.has_value()) return scores;
-  if (!scores->grid.empty()) {
-    why = "the keys lie on more than one axis";
-    return std::nullopt;
-  }
+  if (!FindKeys(*scores, axis, why)) return std::nullopt;
   if (!sinks.has_value()) return scores;
   if (scores->shifted) {
     why = absl::StrCat("the scores that ", sinks->nodes.back()->description(),
@@ -313,6 +329,7 @@ std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why) {
     return std::nullopt;
   }
   scores->nodes.insert(scores->nodes.begin(), sinks->nodes.begin(), sinks->nodes.end());
+  sinks->operand.scores = scores->view;
   scores->sinks = std::move(sinks);
   return scores;
 }

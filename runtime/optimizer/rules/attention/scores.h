@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "optimizer/analysis/facts.h"
+#include "optimizer/analysis/view.h"
 #include "optimizer/rules/attention/score_term.h"
 #include "optimizer/rules/attention/sinks.h"
 
@@ -27,13 +28,14 @@ struct ScoreBias {
 // or, if biases come last:
 //   (where mask: softcap * tanh(scale * (A·B) / softcap), else mask_value) + biases
 struct Scores {
-  // MatMul of A [..., S, H] and B [..., H, T]; or, if `swapped`, MatMul of K [..., T, H] and
-  // Q^T [..., H, S] with a Transpose behind it.
+  // MatMul of Q [..., S, H] and K^T [..., H, T]; or of K and Q^T, if the keys are its rows.
   Node* matmul = nullptr;
-  bool swapped = false;
   std::vector<SymInt> matmul_dims;
-  // If not empty, the grid view that the scores have at the current step.
-  std::vector<SymInt> grid;
+  // The elements of the product where they lie at the current step, and in the end where the
+  // Softmax reads them: views may have put its axes in another order, joined or split them.
+  View view;
+  // The axis of the product over which the Softmax runs: its last one, or the one before.
+  int keys_axis = 0;
   double scale = 1;
   // 0 if there is no softcap.
   double softcap = 0;
@@ -44,6 +46,8 @@ struct Scores {
   // Each row may be shifted by a number, which the Softmax cancels. Masks must then absorb any
   // score.
   bool shifted = false;
+  // The axis of the row, as it lies in the product.
+  ViewAxis row;
   // A mask. A key is masked where the operand is false, or true if `negated`; all masks apply.
   struct Mask {
     ScoreTerm operand;
@@ -56,15 +60,21 @@ struct Scores {
   double mask_value = -std::numeric_limits<double>::infinity();
   // The sinks that the Softmax has beside the scores.
   std::optional<Sinks> sinks;
-  Value* q() const { return matmul->input(swapped ? 1 : 0); }
-  Value* k() const { return matmul->input(swapped ? 0 : 1); }
+  int queries_axis() const { return 2 * static_cast<int>(matmul_dims.size()) - 3 - keys_axis; }
+  bool keys_are_rows() const { return keys_axis < queries_axis(); }
+  Value* q() const { return matmul->input(keys_are_rows() ? 1 : 0); }
+  Value* k() const { return matmul->input(keys_are_rows() ? 0 : 1); }
   // All nodes from the Softmax's input up to and including the product.
   std::vector<Node*> nodes;
 };
 
-// Walks up from `value`, the input of a Softmax, to the product and describes the scores. If it
-// finds no such product, `why` names the node that stands in the way.
-std::optional<Scores> FindScores(Value* value, Facts& facts, std::string& why);
+// Walks up from `value`, the input of a Softmax over `axis`, to the product and describes the
+// scores. If it finds no such product, `why` names the node that stands in the way.
+std::optional<Scores> FindScores(Value* value, int axis, Facts& facts, std::string& why);
+
+// `view` behind a node that only puts elements elsewhere, even if the extents of its result have
+// other names; nullopt if that cannot be expressed.
+std::optional<View> RearrangedBy(const Node& node, const View& view, Facts& facts);
 
 }  // namespace attnrun::opt
 

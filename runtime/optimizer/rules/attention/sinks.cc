@@ -27,7 +27,7 @@ std::optional<Sinks> OfConcat(Node* concat, Facts& facts) {
     Sinks sinks{.scores = concat->input(1 - side), .first = side == 0, .nodes = {concat}};
     const auto number = UniformOf(column);
     sinks.number = number.value_or(0);
-    if (!number.has_value()) sinks.operand = {column, *facts.DimsOf(column)};
+    if (!number.has_value()) sinks.operand.value = column;
     return sinks;
   }
   return std::nullopt;

@@ -125,7 +125,7 @@ class SoftmaxWithSink {
   // True if no key is masked with -inf.
   bool HaveFiniteRows() {
     std::string why;
-    const auto scores = FindScores(x_, facts_, why);
+    const auto scores = FindScores(x_, facts_.RankOf(x_) - 1, facts_, why);
     if (!scores.has_value()) return false;
     if (scores->biases.empty() && (scores->masks.empty() || std::isfinite(scores->mask_value))) {
       return true;

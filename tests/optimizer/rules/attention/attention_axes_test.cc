@@ -30,7 +30,7 @@ Value* Softmax(GraphBuilder& b, Value* x, int64_t axis = -1) {
   return b.Op("Softmax", {x}, {{"axis", axis}});
 }
 
-TEST(StackedScoresTest, GroupsMayComeBeforeHeads) {
+TEST(AttentionAxesTest, GroupsMayComeBeforeHeads) {
   const std::vector<Between> spellings = {
       [](GraphBuilder&, Value* s) { return s; },
       [](GraphBuilder& b, Value* s) {
@@ -60,7 +60,7 @@ TEST(StackedScoresTest, GroupsMayComeBeforeHeads) {
 }
 
 // Heads "(g h)": the heads of a group are consecutive, each with its own keys.
-TEST(StackedScoresTest, GroupsMayBeTheOuterAxis) {
+TEST(AttentionAxesTest, GroupsMayBeTheOuterAxis) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 24}), {0, 0, 3, 2, 4});
     Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "seq", 8}), {0, 0, 1, 2, 4});
@@ -78,7 +78,7 @@ TEST(StackedScoresTest, GroupsMayBeTheOuterAxis) {
   test.Dim("batch", 2).Dim("seq", 1).ExpectSameResults(2 * kAttentionTolerance);
 }
 
-TEST(StackedScoresTest, ScoresWithOtherReadersKeepTheirOrder) {
+TEST(AttentionAxesTest, ScoresWithOtherReadersKeepTheirOrder) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* scores = Transposed(b, Products(b), {0, 2, 1, 3, 4});
     b.Output(scores);
@@ -89,7 +89,7 @@ TEST(StackedScoresTest, ScoresWithOtherReadersKeepTheirOrder) {
 }
 
 // Scores as in einsum("bhqd,bhkd->bqkh") and similar, with the Softmax over the keys.
-TEST(StackedScoresTest, KeysMayBeAnyAxis) {
+TEST(AttentionAxesTest, KeysMayBeAnyAxis) {
   struct Layout {
     Order order;
     int64_t keys;
@@ -116,7 +116,7 @@ TEST(StackedScoresTest, KeysMayBeAnyAxis) {
   }
 }
 
-TEST(StackedScoresTest, AMaskIsTransposedWithTheScores) {
+TEST(AttentionAxesTest, AMaskIsTransposedWithTheScores) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* s = Transposed(b, Scores(b), {0, 2, 3, 1});
     s = b.Op("Add", {s, b.Input("mask", DataType::kFloat, {"seq", 2})});
@@ -126,7 +126,7 @@ TEST(StackedScoresTest, AMaskIsTransposedWithTheScores) {
 }
 
 // As old transformers and speech models write it, to get a Softmax of two axes.
-TEST(StackedScoresTest, ScoresMayBeOneMatrix) {
+TEST(AttentionAxesTest, ScoresMayBeOneMatrix) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* s = b.Op("Mul", {Scores(b), Number(b, 0.5F)});
     Value* keys = b.Op("Shape", {s}, {{"start", int64_t{3}}});
@@ -137,19 +137,19 @@ TEST(StackedScoresTest, ScoresMayBeOneMatrix) {
   ExpectOneAttention(std::move(test), kAttentionTolerance);
 }
 
-TEST(StackedScoresTest, RowsOfAnotherWidthStay) {
+TEST(AttentionAxesTest, RowsOfAnotherWidthStay) {
   for (const int64_t width : {8, 2}) {
     OptimizerTester test([&](GraphBuilder& b) {
       Value* x = b.Input("x", DataType::kFloat, {"batch", 4, 4});
       Value* flat = Softmax(b, Shaped(b, x, {-1, width}));
       b.Output(Shaped(b, flat, {-1, 4, 4}));
     });
-    EXPECT_EQ(test.Applied("flattened_scores"), 0);
+    EXPECT_EQ(test.Count("attnrun.Attention"), 0);
     test.ExpectSameResults(kAttentionTolerance);
   }
 }
 
-TEST(StackedScoresTest, OtherAxesOfTheSoftmaxStay) {
+TEST(AttentionAxesTest, OtherAxesOfTheSoftmaxStay) {
   for (const int64_t axis : {1, 3}) {
     OptimizerTester test([&](GraphBuilder& b) {
       b.Output(ByValues(b, Softmax(b, Transposed(b, Products(b), {0, 2, 1, 3, 4}), axis)));
@@ -157,6 +157,87 @@ TEST(StackedScoresTest, OtherAxesOfTheSoftmaxStay) {
     EXPECT_EQ(test.Count("Softmax"), 1);
     test.ExpectSameResults(2 * kAttentionTolerance);
   }
+}
+
+// Queries [batch, seq, 2, 4] times keys that both heads share.
+Value* SharedScores(GraphBuilder& b) {
+  Value* q = b.Input("q2", DataType::kFloat, {"batch", "seq", 2, 4});
+  return b.Op("MatMul", {q, b.Input("k2", DataType::kFloat, {"batch", 1, 4, "seq"})});
+}
+
+TEST(AttentionAxesTest, HeadsMayComeAfterTheQueries) {
+  const std::vector<Between> spellings = {
+      [](GraphBuilder&, Value* s) { return s; },
+      // A mask per position, a number per head, DeepSeek's second product.
+      [](GraphBuilder& b, Value* s) {
+        Value* mask = b.Input("mask", DataType::kFloat, {"seq", 1, "seq"});
+        return b.Op("Add", {b.Op("Mul", {s, Number(b, 0.5F)}), mask});
+      },
+      [](GraphBuilder& b, Value* s) {
+        return b.Op("Add", {s, b.Constant<float>("c", {2, 1}, {0.5F, 1})});
+      },
+      [](GraphBuilder& b, Value* s) {
+        return b.Op("Mul", {b.Op("Add", {s, SharedScores(b)}), Number(b, 0.5F)});
+      },
+      [](GraphBuilder& b, Value* s) {
+        Value* mask = b.Input("open", DataType::kBool, {"batch", "seq", 1, "seq"});
+        return b.Op("Where", {mask, s, Number(b, -1e9F)});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* p = b.Op("Softmax", {spellings[i](b, Transposed(b, Scores(b), {0, 2, 1, 3}))},
+                      {{"axis", int64_t{-1}}});
+      b.Output(Finish(b, Transposed(b, p, {0, 2, 1, 3})));
+    });
+    ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+  }
+}
+
+TEST(AttentionAxesTest, KeysAndValuesMayServeAllHeads) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* p = b.Op("Softmax", {SharedScores(b)}, {{"axis", int64_t{-1}}});
+    Value* v = b.Input("v", DataType::kFloat, {"batch", 1, "seq", 4});
+    b.Output(Shaped(b, b.Op("MatMul", {p, v}), {0, 0, 8}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
+// Multi-query attention that folds the heads into the rows of Q, before the positions or behind.
+TEST(AttentionAxesTest, RowsMayHoldHeadsAndQueries) {
+  for (const bool heads_first : {true, false}) {
+    SCOPED_TRACE(heads_first);
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* q = Shaped(b, Input(b, "q"), {0, 0, 2, 4});
+      if (heads_first) q = Transposed(b, q, {0, 2, 1, 3});
+      const std::vector<int64_t> rows = {0, -1, 4};
+      Value* k = b.Input("k", DataType::kFloat, {"batch", 4, "keys"});
+      Value* s = b.Op("MatMul", {Shaped(b, q, rows), k});
+      s = b.Op("Reshape", {s, b.Op("Concat",
+                                   {b.Op("Shape", {q}, {{"start", int64_t{0}}, {"end", int64_t{3}}}),
+                                    b.Constant<int64_t>("rest", {1}, {-1})},
+                                   {{"axis", int64_t{0}}})});
+      Value* mask = b.Input("mask", DataType::kFloat, {2, 1});
+      if (heads_first) mask = Shaped(b, mask, {2, 1, 1});
+      Value* p = b.Op("Softmax", {b.Op("Add", {s, mask})}, {{"axis", int64_t{-1}}});
+      Value* v = b.Input("v", DataType::kFloat, {"batch", 1, "keys", 4});
+      b.Output(b.Op("MatMul", {p, v}));
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+    test.Dim("keys", 5).ExpectSameResults(kAttentionTolerance);
+  }
+}
+
+// The probabilities weigh rows that all heads share, before each head's own projection.
+TEST(AttentionAxesTest, ValuesMayServeAllHeadsWhileKeysDoNot) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* p = b.Op("Softmax", {Scores(b)}, {{"axis", int64_t{-1}}});
+    b.Output(b.Op("MatMul", {p, b.Input("v", DataType::kFloat, {"batch", 1, "seq", 6})}));
+  });
+  ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_REWRITE_AXIS_MAP_H_
+#define ATTNRUN_OPTIMIZER_REWRITE_AXIS_MAP_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "optimizer/analysis/view.h"
+#include "optimizer/rewrite/patch.h"
+
+namespace attnrun::opt {
+
+// How the axes of one tensor make up the axes of another: each axis is split into parts, the parts
+// change places, and neighbours are joined again.
+//
+//   [B*N, S, T]  ->  [B, N, S, T]  ->  [S, B, N, T]  ->  [S, B, N*T]
+//
+// Both tensors are described as views of one base, in which an axis is a place to count along. An
+// axis of `to` of which `from` knows nothing has extent 1 there, as in broadcasting.
+class AxisMap {
+ public:
+  // nullopt if the parts of the two do not fit into each other. No view may repeat elements.
+  static std::optional<AxisMap> Between(absl::Span<const ViewAxis> from,
+                                        absl::Span<const ViewAxis> to);
+
+  // The extent of an axis of `to`.
+  SymInt ExtentOf(int axis) const;
+
+  // The functions that follow take a tensor with the axes of `from` and then `kept` more axes,
+  // which stay the last ones. An extent may be 1 in place of that of `from`, or have another
+  // symbol; axes on the left may be missing.
+
+  // The extents that the value gets, some of which may be 1 in place of those of `to`; nullopt if it
+  // does not fit.
+  std::optional<std::vector<SymInt>> Extents(absl::Span<const SymInt> dims, int kept = 0) const;
+
+  // The view with the axes of `to`, and all extents of `to` that `from` has or that broadcast.
+  std::optional<View> Apply(const View& view, int kept = 0) const;
+
+  // The value with axes that broadcast to `to`. Extents that are not numbers are read off `like`.
+  // Null if that cannot be written.
+  Value* Apply(Patch& patch, Facts& facts, Value* value, absl::Span<Value* const> like,
+               int kept = 0) const;
+
+ private:
+  // A part of an axis. `from` and `to` are axes of the two tensors, kNone where one lacks the part.
+  static constexpr int kNone = -1;
+  struct Part {
+    SymInt size;
+    int from = kNone;
+    int to = kNone;
+  };
+  // The axes that one tensor gets.
+  struct Plan;
+
+  std::optional<Plan> PlanFor(absl::Span<const SymInt> of, int kept) const;
+  int PartsOf(int from) const;
+
+  int from_rank_ = 0;
+  int to_rank_ = 0;
+  // In the order of `from`; parts that it lacks are last.
+  std::vector<Part> parts_;
+  // The places in parts_ of the parts of `to`, in its order.
+  std::vector<int> order_;
+};
+
+// The axes without the one at `axis`.
+std::vector<ViewAxis> AxesWithout(const View& view, int axis);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_REWRITE_AXIS_MAP_H_

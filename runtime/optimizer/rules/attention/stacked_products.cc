@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Some models multiply the heads one by one, or in parts, and put the scores together before one
+// Softmax, or cut its probabilities again. Products whose operands are parts of one value each
+// become one product, so that the attention rule finds it:
+//
+//   q [B,N,S,H]       k [B,N,H,T]
+//      |                 |
+//    Split             Split               q [B,N,S,H]   k [B,N,H,T]
+//   |      |          |     |                       \     /
+//   |      MatMul ----|-----+          ->            MatMul
+//   MatMul ---|-------+                                |
+//         |   |                                   [B,N,S,T]
+//        Concat
+//           |
+//      [B,N,S,T]
+//
+// The parts may be put together along an axis of their own (a stack), along one that both operands
+// have, or along rows or columns.
+
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/attention/row_factors.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The products that a Concat puts together.
+struct Parts {
+  std::vector<Node*> products;
+  // All nodes to remove besides the Concat.
+  std::vector<Node*> nodes;
+  // The Concat's axis, and whether the parts got it as an axis of extent 1.
+  int axis = 0;
+  bool stacked = false;
+};
+
+// The product behind `part`, which may have one more axis, of extent 1, at `axis`; null if it is no
+// product of two computed values that is read here alone.
+Node* ProductOf(const Value* part, int axis, Parts& parts, RuleContext& context) {
+  Node* node = part->producer();
+  if (OnlyReader(context.graph, part) == nullptr || node == nullptr) return nullptr;
+  parts.nodes.push_back(node);
+  bool stacked = false;
+  if (ops::TraitsOf(*node).keeps_order) {
+    const std::vector<SymInt>* from = context.facts.DimsOf(node->input(0));
+    std::vector<SymInt> to = *context.facts.DimsOf(part);
+    if (from == nullptr || !to[axis].is_constant(1)) return nullptr;
+    to.erase(to.begin() + axis);
+    if (*from != to || OnlyReader(context.graph, node->input(0)) == nullptr) return nullptr;
+    stacked = true;
+    node = node->input(0)->producer();
+    parts.nodes.push_back(node);
+  }
+  if (!parts.products.empty() && stacked != parts.stacked) return nullptr;
+  parts.stacked = stacked;
+  if (!IsOp(node, "MatMul")) return nullptr;
+  return node->input(0)->is_constant() || node->input(1)->is_constant() ? nullptr : node;
+}
+
+// True if all products have operands of the same extents, and of the rank of the result.
+bool AreAlike(const std::vector<Node*>& products, Facts& facts) {
+  for (const int side : {0, 1}) {
+    const std::vector<SymInt>* first = facts.DimsOf(products[0]->input(side));
+    if (first == nullptr || facts.RankOf(products[0]->output(0)) != std::ssize(*first))
+      return false;
+    for (const Node* product : products) {
+      const std::vector<SymInt>* dims = facts.DimsOf(product->input(side));
+      if (dims == nullptr || *dims != *first) return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Parts> PartsOf(const Node& concat, RuleContext& context) {
+  const int rank = context.facts.RankOf(concat.output(0));
+  const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
+  if (concat.inputs().size() < 2 || axis < -rank || axis >= rank) return std::nullopt;
+  Parts parts;
+  parts.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
+  for (const Value* input : concat.inputs()) {
+    if (context.facts.DimsOf(input) == nullptr) return std::nullopt;
+    Node* product = ProductOf(input, parts.axis, parts, context);
+    if (product == nullptr) return std::nullopt;
+    parts.products.push_back(product);
+  }
+  return AreAlike(parts.products, context.facts) ? std::optional(parts) : std::nullopt;
+}
+
+// True if the parts are put together along an axis that both operands of the products have.
+bool AlongStack(const Parts& parts, Facts& facts) {
+  const Node& product = *parts.products[0];
+  const std::vector<SymInt>& dims = *facts.DimsOf(product.output(0));
+  if (parts.stacked || parts.axis + 2 >= std::ssize(dims)) return false;
+  return absl::c_all_of(product.inputs(), [&](const Value* operand) {
+    return (*facts.DimsOf(operand))[parts.axis] == dims[parts.axis];
+  });
+}
+
+// The operands at `side` of all products along `axis`, which is new if `adds`. Null if they are not
+// parts of one value: to put them together would cost a copy.
+Value* Operands(const Parts& parts, int side, int axis, bool adds, Patch& patch, Facts& facts) {
+  std::vector<Value*> operands;
+  for (const Node* product : parts.products) {
+    Value* operand = product->input(side);
+    operands.push_back(adds ? patch.Op("Unsqueeze", {operand, patch.Ints({axis})}) : operand);
+  }
+  Value* all = patch.Op("Concat", operands, {{"axis", int64_t{axis}}});
+  return patch.status().ok() && Trace(all, facts).size() > 1 ? all : nullptr;
+}
+
+// True if the Softmax is behind the products, or the products read its probabilities.
+bool BelongToAttention(const Node& concat, const Parts& parts, Facts& facts) {
+  if (LeadsToSoftmax(*concat.output(0))) return true;
+  return absl::c_any_of(Trace(parts.products[0]->input(0), facts), [](const Traced& traced) {
+    return IsOp(traced.base->producer(), "Softmax");
+  });
+}
+
+// Moves the axis of the parts, which stands before the matrices of `product`, to where the Concat
+// has it.
+Value* AsConcatenated(Value* product, const Node& concat, const Parts& parts, Patch& patch,
+                      Facts& facts) {
+  const int rank = facts.RankOf(product);
+  std::vector<int64_t> order(rank);
+  absl::c_iota(order, 0);
+  order.erase(order.end() - 3);
+  order.insert(order.begin() + parts.axis, rank - 3);
+  if (!absl::c_is_sorted(order)) product = patch.Op("Transpose", {product}, {{"perm", order}});
+  if (!patch.status().ok()) return nullptr;
+  return ReshapeTo(patch, facts, product, *facts.DimsOf(concat.output(0)), {concat.output(0)});
+}
+
+bool JoinParts(RuleContext& context, Node* concat, Patch& patch) {
+  Facts& facts = context.facts;
+  const auto parts = PartsOf(*concat, context);
+  if (!parts.has_value() || !BelongToAttention(*concat, *parts, facts)) return false;
+  const bool along = AlongStack(*parts, facts);
+  const int rank = facts.RankOf(parts->products[0]->output(0));
+  const int axis = along ? parts->axis : rank - 2;
+  Value* left = Operands(*parts, 0, axis, !along, patch, facts);
+  Value* right = left == nullptr ? nullptr : Operands(*parts, 1, axis, !along, patch, facts);
+  if (right == nullptr) return false;
+  Value* product = patch.Op("MatMul", {left, right}, {}, parts->products[0]->name());
+  if (!patch.status().ok()) return true;
+  if (!along) product = AsConcatenated(product, *concat, *parts, patch, facts);
+  if (product == nullptr) return !patch.status().ok();
+  patch.Supersede(parts->nodes);
+  patch.Supersede({concat});
+  patch.Replace(concat->output(0), product);
+  return true;
+}
+
+}  // namespace
+
+extern const Rule kStackedProducts = {
+    .name = "stacked_products",
+    .summary = "Products of parts of two values that are put together become one product",
+    .anchors = {"Concat"},
+    .propose = JoinParts};
+
+}  // namespace attnrun::opt
