@@ -12,7 +12,7 @@ extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBr
     kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary;
-extern const Rule kEinsum, kPointwiseConvolution, kLinear, kQuantizedLinear, kBlockQuantizedLinear,
+extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kQuantizedLinear, kBlockQuantizedLinear,
     kSinkViews;
 extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kStandardAttention,
     kAttentionMask;
@@ -44,7 +44,7 @@ const std::vector<Phase>& StandardPhases() {
         &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary}},
       // Finds products with constant weights.
       {"linear",
-       {&kEinsum, &kPointwiseConvolution, &kLinear, &kQuantizedLinear, &kBlockQuantizedLinear,
+       {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kQuantizedLinear, &kBlockQuantizedLinear,
         &kSinkViews}},
       // Finds a Softmax between two products.
       {"attention",

@@ -35,14 +35,18 @@ bool Swallows(double number) { return number <= -1e30; }
 
 bool IsOneOrZero(const Value* value, Facts& facts) {
   constexpr int64_t kMaxElements = 1 << 24;
-  for (int i = 0; i < 8 && value->producer() != nullptr && IsViewNode(*value->producer()); ++i) {
-    value = value->producer()->input(0);
+  const Node* node = value->producer();
+  // The triangle of a matrix has elements of it and 0.
+  for (int i = 0; i < 8 && node != nullptr && (IsViewNode(*node) || IsOp(node, "Trilu")); ++i) {
+    value = node->input(0);
+    node = value->producer();
   }
-  const Node* cast = value->producer();
-  if (IsOp(cast, "Cast")) return facts.TypeOf(cast->input(0)) == DataType::kBool;
+  if (IsOp(node, "Cast")) return facts.TypeOf(node->input(0)) == DataType::kBool;
+  const auto is_either = [](double x) { return x == 0 || x == 1; };
+  if (const auto number = UniformOf(value)) return is_either(*number);
   if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
   const auto elements = ToDoubles(*value->constant());
-  return elements.ok() && absl::c_all_of(*elements, [](double x) { return x == 0 || x == 1; });
+  return elements.ok() && absl::c_all_of(*elements, is_either);
 }
 
 bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& where,
