@@ -148,14 +148,25 @@ std::optional<AxisMap::Plan> AxisMap::PlanFor(absl::Span<const SymInt> of, int k
   return plan;
 }
 
+bool AxisMap::Names(absl::Span<const SymInt> dims, int kept) const {
+  const int missing = from_rank_ + kept - static_cast<int>(dims.size());
+  return absl::c_all_of(parts_, [&](const Part& part) {
+    if (part.from < missing || PartsOf(part.from) != 1) return true;
+    const SymInt& extent = dims[part.from - missing];
+    return extent == part.size || extent.is_constant(1) ||
+           (!extent.constant().has_value() && !part.size.constant().has_value());
+  });
+}
+
 std::optional<std::vector<SymInt>> AxisMap::Extents(absl::Span<const SymInt> dims, int kept) const {
+  if (!Names(dims, kept)) return std::nullopt;
   auto plan = PlanFor(dims, kept);
   return plan.has_value() ? std::optional(std::move(plan->joined)) : std::nullopt;
 }
 
 std::optional<View> AxisMap::Apply(const View& view, int kept) const {
   const auto plan = PlanFor(view.Dims(), kept);
-  if (!plan.has_value()) return std::nullopt;
+  if (!plan.has_value() || !Names(view.Dims(), kept)) return std::nullopt;
   std::vector<SymInt> split = plan->sizes;
   split.insert(split.end(), plan->joined.end() - kept, plan->joined.end());
   const auto parts = view.Reshaped(split);

@@ -28,8 +28,8 @@ class AxisMap {
   SymInt ExtentOf(int axis) const;
 
   // The functions that follow take a tensor with the axes of `from` and then `kept` more axes,
-  // which stay the last ones. An extent may be 1 in place of that of `from`, or have another
-  // symbol; axes on the left may be missing.
+  // which stay the last ones. An extent may be 1 in place of that of `from`, or be another symbol
+  // in place of a symbol; axes on the left may be missing.
 
   // The extents that the value gets, some of which may be 1 in place of those of `to`; nullopt if it
   // does not fit.
@@ -38,8 +38,9 @@ class AxisMap {
   // The view with the axes of `to`, and all extents of `to` that `from` has or that broadcast.
   std::optional<View> Apply(const View& view, int kept = 0) const;
 
-  // The value with axes that broadcast to `to`. Extents that are not numbers are read off `like`.
-  // Null if that cannot be written.
+  // The value with axes that broadcast to `to`. Here a symbol may also stand for a number, as in an
+  // operand that broadcasts in some runs. Extents that are not numbers are read off `like`. Null if
+  // that cannot be written.
   Value* Apply(Patch& patch, Facts& facts, Value* value, absl::Span<Value* const> like,
                int kept = 0) const;
 
@@ -56,6 +57,8 @@ class AxisMap {
 
   std::optional<Plan> PlanFor(absl::Span<const SymInt> of, int kept) const;
   int PartsOf(int from) const;
+  // True if extents that differ from those of `from` are 1 or another name of them.
+  bool Names(absl::Span<const SymInt> dims, int kept) const;
 
   int from_rank_ = 0;
   int to_rank_ = 0;

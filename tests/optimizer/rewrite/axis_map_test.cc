@@ -53,6 +53,10 @@ TEST(AxisMapTest, AnExtentMayHaveAnotherName) {
   const auto extents =
       MapOf(by_query, Scores()).Extents(std::vector<SymInt>{other, kSeq, kHeads, kSeq});
   EXPECT_EQ(extents, (std::vector<SymInt>{other, kHeads, kSeq, kSeq}));
+  // It may not be a name for a number: there might be 1 of it in a run.
+  const std::vector<SymInt> named = {kBatch, kSeq, other, kSeq};
+  EXPECT_FALSE(MapOf(by_query, Scores()).Extents(named).has_value());
+  EXPECT_FALSE(MapOf(by_query, Scores()).Apply(opt::View::Dense(named)).has_value());
 }
 
 TEST(AxisMapTest, PartsThatDoNotFitHaveNoMap) {
