@@ -24,7 +24,7 @@ _MARKED = re.compile(r"(<!-- benchmarks -->\n).*?(<!-- /benchmarks -->)", re.DOT
 _SKIPPED = 77
 _ENGINES = (ATTNRUN, *PEERS)
 _RATIOS = ("ratio", "ratio_of_turns")
-_FIGURES = ["ratio", "median", "peak", "load", "memory"]
+_FIGURES = ["ratio", "peak", "load", "memory"]
 # The precisions that a record may have beside float32; each that it has gets a column.
 _FURTHER = ("bf16", "int8")
 
@@ -71,24 +71,20 @@ def _ratio(groups: Record, precision: str) -> float | None:
 
 
 def _beside(case: Record, precision: str) -> str:
-    """The times of attnrun and of the best peer, and their ratio."""
-    groups = _precisions(case)
-    if (ratio := _ratio(groups, precision)) is None:
-        return ""
-    names = (groups[precision][name] for name in (ATTNRUN, "peer"))
-    ours, theirs = (case["engines"][name]["best_ms"] for name in names)
-    return f"{ours:.1f} / {theirs:.1f} ({ratio:.2f})"
+    """The best peer's time over attnrun's."""
+    ratio = _ratio(_precisions(case), precision)
+    return "" if ratio is None else f"{ratio:.2f}"
 
 
 def _row(case: Record, further: Iterable[str]) -> list[str]:
     """The cells of one case."""
     figures = _precisions(case)["float32"]
     times = [f"{case['engines'][name]['best_ms']:.1f}" for name in _ENGINES]
-    ratios = [f"{figures[name]:.2f}" for name in _RATIOS]
+    ratio = f"{figures['ratio']:.2f}"
     share = f"{100 * figures['share_of_peak']:.0f} %"
     costs = [_against_best(case, figure) for figure in ("load_ms", "memory_mb")]
     lower = [_beside(case, precision) for precision in further]
-    return [_size(case), *times, *ratios, share, *costs, *lower]
+    return [_size(case), *times, ratio, share, *costs, *lower]
 
 
 def _mean(numbers: Iterable[float | None]) -> str:
@@ -101,14 +97,14 @@ def _lines(record: Record) -> list[str]:
     """The table in Markdown; the first row is the head."""
     cases, further = record["cases"], _further(record)
     found = [_precisions(case) for case in cases]
-    means = [_mean(groups["float32"][name] for groups in found) for name in _RATIOS]
+    mean = _mean(groups["float32"]["ratio"] for groups in found)
     lower = [_mean(_ratio(groups, precision) for groups in found) for precision in further]
     head = ["model", ATTNRUN, *PEERS.values(), *_FIGURES, *further]
     rows = [
         head,
         ["---", *["---:"] * (len(head) - 1)],
         *(_row(case, further) for case in cases),
-        ["geometric mean", *[""] * len(_ENGINES), *means, "", "", "", *lower],
+        ["geometric mean", *[""] * len(_ENGINES), mean, "", "", "", *lower],
     ]
     return ["| " + " | ".join(cells) + " |" for cells in rows]
 
@@ -125,19 +121,19 @@ def _caption(record: Record) -> str:
         f"float32, {record['threads']} threads of one {record['machine']['processor']}, "
         f"{record['date'][:10]}, beside {versions}, in turns on the same cores and inputs. Models "
         "are given with batch x length, times are the best of all turns, in ms. `ratio` is the "
-        "best peer's time over attnrun's, `median` the median of the same ratio within each turn, "
-        "`peak` the share of the machine's FMA peak that attnrun reaches. `load` (ms) and "
+        "best peer's time over attnrun's, `peak` the share of the machine's FMA peak that attnrun "
+        "reaches. `load` (ms) and "
         "`memory` (MB) give attnrun / best peer. "
     )
     if further := _further(record):
         columns = " and ".join(_BESIDE[precision] for precision in further)
-        caption += f"{columns}: attnrun / best peer in ms, and the ratio. "
+        caption += f"{columns}: the ratio in that precision. "
     return f"{caption}All figures:"
 
 
 def block(file: Path, record: Record) -> str:
     """The text between the markers."""
-    link = f"[{file.name}](docs/benchmarks/{file.name})"
+    link = f"[the record](docs/benchmarks/{file.name})"
     return "\n".join([textwrap.fill(_caption(record), 100), f"{link}.", "", *_lines(record), ""])
 
 
