@@ -76,7 +76,7 @@ class Multiplication {
   // All rows of `a` times one panel.
   void RunPanel(const PackedRows& a, int64_t panel) const {
     const int64_t blocks = DivCeil(a.count, kAmxRows);
-    thread_local Scratch scratch;
+    Scratch scratch;
     auto* const sums = scratch.AtLeast<uint32_t>(blocks * kAmxRows * kAmxPanelWidth);
     const int64_t num_parts = std::max<int64_t>(DivCeil(b_.steps, kMostSteps), 1);
     const EvenParts parts(b_.steps, num_parts);
@@ -156,7 +156,7 @@ void AmxGemm(int64_t rows, const AmxMatrix& b, const AmxTarget& target, FillAmxR
   const int64_t all_blocks = DivCeil(rows, kAmxRows);
   const Multiplication multiplication(b, target, finish);
   const int64_t at_once = BlocksAtOnce(all_blocks, block_bytes);
-  thread_local Scratch scratch;
+  Scratch scratch;
   auto* const packed = scratch.AtLeast<uint8_t>(std::min(at_once, all_blocks) * block_bytes);
   for (int64_t first = 0; first < all_blocks; first += at_once) {
     const int64_t blocks = std::min(at_once, all_blocks - first);

@@ -13,7 +13,7 @@ void FillRows(const MatrixView& a, int64_t row, int64_t count, uint8_t* block) {
   if (a.column_stride == 1) {
     return PackBf16Block(a.at(row, 0), a.row_stride, count, a.columns, block);
   }
-  thread_local Scratch scratch;
+  Scratch scratch;
   auto* const copy = scratch.AtLeast<float>(count * a.columns);
   CopyBlock(a, row, count, 0, a.columns, copy, a.columns);
   PackBf16Block(copy, a.columns, count, a.columns, block);

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/div_ceil.h"
-#include "ops/gemm/scratch.h"
 #include "ops/tensors/half.h"
 
 namespace attnrun::ops {
@@ -40,7 +39,7 @@ bool CopiesB(const GemmProblem& problem, int64_t rows) {
 }
 
 void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRange depth,
-          bool copied) {
+          bool copied, Scratch& scratch) {
   product.rows = rows.size();
   product.k = depth.size();
   product.a = a.at(rows.begin, depth.begin);
@@ -49,7 +48,6 @@ void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRang
   // An odd number of cache lines per row, so that rows lie in different sets of the cache.
   constexpr int64_t kLine = 16;
   product.lda = (DivCeil(depth.size(), kLine) | 1) * kLine;
-  thread_local Scratch scratch;
   float* const to = scratch.AtLeast<float>(rows.size() * product.lda);
   product.a = to;
   CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), to, product.lda);
@@ -64,10 +62,9 @@ void RoundA(PanelProduct& product) {
 
 namespace {
 
-// Points B of `product` to two panels in the thread's scratch space, which it returns.
-float* SetScratchB(PanelProduct& product, IndexRange depth) {
+// Points B of `product` to two panels in `scratch`, which it returns.
+float* SetScratchB(PanelProduct& product, IndexRange depth, Scratch& scratch) {
   const int64_t width = PanelWidth();
-  thread_local Scratch scratch;
   float* const panels = scratch.AtLeast<float>(2 * depth.size() * width);
   product.b = panels;
   product.ldb = width;
@@ -78,7 +75,8 @@ float* SetScratchB(PanelProduct& product, IndexRange depth) {
 
 }  // namespace
 
-void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth) {
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth,
+          Scratch& scratch) {
   const int64_t width = PanelWidth();
   if (b.format() == WeightFormat::kFloat32) {
     product.b = b.panel(index) + depth.begin * PanelWidth();
@@ -87,23 +85,25 @@ void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRang
     product.padded = true;
     return;
   }
-  float* const panels = SetScratchB(product, depth);
+  float* const panels = SetScratchB(product, depth, scratch);
   for (int64_t column = 0; column < product.columns; column += width) {
     WidenPanel(b.format(), b.panel_bytes(index + column / width), depth.begin, depth.size(),
                panels + column / width * product.panel_stride);
   }
 }
 
-void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth) {
+void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth,
+          Scratch& scratch) {
   const int64_t width = PanelWidth();
-  float* const panels = SetScratchB(product, depth);
+  float* const panels = SetScratchB(product, depth, scratch);
   for (int64_t column = 0; column < product.columns; column += width) {
     Dequantize(b.panel(index + column / width), depth.begin, depth.end,
                panels + column / width * product.panel_stride);
   }
 }
 
-void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth) {
+void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth,
+          Scratch& scratch) {
   const int64_t width = PanelWidth();
   const int64_t first = index * width;
   if (!CopiesB(problem, product.rows)) {
@@ -113,7 +113,7 @@ void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Inde
     product.padded = false;
     return;
   }
-  float* const panels = SetScratchB(product, depth);
+  float* const panels = SetScratchB(product, depth, scratch);
   for (int64_t column = 0; column < product.columns; column += width) {
     float* const to = panels + column / width * product.panel_stride;
     const int64_t columns = std::min(width, product.columns - column);

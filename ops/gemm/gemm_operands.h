@@ -6,10 +6,11 @@
 
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/micro_kernel.h"
+#include "ops/gemm/scratch.h"
 #include "ops/tensors/index_range.h"
 
-// Prepares blocks of A and B for the micro-kernel: in place, or copied to scratch space of the
-// thread.
+// Prepares blocks of A and B for the micro-kernel: in place, or copied to `scratch`, which must
+// outlive the use of the product.
 namespace attnrun::ops {
 
 // Rows of the micro-kernel's tallest tile: blocks hold whole tiles as far as possible.
@@ -37,18 +38,21 @@ bool CopiesB(const GemmProblem& problem, int64_t rows);
 
 // Sets A of `product` to a block of `a`, in place or `copied`.
 void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRange depth,
-          bool copied);
+          bool copied, Scratch& scratch);
 
 // Rounds A of `product`, which SetA copied, to bf16.
 void RoundA(PanelProduct& product);
 
 // Sets B of `product`, whose rows and columns are set, to the rows `depth` of the panels from
 // `index` on.
-void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth);
+void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth,
+          Scratch& scratch);
 // As above; dequantizes the panels.
-void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth);
+void SetB(PanelProduct& product, const NBitPanels& b, int64_t index, IndexRange depth,
+          Scratch& scratch);
 // As above, for the unpacked B of a problem.
-void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth);
+void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, IndexRange depth,
+          Scratch& scratch);
 
 }  // namespace attnrun::ops
 

@@ -41,14 +41,15 @@ struct Block {
   bool rounds_a;
 };
 
-PanelProduct Begin(const GemmProblem& problem, const Block& block) {
+// `scratch` holds the copy of A, if there is one.
+PanelProduct Begin(const GemmProblem& problem, const Block& block, Scratch& scratch) {
   PanelProduct product{};
   product.ldc = problem.ldc;
   product.blocks = block.count;
   product.accumulate = !block.first;
   product.scale = block.last ? problem.epilogue.scale : 1;
   product.activation = block.last ? problem.epilogue.activation : Activation::kNone;
-  SetA(product, problem.a, block.rows, block.depth, block.copies_a);
+  SetA(product, problem.a, block.rows, block.depth, block.copies_a, scratch);
   if (block.rounds_a) RoundA(product);
   return product;
 }
@@ -94,12 +95,14 @@ template <typename B>
 void MultiplyBlock(const GemmProblem& problem, const B& b, const Block& block, const Next& next) {
   // The panel that this thread prefetched last, maybe for the previous share.
   thread_local const float* fetched = nullptr;
-  PanelProduct product = Begin(problem, block);
+  Scratch a_scratch;
+  Scratch b_scratch;
+  PanelProduct product = Begin(problem, block, a_scratch);
   for (int64_t index = block.panels.begin; index < block.panels.end; index += 2) {
     const int64_t column = index * PanelWidth();
     const int64_t columns = std::min(index + 2, block.panels.end) * PanelWidth() - column;
     product.columns = std::min(columns, problem.b.columns - column);
-    SetB(product, b, index, block.depth);
+    SetB(product, b, index, block.depth, b_scratch);
     SetColumn(product, problem, block, column);
     SetNext(product, b, index + 2 < block.panels.end ? Next{index + 2, block.depth} : next);
     product.fetched = ReadsCopies(b) || product.b == fetched;
@@ -153,7 +156,8 @@ bool HasNoEffect(const Epilogue& epilogue) {
 void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   const Block block = {share.rows, share.panels, {0, problem.a.columns},       1,
                        false,      true,         problem.a.column_stride != 1, false};
-  const PanelProduct sums = Begin(problem, block);
+  Scratch scratch;
+  const PanelProduct sums = Begin(problem, block, scratch);
   const uint8_t* const end =
       b.panel(share.panels.begin).data + share.panels.size() * b.panel_bytes();
   for (int64_t index = share.panels.begin; index < share.panels.end; index += 2) {
@@ -182,7 +186,8 @@ void ApplyEpilogue(const GemmProblem& problem, IndexRange rows, int64_t column, 
   if (HasNoEffect(problem.epilogue)) return;
   const Block block = {rows, {}, {0, 0}, 1, false, true, false, false};
   // A product with K = 0 leaves the sums unchanged.
-  PanelProduct product = Begin(problem, block);
+  Scratch scratch;
+  PanelProduct product = Begin(problem, block, scratch);
   product.columns = columns;
   product.padded = true;
   SetColumn(product, problem, block, column);

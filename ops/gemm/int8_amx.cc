@@ -34,7 +34,7 @@ void FillRow(const uint8_t* from, int64_t count, int64_t steps, int64_t row, uin
 
 void FillRows(const Int8Rows& a, IndexRange rows, const RowTerms& terms, int64_t steps,
               uint8_t* block) {
-  thread_local Scratch scratch;
+  Scratch scratch;
   auto* const bytes = scratch.AtLeast<uint8_t>(a.columns);
   const bool is_signed = a.values->type() == DataType::kInt8;
   for (int64_t row = rows.begin; row < rows.end; ++row) {

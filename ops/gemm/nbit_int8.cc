@@ -10,24 +10,20 @@
 #include "ops/gemm/gemm_share.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/nbit_int8_kernel.h"
+#include "ops/gemm/scratch.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Rows of A, rounded. The buffers belong to the calling thread and grow.
+// Rows of A, rounded.
 struct RoundedRows {
   RoundedRows(int64_t rows, const NBitFormat& format)
       : k(format.rows),
         block(format.block),
         blocks(DivCeil(format.rows, format.block)),
         stride(blocks * format.block) {
-    thread_local hwy::AlignedVector<int8_t> values;
-    thread_local hwy::AlignedVector<float> scales;
-    thread_local hwy::AlignedVector<int32_t> sums;
-    values.resize(std::max<size_t>(values.size(), rows * stride));
-    scales.resize(std::max<size_t>(scales.size(), rows * blocks));
-    sums.resize(std::max<size_t>(sums.size(), rows * blocks));
-    first = {values.data(), scales.data(), sums.data()};
+    first = {scratch[0].AtLeast<int8_t>(rows * stride), scratch[1].AtLeast<float>(rows * blocks),
+             scratch[2].AtLeast<int32_t>(rows * blocks)};
   }
 
   RoundedRow at(int64_t row) const {
@@ -38,6 +34,7 @@ struct RoundedRows {
   const int64_t block;
   const int64_t blocks;
   const int64_t stride;
+  Scratch scratch[3];
   RoundedRow first;
 };
 

@@ -8,23 +8,34 @@
 
 namespace attnrun::ops {
 
-// A buffer that a thread keeps from one product to the next, for blocks that a micro-kernel cannot
-// read in place. Aligned to cache lines.
+// A buffer that the calling thread lends while this exists, for blocks that a micro-kernel cannot
+// read in place. The thread keeps the memory for the next Scratch at the same depth: those that
+// exist on a thread at one time are nested, as local variables are, and each has its own memory.
 class Scratch {
  public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // The buffer, aligned to cache lines. Its elements are lost when a later call asks for more.
   template <typename T>
   T* AtLeast(int64_t count) {
     const auto size = count * static_cast<int64_t>(sizeof(T));
-    if (size > available_) {
-      buffer_ = hwy::AllocateAligned<uint8_t>(size);
-      available_ = size;
-    }
-    return reinterpret_cast<T*>(buffer_.get());
+    if (size > buffer_.size) buffer_ = {hwy::AllocateAligned<uint8_t>(size), size};
+    return reinterpret_cast<T*>(buffer_.memory.get());
   }
 
  private:
-  hwy::AlignedFreeUniquePtr<uint8_t[]> buffer_;
-  int64_t available_ = 0;
+  struct Buffer {
+    hwy::AlignedFreeUniquePtr<uint8_t[]> memory;
+    int64_t size = 0;
+  };
+  struct Stack;
+
+  static Stack& ThreadStack();
+
+  Buffer& buffer_;
 };
 
 }  // namespace attnrun::ops

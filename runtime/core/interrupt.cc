@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/interrupt.h"
 
+#include <utility>
+
 #include "absl/time/clock.h"
+#include "core/thread_context.h"
 
 namespace attnrun {
-namespace {
-
-thread_local Interrupt* current_interrupt = nullptr;
-
-}  // namespace
 
 bool Interrupt::Check() {
   if (found_.load(std::memory_order_relaxed) != absl::StatusCode::kOk) return true;
@@ -35,13 +33,13 @@ absl::Status Interrupt::status() const {
   }
 }
 
-InterruptScope::InterruptScope(Interrupt* interrupt) : previous_(current_interrupt) {
-  current_interrupt = interrupt;
+InterruptScope::InterruptScope(Interrupt* interrupt)
+    : previous_(std::exchange(CurrentThread().interrupt, interrupt)) {}
+InterruptScope::~InterruptScope() { CurrentThread().interrupt = previous_; }
+
+bool Interrupted() {
+  Interrupt* const interrupt = CurrentThread().interrupt;
+  return interrupt != nullptr && interrupt->Check();
 }
-InterruptScope::~InterruptScope() { current_interrupt = previous_; }
-
-Interrupt* CurrentInterrupt() { return current_interrupt; }
-
-bool Interrupted() { return current_interrupt != nullptr && current_interrupt->Check(); }
 
 }  // namespace attnrun

@@ -42,9 +42,6 @@ class InterruptScope {
   Interrupt* const previous_;
 };
 
-// The interrupt of this thread's innermost scope; null if there is none.
-Interrupt* CurrentInterrupt();
-
 // True if the calling kernel may skip the rest of its work, because nobody will read the result.
 // May read the clock: call it between pieces of work of at least some microseconds.
 bool Interrupted();

@@ -6,21 +6,20 @@
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
+#include "core/thread_context.h"
 #include "core/thread_pool.h"
 
 namespace attnrun {
-namespace {
-
-thread_local int num_threads = 0;
-
-}  // namespace
 
 // ThreadPool counts pieces in 16 bits.
-void SetNumThreads(int threads) { num_threads = std::clamp(threads, 1, 0xFFFF / kRangesPerThread); }
+void SetNumThreads(int threads) {
+  CurrentThread().num_threads = std::clamp(threads, 1, 0xFFFF / kRangesPerThread);
+}
 
 int NumThreads() {
-  if (num_threads == 0) SetNumThreads(static_cast<int>(std::thread::hardware_concurrency()));
-  return num_threads;
+  const int& threads = CurrentThread().num_threads;
+  if (threads == 0) SetNumThreads(static_cast<int>(std::thread::hardware_concurrency()));
+  return threads;
 }
 
 int64_t NumRanges(int64_t count, int64_t grain) {
@@ -35,11 +34,11 @@ int64_t NumRanges(int64_t count, int64_t grain) {
 void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   const int64_t pieces = NumRanges(count, grain);
-  if (pieces <= 1 || ThreadPool::IsInside()) {
+  if (pieces <= 1 || CurrentThread().in_pool) {
     body(0, count);
     return;
   }
-  Interrupt* const interrupt = CurrentInterrupt();
+  Interrupt* const interrupt = CurrentThread().interrupt;
   const ThreadPoolLease pool(NumThreads());
   pool->Run(static_cast<int>(pieces), [&](int piece) {
     const InterruptScope scope(interrupt);

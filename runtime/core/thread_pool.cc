@@ -9,15 +9,15 @@
 #include <system_error>
 #include <utility>
 
+#include "core/thread_context.h"
+
 namespace attnrun {
 namespace {
 
-thread_local bool is_inside = false;
-
 class InsideScope {
  public:
-  InsideScope() : before_(std::exchange(is_inside, true)) {}
-  ~InsideScope() { is_inside = before_; }
+  InsideScope() : before_(std::exchange(CurrentThread().in_pool, true)) {}
+  ~InsideScope() { CurrentThread().in_pool = before_; }
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
 
@@ -104,8 +104,6 @@ ThreadPool::ThreadPool(int threads)
     return;
   }
 }
-
-bool ThreadPool::IsInside() { return is_inside; }
 
 void ThreadPool::Run(int pieces, absl::FunctionRef<void(int)> body) {
   body_ = &body;

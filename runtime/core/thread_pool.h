@@ -29,9 +29,6 @@ class ThreadPool {
   // a thread that has not begun. Rethrows the first exception that left a body.
   void Run(int pieces, absl::FunctionRef<void(int)> body);
 
-  // True if the calling thread is inside a body.
-  static bool IsInside();
-
  private:
   // The unclaimed pieces of one thread: number of the Run (32 bits), first piece and end (16 bits
   // each). One word, so that a thread that wakes late cannot claim a piece of a Run it has not

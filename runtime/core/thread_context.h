@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_CORE_THREAD_CONTEXT_H_
+#define ATTNRUN_CORE_THREAD_CONTEXT_H_
+
+#include "core/interrupt.h"
+
+namespace attnrun {
+
+// The state of one thread in a run.
+struct ThreadContext {
+  // The threads that ParallelFor uses; 0 until it is known.
+  int num_threads = 0;
+  // True inside a body of ThreadPool::Run.
+  bool in_pool = false;
+  // That of the innermost InterruptScope; null if there is none.
+  Interrupt* interrupt = nullptr;
+};
+
+// The context of the calling thread.
+inline ThreadContext& CurrentThread() {
+  thread_local ThreadContext context;
+  return context;
+}
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_THREAD_CONTEXT_H_
