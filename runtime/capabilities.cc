@@ -4,7 +4,6 @@
 #include "ops/tensors/cpu.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pipeline.h"
-#include "optimizer/rules/contrib/expansion.h"
 
 namespace attnrun {
 
@@ -12,7 +11,7 @@ std::vector<SupportedOp> SupportedOperators() {
   std::vector<SupportedOp> operators;
   for (const ops::OpDef* def : ops::OpRegistry::Get().All()) {
     operators.push_back({def->domain, def->name, def->since, def->has_kernel(),
-                         opt::IsExpandedContribOperator(def->domain, def->name)});
+                         def->has_body()});
   }
   return operators;
 }

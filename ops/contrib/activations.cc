@@ -1,62 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/activations.h"
+#include "ops/composite/composite.h"
+#include "ops/interface/attribute_reader.h"
 
-#include <cmath>
+namespace attnrun::ops::contrib {
+namespace {
 
-#include "core/elements.h"
-#include "core/status.h"
-#include "ops/contrib/last_axis.h"
-#include "ops/interface/axis_rules.h"
-#include "ops/interface/infer_rules.h"
-#include "ops/linear/activate.h"
-
-namespace attnrun::ops {
-BiasedActivation::BiasedActivation(AttributeReader& attributes, Function function)
-    : function_(function) {
-  if (function == Function::kSigmoid) alpha_ = attributes.Float("alpha", 1.702F);
+// x [.., D], plus the bias [D] if there is one.
+Value* Biased(Body& b) {
+  Value* x = b.input(0);
+  Value* bias = b.input(1);
+  b.ExpectFloats({x, bias});
+  b.Expect("the bias", bias, b.TypeOf(x), {b.Dim(x, -1)});
+  return bias == nullptr ? x : b.Op("Add", {x, bias});
 }
 
-double BiasedActivation::OfNumber(double x) const {
-  if (function_ == Function::kErf) return Activate(Activation::kGelu, x);
-  if (function_ == Function::kTanh) return Activate(Activation::kGeluTanh, x);
-  return x / (1 + std::exp(-static_cast<double>(alpha_) * x));
+}  // namespace
+
+// Gelu-1 (x) and BiasGelu-1 (x, bias): s (1 + erf(s / sqrt(2))) / 2 with s = x + bias.
+Composite::Writer Gelu(AttributeReader& /*attributes*/) {
+  return [](Body& b) { b.Give(b.Op("Gelu", {Biased(b)})); };
 }
 
-absl::Status BiasedActivation::Reference(OpContext& context) const {
-  const Tensor& x = context.input(0);
-  ATTNRUN_RETURN_IF_ERROR(CheckFloats(x, 1));
-  ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> y, ToDoubles(x));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, ReadRow(context, 1, 0));
-  for (size_t i = 0; i < y.size(); ++i) y[i] = OfNumber(y[i] + bias[i % bias.size()]);
-  return SetDoubles(context, 0, x.type(), x.shape(), y);
+// FastGelu-1 (x, bias?): s (1 + tanh(c (s + 0.044715 s^3))) / 2, c = sqrt(2 / pi), s = x + bias.
+Composite::Writer FastGelu(AttributeReader& /*attributes*/) {
+  return [](Body& b) { b.Give(b.Op("Gelu", {Biased(b)}, {{"approximate", std::string("tanh")}})); };
 }
 
-void BiasedActivation::Infer(InferContext& context) const { InferLikeInput(context); }
-
-absl::Status BiasSplitGelu::Reference(OpContext& context) const {
-  const Tensor& x = context.input(0);
-  ATTNRUN_RETURN_IF_ERROR(CheckFloats(x, 2));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> in, ToDoubles(x));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, ReadRow(context, 1, 0));
-  Shape shape = x.shape();
-  const int64_t half = shape.back() / 2;
-  shape.back() = half;
-  std::vector<double> y(in.size() / 2);
-  for (int64_t i = 0; i < std::ssize(y); ++i) {
-    const int64_t left = i / half * 2 * half + i % half;
-    const int64_t right = left + half;
-    const double gelu = Activate(Activation::kGelu, in[right] + bias[right % (2 * half)]);
-    y[i] = (in[left] + bias[left % (2 * half)]) * gelu;
-  }
-  return SetDoubles(context, 0, x.type(), shape, y);
+// QuickGelu-1 (x): x / (1 + exp(-alpha x)).
+Composite::Writer QuickGelu(AttributeReader& attributes) {
+  const float alpha = attributes.Float("alpha", 1.702F);
+  return [=](Body& b) { b.Give(b.Op("Swish", {b.input(0)}, {{"alpha", alpha}})); };
 }
 
-void BiasSplitGelu::Infer(InferContext& context) const {
-  std::optional<Dims> dims = context.input(0).dims;
-  if (dims.has_value() && !dims->empty()) dims->back() = SymInt::Quotient(dims->back(), 2);
-  SetDims(context, 0, std::move(dims));
+// BiasSplitGelu-1 (x [.., 2 D], bias [2 D]) -> [.., D]: with s = x + bias, the left half of s times
+// the GELU of its right half.
+Composite::Writer BiasSplitGelu(AttributeReader& /*attributes*/) {
+  return [](Body& b) {
+    Value* x = b.input(0);
+    if (b.Extent(x, -1).value_or(0) % 2 != 0) {
+      b.Fail("expected a last axis of even length, but x is " + b.Describe(x));
+    }
+    const std::vector<Value*> halves =
+        b.Ops("Split", 2, {Biased(b)}, {{"axis", int64_t{-1}}, {"num_outputs", int64_t{2}}});
+    b.Give(b.Op("Mul", {halves[0], b.Op("Gelu", {halves[1]})}));
+  };
 }
 
-void BiasSplitGelu::Axes(AxesContext& context) const { AddLeadingAxes(context); }
-
-}  // namespace attnrun::ops
+}  // namespace attnrun::ops::contrib

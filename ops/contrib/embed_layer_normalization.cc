@@ -1,153 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/embed_layer_normalization.h"
+#include "ops/composite/composite.h"
+#include "ops/interface/attribute_reader.h"
 
-#include <iterator>
-
-#include "absl/strings/str_cat.h"
-#include "core/elements.h"
-#include "core/status.h"
-#include "core/strided.h"
-#include "ops/contrib/last_axis.h"
-#include "ops/interface/infer_rules.h"
-#include "ops/normalization/normalize_rows.h"
-
-namespace attnrun::ops {
+namespace attnrun::ops::contrib {
 namespace {
 
-using enum EmbedLayerNormalization::Input;
+enum Input { kIds, kSegmentIds, kWords, kPositions, kSegments, kGamma, kBeta, kMask, kPositionIds };
 
-// The id of every token: its position if the input is left out.
-absl::StatusOr<std::vector<int64_t>> ReadIds(const OpContext& context, int i) {
-  const Shape& tokens = context.input(kIds).shape();
-  std::vector<int64_t> ids;
-  if (!context.has_input(i)) {
-    for (int64_t token = 0; token < tokens[0] * tokens[1]; ++token) {
-      ids.push_back(token % tokens[1]);
-    }
-    return ids;
-  }
-  const Tensor& tensor = context.input(i);
-  if (tensor.type() != DataType::kInt32 || tensor.rank() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("expected ids int32[", tokens[0], ",", tokens[1],
-                                                   "], but input ", i, " is ",
-                                                   TypeAndShape(tensor)));
-  }
-  ATTNRUN_ASSIGN_OR_RETURN(const Shape strides, BroadcastStrides(tensor.shape(), tokens));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> elements, ToInts(tensor));
-  ForEachOffset(tokens, strides, [&](int64_t offset) { ids.push_back(elements[offset]); });
-  return ids;
+// Converts `rows` to floats: rows looked up in input i of the node, or that input itself.
+using Numbers = absl::FunctionRef<Value*(Value* rows, int i)>;
+
+// The first rows of the table, one for each token, or the rows that the ids name.
+Value* PositionRows(Body& b, Value* ids) {
+  if (ids != nullptr) return b.Op("Gather", {b.input(kPositions), ids});
+  Value* count = b.Op("Shape", {b.input(kIds)}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+  return b.Op("Slice", {b.input(kPositions), b.Ints({0}), count, b.Ints({0})});
 }
 
-// Adds the table's row of each id to `sum`.
-absl::Status AddRows(const OpContext& context, int table_input, const std::vector<int64_t>& ids,
-                     std::vector<double>& sum) {
-  const Tensor& table = context.input(table_input);
-  const Tensor& words = context.input(kWords);
-  if (!IsFloatingPoint(table.type()) || table.type() != words.type() || table.rank() != 2 ||
-      words.rank() != 2 || table.dim(1) != words.dim(1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected tables of floats of one type and one width, but found ",
-                     TypeAndShape(words), " and ", TypeAndShape(table)));
+// The number of ones in the mask; 0 without a mask.
+Value* MaskIndex(Body& b) {
+  if (b.input(kMask) == nullptr) {
+    Value* count = b.Op("Shape", {b.input(kIds)}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+    return b.Op("Expand", {b.Number(DataType::kInt32, 0), count});
   }
-  const int64_t width = table.dim(1);
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> rows, ToDoubles(table));
-  sum.resize(ids.size() * width, 0);
-  for (int64_t i = 0; i < std::ssize(sum); ++i) {
-    const int64_t id = ids[i / width];
-    if (id < 0 || id >= table.dim(0)) {
-      return absl::InvalidArgumentError(absl::StrCat("id ", id, " is not a row of table ",
-                                                     table_input, ", ", TypeAndShape(table)));
-    }
-    sum[i] += rows[id * width + i % width];
-  }
-  return absl::OkStatus();
+  Value* one = b.Op("Equal", {b.input(kMask), b.Number(DataType::kInt32, 1)});
+  return b.Op("ReduceSum", {b.Cast(one, DataType::kInt32), b.Ints({1})},
+              {{"keepdims", int64_t{0}}});
 }
 
-absl::StatusOr<std::vector<double>> ReadParameter(const OpContext& context, int i) {
-  const Tensor& words = context.input(kWords);
-  if (context.input(i).type() != words.type() || context.input(i).shape() != Shape{words.dim(1)}) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected input ", i, " to be ", Name(words.type()), "[", words.dim(1),
-                     "], but it is ", TypeAndShape(context.input(i))));
+void CheckInputs(Body& b, Value* position_ids) {
+  b.ExpectInput(kWords, "word_embedding");
+  b.ExpectInput(kPositions, "position_embedding");
+  b.ExpectInput(kGamma, "gamma");
+  b.ExpectInput(kBeta, "beta");
+  if (b.input(kSegments) != nullptr && b.input(kSegmentIds) == nullptr) {
+    b.Fail("segment_embedding is given without segment_ids");
   }
-  return ToDoubles(context.input(i));
+  const SymInt any = SymInt::Unknown();
+  Value* ids = b.input(kIds);
+  b.Expect("input_ids", ids, DataType::kInt32, {any, any});
+  b.Expect("segment_ids", b.input(kSegmentIds), DataType::kInt32, {any, b.Dim(ids, 1)});
+  b.Expect("position_ids", position_ids, DataType::kInt32, {any, b.Dim(ids, 1)});
+  b.Expect("a mask", b.input(kMask), DataType::kUndefined, {b.Dim(ids, 0), b.Dim(ids, 1)});
+  const SymInt width = b.Dim(b.input(kWords), 1);
+  for (const int table : {kWords, kPositions, kSegments}) {
+    b.Expect("a table", b.input(table), b.TypeOf(b.input(kWords)), {any, width});
+  }
+  b.Expect("gamma", b.input(kGamma), DataType::kUndefined, {width});
+  b.Expect("beta", b.input(kBeta), DataType::kUndefined, {width});
 }
 
-absl::Status SetMaskIndex(OpContext& context) {
-  const Shape& tokens = context.input(kIds).shape();
-  std::vector<int64_t> counts(tokens[0], 0);
-  if (context.has_input(kMask)) {
-    if (context.input(kMask).shape() != tokens) {
-      return absl::InvalidArgumentError(absl::StrCat("expected a mask ", ToString(tokens),
-                                                     ", but it is ",
-                                                     TypeAndShape(context.input(kMask))));
-    }
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> mask, ReadIds(context, kMask));
-    for (size_t i = 0; i < mask.size(); ++i) counts[i / tokens[1]] += mask[i] == 1 ? 1 : 0;
+// `position_ids` is null if each token has its own position.
+void Embed(Body& b, float epsilon, Value* position_ids, Numbers numbers) {
+  CheckInputs(b, position_ids);
+  if (b.failed()) return;
+  Value* sum = numbers(b.Op("Gather", {b.input(kWords), b.input(kIds)}), kWords);
+  sum = b.Op("Add", {sum, numbers(PositionRows(b, position_ids), kPositions)});
+  if (b.input(kSegments) != nullptr) {
+    Value* rows = b.Op("Gather", {b.input(kSegments), b.input(kSegmentIds)});
+    sum = b.Op("Add", {sum, numbers(rows, kSegments)});
   }
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor index,
-                           FromInts(DataType::kInt32, {tokens[0]}, counts, context.allocator()));
-  context.SetOutput(1, std::move(index));
-  return absl::OkStatus();
-}
-
-absl::Status CheckInputs(const OpContext& context) {
-  if (context.input(kIds).rank() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected input_ids [B,S], but they are ", TypeAndShape(context.input(kIds))));
-  }
-  for (const auto& [i, name] : {std::pair(kWords, "word_embedding"),
-                                {kPositions, "position_embedding"},
-                                {kGamma, "gamma"},
-                                {kBeta, "beta"}}) {
-    ATTNRUN_RETURN_IF_ERROR(CheckHasInput(context, i, name));
-  }
-  if (!context.has_input(kSegments) || context.has_input(kSegmentIds)) return absl::OkStatus();
-  return absl::InvalidArgumentError("segment_embedding is given without segment_ids");
-}
-
-absl::StatusOr<std::vector<double>> SumOfRows(const OpContext& context) {
-  std::vector<double> sum;
-  for (const auto& [ids_input, table] :
-       {std::pair(kIds, kWords), {kPositionIds, kPositions}, {kSegmentIds, kSegments}}) {
-    if (!context.has_input(table)) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, ReadIds(context, ids_input));
-    ATTNRUN_RETURN_IF_ERROR(AddRows(context, table, ids, sum));
-  }
-  return sum;
+  b.Give(b.Op("LayerNormalization",
+              {sum, numbers(b.input(kGamma), kGamma), numbers(b.input(kBeta), kBeta)},
+              {{"epsilon", epsilon}}));
+  if (b.wants(1)) b.Give(MaskIndex(b), 1);
+  b.Give(sum, 2);
 }
 
 }  // namespace
 
-absl::Status EmbedLayerNormalization::Reference(OpContext& context) const {
-  ATTNRUN_RETURN_IF_ERROR(CheckInputs(context));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> sum, SumOfRows(context));
-  const Tensor& words = context.input(kWords);
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> gamma, ReadParameter(context, kGamma));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> beta, ReadParameter(context, kBeta));
-  const int64_t width = words.dim(1);
-  std::vector<double> y = sum;
-  const Shape& tokens = context.input(kIds).shape();
-  NormalizeRows(y, tokens[0] * tokens[1], width, epsilon_, /*centered=*/true);
-  for (int64_t i = 0; i < std::ssize(y); ++i) y[i] = y[i] * gamma[i % width] + beta[i % width];
-  Shape shape = tokens;
-  shape.push_back(width);
-  ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 0, words.type(), shape, y));
-  ATTNRUN_RETURN_IF_ERROR(SetMaskIndex(context));
-  return SetDoubles(context, 2, words.type(), shape, sum);
+// EmbedLayerNormalization-1 (input_ids [B, S], segment_ids?, words [V, D], positions [M, D],
+// segments?, gamma [D], beta [D], mask? [B, S], position_ids? [B or 1, S]) -> (y [B, S, D],
+// mask_index? int32 [B], sum? [B, S, D]). All ids are int32:
+//   sum = words[input_ids] + positions[position_ids] + segments[segment_ids]
+//   y = LayerNormalization(sum) over the last axis
+//   mask_index = the number of ones in each row of the mask; 0 without a mask
+// Without position_ids token s is at position s.
+Composite::Writer EmbedLayerNormalization(AttributeReader& attributes) {
+  attributes.Ignore("mask_index_type");
+  const float epsilon = attributes.Float("epsilon", 1e-12F);
+  return [=](Body& b) {
+    b.ExpectFloats({b.input(kWords), b.input(kGamma), b.input(kBeta)});
+    Embed(b, epsilon, b.input(kPositionIds), [](Value* rows, int /*i*/) { return rows; });
+  };
 }
 
-void EmbedLayerNormalization::Infer(InferContext& context) const {
-  const std::optional<Dims>& ids = context.input(kIds).dims;
-  if (!context.has_input(kWords)) return;
-  const std::optional<Dims>& words = context.input(kWords).dims;
-  const DataType type = context.input(kWords).type;
-  Dims y = UnknownDims(3);
-  if (ids.has_value() && ids->size() == 2) y = {(*ids)[0], (*ids)[1], y[2]};
-  if (words.has_value() && words->size() == 2) y[2] = (*words)[1];
-  context.SetOutput(0, {type, y, std::nullopt});
-  context.SetOutput(1, {DataType::kInt32, Dims{y[0]}, std::nullopt});
-  context.SetOutput(2, {type, y, std::nullopt});
+// QEmbedLayerNormalization-1: EmbedLayerNormalization whose tables and parameters are int8 or
+// uint8, each with a scale and a zero point. Inputs: those of EmbedLayerNormalization up to the
+// mask, then the scales of words, positions, segments, gamma and beta, then their zero points.
+// Outputs: y and mask_index. Tables stay integers; only the rows that are looked up become floats.
+Composite::Writer QEmbedLayerNormalization(AttributeReader& attributes) {
+  const float epsilon = attributes.Float("epsilon", 1e-12F);
+  return [=](Body& b) {
+    Embed(b, epsilon, nullptr, [&](Value* rows, int i) {
+      const int scale = kMask + 1 + i - kWords;
+      const int zero_point = scale + kBeta - kWords + 1;
+      return b.Op("DequantizeLinear", {rows, b.input(scale), b.input(zero_point)});
+    });
+  };
 }
 
-}  // namespace attnrun::ops
+}  // namespace attnrun::ops::contrib

@@ -1,179 +1,197 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/multi_head_attention.h"
-
-#include <tuple>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/elements.h"
-#include "core/status.h"
-#include "ops/contrib/last_axis.h"
-#include "ops/contrib/reference_attention.h"
-#include "ops/interface/infer_rules.h"
+#include "ops/composite/composite.h"
+#include "ops/contrib/attention.h"
 
-namespace attnrun::ops {
+namespace attnrun::ops::contrib {
 namespace {
 
-using enum MultiHeadAttention::Input;
+enum Input {
+  kQuery,
+  kKey,
+  kValue,
+  kBias,
+  kMask,
+  kScoresBias,
+  kPastKey,
+  kPastValue,
+  kPastLength,
+  kCacheIndirection
+};
 
-absl::Status Misfit(const OpContext& context, int i, int64_t heads) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "expected query, key and value of ", heads, " heads, but query is ",
-      TypeAndShape(context.input(kQuery)), ", key is ",
-      context.has_input(kKey) ? TypeAndShape(context.input(kKey)) : "left out", " and value is ",
-      context.has_input(kValue) ? TypeAndShape(context.input(kValue)) : "left out", " (input ", i,
-      " does not fit)"));
-}
+// Writes the body of one node.
+class MultiHead {
+ public:
+  MultiHead(Body& b, const MaskedAttention& attention)
+      : b_(b), attention_(attention), heads_(attention.heads) {}
 
-// Reads role 0, 1 or 2 (queries, keys or values) from input i.
-absl::StatusOr<ReferenceHeads> ReadRole(const OpContext& context, int role, int i, int64_t heads) {
-  const Tensor& tensor = context.input(i);
-  const bool typed =
-      IsFloatingPoint(tensor.type()) && heads > 0 && tensor.type() == context.input(kQuery).type();
-  if (!typed) return Misfit(context, i, heads);
-  if (tensor.rank() == 4 && role == i && i > 0)
-    return ReadHeads(context, i, "keys and values", {-1, heads, -1, -1});
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> rows, ToDoubles(tensor));
-  if (tensor.rank() == 3 && role == i && tensor.dim(2) % heads == 0) {
-    return ReferenceHeads::OfRows(rows, tensor.dim(0), tensor.dim(1), tensor.dim(2), 0, heads,
-                                  tensor.dim(2) / heads);
+  void Write() {
+    Value* query = b_.input(kQuery);
+    b_.ExpectFloats({query, b_.input(kKey), b_.input(kValue), b_.input(kBias), b_.input(kPastKey),
+                     b_.input(kPastValue), b_.input(kScoresBias)});
+    if (b_.TypeOf(query) == DataType::kUndefined) b_.Fail("the type of its query is not known");
+    FindOperands();
+    const bool has_past = b_.input(kPastKey) != nullptr;
+    if (has_past != (b_.input(kPastValue) != nullptr)) {
+      b_.Fail("past_key and past_value must be given together");
+    }
+    if (b_.failed()) return;
+    AttentionParts parts = {.q = parts_[0],
+                            .k = parts_[1],
+                            .v = parts_[2],
+                            .heads = heads_,
+                            .kv_heads = heads_,
+                            .head_size = sizes_[1],
+                            .value_size = sizes_[2],
+                            .keys_by_head = by_head_,
+                            .type = b_.TypeOf(query),
+                            .scale = attention_.scale};
+    if (attention_.causal) {
+      CheckCausal();
+      parts.causal = has_past ? 2 : 1;
+    }
+    if (has_past || b_.wants(1) || b_.wants(2)) AddPast(parts);
+    AddScoreTerms(b_, b_.input(kScoresBias), b_.input(kMask), attention_.filter, parts);
+    GiveAttention(b_, parts);
   }
-  // Packed: each head has 3 or 2 rows of channels, the last one for the values.
-  const int64_t parts = 3 - i;
-  const bool packed = tensor.rank() == 5 && tensor.dim(2) == heads && tensor.dim(3) == parts;
-  if (!packed) return Misfit(context, i, heads);
-  const int64_t size = tensor.dim(4);
-  ReferenceHeads result(tensor.dim(0), heads, tensor.dim(1), size);
-  for (int64_t j = 0; j < std::ssize(result.values); ++j) {
-    const int64_t h = j % size;
-    const int64_t s = j / size % result.sequence;
-    const int64_t n = j / size / result.sequence % heads;
-    const int64_t b = j / size / result.sequence / heads;
-    result.values[j] =
-        rows[(((b * result.sequence + s) * heads + n) * parts + role - i) * size + h];
-  }
-  return result;
-}
 
-// Adds the bias from `column` on. `total`: the expected length of the bias.
-absl::Status AddBias(const OpContext& context, int64_t column, int64_t total,
-                     ReferenceHeads& heads) {
-  if (!context.has_input(kBias)) return absl::OkStatus();
-  const Tensor& tensor = context.input(kBias);
-  if (tensor.type() != context.input(kQuery).type() || tensor.shape() != Shape{total}) {
-    return absl::InvalidArgumentError(absl::StrCat("expected a bias ",
-                                                   Name(context.input(kQuery).type()), "[", total,
-                                                   "], but found ", TypeAndShape(tensor)));
+ private:
+  void FindOperands() {
+    if (!FindRanks()) return;
+    int source = kQuery;
+    for (const int role : {0, 1, 2}) {
+      if (b_.input(role) != nullptr) source = role;
+      parts_[role] = Part(source, role);
+      if (b_.failed()) return;
+    }
+    // Keys have the size of queries.
+    if (sizes_[0] != sizes_[1] || sizes_[0] == 0) return Misfit();
+    AddBias();
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, ToDoubles(tensor));
-  for (int64_t j = 0; j < std::ssize(heads.values); ++j) {
-    const int64_t n = j / heads.size / heads.sequence % heads.heads;
-    heads.values[j] += bias[column + n * heads.size + j % heads.size];
+
+  void Misfit() {
+    b_.Fail(absl::StrCat("expected query, key and value of ", heads_, " heads, but query is ",
+                         b_.Describe(b_.input(kQuery)), ", key is ", b_.Describe(b_.input(kKey)),
+                         " and value is ", b_.Describe(b_.input(kValue))));
   }
-  return absl::OkStatus();
-}
+
+  // Returns false if the inputs have none of the known combinations of ranks.
+  bool FindRanks() {
+    std::vector<int> ranks;
+    for (const int role : {kQuery, kKey, kValue}) {
+      ranks.push_back(b_.input(role) == nullptr ? 0 : b_.RankOf(b_.input(role)));
+      if (ranks.back() < 0) b_.Fail("the size of its heads is not known");
+    }
+    by_head_ = ranks == std::vector<int>{3, 4, 4};
+    const bool known = by_head_ || ranks == std::vector<int>{3, 3, 3} ||
+                       ranks == std::vector<int>{3, 5, 0} || ranks == std::vector<int>{5, 0, 0};
+    if (!known || !IsHeadCount(heads_)) Misfit();
+    return !b_.failed();
+  }
+
+  // Operand `role` (0: Q, 1: K, 2: V) from input `source`, which holds it alone, K and V, or all
+  // three.
+  Value* Part(int source, int role) {
+    Value* input = b_.input(source);
+    const int rank = b_.RankOf(input);
+    const auto width = b_.Extent(input, -1);
+    if (!width.has_value()) {
+      b_.Fail("the size of its heads is not known");
+      return nullptr;
+    }
+    const SymInt any = SymInt::Unknown();
+    const SymInt batch = b_.Dim(b_.input(kQuery), 0);
+    if (rank == 3) b_.Expect("an operand", input, DataType::kUndefined, {batch, any, *width});
+    if (rank == 4) b_.Expect("keys and values", input, {}, {batch, heads_, any, *width});
+    if (rank == 5) b_.Expect("an operand", input, {}, {batch, any, heads_, 3 - source, *width});
+    if ((rank == 3 && *width % heads_ != 0) || *width > INT64_MAX / heads_) Misfit();
+    sizes_[role] = rank == 3 ? *width / heads_ : *width;
+    if (rank != 5) return input;
+    Value* rows = b_.Op("Gather", {input, b_.Number(DataType::kInt64, role - source)},
+                        {{"axis", int64_t{3}}});
+    return b_.Op("Reshape", {rows, b_.Ints({0, 0, heads_ * *width})});
+  }
+
+  void AddBias() {
+    if (b_.input(kBias) == nullptr) return;
+    const std::vector<int64_t> widths = {heads_ * sizes_[0], heads_ * sizes_[1],
+                                         heads_ * sizes_[2]};
+    b_.Expect("a bias", b_.input(kBias), DataType::kUndefined,
+              {SymInt(widths[0]) + widths[1] + widths[2]});
+    const std::vector<Value*> biases =
+        b_.Ops("Split", 3, {b_.input(kBias), b_.Ints(widths)}, {{"axis", int64_t{0}}});
+    for (const int role : {0, 1, 2}) {
+      if (role == 0 || !by_head_) parts_[role] = b_.Op("Add", {parts_[role], biases[role]});
+    }
+  }
+
+  // Fails unless there are as many queries as keys, those of the past not counted.
+  void CheckCausal() {
+    if (b_.input(kKey) == nullptr) return;
+    const SymInt queries = b_.Dim(b_.input(kQuery), 1);
+    const SymInt keys = b_.Dim(b_.input(kKey), by_head_ ? 2 : 1);
+    if (queries == keys) return;
+    const bool known = queries.constant().has_value() && keys.constant().has_value();
+    b_.Fail(known ? absl::StrCat("unidirectional is supported only with as many queries as new "
+                                 "keys, but there are ",
+                                 queries.ToString(), " and ", keys.ToString())
+                  : "there may be other queries than keys");
+  }
+
+  // Splits keys and values into heads, puts those of the past before them, if there is one, and
+  // gives the present.
+  void AddPast(AttentionParts& parts) {
+    PutByHead(b_, parts);
+    const std::pair<Value**, int64_t> roles[] = {{&parts.k, parts.head_size},
+                                                 {&parts.v, parts.value_size}};
+    for (const int role : {0, 1}) {
+      const auto& [heads, size] = roles[role];
+      Value* past = b_.input(kPastKey + role);
+      b_.Expect("the past", past, DataType::kUndefined,
+                {b_.Dim(parts.q, 0), heads_, b_.Dim(b_.input(kPastKey), 2), size});
+      if (past != nullptr) *heads = b_.Op("Concat", {past, *heads}, {{"axis", int64_t{2}}});
+      b_.Give(*heads, 1 + role);
+    }
+  }
+
+  Body& b_;
+  const MaskedAttention& attention_;
+  const int64_t heads_;
+  // Queries, keys and values, each [B, _, N * H]; keys and values may also be [B, N, L, H].
+  Value* parts_[3] = {};
+  int64_t sizes_[3] = {};
+  bool by_head_ = false;
+};
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(AttributeReader& attributes)
-    : heads_(attributes.Required<int64_t>("num_heads")),
-      causal_(attributes.Int("unidirectional", 0) != 0),
-      filter_(attributes.Float("mask_filter_value", -10000)),
-      scale_(attributes.Get<float>("scale")) {
+// MultiHeadAttention-1 (query, key?, value?, bias?, key_padding_mask?, attention_bias?, past_key?,
+// past_value?) -> (y [B, S, N * Hv], present_key?, present_value?), with N = `num_heads`. Queries,
+// keys and values come as
+//   query [B, S, N * H], key [B, L, N * H], value [B, L, N * Hv]
+//   query, key [B, N, L, H], value [B, N, L, Hv]    without bias for key and value
+//   query, key [B, L, N, 2, H]                      keys and values
+//   query [B, S, N, 3, H]                           all three
+// The parts of bias [N * (2 H + Hv)] are added to them. Keys and values follow those of the past
+// [B, N, P, H]; there are T = P + L of them.
+//   scores = scale * q k^T + attention_bias, plus `mask_filter_value` for masked keys
+//   y = softmax(scores) v
+// `unidirectional`, where L = S: query s sees keys up to P + s. For the mask see AddScoreTerms. Not
+// covered: the past as a buffer (past_sequence_length, cache_indirection), and the fourth output.
+//
+//   query  key  value  bias  mask  past_k  past_v        query + bias   key + bias   value + bias
+//     \     \     |     /     /     /       /                  |             |             |
+//             MultiHeadAttention                 ->            |    Concat with past_k, with past_v
+//              /      |       \                                 \            |             |
+//             y   present_k  present_v                            attnrun.Attention(.., mask)
+Composite::Writer MultiHeadAttention(AttributeReader& attributes) {
+  const MaskedAttention attention(attributes);
   attributes.ExpectNoInput(kPastLength, "past_sequence_length");
   attributes.ExpectNoInput(kCacheIndirection, "cache_indirection");
+  return [=](Body& b) { MultiHead(b, attention).Write(); };
 }
 
-absl::StatusOr<std::vector<ReferenceHeads>> MultiHeadAttention::ReadOperands(
-    const OpContext& context) const {
-  std::vector<ReferenceHeads> qkv;
-  int source = kQuery;
-  for (int role = 0; role < 3; ++role) {
-    if (context.has_input(role)) source = role;
-    ATTNRUN_ASSIGN_OR_RETURN(ReferenceHeads heads, ReadRole(context, role, source, heads_));
-    qkv.push_back(std::move(heads));
-  }
-  const auto& [q, k, v] = std::tie(qkv[0], qkv[1], qkv[2]);
-  if (k.batch != q.batch || v.batch != q.batch || k.size != q.size || k.sequence != v.sequence ||
-      q.size == 0) {
-    return Misfit(context, 0, heads_);
-  }
-  if (causal_ && k.sequence != q.sequence) {
-    return absl::UnimplementedError(absl::StrCat(
-        "unidirectional is supported only with as many queries as new keys, but there are ",
-        q.sequence, " and ", k.sequence));
-  }
-  const bool by_head = context.has_input(kKey) && context.input(kKey).rank() == 4;
-  const int64_t width = heads_ * q.size;
-  const int64_t total = 2 * width + heads_ * v.size;
-  for (int role = 0; role < (by_head ? 1 : 3); ++role) {
-    ATTNRUN_RETURN_IF_ERROR(AddBias(context, role * width, total, qkv[role]));
-  }
-  return qkv;
-}
-
-absl::StatusOr<int64_t> MultiHeadAttention::AddPast(const OpContext& context,
-                                                    std::vector<ReferenceHeads>& qkv) const {
-  if (context.has_input(kPastKey) != context.has_input(kPastValue)) {
-    return absl::InvalidArgumentError("past_key and past_value must be given together");
-  }
-  int64_t past = 0;
-  for (const int role : {1, 2}) {
-    const int i = kPastKey + role - 1;
-    if (!context.has_input(i)) continue;
-    const Shape expected = {qkv[0].batch, heads_, role == 1 ? -1 : past, qkv[role].size};
-    ATTNRUN_ASSIGN_OR_RETURN(const ReferenceHeads before,
-                             ReadHeads(context, i, "the past", expected));
-    past = before.sequence;
-    qkv[role] = qkv[role].After(&before);
-  }
-  return past;
-}
-
-absl::Status MultiHeadAttention::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(std::vector<ReferenceHeads> qkv, ReadOperands(context));
-  ATTNRUN_ASSIGN_OR_RETURN(const int64_t past, AddPast(context, qkv));
-  const ReferenceHeads& q = qkv[0];
-  const ReferenceHeads& k = qkv[1];
-  const ReferenceHeads& v = qkv[2];
-  const MaskedAttention attention{.bias = kScoresBias,
-                                  .mask = kMask,
-                                  .past = past,
-                                  .causal = causal_,
-                                  .filter = filter_,
-                                  .scale = scale_};
-  ATTNRUN_ASSIGN_OR_RETURN(const ReferenceHeads y, attention.Run(context, q, k, v));
-  const DataType type = context.input(kQuery).type();
-  ATTNRUN_RETURN_IF_ERROR(
-      SetDoubles(context, 0, type, {q.batch, q.sequence, heads_ * v.size}, y.Merged()));
-  ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 1, type, k.shape(), k.values));
-  return SetDoubles(context, 2, type, v.shape(), v.values);
-}
-
-void MultiHeadAttention::Infer(InferContext& context) const {
-  const std::optional<Dims>& query = context.input(kQuery).dims;
-  if (!query.has_value() || query->size() < 3) return;
-  Dims y = {(*query)[0], (*query)[1], SymInt::Unknown()};
-  Dims present[2] = {UnknownDims(4), UnknownDims(4)};
-  const int value = context.has_input(kValue) ? kValue : context.has_input(kKey) ? kKey : kQuery;
-  if (context.input(value).dims.has_value() && heads_ > 0) {
-    const Dims& dims = *context.input(value).dims;
-    if (dims.size() == 3) y[2] = dims[2];
-    if (dims.size() > 3) y[2] = dims.back() * SymInt(heads_);
-  }
-  for (const int i : {0, 1}) {
-    present[i][0] = y[0];
-    present[i][1] = heads_;
-    if (!context.has_input(kPastKey + i) || !context.has_input(kKey)) continue;
-    const auto& past = context.input(kPastKey + i).dims;
-    const auto& key = context.input(kKey).dims;
-    if (!past.has_value() || past->size() != 4 || !key.has_value() || key->size() < 3) continue;
-    present[i][2] = (*past)[2] + (*key)[key->size() == 4 ? 2 : 1];
-    present[i][3] = (*past)[3];
-  }
-  SetDims(context, 0, std::move(y));
-  SetDims(context, 1, std::move(present[0]));
-  SetDims(context, 2, std::move(present[1]));
-}
-
-}  // namespace attnrun::ops
+}  // namespace attnrun::ops::contrib

@@ -1,15 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/qlinear.h"
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "ops/composite/infer_steps.h"
-#include "ops/composite/reference_steps.h"
+#include "ops/composite/composite.h"
 #include "ops/composite/step_node.h"
+#include "ops/interface/attribute_reader.h"
 #include "ops/tensors/bytes.h"
+#include "ops/tensors/channels_last.h"
 
-namespace attnrun::ops {
+namespace attnrun::ops::contrib {
 namespace {
+
+// A standard operator on 8-bit integers that stand for numbers: every operand is (x - zero_point) *
+// scale, the result is round(y / scale) + zero_point, saturated.
+struct Form {
+  // Inputs of the node; -1: none. An operand without a scale is used as it is.
+  struct Operand {
+    int value;
+    int scale = -1;
+    int zero_point = -1;
+  };
+
+  std::string op_type;
+  AttributeMap attributes = {};
+  std::vector<Operand> operands = {};
+  int y_scale = -1;
+  int y_zero_point = -1;
+  // Channels are the last axis instead of the second.
+  bool channels_last = false;
+  // Before version 13 a Softmax runs over all axes from this one on.
+  std::optional<int64_t> flatten_from = {};
+
+  //   A  A_scale  A_zero_point   B  B_scale  B_zero_point           A                   B
+  //    \     |          |         |     |       /            DequantizeLinear   DequantizeLinear
+  //                  QLinearAdd                        ->                \       /
+  //                      |                                                 Add
+  //                      C                                                  |
+  //                                                                  QuantizeLinear
+  //                                                                         |
+  //                                                                         C
+  void Write(Body& b) const {
+    std::vector<Value*> inputs;
+    for (const Operand& operand : operands) inputs.push_back(Numbers(b, operand));
+    if (b.failed()) return;
+    const Value* x = b.input(operands.back().value);
+    const int rank = b.RankOf(x);
+    Value* y = Inner(b, inputs);
+    if (channels_last) y = b.Op("Transpose", {y}, {{"perm", ChannelsLast(rank)}});
+    Value* zero_point = b.input(y_zero_point);
+    AttributeMap quantized;
+    if (zero_point == nullptr) quantized["output_dtype"] = static_cast<int64_t>(b.TypeOf(x));
+    b.Give(b.Op("QuantizeLinear", {y, b.input(y_scale), zero_point}, quantized));
+  }
+
+ private:
+  Value* Numbers(Body& b, const Operand& operand) const {
+    Value* x = b.input(operand.value);
+    if (x == nullptr) {
+      b.Fail(absl::StrCat("input ", operand.value, " is left out"));
+      return nullptr;
+    }
+    const int rank = b.RankOf(x);
+    const DataType type = b.TypeOf(x);
+    if (channels_last && rank < 2) b.Fail("the rank of its input is not known");
+    if (type == DataType::kUndefined) b.Fail("the type of its input is not known");
+    if (operand.scale >= 0 && !IsByte(type)) {
+      b.Fail(absl::StrCat("expected input ", operand.value, " to be int8 or uint8, but it is ",
+                          b.Describe(x)));
+    }
+    if (b.failed()) return nullptr;
+    if (channels_last) x = b.Op("Transpose", {x}, {{"perm", ChannelsFirst(rank)}});
+    if (operand.scale < 0) return x;
+    return b.Op("DequantizeLinear", {x, b.input(operand.scale), b.input(operand.zero_point)});
+  }
+
+  Value* Inner(Body& b, const std::vector<Value*>& inputs) const {
+    if (!flatten_from.has_value()) return b.Op(op_type, inputs, attributes);
+    Value* rows = b.Op("Flatten", inputs, {{"axis", *flatten_from}});
+    Value* y = b.Op(op_type, {rows}, attributes);
+    return b.Op("Reshape", {y, b.Op("Shape", inputs)});
+  }
+};
+
+// Inputs: X, X_scale, X_zero_point, Y_scale, Y_zero_point.
+Form UnaryForm(AttributeReader& reader, AttributeMap attributes = {}) {
+  const auto name = absl::StripPrefix(reader.node().op_type(), "QLinear");
+  return {.op_type = std::string(name),
+          .attributes = std::move(attributes),
+          .operands = {{0, 1, 2}},
+          .y_scale = 3,
+          .y_zero_point = 4};
+}
 
 // The attributes of AveragePool that QLinearAveragePool has, too.
 AttributeMap PoolAttributes(AttributeReader& attributes) {
@@ -34,86 +116,76 @@ AttributeMap PoolAttributes(AttributeReader& attributes) {
   return window;
 }
 
+Composite::Writer WriterOf(Form form) {
+  return [form = std::move(form)](Body& b) { form.Write(b); };
+}
+
 }  // namespace
 
-// Inputs: X, X_scale, X_zero_point, Y_scale, Y_zero_point.
-void QLinearForm::ReadUnary(AttributeReader& reader) {
-  operands = {{0, 1, 2}};
-  y_scale = 3;
-  y_zero_point = 4;
-  if (op_type == "LeakyRelu") attributes = {{"alpha", reader.Float("alpha", 0.01F)}};
-  if (op_type == "Softmax") ReadSoftmax(reader);
-  if (op_type == "AveragePool") attributes = PoolAttributes(reader);
-  if (op_type == "AveragePool" || op_type == "GlobalAveragePool") {
-    channels_last = reader.Int("channels_last", 0) != 0;
-  }
+// QLinearAdd-1 and QLinearMul-1 (A, A_scale, A_zero_point, B, B_scale, B_zero_point, C_scale,
+// C_zero_point).
+Composite::Writer QLinearBinary(AttributeReader& attributes) {
+  Form form = UnaryForm(attributes);
+  form.operands.push_back({3, 4, 5});
+  form.y_scale = 6;
+  form.y_zero_point = 7;
+  return WriterOf(std::move(form));
 }
 
-void QLinearForm::ReadSoftmax(AttributeReader& reader) {
+// QLinearSigmoid-1.
+Composite::Writer QLinearUnary(AttributeReader& attributes) {
+  return WriterOf(UnaryForm(attributes));
+}
+
+// QLinearLeakyRelu-1.
+Composite::Writer QLinearLeakyRelu(AttributeReader& attributes) {
+  return WriterOf(UnaryForm(attributes, {{"alpha", attributes.Float("alpha", 0.01F)}}));
+}
+
+// QLinearAveragePool-1 and QLinearGlobalAveragePool-1.
+Composite::Writer QLinearPool(AttributeReader& attributes) {
+  const bool global = attributes.node().op_type() == "QLinearGlobalAveragePool";
+  Form form = UnaryForm(attributes, global ? AttributeMap() : PoolAttributes(attributes));
+  form.channels_last = attributes.Int("channels_last", 0) != 0;
+  return WriterOf(std::move(form));
+}
+
+// QLinearSoftmax-1, which is the Softmax of version `opset`.
+Composite::Writer QLinearSoftmax(AttributeReader& attributes) {
   constexpr int64_t kAlongOneAxis = 13;
-  const int64_t axis = reader.Int("axis", -1);
-  attributes = {{"axis", axis}};
-  if (reader.Required<int64_t>("opset") >= kAlongOneAxis || axis == -1) return;
-  flatten_from = axis;
-  attributes = {{"axis", int64_t{-1}}};
+  const int64_t axis = attributes.Int("axis", -1);
+  const bool flat = attributes.Required<int64_t>("opset") < kAlongOneAxis && axis != -1;
+  Form form = UnaryForm(attributes, {{"axis", flat ? -1 : axis}});
+  if (flat) form.flatten_from = axis;
+  return WriterOf(std::move(form));
 }
 
-QLinearForm QLinearForm::Read(AttributeReader& attributes) {
-  QLinearForm form;
-  form.op_type = std::string(absl::StripPrefix(attributes.node().op_type(), "QLinear"));
-  if (form.op_type == "Add" || form.op_type == "Mul") {
-    form.operands = {{0, 1, 2}, {3, 4, 5}};
-    form.y_scale = 6;
-    form.y_zero_point = 7;
-  } else if (form.op_type == "Where") {
-    form.operands = {{0}, {1, 2, 3}, {4, 5, 6}};
-    form.y_scale = 7;
-    form.y_zero_point = 8;
-  } else if (form.op_type == "Concat") {
-    form.y_scale = 0;
-    form.y_zero_point = 1;
-    form.attributes = {{"axis", attributes.Required<int64_t>("axis")}};
-    const auto count = static_cast<int>(attributes.node().inputs().size());
-    for (int i = 2; i < count; i += 3) form.operands.push_back({i, i + 1, i + 2});
-  } else {
-    form.ReadUnary(attributes);
-  }
-  return form;
+// QLinearConcat-1 (Y_scale, Y_zero_point, then each operand with its scale and zero point).
+Composite::Writer QLinearConcat(AttributeReader& attributes) {
+  Form form = {.op_type = "Concat",
+               .attributes = {{"axis", attributes.Required<int64_t>("axis")}},
+               .y_scale = 0,
+               .y_zero_point = 1};
+  const auto count = static_cast<int>(attributes.node().inputs().size());
+  for (int i = 2; i < count; i += 3) form.operands.push_back({i, i + 1, i + 2});
+  return WriterOf(std::move(form));
 }
 
-absl::Status QLinear::Reference(OpContext& context) const {
-  ReferenceSteps steps(context);
-  for (const QLinearForm::Operand& operand : form_.operands) {
-    const Tensor x = steps.Input(operand.value);
-    if (!x.defined()) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", operand.value, " is left out"));
-    }
-    if (operand.scale < 0 || IsByte(x.type())) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected input ", operand.value, " to be int8 or uint8, but it is ", TypeAndShape(x)));
-  }
-  const Tensor& x = context.input(form_.operands.back().value);
-  const auto op = [&](const std::string& op_type, const std::vector<Tensor>& inputs,
-                      AttributeMap attributes) {
-    return steps.Op(op_type, inputs, std::move(attributes));
+// QLinearWhere-1 (condition, X, X_scale, X_zero_point, Y, Y_scale, Y_zero_point, Z_scale,
+// Z_zero_point).
+Composite::Writer QLinearWhere(AttributeReader& /*attributes*/) {
+  return WriterOf({.op_type = "Where",
+                   .operands = {{0}, {1, 2, 3}, {4, 5, 6}},
+                   .y_scale = 7,
+                   .y_zero_point = 8});
+}
+
+// QuantizeLinear-1 and DequantizeLinear-1 (x, scale, zero_point?): the standard operators as they
+// were before they took 16-bit and 4-bit integers.
+Composite::Writer Quantization(AttributeReader& attributes) {
+  return [op_type = attributes.node().op_type(), axis = PassedOn(attributes, {"axis"})](Body& b) {
+    b.Give(b.Op(op_type, {b.input(0), b.input(1), b.input(2)}, axis));
   };
-  const auto input = [&](int i) { return i < 0 ? Tensor() : steps.Input(i); };
-  return steps.Give(QLinearWriter<Tensor>{op, input, x.type(), x.rank()}.Write(form_));
 }
 
-void QLinear::Infer(InferContext& context) const {
-  const InferSteps steps(context);
-  const OptionalFacts x = steps.Input(form_.operands.back().value);
-  const bool known = x.has_value() && x->type != DataType::kUndefined && x->dims.has_value();
-  if (!known) return;
-  const auto op = [&](const std::string& op_type, const std::vector<OptionalFacts>& inputs,
-                      AttributeMap attributes) {
-    return InferSteps::Op(op_type, inputs, std::move(attributes));
-  };
-  const auto input = [&](int i) { return i < 0 ? std::nullopt : steps.Input(i); };
-  const auto rank = static_cast<int>(x->dims->size());
-  if (form_.channels_last && rank < 2) return;
-  context.SetOutput(0, *QLinearWriter<OptionalFacts>{op, input, x->type, rank}.Write(form_));
-}
-
-}  // namespace attnrun::ops
+}  // namespace attnrun::ops::contrib

@@ -1,69 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/activations.h"
-#include "ops/contrib/contrib_attention.h"
+
+// ONNX Runtime's own operators (domain com.microsoft). Each consists of other operators and is
+// described once: by a function in a file of this folder that reads a node's attributes and returns
+// a function that writes its body (see Body). To add one, declare it here and list it below.
+
+#include "ops/composite/composite.h"
 #include "ops/contrib/dynamic_quantize_lstm.h"
-#include "ops/contrib/embed_layer_normalization.h"
-#include "ops/contrib/group_query_attention.h"
-#include "ops/contrib/multi_head_attention.h"
-#include "ops/contrib/products.h"
-#include "ops/contrib/qlinear.h"
-#include "ops/contrib/quantized_layers.h"
-#include "ops/contrib/quantized_products.h"
-#include "ops/contrib/rotation.h"
-#include "ops/contrib/skip_normalization.h"
 #include "ops/interface/families.h"
 #include "ops/quantization/qlinear_products.h"
 
 namespace attnrun::ops {
-namespace {
+namespace contrib {
 
-// The factory of a class that serves several operators, which `kind` distinguishes.
-template <typename OpClass, typename Kind>
-OpFactory MakeOf(Kind kind) {
-  return
-      [kind](AttributeReader& attributes) { return std::make_unique<OpClass>(attributes, kind); };
-}
+using Description = Composite::Writer(AttributeReader& attributes);
 
-}  // namespace
+Description Attention, BiasSplitGelu, DynamicQuantizeMatMul, EmbedLayerNormalization, FastGelu,
+    FusedGemm, FusedMatMul, Gelu, GroupQueryAttention, MatMulIntegerToFloat, MultiHeadAttention,
+    QAttention, QEmbedLayerNormalization, QGemm, QLinearBinary, QLinearConcat, QLinearLeakyRelu,
+    QLinearPool, QLinearSoftmax, QLinearUnary, QLinearWhere, Quantization, QuickGelu,
+    RotaryEmbedding, SkipLayerNormalization, SkipSimplifiedLayerNormalization, TransposeMatMul;
+
+struct Entry {
+  const char* name;
+  Arity inputs;
+  Arity outputs;
+  Description* describe;
+  OpTraits traits = {};
+};
+
+constexpr Entry kDescribed[] = {
+    {"Attention", {2, 7}, {1, 2}, Attention},
+    {"BiasGelu", {2, 2}, {1, 1}, Gelu, kElementwise},
+    {"BiasSplitGelu", {2, 2}, {1, 1}, BiasSplitGelu},
+    {"DequantizeLinear", {2, 3}, {1, 1}, Quantization},
+    {"DynamicQuantizeMatMul", {3, 5}, {1, 1}, DynamicQuantizeMatMul},
+    {"EmbedLayerNormalization", {1, 9}, {1, 3}, EmbedLayerNormalization},
+    {"FastGelu", {1, 2}, {1, 1}, FastGelu, kElementwise},
+    {"FusedGemm", {2, 3}, {1, 1}, FusedGemm},
+    {"FusedMatMul", {2, 2}, {1, 1}, FusedMatMul},
+    {"Gelu", {1, 1}, {1, 1}, Gelu, kElementwise},
+    {"GroupQueryAttention", {1, 16}, {1, 3}, GroupQueryAttention},
+    {"MatMulIntegerToFloat", {4, 7}, {1, 1}, MatMulIntegerToFloat},
+    {"MultiHeadAttention", {1, 10}, {1, 3}, MultiHeadAttention},
+    {"QAttention", {5, 9}, {1, 2}, QAttention},
+    {"QEmbedLayerNormalization", {1, 18}, {1, 2}, QEmbedLayerNormalization},
+    {"QGemm", {6, 9}, {1, 1}, QGemm},
+    {"QLinearAdd", {2, 8}, {1, 1}, QLinearBinary},
+    {"QLinearAveragePool", {2, 5}, {1, 1}, QLinearPool},
+    {"QLinearConcat", {3, kVariadic}, {1, 1}, QLinearConcat},
+    {"QLinearGlobalAveragePool", {2, 5}, {1, 1}, QLinearPool},
+    {"QLinearLeakyRelu", {2, 5}, {1, 1}, QLinearLeakyRelu},
+    {"QLinearMul", {2, 8}, {1, 1}, QLinearBinary},
+    {"QLinearSigmoid", {2, 5}, {1, 1}, QLinearUnary},
+    {"QLinearSoftmax", {2, 5}, {1, 1}, QLinearSoftmax},
+    {"QLinearWhere", {9, 9}, {1, 1}, QLinearWhere},
+    {"QuantizeLinear", {2, 3}, {1, 1}, Quantization},
+    {"QuickGelu", {1, 1}, {1, 1}, QuickGelu, kElementwise},
+    {"RotaryEmbedding", {4, 4}, {1, 1}, RotaryEmbedding},
+    {"SkipLayerNormalization", {3, 5}, {1, 4}, SkipLayerNormalization},
+    {"SkipSimplifiedLayerNormalization", {3, 4}, {1, 4}, SkipSimplifiedLayerNormalization},
+    {"TransposeMatMul", {2, 2}, {1, 1}, TransposeMatMul},
+};
+
+}  // namespace contrib
 
 void RegisterContrib(OpRegistry& registry) {
-  auto add = [&](const char* name, Arity inputs, Arity outputs, OpFactory make,
-                 OpTraits traits = {}) {
-    registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make), traits});
+  for (const contrib::Entry& entry : contrib::kDescribed) {
+    const auto make = [describe = entry.describe](AttributeReader& attributes) {
+      return std::make_unique<Composite>(describe(attributes));
+    };
+    registry.Register(
+        {kContribDomain, entry.name, {1}, entry.inputs, entry.outputs, make, entry.traits});
+  }
+  const auto add = [&](const char* name, Arity inputs, Arity outputs, OpFactory make) {
+    registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make)});
   };
-  using Gelu = BiasedActivation::Function;
-  add("BiasGelu", {2, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf), kElementwise);
-  add("Gelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kErf), kElementwise);
-  add("FastGelu", {1, 2}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kTanh), kElementwise);
-  add("QuickGelu", {1, 1}, {1, 1}, MakeOf<BiasedActivation>(Gelu::kSigmoid), kElementwise);
-  add("BiasSplitGelu", {2, 2}, {1, 1}, Make<BiasSplitGelu>);
-  add("FusedMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(true));
-  add("TransposeMatMul", {2, 2}, {1, 1}, MakeOf<FusedMatMul>(false));
-  add("FusedGemm", {2, 3}, {1, 1}, Make<FusedGemm>);
-  add("MatMulIntegerToFloat", {4, 7}, {1, 1}, Make<MatMulIntegerToFloat>);
-  add("DynamicQuantizeMatMul", {3, 5}, {1, 1}, Make<DynamicQuantizeMatMul>);
-  add("SkipLayerNormalization", {3, 5}, {1, 4}, MakeOf<SkipNormalization>(true));
-  add("EmbedLayerNormalization", {1, 9}, {1, 3}, Make<EmbedLayerNormalization>);
-  add("Attention", {2, 7}, {1, 2}, Make<ContribAttention>);
-  add("MultiHeadAttention", {1, 10}, {1, 3}, Make<MultiHeadAttention>);
-  add("GroupQueryAttention", {1, 16}, {1, 3}, Make<GroupQueryAttention>);
   add("DynamicQuantizeLSTM", {3, 12}, {0, 3}, Make<DynamicQuantizeLstm>);
-  add("QAttention", {5, 9}, {1, 2}, Make<QAttention>);
-  add("QEmbedLayerNormalization", {1, 18}, {1, 2}, Make<QEmbedLayerNormalization>);
-  add("QGemm", {6, 9}, {1, 1}, Make<QGemm>);
   add("QLinearConv", {8, 9}, {1, 1}, Make<QLinearConv>);
-  for (const char* name : {"QLinearAdd", "QLinearMul"}) add(name, {2, 8}, {1, 1}, Make<QLinear>);
-  for (const char* name : {"QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu",
-                           "QLinearSigmoid", "QLinearSoftmax"}) {
-    add(name, {2, 5}, {1, 1}, Make<QLinear>);
-  }
-  add("QLinearConcat", {3, kVariadic}, {1, 1}, Make<QLinear>);
-  add("QLinearWhere", {9, 9}, {1, 1}, Make<QLinear>);
-  for (const char* name : {"QuantizeLinear", "DequantizeLinear"}) {
-    add(name, {2, 3}, {1, 1}, Make<ContribQuantization>);
-  }
-  add("RotaryEmbedding", {4, 4}, {1, 1}, Make<ContribRotaryEmbedding>);
-  add("SkipSimplifiedLayerNormalization", {3, 4}, {1, 4}, MakeOf<SkipNormalization>(false));
 }
 
 }  // namespace attnrun::ops

@@ -1,80 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/skip_normalization.h"
+#include "ops/composite/composite.h"
+#include "ops/interface/attribute_reader.h"
 
-#include <iterator>
-
-#include "absl/strings/str_cat.h"
-#include "core/elements.h"
-#include "core/status.h"
-#include "core/strided.h"
-#include "ops/contrib/last_axis.h"
-#include "ops/interface/axis_rules.h"
-#include "ops/interface/infer_rules.h"
-#include "ops/normalization/normalize_rows.h"
-
-namespace attnrun::ops {
+namespace attnrun::ops::contrib {
 namespace {
 
-// x + skip + bias.
-absl::StatusOr<std::vector<double>> Sum(const OpContext& context, int bias_input) {
-  const Tensor& x = context.input(0);
-  const Tensor& skip = context.input(1);
-  ATTNRUN_RETURN_IF_ERROR(CheckFloats(x, 1));
-  if (skip.type() != x.type()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected skip to be ", Name(x.type()), " like the input, but it is ", TypeAndShape(skip)));
+bool IsProduct(const Value* value) {
+  const Node* node = value->producer();
+  return node != nullptr && (node->op_type() == "MatMul" || node->op_type() == "Gemm");
+}
+
+// x + skip + bias. The bias is added to the operand that is a product, so that it can join a
+// Linear.
+Value* Sum(Body& b, Value* bias) {
+  Value* x = b.input(0);
+  Value* skip = b.input(1);
+  if (bias == nullptr) return b.Op("Add", {x, skip});
+  if (IsProduct(skip) && !IsProduct(x)) return b.Op("Add", {x, b.Op("Add", {skip, bias})});
+  return b.Op("Add", {b.Op("Add", {x, bias}), skip});
+}
+
+// The output y of the norm. Gives its statistics, if they are wanted.
+Value* Normalize(Body& b, bool centered, std::vector<Value*> operands, AttributeMap attributes) {
+  if (centered) {
+    const std::vector<Value*> outputs =
+        b.Ops("LayerNormalization", b.wants(1) || b.wants(2) ? 3 : 1, operands, attributes);
+    for (int i = 1; i < std::ssize(outputs); ++i) b.Give(outputs[i], i);
+    return outputs[0];
   }
-  ATTNRUN_ASSIGN_OR_RETURN(std::vector<double> sum, ToDoubles(x));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> added, ToDoubles(skip));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, ReadRow(context, bias_input, 0));
-  ATTNRUN_ASSIGN_OR_RETURN(const Shape strides, BroadcastStrides(skip.shape(), x.shape()));
-  size_t i = 0;
-  ForEachOffset(x.shape(), strides, [&](int64_t offset) {
-    sum[i] += added[offset] + bias[i % bias.size()];
-    ++i;
-  });
-  return sum;
+  if (b.wants(1)) b.Give(b.Op("ReduceMean", {operands[0], b.Ints({-1})}), 1);
+  if (!b.wants(2)) return b.Op("RMSNormalization", operands, attributes);
+  const std::vector<Value*> outputs =
+      b.Ops("SimplifiedLayerNormalization", 2, operands, attributes);
+  b.Give(outputs[1], 2);
+  return outputs[0];
+}
+
+Composite::Writer Skip(AttributeReader& attributes, bool centered) {
+  const float epsilon = attributes.Float("epsilon", 1e-12F);
+  return [=](Body& b) {
+    Value* x = b.input(0);
+    Value* beta = centered ? b.input(3) : nullptr;
+    Value* bias = b.input(centered ? 4 : 3);
+    b.ExpectFloats({x, b.input(1), b.input(2), beta, bias});
+    for (Value* row : {b.input(2), beta, bias}) {
+      b.Expect("gamma, beta or bias", row, DataType::kUndefined, {b.Dim(x, -1)});
+    }
+    Value* sum = Sum(b, bias);
+    std::vector<Value*> operands = {sum, b.input(2)};
+    if (beta != nullptr) operands.push_back(beta);
+    b.Give(Normalize(b, centered, operands, {{"epsilon", epsilon}}));
+    b.Give(sum, 3);
+  };
 }
 
 }  // namespace
 
-absl::Status SkipNormalization::Reference(OpContext& context) const {
-  const Tensor& x = context.input(0);
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> sum, Sum(context, bias_input()));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> gamma, ReadRow(context, 2, 1));
-  std::vector<double> beta(gamma.size(), 0);
-  if (centered_) {
-    ATTNRUN_ASSIGN_OR_RETURN(beta, ReadRow(context, beta_input(), 0));
-  }
-  const auto length = static_cast<int64_t>(gamma.size());
-  Shape statistics = x.shape();
-  statistics.back() = 1;
-  std::vector<double> y = sum;
-  const auto [means, inverses] =
-      NormalizeRows(y, std::ssize(y) / length, length, epsilon_, centered_);
-  for (int64_t i = 0; i < std::ssize(y); ++i) y[i] = y[i] * gamma[i % length] + beta[i % length];
-  ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 0, x.type(), x.shape(), y));
-  ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 1, DataType::kFloat, statistics, means));
-  ATTNRUN_RETURN_IF_ERROR(SetDoubles(context, 2, DataType::kFloat, statistics, inverses));
-  return SetDoubles(context, 3, x.type(), x.shape(), sum);
+// SkipLayerNormalization-1 (x, skip, gamma, beta?, bias?) -> (y, mean?, inverse?, sum?), over the
+// last axis:
+//   sum = x + skip + bias
+//   y = (sum - mean(sum)) / sqrt(variance + epsilon) * gamma + beta
+// x is [B, S, D] or [S, D]; skip broadcasts to it. mean and inverse (1 / sqrt(...)) have a last
+// axis of 1.
+Composite::Writer SkipLayerNormalization(AttributeReader& attributes) {
+  return Skip(attributes, true);
 }
 
-void SkipNormalization::Infer(InferContext& context) const {
-  const ValueFacts& x = context.input(0);
-  ValueFacts statistics{DataType::kFloat, x.dims, std::nullopt};
-  if (x.dims.has_value() && !x.dims->empty()) statistics.dims->back() = 1;
-  SetDims(context, 0, x.dims);
-  context.SetOutput(1, statistics);
-  context.SetOutput(2, std::move(statistics));
-  SetDims(context, 3, x.dims);
+// SkipSimplifiedLayerNormalization-1 (x, skip, gamma, bias?), with the same outputs:
+//   y = sum / sqrt(mean(sum^2) + epsilon) * gamma
+Composite::Writer SkipSimplifiedLayerNormalization(AttributeReader& attributes) {
+  return Skip(attributes, false);
 }
 
-void SkipNormalization::Axes(AxesContext& context) const {
-  const size_t rank = RankOf(context, 0).value_or(0);
-  for (size_t axis = 0; axis + 1 < rank; ++axis) {
-    AxisTrack track = context.Track({{0, axis}}, {{0, axis}, {1, axis}, {2, axis}, {3, axis}});
-    if (AddOperand(context, 1, *context.input(0).dims, axis, track)) context.Add(std::move(track));
-  }
-}
-
-}  // namespace attnrun::ops
+}  // namespace attnrun::ops::contrib

@@ -20,6 +20,8 @@
 
 namespace attnrun::ops {
 
+class HasBody;
+
 // Least and greatest number of inputs or outputs.
 struct Arity {
   int min = 0;
@@ -28,16 +30,19 @@ struct Arity {
 inline constexpr int kVariadic = std::numeric_limits<int>::max();
 
 // Makes an operator from its node's attributes. Remembers of the operator's class whether it
-// overrides Op::MakeKernel, which a function that returns an Op would hide.
+// overrides Op::MakeKernel and has a body, which a function that returns an Op would hide.
 class OpFactory {
  public:
   // `make` takes an AttributeReader& and returns a std::unique_ptr to the operator's own class.
   template <typename Function>
   OpFactory(Function make)  // NOLINT(google-explicit-constructor): registrations read as a table.
-      : overrides_kernel_(OverridesMakeKernel<Made<Function>>()), make_(std::move(make)) {}
+      : overrides_kernel_(OverridesMakeKernel<Made<Function>>()),
+        has_body_(std::is_base_of_v<HasBody, Made<Function>>),
+        make_(std::move(make)) {}
 
   std::unique_ptr<Op> operator()(AttributeReader& attributes) const { return make_(attributes); }
   bool overrides_kernel() const { return overrides_kernel_; }
+  bool has_body() const { return has_body_; }
 
  private:
   template <typename Function>
@@ -51,6 +56,7 @@ class OpFactory {
   }
 
   bool overrides_kernel_;
+  bool has_body_;
   std::function<std::unique_ptr<Op>(AttributeReader&)> make_;
 };
 
@@ -71,6 +77,8 @@ struct OpDef {
 
   // True if there is an optimized kernel. The kernel may still decline some types and shapes.
   bool has_kernel() const { return make.overrides_kernel() && !reference_only; }
+  // True if the optimizer can put other operators in its place.
+  bool has_body() const { return make.has_body(); }
 };
 
 // The opsets of ai.onnx that attnrun reads.

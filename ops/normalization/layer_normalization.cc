@@ -55,4 +55,12 @@ LayerNormalization::LayerNormalization(AttributeReader& attributes, LayerNormali
   spec_.stash = attributes.ElementType("stash_type", DataType::kFloat);
 }
 
+void SimplifiedLayerNormalization::WriteBody(Body& body) const {
+  if (body.wants(1)) return body.Fail("its statistics are read");
+  body.Give(body.Op("RMSNormalization", {body.input(0), body.input(1)},
+                    {{"axis", spec().axis},
+                     {"epsilon", spec().epsilon},
+                     {"stash_type", static_cast<int64_t>(spec().stash)}}));
+}
+
 }  // namespace attnrun::ops

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "ops/composite/body.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -35,10 +36,9 @@ struct LayerNormalizationShape {
 absl::StatusOr<LayerNormalizationShape> ResolveShape(const LayerNormalizationSpec& spec,
                                                      const OpContext& context);
 
-// ONNX LayerNormalization-17 (X, Scale, B?) -> (Y, Mean?, InvStdDev?); RMSNormalization-23 (X,
-// scale) -> Y; and SimplifiedLayerNormalization-1 (X, scale) -> (Y, InvStdDev?), which equals
-// RMSNormalization and which ONNX Runtime's optimizer puts into ai.onnx.
-class LayerNormalization final : public Op {
+// ONNX LayerNormalization-17 (X, Scale, B?) -> (Y, Mean?, InvStdDev?) and RMSNormalization-23 (X,
+// scale) -> Y.
+class LayerNormalization : public Op {
  public:
   // `spec`: with the first three members set.
   LayerNormalization(AttributeReader& attributes, LayerNormalizationSpec spec);
@@ -48,8 +48,20 @@ class LayerNormalization final : public Op {
   void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
+  const LayerNormalizationSpec& spec() const { return spec_; }
+
  private:
   LayerNormalizationSpec spec_;
+};
+
+// SimplifiedLayerNormalization-1 (X, scale) -> (Y, InvStdDev?), which equals RMSNormalization and
+// which ONNX Runtime's optimizer puts into ai.onnx.
+class SimplifiedLayerNormalization final : public LayerNormalization, public HasBody {
+ public:
+  explicit SimplifiedLayerNormalization(AttributeReader& attributes)
+      : LayerNormalization(attributes, {.centered = false, .inverse_output = 1}) {}
+
+  void WriteBody(Body& body) const override;
 };
 
 }  // namespace attnrun::ops

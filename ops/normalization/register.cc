@@ -32,8 +32,7 @@ void RegisterNormalization(OpRegistry& registry) {
   add("LayerNormalization", {1, 17}, {2, 3}, {1, 3},
       LayerNorm({.centered = true, .mean_output = 1, .inverse_output = 2}));
   add("RMSNormalization", {23}, {2, 2}, {1, 1}, LayerNorm({.centered = false}));
-  add("SimplifiedLayerNormalization", {1}, {2, 2}, {1, 2},
-      LayerNorm({.centered = false, .inverse_output = 1}));
+  add("SimplifiedLayerNormalization", {1}, {2, 2}, {1, 2}, Make<SimplifiedLayerNormalization>);
   add("InstanceNormalization", {6, 22}, {3, 3}, {1, 1}, GroupNorm(true));
   add("GroupNormalization", {18, 21}, {3, 3}, {1, 1}, GroupNorm(false));
   add("BatchNormalization", {7, 9, 14, 15}, {5, 5}, {1, 5}, Make<BatchNormalization>);

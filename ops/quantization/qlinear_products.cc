@@ -3,9 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
-#include "ops/composite/infer_steps.h"
+#include "ops/composite/composite.h"
 #include "ops/composite/reference_steps.h"
+#include "ops/composite/step_node.h"
 #include "ops/matmul/matmul.h"
+#include "ops/quantization/integer_product.h"
 #include "ops/tensors/channels_last.h"
 
 namespace attnrun::ops {
@@ -38,6 +40,14 @@ absl::Status CheckZeroPoint(const OpContext& context, int operand, int zero_poin
                                                  TypeAndShape(zero)));
 }
 
+// One number, or one for each channel, [M], reshaped so that it broadcasts to [N, M, ..].
+Value* PerChannel(Body& body, Value* value, int rank) {
+  if (body.IsNumber(value)) return value;
+  std::vector<int64_t> axes;
+  for (int64_t axis = 1; axis + 1 < rank; ++axis) axes.push_back(axis);
+  return body.Op("Unsqueeze", {value, body.Ints(axes)});
+}
+
 }  // namespace
 
 absl::Status QLinearMatMul::Reference(OpContext& context) const {
@@ -59,21 +69,26 @@ void QLinearMatMul::Infer(InferContext& context) const {
                         InferMatMul(context.input(kA).dims, context.input(kB).dims), std::nullopt});
 }
 
-AttributeMap QLinearConv::ConvAttributesOf(const Node& node) {
-  AttributeMap attributes = node.attributes();
-  attributes.erase("channels_last");
-  return attributes;
+void QLinearMatMul::WriteBody(Body& body) const {
+  for (const int i : {kAScale, kAZeroPoint, kYScale, kYZeroPoint}) {
+    if (!body.IsNumber(body.input(i))) body.Fail("the rows of a or y have scales of their own");
+  }
+  for (const int i : {kBScale, kBZeroPoint}) {
+    const int rank = body.RankOf(body.input(i));
+    if (rank != 0 && rank != 1) body.Fail("the matrices of b have scales of their own");
+  }
+  Value* y =
+      IntegerProduct(body, {"a", body.input(kA), body.input(kAScale), body.input(kAZeroPoint)},
+                     {"b", body.input(kB), body.input(kBScale), body.input(kBZeroPoint)});
+  Value* scale = body.Cast(body.input(kYScale), DataType::kFloat);
+  body.Give(body.Op("QuantizeLinear", {y, scale, body.input(kYZeroPoint)}));
 }
 
 QLinearConv::QLinearConv(AttributeReader& attributes)
-    : conv_(ConvAttributesOf(attributes.node())), channels_last_(false) {
-  for (const char* name : {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}) {
-    attributes.Ignore(name);
-  }
-  if (!attributes.node().domain().empty()) {
-    channels_last_ = attributes.Int("channels_last", 0) != 0;
-  }
-}
+    : conv_(PassedOn(attributes,
+                     {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"})),
+      channels_last_(!attributes.node().domain().empty() &&
+                     attributes.Int("channels_last", 0) != 0) {}
 
 absl::Status QLinearConv::Reference(OpContext& context) const {
   ReferenceSteps steps(context);
@@ -96,15 +111,33 @@ absl::Status QLinearConv::Reference(OpContext& context) const {
 }
 
 void QLinearConv::Infer(InferContext& context) const {
-  const InferSteps steps(context);
-  OptionalFacts y = steps.Input(kX);
-  if (!y->dims.has_value() || y->dims->size() < 3) return;
-  const auto rank = static_cast<int>(y->dims->size());
-  if (channels_last_) y = InferSteps::Op("Transpose", {y}, {{"perm", ChannelsFirst(rank)}});
-  y = InferSteps::Op("Conv", {y, steps.Input(kW)}, conv_);
-  if (channels_last_) y = InferSteps::Op("Transpose", {y}, {{"perm", ChannelsLast(rank)}});
-  y->type = context.input(kYZeroPoint).type;
-  context.SetOutput(0, *std::move(y));
+  InferThroughBody(context, [this](Body& body) { WriteBody(body); });
+}
+
+void QLinearConv::WriteBody(Body& body) const {
+  Value* x = body.input(kX);
+  const int rank = body.RankOf(x);
+  if (rank < 3) return body.Fail("the rank of x is not known");
+  for (const int i : {kXScale, kXZeroPoint}) {
+    if (!body.IsNumber(body.input(i))) return body.Fail("x has more scales than one");
+  }
+  for (const int i : {kWScale, kWZeroPoint}) {
+    const int own = body.RankOf(body.input(i));
+    if (own != 0 && own != 1) return body.Fail("the shape of what belongs to w is not known");
+  }
+  if (channels_last_) x = body.Op("Transpose", {x}, {{"perm", ChannelsFirst(rank)}});
+  Value* sums = body.Op("ConvInteger",
+                        {x, body.input(kW), AsScalar(body, body.input(kXZeroPoint)),
+                         AsScalar(body, body.input(kWZeroPoint))},
+                        conv_);
+  if (body.input(kBias) != nullptr) {
+    sums = body.Op("Add", {sums, PerChannel(body, body.input(kBias), rank)});
+  }
+  Value* scale = body.Op("Mul", {body.input(kXScale), body.input(kWScale)});
+  sums = body.Cast(sums, DataType::kFloat);
+  Value* y = body.Op("Mul", {sums, PerChannel(body, scale, rank)});
+  if (channels_last_) y = body.Op("Transpose", {y}, {{"perm", ChannelsLast(rank)}});
+  body.Give(body.Op("QuantizeLinear", {y, body.input(kYScale), body.input(kYZeroPoint)}));
 }
 
 }  // namespace attnrun::ops

@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_QUANTIZATION_QLINEAR_PRODUCTS_H_
 
 #include "graph/graph.h"
+#include "ops/composite/body.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -13,7 +14,7 @@ namespace attnrun::ops {
 // a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point. Scales and zero points of a and y
 // are one number, or one per row ([M] or [.., M, 1]); those of b are one number, or one per column
 // ([N] or [.., 1, N]).
-class QLinearMatMul final : public Op {
+class QLinearMatMul final : public Op, public HasBody {
  public:
   explicit QLinearMatMul(AttributeReader& /*attributes*/) {}
 
@@ -21,23 +22,24 @@ class QLinearMatMul final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  // A MatMulInteger. Fails if rows or matrices have scales of their own.
+  void WriteBody(Body& body) const override;
 };
 
 // ONNX QLinearConv-10, and com.microsoft's, which may have channels last: the same for Conv.
 // Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias? int32
 // [M] of scale x_scale * w_scale. Scale and zero point of w are one number, or one per output
 // channel.
-class QLinearConv final : public Op {
+class QLinearConv final : public Op, public HasBody {
  public:
   explicit QLinearConv(AttributeReader& attributes);
 
   enum Input { kX, kXScale, kXZeroPoint, kW, kWScale, kWZeroPoint, kYScale, kYZeroPoint, kBias };
 
-  // The attributes of Conv among those of a node.
-  static AttributeMap ConvAttributesOf(const Node& node);
-
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  // A ConvInteger of the integers less their zero points, scaled to floats, plus bias, quantized.
+  void WriteBody(Body& body) const override;
 
  private:
   AttributeMap conv_;

@@ -71,6 +71,7 @@ const std::map<std::string, std::string>& WithoutTracks() {
       {"Size", kNoInputs},
       {"Unique", kByValue},
       {"com.microsoft::Attention", kExpanded},
+      {"com.microsoft::BiasSplitGelu", kExpanded},
       {"com.microsoft::DequantizeLinear", kExpanded},
       {"com.microsoft::DynamicQuantizeLSTM", kMixed},
       {"com.microsoft::DynamicQuantizeMatMul", kExpanded},
@@ -95,6 +96,8 @@ const std::map<std::string, std::string>& WithoutTracks() {
       {"com.microsoft::QLinearWhere", kExpanded},
       {"com.microsoft::QuantizeLinear", kExpanded},
       {"com.microsoft::RotaryEmbedding", kExpanded},
+      {"com.microsoft::SkipLayerNormalization", kExpanded},
+      {"com.microsoft::SkipSimplifiedLayerNormalization", kExpanded},
       {"com.microsoft::TransposeMatMul", kExpanded},
   };
   return *reasons;
