@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/status.h"
 #include "ops/gemm/int8_gemm.h"
 #include "ops/linear/int8_linear.h"
@@ -10,65 +11,45 @@
 namespace attnrun::ops {
 namespace {
 
-// The weights as matrices, each with its part of the zero points (which may be undefined); `zeros`
-// holds these parts. Precondition: they fit together.
-std::vector<Int8Matrix> MatricesOf(const std::vector<Tensor>& weights, const Tensor& zero_point,
-                                   std::vector<Tensor>& zeros) {
-  zeros.assign(weights.size(), Tensor());
+// The weights as matrices. Precondition: they fit together.
+std::vector<Int8Matrix> MatricesOf(const std::vector<Linear::Weight>& weights) {
   std::vector<Int8Matrix> matrices;
-  int64_t column = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    const int64_t columns = weights[i].dim(1);
-    matrices.push_back({&weights[i], 0, weights[i].dim(0), columns, nullptr});
-    if (zero_point.defined()) {
-      const bool one = zero_point.num_elements() == 1;
-      const Shape shape = {one ? 1 : columns};
-      zeros[i] = zero_point.View(shape, {one ? 0 : 1}, one ? 0 : column);
-      matrices.back().zero_points = &zeros[i];
-    }
-    column += columns;
+  for (const Linear::Weight& weight : weights) {
+    const Tensor& values = weight.values;
+    const Tensor* const zeros = weight.zero_points.defined() ? &weight.zero_points : nullptr;
+    matrices.push_back({&values, 0, values.dim(0), values.dim(1), zeros});
   }
   return matrices;
 }
 
-std::vector<Tensor> WeightsAmong(absl::Span<const Tensor> inputs) {
-  std::vector<Tensor> weights;
-  weights.reserve(Int8Linear::NumWeights(inputs.size()));
-  for (int i = 0; i < Int8Linear::NumWeights(inputs.size()); ++i) {
-    weights.push_back(inputs[Int8Linear::WeightInput(i)]);
-  }
-  return weights;
-}
-
 // True if Resolve will accept these constants.
-bool FitTogether(const std::vector<Tensor>& weights, const Tensor& zero_point) {
-  int64_t columns = 0;
-  for (const Tensor& weight : weights) {
-    if (!IsByte(weight.type()) || weight.type() != weights[0].type()) return false;
-    if (weight.rank() != 2 || weight.dim(0) != weights[0].dim(0)) return false;
-    columns += weight.dim(1);
-  }
-  if (!zero_point.defined()) return true;
-  return zero_point.type() == weights[0].type() &&
-         (zero_point.num_elements() == 1 || zero_point.shape() == Shape{columns});
+bool FitTogether(const std::vector<Linear::Weight>& weights) {
+  const Tensor& first = weights[0].values;
+  return absl::c_all_of(weights, [&](const Linear::Weight& weight) {
+    const Tensor& values = weight.values;
+    const Tensor& zeros = weight.zero_points;
+    if (!IsByte(values.type()) || values.type() != first.type()) return false;
+    if (values.rank() != 2 || values.dim(0) != first.dim(0)) return false;
+    if (!zeros.defined()) return true;
+    return zeros.type() == values.type() &&
+           (zeros.num_elements() == 1 || zeros.shape() == Shape{values.dim(1)});
+  });
 }
 
 class Int8LinearKernel final : public Kernel {
  public:
-  // `weight`: the weights, packed with `zero_point`, which may be undefined.
-  Int8LinearKernel(const Int8Linear& op, std::shared_ptr<const Int8Panels> weight,
-                   bool has_zero_point)
-      : op_(op), weight_(std::move(weight)), has_zero_point_(has_zero_point) {}
+  // `packed`: `weights` with their zero points.
+  Int8LinearKernel(const Int8Linear& op, const std::vector<Linear::Weight>& weights,
+                   std::shared_ptr<const Int8Panels> packed)
+      : op_(op), have_zero_points_(HaveZeroPoints(weights)), weight_(std::move(packed)) {}
 
   absl::string_view name() const override { return Int8GemmName(weight_.get()); }
 
-  // False for zero points that are computed: the weights were packed without them.
   bool Accepts(const OpContext& context) const override {
-    return context.has_input(Int8Linear::kWeightZeroPoint) == has_zero_point_;
+    return HaveZeroPoints(op_.Weights(context)) == have_zero_points_;
   }
 
   absl::Status Run(OpContext& context) const override {
-    Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape, op_.Resolve(context));
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kFloat, shape.output));
     if (y->num_elements() == 0) return absl::OkStatus();
@@ -76,24 +57,15 @@ class Int8LinearKernel final : public Kernel {
     Int8Epilogue out;
     out.c = y->mutable_data<float>();
     out.scales = scales.data<float>();
-    out.epilogue.activation = op_.activation();
-    if (context.has_input(Int8Linear::kBias)) {
-      out.epilogue.bias = context.input(Int8Linear::kBias).data<float>();
-    }
-    Tensor residual;
-    if (context.has_input(Int8Linear::kResidual)) {
-      residual = context.input(Int8Linear::kResidual);
-      ATTNRUN_ASSIGN_OR_RETURN(out.epilogue.residual, ResidualRows(residual, shape, allocator));
-    }
+    ATTNRUN_ASSIGN_OR_RETURN(const EpilogueInputs inputs,
+                             EpilogueInputs::Read(context, shape, op_.activation()));
+    out.epilogue = inputs.epilogue();
     const int32_t zero = XZeroPoint(context);
     const Int8Rows x = {&context.input(Int8Linear::kX), 0, shape.m, shape.k, {&zero, 1}};
-    return Int8Gemm(x, *weight_, out, allocator);
+    return Int8Gemm(x, *weight_, out, context.allocator());
   }
 
-  int64_t Flops(const OpContext& context) const override {
-    const absl::StatusOr<LinearShape> shape = op_.Resolve(context);
-    return shape.ok() ? 2 * shape->m * shape->k * shape->n : 0;
-  }
+  int64_t Flops(const OpContext& context) const override { return op_.Flops(context); }
 
  private:
   static int32_t XZeroPoint(const OpContext& context) {
@@ -103,35 +75,33 @@ class Int8LinearKernel final : public Kernel {
   }
 
   // The factors from S to Y: [N].
-  static absl::StatusOr<Tensor> ScalesOf(const OpContext& context, int64_t columns) {
+  absl::StatusOr<Tensor> ScalesOf(const OpContext& context, int64_t columns) const {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor scales,
                              Tensor::Allocate(DataType::kFloat, {columns}, context.allocator()));
+    auto* scale = scales.mutable_data<float>();
     const float x_scale = *context.input(Int8Linear::kXScale).data<float>();
-    const Tensor& w_scale = context.input(Int8Linear::kWeightScale);
-    const int64_t step = w_scale.num_elements() == 1 ? 0 : 1;
-    for (int64_t j = 0; j < columns; ++j) {
-      scales.mutable_data<float>()[j] = x_scale * w_scale.data<float>()[j * step];
+    for (const Linear::Weight& weight : op_.Weights(context)) {
+      const int64_t step = weight.scales.num_elements() == 1 ? 0 : 1;
+      for (int64_t j = 0; j < weight.values.dim(1); ++j) {
+        *scale++ = x_scale * weight.scales.data<float>()[j * step];
+      }
     }
     return scales;
   }
 
   const Int8Linear op_;
+  const std::vector<bool> have_zero_points_;
   const std::shared_ptr<const Int8Panels> weight_;
-  const bool has_zero_point_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> Int8Linear::MakeKernel(const KernelContext& context) const {
-  if (context.constants.size() <= kWeightScale) return nullptr;
-  const std::vector<Tensor> weights = WeightsAmong(context.constants);
-  const Tensor zero_point =
-      context.constants.size() > kWeightZeroPoint ? context.constants[kWeightZeroPoint] : Tensor();
-  if (!FitTogether(weights, zero_point)) return nullptr;
-  std::vector<Tensor> zeros;
+  const std::vector<Weight> weights = Weights(context);
+  if (!FitTogether(weights)) return nullptr;
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Int8Panels> packed,
-                           Int8Panels::PackShared(MatricesOf(weights, zero_point, zeros)));
-  return std::make_unique<Int8LinearKernel>(*this, std::move(packed), zero_point.defined());
+                           Int8Panels::PackShared(MatricesOf(weights)));
+  return std::make_unique<Int8LinearKernel>(*this, weights, std::move(packed));
 }
 
 }  // namespace attnrun::ops

@@ -3,9 +3,7 @@
 #define ATTNRUN_OPS_LINEAR_LINEAR_H_
 
 #include <cstdint>
-#include <iterator>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +12,7 @@
 #include "ops/gemm/activation.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
+#include "ops/linear/linear_inputs.h"
 
 namespace attnrun::ops {
 
@@ -25,62 +24,79 @@ struct LinearShape {
   Shape output;
 };
 
-// Sets M and the output shape of `shape`, whose K and N are known, for a node with the inputs X,
-// bias and residual of Linear. kInvalidArgument if bias or residual do not fit.
-absl::Status ResolveRows(const OpContext& context, LinearShape& shape);
-
-// attnrun.Linear-1, made by the optimizer: Y = activation(X·[W0 W1 ...] + bias) + residual with
-// inputs X [..., K] of rank 1 or more, W0 [K, N0], bias? [N], residual?, which broadcasts to Y
-// [..., N], and any number of further weights W1 [K, N1], ..., whose columns follow those of W0: N
-// = N0 + N1 + ... Attributes: trans_w (ints): for each weight in order, 1 if it is [Ni, K], 0 for
-// those beyond the list; activation (string): one of kActivationNames. All inputs are floats,
-// perhaps of different types; Y has the type of X.
-class Linear final : public Op {
+// attnrun.Linear-1, made by the optimizer: Y = activation(X·[W0 W1 ...] + bias) + residual. X is
+// [..., K] of rank 1 or more, Wi is [K, Ni], bias [N] with N = N0 + N1 + ..., and the residual
+// broadcasts to Y [..., N]. Attributes: format (string), one of kLinearFormatNames, says which
+// numbers X and the weights are (FloatLinear, Int8Linear, NBitLinear) and which inputs the node has
+// (LinearInputs); activation (string): one of kActivationNames.
+class Linear : public Op {
  public:
-  explicit Linear(AttributeReader& attributes);
-  Linear(std::vector<int64_t> transposed, Activation activation)
-      : transposed_(std::move(transposed)), activation_(activation) {}
+  using Weight = LinearWeight<Tensor>;
 
-  absl::Status Reference(OpContext& context) const override;
-  void Infer(InferContext& context) const override;
-  void Axes(AxesContext& context) const override;
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
+  // The operator of the node's format.
+  static std::unique_ptr<Linear> Make(AttributeReader& attributes);
 
-  // Inputs.
-  static constexpr int kX = 0;
-  static constexpr int kWeight = 1;  // W0
-  static constexpr int kBias = 2;
-  static constexpr int kResidual = 3;
-  static constexpr int kMoreWeights = 4;  // W1
+  absl::Status Reference(OpContext& context) const final;
+  void Infer(InferContext& context) const final;
+  void Axes(AxesContext& context) const final;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override =
+      0;
 
-  // The number of weights of a node with this many inputs, and the input that is weight `index`.
-  static int NumWeights(size_t inputs);
-  static int WeightInput(int index) { return index == 0 ? kWeight : kMoreWeights + index - 1; }
-  static constexpr char kTransposed[] = "trans_w";
+  // Inputs of every format.
+  static constexpr int kX = LinearInputs::kX;
+  static constexpr int kWeight = LinearInputs::kWeight;
+  static constexpr int kBias = LinearInputs::kBias;
+  static constexpr int kResidual = LinearInputs::kResidual;
 
   // kInvalidArgument for inputs that do not fit together.
   absl::StatusOr<LinearShape> Resolve(const OpContext& context) const;
+  // The same for weights that were checked before, with X, and have `columns` columns together.
+  absl::StatusOr<LinearShape> ResolveRows(const OpContext& context, int64_t columns) const;
 
-  // True if Wi is [Ni, K].
-  bool is_transposed(int index) const {
-    return index < std::ssize(transposed_) && transposed_[index] != 0;
-  }
-  // K and Ni of Wi. Precondition: `shape` has two axes.
-  std::pair<int64_t, int64_t> WeightExtents(int index, const Shape& shape) const {
-    return is_transposed(index) ? std::pair(shape[1], shape[0]) : std::pair(shape[0], shape[1]);
-  }
+  std::vector<Weight> Weights(const OpContext& context) const;
+  std::vector<Weight> Weights(const KernelContext& context) const;
+
+  // The multiplications and additions of a run.
+  int64_t Flops(const OpContext& context) const;
+
   Activation activation() const { return activation_; }
 
- private:
-  absl::Status ResolveWeights(const OpContext& context, LinearShape& shape) const;
-  SymInt InferColumns(const InferContext& context) const;
+ protected:
+  Linear(LinearFormat format, AttributeReader& attributes);
 
-  std::vector<int64_t> transposed_;
+  // The axis of the values of weight `index` along which its columns lie.
+  virtual size_t ColumnAxis(int index) const = 0;
+
+  // kInvalidArgument for types that the format does not have.
+  virtual absl::Status CheckTypes(const OpContext& context) const = 0;
+  // kInvalidArgument if weight `index` does not have this form or does not fit X.
+  virtual absl::Status CheckWeight(const Tensor& x, int index, const Weight& weight) const = 0;
+
+  // As CheckWeight, for values that are a matrix of elements.
+  absl::Status CheckMatrix(const Tensor& x, int index, const Tensor& values) const;
+
+  // For reference code: the elements of X, those of a weight in the order of its values, and a step
+  // from the sums of their products, [M, N], to X·W.
+  virtual absl::StatusOr<std::vector<double>> ReadX(const OpContext& context) const;
+  virtual absl::StatusOr<std::vector<double>> ReadElements(const Weight& weight) const;
+  virtual absl::Status ScaleSums(const OpContext& /*context*/,
+                                 std::vector<double>& /*sums*/) const {
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::StatusOr<LinearShape> ShapeOf(const OpContext& context, int64_t columns);
+  DataType OutputType(DataType x) const { return inputs_.has_x_scale() ? DataType::kFloat : x; }
+  // The weights side by side, column by column.
+  absl::StatusOr<std::vector<double>> ReadColumns(const OpContext& context, int64_t k) const;
+
+  LinearInputs inputs_;
   Activation activation_;
 };
 
-// Adds the tracks of the rows of X, for a node with the inputs X and residual of Linear.
-void AddRowAxes(AxesContext& context);
+// True for each weight that has zero points. A kernel that has packed weights with those that are
+// constant accepts no others.
+std::vector<bool> HaveZeroPoints(const std::vector<Linear::Weight>& weights);
 
 }  // namespace attnrun::ops
 

@@ -4,28 +4,25 @@
 
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ops/gemm/side_by_side.h"
-#include "ops/linear/linear.h"
+#include "ops/linear/float_linear.h"
 
 namespace attnrun::ops {
 
 // A dense tensor of the same elements as floats. Precondition: IsFloatOrHalf(tensor.type()).
 absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator);
 
-// The weights of a node with this many inputs.
-std::vector<Tensor> WeightsAmong(size_t inputs, absl::FunctionRef<Tensor(int)> input);
-
 // True if all weights are defined and float matrices with equal K.
-bool FitTogether(const Linear& op, absl::Span<const Tensor> weights);
+bool FitTogether(const FloatLinear& op, absl::Span<const Linear::Weight> weights);
 
-// The weights of a Linear as floats: views of their memory where they are float already.
+// The weights of a FloatLinear as floats: views of their memory where they are float already.
 class FloatWeights {
  public:
   // Precondition: FitTogether.
-  static absl::StatusOr<FloatWeights> Read(const Linear& op, absl::Span<const Tensor> weights,
+  static absl::StatusOr<FloatWeights> Read(const FloatLinear& op,
+                                           absl::Span<const Linear::Weight> weights,
                                            Allocator& allocator);
 
   // The weights side by side as one matrix [K, N], valid as long as this exists.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "core/status.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/nbit_int8.h"
@@ -15,12 +14,12 @@ namespace {
 
 class NBitLinearKernel final : public Kernel {
  public:
-  // `has_zero_points`: for each weight, true if it was packed with zero points.
-  NBitLinearKernel(const NBitLinear& op, std::shared_ptr<const NBitPanels> weight,
-                   std::vector<bool> has_zero_points, Precision precision)
+  // `packed`: `weights` with their zero points.
+  NBitLinearKernel(const NBitLinear& op, const std::vector<Linear::Weight>& weights,
+                   std::shared_ptr<const NBitPanels> packed, Precision precision)
       : op_(op),
-        weight_(std::move(weight)),
-        has_zero_points_(std::move(has_zero_points)),
+        have_zero_points_(HaveZeroPoints(weights)),
+        weight_(std::move(packed)),
         rounds_(RoundsActivations(precision, *weight_)) {}
 
   absl::string_view name() const override { return NBitGemmName(rounds_); }
@@ -30,18 +29,12 @@ class NBitLinearKernel final : public Kernel {
   bool accepts_strided() const override { return true; }
 
   bool Accepts(const OpContext& context) const override {
-    // False for zero points that are computed: the weights were packed without them.
-    for (size_t i = 0; i < has_zero_points_.size(); ++i) {
-      const int input = NBitLinear::InputsOf(static_cast<int>(i)).zero_points;
-      const bool has = input < context.num_inputs() && context.has_input(input);
-      if (has != has_zero_points_[i]) return false;
-    }
-    return op_.ResolveOutput(context, weight_->columns()).ok();
+    return HaveZeroPoints(op_.Weights(context)) == have_zero_points_ &&
+           op_.ResolveRows(context, weight_->columns()).ok();
   }
 
   absl::Status Run(OpContext& context) const override {
-    ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape,
-                             op_.ResolveOutput(context, weight_->columns()));
+    ATTNRUN_ASSIGN_OR_RETURN(const LinearShape shape, op_.ResolveRows(context, weight_->columns()));
     Tensor x = context.input(NBitLinear::kX);
     ATTNRUN_ASSIGN_OR_RETURN(FloatOutput y,
                              FloatOutput::Allocate(context, 0, x.type(), shape.output));
@@ -61,25 +54,23 @@ class NBitLinearKernel final : public Kernel {
 
  private:
   const NBitLinear op_;
+  const std::vector<bool> have_zero_points_;
   const std::shared_ptr<const NBitPanels> weight_;
-  const std::vector<bool> has_zero_points_;
   const bool rounds_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> NBitLinear::MakeKernel(const KernelContext& context) const {
-  const std::vector<NBitWeight> weights =
-      Weights(context.constants.size(), [&](int i) { return context.constants[i]; });
-  // The reference code runs the others and says what is wrong with them.
-  if (!absl::c_all_of(weights, [](const NBitWeight& weight) { return weight.Check().ok(); })) {
-    return nullptr;
+  const std::vector<Weight> weights = Weights(context);
+  std::vector<NBitWeight> codes;
+  for (const Weight& weight : weights) {
+    codes.push_back(AsNBit(weight));
+    // The reference code says what is wrong with it.
+    if (!codes.back().Check().ok()) return nullptr;
   }
-  std::vector<bool> has_zero_points;
-  for (const NBitWeight& weight : weights) has_zero_points.push_back(weight.zero_points.defined());
-  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed, PackSideBySide(weights));
-  return std::make_unique<NBitLinearKernel>(*this, std::move(packed), std::move(has_zero_points),
-                                            context.precision);
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed, PackSideBySide(codes));
+  return std::make_unique<NBitLinearKernel>(*this, weights, std::move(packed), context.precision);
 }
 
 }  // namespace attnrun::ops

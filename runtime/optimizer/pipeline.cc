@@ -12,8 +12,7 @@ extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBr
     kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary;
-extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kQuantizedLinear, kBlockQuantizedLinear,
-    kSinkViews;
+extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kSinkViews;
 extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kStandardAttention,
     kAttentionMask;
 extern const Rule kNeededRows;
@@ -43,9 +42,7 @@ const std::vector<Phase>& StandardPhases() {
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,
         &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary}},
       // Finds products with constant weights.
-      {"linear",
-       {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kQuantizedLinear, &kBlockQuantizedLinear,
-        &kSinkViews}},
+      {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kSinkViews}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kStandardAttention,

@@ -5,7 +5,11 @@
 namespace attnrun::testing {
 
 std::vector<SampleNode> InternalSamples() {
-  const AttributeMap nbit = {{"K", int64_t{16}}, {"bits", int64_t{4}}, {"block_size", int64_t{16}}};
+  const AttributeMap int8 = {{"format", std::string("int8")}};
+  const AttributeMap nbit = {{"format", std::string("nbit")},
+                             {"K", int64_t{16}},
+                             {"bits", int64_t{4}},
+                             {"block_size", int64_t{16}}};
   const AttributeMap gate = {{"width", int64_t{4}}, {"gate", int64_t{0}}, {"up", int64_t{4}}};
   const AttributeMap columns = {{"head_size", int64_t{4}}, {"head_offsets", Ints{0, 5}}};
   AttributeMap norm = columns;
@@ -26,10 +30,11 @@ std::vector<SampleNode> InternalSamples() {
       {"attnrun::Linear", {F({2, 3, 4}), F({4, 5}), F({5}), F({3, 5})}},
       {"attnrun::Linear", {F({2, 3, 4}), F({5, 4}), None(), F({2, 1, 1})}, List("trans_w", {1})},
       {"attnrun::Linear", {F({2, 3, 4}), F({4, 5}), F({7}), None(), F({4, 2})}},
-      {"attnrun::QuantizedLinear",
-       {Bytes({2, 3, 4}), SmallBytes({4, 5}), F({5}), F({3, 5}), F0(0.5F), Make<uint8_t>({}, {7}),
-        F({5}), SmallBytes({5})}},
-      {"attnrun::BlockQuantizedLinear",
+      {"attnrun::Linear",
+       {Bytes({2, 3, 4}), SmallBytes({4, 5}), F({7}), F({3, 7}), F0(0.5F), Make<uint8_t>({}, {7}),
+        F({5}), SmallBytes({5}), SmallBytes({4, 2}), F0(0.25F)},
+       int8},
+      {"attnrun::Linear",
        {F({2, 3, 16}), Bytes({5, 1, 8}), F({5}), F({2, 1, 5}), F({5, 1}), None()},
        nbit},
       {"attnrun::GatedActivation", {F({2, 3, 8})}, gate},

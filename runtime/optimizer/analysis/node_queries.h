@@ -20,12 +20,9 @@ inline bool IsOp(const Node* node, absl::string_view op_type) {
   return node != nullptr && node->domain().empty() && node->op_type() == op_type;
 }
 
-// True for attnrun.Linear, QuantizedLinear and BlockQuantizedLinear, which share their first
-// inputs.
+// True for attnrun.Linear, whatever the format of its weights.
 inline bool IsLinear(const Node& node) {
-  return node.domain() == "attnrun" &&
-         (node.op_type() == "Linear" || node.op_type() == "QuantizedLinear" ||
-          node.op_type() == "BlockQuantizedLinear");
+  return node.op_type() == "Linear" && node.domain() == "attnrun";
 }
 
 // The only reader of the value; null if the value has other readers or is a graph output, or if the

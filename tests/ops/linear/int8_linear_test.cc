@@ -14,7 +14,11 @@ namespace {
 using ::testing::HasSubstr;
 using Dims = std::vector<int64_t>;
 
-OpTester Int8LinearTester() { return OpTester("QuantizedLinear", 1, "attnrun"); }
+OpTester Int8LinearTester() {
+  OpTester op("Linear", 1, "attnrun");
+  op.Attribute("format", std::string("int8"));
+  return op;
+}
 
 TEST(Int8LinearReferenceTest, AppliesScaleBiasActivationAndResidualInOrder) {
   OpTester op = Int8LinearTester();
@@ -26,8 +30,9 @@ TEST(Int8LinearReferenceTest, AppliesScaleBiasActivationAndResidualInOrder) {
   op.Input(Make<int8_t>({2, 2}, {1, 6, -1, 2}));
   op.Input(Make<float>({3}, {1, 2, 3})).Input(Make<float>({2, 1}, {100, 200}));
   op.Input(Make<float>({}, {0.5})).Input(Make<uint8_t>({}, {10}));
-  op.Input(Make<float>({3}, {1, 2, 4})).Input(Make<int8_t>({3}, {1, 2, 3}));
+  op.Input(Make<float>({2}, {1, 2})).Input(Make<int8_t>({2}, {1, 2}));
   op.Input(Make<int8_t>({2, 1}, {-128, 127}));
+  op.Input(Make<float>({}, {4})).Input(Make<int8_t>({1}, {3}));
   // The rows of S are (-2, 0, 124) and (-490, -40, 31690).
   ExpectClose(op.Reference().value()[0], Make<float>({2, 3}, {100, 102, 351, 200, 200, 63583}), 0);
 }
@@ -41,16 +46,17 @@ TEST(Int8LinearReferenceTest, ErrorsSayWhatIsWrong) {
   const Wrong cases[] = {
       {0, Make<float>({1, 2}, {1, 2}),
        "expected X and W0 of type int8 or uint8, but they are float"},
-      {1, Make<int8_t>({3, 2}, std::vector<int8_t>(6)), "W0 is int8[3,2]"},
+      {1, Make<int8_t>({3, 2}, std::vector<int8_t>(6)), "K is 2 in X[1,2], but 3 in W0[3,2]"},
       {2, Make<float>({3}, {1, 2, 3}), "expected bias of shape [2], but it is float[3]"},
       {3, Make<float>({3}, {1, 2, 3}), "residual [3] does not broadcast to Y[1,2]"},
       {4, Make<double>({}, {1}), "expected x_scale of type float, but it is double[]"},
       {4, Make<float>({2}, {1, 1}), "expected x_scale of one element, but it is float[2]"},
       {5, Make<int8_t>({}, {1}), "expected x_zero_point of type uint8, but it is int8[]"},
-      {6, Tensor(), "input 6 is missing"},
-      {6, Make<float>({3}, {1, 2, 3}), "expected w_scale of one element or of shape [2]"},
-      {7, Make<uint8_t>({}, {1}), "expected w_zero_point of type int8, but it is uint8[]"},
-      {8, Make<uint8_t>({2, 1}, {1, 2}), "expected W1 of type int8, but it is uint8[2,1]"},
+      {4, Tensor(), "x_scale is missing"},
+      {6, Tensor(), "w0_scale is missing"},
+      {6, Make<float>({3}, {1, 2, 3}), "expected w0_scale of one element or of shape [2]"},
+      {7, Make<uint8_t>({}, {1}), "expected w0_zero_point of type int8, but it is uint8[]"},
+      {8, Make<uint8_t>({2, 1}, {1, 2}), "expected all weights of type int8, but it is uint8[2,1]"},
   };
   for (const Wrong& wrong : cases) {
     std::vector<Tensor> inputs = {Make<uint8_t>({1, 2}, {1, 2}),
@@ -85,17 +91,21 @@ OpTester Random(const Case& c, DataType type, bool per_column, std::mt19937& gen
   const int64_t low = is_signed ? -128 : 0;
   int64_t n = 0;
   for (const int64_t columns : c.columns) n += columns;
-  const Dims of_columns(per_column ? 1 : 0, n);
   OpTester op = Int8LinearTester();
+  const auto add_scales = [&](int64_t columns) {
+    const Dims of_columns(per_column ? 1 : 0, columns);
+    op.Constant(RandomFloats(of_columns, generator, 0.01F));
+    op.Constant(RandomInts(type, of_columns, generator, low, low + 255));
+  };
   op.Attribute("activation", std::string(c.activation));
   op.Input(RandomInts(type, {c.m, c.k}, generator, low, low + 255));
   op.Constant(RandomInts(type, {c.k, c.columns[0]}, generator, low, low + 255));
   op.Constant(RandomFloats({n}, generator)).Input(RandomFloats(c.residual, generator));
   op.Input(Make<float>({}, {0.01F})).Input(RandomInts(type, {}, generator, low, low + 255));
-  op.Constant(RandomFloats(of_columns, generator, 0.01F));
-  op.Constant(RandomInts(type, of_columns, generator, low, low + 255));
+  add_scales(c.columns[0]);
   for (size_t i = 1; i < c.columns.size(); ++i) {
     op.Constant(RandomInts(type, {c.k, c.columns[i]}, generator, low, low + 255));
+    add_scales(c.columns[i]);
   }
   return op;
 }

@@ -12,6 +12,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
+OpTester NBitLinearTester() {
+  OpTester op("Linear", 1, "attnrun");
+  op.Attribute("format", std::string("nbit"));
+  return op;
+}
+
 // One of the weights: its number of columns, and whether it has zero points.
 struct Part {
   int64_t columns;
@@ -41,7 +47,7 @@ class Draw {
   explicit Draw(const Case& c) : case_(c), generator_(Seed()) {}
 
   OpTester Node() {
-    OpTester op("BlockQuantizedLinear", 1, "attnrun");
+    OpTester op = NBitLinearTester();
     op.Attribute("K", case_.k).Attribute("bits", case_.bits).Attribute("block_size", case_.block);
     if (*case_.activation != 0) op.Attribute("activation", std::string(case_.activation));
     op.Input(Converted(RandomFloats({case_.m, case_.k}, generator_), case_.type));
@@ -110,7 +116,7 @@ TEST(NBitLinearTest, SideBySideEachWeightKeepsItsBits) {
     weights.push_back(RandomFloats({part.columns, 2}, generator, 0.01F));
   }
   const auto run = [&](bool with_first, bool with_second) {
-    OpTester op("BlockQuantizedLinear", 1, "attnrun");
+    OpTester op = NBitLinearTester();
     op.Attribute("K", int64_t{64}).Attribute("block_size", int64_t{32});
     const size_t one = with_first ? 0 : 2;
     op.Input(x).Constant(weights[one]).NoInput().NoInput().Constant(weights[one + 1]).NoInput();
@@ -147,7 +153,7 @@ TEST(NBitLinearTest, ErrorsSayWhatIsWrong) {
     std::vector<Tensor> inputs = {
         Make<float>({1, 16}, std::vector<float>(16, 1)), codes, {}, {}, scales, {}, codes, scales};
     inputs[wrong.input] = wrong.tensor;
-    OpTester op("BlockQuantizedLinear", 1, "attnrun");
+    OpTester op = NBitLinearTester();
     op.Attribute("K", int64_t{16}).Attribute("block_size", int64_t{16});
     for (const Tensor& input : inputs) input.defined() ? op.Input(input) : op.NoInput();
     const auto result = op.Reference();

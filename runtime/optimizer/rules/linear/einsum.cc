@@ -30,11 +30,11 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "ops/einsum/contraction.h"
-#include "ops/linear/linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/linear/linear_parts.h"
 
 namespace attnrun::opt {
 namespace {
@@ -167,21 +167,20 @@ class EinsumRewrite {
     });
     std::vector<ops::Labels> axes = OneByOne(rows);
     axes.push_back(depth);
-    AttributeMap attributes;
-    std::vector<Value*> inputs = {Arranged(x, axes), Matrix(side, depth, columns, attributes)};
-    if (Value* bias = TakeBias(columns)) inputs.push_back(bias);
-    if (absl::c_linear_search(inputs, nullptr)) return false;
-    Value* y = patch_.Op("attnrun::Linear", inputs, std::move(attributes), node_->name());
+    LinearParts parts;
+    parts.x = Arranged(x, axes);
+    parts.weights = {Matrix(side, depth, columns)};
+    parts.bias = TakeBias(columns);
+    if (parts.x == nullptr || parts.weights[0].values == nullptr) return false;
+    Value* y = parts.Write(patch_, node_->name());
     return Finish(y, Joined({rows, columns}));
   }
 
   // The weight as [depth, columns] or [columns, depth], without a copy if possible.
-  Value* Matrix(int side, const ops::Labels& depth, const ops::Labels& columns,
-                AttributeMap& attributes) {
+  LinearWeightParts Matrix(int side, const ops::Labels& depth, const ops::Labels& columns) {
     Value* weight = node_->input(side);
     const ops::Labels& stored = operands_[side];
     const bool transposed = stored == Joined({columns, depth});
-    if (transposed) attributes[ops::Linear::kTransposed] = std::vector<int64_t>{1};
     const Tensor& data = *weight->constant();
     const auto size = [&](const ops::Labels& labels) {
       int64_t product = 1;
@@ -191,8 +190,8 @@ class EinsumRewrite {
     Shape shape = {size(depth), size(columns)};
     if (transposed) std::swap(shape[0], shape[1]);
     if (transposed || stored == Joined({depth, columns})) {
-      if (data.shape() == shape) return weight;
-      return patch_.Constant(weight->name(), data.Reshaped(shape));
+      if (data.shape() != shape) weight = patch_.Constant(weight->name(), data.Reshaped(shape));
+      return {{weight}, transposed};
     }
     const Shape dense = DenseStrides(data.shape());
     Shape extents;
@@ -202,7 +201,7 @@ class EinsumRewrite {
       strides.push_back(dense[axis]);
     }
     auto copy = data.View(extents, strides, 0).Dense();
-    return patch_.Constant(weight->name(), copy.ok() ? copy->Reshaped(shape) : copy);
+    return {{patch_.Constant(weight->name(), copy.ok() ? copy->Reshaped(shape) : copy)}};
   }
 
   // The bias, of one axis, of an Add that is the product's only reader; null if there is none.

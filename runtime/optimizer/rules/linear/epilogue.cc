@@ -26,10 +26,10 @@
 #include <string>
 #include <vector>
 
-#include "ops/linear/linear.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/linear/linear_parts.h"
 
 namespace attnrun::opt {
 namespace {
@@ -40,20 +40,19 @@ Node* PlainLinear(const RuleContext& context, const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || !IsLinear(*node)) return nullptr;
   if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
-  return node->input(ops::Linear::kResidual) == nullptr ? node : nullptr;
+  return node->input(ops::LinearInputs::kResidual) == nullptr ? node : nullptr;
 }
 
 bool FuseActivation(RuleContext& context, Node* node, Patch& patch) {
   const std::string activation = ActivationName(*node);
   if (activation.empty()) return false;
   Node* linear = PlainLinear(context, node->input(0));
-  if (linear == nullptr || !AttributeOr<std::string>(*linear, "activation", "").empty())
-    return false;
+  if (linear == nullptr) return false;
+  LinearParts parts = LinearParts::Of(*linear);
+  if (!parts.activation.empty()) return false;
+  parts.activation = activation;
   patch.Supersede({linear, node});
-  AttributeMap attributes = linear->attributes();
-  attributes.insert_or_assign("activation", activation);
-  patch.Replace(node->output(0),
-                patch.Op(OpNameOf(*linear), linear->inputs(), attributes, linear->name()));
+  patch.Replace(node->output(0), parts.Write(patch, linear->name()));
   return true;
 }
 
@@ -67,11 +66,9 @@ bool FuseResidual(RuleContext& context, Node* node, Patch& patch) {
     if (dims == nullptr || term == nullptr || !BroadcastsTo(*term, *dims)) continue;
     if (context.facts.TypeOf(residual) != context.facts.TypeOf(linear->output(0))) continue;
     patch.Supersede({linear, node});
-    std::vector<Value*> inputs = linear->inputs();
-    inputs.resize(std::max<size_t>(inputs.size(), ops::Linear::kResidual + 1), nullptr);
-    inputs[ops::Linear::kResidual] = residual;
-    patch.Replace(node->output(0),
-                  patch.Op(OpNameOf(*linear), inputs, linear->attributes(), linear->name()));
+    LinearParts parts = LinearParts::Of(*linear);
+    parts.residual = residual;
+    patch.Replace(node->output(0), parts.Write(patch, linear->name()));
     return true;
   }
   return false;

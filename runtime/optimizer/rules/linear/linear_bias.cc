@@ -5,6 +5,11 @@
 
 namespace attnrun::opt {
 
+bool IsPlainGemm(const Node& gemm) {
+  return AttributeOr<int64_t>(gemm, "transA", 0) == 0 && AttributeOr(gemm, "alpha", 1.0F) == 1 &&
+         (gemm.input(2) == nullptr || AttributeOr(gemm, "beta", 1.0F) == 1);
+}
+
 bool IsBias(const Value* value, int64_t columns, int rank) {
   if (value == nullptr || !value->is_constant()) return false;
   const Tensor& tensor = *value->constant();

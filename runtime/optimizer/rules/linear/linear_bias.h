@@ -9,6 +9,9 @@
 
 namespace attnrun::opt {
 
+// True if the Gemm computes X·W + C, with W perhaps transposed.
+bool IsPlainGemm(const Node& gemm);
+
 // True if `value` is a constant of one element for each of the `columns` on its last axis and has
 // no more axes than `rank`, that of the product.
 bool IsBias(const Value* value, int64_t columns, int rank);

@@ -19,10 +19,10 @@
 // channels come first on both sides, the Conv stays.
 
 #include "absl/algorithm/container.h"
-#include "ops/linear/linear.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/linear/linear_parts.h"
 
 namespace attnrun::opt {
 namespace {
@@ -69,13 +69,13 @@ bool RewritePointwiseConvolutions(RuleContext& context, Node* node, Patch& patch
   }
   const Value* weight = node->input(1);
   const Tensor& kernel = *weight->constant();
+  Value* matrix = patch.Constant(weight->name(), kernel.Reshaped({kernel.dim(0), kernel.dim(1)}));
   const AttributeMap swap = {{"perm", SwapOfLastTwo(3)}};
-  std::vector<Value*> inputs = {
-      patch.Op("Transpose", {x}, swap),
-      patch.Constant(weight->name(), kernel.Reshaped({kernel.dim(0), kernel.dim(1)}))};
-  if (node->input(2) != nullptr) inputs.push_back(node->input(2));
-  Value* y = patch.Op("attnrun::Linear", inputs,
-                      {{ops::Linear::kTransposed, std::vector<int64_t>{1}}}, node->name());
+  LinearParts parts;
+  parts.x = patch.Op("Transpose", {x}, swap);
+  parts.weights = {{{matrix}, true}};
+  parts.bias = node->input(2);
+  Value* y = parts.Write(patch, node->name());
   patch.Supersede({node});
   patch.Replace(node->output(0), patch.Op("Transpose", {y}, swap));
   return true;

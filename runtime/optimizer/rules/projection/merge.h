@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "optimizer/rewrite/patch.h"
+#include "optimizer/rules/linear/linear_parts.h"
 
 namespace attnrun::opt {
 
@@ -23,9 +24,9 @@ namespace attnrun::opt {
 //                                q   k   v
 //
 // x·[Wq Wk Wv] = [x·Wq x·Wk x·Wv] for any weights, widths and order; a missing bias counts as 0.
-// The merged Linear has all weights as inputs, so that none is copied before it packs them.
-// attnrun.QuantizedLinear nodes of the same integers merge likewise, with a scale and a zero point
-// for each column, and so do attnrun.BlockQuantizedLinear nodes with equal blocks.
+// The merged Linear has all weights as inputs, so that none is copied before it packs them. Weights
+// of 8 bits merge if the bytes of x have one scale and zero point, those of n bits if their blocks
+// are equal.
 class LinearMerger {
  public:
   explicit LinearMerger(RuleContext& context) : context_(context) {}
@@ -39,7 +40,8 @@ class LinearMerger {
   absl::StatusOr<int> Merge(const std::vector<Node*>& linears, const Node& anchor);
 
  private:
-  bool SharedElsewhere(const std::vector<Node*>& linears, std::string& why) const;
+  bool SharedElsewhere(const std::vector<Node*>& linears,
+                       const std::vector<LinearWeightParts>& weights, std::string& why) const;
 
   RuleContext& context_;
   // Weights of merges that were refused. Merging them elsewhere would need a copy of them.

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "ops/tensors/bytes.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/rules/linear/linear_bias.h"
 
 namespace attnrun::opt {
 namespace {
@@ -73,12 +74,6 @@ std::optional<QuantizedWeight> ReadWeight(Value* floats, bool transposed, Facts&
     return std::nullopt;
   }
   return matrix.dim(weight.transposed ? 1 : 0) <= kMostRows ? std::optional(weight) : std::nullopt;
-}
-
-// True if the Gemm computes X·W + C.
-bool IsPlainGemm(const Node& gemm) {
-  return AttributeOr<int64_t>(gemm, "transA", 0) == 0 && AttributeOr(gemm, "alpha", 1.0F) == 1 &&
-         (gemm.input(2) == nullptr || AttributeOr(gemm, "beta", 1.0F) == 1);
 }
 
 }  // namespace

@@ -189,9 +189,8 @@ bool SinkViews(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kSinkViews = {
     .name = "sink_views",
     .summary = "A row-wise operator moves above a Reshape or Transpose of rows",
-    .anchors = {"attnrun.Linear", "attnrun.QuantizedLinear", "attnrun.BlockQuantizedLinear", "Relu",
-                "Gelu", "Tanh", "Sigmoid", "Erf", "Softplus", "Cast", "LayerNormalization",
-                "RMSNormalization", "DynamicQuantizeLinear", "Add"},
+    .anchors = {"attnrun.Linear", "Relu", "Gelu", "Tanh", "Sigmoid", "Erf", "Softplus", "Cast",
+                "LayerNormalization", "RMSNormalization", "DynamicQuantizeLinear", "Add"},
     .propose = SinkViews};
 
 }  // namespace attnrun::opt

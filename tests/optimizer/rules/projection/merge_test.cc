@@ -9,7 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "execution/executor.h"
 #include "execution/plan.h"
-#include "ops/linear/linear.h"
+#include "ops/linear/float_linear.h"
+#include "optimizer/rules/linear/linear_parts.h"
 #include "support/attention_graph.h"
 
 // Projections of one input that become one Linear.
@@ -54,11 +55,9 @@ std::vector<const Node*> Linears(const Graph& graph) {
 
 // The addresses of the weights of a Linear.
 std::vector<const void*> Bytes(const Node& linear) {
-  const int count = ops::Linear::NumWeights(linear.inputs().size());
   std::vector<const void*> bytes;
-  bytes.reserve(count);
-  for (int i = 0; i < count; ++i) {
-    bytes.push_back(linear.input(ops::Linear::WeightInput(i))->constant()->raw());
+  for (const opt::LinearWeightParts& weight : opt::LinearParts::Of(linear).weights) {
+    bytes.push_back(weight.values->constant()->raw());
   }
   return bytes;
 }
@@ -85,7 +84,7 @@ TEST(MergeTest, WeightsMayBeTransposedAndSomeBiasesMissing) {
   EXPECT_EQ(test.Applied("qkv_projection"), 1);
   const std::vector<const Node*> linears = Linears(test.graph());
   ASSERT_EQ(linears.size(), 1);
-  EXPECT_THAT(std::get<std::vector<int64_t>>(*linears[0]->attribute(ops::Linear::kTransposed)),
+  EXPECT_THAT(std::get<std::vector<int64_t>>(*linears[0]->attribute(ops::FloatLinear::kTransposed)),
               ElementsAre(1, 0));
   test.ExpectSameResults(kAttentionTolerance);
 }

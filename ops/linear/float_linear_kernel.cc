@@ -2,10 +2,11 @@
 #include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/status.h"
 #include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/gemm.h"
-#include "ops/linear/linear.h"
+#include "ops/linear/float_linear.h"
 #include "ops/linear/linear_rows.h"
 #include "ops/linear/linear_weights.h"
 #include "ops/tensors/float_operands.h"
@@ -14,10 +15,10 @@
 namespace attnrun::ops {
 namespace {
 
-class LinearKernel final : public Kernel {
+class FloatLinearKernel final : public Kernel {
  public:
   // `weight`: the packed weights if they are constant, else null.
-  LinearKernel(const Linear& op, std::shared_ptr<const PackedMatrix> weight)
+  FloatLinearKernel(const FloatLinear& op, std::shared_ptr<const PackedMatrix> weight)
       : op_(op), weight_(std::move(weight)) {}
 
   absl::string_view name() const override { return GemmName(weight_.get()); }
@@ -55,10 +56,7 @@ class LinearKernel final : public Kernel {
     return absl::OkStatus();
   }
 
-  int64_t Flops(const OpContext& context) const override {
-    const absl::StatusOr<LinearShape> shape = op_.Resolve(context);
-    return shape.ok() ? 2 * shape->m * shape->k * shape->n : 0;
-  }
+  int64_t Flops(const OpContext& context) const override { return op_.Flops(context); }
 
  private:
   bool UsesTiles() const {
@@ -102,10 +100,8 @@ class LinearKernel final : public Kernel {
 
   // The product with weights that are not packed.
   absl::Status MultiplyByInputs(const OpContext& context, GemmProblem& problem) const {
-    const std::vector<Tensor> inputs =
-        WeightsAmong(context.num_inputs(), [&](int i) { return context.input(i); });
     ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights weights,
-                             FloatWeights::Read(op_, inputs, context.allocator()));
+                             FloatWeights::Read(op_, op_.Weights(context), context.allocator()));
     const SideBySide matrix = weights.Matrix();
     problem.b = matrix.parts()[0];
     if (matrix.parts().size() > 1) {
@@ -116,31 +112,31 @@ class LinearKernel final : public Kernel {
     return absl::OkStatus();
   }
 
-  const Linear op_;
+  const FloatLinear op_;
   const std::shared_ptr<const PackedMatrix> weight_;
 };
 
 // The type of all weights, or float.
-DataType StoredType(absl::Span<const Tensor> weights) {
-  for (const Tensor& weight : weights) {
-    if (weight.type() != weights[0].type()) return DataType::kFloat;
-  }
-  return weights[0].type();
+DataType StoredType(absl::Span<const Linear::Weight> weights) {
+  const DataType type = weights[0].values.type();
+  const bool same = absl::c_all_of(
+      weights, [&](const Linear::Weight& weight) { return weight.values.type() == type; });
+  return same ? type : DataType::kFloat;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Linear::MakeKernel(const KernelContext& context) const {
+absl::StatusOr<std::unique_ptr<Kernel>> FloatLinear::MakeKernel(
+    const KernelContext& context) const {
   std::shared_ptr<const PackedMatrix> packed;
-  const std::vector<Tensor> weights =
-      WeightsAmong(context.constants.size(), [&](int i) { return context.constants[i]; });
+  const std::vector<Weight> weights = Weights(context);
   if (FitTogether(*this, weights)) {
     ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights floats,
                              FloatWeights::Read(*this, weights, Allocator::Heap()));
     ATTNRUN_ASSIGN_OR_RETURN(packed,
                              PackedMatrix::Pack(floats.Matrix(), context, StoredType(weights)));
   }
-  return std::make_unique<LinearKernel>(*this, std::move(packed));
+  return std::make_unique<FloatLinearKernel>(*this, std::move(packed));
 }
 
 }  // namespace attnrun::ops

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantized models multiply 8-bit integers by a constant matrix and scale the result to floats in
-// several nodes. These become one operator:
+// Models with 8-bit weights multiply bytes by a constant matrix and scale the result to floats in
+// several nodes. The rule `linear` makes these one operator, a Linear {format = "int8"}:
 //
 //   x  W                                      x  W  b  x_scale  w_scale
 //    \ /     x_scale  w_scale                  \  \  |    |     /
-//  MatMulInteger  \    /                       QuantizedLinear
+//  MatMulInteger  \    /                       Linear
 //      |           Mul              ->               |
 //     Cast        /                                  y
 //       \        /
@@ -18,13 +18,13 @@
 // The factors may stand in any order, separate or multiplied with each other first. The zero points
 // of x and W stay. A missing x_scale or w_scale counts as 1.
 //
-// The rule also covers models with DequantizeLinear, whose product of floats can be computed
+// So it does in models with DequantizeLinear, whose product of floats can be computed
 // exactly in the integers:
 //
 //   x  x_scale  x_zero   W  w_scale  w_zero
 //    \    |     /         \    |     /            x  W  b  x_scale  x_zero  w_scale  w_zero
 //   DequantizeLinear   DequantizeLinear            \  \  |    |       |       |      /
-//          |           /                    ->              QuantizedLinear
+//          |           /                    ->              Linear
 //          MatMul, Gemm                                            |
 //              |   b                                               y
 //              Add
@@ -35,26 +35,13 @@
 
 #include <vector>
 
-#include "ops/linear/int8_linear.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/linear_bias.h"
+#include "optimizer/rules/linear/linear_match.h"
 #include "optimizer/rules/quantization/quantized_operands.h"
 
 namespace attnrun::opt {
 namespace {
-
-using Q = ops::Int8Linear;
-
-// The nodes and operands that become one QuantizedLinear.
-struct Match {
-  std::vector<Node*> nodes;
-  // Null means 1.
-  Value* x_scale = nullptr;
-  Value* w_scale = nullptr;
-  Value* bias = nullptr;
-  Value* result = nullptr;
-};
 
 bool IsMatrix(const Value* value) {
   return value != nullptr && value->is_constant() && value->constant()->rank() == 2;
@@ -74,39 +61,39 @@ bool IsNumber(RuleContext& context, const Value* value) {
 }
 
 // Takes a constant factor; returns false if a factor was taken in its place before.
-bool TakeConstant(Value* factor, int64_t columns, Match& match) {
-  if (match.w_scale != nullptr || !IsPerColumn(*factor, columns)) return false;
-  match.w_scale = factor;
+bool TakeConstant(Value* factor, int64_t columns, LinearMatch& match) {
+  if (match.parts.weights[0].scales != nullptr || !IsPerColumn(*factor, columns)) return false;
+  match.parts.weights[0].scales = factor;
   return true;
 }
 
 // Takes the two factors of a product of scales.
-bool TakeProduct(RuleContext& context, const Node& product, int64_t columns, Match& match) {
-  if (match.x_scale != nullptr || match.w_scale != nullptr) return false;
+bool TakeProduct(RuleContext& context, const Node& product, int64_t columns, LinearMatch& match) {
+  if (match.parts.x_scale != nullptr || match.parts.weights[0].scales != nullptr) return false;
   for (const int side : {0, 1}) {
     Value* number = product.input(side);
     Value* constant = product.input(1 - side);
     if (!IsNumber(context, number) || !constant->is_constant()) continue;
     if (!TakeConstant(constant, columns, match)) continue;
-    match.x_scale = number;
+    match.parts.x_scale = number;
     return true;
   }
   return false;
 }
 
 // Takes a factor of the result; returns false if it cannot be one of the operator's scales.
-bool TakeFactor(RuleContext& context, Value* factor, int64_t columns, Match& match) {
+bool TakeFactor(RuleContext& context, Value* factor, int64_t columns, LinearMatch& match) {
   if (context.facts.TypeOf(factor) != DataType::kFloat) return false;
   if (factor->is_constant()) return TakeConstant(factor, columns, match);
   Node* node = factor->producer();
   if (IsOp(node, "Mul") && TakeProduct(context, *node, columns, match)) return true;
-  if (match.x_scale != nullptr || !IsNumber(context, factor)) return false;
-  match.x_scale = factor;
+  if (match.parts.x_scale != nullptr || !IsNumber(context, factor)) return false;
+  match.parts.x_scale = factor;
   return true;
 }
 
-// Takes the Cast, the factors and the bias that follow the product.
-bool TakeReaders(RuleContext& context, int64_t columns, Match& match) {
+// Takes the Cast and the factors that follow the product.
+bool TakeReaders(RuleContext& context, int64_t columns, LinearMatch& match) {
   Node* cast = OnlyReader(context.graph, match.result);
   if (!IsOp(cast, "Cast")) return false;
   if (context.facts.TypeOf(cast->output(0)) != DataType::kFloat) return false;
@@ -119,9 +106,7 @@ bool TakeReaders(RuleContext& context, int64_t columns, Match& match) {
     match.nodes.push_back(node);
     match.result = node->output(0);
   }
-  if (match.x_scale == nullptr && match.w_scale == nullptr) return false;
-  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
-  return true;
+  return match.parts.x_scale != nullptr || match.parts.weights[0].scales != nullptr;
 }
 
 // True if the zero point of x is one number and that of W a constant for each column.
@@ -138,24 +123,17 @@ Value* OrOne(Patch& patch, Value* scale) {
   return scale != nullptr ? scale : patch.Constant("scale", Tensor::Of<float>({}, {1}));
 }
 
-bool ProposeIntegers(RuleContext& context, Node* node, Patch& patch) {
-  if (!IsOp(node, "MatMulInteger") || !IsMatrix(node->input(1))) return false;
-  const int64_t columns = node->input(1)->constant()->dim(1);
-  if (!HasPlainZeroPoints(context, *node, columns)) return false;
-  Match match;
-  match.nodes = {node};
-  match.result = node->output(0);
+bool ReadIntegers(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match) {
+  if (!IsOp(&node, "MatMulInteger") || !IsMatrix(node.input(1))) return false;
+  const int64_t columns = node.input(1)->constant()->dim(1);
+  if (!HasPlainZeroPoints(context, node, columns)) return false;
+  LinearParts& parts = match.parts;
+  parts.x = node.input(0);
+  parts.x_zero_point = node.input(2);
+  parts.weights = {{{node.input(1), nullptr, node.input(3)}}};
   if (!TakeReaders(context, columns, match)) return false;
-  patch.Supersede(match.nodes);
-  std::vector<Value*> inputs(Q::kMoreWeights, nullptr);
-  inputs[Q::kX] = node->input(0);
-  inputs[Q::kWeight] = node->input(1);
-  inputs[Q::kBias] = FlatBias(patch, match.bias);
-  inputs[Q::kXScale] = OrOne(patch, match.x_scale);
-  inputs[Q::kXZeroPoint] = node->input(2);
-  inputs[Q::kWeightScale] = OrOne(patch, match.w_scale);
-  inputs[Q::kWeightZeroPoint] = node->input(3);
-  patch.Replace(match.result, patch.Op("attnrun::QuantizedLinear", inputs, {}, node->name()));
+  parts.x_scale = OrOne(patch, parts.x_scale);
+  parts.weights[0].scales = OrOne(patch, parts.weights[0].scales);
   return true;
 }
 
@@ -167,52 +145,24 @@ Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
   return patch.Constant(weight.value->name(), transposed.Dense());
 }
 
-// Takes the bias of a Gemm, or of an Add that follows, if it has one element for each column.
-void TakeBias(RuleContext& context, int64_t columns, Match& match) {
-  Value* of_gemm = match.nodes[0]->input(2);
-  if (of_gemm != nullptr) {
-    if (IsBias(of_gemm, columns, 2)) match.bias = of_gemm;
-    return;
-  }
-  match.bias = TakeBiasAdd(context, columns, match.nodes, match.result);
-}
-
-bool ProposeFloats(RuleContext& context, Node* node, Patch& patch) {
-  const auto product = ReadQuantizedProduct(*node, context.facts);
+bool ReadDequantized(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match) {
+  const auto product = ReadQuantizedProduct(node, context.facts);
   if (!product.has_value()) return false;
   const QuantizedWeight& weight = product->weight;
-  Match match;
-  match.nodes = {node};
-  match.result = node->output(0);
-  TakeBias(context, weight.columns(), match);
-  patch.Supersede(match.nodes);
-  std::vector<Value*> inputs(Q::kMoreWeights, nullptr);
-  inputs[Q::kX] = Arranged(patch, product->x);
-  inputs[Q::kWeight] = ColumnsLast(patch, weight);
-  inputs[Q::kBias] = FlatBias(patch, match.bias);
-  inputs[Q::kXScale] = product->x.scale;
-  inputs[Q::kXZeroPoint] = product->x.zero_point;
-  inputs[Q::kWeightScale] = weight.scale;
-  inputs[Q::kWeightZeroPoint] = weight.zero_point;
-  Value* y = patch.Op("attnrun::QuantizedLinear", inputs, {}, node->name());
-  // The term of a Gemm that is no bias, such as a matrix, is added behind.
-  Value* term = node->input(2);
-  if (term != nullptr && match.bias == nullptr) y = patch.Op("Add", {y, term});
-  patch.Replace(match.result, y);
+  match.term = node.input(2);
+  match.parts.x = Arranged(patch, product->x);
+  match.parts.x_scale = product->x.scale;
+  match.parts.x_zero_point = product->x.zero_point;
+  match.parts.weights = {{{ColumnsLast(patch, weight), weight.scale, weight.zero_point}}};
   return true;
-}
-
-bool FuseQuantizedLinear(RuleContext& context, Node* node, Patch& patch) {
-  return ProposeIntegers(context, node, patch) || ProposeFloats(context, node, patch);
 }
 
 }  // namespace
 
-extern const Rule kQuantizedLinear = {
-    .name = "quantized_linear",
-    .summary =
-        "A product of 8-bit integers with its scales and bias becomes attnrun.QuantizedLinear",
-    .anchors = {"MatMulInteger", "MatMul", "Gemm"},
-    .propose = FuseQuantizedLinear};
+bool ReadInt8Product(RuleContext& context, Node* node, Patch& patch, LinearMatch& match) {
+  match.parts.format = ops::LinearFormat::kInt8;
+  return ReadIntegers(context, *node, patch, match) ||
+         ReadDequantized(context, *node, patch, match);
+}
 
 }  // namespace attnrun::opt

@@ -56,7 +56,7 @@ Value* Attend(GraphBuilder& b, const std::vector<Value*>& qkv) {
   return b.Op("Reshape", {y, b.Constant<int64_t>("joined", {3}, {0, 0, kWidth})});
 }
 
-TEST(BlockQuantizedLinearTest, ProjectionsOfAnAttentionBecomeOneProduct) {
+TEST(NBitLinearFusionTest, ProjectionsOfAnAttentionBecomeOneProduct) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Tokens(b);
     Value* y = Attend(
@@ -67,42 +67,42 @@ TEST(BlockQuantizedLinearTest, ProjectionsOfAnAttentionBecomeOneProduct) {
                       b.Constant("b", Make<float>({kWidth}, std::vector<float>(kWidth, 0.5F)))})});
     b.Output(b.Op("Add", {x, Multiply(b, y, {.seed = 4})}));
   });
-  EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.BlockQuantizedLinear*2");
+  EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.Linear*2");
   EXPECT_EQ(test.Applied("qkv_projection"), 1);
   EXPECT_EQ(test.Applied("residual"), 1);
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, GateAndUpBecomeOneProduct) {
+TEST(NBitLinearFusionTest, GateAndUpBecomeOneProduct) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Tokens(b);
     Value* gate = Multiply(b, x, {.seed = 1, .columns = 48});
     gate = b.Op("Mul", {gate, b.Op("Sigmoid", {gate})});
     b.Output(b.Op("Mul", {gate, Multiply(b, x, {.seed = 2, .columns = 48})}));
   });
-  EXPECT_EQ(test.Ops(), "attnrun.BlockQuantizedLinear attnrun.GatedActivation");
+  EXPECT_EQ(test.Ops(), "attnrun.GatedActivation attnrun.Linear");
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, FusesAnActivationAfterABias) {
+TEST(NBitLinearFusionTest, FusesAnActivationAfterABias) {
   const OptimizerTester test(
       [](GraphBuilder& b) { b.Output(b.Op("Relu", {Multiply(b, Tokens(b), {.bias = true})})); });
-  EXPECT_EQ(test.Ops(), "attnrun.BlockQuantizedLinear");
+  EXPECT_EQ(test.Ops(), "attnrun.Linear");
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, OtherBlockSizesStaySeparate) {
+TEST(NBitLinearFusionTest, OtherBlockSizesStaySeparate) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = Tokens(b);
     b.Output(Attend(b, {Multiply(b, x, {.seed = 1}), Multiply(b, x, {.seed = 2, .block = 32}),
                         Multiply(b, x, {.seed = 3})}));
   });
   EXPECT_EQ(test.Applied("qkv_projection"), 0);
-  EXPECT_EQ(test.Count("attnrun.BlockQuantizedLinear"), 3);
+  EXPECT_EQ(test.Count("attnrun.Linear"), 3);
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, OnlyRowsThatAreReadAreComputed) {
+TEST(NBitLinearFusionTest, OnlyRowsThatAreReadAreComputed) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* y = Multiply(b, Tokens(b), {});
     b.Output(b.Op("Gather", {y, b.Constant<int64_t>("last", {}, {-1})}, {{"axis", int64_t{1}}}));
@@ -111,7 +111,7 @@ TEST(BlockQuantizedLinearTest, OnlyRowsThatAreReadAreComputed) {
   test.ExpectSameResults(kTolerance);
 }
 
-TEST(BlockQuantizedLinearTest, ComputedScalesKeepTheOperator) {
+TEST(NBitLinearFusionTest, ComputedScalesKeepTheOperator) {
   const OptimizerTester test([](GraphBuilder& b) {
     std::mt19937 generator(1);
     Value* codes = b.Constant("codes", RandomInts(DataType::kUint8, {8, 2, 8}, generator, 0, 255));
