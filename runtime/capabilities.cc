@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+
+#include "absl/algorithm/container.h"
 #include "attnrun/session.h"
 #include "ops/interface/registry.h"
 #include "ops/tensors/cpu.h"
@@ -25,9 +28,13 @@ PassInfo Describe(const opt::Phase& phase, const opt::Rule& rule) {
                    .phase = std::string(phase.name),
                    .summary = std::string(rule.summary),
                    .anchors = {},
+                   .aliases = {},
                    .file = std::string(rule.file)};
   for (const absl::string_view anchor : rule.anchors) {
     if (!anchor.empty()) info.anchors.emplace_back(anchor);
+  }
+  for (const absl::string_view alias : rule.aliases) {
+    if (!alias.empty()) info.aliases.emplace_back(alias);
   }
   return info;
 }
@@ -45,7 +52,14 @@ std::vector<PassInfo> DescribePasses() {
   return passes;
 }
 
-std::vector<std::string> OptimizerPasses() { return opt::PassNames(); }
+std::vector<std::string> OptimizerPasses() {
+  std::vector<std::string> names = opt::PassNames();
+  for (const PassInfo& pass : DescribePasses()) {
+    absl::c_copy_if(pass.aliases, std::back_inserter(names),
+                    [&](const std::string& alias) { return !absl::c_linear_search(names, alias); });
+  }
+  return names;
+}
 
 std::string UsedInstructionSets() { return ops::ThisCpu().Names(); }
 

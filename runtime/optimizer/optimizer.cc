@@ -23,13 +23,6 @@ constexpr bool kDebug = false;
 constexpr bool kDebug = true;
 #endif
 
-absl::Status CheckPassName(const std::string& name) {
-  const std::vector<std::string> names = PassNames();
-  if (absl::c_linear_search(names, name)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("there is no optimizer pass '", name,
-                                                 "'; the passes are ", absl::StrJoin(names, ", ")));
-}
-
 // The clean-up and the phases in their order.
 std::vector<Phase> AllPhases() {
   std::vector<Phase> phases = {CleanUp()};
@@ -37,9 +30,19 @@ std::vector<Phase> AllPhases() {
   return phases;
 }
 
+absl::Status CheckPassName(const std::string& name) {
+  for (const Phase& phase : AllPhases()) {
+    const auto is_called = [&](const Rule* rule) { return rule->IsCalled(name); };
+    if (absl::c_any_of(phase.rules, is_called)) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("there is no optimizer pass '", name,
+                                                 "'; the passes are ",
+                                                 absl::StrJoin(PassNames(), ", ")));
+}
+
 // Removes all that comes after the last rule of this name; does nothing if the name is empty.
 void StopAfter(absl::string_view name, std::vector<Phase>& phases) {
-  const auto is_last = [&](const Rule* rule) { return rule->name == name; };
+  const auto is_last = [&](const Rule* rule) { return rule->IsCalled(name); };
   while (!name.empty() && !phases.empty()) {
     std::vector<const Rule*>& rules = phases.back().rules;
     while (!rules.empty() && !is_last(rules.back())) rules.pop_back();
@@ -54,7 +57,8 @@ std::vector<Phase> ChosenPhases(const OptimizerOptions& options) {
   StopAfter(options.stop_after, phases);
   for (Phase& phase : phases) {
     std::erase_if(phase.rules, [&](const Rule* rule) {
-      return absl::c_linear_search(options.disabled_passes, rule->name);
+      return absl::c_any_of(options.disabled_passes,
+                            [&](const std::string& name) { return rule->IsCalled(name); });
     });
   }
   return phases;

@@ -27,7 +27,7 @@ std::vector<std::string> PassNames();
 // Applies the phases of rules (pipeline.h) to the graph and to the bodies in it, round after round
 // until none finds anything to do. Returns the rewrites in the order in which they happened,
 // followed by the near misses: rewrites that were considered and not applied, with the reason.
-// kInvalidArgument if a name in the options is not the name of a rule.
+// kInvalidArgument if a name in the options is neither the name nor an alias of a rule.
 absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptions& options);
 
 }  // namespace attnrun::opt

@@ -50,6 +50,16 @@ TEST_F(CommandLineTest, OutputsAreWrittenAndComparedWithExpectations) {
   EXPECT_EQ(nlohmann::json::parse(shape.out)["expect"][0]["ok"], false);
 }
 
+TEST_F(CommandLineTest, EarlierNamesOfPassesAreTaken) {
+  const nlohmann::json passes = Json("passes --json");
+  const auto renamed = absl::c_find_if(passes, [](const auto& p) { return !p["aliases"].empty(); });
+  ASSERT_NE(renamed, passes.end());
+  const std::string earlier = (*renamed)["aliases"][0];
+  EXPECT_EQ(Attnrun("m.onnx --disable " + earlier).status, 0);
+  EXPECT_EQ(Attnrun("m.onnx --stop-after " + earlier).status, 0);
+  EXPECT_THAT(Attnrun("passes").out, HasSubstr("(`" + earlier + "`"));
+}
+
 TEST_F(CommandLineTest, TestDataFoldersAreRead) {
   WriteTensor(folder_ / "data/input_0.pb", "x", {0, 0, 0, 0});
   WriteTensor(folder_ / "data/output_0.pb", "y", {0.25, 0.25, 0.25, 0.25});

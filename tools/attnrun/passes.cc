@@ -21,6 +21,7 @@ constexpr char kIntroduction[] =
     "do.\n"
     "A name in the first column is what reports print and what `--disable` and `--stop-after` "
     "take.\n"
+    "Names in parentheses are earlier ones, which these options still take.\n"
     "A rewrite starts from nodes of the operators in the third column. Each file opens with a\n"
     "drawing of the graph before and after.\n";
 
@@ -29,13 +30,21 @@ Json ToJson(const PassInfo& pass) {
           {"phase", pass.phase},
           {"summary", pass.summary},
           {"anchors", pass.anchors},
+          {"aliases", pass.aliases},
           {"file", pass.file}};
+}
+
+// "`name`" or "`name` (`old`, `older`)".
+std::string NamesOf(const PassInfo& pass) {
+  std::string names = absl::StrCat("`", pass.name, "`");
+  if (pass.aliases.empty()) return names;
+  return absl::StrCat(names, " (`", absl::StrJoin(pass.aliases, "`, `"), "`)");
 }
 
 std::string Row(const PassInfo& pass) {
   const std::string anchors = pass.anchors.empty() ? "any" : absl::StrJoin(pass.anchors, ", ");
   const std::string file = pass.file.substr(pass.file.rfind('/') + 1);
-  return absl::StrCat("| `", pass.name, "` | ", pass.summary, " | ", anchors, " | [", file, "](../",
+  return absl::StrCat("| ", NamesOf(pass), " | ", pass.summary, " | ", anchors, " | [", file, "](../",
                       pass.file, ") |\n");
 }
 

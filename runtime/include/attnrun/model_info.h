@@ -84,6 +84,8 @@ struct PassInfo {
   std::string summary;
   // The operators that it starts from ("MatMul", "attnrun.Attention"); empty: it looks at all nodes.
   std::vector<std::string> anchors;
+  // Earlier names, which SessionOptions still accepts. Several rewrites may share one.
+  std::vector<std::string> aliases;
   // The source file that defines it and draws the graph before and after, from the root of
   // attnrun's sources on.
   std::string file;

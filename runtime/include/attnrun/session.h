@@ -135,8 +135,8 @@ OpsetRange SupportedOpsets();
 // environment variable ATTNRUN_MAX_ISA caps them: avx2, avx-vnni, avx512, vnni, bf16 or amx.
 std::string UsedInstructionSets();
 
-// The names that SessionOptions::disabled_passes and stop_after accept, in the order in which the
-// passes run.
+// The names that SessionOptions::disabled_passes and stop_after accept: first the passes in the
+// order in which they run, then earlier names of passes.
 std::vector<std::string> OptimizerPasses();
 
 // The rewrites of the optimizer, in the order in which they run.

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "optimizer/rewrite/patch.h"
@@ -14,6 +15,9 @@ namespace attnrun::opt {
 // The operators at which a rule starts, written as in Node::qualified_op_type ("MatMul",
 // "attnrun.Attention"). Empty entries are unused.
 using Anchors = std::array<absl::string_view, 16>;
+
+// Earlier names of a rule. Empty entries are unused.
+using Aliases = std::array<absl::string_view, 8>;
 
 // One rewrite that leaves the graph's results unchanged, up to rounding. Each rule is defined in a
 // file of its own below rules/, which opens with a drawing of the graph before and after:
@@ -37,8 +41,16 @@ struct Rule {
   // Rewrites all of the graph at once and returns the number of rewrites, for rules that compare
   // nodes with each other.
   absl::StatusOr<int> (*run)(RuleContext& context) = nullptr;
+  // Names that `--disable` and `--stop-after` still take for this rule: its own before it was
+  // renamed, and those of rules whose rewrites it took over.
+  Aliases aliases = {};
   // The file that defines the rule.
   absl::string_view file = FileOf(__builtin_FILE());
+
+  // True if options mean this rule by `name`.
+  bool IsCalled(absl::string_view wanted) const {
+    return wanted == name || (!wanted.empty() && absl::c_linear_search(aliases, wanted));
+  }
 
  private:
   // The path below runtime/, that included.

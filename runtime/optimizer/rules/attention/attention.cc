@@ -266,6 +266,8 @@ absl::StatusOr<int> FuseAttention(RuleContext& context) {
 
 extern const Rule kAttention = {.name = "attention",
                                 .summary = "Softmax between two products becomes attnrun.Attention",
-                                .run = FuseAttention};
+                                .run = FuseAttention,
+                                .aliases = {"flattened_scores", "scores_by_query",
+                                            "transposed_probabilities"}};
 
 }  // namespace attnrun::opt

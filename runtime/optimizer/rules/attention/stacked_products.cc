@@ -166,6 +166,7 @@ extern const Rule kStackedProducts = {
     .name = "stacked_products",
     .summary = "Products of parts of two values that are put together become one product",
     .anchors = {"Concat"},
-    .propose = JoinParts};
+    .propose = JoinParts,
+    .aliases = {"stacked_scores"}};
 
 }  // namespace attnrun::opt
