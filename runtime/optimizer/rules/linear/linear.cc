@@ -78,6 +78,7 @@ extern const Rule kLinear = {
         "A product with a constant matrix, of floats, bytes or n-bit codes, and its bias "
         "become attnrun.Linear",
     .anchors = {"MatMul", "Gemm", "MatMulInteger", "com.microsoft.MatMulNBits"},
-    .propose = FuseLinear};
+    .propose = FuseLinear,
+    .aliases = {"quantized_linear", "block_quantized_linear"}};
 
 }  // namespace attnrun::opt
