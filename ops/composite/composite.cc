@@ -12,7 +12,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "graph/type.h"
-#include "ops/composite/run_node.h"
+#include "ops/composite/reference_steps.h"
 #include "ops/composite/step_node.h"
 #include "ops/interface/optional_input.h"
 #include "ops/interface/registry.h"
@@ -137,10 +137,12 @@ class RunningBody final : public DetachedBody {
                               AttributeMap attributes) override {
     std::vector<Tensor> results(outputs);
     if (status_.ok() && !failed()) {
-      const absl::Status status = Step(op_type, inputs, std::move(attributes), results);
-      if (!status.ok()) {
-        status_ = absl::Status(status.code(), absl::StrCat(op_type, ": ", status.message()));
-      }
+      std::vector<Tensor> tensors;
+      for (const Value* value : inputs) tensors.push_back(TensorOf(value));
+      auto step = RunStep(op_type, outputs, tensors, std::move(attributes), context_.allocator());
+      if (step.ok()) results = *std::move(step);
+      const absl::Status& status = step.status();
+      status_ = absl::Status(status.code(), absl::StrCat(op_type, ": ", status.message()));
     }
     std::vector<Value*> values;
     for (const Tensor& tensor : results) {
@@ -177,22 +179,6 @@ class RunningBody final : public DetachedBody {
                      : numbers.status();
     status_.Update(wide.status());
     return wide.ok() ? *std::move(wide) : tensor;
-  }
-
-  absl::Status Step(const std::string& op_type, const std::vector<Value*>& inputs,
-                    AttributeMap attributes, std::vector<Tensor>& results) {
-    std::vector<Tensor> tensors;
-    std::vector<std::optional<Type>> types;
-    for (const Value* input : inputs) {
-      const Tensor& tensor = tensors.emplace_back(TensorOf(input));
-      types.push_back(tensor.defined() ? std::optional(attnrun::TypeOf(tensor)) : std::nullopt);
-    }
-    Graph graph;
-    ATTNRUN_ASSIGN_OR_RETURN(
-        const Node* node,
-        AddStep(graph, op_type, static_cast<int>(results.size()), types, std::move(attributes)));
-    ATTNRUN_ASSIGN_OR_RETURN(results, RunReference(*node, tensors, context_.allocator()));
-    return absl::OkStatus();
   }
 
   OpContext& context_;

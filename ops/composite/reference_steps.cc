@@ -10,9 +10,9 @@
 
 namespace attnrun::ops {
 
-absl::StatusOr<std::vector<Tensor>> ReferenceSteps::Run(const std::string& op_type, int outputs,
-                                                        const std::vector<Tensor>& inputs,
-                                                        AttributeMap attributes) {
+absl::StatusOr<std::vector<Tensor>> RunStep(const std::string& op_type, int outputs,
+                                            absl::Span<const Tensor> inputs,
+                                            AttributeMap attributes, Allocator& allocator) {
   std::vector<std::optional<Type>> types;
   for (const Tensor& input : inputs) {
     types.push_back(input.defined() ? std::optional(TypeOf(input)) : std::nullopt);
@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<Tensor>> ReferenceSteps::Run(const std::string& op_ty
   Graph graph;
   ATTNRUN_ASSIGN_OR_RETURN(const Node* node,
                            AddStep(graph, op_type, outputs, types, std::move(attributes)));
-  return RunReference(*node, inputs, context_.allocator());
+  return RunReference(*node, inputs, allocator);
 }
 
 std::vector<Tensor> ReferenceSteps::Ops(const std::string& op_type, int outputs,
@@ -28,7 +28,7 @@ std::vector<Tensor> ReferenceSteps::Ops(const std::string& op_type, int outputs,
                                         AttributeMap attributes) {
   if (status_.ok()) {
     absl::StatusOr<std::vector<Tensor>> results =
-        Run(op_type, outputs, inputs, std::move(attributes));
+        RunStep(op_type, outputs, inputs, std::move(attributes), context_.allocator());
     if (results.ok()) return *std::move(results);
     status_ = results.status();
   }

@@ -7,14 +7,22 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "attnrun/tensor.h"
 #include "graph/graph.h"
 #include "ops/interface/optional_input.h"
 
 namespace attnrun::ops {
 
-// Reference code for an operator that ONNX or ONNX Runtime describes by other operators: runs
-// those, one after the other.
+// Runs an operator of the standard, or of "domain::Name" at version 1, on its reference code.
+// Undefined inputs are left out.
+absl::StatusOr<std::vector<Tensor>> RunStep(const std::string& op_type, int outputs,
+                                            absl::Span<const Tensor> inputs,
+                                            AttributeMap attributes, Allocator& allocator);
+
+// Reference code for an operator that ONNX or ONNX Runtime describes by other operators, but whose
+// body is another (see Body) or is too long for one: runs those, one after the other.
 //
 //   ReferenceSteps steps(context);
 //   Tensor x = steps.Op("DequantizeLinear", {steps.Input(0), steps.Input(1), steps.Input(2)});
@@ -43,10 +51,6 @@ class ReferenceSteps {
   absl::Status Give(Tensor tensor, int i = 0);
 
  private:
-  absl::StatusOr<std::vector<Tensor>> Run(const std::string& op_type, int outputs,
-                                          const std::vector<Tensor>& inputs,
-                                          AttributeMap attributes);
-
   OpContext& context_;
   absl::Status status_;
 };
