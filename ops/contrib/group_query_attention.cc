@@ -1,78 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
-#include "absl/strings/str_cat.h"
 #include "ops/composite/composite.h"
 #include "ops/contrib/attention.h"
+#include "ops/contrib/group_query_inputs.h"
 
 namespace attnrun::ops::contrib {
 namespace {
 
-enum Input {
-  kQuery,
-  kKey,
-  kValue,
-  kPastKey,
-  kPastValue,
-  kLengths,
-  kTotal,
-  kCos,
-  kSin,
-  kPositionIds,
-  kScoresBias,
-  kSinks,
-  kKeyScale,
-  kValueScale,
-  kQueryNorm,
-  kKeyNorm
-};
-
-struct GroupedAttention {
-  explicit GroupedAttention(AttributeReader& attributes);
-
-  int64_t heads;
-  int64_t kv_heads;
-  float scale;
-  float softcap;
-  bool causal;
-  int64_t window;
-  bool rotary;
-  bool interleaved;
-  bool smooth;
-  bool sliding;
-  float norm_epsilon;
-};
-
-GroupedAttention::GroupedAttention(AttributeReader& attributes)
-    : heads(attributes.Required<int64_t>("num_heads")),
-      kv_heads(attributes.Required<int64_t>("kv_num_heads")),
-      scale(attributes.Float("scale", 0)),
-      softcap(attributes.Float("softcap", 0)),
-      causal(attributes.Int("causal", 1) != 0),
-      window(attributes.Int("local_window_size", -1)),
-      rotary(attributes.Int("do_rotary", 0) != 0),
-      interleaved(attributes.Int("rotary_interleaved", 0) != 0),
-      smooth(attributes.Int("smooth_softmax", -1) == 1),
-      sliding(attributes.Int("sliding_window_cache", 0) != 0),
-      norm_epsilon(attributes.Float("qk_norm_epsilon", 1e-6F)) {
-  attributes.ExpectInt("qk_output", 0);
-  attributes.Ignore("kv_cache_bit_width");
-  attributes.OneOf("k_quant_type", "NONE", {"NONE"});
-  attributes.OneOf("v_quant_type", "NONE", {"NONE"});
-  attributes.ExpectNoInput(kPositionIds, "position_ids");
-  attributes.ExpectNoInput(kKeyScale, "k_scale");
-  attributes.ExpectNoInput(kValueScale, "v_scale");
-}
+using enum GroupedAttention::Input;
 
 // Writes the body of one node.
 class GroupQuery {
  public:
-  GroupQuery(Body& b, const GroupedAttention& attention) : b_(b), a_(attention) {}
+  GroupQuery(Body& b, const GroupedAttention& attention)
+      : b_(b), a_(attention), in_(b, attention) {}
 
   void Write() {
-    FindHeads();
-    CheckPast();
-    CheckTotal();
     if (b_.failed()) return;
     FindOperands();
     FindPositions();
@@ -88,93 +32,11 @@ class GroupQuery {
   }
 
  private:
-  // Finds the number and the size of the heads.
-  void FindHeads() {
-    Value* query = b_.input(kQuery);
-    if (!IsHeadCount(a_.heads) || !IsHeadCount(a_.kv_heads) || a_.heads % a_.kv_heads != 0) {
-      b_.Fail(
-          absl::StrCat("expected num_heads to be a multiple of kv_num_heads, both from 1 to "
-                       "2^31, but found ",
-                       a_.heads, " and ", a_.kv_heads));
-      return;
-    }
-    packed_ = b_.input(kKey) == nullptr;
-    const int64_t count = a_.heads + (packed_ ? 2 * a_.kv_heads : 0);
-    const auto width = b_.Extent(query, -1);
-    const bool known = b_.RankOf(query) >= 0 && width.has_value();
-    const bool fits = b_.RankOf(query) == 3 && width.value_or(0) > 0 && *width % count == 0;
-    if (packed_ != (b_.input(kValue) == nullptr) || (known && !fits)) {
-      b_.Fail(absl::StrCat("expected both key and value or neither, and a query of ", count,
-                           " heads, but the query is ", b_.Describe(query)));
-    }
-    type_ = b_.TypeOf(query);
-    if (!known || type_ == DataType::kUndefined) b_.Fail("the size of its heads is not known");
-    if (b_.failed()) return;
-    size_ = *width / count;
-    b_.ExpectFloats({query, b_.input(kKey), b_.input(kValue), b_.input(kPastKey),
-                     b_.input(kPastValue), b_.input(kQueryNorm), b_.input(kKeyNorm)});
-    for (const int role : {kKey, kValue}) {
-      b_.Expect("key and value", b_.input(role), type_,
-                {b_.Dim(query, 0), b_.Dim(query, 1), a_.kv_heads * size_});
-    }
-  }
-
-  void CheckPast() {
-    Value* keys = b_.input(kPastKey);
-    Value* values = b_.input(kPastValue);
-    const SymInt batch = b_.Dim(b_.input(kQuery), 0);
-    b_.Expect("the past", keys, type_, {batch, a_.kv_heads, SymInt::Unknown(), size_});
-    b_.Expect("the past", values, type_, {batch, a_.kv_heads, SymInt::Unknown(), size_});
-    const auto room = b_.Extent(keys, 2);
-    const auto other = b_.Extent(values, 2);
-    const bool differs = room.has_value() && other.has_value() && *room != *other;
-    if ((keys == nullptr) == (values == nullptr) && !differs) return;
-    b_.Fail(absl::StrCat("expected past_key and past_value of one shape, but they are ",
-                         b_.Describe(keys), " and ", b_.Describe(values)));
-  }
-
-  // Checks the lengths, and the window of a cache that slides.
-  void CheckTotal() {
-    b_.ExpectInput(kLengths, "seqlens_k");
-    b_.ExpectInput(kTotal, "total_sequence_length");
-    for (const int i : {kLengths, kTotal}) {
-      const DataType type = b_.TypeOf(b_.input(i));
-      if (type == DataType::kInt32 || type == DataType::kUndefined) continue;
-      b_.Fail(
-          absl::StrCat("expected seqlens_k and total_sequence_length to be int32, but they are ",
-                       b_.Describe(b_.input(kLengths)), " and ", b_.Describe(b_.input(kTotal))));
-    }
-    const auto& contents = b_.Of(b_.input(kTotal)).contents;
-    if (contents.has_value() && contents->size() == 1) total_ = (*contents)[0];
-    Value* past = b_.input(kPastKey);
-    const auto room = past == nullptr ? 0 : b_.Extent(past, 2);
-    const auto given = b_.Extent(b_.input(kQuery), 1);
-    const auto total = total_.constant();
-    if (a_.sliding) {
-      const bool fits = past != nullptr && a_.window > 0 && a_.window <= room.value_or(a_.window);
-      if (fits && b_.input(kScoresBias) == nullptr) return;
-      return b_.Fail(fits
-                         ? "its cache slides, but it has a bias"
-                         : absl::StrCat("expected a local_window_size from 1 to the number of past "
-                                        "positions, but they are ",
-                                        a_.window, " and ", b_.Dim(past, 2).ToString()));
-    }
-    if (!room.has_value() || !given.has_value() || !total.has_value()) return;
-    if (*total < *given && past == nullptr) {
-      b_.Fail(absl::StrCat("expected a total_sequence_length of at least ", *given,
-                           " new tokens, but found ", *total));
-    }
-    if (*total < 0 || *total > *room + *given) {
-      b_.Fail(absl::StrCat("expected a total_sequence_length of at most ", *room, " past and ",
-                           *given, " new tokens, but found ", *total));
-    }
-  }
-
   void FindOperands() {
     std::vector<Value*> qkv = {b_.input(kQuery), b_.input(kKey), b_.input(kValue)};
-    if (packed_) {
-      const int64_t keys = a_.kv_heads * size_;
-      qkv = b_.Ops("Split", 3, {b_.input(kQuery), b_.Ints({a_.heads * size_, keys, keys})},
+    if (in_.packed) {
+      const int64_t keys = a_.kv_heads * in_.head_size;
+      qkv = b_.Ops("Split", 3, {b_.input(kQuery), b_.Ints({a_.heads * in_.head_size, keys, keys})},
                    {{"axis", int64_t{-1}}});
     }
     parts_ = {.q = qkv[0],
@@ -182,9 +44,9 @@ class GroupQuery {
               .v = qkv[2],
               .heads = a_.heads,
               .kv_heads = a_.kv_heads,
-              .head_size = size_,
-              .value_size = size_,
-              .type = type_};
+              .head_size = in_.head_size,
+              .value_size = in_.head_size,
+              .type = in_.type};
   }
 
   // Computes first_ = max(seqlens_k + 1 - S, 0), [B], and positions_, those of the given tokens,
@@ -224,17 +86,17 @@ class GroupQuery {
 
   void Normalize(int weights, int64_t heads, Value*& x) {
     if (b_.input(weights) == nullptr) return;
-    b_.Expect("norm weights", b_.input(weights), DataType::kUndefined, {size_});
-    Value* split = b_.Op("Reshape", {x, b_.Ints({0, 0, heads, size_})});
+    b_.Expect("norm weights", b_.input(weights), DataType::kUndefined, {in_.head_size});
+    Value* split = b_.Op("Reshape", {x, b_.Ints({0, 0, heads, in_.head_size})});
     Value* norm =
         b_.Op("RMSNormalization", {split, b_.input(weights)}, {{"epsilon", a_.norm_epsilon}});
-    x = b_.Op("Reshape", {norm, b_.Ints({0, 0, heads * size_})});
+    x = b_.Op("Reshape", {norm, b_.Ints({0, 0, heads * in_.head_size})});
   }
 
   void Rotate() {
     b_.ExpectInput(kCos, "cos_cache");
     b_.ExpectInput(kSin, "sin_cache");
-    b_.Expect("cos_cache", b_.input(kCos), type_, {SymInt::Unknown(), SymInt::Unknown()});
+    b_.Expect("cos_cache", b_.input(kCos), in_.type, {SymInt::Unknown(), SymInt::Unknown()});
     const auto pairs = b_.Extent(b_.input(kCos), 1);
     if (!pairs.has_value() || *pairs > INT64_MAX / 2) return b_.Fail("its angles are not known");
     AttributeMap attributes = {{"interleaved", int64_t{a_.interleaved}},
@@ -285,11 +147,11 @@ class GroupQuery {
     if (a_.scale != 0) parts_.scale = a_.scale;
     parts_.softcap = a_.softcap;
     parts_.bias = Bias();
-    b_.Expect("head_sink", b_.input(kSinks), type_, {parts_.heads});
+    b_.Expect("head_sink", b_.input(kSinks), in_.type, {parts_.heads});
     if (b_.input(kSinks) != nullptr) {
       parts_.sinks = b_.Op("Reshape", {b_.input(kSinks), b_.Ints({1, parts_.heads, 1, 1})});
     } else if (a_.smooth) {
-      parts_.sinks = b_.Number(type_, 0, {1, 1, 1, 1});
+      parts_.sinks = b_.Number(in_.type, 0, {1, 1, 1, 1});
     }
   }
 
@@ -301,7 +163,7 @@ class GroupQuery {
     if (b_.RankOf(bias) < 0) b_.Fail("its bias is not known to have 4 axes");
     const SymInt any = SymInt::Unknown();
     b_.Expect("attention_bias", bias, DataType::kUndefined,
-              {any, any, b_.Dim(b_.input(kQuery), 1), total_});
+              {any, any, b_.Dim(b_.input(kQuery), 1), in_.total});
     if (b_.input(kPastKey) == nullptr) return bias;
     Value* missing = b_.Op("Sub", {b_.ExtentOf(b_.input(kPastKey), 2), b_.ExtentOf(bias, 3)});
     missing = b_.Unsqueeze(b_.Op("Max", {missing, Integer(0)}), {0});
@@ -321,13 +183,8 @@ class GroupQuery {
 
   Body& b_;
   const GroupedAttention& a_;
+  const GroupedInputs in_;
   AttentionParts parts_;
-  DataType type_ = DataType::kUndefined;
-  int64_t size_ = 0;
-  // The query holds keys and values as well.
-  bool packed_ = false;
-  // total_sequence_length, if it is known.
-  SymInt total_ = SymInt::Unknown();
   Value* last_ = nullptr;
   Value* first_ = nullptr;
   Value* positions_ = nullptr;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/type.h"
+#include "ops/composite/composite.h"
+#include "ops/composite/detached_body.h"
+#include "ops/composite/step_node.h"
+#include "ops/interface/registry.h"
+
+namespace attnrun::ops {
+namespace {
+
+class InferredBody final : public DetachedBody {
+ public:
+  explicit InferredBody(InferContext& context) : context_(context) {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      const Tensor* constant = context.constant(i);
+      AddInput(!context.has_input(i) ? nullptr
+               : constant != nullptr ? Add(*constant)
+                                     : Add(context.input(i)));
+    }
+  }
+
+  bool wants(int output) const override { return output < context_.num_outputs(); }
+  void Give(Value* value, int output) override {
+    if (value != nullptr) outputs_.emplace_back(output, Of(value));
+  }
+
+  std::vector<Value*> AddNode(const std::string& op_type, int outputs, std::vector<Value*> inputs,
+                              AttributeMap attributes) override {
+    std::vector<ValueFacts> results(outputs);
+    InferStep(op_type, inputs, std::move(attributes), results);
+    std::vector<Value*> values;
+    for (ValueFacts& facts : results) values.push_back(Add(std::move(facts)));
+    return values;
+  }
+
+  void SetOutputs() {
+    if (failed()) return;
+    for (auto& [i, facts] : outputs_) context_.SetOutput(i, std::move(facts));
+  }
+
+ private:
+  // Infers the outputs of a node; nothing if the operator does not take these inputs.
+  void InferStep(const std::string& op_type, const std::vector<Value*>& inputs,
+                 AttributeMap attributes, std::vector<ValueFacts>& results) {
+    std::vector<const ValueFacts*> facts;
+    std::vector<std::optional<Type>> types;
+    std::vector<Tensor> tensors;
+    std::vector<const Tensor*> constants;
+    for (const Value* input : inputs) {
+      facts.push_back(input == nullptr ? nullptr : &Of(input));
+      types.push_back(input == nullptr ? std::nullopt : std::optional(Type()));
+      tensors.push_back(TensorOf(input));
+    }
+    for (const Tensor& tensor : tensors) constants.push_back(tensor.defined() ? &tensor : nullptr);
+    Graph graph;
+    const absl::StatusOr<const Node*> node =
+        AddStep(graph, op_type, static_cast<int>(results.size()), types, std::move(attributes));
+    if (!node.ok()) return;
+    const auto op = OpRegistry::Get().Create(**node);
+    if (!op.ok()) return;
+    InferContext context(facts, constants, absl::MakeSpan(results));
+    (*op)->Infer(context);
+  }
+
+  InferContext& context_;
+  std::vector<std::pair<int, ValueFacts>> outputs_;
+};
+
+}  // namespace
+
+void InferThroughBody(InferContext& context, absl::FunctionRef<void(Body&)> write) {
+  InferredBody body(context);
+  write(body);
+  body.SetOutputs();
+}
+
+}  // namespace attnrun::ops
