@@ -76,7 +76,7 @@ void RegisterContrib(OpRegistry& registry) {
     registry.Register({kContribDomain, name, {1}, inputs, outputs, std::move(make)});
   };
   add("DynamicQuantizeLSTM", {3, 12}, {0, 3}, Make<DynamicQuantizeLstm>);
-  add("QLinearConv", {8, 9}, {1, 1}, Make<QLinearConv>);
+  add("QLinearConv", {8, 9}, {1, 1}, MakeQLinearConv);
 }
 
 }  // namespace attnrun::ops

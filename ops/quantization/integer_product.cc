@@ -17,14 +17,13 @@ void Check(Body& b, const IntegerOperand& x, const SymInt& columns) {
   const DataType type = b.TypeOf(x.value);
   const DataType scale = b.TypeOf(x.scale);
   const bool typed =
-      may_be(x.value, IsByte(type)) &&
-      may_be(x.scale, scale == DataType::kFloat || scale == DataType::kFloat16) &&
+      may_be(x.value, IsByte(type)) && may_be(x.scale, IsFloatingPoint(scale)) &&
       (type == DataType::kUndefined || may_be(x.zero_point, b.TypeOf(x.zero_point) == type));
   if (!typed) {
     b.Fail(absl::StrCat("expected ", x.name,
-                        " and its zero point to be int8 or uint8 and its scale float or float16, ",
-                        "but ", x.name, " is ", b.Describe(x.value), ", its scale ",
-                        b.Describe(x.scale), " and its zero point ", b.Describe(x.zero_point)));
+                        " and its zero point to be int8 or uint8 and its scale a float, but ",
+                        x.name, " is ", b.Describe(x.value), ", its scale ", b.Describe(x.scale),
+                        " and its zero point ", b.Describe(x.zero_point)));
   }
   const auto check_row = [&](Value* row, absl::string_view role) {
     if (row == nullptr || b.RankOf(row) < 0 || b.IsNumber(row)) return;

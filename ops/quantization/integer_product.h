@@ -17,8 +17,8 @@ struct IntegerOperand {
 };
 
 // The product of two such matrices of rank 2 or more, in float, written as exporters do for ONNX's
-// own operators: int32 sums, converted to floats, scaled. Scales are float or float16. Scale and
-// zero point of a are one number; those of b are one number, or one per column.
+// own operators: int32 sums, converted to floats, scaled. Scale and zero point of a are one number;
+// those of b are one number, or one per column.
 Value* IntegerProduct(Body& b, const IntegerOperand& a, const IntegerOperand& other);
 
 // A zero point of one element, as rank 0: MatMulInteger would read a row of one as a column's.

@@ -2,10 +2,10 @@
 #ifndef ATTNRUN_OPS_QUANTIZATION_QLINEAR_PRODUCTS_H_
 #define ATTNRUN_OPS_QUANTIZATION_QLINEAR_PRODUCTS_H_
 
-#include "graph/graph.h"
-#include "ops/composite/body.h"
+#include <memory>
+
+#include "ops/composite/composite.h"
 #include "ops/interface/attribute_reader.h"
-#include "ops/interface/op.h"
 
 namespace attnrun::ops {
 
@@ -14,37 +14,13 @@ namespace attnrun::ops {
 // a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point. Scales and zero points of a and y
 // are one number, or one per row ([M] or [.., M, 1]); those of b are one number, or one per column
 // ([N] or [.., 1, N]).
-class QLinearMatMul final : public Op, public HasBody {
- public:
-  explicit QLinearMatMul(AttributeReader& /*attributes*/) {}
-
-  enum Input { kA, kAScale, kAZeroPoint, kB, kBScale, kBZeroPoint, kYScale, kYZeroPoint };
-
-  absl::Status Reference(OpContext& context) const override;
-  void Infer(InferContext& context) const override;
-  // A MatMulInteger. Fails if rows or matrices have scales of their own.
-  void WriteBody(Body& body) const override;
-};
+std::unique_ptr<Composite> MakeQLinearMatMul(AttributeReader& attributes);
 
 // ONNX QLinearConv-10, and com.microsoft's, which may have channels last: the same for Conv.
 // Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias? int32
 // [M] of scale x_scale * w_scale. Scale and zero point of w are one number, or one per output
 // channel.
-class QLinearConv final : public Op, public HasBody {
- public:
-  explicit QLinearConv(AttributeReader& attributes);
-
-  enum Input { kX, kXScale, kXZeroPoint, kW, kWScale, kWZeroPoint, kYScale, kYZeroPoint, kBias };
-
-  absl::Status Reference(OpContext& context) const override;
-  void Infer(InferContext& context) const override;
-  // A ConvInteger of the integers less their zero points, scaled to floats, plus bias, quantized.
-  void WriteBody(Body& body) const override;
-
- private:
-  AttributeMap conv_;
-  bool channels_last_;
-};
+std::unique_ptr<Composite> MakeQLinearConv(AttributeReader& attributes);
 
 }  // namespace attnrun::ops
 

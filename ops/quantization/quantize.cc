@@ -76,8 +76,8 @@ void DynamicQuantizeLinear::Infer(InferContext& context) const {
 }
 
 void RegisterQuantize(OpRegistry& registry) {
-  registry.Register({"", "QLinearConv", {10}, {8, 9}, {1, 1}, Make<QLinearConv>});
-  registry.Register({"", "QLinearMatMul", {10, 21}, {8, 8}, {1, 1}, Make<QLinearMatMul>});
+  registry.Register({"", "QLinearConv", {10}, {8, 9}, {1, 1}, MakeQLinearConv});
+  registry.Register({"", "QLinearMatMul", {10, 21}, {8, 8}, {1, 1}, MakeQLinearMatMul});
   registry.Register({.domain = "",
                      .name = "QuantizeLinear",
                      .since = {10, 13, 19, 21, 23, 24, 25, 28},

@@ -211,6 +211,17 @@ TEST(ContribTest, ABiasOfAnotherTypeThanTheScalesIsRefused) {
               HasSubstr("of one type, but they are float[], float[] and int32[1]"));
 }
 
+TEST(ContribTest, RowsOfAQLinearMatMulMayHaveScalesOfTheirOwn) {
+  OpTester op("QLinearMatMul", 21);
+  // The numbers are (2, 2) and (1, 2).
+  op.Input(Make<uint8_t>({2, 1}, {3, 5})).Input(Make<float>({2}, {1, 0.5F}));
+  op.Input(Make<uint8_t>({2}, {1, 1}));
+  op.Input(Make<uint8_t>({1, 2}, {1, 2})).Input(Make<float>({}, {1}));
+  op.Input(Make<uint8_t>({}, {0}));
+  op.Input(Make<float>({2}, {1, 2})).Input(Make<uint8_t>({2}, {0, 10}));
+  ExpectClose(Reference(op), Make<uint8_t>({2, 2}, {2, 4, 11, 12}), 0);
+}
+
 TEST(ContribTest, MissingQuantizedOperandsAreRefused) {
   const Tensor x = Make<uint8_t>({2}, {1, 2});
   const Tensor scale = Make<float>({}, {1});
