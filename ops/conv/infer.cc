@@ -71,7 +71,7 @@ Dims Joined(const SymInt& batch, SymInt channels, const Dims& spatial) {
 }
 
 // The extents of Conv's output, from inputs 0 and 1; nullopt if no rank is known.
-std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferContext& context) {
+std::optional<Dims> InferConv(const ConvAttributes& attributes, InferContext& context) {
   const std::optional<Dims>& x = context.input(0).dims;
   const std::optional<Dims>& w = context.input(1).dims;
   if (!x.has_value() && !w.has_value()) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<Dims> InferConv(const ConvAttributes& attributes, const InferConte
   const Dims input = x.value_or(UnknownDims(rank));
   const Dims weight = w.value_or(UnknownDims(rank));
   const Dims kernel = KernelOf(attributes.window, weight);
-  return Joined(input[0], weight[0], InferWindow(attributes.window, input, kernel));
+  return Joined(input[0], weight[0], InferWindow(context, attributes.window, input, kernel));
 }
 
 // Adds the samples and the output channels, whose track is `channels` if there is one group. With
@@ -98,7 +98,8 @@ void AddConvAxes(AxesContext& context, int64_t group, AxisTrack channels) {
 
 }  // namespace
 
-Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Dims& kernel) {
+Dims InferWindow(InferContext& context, const WindowAttributes& attributes, const Dims& input,
+                 const Dims& kernel) {
   const size_t axes = input.size() - 2;
   Dims result = UnknownDims(axes);
   const std::optional<Steps> steps = ReadSteps(attributes, axes);
@@ -111,30 +112,13 @@ Dims InferWindow(const WindowAttributes& attributes, const Dims& input, const Di
       result[i] = SymInt::Quotient(input[2 + i] + (stride - 1), stride);
       continue;
     }
-    result[i] = CountWindows(input[2 + i], padded ? steps->pads[i] : 0, rooms[i], stride,
-                             padded && attributes.ceil_mode);
+    const bool ceil_mode = padded && attributes.ceil_mode;
+    result[i] =
+        CountWindows(input[2 + i], padded ? steps->pads[i] : 0, rooms[i], stride, ceil_mode);
+    context.Require(rooms[i]);
+    if (!ceil_mode) context.Require(result[i] - 1);
   }
   return result;
-}
-
-bool HasWeightedWindows(const Node& node) {
-  return node.domain().empty() && (node.op_type() == "Conv" || node.op_type() == "ConvInteger");
-}
-
-bool HasWindows(const Node& node) {
-  if (HasWeightedWindows(node)) return true;
-  return node.domain().empty() && (node.op_type() == "MaxPool" || node.op_type() == "AveragePool");
-}
-
-Dims RoomsForWindows(const Node& node, const Dims& input, const std::optional<Dims>& weight) {
-  AttributeReader reader(node, node.opset());
-  const auto attributes =
-      WindowAttributes::Read(reader, /*has_dilations=*/true, /*has_ceil_mode=*/true);
-  if (input.size() < 3 || (weight.has_value() && weight->size() != input.size())) return {};
-  const Dims kernel = KernelOf(attributes, weight.value_or(UnknownDims(input.size())));
-  const auto steps = ReadSteps(attributes, input.size() - 2);
-  if (!steps.has_value() || IsSame(attributes)) return {};
-  return RoomsOf(*steps, attributes.auto_pad == "NOTSET", input, kernel);
 }
 
 void Conv::Infer(InferContext& context) const {

@@ -160,7 +160,11 @@ absl::Status CheckSlope(const OpContext& context) {
 void Binary::Infer(InferContext& context) const {
   const DataType type = context.input(0).type;
   InferBroadcast(context, type, [&](absl::Span<const SymInt> elements) {
-    return Apply(context, function_, elements[0], elements[1], type);
+    SymInt result = Apply(context, function_, elements[0], elements[1], type);
+    // A remainder has the sign of the divisor.
+    const bool remains = function_ == BinaryFunction::kFloorMod;
+    if (remains && elements[1].constant().value_or(0) > 0) context.Require(result);
+    return result;
   });
 }
 

@@ -6,10 +6,13 @@
 namespace attnrun::ops {
 namespace {
 
-std::optional<std::vector<SymInt>> BroadcastAll(const InferContext& context) {
+std::optional<std::vector<SymInt>> BroadcastAll(InferContext& context) {
   std::optional<std::vector<SymInt>> dims = context.input(0).dims;
   for (int i = 1; i < context.num_inputs(); ++i) {
     dims = context.has_input(i) ? BroadcastDims(dims, context.input(i).dims) : std::nullopt;
+    for (int before = 0; before < i && dims.has_value(); ++before) {
+      RequireUncut(context, context.input(before), context.input(i));
+    }
   }
   return dims;
 }

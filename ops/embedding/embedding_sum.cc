@@ -59,6 +59,14 @@ void EmbeddingSum::Infer(InferContext& context) const {
     y.dims->push_back((*table)[1]);
   }
   context.SetOutput(0, std::move(y));
+  const auto rows = [&](int i) {
+    const auto& dims = context.input(i).dims;
+    return dims.has_value() && !dims->empty() ? dims->front() : SymInt::Unknown();
+  };
+  const int inputs = context.num_inputs();
+  for (int i = 0; i < 2 * Pairs(inputs); i += 2) context.RequireIndices(i + 1, rows(i));
+  const bool counts = inputs % 2 == 1 && ids.has_value() && !ids->empty();
+  if (counts) context.Require(rows(inputs - 1) - ids->back());
 }
 
 // The axes of the ids, whose last one is the positions' first, then the last axis of the tables.

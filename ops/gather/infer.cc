@@ -40,6 +40,7 @@ void Gather::Infer(InferContext& context) const {
   if (!data.dims.has_value() || !indices.dims.has_value()) return;
   const std::optional<size_t> axis = KnownAxis(axis_, data.dims->size());
   if (!axis.has_value()) return;
+  context.RequireIndices(1, (*data.dims)[*axis]);
   const auto split = data.dims->begin() + static_cast<int64_t>(*axis);
   Dims dims(data.dims->begin(), split);
   dims.insert(dims.end(), indices.dims->begin(), indices.dims->end());

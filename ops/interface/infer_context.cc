@@ -6,7 +6,6 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
-#include "ops/interface/cut_extents.h"
 
 namespace attnrun::ops {
 namespace {
@@ -95,14 +94,15 @@ std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector
   return dims;
 }
 
-std::vector<SymInt> RoomsOfCuts(const std::vector<SymInt>& cut, const std::vector<SymInt>& whole) {
-  std::vector<SymInt> rooms;
-  for (size_t i = 1; i <= std::min(cut.size(), whole.size()); ++i) {
-    const SymInt& limit = whole[whole.size() - i];
-    const auto uncut = UncutExtent(cut[cut.size() - i], limit);
-    if (uncut.has_value()) rooms.push_back(SymInt(*uncut) - limit);
+void RequireUncut(InferContext& context, const ValueFacts& a, const ValueFacts& b) {
+  if (!a.dims.has_value() || !b.dims.has_value()) return;
+  const size_t common = std::min(a.dims->size(), b.dims->size());
+  for (size_t i = 1; i <= common; ++i) {
+    const SymInt& of_a = (*a.dims)[a.dims->size() - i];
+    const SymInt& of_b = (*b.dims)[b.dims->size() - i];
+    if (const auto uncut = UncutExtent(of_a, of_b)) context.Require(*uncut - of_b);
+    if (const auto uncut = UncutExtent(of_b, of_a)) context.Require(*uncut - of_a);
   }
-  return rooms;
 }
 
 ValueFacts FactsOf(const Tensor& tensor) {

@@ -66,14 +66,38 @@ class InferContext : public KnownInputs {
     if (i < num_outputs()) outputs_[i] = std::move(facts);
   }
 
+  // Says that the number is at least 0 in every run in which the operator succeeds. A convolution,
+  // for example, refuses an input that is shorter than its kernel.
+  void Require(SymInt number) {
+    const bool tells = !number.constant().has_value() && !number.IsNeverNegative();
+    if (tells) required_.push_back(std::move(number));
+  }
+  // Says that, in every such run, the elements of input i are indices along an axis of `extent`:
+  // from -extent to extent - 1.
+  void RequireIndices(int i, SymInt extent) { indices_.push_back({i, std::move(extent)}); }
+
+  struct Indices {
+    int input;
+    SymInt extent;
+  };
+  const std::vector<SymInt>& required() const { return required_; }
+  const std::vector<Indices>& indices() const { return indices_; }
+
  private:
   absl::Span<ValueFacts> outputs_;
+  std::vector<SymInt> required_;
+  std::vector<Indices> indices_;
 };
 
 // The extents after ONNX's multidirectional broadcasting; nullopt if an operand's rank is unknown.
 // Two extents that may differ give an opaque one, since it is unknown which of them is 1.
 std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector<SymInt>>& a,
                                                  const std::optional<std::vector<SymInt>>& b);
+
+// Requires what two operands that broadcast show about each other: an extent min(n, s) that was cut
+// to s and broadcasts against s is s, so n - s is not negative. An example is a table of n = 40
+// positions that was cut to s of them.
+void RequireUncut(InferContext& context, const ValueFacts& a, const ValueFacts& b);
 
 // The facts of a tensor that is the same in every run.
 ValueFacts FactsOf(const Tensor& tensor);

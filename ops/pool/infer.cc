@@ -16,7 +16,7 @@ void Pool::Infer(InferContext& context) const {
     Dims spatial(x->size() - 2, 1);
     if (attributes_.window.has_value()) {
       const std::vector<int64_t>& kernel = attributes_.window->kernel_shape;
-      spatial = InferWindow(*attributes_.window, *x, Dims(kernel.begin(), kernel.end()));
+      spatial = InferWindow(context, *attributes_.window, *x, Dims(kernel.begin(), kernel.end()));
     }
     dims->insert(dims->end(), spatial.begin(), spatial.end());
   }

@@ -61,14 +61,26 @@ class Judge {
   std::map<std::string, int64_t> values_;
 };
 
+void ExpectIndices(const Tensor& indices, std::optional<int64_t> extent) {
+  if (!extent.has_value()) return;
+  const auto elements = ToInts(indices).value();
+  for (const int64_t index : elements) {
+    EXPECT_GE(index, -*extent);
+    EXPECT_LT(index, *extent);
+  }
+}
+
 void Check(const SampleNode& test, const std::vector<Tensor>& results, Knowledge of_dims,
            Knowledge of_contents) {
   SCOPED_TRACE(::testing::Message() << "knowledge of dims " << static_cast<int>(of_dims)
                                     << ", of contents " << static_cast<int>(of_contents));
   const InferNode node = KnownNode(test, of_dims, of_contents);
   const bool all = of_dims == Knowledge::kNumbers && of_contents == Knowledge::kNumbers;
-  const std::vector<ops::ValueFacts> told =
-      InferOutputs(node, all ? test.inputs : std::vector<Tensor>());
+  const auto [told, required, indices] = InferAll(node, all ? test.inputs : std::vector<Tensor>());
+  for (const SymInt& number : required) {
+    EXPECT_GE(Evaluate(number).value_or(0), 0) << number.ToString() << " is required";
+  }
+  for (const auto& [i, extent] : indices) ExpectIndices(test.inputs[i], Evaluate(extent));
   Judge judge;
   for (int i = 0; i < test.num_outputs; ++i) {
     judge.Compare(told[i], results[i]);

@@ -35,17 +35,21 @@ KnownNodeInputs::KnownNodeInputs(const InferNode& node, const std::vector<Tensor
   }
 }
 
-std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
-                                          const std::vector<Tensor>& constants) {
+Inferred InferAll(const InferNode& node, const std::vector<Tensor>& constants) {
   Graph graph;
   const auto op = ops::OpRegistry::Get().Create(*AddTo(graph, node));
   std::vector<ops::ValueFacts> outputs(node.num_outputs);
   EXPECT_TRUE(op.ok()) << op.status();
-  if (!op.ok()) return outputs;
+  if (!op.ok()) return {outputs, {}, {}};
   const KnownNodeInputs known(node, constants);
   ops::InferContext context(known.facts, known.tensors, absl::MakeSpan(outputs));
   (*op)->Infer(context);
-  return outputs;
+  return {outputs, context.required(), context.indices()};
+}
+
+std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,
+                                          const std::vector<Tensor>& constants) {
+  return InferAll(node, constants).outputs;
 }
 
 ops::ValueFacts Infer(const std::string& op_type,

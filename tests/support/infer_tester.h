@@ -58,6 +58,14 @@ struct KnownNodeInputs {
   std::vector<const Tensor*> tensors;
 };
 
+// The facts that the operator infers about the node's outputs, and what it requires.
+struct Inferred {
+  std::vector<ops::ValueFacts> outputs;
+  std::vector<SymInt> required;
+  std::vector<ops::InferContext::Indices> indices;
+};
+Inferred InferAll(const InferNode& node, const std::vector<Tensor>& constants = {});
+
 // The facts that the operator infers about the node's outputs. `constants` holds the tensors of the
 // inputs that are the same in every run; it may be empty.
 std::vector<ops::ValueFacts> InferOutputs(const InferNode& node,

@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
-#include "ops/conv/infer.h"
-#include "ops/interface/cut_extents.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/body_facts.h"
 #include "optimizer/analysis/node_queries.h"
@@ -46,56 +43,17 @@ std::unique_ptr<const ops::ValueFacts> Kept(ops::ValueFacts facts) {
   return std::make_unique<const ops::ValueFacts>(std::move(facts));
 }
 
-// True if the node's integers are remainders of a floor division by a positive number.
-bool IsRemainder(const Node& node) {
-  return IsOp(&node, "Mod") && ScalarOf(node.input(1)).value_or(0) > 0 &&
-         AttributeOr<int64_t>(node, "fmod", 0) == 0;
-}
-
-// The number of rows of a table that lie behind those looked up, where these are consecutive from a
-// known number on. It is not negative, since a run refuses positions that the table lacks. nullopt
-// for other lists of positions.
-std::optional<SymInt> RowsLeft(const Node& gather, Facts& facts) {
-  const Value* table = gather.input(0);
-  if (!table->is_constant() || table->constant()->rank() == 0) return std::nullopt;
-  if (AttributeOr<int64_t>(gather, "axis", 0) != 0) return std::nullopt;
-  const auto positions = PositionsOf(gather.input(1), facts);
-  if (!positions.has_value()) return std::nullopt;
-  const auto first = positions->offset().constant();
+// By how much the places [first, first + size) in `indices` fall short of `extent`, the extent of
+// the axis that they index. It is not negative, since a run refuses indices that the axis lacks.
+// nullopt for indices that are not consecutive from a known number on.
+std::optional<SymInt> PlacesLeft(const View& indices, const SymInt& extent) {
+  const auto first = indices.offset().constant();
   std::vector<ViewFactor> steps;
-  for (const ViewAxis& axis : positions->axes()) {
-    steps.insert(steps.end(), axis.begin(), axis.end());
-  }
+  for (const ViewAxis& axis : indices.axes()) steps.insert(steps.end(), axis.begin(), axis.end());
   if (steps.size() != 1 || !steps[0].stride.is_constant(1)) return std::nullopt;
-  const int64_t rows = table->constant()->dim(0);
-  // A lookup of no positions is not refused, wherever it begins.
-  if (!first.has_value() || *first < 0 || *first > rows) return std::nullopt;
-  return SymInt(rows - *first) - steps[0].size;
-}
-
-// The number of rows left over in each table that the node's operands are cut from.
-std::vector<SymInt> RoomsOfTables(const Node& node, Facts& facts) {
-  std::vector<SymInt> rooms;
-  if (absl::c_linear_search(node.inputs(), nullptr)) return rooms;
-  for (const Value* first : node.inputs()) {
-    for (const Value* second : node.inputs()) {
-      const std::vector<SymInt>* cut = facts.DimsOf(first);
-      const std::vector<SymInt>* whole = facts.DimsOf(second);
-      if (cut == nullptr || whole == nullptr) continue;
-      absl::c_move(ops::RoomsOfCuts(*cut, *whole), std::back_inserter(rooms));
-    }
-  }
-  return rooms;
-}
-
-// For each spatial axis of a Conv or pooling: the padded input less one window, which is not
-// negative in a run that succeeds.
-std::vector<SymInt> RoomsIn(const Node& node, Facts& facts) {
-  const bool weighted = ops::HasWeightedWindows(node);
-  if (node.input(0) == nullptr || (weighted && node.input(1) == nullptr)) return {};
-  const auto& input = facts.Of(node.input(0)).dims;
-  if (!input.has_value()) return {};
-  return ops::RoomsForWindows(node, *input, weighted ? facts.Of(node.input(1)).dims : std::nullopt);
+  // No indices at all are not refused, wherever they begin.
+  if (!first.has_value() || *first < 0 || !(extent - *first).IsNeverNegative()) return std::nullopt;
+  return extent - *first - steps[0].size;
 }
 
 }  // namespace
@@ -107,36 +65,36 @@ Facts::Facts(const Graph& body, Facts& outer, std::vector<ops::ValueFacts> input
   FindExtents();
 }
 
-// Collects expressions that cannot be negative in a run that succeeds. A graph may compute a number
-// of windows such as (samples - 8) / 4 + 1 again, for shapes and positions; only the Conv or
-// pooling shows that samples - 8 is not negative. The expressions are: for Conv and pooling, the
-// input less the window and the output less 1; for padding to whole blocks, the padding; for a
-// table with one row for each position, its rows less the positions.
+// Collects numbers that are not negative in a run that succeeds, which operators require. A graph
+// may compute a number of windows such as (samples - 8) / 4 + 1 again, for shapes and positions;
+// only the Conv or pooling shows that samples - 8 is not negative.
 void Facts::FindExtents() {
-  constexpr size_t kMost = 64;
   const size_t inherited = extents_.size();
-  const auto add = [&](const SymInt& extent) {
-    if (extent.IsNeverNegative() || extents_.size() == kMost) return;
-    if (!absl::c_linear_search(extents_, extent)) extents_.push_back(extent);
-  };
+  collects_ = true;
   for (const Node* node : graph_.nodes()) {
-    const bool remains = IsRemainder(*node);
-    if (!node->domain().empty() || (!remains && !ops::HasWindows(*node))) continue;
-    const ops::ValueFacts& known = Of(node->output(0));
-    const auto& numbers = remains ? known.contents : known.dims;
-    if (numbers.has_value()) absl::c_for_each(*numbers, add);
-    const std::vector<SymInt> rooms = remains ? std::vector<SymInt>() : RoomsIn(*node, *this);
-    absl::c_for_each(rooms, add);
-    if (!numbers.has_value() || numbers->size() != rooms.size() + 2) continue;
-    std::for_each(numbers->begin() + 2, numbers->end(), [&](const SymInt& n) { add(n - 1); });
+    for (const Value* output : node->outputs()) {
+      if (output != nullptr) Of(output);
+    }
   }
-  for (const Node* node : graph_.nodes()) {
-    if (ops::TraitsOf(*node).broadcasts) absl::c_for_each(RoomsOfTables(*node, *this), add);
-    if (!IsOp(node, "Gather")) continue;
-    if (const auto left = RowsLeft(*node, *this)) add(*left);
-  }
-  // Facts that were computed on the way did not use the expressions yet.
+  collects_ = false;
+  // Facts that were computed on the way did not use the numbers yet.
   if (extents_.size() > inherited) facts_.clear();
+}
+
+void Facts::AddExtent(const SymInt& extent) {
+  constexpr size_t kMost = 64;
+  if (extent.IsNeverNegative() || extents_.size() == kMost) return;
+  if (!absl::c_linear_search(extents_, extent)) extents_.push_back(extent);
+}
+
+void Facts::AddRequired(const Node& node, const ops::InferContext& context) {
+  absl::c_for_each(context.required(), [&](const SymInt& number) { AddExtent(number); });
+  for (const auto& [input, extent] : context.indices()) {
+    if (node.input(input)->is_constant()) continue;
+    const auto indices = PositionsOf(node.input(input), *this);
+    const auto left = indices.has_value() ? PlacesLeft(*indices, extent) : std::nullopt;
+    if (left.has_value()) AddExtent(*left);
+  }
 }
 
 const ops::ValueFacts& Facts::Of(const Value* value) {
@@ -188,6 +146,7 @@ void Facts::ComputeNode(const Node& node) {
     ops::InferContext context(inputs, constants, absl::MakeSpan(outputs), extents_);
     (*op)->Infer(context);
     InferFromBodies(node, *this, outputs);
+    if (collects_) AddRequired(node, context);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (node.output(i) == nullptr) continue;

@@ -44,6 +44,9 @@ class Facts {
 
  private:
   void FindExtents();
+  void AddExtent(const SymInt& extent);
+  // Adds the numbers that the node's operator requires.
+  void AddRequired(const Node& node, const ops::InferContext& context);
   void Compute(const Value* value);
   void ComputeNode(const Node& node);
   ops::ValueFacts OfOrigin(const Value& value);
@@ -52,9 +55,11 @@ class Facts {
   // Null in a main graph.
   Facts* outer_ = nullptr;
   std::vector<ops::ValueFacts> inputs_;
-  // Extents of values that every run has, whose formulas do not show that they are not negative.
+  // Numbers that are not negative in a run that succeeds, whose formulas do not show it.
   std::vector<SymInt> extents_;
   absl::flat_hash_map<const Value*, std::unique_ptr<const ops::ValueFacts>> facts_;
+  // True while FindExtents adds what operators require.
+  bool collects_ = false;
 };
 
 // The only element of a constant of one element, as a double.

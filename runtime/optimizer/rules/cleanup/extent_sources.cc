@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "ops/conv/infer.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/depends_on.h"
 #include "optimizer/analysis/node_queries.h"
 
@@ -24,7 +24,8 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
   values.insert(values.end(), captures.begin(), captures.end());
   for (Value* value : values) Add(value, context.facts);
   for (const Node* node : order) {
-    if (ops::HasWindows(*node) || IsOp(node, "Slice")) Add(node->output(0), context.facts);
+    const ops::OpTraits traits = ops::TraitsOf(*node);
+    if (!traits.elementwise && !traits.rearranges) Add(node->output(0), context.facts);
   }
 }
 
@@ -69,7 +70,7 @@ void ExtentSources::Add(Value* value, Facts& facts) {
     const SymInt symbol = extent - extent.constant_term();
     const std::vector<SymInt> terms = symbol.Terms();
     if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
-    if (IsOp(value->producer(), "Slice") && symbol.HasUnknown()) continue;
+    if (symbol.HasUnknown()) continue;
     sources_.try_emplace(symbol.ToString(),
                          Source{value, static_cast<int64_t>(i), extent.constant_term()});
   }
