@@ -55,7 +55,7 @@ void Attention::Axes(AxesContext& context) const {
   context.Add({{kV, 3}, {kPastValue, 3}}, {{kY, 3}, {kPresentValue, 3}});
 }
 
-// Tracks of samples and, unless position masks keys, of queries: y [B, S, N * H], probabilities [B,
+// Tracks of samples and queries, whose places count if position masks keys: y [B, S, N * H], probabilities [B,
 // N, S, T].
 void FusedAttention::Axes(AxesContext& context) const {
   if (!status_.ok() || !context.output(0).dims.has_value()) return;
@@ -63,7 +63,6 @@ void FusedAttention::Axes(AxesContext& context) const {
   if (y.size() != 3) return;
   const Dims scores = {y[0], SymInt::Unknown(), y[1], SymInt::Unknown()};
   AddRole(context, 'b', {kQuery, kKey, kValue}, scores, 0);
-  if (causal() || left_window_ >= 0 || right_window_ >= 0) return;
   AddRole(context, 's', {kQuery}, scores, 2);
 }
 
@@ -82,6 +81,8 @@ void FusedAttention::AddRole(AxesContext& context, char role, std::initializer_l
   for (const int i : {kBias, kMask, kSinks}) {
     if (!AddOperand(context, i, scores, axis_of_scores, track)) return;
   }
+  const bool by_place = causal() || left_window_ >= 0 || right_window_ >= 0;
+  if (role == 's' && by_place) return context.AddPlaced(std::move(track));
   context.Add(std::move(track));
 }
 

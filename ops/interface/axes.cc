@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/interface/axes.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
@@ -25,6 +26,16 @@ std::string AxisTrack::ToString() const {
   return text;
 }
 
+namespace {
+
+const AxisTrack* Find(const std::vector<AxisTrack>& tracks, int output, int axis) {
+  const auto found = absl::c_find_if(
+      tracks, [&](const AxisTrack& track) { return track.outputs[output] == axis; });
+  return found == tracks.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 const AxisTrack* AxisRule::OfInput(int input, int axis) const {
   for (const AxisTrack& track : tracks) {
     if (track.inputs[input] == axis) return &track;
@@ -33,10 +44,11 @@ const AxisTrack* AxisRule::OfInput(int input, int axis) const {
 }
 
 const AxisTrack* AxisRule::OfOutput(int output, int axis) const {
-  for (const AxisTrack& track : tracks) {
-    if (track.outputs[output] == axis) return &track;
-  }
-  return nullptr;
+  return Find(tracks, output, axis);
+}
+
+const AxisTrack* AxisRule::PlacedOfOutput(int output, int axis) const {
+  return Find(placed, output, axis);
 }
 
 }  // namespace attnrun::ops

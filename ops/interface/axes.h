@@ -44,10 +44,16 @@ struct AxisTrack {
 // along an axis that is in none may depend on each other. No tracks: nothing is known.
 struct AxisRule {
   std::vector<AxisTrack> tracks;
+  // Tracks of other axes, along which positions do not see each other either, but count: the
+  // outputs at a position depend on its number, too. An example is the axis of queries of a causal
+  // attention. The operator does not commute with a choice of such positions.
+  std::vector<AxisTrack> placed;
 
   // The track of an axis; null if it is in none.
   const AxisTrack* OfInput(int input, int axis) const;
   const AxisTrack* OfOutput(int output, int axis) const;
+  // The same among `placed`.
+  const AxisTrack* PlacedOfOutput(int output, int axis) const;
 };
 
 }  // namespace attnrun::ops

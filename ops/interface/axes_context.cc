@@ -48,15 +48,23 @@ AxisTrack AxesContext::Track(std::initializer_list<Slot> inputs,
 }
 
 void AxesContext::Add(AxisTrack track) {
-  if (!HasAxis(track.inputs) || !HasAxis(track.outputs)) return;
+  if (MayHold(track)) rule_.tracks.push_back(std::move(track));
+}
+
+void AxesContext::AddPlaced(AxisTrack track) {
+  if (MayHold(track)) rule_.placed.push_back(std::move(track));
+}
+
+bool AxesContext::MayHold(const AxisTrack& track) const {
+  if (!HasAxis(track.inputs) || !HasAxis(track.outputs)) return false;
   TrackExtent extent;
   for (int i = 0; i < num_inputs(); ++i) {
-    if (has_input(i) && !extent.Admits(input(i), track.inputs[i])) return;
+    if (has_input(i) && !extent.Admits(input(i), track.inputs[i])) return false;
   }
   for (int i = 0; i < num_outputs(); ++i) {
-    if (has_output(i) && !extent.Admits(output(i), track.outputs[i])) return;
+    if (has_output(i) && !extent.Admits(output(i), track.outputs[i])) return false;
   }
-  rule_.tracks.push_back(std::move(track));
+  return true;
 }
 
 }  // namespace attnrun::ops

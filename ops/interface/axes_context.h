@@ -39,8 +39,12 @@ class AxesContext : public KnownInputs {
   void Add(std::initializer_list<Slot> inputs, std::initializer_list<Slot> outputs) {
     Add(Track(inputs, outputs));
   }
+  // As Add, for a track along which positions count (AxisRule::placed).
+  void AddPlaced(AxisTrack track);
 
  private:
+  bool MayHold(const AxisTrack& track) const;
+
   absl::Span<const ValueFacts* const> outputs_;
   AxisRule& rule_;
 };

@@ -109,7 +109,9 @@ int64_t SampleRun::ExtentOf(const ops::AxisTrack& track) const {
 void SampleRun::ExpectWellFormed(const ops::AxisRule& rule) const {
   std::set<std::pair<size_t, int>> of_inputs;
   std::set<std::pair<size_t, int>> of_outputs;
-  for (const ops::AxisTrack& track : rule.tracks) {
+  std::vector<ops::AxisTrack> tracks = rule.tracks;
+  tracks.insert(tracks.end(), rule.placed.begin(), rule.placed.end());
+  for (const ops::AxisTrack& track : tracks) {
     SCOPED_TRACE(track.ToString());
     const int64_t extent = ExtentOf(track);
     ASSERT_EQ(track.inputs.size(), sample_.inputs.size());
@@ -138,13 +140,34 @@ void SampleRun::ExpectHolds(const ops::AxisTrack& track, std::mt19937& generator
   ExpectBroadcasts(track);
 }
 
-void SampleRun::ExpectCommutes(const ops::AxisTrack& track, const Ints& positions) const {
-  SCOPED_TRACE("positions " + absl::StrJoin(positions, ","));
+void SampleRun::ExpectApart(const ops::AxisTrack& track, std::mt19937& generator) const {
+  const int64_t extent = ExtentOf(track);
+  for (int64_t kept = 0; kept < extent; ++kept) {
+    Ints positions = ChoicesOf(extent, generator).front();
+    positions[kept] = kept;
+    const std::vector<Tensor> results = Run(InputsAt(track, positions));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (track.outputs[i] == kNone) continue;
+      const int axis = track.outputs[i];
+      EXPECT_TRUE(SameBits(GatheredAlong(results[i], axis, {kept}),
+                           GatheredAlong(outputs_[i], axis, {kept})))
+          << "output " << i << " at " << kept;
+    }
+  }
+}
+
+std::vector<Tensor> SampleRun::InputsAt(const ops::AxisTrack& track, const Ints& positions) const {
   std::vector<Tensor> inputs = sample_.inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (track.inputs[i] == kNone) continue;
     inputs[i] = GatheredAlong(inputs[i], track.inputs[i], positions);
   }
+  return inputs;
+}
+
+void SampleRun::ExpectCommutes(const ops::AxisTrack& track, const Ints& positions) const {
+  SCOPED_TRACE("positions " + absl::StrJoin(positions, ","));
+  const std::vector<Tensor> inputs = InputsAt(track, positions);
   std::vector<Tensor> expected = outputs_;
   for (size_t i = 0; i < expected.size(); ++i) {
     if (track.outputs[i] == kNone) continue;

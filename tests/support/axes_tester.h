@@ -44,6 +44,8 @@ class SampleRun {
   // Expects that the operator commutes with choices of positions along the track, and that inputs
   // of extent 1 are broadcast along it.
   void ExpectHolds(const ops::AxisTrack& track, std::mt19937& generator) const;
+  // Expects that outputs at a position along the track stay if inputs at others change.
+  void ExpectApart(const ops::AxisTrack& track, std::mt19937& generator) const;
   // Expects these outputs, bit for bit, of these inputs.
   void ExpectOutputs(const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected) const;
   // The outputs of these inputs; empty, after a failure, if there are none.
@@ -51,6 +53,8 @@ class SampleRun {
 
  private:
   void ExpectCommutes(const ops::AxisTrack& track, const Ints& positions) const;
+  // The inputs, of which those with an axis in the track have these positions.
+  std::vector<Tensor> InputsAt(const ops::AxisTrack& track, const Ints& positions) const;
   void ExpectBroadcasts(const ops::AxisTrack& track) const;
 
   const SampleNode& sample_;

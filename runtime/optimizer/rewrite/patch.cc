@@ -88,8 +88,6 @@ Value* Patch::Op(const std::string& op_type, std::vector<Value*> inputs, Attribu
 
 std::vector<Value*> Patch::Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
                                AttributeMap attributes, absl::string_view name) {
-  std::vector<Value*> results(outputs, nullptr);
-  if (!status_.ok()) return results;
   const size_t colon = op_type.find("::");
   const bool standard = colon == std::string::npos;
   NodeSpec spec;
@@ -99,9 +97,27 @@ std::vector<Value*> Patch::Ops(const std::string& op_type, int outputs, std::vec
   spec.name = name.empty() ? spec.op_type : std::string(name);
   spec.inputs = std::move(inputs);
   spec.attributes = std::move(attributes);
+  return Add(std::move(spec), outputs);
+}
+
+std::vector<Value*> Patch::Again(const Node& node, std::vector<Value*> inputs,
+                                 AttributeMap attributes) {
+  NodeSpec spec;
+  spec.op_type = node.op_type();
+  spec.domain = node.domain();
+  spec.opset = node.opset();
+  spec.name = node.name();
+  spec.inputs = std::move(inputs);
+  spec.attributes = std::move(attributes);
+  return Add(std::move(spec), node.outputs().size());
+}
+
+std::vector<Value*> Patch::Add(NodeSpec spec, size_t outputs) {
+  std::vector<Value*> results(outputs, nullptr);
+  if (!status_.ok()) return results;
   std::vector<std::string> names;
-  for (int i = 0; i < outputs; ++i) {
-    names.push_back(context_.graph.UniqueName(MadeUpName(spec.name, i)));
+  for (size_t i = 0; i < outputs; ++i) {
+    names.push_back(context_.graph.UniqueName(MadeUpName(spec.name, static_cast<int>(i))));
   }
   absl::StatusOr<Node*> node = context_.graph.AddNode(std::move(spec), names);
   if (!node.ok()) {

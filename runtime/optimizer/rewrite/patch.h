@@ -44,6 +44,8 @@ class Patch {
             absl::string_view name = "");
   std::vector<Value*> Ops(const std::string& op_type, int outputs, std::vector<Value*> inputs,
                           AttributeMap attributes = {}, absl::string_view name = "");
+  // The node's operator, in its version, with these inputs and attributes.
+  std::vector<Value*> Again(const Node& node, std::vector<Value*> inputs, AttributeMap attributes);
   Value* Constant(absl::string_view name, absl::StatusOr<Tensor> data);
   Value* Ints(absl::Span<const int64_t> values);
 
@@ -63,6 +65,7 @@ class Patch {
   absl::StatusOr<int> Apply();
 
  private:
+  std::vector<Value*> Add(NodeSpec spec, size_t outputs);
   void Fail(const absl::Status& status);
   void Discard();
 

@@ -31,6 +31,11 @@ TEST(AxesTest, TracksOfEveryOperatorHold) {
         run.ExpectHolds(track, generator);
         if (HasFailure()) return;
       }
+      for (const ops::AxisTrack& track : rule.placed) {
+        SCOPED_TRACE("placed " + track.ToString());
+        run.ExpectApart(track, generator);
+        if (HasFailure()) return;
+      }
     }
   }
 }

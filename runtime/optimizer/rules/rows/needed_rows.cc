@@ -31,6 +31,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/rows/row_operands.h"
@@ -41,8 +42,8 @@ namespace {
 // True if computing fewer rows of the node is worth the selections that remain; cheap operators
 // alone are not.
 bool IsWorthIt(const Node& node) {
-  return node.domain() == "attnrun" || IsOp(&node, "MatMul") || IsOp(&node, "Softmax") ||
-         IsOp(&node, "LayerNormalization") || IsOp(&node, "RMSNormalization");
+  const ops::OpTraits traits = ops::TraitsOf(node);
+  return !traits.elementwise && !traits.moves_elements && !IsOp(&node, "Concat");
 }
 
 // Starts from a node that selects rows, and others that select the same rows of the same value.
@@ -89,12 +90,6 @@ class NeededRows {
     bool axes_differ = false;
   };
 
-  // The axis of positions in a node's outputs, and the operands that have positions, too.
-  struct Rows {
-    int axis = 0;
-    std::vector<OperandAxis> operands;
-  };
-
   void Need(Value* value, int axis) {
     Needed& needed = needed_.try_emplace(value, Needed{axis}).first->second;
     needed.axes_differ = needed.axes_differ || needed.axis != axis;
@@ -129,15 +124,14 @@ class NeededRows {
   void Visit(Node* node) {
     const auto axis = NeededAxis(*node);
     if (!axis.has_value() || rows_.contains(node)) return;
-    auto operands = RowOperandsOf(*node, *axis, selection_.place(), facts_);
-    if (!operands.has_value()) return;
-    for (const OperandAxis& operand : *operands) {
-      const std::vector<SymInt>* dims = facts_.DimsOf(node->input(operand.input));
-      if (dims == nullptr || !selection_.Fits(*dims, operand.axis)) return;
-    }
+    auto rows = RowOperandsOf(*node, *axis, selection_.place(), facts_);
+    const auto fits = [&](const OperandAxis& operand) { return selection_.Fits(operand); };
+    if (!rows.has_value() || !absl::c_all_of(rows->operands, fits)) return;
     nodes_.push_back(node);
-    for (const OperandAxis& operand : *operands) Need(node->input(operand.input), operand.axis);
-    rows_[node] = {*axis, *std::move(operands)};
+    for (const OperandAxis& operand : rows->operands) {
+      Need(node->input(operand.input), operand.axis);
+    }
+    rows_[node] = *std::move(rows);
   }
 
   // True if the node is a Slice of a value that others read in full. Slicing earlier then saves
@@ -166,17 +160,17 @@ class NeededRows {
   }
 
   bool Rebuild(Patch& patch, Node* node) {
-    const auto& [axis, operands] = rows_.at(node);
+    const RowOperands& rows = rows_.at(node);
     std::vector<Value*> inputs = node->inputs();
-    for (const OperandAxis& operand : operands) {
+    for (const OperandAxis& operand : rows.operands) {
       inputs[operand.input] = Selected(patch, node->input(operand.input), operand.axis);
     }
     if (!patch.status().ok()) return false;
-    const std::vector<Value*> outputs = AtSelectedRows(
-        patch, facts_, *node, axis, selection_.place(), inputs, context_.graph.inputs());
+    const std::vector<Value*> outputs =
+        AtSelectedRows(patch, facts_, *node, rows, inputs, context_.graph.inputs());
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == nullptr && node->output(i) != nullptr) return false;
-      selected_[{node->output(i), axis}] = outputs[i];
+      selected_[{node->output(i), rows.axis}] = outputs[i];
     }
     return true;
   }
@@ -215,7 +209,7 @@ class NeededRows {
   std::vector<Node*> open_;
   // The nodes of which only the selected positions are needed, each after all its readers.
   std::vector<Node*> nodes_;
-  absl::flat_hash_map<const Node*, Rows> rows_;
+  absl::flat_hash_map<const Node*, RowOperands> rows_;
   absl::flat_hash_map<std::pair<const Value*, int>, Value*> selected_;
 };
 

@@ -9,25 +9,28 @@
 
 namespace attnrun::opt {
 
-// An input of a node that has a position for each position of the output, along its own axis
-// `axis`.
-struct OperandAxis {
-  size_t input = 0;
+// The operands of a node that have a position for each position along an axis of its outputs. If
+// only some positions of the outputs are needed, so are only these of the operands; all other
+// inputs are needed in full. For a Linear the operand is x; for an Attention the queries, but not
+// keys and values.
+struct RowOperands {
+  // The axis of the outputs.
   int axis = 0;
+  std::vector<OperandAxis> operands;
+  // For an Attention that masks by position: its attribute `causal` for the selected queries.
+  std::optional<int64_t> causal;
 };
 
-// The core of needed_rows: the inputs of which a node needs only some positions if only these
-// positions along `axis` of its outputs are needed. For a Linear that is x; for an Attention the
-// queries, but not keys and values. All other inputs are needed in full. nullopt where positions of
-// the output depend on other positions of an input, or where that is not known.
-std::optional<std::vector<OperandAxis>> RowOperandsOf(const Node& node, int axis,
-                                                      SelectedPlace place, Facts& facts);
+// The operands with positions along `axis` of the node's outputs. nullopt where positions of the
+// output depend on other positions of an input, or where that is not known.
+std::optional<RowOperands> RowOperandsOf(const Node& node, int axis, SelectedPlace place,
+                                         Facts& facts);
 
-// Computes the node's outputs at the selected positions from `inputs`, of which those that
-// RowOperandsOf names have only these positions. Precondition: RowOperandsOf finds them. Extents
-// that are not numbers may be read off `like`. Returns nulls if that cannot be written.
-std::vector<Value*> AtSelectedRows(Patch& patch, Facts& facts, const Node& node, int axis,
-                                   SelectedPlace place, const std::vector<Value*>& inputs,
+// Computes the node's outputs at the selected positions from `inputs`, of which the operands have
+// only these positions. Extents that are not numbers may be read off `like`. Returns nulls if that
+// cannot be written.
+std::vector<Value*> AtSelectedRows(Patch& patch, Facts& facts, const Node& node,
+                                   const RowOperands& rows, const std::vector<Value*>& inputs,
                                    absl::Span<Value* const> like);
 
 }  // namespace attnrun::opt

@@ -92,7 +92,7 @@ bool Selection::ReadGatherNd(Facts& facts) {
   if (!(*index_dims)[1].is_constant(1)) return false;
   axis_ = 1;
   drops_axis_ = true;
-  samples_ = dims[0];
+  by_sample_ = true;
   return AreFew(1, facts);
 }
 
@@ -101,8 +101,8 @@ bool Selection::Covers(const Selection& other) const {
          axis_ == other.axis_ && positions_ == other.positions_;
 }
 
-bool Selection::Fits(const std::vector<SymInt>& dims, int axis) const {
-  return !samples_.has_value() || (axis == 1 && dims[0] == *samples_);
+bool Selection::Fits(const OperandAxis& operand) const {
+  return !by_sample_ || (operand.axis == 1 && operand.by_sample);
 }
 
 Value* Selection::Select(Patch& patch, Value* value, int axis) const {
@@ -114,10 +114,9 @@ Value* Selection::Select(Patch& patch, Value* value, int axis) const {
   } else if (drops_axis_) {
     // An index of rank 1 keeps the axis.
     const auto position = ScalarOf(inputs[1]);
-    inputs[1] =
-        position.has_value() && !samples_.has_value()
-            ? patch.Ints({static_cast<int64_t>(*position)})
-            : patch.Op("Unsqueeze", {inputs[1], patch.Ints({samples_.has_value() ? 1 : 0})});
+    inputs[1] = position.has_value() && !by_sample_
+                    ? patch.Ints({static_cast<int64_t>(*position)})
+                    : patch.Op("Unsqueeze", {inputs[1], patch.Ints({by_sample_ ? 1 : 0})});
   }
   if (IsOp(node_, "Gather")) attributes.insert_or_assign("axis", static_cast<int64_t>(axis));
   return patch.Op(node_->op_type(), inputs, attributes, node_->name());

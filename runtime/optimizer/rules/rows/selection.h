@@ -12,6 +12,15 @@ namespace attnrun::opt {
 // The place of the selected positions on their axis, which decides how attention masks by position.
 enum class SelectedPlace { kFirst, kLast, kElsewhere };
 
+// An input of a node that has a position for each position of the output, along its own axis
+// `axis`.
+struct OperandAxis {
+  size_t input = 0;
+  int axis = 0;
+  // True if axis 0 of the input goes with axis 0 of the output, too.
+  bool by_sample = false;
+};
+
 // A node that selects a few positions of one axis of its first input: a Gather, a Slice, or a
 // GatherND of one row for each sample. The rule needed_rows moves such selections up the graph;
 // Select repeats the selection on another value that has the same positions.
@@ -32,8 +41,8 @@ class Selection {
   // covers others: it fails in a run whose axis lacks a position, where a Slice gives fewer.
   bool Covers(const Selection& other) const;
 
-  // True if the same positions can be selected along `axis` of a tensor of these extents.
-  bool Fits(const std::vector<SymInt>& dims, int axis) const;
+  // True if the same positions can be selected of this operand.
+  bool Fits(const OperandAxis& operand) const;
 
   // The same positions along `axis` of a value, which keeps the axis. Precondition: Fits.
   Value* Select(Patch& patch, Value* value, int axis) const;
@@ -54,8 +63,8 @@ class Selection {
   bool drops_axis_ = false;
   // The positions if they are the same in every run, counted from the end if negative; else empty.
   std::vector<int64_t> positions_;
-  // Set for GatherND: the extent of axis 0. Each of its samples has a row of its own.
-  std::optional<SymInt> samples_;
+  // Set for GatherND: each sample, along axis 0, has a row of its own.
+  bool by_sample_ = false;
 };
 
 }  // namespace attnrun::opt
