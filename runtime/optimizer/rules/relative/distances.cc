@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/relative/distances.h"
 
-#include <string>
+#include <utility>
 
-#include "absl/algorithm/container.h"
-#include "ops/interface/registry.h"
+#include "optimizer/analysis/axes.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 
@@ -16,45 +15,59 @@ constexpr int kDeepest = 64;
 
 }  // namespace
 
-std::optional<PairAxes> Distances::AxesOf(Value* value) {
+bool Distances::AreAllThatCounts(Value* value, const PairAxes& axes) {
   const auto known = axes_.find(value);
-  if (known != axes_.end()) return known->second;
+  if (known != axes_.end()) return known->second == axes;
   const Node* node = value->producer();
-  std::optional<PairAxes> axes;
-  if (node != nullptr && node->domain().empty() && facts_.DimsOf(value) != nullptr &&
-      depth_ < kDeepest) {
+  const int rank = facts_.RankOf(value);
+  bool found = false;
+  if (node != nullptr && depth_ < kDeepest) {
     ++depth_;
-    axes = IsDifference(*node) ? PairAxes{facts_.RankOf(value) - 2, facts_.RankOf(value) - 1}
-                               : OfNode(*node);
+    found = IsDifference(*node) ? axes == PairAxes{rank - 2, rank - 1} : FindPairs(*value, axes);
     --depth_;
   }
-  axes_.emplace(value, axes);
-  return axes;
+  axes_.emplace(value, found ? std::optional(axes) : std::nullopt);
+  return found;
+}
+
+bool Distances::FindPairs(const Value& value, const PairAxes& axes) {
+  const Node& node = *value.producer();
+  const ops::AxisRule rule = AxesOf(node, facts_);
+  const ops::AxisTrack* queries = rule.OfOutput(value.producer_index(), axes.queries);
+  const ops::AxisTrack* keys = rule.OfOutput(value.producer_index(), axes.keys);
+  if (queries == nullptr || keys == nullptr) return false;
+  std::vector<size_t> pairs;
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    const PairAxes of_input = {queries->inputs[i], keys->inputs[i]};
+    if (of_input == PairAxes{ops::AxisTrack::kNone, ops::AxisTrack::kNone}) continue;
+    if (!AreAllThatCounts(node.input(i), of_input)) return false;
+    pairs.push_back(i);
+  }
+  pairs_[&node] = std::move(pairs);
+  return FollowsInputs(node, *queries, facts_) && FollowsInputs(node, *keys, facts_);
 }
 
 Value* Distances::PerDistance(Patch& patch, Value* value) {
   const auto known = made_.find(value);
   if (known != made_.end()) return known->second;
-  const Node* node = value->producer();
-  const bool first = IsDifference(*node);
-  std::vector<Value*> inputs = node->inputs();
-  for (Value*& input : inputs) {
-    if (!first && input != nullptr && AxesOf(input).has_value()) input = PerDistance(patch, input);
+  const Node& node = *value->producer();
+  std::vector<Value*> inputs = node.inputs();
+  Value* made = nullptr;
+  if (IsDifference(node)) {
+    made = patch.Op("attnrun::RelativePositions", inputs, {}, node.name());
+  } else {
+    for (const size_t i : pairs_.at(&node)) inputs[i] = PerDistance(patch, inputs[i]);
+    made = patch.Again(node, inputs, node.attributes())[value->producer_index()];
   }
-  const std::string op_type = first ? "attnrun::RelativePositions" : node->op_type();
-  Value* made = patch.Op(op_type, inputs, node->attributes(), node->name());
   made_.emplace(value, made);
   return made;
 }
 
 Value* Distances::QueriesOf(Value* value) {
-  const Node* node = value->producer();
-  for (Value* input : node->inputs()) {
-    if (IsDifference(*node)) {
-      if (IsOnePerQuery(input, value)) return input;
-    } else if (input != nullptr && AxesOf(input).has_value()) {
-      return QueriesOf(input);
-    }
+  const Node& node = *value->producer();
+  if (!IsDifference(node)) return QueriesOf(node.input(pairs_.at(&node).front()));
+  for (Value* input : node.inputs()) {
+    if (IsOnePerQuery(input, value)) return input;
   }
   return nullptr;
 }
@@ -88,106 +101,6 @@ bool Distances::FindDifference(const Node& node) {
   const ViewAxis& keys = view->axes()[rank - 1];
   if (queries.size() != 1 || keys.size() != 1) return false;
   return queries[0].stride + keys[0].stride == SymInt(0);
-}
-
-std::optional<PairAxes> Distances::OfNode(const Node& node) {
-  if (ops::TraitsOf(node).elementwise) return OfElementwise(node);
-  if (IsOp(&node, "Gather")) return OfGather(node);
-  if (IsOp(&node, "Transpose")) return OfTranspose(node);
-  if (IsOp(&node, "Unsqueeze")) return OfUnsqueeze(node);
-  if (IsOp(&node, "Squeeze")) return OfSqueeze(node);
-  return std::nullopt;
-}
-
-// All operands that depend on distances must have the same two axes, counted from the end; the
-// others must repeat along these.
-std::optional<PairAxes> Distances::OfElementwise(const Node& node) {
-  // An attribute may have another meaning in the opset that patches write, except that of Cast.
-  if (!node.attributes().empty() && !IsOp(&node, "Cast")) return std::nullopt;
-  const std::vector<SymInt> to = *facts_.DimsOf(node.output(0));
-  const int rank = static_cast<int>(to.size());
-  std::optional<PairAxes> found;
-  for (Value* input : node.inputs()) {
-    if (input == nullptr) continue;
-    const std::optional<PairAxes> axes = AxesOf(input);
-    if (!axes.has_value()) continue;
-    const int missing = rank - facts_.RankOf(input);
-    const PairAxes aligned = {axes->queries + missing, axes->keys + missing};
-    const std::vector<SymInt>& dims = *facts_.DimsOf(input);
-    if (found.has_value() && !(*found == aligned)) return std::nullopt;
-    if (dims[axes->queries] != to[aligned.queries] || dims[axes->keys] != to[aligned.keys]) {
-      return std::nullopt;
-    }
-    found = aligned;
-  }
-  if (!found.has_value()) return std::nullopt;
-  for (Value* input : node.inputs()) {
-    if (input == nullptr || AxesOf(input).has_value()) continue;
-    if (!RepeatsAlong(input, rank, *found)) return std::nullopt;
-  }
-  return found;
-}
-
-bool Distances::RepeatsAlong(const Value* input, int rank, const PairAxes& axes) {
-  const std::vector<SymInt>* dims = facts_.DimsOf(input);
-  if (dims == nullptr) return false;
-  const int missing = rank - static_cast<int>(dims->size());
-  const auto repeats = [&](int axis) {
-    return axis < missing || (*dims)[axis - missing].is_constant(1);
-  };
-  return repeats(axes.queries) && repeats(axes.keys);
-}
-
-// A lookup of rows of a table by indices that depend on distances.
-std::optional<PairAxes> Distances::OfGather(const Node& node) {
-  const std::optional<PairAxes> axes = AxesOf(node.input(1));
-  const int rank = facts_.RankOf(node.input(0));
-  if (!axes.has_value() || rank < 1 || AxesOf(node.input(0)).has_value()) return std::nullopt;
-  const auto axis = AttributeOr<int64_t>(node, "axis", 0);
-  const int before = static_cast<int>(axis < 0 ? axis + rank : axis);
-  return PairAxes{axes->queries + before, axes->keys + before};
-}
-
-std::optional<PairAxes> Distances::OfTranspose(const Node& node) {
-  const std::optional<PairAxes> axes = AxesOf(node.input(0));
-  const auto permutation = PermutationOf(node, facts_.RankOf(node.input(0)));
-  if (!axes.has_value() || !permutation.has_value()) return std::nullopt;
-  const auto place = [&](int axis) {
-    return static_cast<int>(absl::c_find(*permutation, axis) - permutation->begin());
-  };
-  return PairAxes{place(axes->queries), place(axes->keys)};
-}
-
-std::optional<std::vector<int64_t>> Distances::NamedAxes(const Node& node, int rank) {
-  if (node.inputs().size() < 2 || node.input(1) == nullptr) return std::nullopt;
-  auto axes = KnownInts(node.input(1), facts_);
-  if (!axes.has_value()) return std::nullopt;
-  for (int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
-  return axes;
-}
-
-std::optional<PairAxes> Distances::OfUnsqueeze(const Node& node) {
-  const std::optional<PairAxes> axes = AxesOf(node.input(0));
-  const int rank = facts_.RankOf(node.output(0));
-  const auto added = NamedAxes(node, rank);
-  if (!axes.has_value() || !added.has_value()) return std::nullopt;
-  std::vector<int> places;
-  for (int axis = 0; axis < rank; ++axis) {
-    if (!absl::c_linear_search(*added, axis)) places.push_back(axis);
-  }
-  return PairAxes{places[axes->queries], places[axes->keys]};
-}
-
-std::optional<PairAxes> Distances::OfSqueeze(const Node& node) {
-  const std::optional<PairAxes> axes = AxesOf(node.input(0));
-  const auto dropped = NamedAxes(node, facts_.RankOf(node.input(0)));
-  if (!axes.has_value() || !dropped.has_value()) return std::nullopt;
-  if (absl::c_linear_search(*dropped, axes->queries)) return std::nullopt;
-  if (absl::c_linear_search(*dropped, axes->keys)) return std::nullopt;
-  const auto before = [&](int axis) {
-    return static_cast<int>(absl::c_count_if(*dropped, [&](int64_t at) { return at < axis; }));
-  };
-  return PairAxes{axes->queries - before(axes->queries), axes->keys - before(axes->keys)};
 }
 
 }  // namespace attnrun::opt

@@ -50,9 +50,8 @@ bool ComputePerDistance(RuleContext& context, Node* node, Patch& patch) {
     if (!ReadsInPlace(*reader, value)) return false;
   }
   Distances distances(facts);
-  const std::optional<PairAxes> axes = distances.AxesOf(value);
   const int rank = facts.RankOf(value);
-  if (!axes.has_value() || !(*axes == PairAxes{rank - 2, rank - 1})) return false;
+  if (!distances.AreAllThatCounts(value, {rank - 2, rank - 1})) return false;
   Value* queries = distances.QueriesOf(value);
   if (queries == nullptr) return false;
   patch.Supersede({node});
