@@ -30,7 +30,7 @@ PassInfo Describe(const opt::Phase& phase, const opt::Rule& rule) {
                    .anchors = {},
                    .aliases = {},
                    .file = std::string(rule.file)};
-  for (const absl::string_view anchor : rule.anchors) {
+  for (const absl::string_view anchor : rule.AllAnchors()) {
     if (!anchor.empty()) info.anchors.emplace_back(anchor);
   }
   for (const absl::string_view alias : rule.aliases) {

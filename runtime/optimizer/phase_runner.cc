@@ -72,8 +72,8 @@ absl::StatusOr<int> PhaseRunner::ProposeAtAnchors(const Rule& rule, RuleContext&
   if (!index_.has_value()) {
     ATTNRUN_ASSIGN_OR_RETURN(index_, NodeIndex::Of(graph_));
   }
-  return RewriteEachNode(context, index_->At(rule.anchors), [&](Node* node, Patch& patch) {
-    return rule.propose(context, node, patch);
+  return RewriteEachNode(context, index_->At(rule.AllAnchors()), [&](Node* node, Patch& patch) {
+    return rule.ProposalAt(*node)(context, node, patch);
   });
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "optimizer/analysis/node_queries.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/trace.h"
 
 namespace attnrun::opt {
@@ -19,7 +19,7 @@ absl::Span<const SymInt> WithoutLeadingOnes(absl::Span<const SymInt> dims) {
 // The input of a Reshape that only adds or removes leading axes of extent 1; null for other nodes.
 Value* BeforeLeadingOnes(const Value* value, Facts& facts) {
   const Node* node = value->producer();
-  if (!IsOp(node, "Reshape") && !IsOp(node, "Squeeze")) return nullptr;
+  if (node == nullptr || !ops::TraitsOf(*node).keeps_order) return nullptr;
   const std::vector<SymInt>* from = facts.DimsOf(node->input(0));
   const std::vector<SymInt>* to = facts.DimsOf(value);
   const bool same =

@@ -3,6 +3,7 @@
 #define ATTNRUN_OPTIMIZER_REWRITE_RULE_H_
 
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "absl/algorithm/container.h"
@@ -19,6 +20,16 @@ using Anchors = std::array<absl::string_view, 16>;
 // Earlier names of a rule. Empty entries are unused.
 using Aliases = std::array<absl::string_view, 8>;
 
+// Looks at one node, which is of an anchor's operator and computes its first output. Fills the
+// patch and returns true, or returns false. A patch that is not proposed leaves no trace.
+using Proposal = bool (*)(RuleContext& context, Node* node, Patch& patch);
+
+// An anchor with a proposal of its own.
+struct Start {
+  absl::string_view anchor;
+  Proposal propose = nullptr;
+};
+
 // One rewrite that leaves the graph's results unchanged, up to rounding. Each rule is defined in a
 // file of its own below rules/, which opens with a drawing of the graph before and after:
 //
@@ -27,7 +38,7 @@ using Aliases = std::array<absl::string_view, 8>;
 //                               .anchors = {"Sigmoid"},
 //                               .propose = FuseSwish};
 //
-// and listed in pipeline.cc. Exactly one of `propose` and `run` is set.
+// and listed in pipeline.cc. Exactly one of `propose`, `starts` and `run` is set.
 struct Rule {
   // The name in reports and in `--disable`. Several rules may share one.
   absl::string_view name;
@@ -35,9 +46,9 @@ struct Rule {
   absl::string_view summary;
   // No entries mean any operator.
   Anchors anchors = {};
-  // Looks at one node, which is of an anchor's operator and computes its first output. Fills the
-  // patch and returns true, or returns false. A patch that is not proposed leaves no trace.
-  bool (*propose)(RuleContext& context, Node* node, Patch& patch) = nullptr;
+  Proposal propose = nullptr;
+  // In place of both, for a rule that does one thing at one operator and another at the next.
+  std::array<Start, 8> starts = {};
   // Rewrites all of the graph at once and returns the number of rewrites, for rules that compare
   // nodes with each other.
   absl::StatusOr<int> (*run)(RuleContext& context) = nullptr;
@@ -50,6 +61,18 @@ struct Rule {
   // True if options mean this rule by `name`.
   bool IsCalled(absl::string_view wanted) const {
     return wanted == name || (!wanted.empty() && absl::c_linear_search(aliases, wanted));
+  }
+
+  Anchors AllAnchors() const {
+    Anchors all = anchors;
+    for (size_t i = 0; i < starts.size() && propose == nullptr; ++i) all[i] = starts[i].anchor;
+    return all;
+  }
+  // Precondition: the node is of an anchor's operator.
+  Proposal ProposalAt(const Node& node) const {
+    if (propose != nullptr) return propose;
+    const std::string op = node.qualified_op_type();
+    return absl::c_find_if(starts, [&](const Start& start) { return start.anchor == op; })->propose;
   }
 
  private:

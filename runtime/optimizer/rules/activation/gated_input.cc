@@ -34,18 +34,14 @@ class GateWalk {
         next.coefficient *= factor;
         Follow(next.y, next, offset * factor, steps - 1);
       } else if (offset != 0 && IsOp(reader, "Add")) {
-        if (ScalarOf(Other(*reader, value)) == offset) Follow(next.y, next, 0, steps - 1);
+        if (ScalarOf(OtherOperand(*reader, value)) == offset) Follow(next.y, next, 0, steps - 1);
       } else if (offset == 0 && IsOp(reader, "Mul")) {
-        TryInputs(Other(*reader, value), next, steps);
+        TryInputs(OtherOperand(*reader, value), next, steps);
       }
     }
   }
 
  private:
-  static Value* Other(const Node& node, const Value* operand) {
-    return node.input(node.input(0) == operand ? 1 : 0);
-  }
-
   // Tries the other factor as x or a multiple of x.
   void TryInputs(Value* multiple, GatedInput state, int steps) {
     for (int i = 0; i < kMaxFactors && multiple != nullptr; ++i) {

@@ -82,8 +82,7 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
 // Computes an operator on constants, one of which is expanded, before the Expand: Expand broadcasts
 // in both directions, as the operator does.
 bool ExpandLater(Node* node, Patch& patch) {
-  const bool broadcasts = ops::TraitsOf(*node).broadcasts;
-  if (!broadcasts && !IsOp(node, "Cast") && !IsOp(node, "Not")) return false;
+  if (!ops::TraitsOf(*node).elementwise) return false;
   std::vector<Value*> inputs = node->inputs();
   const Node* expand = nullptr;
   for (Value*& input : inputs) {

@@ -70,7 +70,8 @@ Pattern Floored(Division& division, bool by_xor) {
 // Rewrites integers that are divided as floats and rounded down. Below 2^24 a float holds them
 // exactly, and the quotient is a whole number or at least 1 / b away from one, which is more than
 // its rounding error. Larger integers were rounded by the Cast already.
-bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
+bool FuseFloatDivision(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   Value* a = nullptr;
   Value* quotient = nullptr;
   double b = 0;
@@ -97,7 +98,6 @@ bool FuseFloatDivision(Facts& facts, Node* node, Patch& patch) {
 
 bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  if (IsOp(node, "Cast")) return FuseFloatDivision(facts, node, patch);
   Division division;
   const Pattern by_xor = Floored(division, true);
   const Pattern by_equal = Floored(division, false);
@@ -120,7 +120,7 @@ bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kFloorDivision = {
     .name = "floor_division",
     .summary = "Integer division rounded down becomes attnrun.FloorDiv",
-    .anchors = {"Where", "Sub", "Cast"},
-    .propose = FuseFloorDivision};
+    .starts = {
+        {{"Where", FuseFloorDivision}, {"Sub", FuseFloorDivision}, {"Cast", FuseFloatDivision}}}};
 
 }  // namespace attnrun::opt

@@ -12,39 +12,34 @@
 // question if a Softmax is infinite, which nan_to_num asks.
 
 #include "optimizer/analysis/conditions.h"
-#include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
 
-// The input that the node selects, perhaps broadcast; null if that is not known.
-Value* Decided(const Node& node, Facts& facts) {
-  if (IsOp(&node, "Where")) {
-    const auto condition = KnownCondition(node.input(0), facts);
-    if (!condition.has_value()) return nullptr;
-    return node.input(*condition ? 1 : 2);
-  }
-  const bool is_and = IsOp(&node, "And");
-  if (!is_and && !IsOp(&node, "Or")) return nullptr;
-  for (const int side : {0, 1}) {
-    if (KnownCondition(node.input(side), facts) == is_and) return node.input(1 - side);
-  }
-  return nullptr;
-}
-
-bool HasEqualExtents(const Value* a, const Value* b, Facts& facts) {
-  const std::vector<SymInt>* dims_a = facts.DimsOf(a);
-  const std::vector<SymInt>* dims_b = facts.DimsOf(b);
-  return dims_a != nullptr && dims_b != nullptr && *dims_a == *dims_b;
-}
-
-bool DecideConditions(RuleContext& context, Node* node, Patch& patch) {
-  Value* result = Decided(*node, context.facts);
-  if (result == nullptr || !HasEqualExtents(result, node->output(0), context.facts)) return false;
+// Replaces the node by the input that it selects, unless that is broadcast.
+bool ReplaceBy(Value* selected, Facts& facts, Node* node, Patch& patch) {
+  const auto& dims = facts.Of(selected).dims;
+  if (!dims.has_value() || dims != facts.Of(node->output(0)).dims) return false;
   patch.Supersede({node});
-  patch.Replace(node->output(0), result);
+  patch.Replace(node->output(0), selected);
   return patch.CanApply();
+}
+
+bool Choose(RuleContext& context, Node* node, Patch& patch) {
+  const auto condition = KnownCondition(node->input(0), context.facts);
+  return condition.has_value() &&
+         ReplaceBy(node->input(*condition ? 1 : 2), context.facts, node, patch);
+}
+
+// Decides an operator on two conditions that is the other one where one of them is `neutral`.
+template <bool neutral>
+bool DropNeutral(RuleContext& context, Node* node, Patch& patch) {
+  for (const int side : {0, 1}) {
+    if (KnownCondition(node->input(side), context.facts) != neutral) continue;
+    return ReplaceBy(node->input(1 - side), context.facts, node, patch);
+  }
+  return false;
 }
 
 }  // namespace
@@ -52,7 +47,6 @@ bool DecideConditions(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kKnownConditions = {
     .name = "known_conditions",
     .summary = "A node with a condition that is the same in every run becomes the selected input",
-    .anchors = {"Where", "And", "Or"},
-    .propose = DecideConditions};
+    .starts = {{{"Where", Choose}, {"And", DropNeutral<true>}, {"Or", DropNeutral<false>}}}};
 
 }  // namespace attnrun::opt

@@ -9,6 +9,7 @@
 // A ConstantOfShape of c may take the place of the Expand.
 
 #include "core/elements.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
@@ -22,10 +23,7 @@ bool HasElementsOf(Value* value, const Value* mask, Facts& facts) {
     const Node* node = value->producer();
     constexpr int kMaxSteps = 4;
     if (step == kMaxSteps || node == nullptr || facts.DimsOf(value) == nullptr) return false;
-    const bool rearranges = IsOp(node, "Reshape") || IsOp(node, "Flatten") ||
-                            IsOp(node, "Transpose") || IsOp(node, "Squeeze") ||
-                            IsOp(node, "Unsqueeze");
-    if (!rearranges) return false;
+    if (!ops::TraitsOf(*node).rearranges) return false;
     value = node->input(0);
   }
   return true;

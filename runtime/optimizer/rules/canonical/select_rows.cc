@@ -84,7 +84,8 @@ Value* RowsOf(Value* matrix, Facts& facts) {
   return nullptr;
 }
 
-bool FromFlatRows(Facts& facts, Node* node, Patch& patch) {
+bool FromFlatRows(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   const Node* add = node->input(1)->producer();
   if (AttributeOr<int64_t>(*node, "axis", 0) != 0 || !IsOp(add, "Add")) return false;
   if (facts.RankOf(add->output(0)) != 1) return false;
@@ -104,11 +105,8 @@ bool FromFlatRows(Facts& facts, Node* node, Patch& patch) {
   return false;
 }
 
-bool SelectRows(RuleContext& context, Node* node, Patch& patch) {
-  if (IsOp(node, "GatherND")) {
-    return FromTuples(context.facts, node, patch) || FromSingleTuples(context.facts, node, patch);
-  }
-  return IsOp(node, "Gather") && FromFlatRows(context.facts, node, patch);
+bool FromAnyTuples(RuleContext& context, Node* node, Patch& patch) {
+  return FromTuples(context.facts, node, patch) || FromSingleTuples(context.facts, node, patch);
 }
 
 }  // namespace
@@ -116,7 +114,6 @@ bool SelectRows(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kSelectRows = {
     .name = "select_rows",
     .summary = "A selection of one row of each sample becomes one GatherND",
-    .anchors = {"GatherND", "Gather"},
-    .propose = SelectRows};
+    .starts = {{{"GatherND", FromAnyTuples}, {"Gather", FromFlatRows}}}};
 
 }  // namespace attnrun::opt

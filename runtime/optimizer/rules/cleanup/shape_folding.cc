@@ -9,10 +9,13 @@
 //
 // Extents that a computation still needs are read from the graph inputs.
 
-#include <algorithm>
+#include <iterator>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/rule.h"
@@ -66,23 +69,30 @@ absl::StatusOr<int> ReadOffSources(RuleContext& context, const ExtentSources& ex
   return patch.Apply();
 }
 
-// An operand with the extents of a node's output; for a product, all of them except the last.
-Value* OperandOfSameExtents(const Node& node, Facts& facts) {
-  const std::vector<SymInt>* of_output = facts.DimsOf(node.output(0));
-  if (of_output == nullptr || of_output->empty()) return nullptr;
-  std::vector<SymInt> dims = *of_output;
-  const bool product = IsOp(&node, "MatMul");
-  const bool elementwise = IsOp(&node, "Add") || IsOp(&node, "Sub") || IsOp(&node, "Mul") ||
-                           IsOp(&node, "Div") || IsOp(&node, "Where") || IsOp(&node, "Softmax");
-  if (!product && !elementwise) return nullptr;
-  if (product) dims.pop_back();
-  for (Value* operand : node.inputs()) {
-    const std::vector<SymInt>* from = operand == nullptr ? nullptr : facts.DimsOf(operand);
-    if (from == nullptr || from->size() != of_output->size() || operand->is_constant()) continue;
-    if (std::equal(dims.begin(), dims.end(), from->begin())) return operand;
-    if (product) break;
+// Axes [start, end) of an operand.
+struct AxesOfOperand {
+  Value* operand = nullptr;
+  int64_t start = 0;
+  int64_t end = 0;
+};
+
+// Adds the axis of an operand that has this extent, if possible the one after the last axis.
+bool AddAxis(const Node& node, const SymInt& extent, Facts& facts,
+             std::vector<AxesOfOperand>& parts) {
+  if (!parts.empty()) {
+    AxesOfOperand& last = parts.back();
+    const std::vector<SymInt>& dims = *facts.DimsOf(last.operand);
+    if (last.end < std::ssize(dims) && dims[last.end] == extent) return ++last.end > 0;
   }
-  return nullptr;
+  for (Value* operand : node.inputs()) {
+    const std::vector<SymInt>* dims = operand == nullptr ? nullptr : facts.DimsOf(operand);
+    if (dims == nullptr || operand->is_constant()) continue;
+    const int64_t axis = absl::c_find(*dims, extent) - dims->begin();
+    if (axis == std::ssize(*dims)) continue;
+    parts.push_back({operand, axis, axis + 1});
+    return true;
+  }
+  return false;
 }
 
 // mask.expand_as(scores) needs the extents of the scores. These are read from the operands of the
@@ -90,24 +100,24 @@ Value* OperandOfSameExtents(const Node& node, Facts& facts) {
 absl::StatusOr<int> ReadOffOperands(RuleContext& context, Node* node) {
   if (!IsOp(node, "Shape") || node->output(0) == nullptr || !node->attributes().empty()) return 0;
   const Node* scores = node->input(0)->producer();
-  Value* operand = scores == nullptr ? nullptr : OperandOfSameExtents(*scores, context.facts);
-  if (operand == nullptr) return 0;
+  const std::vector<SymInt>* dims = context.facts.DimsOf(node->input(0));
+  if (scores == nullptr || ops::TraitsOf(*scores).moves_elements || dims == nullptr) return 0;
+  std::vector<AxesOfOperand> parts;
+  for (const SymInt& extent : std::vector<SymInt>(*dims)) {
+    if (!AddAxis(*scores, extent, context.facts, parts)) return 0;
+  }
+  if (parts.empty()) return 0;
   Patch patch(context);
   patch.Supersede({node});
-  Value* extents = nullptr;
-  if (IsOp(scores, "MatMul")) {
-    const int64_t rank = context.facts.RankOf(operand);
-    if (context.facts.RankOf(scores->input(1)) != rank) return 0;
-    const auto part = [&](Value* value, int64_t start, int64_t end) {
-      return patch.Op("Shape", {value}, {{"start", start}, {"end", end}});
-    };
-    extents =
-        patch.Op("Concat", {part(operand, 0, rank - 1), part(scores->input(1), rank - 1, rank)},
-                 {{"axis", int64_t{0}}});
-  } else {
-    extents = patch.Op("Shape", {operand});
+  std::vector<Value*> extents;
+  for (const auto& [operand, start, end] : parts) {
+    AttributeMap range = {{"start", start}, {"end", end}};
+    if (end - start == context.facts.RankOf(operand)) range.clear();
+    extents.push_back(patch.Op("Shape", {operand}, range));
   }
-  patch.Replace(node->output(0), extents);
+  Value* all = extents[0];
+  if (parts.size() > 1) all = patch.Op("Concat", extents, {{"axis", int64_t{0}}});
+  patch.Replace(node->output(0), all);
   return patch.Apply();
 }
 

@@ -73,7 +73,7 @@ class EmbeddingTerms {
   // Slice(table, 0, S), with as many rows as the sum has.
   bool SplitPositions(const Value* value, Node* slice) {
     constexpr int64_t kLeastRows = 2;
-    if (positions_ != nullptr || !IsOp(slice, "Slice") || !IsTable(slice->input(0))) return false;
+    if (positions_ != nullptr || !IsTable(slice->input(0))) return false;
     // A table of a single row would be added to all rows.
     if (slice->input(0)->constant()->dim(0) < kLeastRows) return false;
     if (KnownInts(slice->input(1), facts_) != std::vector<int64_t>{0}) return false;
@@ -95,7 +95,6 @@ class EmbeddingTerms {
 };
 
 bool Propose(Facts& facts, Node* node, Patch& patch) {
-  if (!IsOp(node, "Add")) return false;
   const std::vector<SymInt>* known = facts.DimsOf(node->output(0));
   if (known == nullptr || known->size() < 2) return false;
   const std::vector<SymInt> dims = *known;

@@ -47,11 +47,10 @@ struct Plain {
 };
 
 std::optional<Plain> FindPlain(Value* value, Facts& facts) {
-  const auto in_its_shape = [&](const Node* reshape) { return IsOp(reshape, "Reshape"); };
   Node* node = value->producer();
-  Node* const back = in_its_shape(node) ? node : nullptr;
+  Node* const back = IsOp(node, "Reshape") ? node : nullptr;
   if (back != nullptr) node = back->input(0)->producer();
-  if (node == nullptr || !IsOp(node, "InstanceNormalization")) return std::nullopt;
+  if (!IsOp(node, "InstanceNormalization")) return std::nullopt;
   if (!IsAll(*node->input(1), 1) || !IsAll(*node->input(2), 0)) return std::nullopt;
   const auto groups = facts.Extent(node->input(0), 1);
   if (!groups.has_value()) return std::nullopt;
@@ -59,7 +58,7 @@ std::optional<Plain> FindPlain(Value* value, Facts& facts) {
   if (back == nullptr) return Plain{node->input(0), *groups, epsilon};
   // The rows must be whole groups of one sample, so samples must stay a separate axis.
   Node* const there = node->input(0)->producer();
-  if (!in_its_shape(there)) return std::nullopt;
+  if (!IsOp(there, "Reshape")) return std::nullopt;
   Value* const x = there->input(0);
   const std::vector<SymInt>* dims = facts.DimsOf(x);
   const std::vector<SymInt>* grouped = facts.DimsOf(node->input(0));
@@ -80,14 +79,15 @@ Value* Normalized(Patch& patch, const Plain& plain, int64_t channels, Value* sca
                   {plain.x, scale, bias}, attributes, name);
 }
 
-bool FuseAt(Facts& facts, Node* node, Patch& patch) {
+bool FuseGroups(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   Value* normalized;
   Value* scale;
   Value* bias;
   MatchedNodes nodes;
   const Pattern pattern =
       Op("Add", {Op("Mul", {Constant(&scale), Is(&normalized)}), Constant(&bias)});
-  if (!IsOp(node, "Add") || !pattern.Match(node->output(0), facts, nodes)) return false;
+  if (!pattern.Match(node->output(0), facts, nodes)) return false;
   const auto plain = FindPlain(normalized, facts);
   if (!plain.has_value()) return false;
   const int rank = facts.RankOf(plain->x);
@@ -106,10 +106,9 @@ bool FuseAt(Facts& facts, Node* node, Patch& patch) {
 }
 
 // Rewrites a GroupNormalization with one group for each channel to InstanceNormalization.
-bool RenameAt(Facts& facts, Node* node, Patch& patch) {
-  if (!IsOp(node, "GroupNormalization")) return false;
+bool Rename(RuleContext& context, Node* node, Patch& patch) {
   const auto groups = AttributeOr<int64_t>(*node, "num_groups", 0);
-  if (groups < 1 || facts.Extent(node->input(0), 1) != groups) return false;
+  if (groups < 1 || context.facts.Extent(node->input(0), 1) != groups) return false;
   patch.Supersede({node});
   const Plain plain = {node->input(0), groups, AttributeOr(*node, "epsilon", 1e-5F)};
   patch.Replace(node->output(0),
@@ -117,16 +116,11 @@ bool RenameAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
-bool FuseGroupNormalization(RuleContext& context, Node* node, Patch& patch) {
-  return RenameAt(context.facts, node, patch) || FuseAt(context.facts, node, patch);
-}
-
 }  // namespace
 
 extern const Rule kGroupNormalization = {
     .name = "group_normalization",
     .summary = "InstanceNormalization between Reshapes becomes GroupNormalization",
-    .anchors = {"Add", "GroupNormalization"},
-    .propose = FuseGroupNormalization};
+    .starts = {{{"Add", FuseGroups}, {"GroupNormalization", Rename}}}};
 
 }  // namespace attnrun::opt

@@ -111,10 +111,8 @@ bool IsRow(const Value* value, int64_t length) {
          tensor.dim(tensor.rank() - 1) == length;
 }
 
-std::optional<NormalizedRows> Find(RuleContext& context, Node* node) {
-  if (!node->domain().empty()) return std::nullopt;
-  if (node->op_type() == "Mul" || node->op_type() == "Div") return FindCentered(context, node);
-  if (node->op_type() != "Add") return std::nullopt;
+// Finds FindShifted's form, with or without a scale.
+std::optional<NormalizedRows> FindSum(RuleContext& context, Node* node) {
   for (const bool scaled : {true, false}) {
     auto rows = FindShifted(context, node, scaled);
     if (!rows.has_value()) continue;
@@ -141,7 +139,6 @@ Node* PlainNorm(const RuleContext& context, const Value* value) {
 
 // Adds a bias to a norm that was recognized in an earlier round, when another node stood between.
 bool AddBias(RuleContext& context, Node* add, Patch& patch) {
-  if (!IsOp(add, "Add")) return false;
   for (const int side : {0, 1}) {
     Node* norm = PlainNorm(context, add->input(side));
     Value* bias = add->input(1 - side);
@@ -157,11 +154,14 @@ bool AddBias(RuleContext& context, Node* add, Patch& patch) {
   return false;
 }
 
-bool FuseLayerNormalization(RuleContext& context, Node* node, Patch& patch) {
+bool FuseSum(RuleContext& context, Node* node, Patch& patch) {
   if (AddBias(context, node, patch)) return true;
-  if (IsOp(node, "LayerNormalization")) return ScaleByReader(context, patch, node);
-  if (IsOp(node, "RMSNormalization")) return FuseCenteredRms(context, node, patch);
-  const auto rows = Find(context, node);
+  const auto rows = FindSum(context, node);
+  return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
+}
+
+bool FuseCentered(RuleContext& context, Node* node, Patch& patch) {
+  const auto rows = FindCentered(context, node);
   return rows.has_value() && ReplaceRows(context, patch, *node, "LayerNormalization", *rows);
 }
 
@@ -170,7 +170,10 @@ bool FuseLayerNormalization(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kLayerNormalization = {
     .name = "layer_normalization",
     .summary = "Mean, variance, scale and bias written out become LayerNormalization",
-    .anchors = {"Add", "Mul", "Div", "LayerNormalization", "RMSNormalization"},
-    .propose = FuseLayerNormalization};
+    .starts = {{{"Add", FuseSum},
+                {"Mul", FuseCentered},
+                {"Div", FuseCentered},
+                {"LayerNormalization", ScaleByReader},
+                {"RMSNormalization", FuseCenteredRms}}}};
 
 }  // namespace attnrun::opt

@@ -87,13 +87,11 @@ Value* BeforeWidening(Value* value, Facts& facts) {
 }
 
 std::optional<NormalizedRows> FindNormalizedRows(Node* node, Facts& facts) {
-  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return std::nullopt;
   NormalizedRows rows;
   Value* x = nullptr;
   Value* squared = nullptr;
-  const Pattern quotient = IsOp(node, "Div")
-                               ? Op("Div", {Is(&x), MaybeCast(Root(&squared, &rows.epsilon))})
-                               : Op("Mul", {InverseRoot(&squared, &rows.epsilon), Is(&x)});
+  const Pattern quotient = OneOf({Op("Div", {Is(&x), MaybeCast(Root(&squared, &rows.epsilon))}),
+                                  Op("Mul", {InverseRoot(&squared, &rows.epsilon), Is(&x)})});
   if (!quotient.Match(node->output(0), facts, rows.nodes)) return std::nullopt;
   rows.x = BeforeWidening(x, facts);
   if (BeforeWidening(squared, facts) != rows.x) return std::nullopt;
@@ -152,7 +150,7 @@ bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const c
   return true;
 }
 
-bool ScaleByReader(const RuleContext& context, Patch& patch, Node* norm) {
+bool ScaleByReader(RuleContext& context, Node* norm, Patch& patch) {
   const Value* scale = norm->input(1);
   if (norm->outputs().size() != 1 || norm->input(2) != nullptr || UniformOf(scale) != 1 ||
       !scale->is_constant())

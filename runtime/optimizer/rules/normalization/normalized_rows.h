@@ -42,7 +42,7 @@ bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const c
 
 // Norms with scales of their own may share a norm whose scale is 1. If only Muls by constant rows
 // read such a norm, each of them becomes a norm with that scale. Returns false otherwise.
-bool ScaleByReader(const RuleContext& context, Patch& patch, Node* norm);
+bool ScaleByReader(RuleContext& context, Node* norm, Patch& patch);
 
 // Matches the mean over the last axis, which stays with extent 1.
 Pattern LastAxisMean(Pattern inner);

@@ -45,10 +45,11 @@ bool KeepHeadsApart(Facts& facts, Node* norm, Patch& patch) {
   return true;
 }
 
+bool ChangeNorm(RuleContext& context, Node* node, Patch& patch) {
+  return KeepHeadsApart(context.facts, node, patch) || ScaleByReader(context, node, patch);
+}
+
 bool FuseRmsNormalization(RuleContext& context, Node* node, Patch& patch) {
-  if (IsOp(node, "RMSNormalization")) {
-    return KeepHeadsApart(context.facts, node, patch) || ScaleByReader(context, patch, node);
-  }
   auto rows = FindNormalizedRows(node, context.facts);
   if (!rows.has_value()) return false;
   TakeRowParameters(context.graph, context.facts, false, *rows);
@@ -60,7 +61,8 @@ bool FuseRmsNormalization(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kRmsNormalization = {
     .name = "rms_normalization",
     .summary = "A root mean square written out becomes RMSNormalization",
-    .anchors = {"Mul", "Div", "RMSNormalization"},
-    .propose = FuseRmsNormalization};
+    .starts = {{{"Mul", FuseRmsNormalization},
+                {"Div", FuseRmsNormalization},
+                {"RMSNormalization", ChangeNorm}}}};
 
 }  // namespace attnrun::opt

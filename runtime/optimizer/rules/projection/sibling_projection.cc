@@ -11,12 +11,11 @@
 //      \     /                  \    /
 //        Mul                      Mul
 
-#include <array>
 #include <string>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "core/status.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/projection/merge.h"
@@ -24,27 +23,20 @@
 namespace attnrun::opt {
 namespace {
 
-bool IsActivation(const Node& node) {
-  static constexpr std::array<absl::string_view, 8> kOps = {
-      "Sigmoid", "Gelu", "Relu", "Tanh", "Erf", "Silu", "Swish", "HardSwish"};
-  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
-}
+// Exporters write an activation with fewer nodes. A value that several of them read counts again.
+constexpr int kMostVisits = 64;
 
 // The Linear from which one operand of the gate's Mul is computed, through an activation of one
 // node or several, such as x * Sigmoid(x).
-Node* GateSide(Value* value, int depth = 0) {
-  Node* node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || depth > 8) return nullptr;
+Node* GateSide(Value* value, int& visits_left) {
+  Node* node = value->producer();
+  if (node == nullptr || --visits_left < 0) return nullptr;
   if (IsLinear(*node)) return node;
-  if (IsActivation(*node)) return GateSide(node->input(0), depth + 1);
-  const bool arithmetic =
-      node->domain().empty() && (node->op_type() == "Mul" || node->op_type() == "Add" ||
-                                 node->op_type() == "Div" || node->op_type() == "Pow");
-  if (!arithmetic) return nullptr;
+  if (!ops::TraitsOf(*node).elementwise) return nullptr;
   Node* found = nullptr;
   for (Value* input : node->inputs()) {
-    if (input->is_constant()) continue;
-    Node* side = GateSide(input, depth + 1);
+    if (input == nullptr || input->is_constant()) continue;
+    Node* side = GateSide(input, visits_left);
     if (side == nullptr || (found != nullptr && found != side)) return nullptr;
     found = side;
   }
@@ -61,8 +53,9 @@ absl::StatusOr<int> MergeSiblingProjections(RuleContext& context) {
   }
   int merged = 0;
   for (const Node* node : gates) {
-    Node* a = GateSide(node->input(0));
-    Node* b = GateSide(node->input(1));
+    int visits_left = kMostVisits;
+    Node* a = GateSide(node->input(0), visits_left);
+    Node* b = GateSide(node->input(1), visits_left);
     std::string why;
     if (a == nullptr || b == nullptr || a == b || a->input(0) != b->input(0)) continue;
     if (!LinearMerger::CanMerge(*a, why) || !LinearMerger::CanMerge(*b, why)) continue;

@@ -94,7 +94,8 @@ bool TakeTurns(const std::vector<SymInt>& x, const std::vector<SymInt>& position
   return leading.size() <= of_x.size() && of_x.last(leading.size()) == leading;
 }
 
-bool FuseProduct(Facts& facts, Node* node, Patch& patch) {
+bool FuseProduct(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   Node* product = node->input(0)->producer();
   if (!IsOp(product, "MatMul") || product->output(0)->consumers().size() != 1) return false;
   Value* x = product->input(0);
@@ -121,7 +122,7 @@ bool FuseProduct(Facts& facts, Node* node, Patch& patch) {
 }
 
 // Makes a factor of the scores a part of each term's scale.
-bool FuseFactor(Node* node, Patch& patch) {
+bool FuseFactor(RuleContext& /*context*/, Node* node, Patch& patch) {
   double factor = 1;
   const Value* scaled = ScaledOperand(*node, factor);
   Node* scores = OwnScores(scaled);
@@ -132,9 +133,9 @@ bool FuseFactor(Node* node, Patch& patch) {
   return ReplaceBy(terms, node, {scores}, patch);
 }
 
-bool FuseTranspose(Facts& facts, Node* node, Patch& patch) {
+bool FuseTranspose(RuleContext& context, Node* node, Patch& patch) {
   Node* scores = OwnScores(node->input(0));
-  const int rank = facts.RankOf(node->input(0));
+  const int rank = context.facts.RankOf(node->input(0));
   if (scores == nullptr || rank < 2 || !IsTranspose(node, SwapOfLastTwo(rank))) return false;
   Terms terms;
   terms.Append(*scores);
@@ -142,7 +143,8 @@ bool FuseTranspose(Facts& facts, Node* node, Patch& patch) {
   return ReplaceBy(terms, node, {scores}, patch);
 }
 
-bool FuseSum(Facts& facts, Node* node, Patch& patch) {
+bool FuseSum(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   Node* a = OwnScores(node->input(0));
   Node* b = OwnScores(node->input(1));
   if (a == nullptr || b == nullptr || a == b) return false;
@@ -156,23 +158,15 @@ bool FuseSum(Facts& facts, Node* node, Patch& patch) {
   return terms.scales.size() <= kMost && ReplaceBy(terms, node, {a, b}, patch);
 }
 
-bool FuseRelativeScores(RuleContext& context, Node* node, Patch& patch) {
-  Facts& facts = context.facts;
-
-  if (node->qualified_op_type() == "attnrun.TakeAlongAxis") {
-    return FuseProduct(facts, node, patch);
-  }
-  if (IsOp(node, "Div") || IsOp(node, "Mul")) return FuseFactor(node, patch);
-  if (IsOp(node, "Transpose")) return FuseTranspose(facts, node, patch);
-  return IsOp(node, "Add") && FuseSum(facts, node, patch);
-}
-
 }  // namespace
 
 extern const Rule kRelativeScores = {
     .name = "relative_scores",
     .summary = "Scores by relative position, as in DeBERTa, become attnrun.RelativeScores",
-    .anchors = {"attnrun.TakeAlongAxis", "Div", "Mul", "Transpose", "Add"},
-    .propose = FuseRelativeScores};
+    .starts = {{{"attnrun.TakeAlongAxis", FuseProduct},
+                {"Div", FuseFactor},
+                {"Mul", FuseFactor},
+                {"Transpose", FuseTranspose},
+                {"Add", FuseSum}}}};
 
 }  // namespace attnrun::opt

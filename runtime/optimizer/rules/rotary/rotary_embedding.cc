@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
+#include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/rotary/rotary_match.h"
@@ -24,17 +25,7 @@
 namespace attnrun::opt {
 namespace {
 
-bool Is(const Node* node, absl::string_view op_type) {
-  return node != nullptr && node->domain().empty() && node->op_type() == op_type;
-}
-
-Node* ProducerOf(const Value* value, absl::string_view op_type) {
-  Node* node = value == nullptr ? nullptr : value->producer();
-  return Is(node, op_type) ? node : nullptr;
-}
-
 bool FuseRotaryEmbedding(RuleContext& context, Node* node, Patch& patch) {
-  if (!Is(node, "Add") && !Is(node, "Concat") && !Is(node, "Reshape")) return false;
   const auto match = FindRotation(node, context.facts);
   if (!match.has_value()) return false;
   const Rotation& rotation = match->rotation;
@@ -59,9 +50,9 @@ bool FuseRotaryEmbedding(RuleContext& context, Node* node, Patch& patch) {
 // Concat(RotaryEmbedding(x[..., :R]), x[..., R:]).
 bool FusePartialRotary(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  const Node* concat = Is(node, "Concat") ? PairConcat(node->output(0), facts) : nullptr;
-  Node* rotation = concat == nullptr ? nullptr : ProducerOf(concat->input(0), "RotaryEmbedding");
-  if (rotation == nullptr || facts.RankOf(rotation->input(0)) != 4) return false;
+  const Node* concat = PairConcat(node->output(0), facts);
+  Node* rotation = concat == nullptr ? nullptr : concat->input(0)->producer();
+  if (!IsOp(rotation, "RotaryEmbedding") || facts.RankOf(rotation->input(0)) != 4) return false;
   const auto rotated = facts.Extent(rotation->input(0), -1);
   const auto rest = facts.Extent(concat->input(1), -1);
   if (!rotated.has_value() || !rest.has_value()) return false;
