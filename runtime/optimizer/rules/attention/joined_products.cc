@@ -27,6 +27,7 @@
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "ops/interface/registry.h"
+#include "optimizer/analysis/depends_on.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
@@ -218,6 +219,8 @@ bool JoinValues(RuleContext& context, Node* softmax, Patch& patch) {
   std::vector<Value*> values;
   for (Node* node : probabilities->consumers()) {
     if (!IsOp(node, "MatMul") || node->input(0) != probabilities) return false;
+    // Values that are computed from the probabilities would depend on the product that they join.
+    if (DependsOn(*node->input(1), *softmax)) return false;
     products.push_back(node);
     values.push_back(node->input(1));
   }

@@ -86,5 +86,15 @@ TEST(JoinedProductsTest, ScoresThatAreReadStay) {
   test.ExpectSameResults(kTolerance);
 }
 
+TEST(JoinedProductsTest, ValuesOfValuesStay) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* p = b.Op("Softmax", {Scores(b)});
+    Value* once = b.Op("MatMul", {p, Heads(b, Input(b, "v"))});
+    b.Output(b.Op("MatMul", {p, once}));
+  });
+  EXPECT_EQ(test.Count("Concat"), 0);
+  test.ExpectSameResults(kTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing
