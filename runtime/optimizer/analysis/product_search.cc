@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 
@@ -12,6 +13,19 @@ namespace {
 bool IsProductOfComputed(const Node& node) {
   if (node.op_type() != "MatMul" && node.op_type() != "Einsum") return false;
   return absl::c_none_of(node.inputs(), [](const Value* input) { return input->is_constant(); });
+}
+
+// True if the value is such a product, or made of one by operators on elements and views.
+bool MadeOfProduct(const Value* value, absl::flat_hash_set<const Value*>& visited) {
+  constexpr size_t kMostVisited = 64;
+  const Node* node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || !node->domain().empty()) return false;
+  if (visited.size() == kMostVisited || !visited.insert(value).second) return false;
+  if (IsProductOfComputed(*node)) return true;
+  const ops::OpTraits& traits = ops::TraitsOf(*node);
+  if (!traits.elementwise && !traits.broadcasts && !traits.moves_elements) return false;
+  return absl::c_any_of(node->inputs(),
+                        [&](const Value* input) { return MadeOfProduct(input, visited); });
 }
 
 class ProductSearch {
@@ -114,6 +128,11 @@ bool ComesFromProduct(const Value* value) {
     value = node->input(chooses ? 1 : 0);
   }
   return false;
+}
+
+bool IsMadeOfProduct(const Value* value) {
+  absl::flat_hash_set<const Value*> visited;
+  return MadeOfProduct(value, visited);
 }
 
 }  // namespace attnrun::opt

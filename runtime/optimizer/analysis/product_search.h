@@ -27,6 +27,9 @@ const Node* ReaderBehindViews(const Value& probabilities);
 // True if the value comes from such a product, over elementwise operators and views but no Softmax.
 bool ComesFromProduct(const Value* value);
 
+// True if some operators on elements and views alone compute the value from such a product.
+bool IsMadeOfProduct(const Value* value);
+
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_ANALYSIS_PRODUCT_SEARCH_H_

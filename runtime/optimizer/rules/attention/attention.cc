@@ -233,7 +233,7 @@ absl::Status ReportMissingSoftmaxes(RuleContext& context) {
   for (const Node* node : order) {
     if (node->op_type() != "MatMul" || !node->domain().empty()) continue;
     if (node->input(0)->is_constant() || node->input(1)->is_constant()) continue;
-    if (ComesFromProduct(node->input(0)) || ComesFromProduct(node->input(1))) {
+    if (IsMadeOfProduct(node->input(0)) || IsMadeOfProduct(node->input(1))) {
       context.Miss(*node, "there is no Softmax between this product and the one before it");
     }
   }
