@@ -2,6 +2,7 @@
 #include "optimizer/rewrite/reshape.h"
 
 #include "absl/algorithm/container.h"
+#include "optimizer/analysis/trace.h"
 
 namespace attnrun::opt {
 
@@ -97,6 +98,27 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   // Extents that are read off may be 0 in a run and must then count as 0; ONNX forbids that next to
   // a -1.
   return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{rest == nullptr}}});
+}
+
+Value* WithoutRepeats(Patch& patch, Facts& facts, Value* value, absl::Span<const int> axes) {
+  const std::vector<Traced> chain = Trace(value, facts);
+  for (size_t i = chain.size(); i-- > 1;) {
+    std::vector<ViewAxis> kept = chain[i].view.axes();
+    std::vector<SymInt> dims = chain[i].view.Dims();
+    for (const int from_end : axes) {
+      const int axis = chain[i].view.rank() + from_end;
+      if (axis < 0 || kept[axis].size() != 1 || !kept[axis][0].stride.is_constant(0)) continue;
+      kept[axis].clear();
+      dims[axis] = SymInt(1);
+    }
+    const auto narrow = View::Dense(*facts.DimsOf(chain[i].base)).Reshaped(dims);
+    const bool repeats = kept != chain[i].view.axes();
+    if (!repeats || !narrow.has_value() || narrow->axes() != kept) continue;
+    if (!(narrow->offset() == chain[i].view.offset())) continue;
+    Value* source = ReshapeTo(patch, facts, chain[i].base, dims, {value});
+    if (source != nullptr) return source;
+  }
+  return value;
 }
 
 }  // namespace attnrun::opt

@@ -26,6 +26,11 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
 Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
                     absl::Span<Value* const> like);
 
+// `value` with extent 1 along those of `axes` along which all its positions are alike: the Expand
+// that repeats them is left out, also where views follow it. Axes are counted from the end, from
+// -1 on; a value may have fewer. `value` itself if it repeats nothing there.
+Value* WithoutRepeats(Patch& patch, Facts& facts, Value* value, absl::Span<const int> axes);
+
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_REWRITE_RESHAPE_H_

@@ -32,6 +32,7 @@
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/unmasked_keys.h"
 
@@ -218,7 +219,10 @@ class MaskSimplification {
 
   void ReadMasks() {
     Value*& mask = inputs_[ops::FusedAttention::kMask];
-    if (mask != nullptr) masks_.insert(masks_.begin(), Condition{mask});
+    if (mask != nullptr) {
+      Value* narrow = WithoutRepeats(patch_, facts_, mask, {-3, -2});
+      masks_.insert(masks_.begin(), Condition{narrow});
+    }
     if (masks_.empty()) return;
     const UnmaskedKeys keys = ReadMask(masks_, scores_, !HasPositions(), facts_);
     by_position_ = keys.causal != 0 || keys.left_window >= 0 || keys.right_window >= 0;
