@@ -11,7 +11,7 @@ namespace attnrun::opt {
 namespace {
 
 bool IsProductOfComputed(const Node& node) {
-  if (node.op_type() != "MatMul" && node.op_type() != "Einsum") return false;
+  if (!IsOp(&node, "MatMul") && !IsOp(&node, "Einsum") && !IsOp(&node, "Gemm")) return false;
   return absl::c_none_of(node.inputs(), [](const Value* input) { return input->is_constant(); });
 }
 
@@ -115,6 +115,19 @@ const Node* ReaderBehindViews(const Value& probabilities) {
     node = readers[0];
   }
   return node;
+}
+
+bool ComesFromSoftmax(const Value* value) {
+  constexpr int kMaxBack = 6;
+  for (int step = 0; step < kMaxBack; ++step) {
+    const Node* node = value->producer();
+    if (node == nullptr || IsOp(node, "Softmax")) return node != nullptr;
+    double factor = 1;
+    const bool same = IsViewNode(*node) || IsOp(node, "Cast") || IsOp(node, "Dropout");
+    value = same ? node->input(0) : ScaledOperand(*node, factor);
+    if (value == nullptr) return false;
+  }
+  return false;
 }
 
 bool ComesFromProduct(const Value* value) {

@@ -24,6 +24,9 @@ const Node* LinearMapBehind(const Value& probabilities);
 // have a reader.
 const Node* ReaderBehindViews(const Value& probabilities);
 
+// True if the value comes from a Softmax, over views, casts and factors alone.
+bool ComesFromSoftmax(const Value* value);
+
 // True if the value comes from such a product, over elementwise operators and views but no Softmax.
 bool ComesFromProduct(const Value* value);
 

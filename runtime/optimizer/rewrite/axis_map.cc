@@ -238,4 +238,13 @@ std::vector<ViewAxis> AxesWithout(const View& view, int axis) {
   return axes;
 }
 
+std::optional<std::array<SymInt, 3>> SplitAround(const ViewAxis& axis, const ViewAxis& part) {
+  if (part.size() != 1 || axis.size() != 1) return std::nullopt;
+  const auto inside = SymInt::DivideExactly(part[0].stride, axis[0].stride);
+  const auto outside =
+      SymInt::DivideExactly(axis[0].stride * axis[0].size, part[0].stride * part[0].size);
+  if (!inside.has_value() || !outside.has_value()) return std::nullopt;
+  return std::array<SymInt, 3>{*outside, part[0].size, *inside};
+}
+
 }  // namespace attnrun::opt

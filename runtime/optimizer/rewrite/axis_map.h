@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPTIMIZER_REWRITE_AXIS_MAP_H_
 #define ATTNRUN_OPTIMIZER_REWRITE_AXIS_MAP_H_
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -70,6 +71,10 @@ class AxisMap {
 
 // The axes without the one at `axis`.
 std::vector<ViewAxis> AxesWithout(const View& view, int axis);
+
+// The extents into which `part` splits an axis: outside of it, its own, and inside of it. nullopt if
+// it is no part of the axis.
+std::optional<std::array<SymInt, 3>> SplitAround(const ViewAxis& axis, const ViewAxis& part);
 
 }  // namespace attnrun::opt
 

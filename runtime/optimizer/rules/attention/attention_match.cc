@@ -12,6 +12,10 @@
 namespace attnrun::opt {
 namespace {
 
+// Axes of the scores [B, N, S, T].
+constexpr int kQueries = 2;
+constexpr int kKeys = 3;
+
 class AttentionMatcher {
  public:
   AttentionMatcher(const Node& softmax, Facts& facts, std::string& why)
@@ -30,6 +34,7 @@ class AttentionMatcher {
         FollowProbabilities(softmax_, axis_, scores.has_value() ? &*scores : nullptr, facts_);
     if (match_.probabilities.product == nullptr) {
       if (scores.has_value() && scores->sinks.has_value()) why = NotCutOff(*scores->sinks);
+      if (scores.has_value() && IsPartOfRow(*scores)) why = "the keys lie on more than one axis";
       return NoProduct(why);
     }
     if (!scores.has_value()) return Miss(why);
@@ -63,6 +68,12 @@ class AttentionMatcher {
     return Miss(absl::StrCat("after the Softmax stands ", reader.description()));
   }
 
+  // True if the Softmax runs over a part of the rows or columns of the scores' product.
+  bool IsPartOfRow(const Scores& scores) const {
+    const View product = View::Dense(scores.matmul_dims);
+    return scores.view.axes()[axis_] != product.axes()[scores.keys_axis];
+  }
+
   std::string NotCutOff(const Sinks& sinks) const {
     return absl::StrCat("the column that ", sinks.nodes.back()->description(),
                         " puts beside the scores is not cut off behind the Softmax");
@@ -84,29 +95,38 @@ class AttentionMatcher {
 
   // Finds Q, K and V as heads.
   bool FindOperands() {
+    return FindProduct() && FindAxes() && FindHeadsOfOperands() && CheckTypes();
+  }
+
+  // Takes the extents of the product with V.
+  bool FindProduct() {
     const Node& product = *match_.probabilities.product;
-    const std::vector<SymInt>* product_dims = facts_.DimsOf(product.output(0));
-    if (product_dims == nullptr ||
-        static_cast<int>(product_dims->size()) != match_.probabilities.view.rank()) {
-      Miss(absl::StrCat("the extents of ", product.description(), " are not known"));
+    const std::vector<SymInt>* dims = facts_.DimsOf(product.output(0));
+    if (dims == nullptr) {
+      return Miss(absl::StrCat("the extents of ", product.description(), " are not known"));
     }
-    match_.product_dims = *product_dims;
-    const SymInt& channels = match_.product_dims[match_.probabilities.channels_axis()];
-    if (channels.constant().value_or(0) < 1) {
-      return Miss(
-          absl::StrCat("the size of the heads of V, ", channels.ToString(), ", is not fixed"));
+    if (static_cast<int>(dims->size()) != match_.probabilities.view.rank()) {
+      return Miss(absl::StrCat(product.description(), " has axes that the scores lack"));
     }
+    match_.product_dims = *dims;
+    const SymInt& channels = (*dims)[match_.probabilities.channels_axis()];
+    return channels.constant().value_or(0) >= 1 ||
+           Miss(
+               absl::StrCat("the size of the heads of V, ", channels.ToString(), ", is not fixed"));
+  }
+
+  // Tells samples, heads, queries and keys apart.
+  bool FindAxes() {
+    const std::string product = match_.scores.matmul->description();
     auto axes = FindHeadAxes(match_.scores, match_.probabilities, facts_);
     if (!axes.has_value()) {
-      return Miss(absl::StrCat("the axes of ", match_.scores.matmul->description(),
+      return Miss(absl::StrCat("the axes of ", product,
                                " cannot be told apart as samples, heads, queries and keys"));
     }
     match_.axes = *std::move(axes);
-    if (!match_.axes.heads.constant().has_value()) {
-      return Miss(absl::StrCat("the number of heads of ", match_.scores.matmul->description(), ", ",
-                               match_.axes.heads.ToString(), ", is not fixed"));
-    }
-    return FindHeadsOfOperands() && CheckTypes();
+    return match_.axes.heads.constant().has_value() ||
+           Miss(absl::StrCat("the number of heads of ", product, ", ", match_.axes.heads.ToString(),
+                             ", is not fixed"));
   }
 
   // The map from the axes of a product's operand to samples, heads and `rows`, which is the axis of
@@ -115,47 +135,50 @@ class AttentionMatcher {
     return AxisMap::Between(AxesWithout(view, other), AxesWithout(match_.axes.view, 5 - rows));
   }
 
+  std::optional<HeadOperand> FindQ() const {
+    const Scores& scores = match_.scores;
+    const auto axes = MapOf(View::Dense(scores.matmul_dims), scores.keys_axis, kQueries);
+    if (!axes.has_value()) return std::nullopt;
+    return FindHeads(scores.q(), HeadRole::kQuery, scores.keys_are_rows(), *axes, facts_);
+  }
+
+  std::optional<HeadOperand> FindK(SharedHeads shared) const {
+    const Scores& scores = match_.scores;
+    const auto axes = MapOf(View::Dense(scores.matmul_dims), scores.queries_axis(), kKeys);
+    if (!axes.has_value()) return std::nullopt;
+    return FindHeads(scores.k(), HeadRole::kKey, !scores.keys_are_rows(), *axes, facts_, shared);
+  }
+
+  std::optional<HeadOperand> FindV(SharedHeads shared) const {
+    const Probabilities& probabilities = match_.probabilities;
+    const auto axes = MapOf(probabilities.view, probabilities.queries_axis(), kKeys);
+    if (!axes.has_value()) return std::nullopt;
+    return FindHeads(probabilities.values_operand(), HeadRole::kValue, probabilities.side == 1,
+                     *axes, facts_, shared);
+  }
+
   bool FindHeadsOfOperands() {
-    constexpr int kQueries = 2;
-    constexpr int kKeys = 3;
-    const View product = View::Dense(match_.scores.matmul_dims);
-    const auto q_axes = MapOf(product, match_.scores.keys_axis, kQueries);
-    const auto k_axes = MapOf(product, match_.scores.queries_axis(), kKeys);
-    const auto v_axes =
-        MapOf(match_.probabilities.view, match_.probabilities.queries_axis(), kKeys);
-    const auto find = [&](const std::optional<AxisMap>& axes, Value* value, HeadRole role,
-                          bool transposed, SharedHeads shared) {
-      return axes.has_value() ? FindHeads(value, role, transposed, *axes, facts_, shared)
-                              : std::nullopt;
-    };
-    const bool by_key = match_.scores.keys_are_rows();
-    const auto q = find(q_axes, match_.scores.q(), HeadRole::kQuery, by_key, SharedHeads::kOnce);
-    const auto find_k = [&](SharedHeads shared) {
-      return find(k_axes, match_.scores.k(), HeadRole::kKey, !by_key, shared);
-    };
-    const auto find_v = [&](SharedHeads shared) {
-      return find(v_axes, match_.probabilities.values_operand(), HeadRole::kValue,
-                  match_.probabilities.side == 1, shared);
-    };
-    auto k = find_k(SharedHeads::kOnce);
-    auto v = find_v(SharedHeads::kOnce);
+    const auto q = FindQ();
+    auto k = FindK(SharedHeads::kOnce);
+    auto v = FindV(SharedHeads::kOnce);
     // K and V must agree on how often shared heads count: once each, or once for each head of Q.
     // One head that serves all is left out of the layout and agrees with any number.
-    const auto agree = [](const HeadOperand& a, const HeadOperand& b) {
-      return a.heads == b.heads || a.heads.is_constant(1) || b.heads.is_constant(1);
-    };
-    if (k.has_value() && v.has_value() && !agree(*k, *v)) {
-      k = find_k(SharedHeads::kRepeated);
-      v = find_v(SharedHeads::kRepeated);
+    if (k.has_value() && v.has_value() && k->heads != v->heads && !k->heads.is_constant(1) &&
+        !v->heads.is_constant(1)) {
+      k = FindK(SharedHeads::kRepeated);
+      v = FindV(SharedHeads::kRepeated);
     }
+    const char* lacking = !q.has_value() ? "Q" : !k.has_value() ? "K" : "V";
     if (!q.has_value() || !k.has_value() || !v.has_value()) {
-      return Miss(absl::StrCat("the heads of ", !q.has_value() ? "Q" : (!k.has_value() ? "K" : "V"),
+      return Miss(absl::StrCat("the heads of ", lacking,
                                " are not laid out as samples, heads, positions and channels"));
     }
-    if (q->heads != match_.axes.heads && k->heads != match_.axes.heads &&
-        v->heads != match_.axes.heads) {
-      return Miss(
-          absl::StrCat("none of Q, K and V has all ", match_.axes.heads.ToString(), " heads"));
+    const SymInt& heads = match_.axes.heads;
+    if (q->heads != heads && k->heads != heads && v->heads != heads) {
+      return Miss(absl::StrCat("none of Q, K and V has all ", heads.ToString(), " heads"));
+    }
+    if (!match_.axes.batch.is_constant(1) && !HasRole({q->layout, k->layout, v->layout}, 'b')) {
+      return Miss("Q, K and V are the same for all samples");
     }
     match_.q = *q;
     match_.k = *k;

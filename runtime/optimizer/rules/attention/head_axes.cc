@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/axis_map.h"
 
 namespace attnrun::opt {
 namespace {
@@ -67,7 +68,7 @@ class RoleFinder {
   std::optional<HeadAxes> Find() {
     for (int axis = 0; axis < leading_; ++axis) parts_[axis] = {{Extent(axis), Role::kBatch}};
     parts_[scores_.queries_axis()] = {{Extent(scores_.queries_axis()), Role::kQuery}};
-    parts_[scores_.keys_axis] = {{Extent(scores_.keys_axis), Role::kKey}};
+    SplitKeys();
     if (leading_ == 1) SplitFolded();
     if (leading_ == 2) ChooseOfTwo();
     if (leading_ > 2) ChooseOfMany();
@@ -87,6 +88,20 @@ class RoleFinder {
     return IsFiner(q_->axes()[axis], q_->axes()[positions]);
   }
 
+  // The columns of the product may hold samples beside the keys, if all samples have the same
+  // queries, such as learned ones.
+  void SplitKeys() {
+    std::vector<Part>& parts = parts_[scores_.keys_axis];
+    const ViewAxis& axis = product_.axes()[scores_.keys_axis];
+    const auto split = SplitAround(axis, probabilities_.keys);
+    if (!split.has_value() || axis == probabilities_.keys) {
+      parts = {{Extent(scores_.keys_axis), Role::kKey}};
+      return;
+    }
+    const auto& [outside, keys, inside] = *split;
+    parts = {{outside, Role::kBatch}, {keys, Role::kKey}, {inside, Role::kBatch}};
+  }
+
   // One leading axis, which may hold samples and heads.
   void SplitFolded() {
     std::vector<Part>& parts = parts_[0];
@@ -94,7 +109,7 @@ class RoleFinder {
       const SymInt& heads = q_->axes()[0][1].size;
       const auto batch = SymInt::DivideExactly(Extent(0), heads);
       if (batch.has_value()) parts = {{*batch, Role::kBatch}, {heads, Role::kHead}};
-    } else if (IsWithinRows(0)) {
+    } else if (IsWithinRows(0) || parts_[scores_.keys_axis].size() > 1) {
       parts[0].role = Role::kHead;
     }
     for (const View* view : {&scores_.view, &probabilities_.view}) {

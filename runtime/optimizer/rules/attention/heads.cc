@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rules/attention/head_views.h"
@@ -16,6 +17,9 @@ std::optional<View> Grouped(const View& view, bool transposed, const AxisMap& ax
   if (rank < 2) return std::nullopt;
   return axes.Apply(transposed ? view.Transposed(SwapOfLastTwo(rank)) : view, 1);
 }
+
+// True if neighbours along the axis are the same element.
+bool Repeats(const ViewAxis& axis) { return !axis.empty() && axis.back().stride.is_constant(0); }
 
 // The operand rearranged to [batch, heads, rows, channels].
 std::optional<HeadOperand> Arranged(const Traced& operand, HeadRole role, bool transposed,
@@ -40,12 +44,15 @@ std::optional<HeadOperand> Arranged(const Traced& operand, HeadRole role, bool t
 
 std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole role,
                                      SharedHeads shared, Facts& facts) {
+  constexpr int kPositionAxis = 1;
   constexpr int kHeadAxis = 2;
+  // The operator counts queries and keys by the operand, which must therefore hold each of them.
+  if (Repeats(heads.axes()[kPositionAxis])) return std::nullopt;
   if (role != HeadRole::kQuery && shared == SharedHeads::kOnce) {
     heads = heads.WithoutRepeats(kHeadAxis);
   }
   const ViewAxis& axis = heads.axes()[kHeadAxis];
-  const bool repeats = !axis.empty() && axis.back().stride.is_constant(0);
+  const bool repeats = Repeats(axis);
   // The axis of heads is left out where all heads are alike. Where only the heads of a group are,
   // each needs its place.
   if (repeats && axis.size() > 1) return std::nullopt;
@@ -54,6 +61,15 @@ std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole 
   auto layout = LayoutOf(heads, *facts.DimsOf(traced.base));
   if (!layout.has_value()) return std::nullopt;
   return HeadOperand{traced.base, *std::move(layout), traced.scale, heads.Extent(kHeadAxis)};
+}
+
+bool HasRole(absl::Span<const ops::HeadLayout> layouts, char role) {
+  const auto is_role = [&](const ops::HeadLayout::Factor& factor) { return factor.role == role; };
+  return absl::c_any_of(layouts, [&](const ops::HeadLayout& layout) {
+    return absl::c_any_of(layout.axes, [&](const ops::HeadLayout::Axis& axis) {
+      return absl::c_any_of(axis.factors, is_role);
+    });
+  });
 }
 
 HeadOperand OfWholeRows(HeadOperand operand, Facts& facts) {

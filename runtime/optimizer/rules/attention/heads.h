@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ops/attention/head_layout.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
@@ -49,6 +50,10 @@ std::optional<HeadOperand> FindHeads(Value* value, HeadRole role, bool transpose
 // expresses it.
 std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, HeadRole role,
                                      SharedHeads shared, Facts& facts);
+
+// True if one of the layouts has the role. Samples and heads that none has would be lost: the
+// operator counts them by its operands.
+bool HasRole(absl::Span<const ops::HeadLayout> layouts, char role);
 
 // Undoes half of a Reshape that both arranges rows and splits them into heads: the layout can
 // split, so the value need only be [b, s, D], not [b, s, n, h]. Q, K and V that share rows can then

@@ -11,16 +11,26 @@
 //        Concat(axis = -1)                        |
 //              |                                  |
 //           y [B,S,N*H]                        y [B,S,N*H]
+//
+// The results may also be viewed as [B,N,S,H] and be put together along their heads, or be stacked
+// along a new axis; the same views then follow the one attention.
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "ops/attention/fused_attention.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/head_views.h"
+#include "optimizer/rules/attention/scores.h"
 
 namespace attnrun::opt {
 namespace {
@@ -50,73 +60,152 @@ bool AreAlike(const Node& a, const Node& b) {
   });
 }
 
-// The attentions that a Concat along the last axis joins, if they have no other readers; else none.
-std::vector<Node*> JoinedAttentions(const Node& concat, const RuleContext& context) {
-  const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
-  // The results are [B,S,N*H].
-  if (axis != -1 && axis != 2) return {};
-  std::vector<Node*> attentions;
-  for (const Value* input : concat.inputs()) {
-    Node* node = input->producer();
-    if (node == nullptr || node->qualified_op_type() != "attnrun.Attention") return {};
-    if (input->consumers().size() != 1 || context.graph.IsOutput(input)) return {};
-    if (input != node->output(0) || node->output(1) != nullptr) return {};
-    attentions.push_back(node);
+// An operand of the Concat: the result of an attention, or a view of it.
+struct Part {
+  Node* attention = nullptr;
+  // All nodes up to the Concat.
+  std::vector<Node*> nodes;
+  // The elements of the attention's result [B,S,N*H] as the Concat reads them.
+  View view;
+};
+
+std::optional<Part> PartOf(Value* value, RuleContext& context) {
+  Part part;
+  while (part.attention == nullptr) {
+    Node* node = value->producer();
+    if (node == nullptr || OnlyReader(context.graph, value) == nullptr) return std::nullopt;
+    part.nodes.push_back(node);
+    if (node->qualified_op_type() == "attnrun.Attention") {
+      part.attention = node;
+    } else if (ops::TraitsOf(*node).rearranges) {
+      value = node->input(0);
+    } else {
+      return std::nullopt;
+    }
   }
-  return attentions;
+  const std::vector<SymInt>* dims = context.facts.DimsOf(value);
+  // The probabilities are no heads.
+  if (dims == nullptr || part.attention->output(1) != nullptr) return std::nullopt;
+  std::optional<View> view = View::Dense(*dims);
+  for (auto node = part.nodes.rbegin() + 1; node != part.nodes.rend() && view.has_value(); ++node) {
+    view = RearrangedBy(**node, *view, context.facts);
+  }
+  if (!view.has_value()) return std::nullopt;
+  part.view = *std::move(view);
+  return part;
 }
 
-// The place of an operand's only head, as a view [b, s, 1, h].
-std::optional<View> OneHead(const Node& node, size_t operand, Facts& facts) {
+// The attentions whose results a Concat puts side by side, all viewed alike; empty if it has other
+// operands.
+std::vector<Part> PartsOf(const Node& concat, RuleContext& context) {
+  std::vector<Part> parts;
+  for (Value* input : concat.inputs()) {
+    auto part = PartOf(input, context);
+    if (!part.has_value() || (!parts.empty() && !(part->view == parts[0].view))) return {};
+    parts.push_back(*std::move(part));
+  }
+  return parts;
+}
+
+// The axes that `count` results [B,S,C] side by side have once they are put together along `axis`
+// of their view, which must be the heads, or all channels, or an axis made for it; nullopt if it is
+// another one.
+std::optional<std::vector<ViewAxis>> AxesTogether(const Part& part, int64_t axis, int64_t count,
+                                                  Facts& facts) {
+  const SymInt channels = facts.DimsOf(part.attention->output(0))->back();
+  const int rank = part.view.rank();
+  if (axis < -rank || axis >= rank || !channels.constant().has_value()) return std::nullopt;
+  std::vector<ViewAxis> axes = part.view.axes();
+  ViewAxis& joined = axes[axis < 0 ? axis + rank : axis];
+  if (joined.empty()) joined = {{SymInt(1), channels}};
+  if (joined.size() != 1 || joined[0].size * joined[0].stride != channels) return std::nullopt;
+  joined[0].size = joined[0].size * SymInt(count);
+  for (ViewAxis& other : axes) {
+    for (ViewFactor& factor : other) {
+      const bool is_row = SymInt::DivideExactly(factor.stride, channels).has_value();
+      if (is_row && &other != &joined) factor.stride = factor.stride * SymInt(count);
+    }
+  }
+  return axes;
+}
+
+// The places of an operand's heads, as a view [b, s, n, h].
+std::optional<View> HeadsOf(const Node& node, size_t operand, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(node.input(operand));
   if (dims == nullptr) return std::nullopt;
   const auto layout = ops::HeadLayout::Parse(
       AttributeOr<std::string>(node, ops::FusedAttention::kLayoutNames[operand], "b n s h"));
-  if (!layout.ok()) return std::nullopt;
-  auto view = ViewOf(*layout, View::Dense(*dims));
-  if (!view.has_value() || !view->Extent(kHeadAxis).is_constant(1)) return std::nullopt;
-  return view;
+  return layout.ok() ? ViewOf(*layout, View::Dense(*dims)) : std::nullopt;
+}
+
+// True if K and V have the same number of heads.
+bool SharesAlike(const Node& node, Facts& facts) {
+  const auto k = HeadsOf(node, 1, facts);
+  const auto v = HeadsOf(node, 2, facts);
+  return k.has_value() && v.has_value() && k->Extent(kHeadAxis) == v->Extent(kHeadAxis);
 }
 
 // One layout for the heads of an operand of all the attentions. K and V may leave out the axis of
 // heads where all attentions read the same one.
-std::optional<ops::HeadLayout> JoinedLayout(const std::vector<Node*>& attentions, size_t operand,
+std::optional<ops::HeadLayout> JoinedLayout(const std::vector<Part>& parts, size_t operand,
                                             Facts& facts) {
   std::vector<View> heads;
-  for (const Node* node : attentions) {
-    auto head = OneHead(*node, operand, facts);
-    if (!head.has_value()) return std::nullopt;
-    heads.push_back(*std::move(head));
+  for (const Part& part : parts) {
+    auto of_part = HeadsOf(*part.attention, operand, facts);
+    if (!of_part.has_value()) return std::nullopt;
+    heads.push_back(*std::move(of_part));
   }
   const auto joined = View::Concatenated(heads, kHeadAxis);
   if (!joined.has_value()) return std::nullopt;
   if (operand == 0 && heads[0].offset() == heads[1].offset()) return std::nullopt;
-  return LayoutOf(*joined, *facts.DimsOf(attentions[0]->input(operand)));
+  return LayoutOf(*joined, *facts.DimsOf(parts[0].attention->input(operand)));
 }
 
-bool JoinHeads(RuleContext& context, Node* concat, Patch& patch) {
-  const std::vector<Node*> attentions = JoinedAttentions(*concat, context);
-  if (attentions.size() < 2) return false;
-  for (const Node* node : attentions) {
-    if (AreAlike(*attentions[0], *node)) continue;
-    context.Miss(*concat, absl::StrCat(node->description(), " has other inputs or attributes than ",
-                                       attentions[0]->description()));
-    return false;
+// The attributes of the one attention; nullopt, with a near miss at the Concat, if the attentions
+// do not belong together.
+std::optional<AttributeMap> JoinedAttributes(const std::vector<Part>& parts, const Node& concat,
+                                             RuleContext& context) {
+  const Node& first = *parts[0].attention;
+  for (const Part& part : parts) {
+    if (AreAlike(first, *part.attention)) continue;
+    context.Miss(
+        concat, absl::StrCat(part.attention->description(), " has other inputs or attributes than ",
+                             first.description()));
+    return std::nullopt;
   }
-  AttributeMap attributes = attentions[0]->attributes();
+  AttributeMap attributes = first.attributes();
   for (size_t operand = 0; operand < ops::FusedAttention::kLayoutNames.size(); ++operand) {
-    const auto layout = JoinedLayout(attentions, operand, context.facts);
-    if (!layout.has_value()) {
-      context.Miss(*concat, absl::StrCat("the heads of ", std::string(1, "QKV"[operand]),
-                                         " are not single ones at equal distances"));
-      return false;
+    const auto layout = JoinedLayout(parts, operand, context.facts);
+    if (!layout.has_value() || !SharesAlike(first, context.facts)) {
+      context.Miss(concat, absl::StrCat("the heads of ", std::string(1, "QKV"[operand]),
+                                        " are not at equal distances"));
+      return std::nullopt;
     }
     attributes.insert_or_assign(ops::FusedAttention::kLayoutNames[operand], layout->ToString());
   }
-  patch.Supersede(attentions);
+  return attributes;
+}
+
+bool JoinHeads(RuleContext& context, Node* concat, Patch& patch) {
+  Facts& facts = context.facts;
+  const std::vector<Part> parts = PartsOf(*concat, context);
+  if (parts.size() < 2) return false;
+  const auto axes =
+      AxesTogether(parts[0], AttributeOr<int64_t>(*concat, "axis", 0), std::ssize(parts), facts);
+  if (!axes.has_value()) return false;
+  auto attributes = JoinedAttributes(parts, *concat, context);
+  if (!attributes.has_value()) return false;
+  for (const Part& part : parts) patch.Supersede(part.nodes);
   patch.Supersede({concat});
-  patch.Replace(concat->output(0), patch.Op("attnrun::Attention", attentions[0]->inputs(),
-                                            std::move(attributes), attentions[0]->name()));
+  const Node& first = *parts[0].attention;
+  Value* result =
+      patch.Op("attnrun::Attention", first.inputs(), *std::move(attributes), first.name());
+  const std::vector<SymInt>* dims = facts.DimsOf(result);
+  const auto map =
+      dims == nullptr ? std::nullopt : AxisMap::Between(View::Dense(*dims).axes(), *axes);
+  if (map.has_value()) result = map->Apply(patch, facts, result, {concat->output(0)});
+  if (!map.has_value() || result == nullptr) return false;
+  patch.Replace(concat->output(0), result);
   return true;
 }
 
@@ -124,7 +213,7 @@ bool JoinHeads(RuleContext& context, Node* concat, Patch& patch) {
 
 extern const Rule kAttentionHeads = {
     .name = "attention_heads",
-    .summary = "Attentions of single heads that are concatenated become one attention",
+    .summary = "Attentions of some heads each that are concatenated become one attention",
     .anchors = {"Concat"},
     .propose = JoinHeads};
 

@@ -15,6 +15,7 @@
 #include <array>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "ops/attention/fused_attention.h"
 #include "optimizer/analysis/node_queries.h"
@@ -33,12 +34,16 @@ bool IsWidened(const Value& operand, const Value* value) {
   return IsOp(operand.producer(), "Cast") && operand.producer()->input(0) == value;
 }
 
+absl::StatusOr<ops::HeadLayout> LayoutNow(const Node& node, size_t operand) {
+  return ops::HeadLayout::Parse(
+      AttributeOr<std::string>(node, ops::FusedAttention::kLayoutNames[operand], "b n s h"));
+}
+
 // The operand read from the furthest value that one layout can read, which may be the one it is
 // read from now; nullopt if there is none.
 std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
                                       bool widening, Facts& facts) {
-  const auto layout = ops::HeadLayout::Parse(
-      AttributeOr<std::string>(node, ops::FusedAttention::kLayoutNames[operand], "b n s h"));
+  const auto layout = LayoutNow(node, operand);
   if (!layout.ok()) return std::nullopt;
   Value* input = node.input(operand);
   const std::vector<Traced> chain =
@@ -89,6 +94,21 @@ bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts)
   return true;
 }
 
+// True if samples and heads that the attention has now are lost where it reads its operands further
+// up: if all of them are repeated only below.
+bool LosesAxes(const Node& node, const Operands& furthest) {
+  std::vector<ops::HeadLayout> now;
+  std::vector<ops::HeadLayout> then;
+  for (size_t i = 0; i < furthest.size(); ++i) {
+    const auto layout = LayoutNow(node, i);
+    if (!layout.ok()) return true;
+    now.push_back(*layout);
+    then.push_back(furthest[i].has_value() ? furthest[i]->layout : *layout);
+  }
+  return absl::c_any_of(absl::string_view("bn"),
+                        [&](char role) { return HasRole(now, role) && !HasRole(then, role); });
+}
+
 // The operand's value in the type that the attention reads. `widened` holds the values that were
 // cast before, so that each is cast once.
 Value* Written(Patch& patch, const HeadOperand& operand, DataType type,
@@ -112,6 +132,7 @@ bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
   double scale = AttributeOr(*node, "scale", 1.0F);
   Operands furthest = FurthestUp(*node, true, facts);
   if (!WidensNothingElse(*node, furthest, facts)) furthest = FurthestUp(*node, false, facts);
+  if (LosesAxes(*node, furthest)) return false;
   absl::flat_hash_map<Value*, Value*> widened;
   bool changed = false;
   for (size_t i = 0; i < furthest.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rules/attention/score_masks.h"
 #include "optimizer/rules/attention/score_scale.h"
 
@@ -270,28 +271,21 @@ class ScoreWalk {
   int visits_left_ = 256;
 };
 
-// True if `part` is a part of the axis, but not all of it.
-bool IsPartOf(const ViewAxis& part, const ViewAxis& axis) {
-  if (part.size() != 1 || axis.size() != 1) return false;
-  const SymInt end = axis[0].stride * axis[0].size;
-  return SymInt::DivideExactly(part[0].stride, axis[0].stride).has_value() &&
-         SymInt::DivideExactly(end, part[0].stride * part[0].size).has_value() && part != axis;
-}
-
-// Finds the axis of the product over which a Softmax over `axis` of the scores runs. False, with
-// the reason in `why`, if that is not one of its last two as a whole.
+// Finds the axis of the product over which a Softmax over `axis` of the scores runs: one of its last
+// two, or a part of one, beside the samples. False, with the reason in `why`, if there is none.
 bool FindKeys(Scores& scores, int axis, std::string& why) {
   const View product = View::Dense(scores.matmul_dims);
   const ViewAxis& row = scores.view.axes()[axis];
-  for (const int last : {1, 2}) {
-    scores.keys_axis = product.rank() - last;
-    if (row != product.axes()[scores.keys_axis]) continue;
-    if (!scores.shifted || scores.row == row) return true;
+  for (const bool whole : {true, false}) {
+    for (const int last : {1, 2}) {
+      scores.keys_axis = product.rank() - last;
+      const ViewAxis& keys = product.axes()[scores.keys_axis];
+      if (whole ? row != keys : !SplitAround(keys, row).has_value()) continue;
+      if (!scores.shifted || scores.row == row) return true;
+    }
   }
-  why = IsPartOf(row, product.axes().back())
-            ? "the keys lie on more than one axis"
-            : absl::StrCat("the Softmax runs over another axis than the keys of ",
-                           scores.matmul->description(), ", its axis ", axis);
+  why = absl::StrCat("the Softmax runs over another axis than the keys of ",
+                     scores.matmul->description(), ", its axis ", axis);
   return false;
 }
 

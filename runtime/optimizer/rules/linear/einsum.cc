@@ -234,11 +234,7 @@ class EinsumRewrite {
   bool IsOfAttention() const { return WeighsValues() || LeadsToAttention(node_->output(0)); }
 
   // True if this is the second product, whose left operand comes from a Softmax.
-  bool WeighsValues() const {
-    const Node* before = node_->input(labels_.left)->producer();
-    while (IsOp(before, "Cast") || IsOp(before, "Dropout")) before = before->input(0)->producer();
-    return IsOp(before, "Softmax");
-  }
+  bool WeighsValues() const { return ComesFromSoftmax(node_->input(labels_.left)); }
 
   // The row labels in the order that the scores have. Where there are two, the first is heads that
   // share keys and values, as in "bhid,bjd->bhij" or "bqghd,bgkd->bghqk".
@@ -312,7 +308,35 @@ class EinsumRewrite {
   Value* result_ = nullptr;
 };
 
+// Rewrites an Einsum of one operand, which sums over labels and transposes, if it repeats none.
+bool RewriteSum(RuleContext& context, Node* node, Patch& patch) {
+  const int rank = context.facts.RankOf(node->input(0));
+  if (rank < 0) return false;
+  const auto shape =
+      ops::ResolveEinsum(AttributeOr<std::string>(*node, "equation", ""), {Shape(rank, 1)});
+  if (!shape.ok() || HasRepeats(shape->operands[0])) return false;
+  ops::Labels labels = shape->operands[0];
+  std::vector<int64_t> summed;
+  for (size_t i = labels.size(); i-- > 0;) {
+    if (Contains(shape->output, labels[i])) continue;
+    summed.insert(summed.begin(), static_cast<int64_t>(i));
+    labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  Value* y = node->input(0);
+  if (!summed.empty()) {
+    y = patch.Op("ReduceSum", {y, patch.Ints(summed)}, {{"keepdims", int64_t{0}}}, node->name());
+  }
+  if (labels != shape->output) {
+    y = patch.Op("Transpose", {y}, {{"perm", Permutation(labels, shape->output)}});
+  }
+  if (y == node->input(0)) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0), y);
+  return true;
+}
+
 bool RewriteEinsums(RuleContext& context, Node* node, Patch& patch) {
+  if (node->inputs().size() == 1) return RewriteSum(context, node, patch);
   return EinsumRewrite(context, node, patch).Propose();
 }
 
@@ -320,7 +344,7 @@ bool RewriteEinsums(RuleContext& context, Node* node, Patch& patch) {
 
 extern const Rule kEinsum = {
     .name = "einsum",
-    .summary = "Einsum of two operands becomes Transpose, Reshape and MatMul",
+    .summary = "Einsum becomes Transpose, Reshape and MatMul, or ReduceSum for one operand",
     .anchors = {"Einsum"},
     .propose = RewriteEinsums};
 

@@ -17,8 +17,12 @@
 // its input:
 //
 //   x -> Reshape([-1, D]) -> Linear -> y   becomes   x -> Linear -> Reshape([-1, N]) -> y
+//
+// A Gemm of two computed matrices that belongs to an attention becomes a MatMul.
 
+#include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/product_search.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/linear_bias.h"
 #include "optimizer/rules/linear/linear_match.h"
@@ -36,7 +40,38 @@ bool IsMatrix(const Value* value) {
          IsFloating(value->constant()->type());
 }
 
+// True if the Gemm is one of the products of an attention.
+bool IsOfAttention(const Node& gemm) {
+  return ComesFromSoftmax(gemm.input(0)) || ComesFromSoftmax(gemm.input(1)) ||
+         LeadsToProduct(gemm.output(0));
+}
+
+// Writes a Gemm of two computed matrices as a MatMul, which the rule for attention knows.
+bool SplitGemm(RuleContext& context, Node* gemm, Patch& patch) {
+  if (gemm->input(1)->is_constant() || !IsOfAttention(*gemm)) return false;
+  const DataType type = context.facts.TypeOf(gemm->output(0));
+  const auto operand = [&](size_t i, const char* transposed) {
+    Value* x = gemm->input(i);
+    const bool swap = AttributeOr<int64_t>(*gemm, transposed, 0) != 0;
+    return swap ? patch.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0}}}) : x;
+  };
+  const auto times = [&](Value* x, const char* name) {
+    const float factor = AttributeOr(*gemm, name, 1.0F);
+    return factor == 1
+               ? x
+               : patch.Op("Mul", {x, patch.Constant(name, FromDoubles(type, {}, {factor}))});
+  };
+  if (!IsFloating(type)) return false;
+  patch.Supersede({gemm});
+  Value* y = patch.Op("MatMul", {operand(0, "transA"), operand(1, "transB")}, {}, gemm->name());
+  y = times(y, "alpha");
+  if (gemm->input(2) != nullptr) y = patch.Op("Add", {y, times(gemm->input(2), "beta")});
+  patch.Replace(gemm->output(0), y);
+  return true;
+}
+
 bool FuseLinear(RuleContext& context, Node* node, Patch& patch) {
+  if (IsOp(node, "Gemm") && SplitGemm(context, node, patch)) return true;
   for (const auto read : {ReadFloatProduct, ReadInt8Product, ReadNBitProduct}) {
     LinearMatch match = {.nodes = {node}, .result = node->output(0)};
     if (!read(context, node, patch, match)) continue;

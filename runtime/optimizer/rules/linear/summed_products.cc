@@ -11,13 +11,15 @@
 //            y [B,N,S,T]
 //
 // Applies where each operand has an axis along which the other one is broadcast: otherwise nothing is
-// multiplied more than once, and the sum is no product of matrices.
+// multiplied more than once, and the sum is no product of matrices. In an attention one axis is
+// enough: there may be a single query.
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/rewrite/rule.h"
 
@@ -66,6 +68,12 @@ std::optional<int> SummedAxis(const Node& sum, int rank, Facts& facts) {
   return axis >= 0 && axis < rank ? std::optional(static_cast<int>(axis)) : std::nullopt;
 }
 
+// True if the sum may be a score, or of values that probabilities weigh.
+bool IsOfAttention(const Node& mul, const Node& sum) {
+  return ComesFromSoftmax(mul.input(0)) || ComesFromSoftmax(mul.input(1)) ||
+         LeadsToProduct(sum.output(0));
+}
+
 bool FuseSum(RuleContext& context, Node* sum, Patch& patch) {
   Facts& facts = context.facts;
   Node* mul = sum->input(0)->producer();
@@ -82,7 +90,8 @@ bool FuseSum(RuleContext& context, Node* sum, Patch& patch) {
   const auto label = static_cast<char>('a' + *axis);
   const bool summed =
       a->labels.find(label) != std::string::npos && b->labels.find(label) != std::string::npos;
-  if (!summed || !HasOwn(a->labels, b->labels) || !HasOwn(b->labels, a->labels)) return false;
+  const int own = (HasOwn(a->labels, b->labels) ? 1 : 0) + (HasOwn(b->labels, a->labels) ? 1 : 0);
+  if (!summed || own < (IsOfAttention(*mul, *sum) ? 1 : 2)) return false;
   std::string result;
   std::vector<int64_t> ones;
   const bool keeps = AttributeOr<int64_t>(*sum, "keepdims", 1) != 0;

@@ -215,10 +215,11 @@ TEST(AttentionAxesTest, RowsMayHoldHeadsAndQueries) {
       const std::vector<int64_t> rows = {0, -1, 4};
       Value* k = b.Input("k", DataType::kFloat, {"batch", 4, "keys"});
       Value* s = b.Op("MatMul", {Shaped(b, q, rows), k});
-      s = b.Op("Reshape", {s, b.Op("Concat",
-                                   {b.Op("Shape", {q}, {{"start", int64_t{0}}, {"end", int64_t{3}}}),
-                                    b.Constant<int64_t>("rest", {1}, {-1})},
-                                   {{"axis", int64_t{0}}})});
+      s = b.Op("Reshape",
+               {s, b.Op("Concat",
+                        {b.Op("Shape", {q}, {{"start", int64_t{0}}, {"end", int64_t{3}}}),
+                         b.Constant<int64_t>("rest", {1}, {-1})},
+                        {{"axis", int64_t{0}}})});
       Value* mask = b.Input("mask", DataType::kFloat, {2, 1});
       if (heads_first) mask = Shaped(b, mask, {2, 1, 1});
       Value* p = b.Op("Softmax", {b.Op("Add", {s, mask})}, {{"axis", int64_t{-1}}});
@@ -238,6 +239,33 @@ TEST(AttentionAxesTest, ValuesMayServeAllHeadsWhileKeysDoNot) {
     b.Output(b.Op("MatMul", {p, b.Input("v", DataType::kFloat, {"batch", 1, "seq", 6})}));
   });
   ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+}
+
+// Learned queries, one for each head, times the keys of all samples: the samples are a part of the
+// columns, before the keys or behind.
+TEST(AttentionAxesTest, ColumnsMayHoldSamplesAndKeys) {
+  for (const bool keys_first : {false, true}) {
+    for (const bool over_keys : {true, false}) {
+      SCOPED_TRACE(keys_first);
+      SCOPED_TRACE(over_keys);
+      const OptimizerTester test([&](GraphBuilder& b) {
+        Value* q = b.Input("q", DataType::kFloat, {2, 3, 4});
+        Value* k = b.Input("k", DataType::kFloat, {5, 6, 8});
+        k = Transposed(b, Shaped(b, k, {5, 6, 2, 4}),
+                       keys_first ? Order{2, 3, 1, 0} : Order{2, 3, 0, 1});
+        Value* s = b.Op("MatMul", {q, Shaped(b, k, {2, 4, 30})});
+        s = Shaped(b, s, keys_first ? Order{2, 3, 6, 5} : Order{2, 3, 5, 6});
+        s = Transposed(b, s, keys_first ? Order{3, 0, 1, 2} : Order{2, 0, 1, 3});
+        Value* p = over_keys ? Softmax(b, s)
+                             : Shaped(b, Softmax(b, Shaped(b, s, {5, 2, 18})), {5, 2, 3, 6});
+        Value* v = Transposed(b, b.Input("v", DataType::kFloat, {5, 6, 2, 4}), {0, 2, 1, 3});
+        b.Output(b.Op("MatMul", {p, v}));
+      });
+      EXPECT_EQ(test.Count("attnrun.Attention"), over_keys ? 1 : 0);
+      EXPECT_EQ(test.Count("MatMul"), over_keys ? 0 : 2);
+      test.ExpectSameResults(kAttentionTolerance);
+    }
+  }
 }
 
 }  // namespace

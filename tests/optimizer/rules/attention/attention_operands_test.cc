@@ -42,5 +42,18 @@ TEST(AttentionOperandsTest, SlicesOfALargerTensorAreCastSeparately) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
+// All heads and samples are repeated, but the operator must count them.
+TEST(AttentionOperandsTest, NoAxisIsLost) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* shape = b.Op("Shape", {b.Input("like", DataType::kFloat, {"batch", 2, "seq", 4})});
+    const auto repeated = [&](const char* name) {
+      return b.Op("Expand", {b.Input(name, DataType::kFloat, {1, 1, "seq", 4}), shape});
+    };
+    b.Output(b.Op("attnrun::Attention", {repeated("q"), repeated("k"), repeated("v")}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -170,6 +170,37 @@ TEST(AttentionSamplesTest, SamplesOfTheMaskBroadcast) {
   test.Dim("batch", 2).Dim("other", 1).ExpectSameResults(kAttentionTolerance);
 }
 
+// One query, repeated: the operator must know how often.
+TEST(AttentionSamplesTest, RepeatedPositionsAreCounted) {
+  for (const char* repeated : {"q", "k", "v"}) {
+    SCOPED_TRACE(repeated);
+    OptimizerTester test([&](GraphBuilder& b) {
+      const auto heads = [&](const char* name, bool transposed) {
+        if (std::string(name) != repeated) return Heads(b, Input(b, name), transposed);
+        Value* x = b.Input(name, DataType::kFloat, {"batch", 1, 8});
+        return Heads(b, b.Op("Expand", {x, b.Op("Shape", {Input(b, "like")})}), transposed);
+      };
+      Value* p = b.Op("Softmax", {b.Op("MatMul", {heads("q", false), heads("k", true)})});
+      b.Output(b.Op("MatMul", {p, heads("v", false)}));
+    });
+    ExpectOneAttention(std::move(test), kAttentionTolerance);
+  }
+}
+
+// Learned queries, keys and values, repeated for all samples: no operand has the samples.
+TEST(AttentionSamplesTest, SamplesThatAllOperandsRepeatAreCounted) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* shape = b.Op("Shape", {Input(b, "like")});
+    const auto rows = [&](const char* name) {
+      return b.Op("Expand", {b.Input(name, DataType::kFloat, {1, "seq", 8}), shape});
+    };
+    Value* p = b.Op("Softmax", {b.Op("MatMul", {Heads(b, rows("q")), Heads(b, rows("k"), true)})});
+    b.Output(b.Op("MatMul", {p, Heads(b, rows("v"))}));
+  });
+  EXPECT_THAT(test.Misses("attention"), ElementsAre(HasSubstr("the same for all samples")));
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
 TEST(AttentionSamplesTest, ThereMayBeNoSamples) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {0, 5, 24});

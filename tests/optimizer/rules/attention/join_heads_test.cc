@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "support/graph_parts.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -102,6 +104,59 @@ TEST(JoinHeadsTest, JoinsHeadsWithSeparateProjections) {
   EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.Linear");
   // Scores are sums of products of sums of 8 products.
   test.ExpectSameResults(1024 * kEpsilon);
+}
+
+// Results [batch, sequence, 4] that are stacked along a new axis.
+TEST(JoinHeadsTest, JoinsHeadsThatAreStacked) {
+  for (const int64_t axis : {0, 1, 2, 3}) {
+    SCOPED_TRACE(axis);
+    const OptimizerTester test([&](GraphBuilder& b) {
+      Value* packed = Packed(b);
+      std::vector<Value*> heads;
+      for (const Offsets& offsets : {Offsets{0, 12, 24}, {4, 16, 28}, {8, 20, 32}}) {
+        heads.push_back(b.Op("Unsqueeze", {Attention(b, packed, offsets), Vector(b, {axis})}));
+      }
+      b.Output(b.Op("Concat", heads, {{"axis", axis}}));
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("Concat"), 0);
+    test.ExpectSameResults(kTolerance);
+  }
+}
+
+// Attentions of two heads each, of which the second pair may share its keys.
+OptimizerTester Pairs(bool same_keys, const std::vector<int64_t>& order, int64_t axis) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    Value* packed = b.Input("packed", DataType::kFloat, {"batch", "sequence", 48});
+    std::vector<Value*> pairs;
+    for (const int64_t at : {0, 8}) {
+      const auto layout = [](int64_t offset) {
+        return absl::StrCat("b s ", offset, "+(n:2 h:", kSize, ")");
+      };
+      Value* y = b.Op("attnrun::Attention", {packed, packed, packed},
+                      {{"q_layout", layout(at)},
+                       {"k_layout", layout(16 + (same_keys ? 0 : at))},
+                       {"v_layout", layout(32 + at)}});
+      pairs.push_back(Transposed(b, Shaped(b, y, {0, 0, 2, kSize}), order));
+    }
+    b.Output(b.Op("Concat", pairs, {{"axis", axis}}));
+  });
+}
+
+TEST(JoinHeadsTest, JoinsSeveralHeadsEach) {
+  for (const std::vector<int64_t>& order :
+       {std::vector<int64_t>{0, 1, 2, 3}, {0, 2, 1, 3}, {2, 0, 1, 3}, {1, 3, 0, 2}}) {
+    const int64_t heads = absl::c_find(order, 2) - order.begin();
+    const OptimizerTester test = Pairs(false, order, heads);
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("Concat"), 0);
+    test.ExpectSameResults(kTolerance);
+  }
+}
+
+TEST(JoinHeadsTest, PairsThatShareKeysOrLieAlongOtherAxesStay) {
+  ExpectApart(Pairs(true, {0, 2, 1, 3}, 1), 2);
+  for (const int64_t axis : {0, 2, 3}) ExpectApart(Pairs(false, {0, 2, 1, 3}, axis), 2);
 }
 
 TEST(JoinHeadsTest, HeadsAtUnequalDistancesStay) {

@@ -135,6 +135,23 @@ TEST(EinsumTest, AnAttentionOfEinsumsIsFused) {
   test.Scale("x", 0.125F).ExpectSameResults(256 * kEpsilon);
 }
 
+TEST(EinsumTest, OfOneOperandIsASumAndATranspose) {
+  const auto ops = [](const std::string& equation) {
+    const OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 3, 3});
+      b.Output(b.Op("Einsum", {x}, {{"equation", equation}}));
+    });
+    test.ExpectSameResults(8 * kEpsilon);
+    return test.Ops();
+  };
+  EXPECT_EQ(ops("bij->bi"), "ReduceSum");
+  EXPECT_EQ(ops("bij->ji"), "ReduceSum Transpose");
+  EXPECT_EQ(ops("bij->"), "ReduceSum");
+  EXPECT_EQ(ops("...ij->...ji"), "Transpose");
+  // A diagonal.
+  EXPECT_EQ(ops("bii->bi"), "Einsum");
+}
+
 TEST(EinsumTest, OtherEinsumsStay) {
   ExpectOps(WithWeight("bsd,d->bsd", {"batch", "sequence", 8}, {8}), "Einsum");
   ExpectOps(WithWeight("bdd,dn->bn", {"batch", 8, 8}, {8, 4}), "Einsum");

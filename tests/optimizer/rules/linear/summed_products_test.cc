@@ -59,6 +59,22 @@ TEST(SummedProductsTest, AnyAxisMayBeSummed) {
   }
 }
 
+// One query for each sample: each product has only one operand that is broadcast.
+TEST(SummedProductsTest, ThereMayBeOneQuery) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto sum = [&](Value* x, Value* y, int64_t axis) {
+      return b.Op("ReduceSum", {b.Op("Mul", {x, y}), Vector(b, {axis})},
+                  {{"keepdims", int64_t{0}}});
+    };
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 1, 2, 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", "seq", 2, 4});
+    Value* p = b.Op("Softmax", {sum(q, k, -1)}, {{"axis", int64_t{1}}});
+    p = b.Op("Unsqueeze", {p, Vector(b, {3})});
+    b.Output(sum(p, b.Input("v", DataType::kFloat, {"batch", "seq", 2, 4}), 1));
+  });
+  ExpectOneAttention(std::move(test), kAttentionTolerance);
+}
+
 TEST(SummedProductsTest, SumsThatAreNoProductsOfMatricesStay) {
   // One operand has all axes of the other.
   EXPECT_EQ(Summed({2, 3, 4}, {2, 1, 4}, -1, 0).Count("ReduceSum"), 1);
