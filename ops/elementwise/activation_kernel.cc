@@ -6,18 +6,12 @@
 #include "hwy/highway.h"
 #include "ops/elementwise/rows-inl.h"
 #include "ops/elementwise/unary.h"
-#include "ops/tensors/vector_math-inl.h"
+#include "ops/tensors/vector_activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
 using P = RowParameters;
-
-// `negative` where x < 0, else x. NaN stays NaN.
-template <class D, class V>
-HWY_INLINE V IfNegative(D d, V x, V negative) {
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), negative, x);
-}
 
 // max(0, min(1, x)). NaN stays NaN.
 template <class D, class V>
@@ -59,10 +53,10 @@ HWY_INLINE V Mish(D d, V x) {
 }
 
 RowFunction VectorActivationRow(UnaryFunction function) {
+  RowFunction row = nullptr;
+  VisitActivation(function, [&](auto f) { row = Row1<float>(f); });
+  if (row != nullptr) return row;
   switch (function) {
-    case UnaryFunction::kRelu:
-      return Row1<float>([](auto d, auto x, const P&)
-                             HWY_ATTR { return IfNegative(d, x, hn::Zero(d)); });
     case UnaryFunction::kLeakyRelu:
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
         return IfNegative(d, x, hn::Mul(x, hn::Set(d, p.alpha)));
@@ -79,8 +73,6 @@ RowFunction VectorActivationRow(UnaryFunction function) {
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR { return Selu(d, x, p); });
     case UnaryFunction::kCelu:
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR { return Celu(d, x, p); });
-    case UnaryFunction::kSigmoid:
-      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Sigmoid(d, x); });
     case UnaryFunction::kHardSigmoid:
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
         return Clamp01(d, hn::MulAdd(hn::Set(d, p.alpha), x, hn::Set(d, p.beta)));
@@ -90,10 +82,6 @@ RowFunction VectorActivationRow(UnaryFunction function) {
         const auto half = hn::Set(d, 0.5F);
         return hn::Mul(x, Clamp01(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), half)));
       });
-    case UnaryFunction::kSwish:
-      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
-        return TimesSigmoid(d, x, hn::Mul(hn::Set(d, p.alpha), x));
-      });
     case UnaryFunction::kSoftplus:
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Softplus(d, x); });
     case UnaryFunction::kSoftsign:
@@ -102,10 +90,6 @@ RowFunction VectorActivationRow(UnaryFunction function) {
       });
     case UnaryFunction::kMish:
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Mish(d, x); });
-    case UnaryFunction::kGelu:
-      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Gelu(d, x); });
-    case UnaryFunction::kGeluTanh:
-      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return GeluTanh(d, x); });
     default:
       return nullptr;
   }

@@ -107,39 +107,29 @@ void ConvertRows(const RowOperand* operands, void* out, size_t n, const RowParam
   }
 }
 
-// Conversions between float and a 16-bit float.
-template <typename Half>
-void WidenElements(const Half* x, float* y, size_t n) {
+// Converts between float and a 16-bit float.
+template <typename From, typename To>
+void ConvertHalves(const From* x, To* y, size_t n) {
   const hn::ScalableTag<float> d;
-  const hn::Rebind<Half, decltype(d)> half;
+  const hn::Rebind<From, decltype(d)> from;
+  const hn::Rebind<To, decltype(d)> to;
+  const auto convert = [&](auto v) HWY_ATTR {
+    if constexpr (sizeof(From) < sizeof(To)) {
+      return hn::PromoteTo(to, v);
+    } else {
+      return hn::DemoteTo(to, v);
+    }
+  };
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, x + i)), d, y + i);
-  }
-  if (i < n) hn::StoreN(hn::PromoteTo(d, hn::LoadN(half, x + i, n - i)), d, y + i, n - i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(convert(hn::LoadU(from, x + i)), to, y + i);
+  if (i < n) hn::StoreN(convert(hn::LoadN(from, x + i, n - i)), to, y + i, n - i);
 }
 
-template <typename Half>
-void NarrowElements(const float* x, Half* y, size_t n) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<Half, decltype(d)> half;
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::DemoteTo(half, hn::LoadU(d, x + i)), half, y + i);
-  }
-  if (i < n) hn::StoreN(hn::DemoteTo(half, hn::LoadN(d, x + i, n - i)), half, y + i, n - i);
-}
-
-template <typename Half>
-void WidenRows(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
-  ForPieces<Half, float>(operands[0], out, n, WidenElements<Half>);
-}
-
-template <typename Half>
-void NarrowRows(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
-  ForPieces<float, Half>(operands[0], out, n, NarrowElements<Half>);
+template <typename From, typename To>
+void ConvertHalfRows(const RowOperand* operands, void* out, size_t n,
+                     const RowParameters& /*unused*/) {
+  ForPieces<From, To>(operands[0], out, n, ConvertHalves<From, To>);
 }
 
 template <typename From>
@@ -165,8 +155,8 @@ RowFunction ConvertFrom(DataType to) {
 }
 
 RowFunction ConvertFloat(DataType to) {
-  if (to == DataType::kFloat16) return NarrowRows<hwy::float16_t>;
-  if (to == DataType::kBfloat16) return NarrowRows<hwy::bfloat16_t>;
+  if (to == DataType::kFloat16) return ConvertHalfRows<float, hwy::float16_t>;
+  if (to == DataType::kBfloat16) return ConvertHalfRows<float, hwy::bfloat16_t>;
   return ConvertFrom<float>(to);
 }
 
@@ -198,9 +188,9 @@ RowFunction ConvertRow(DataType from, DataType to) {
     case DataType::kBool:
       return ConvertFrom<Bool>(to);
     case DataType::kFloat16:
-      return to == DataType::kFloat ? WidenRows<hwy::float16_t> : nullptr;
+      return to == DataType::kFloat ? ConvertHalfRows<hwy::float16_t, float> : nullptr;
     case DataType::kBfloat16:
-      return to == DataType::kFloat ? WidenRows<hwy::bfloat16_t> : nullptr;
+      return to == DataType::kFloat ? ConvertHalfRows<hwy::bfloat16_t, float> : nullptr;
     case DataType::kInt16:
       return to_int64 ? ConvertRows<int16_t, int64_t> : nullptr;
     case DataType::kUint16:

@@ -46,8 +46,6 @@ RowFunction VectorUnaryRow(UnaryFunction function) {
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return AnySin(d, x); });
     case UnaryFunction::kCos:
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return AnyCos(d, x); });
-    case UnaryFunction::kTanh:
-      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return hn::Tanh(d, x); });
     default:
       return nullptr;
   }

@@ -11,7 +11,7 @@
 
 #include "hwy/highway.h"
 #include "ops/gemm/activation.h"
-#include "ops/tensors/vector_math-inl.h"
+#include "ops/tensors/vector_activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -41,30 +41,10 @@ HWY_INLINE void MapTile(const TileView& tile, Function f) {
 
 // Replaces each element of the tile by its activation. The bits do not depend on the element's
 // place.
-inline HWY_NOINLINE void ActivateTile(Activation activation, const TileView& tile) {
-  switch (activation) {
-    case Activation::kNone:
-      return;
-    case Activation::kRelu:
-      // NaN stays NaN.
-      return MapTile(tile, [](auto d, auto x) HWY_ATTR {
-        return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
-      });
-    case Activation::kGelu:
-      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); });
-    case Activation::kGeluTanh:
-      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); });
-    case Activation::kQuickGelu:
-      return MapTile(tile, [](auto d, auto x) HWY_ATTR {
-        return TimesSigmoid(d, x, hn::Mul(hn::Set(d, 1.702F), x));
-      });
-    case Activation::kSilu:
-      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return TimesSigmoid(d, x, x); });
-    case Activation::kTanh:
-      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); });
-    case Activation::kSigmoid:
-      return MapTile(tile, [](auto d, auto x) HWY_ATTR { return Sigmoid(d, x); });
-  }
+inline HWY_NOINLINE void ActivateTile(const Activation& activation, const TileView& tile) {
+  VisitActivation(activation.function, [&](auto f) HWY_ATTR {
+    MapTile(tile, [&](auto d, auto x) HWY_ATTR { return f(d, x, activation); });
+  });
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

@@ -3,24 +3,33 @@
 #define ATTNRUN_OPS_GEMM_ACTIVATION_H_
 
 #include "absl/strings/string_view.h"
+#include "ops/tensors/unary_function.h"
 
 namespace attnrun::ops {
 
-// A function that a product may end with.
-enum class Activation {
-  kNone,
-  kRelu,       // max(0, x)
-  kGelu,       // x (1 + erf(x / sqrt(2))) / 2
-  kGeluTanh,   // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-  kQuickGelu,  // x / (1 + exp(-1.702 x))
-  kSilu,       // x / (1 + exp(-x))
-  kTanh,
-  kSigmoid,  // 1 / (1 + exp(-x))
+// A function that a product may end with: one of kActivations.
+struct Activation {
+  UnaryFunction function = UnaryFunction::kIdentity;
+  float alpha = 0;
+
+  explicit operator bool() const { return function != UnaryFunction::kIdentity; }
 };
 
-// The names as attributes, in the order of the enumerators.
-inline constexpr absl::string_view kActivationNames[] = {"",          "Relu", "Gelu", "GeluTanh",
-                                                         "QuickGelu", "Silu", "Tanh", "Sigmoid"};
+struct NamedActivation {
+  // As an attribute.
+  absl::string_view name;
+  Activation activation;
+};
+inline constexpr NamedActivation kActivations[] = {
+    {"", {}},
+    {"Relu", {UnaryFunction::kRelu}},
+    {"Gelu", {UnaryFunction::kGelu}},
+    {"GeluTanh", {UnaryFunction::kGeluTanh}},
+    {"QuickGelu", {UnaryFunction::kSwish, 1.702F}},
+    {"Silu", {UnaryFunction::kSwish, 1}},
+    {"Tanh", {UnaryFunction::kTanh}},
+    {"Sigmoid", {UnaryFunction::kSigmoid}},
+};
 
 }  // namespace attnrun::ops
 

@@ -111,7 +111,7 @@ void FinishColumns(const SumsBlock& p, const Vectors& v) {
   const Floats d;
   if (p.integer_c != nullptr) return StoreIntegers(p, v);
   auto* const floats = static_cast<float*>(p.sums) + v.at;
-  if (p.activation == Activation::kNone) {
+  if (!p.activation) {
     return Scale(p, v, [&](int64_t row, auto y) HWY_ATTR { Store(p, v, row, y); });
   }
   Scale(p, v, [&](int64_t row, auto y) HWY_ATTR { hn::StoreU(y, d, floats + row * p.ld); });
@@ -123,7 +123,7 @@ void FinishSums(const SumsBlock& p) {
     return Vectors{at, hn::FirstN(d, static_cast<size_t>(p.columns - at))};
   };
   for (int64_t at = 0; at < p.columns; at += kLanes) FinishColumns(p, vectors(at));
-  if (p.integer_c != nullptr || p.activation == Activation::kNone) return;
+  if (p.integer_c != nullptr || !p.activation) return;
   ActivateTile(p.activation, {static_cast<float*>(p.sums), p.ld, p.rows, p.columns});
   for (int64_t at = 0; at < p.columns; at += kLanes) {
     const Vectors v = vectors(at);

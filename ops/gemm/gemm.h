@@ -22,7 +22,7 @@ struct Epilogue {
   // [M, N] (strides of 0 broadcast), or data == null.
   MatrixView residual = {};
   float residual_scale = 1;
-  Activation activation = Activation::kNone;
+  Activation activation;
 };
 
 // C[M,N] = epilogue(A[M,K]·B[K,N]), in the arithmetic of B's format; the rows of C are `ldc` floats

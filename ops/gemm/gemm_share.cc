@@ -48,7 +48,7 @@ PanelProduct Begin(const GemmProblem& problem, const Block& block, Scratch& scra
   product.blocks = block.count;
   product.accumulate = !block.first;
   product.scale = block.last ? problem.epilogue.scale : 1;
-  product.activation = block.last ? problem.epilogue.activation : Activation::kNone;
+  product.activation = block.last ? problem.epilogue.activation : Activation();
   SetA(product, problem.a, block.rows, block.depth, block.copies_a, scratch);
   if (block.rounds_a) RoundA(product);
   return product;
@@ -149,7 +149,7 @@ void MultiplyPacked(const GemmProblem& problem, const B& b, const Share& share) 
 
 bool HasNoEffect(const Epilogue& epilogue) {
   return epilogue.scale == 1 && epilogue.bias == nullptr && epilogue.residual.data == nullptr &&
-         epilogue.activation == Activation::kNone;
+         !epilogue.activation;
 }
 
 // For at most kFewRows rows: dequantizes codes in registers.

@@ -267,7 +267,7 @@ HWY_ATTR HWY_NOINLINE void MultiplyTile(const Int8Product& p, int64_t row) {
   if (p.sums != nullptr) return tile.Store(p, p.sums + row * p.ldc);
   float* const c = p.c + row * p.ldc;
   tile.StoreScaled(p, c);
-  if (p.activation != Activation::kNone) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
+  if (p.activation) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
   if (p.residual.data != nullptr) AddTileResidual(p, row, R);
 }
 

@@ -164,7 +164,7 @@ struct TileBegin {
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts& depth,
                                          int64_t tiles, TileBegin& at) {
-  const bool added = p.activation == Activation::kNone && p.residual.column_stride == 1;
+  const bool added = !p.activation && p.residual.column_stride == 1;
   HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
   for (; tiles > 0; --tiles, at.Advance(p, R)) {
     EndAhead<V> end_ahead = {at.end, R};
@@ -181,7 +181,7 @@ HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts&
     }
     tile.Finish(p, added ? at.end.residual : nullptr, at.end.c);
     // Not inlined: there are dozens of tiles.
-    if (p.activation != Activation::kNone) {
+    if (p.activation) {
       ActivateTile(p.activation, {at.end.c, p.ldc, R, p.columns});
     }
     if (at.end.residual != nullptr && !added) AddResidual(p, at.end, R);

@@ -74,7 +74,7 @@ bool RoundsActivations(Precision precision, const NBitPanels& b) {
 }
 
 absl::string_view NBitGemmName(bool rounds) {
-  return rounds ? "gemm quantized, int8 activations" : "gemm quantized";
+  return rounds ? "gemm nbit, int8 activations" : "gemm nbit";
 }
 
 bool SupportsInt8(const NBitPanels& b) { return b.format().bits == 4; }

@@ -7,11 +7,13 @@
 
 namespace attnrun::ops {
 
-// The attribute `activation`, one of kActivationNames; none if it is left out.
+// The attribute `activation`, one of the names of kActivations; none if it is left out.
 Activation ReadActivation(AttributeReader& attributes);
 
 // The activation of one number, for reference code.
-double Activate(Activation activation, double x);
+inline double Activate(const Activation& activation, double x) {
+  return Apply(activation.function, x, {.alpha = activation.alpha});
+}
 
 }  // namespace attnrun::ops
 

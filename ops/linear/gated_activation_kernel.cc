@@ -12,8 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
 // out = activation(gate) * up, in pieces that stay in the first-level cache between the two steps.
-void GateRow(Activation activation, const float* HWY_RESTRICT gate, const float* HWY_RESTRICT up,
-             int64_t n, float* HWY_RESTRICT out) {
+void GateRow(const Activation& activation, const float* HWY_RESTRICT gate,
+             const float* HWY_RESTRICT up, int64_t n, float* HWY_RESTRICT out) {
   constexpr int64_t kPiece = 1024;
   for (int64_t first = 0; first < n; first += kPiece) {
     const int64_t count = std::min(kPiece, n - first);

@@ -63,7 +63,7 @@ absl::StatusOr<MatrixView> ResidualRows(Tensor& tensor, const LinearShape& shape
 
 absl::StatusOr<EpilogueInputs> EpilogueInputs::Read(const OpContext& context,
                                                     const LinearShape& shape,
-                                                    Activation activation) {
+                                                    const Activation& activation) {
   EpilogueInputs inputs;
   inputs.epilogue_.activation = activation;
   if (context.has_input(Linear::kBias)) {

@@ -27,7 +27,7 @@ class EpilogueInputs {
  public:
   // Precondition: ResolveRows accepted the shape.
   static absl::StatusOr<EpilogueInputs> Read(const OpContext& context, const LinearShape& shape,
-                                             Activation activation);
+                                             const Activation& activation);
 
   const Epilogue& epilogue() const { return epilogue_; }
 

@@ -41,13 +41,13 @@ class Bf16GemmTest : public ::testing::TestWithParam<Extents> {
         residual_(Random(m_ * n_, generator_)) {}
   ~Bf16GemmTest() override { SetNumThreads(threads_); }
 
-  std::vector<float> OfRows(int64_t first, int64_t rows, ops::Activation activation) const {
+  std::vector<float> OfRows(int64_t first, int64_t rows, ops::UnaryFunction activation) const {
     const ops::KernelContext context = {{}, Precision::kBfloat16, nullptr};
     const auto packed =
         ops::PackedMatrix::Pack(ops::MatrixView{b_.data(), k_, n_, n_}, context).value();
     ops::Epilogue epilogue;
     epilogue.bias = bias_.data();
-    epilogue.activation = activation;
+    epilogue.activation = {activation};
     epilogue.residual = {residual_.data() + first * n_, rows, n_, n_, 1};
     epilogue.residual_scale = 0.5F;
     std::vector<float> c(rows * n_, NAN);
@@ -71,7 +71,7 @@ class Bf16GemmTest : public ::testing::TestWithParam<Extents> {
 TEST_P(Bf16GemmTest, MultipliesRoundedOperands) {
   const std::vector<float> a = Rounded(a_);
   const std::vector<float> b = Rounded(b_);
-  const std::vector<float> c = OfRows(0, m_, ops::Activation::kRelu);
+  const std::vector<float> c = OfRows(0, m_, ops::UnaryFunction::kRelu);
   for (int64_t i = 0; i < m_; ++i) {
     for (int64_t j = 0; j < n_; ++j) {
       double sum = 0;
@@ -90,18 +90,18 @@ TEST_P(Bf16GemmTest, MultipliesRoundedOperands) {
 
 TEST_P(Bf16GemmTest, BitsDoNotDependOnThreads) {
   SetNumThreads(1);
-  const std::vector<float> one = OfRows(0, m_, ops::Activation::kGelu);
+  const std::vector<float> one = OfRows(0, m_, ops::UnaryFunction::kGelu);
   for (const int threads : {2, 3, 7}) {
     SetNumThreads(threads);
-    const std::vector<float> many = OfRows(0, m_, ops::Activation::kGelu);
+    const std::vector<float> many = OfRows(0, m_, ops::UnaryFunction::kGelu);
     EXPECT_EQ(std::memcmp(one.data(), many.data(), m_ * n_ * sizeof(float)), 0) << threads;
   }
 }
 
 TEST_P(Bf16GemmTest, BitsDoNotDependOnOtherRows) {
-  const std::vector<float> all = OfRows(0, m_, ops::Activation::kGelu);
+  const std::vector<float> all = OfRows(0, m_, ops::UnaryFunction::kGelu);
   for (int64_t row = 0; row < m_; row += 13) {
-    const std::vector<float> alone = OfRows(row, 1, ops::Activation::kGelu);
+    const std::vector<float> alone = OfRows(row, 1, ops::UnaryFunction::kGelu);
     EXPECT_EQ(std::memcmp(alone.data(), all.data() + row * n_, n_ * sizeof(float)), 0) << row;
   }
 }

@@ -47,7 +47,7 @@ class GemmBitsTest : public ::testing::TestWithParam<Extents> {
         bias_(Random(n_, generator_)) {
     epilogue_.bias = bias_.data();
     epilogue_.scale = 0.3F;
-    epilogue_.activation = ops::Activation::kGelu;
+    epilogue_.activation = {ops::UnaryFunction::kGelu};
   }
   ~GemmBitsTest() override { SetNumThreads(threads_); }
 
@@ -166,7 +166,7 @@ TEST(GemmTest, EpilogueAppliesInOrder) {
   EXPECT_EQ(Product(2, 2, a, *packed, epilogue), (std::vector<float>{62, 74, 116, 128}));
   const std::vector<float> low = {-10, 20};
   epilogue.bias = low.data();
-  epilogue.activation = ops::Activation::kRelu;
+  epilogue.activation = {ops::UnaryFunction::kRelu};
   EXPECT_EQ(Product(2, 2, a, *packed, epilogue), (std::vector<float>{50, 74, 100, 128}));
 }
 
@@ -181,9 +181,10 @@ TEST(GemmTest, AddsResidualsOfAnyStrides) {
   const std::vector<float> b = Random(kDepth * kColumns, generator);
   const std::vector<float> r = Random(kRows * kColumns, generator);
   const auto packed = ops::PackedMatrix::Pack({b.data(), kDepth, kColumns, kColumns}).value();
-  for (const ops::Activation activation : {ops::Activation::kNone, ops::Activation::kRelu}) {
+  for (const ops::UnaryFunction activation :
+       {ops::UnaryFunction::kIdentity, ops::UnaryFunction::kRelu}) {
     ops::Epilogue epilogue;
-    epilogue.activation = activation;
+    epilogue.activation = {activation};
     const std::vector<float> alone = Product(kRows, kDepth, a, *packed, epilogue);
     epilogue.residual_scale = 0.7F;
     for (const ops::MatrixView& residual : {ops::MatrixView{r.data(), kRows, kColumns, kColumns, 1},

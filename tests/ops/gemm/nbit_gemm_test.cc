@@ -40,7 +40,7 @@ class NBitGemmTest : public ::testing::TestWithParam<Format> {
     for (float& x : bias_) x = normal(generator);
     epilogue_.bias = bias_.data();
     epilogue_.residual = {a_.data(), kRows, f_.n, 1};
-    epilogue_.activation = ops::Activation::kSilu;
+    epilogue_.activation = {ops::UnaryFunction::kSwish, 1};
     packed_ = ops::NBitPanels::Pack({Columns(0, f_.n)}).value();
   }
   ~NBitGemmTest() override { SetNumThreads(threads_); }

@@ -41,7 +41,7 @@ TEST(LinearReferenceTest, Activations) {
       {"Gelu", x * (1 + std::erf(x / std::sqrt(2.0))) / 2},
       {"GeluTanh",
        x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))) / 2},
-      {"QuickGelu", x / (1 + std::exp(-1.702 * x))},
+      {"QuickGelu", x / (1 + std::exp(-static_cast<double>(1.702F) * x))},
       {"Silu", x / (1 + std::exp(-x))},
       {"Tanh", std::tanh(x)},
       {"Sigmoid", 1 / (1 + std::exp(-x))},
@@ -107,7 +107,7 @@ TEST_P(LinearKernelTest, AgreesWithReference) {
   std::mt19937 generator(Seed());
   const Case& c = GetParam();
   int variant = 0;
-  for (const absl::string_view activation : ops::kActivationNames) {
+  for (const auto& [activation, function] : ops::kActivations) {
     for (const bool constant : {false, true}) {
       for (const DataType type : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
         ++variant;
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(LinearKernelTest, BitsDoNotDependOnThreads) {
   std::mt19937 generator(Seed());
   const int threads = NumThreads();
-  for (const absl::string_view activation : ops::kActivationNames) {
+  for (const auto& [activation, function] : ops::kActivations) {
     OpTester op = LinearTester();
     op.Attribute("activation", std::string(activation));
     op.Input(RandomFloats({2, 45, 500}, generator)).Constant(RandomFloats({500, 77}, generator));
@@ -202,8 +202,7 @@ TEST(LinearInferTest, ReplacesTheLastExtent) {
 
 TEST(GatedActivationTest, KernelAgreesWithReference) {
   std::mt19937 generator(Seed());
-  for (const char* activation :
-       {"", "Relu", "Gelu", "GeluTanh", "QuickGelu", "Silu", "Tanh", "Sigmoid"}) {
+  for (const auto& [activation, function] : ops::kActivations) {
     for (const DataType type : {DataType::kFloat, DataType::kBfloat16}) {
       OpTester op("GatedActivation", 1, "attnrun");
       op.Attribute("activation", std::string(activation)).Attribute("width", int64_t{1030});

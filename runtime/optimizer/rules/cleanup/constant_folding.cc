@@ -19,7 +19,7 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/quantization/quantized_operands.h"
+#include "optimizer/rules/quantization/qdq_operands.h"
 
 namespace attnrun::opt {
 namespace {

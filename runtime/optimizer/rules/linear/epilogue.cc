@@ -26,6 +26,9 @@
 #include <string>
 #include <vector>
 
+#include "ops/elementwise/unary.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -87,15 +90,17 @@ extern const Rule kResidual = {.name = "residual",
                                .propose = FuseResidual};
 
 std::string ActivationName(const Node& node) {
-  const std::string& op = node.op_type();
-  if (!node.domain().empty()) return "";
-  if (op == "Relu" || op == "Tanh" || op == "Sigmoid") return op;
-  if (op == "Gelu")
-    return AttributeOr<std::string>(node, "approximate", "") == "tanh" ? "GeluTanh" : "Gelu";
-  if (op != "Swish") return "";
-  const float factor = AttributeOr(node, "alpha", 1.0F);
-  if (factor == 1) return "Silu";
-  return std::abs(factor - 1.702F) < 1e-6F ? "QuickGelu" : "";
+  if (!ops::TraitsOf(node).elementwise || node.inputs().size() != 1) return "";
+  const auto op = ops::OpRegistry::Get().Create(node);
+  const auto* const unary = op.ok() ? dynamic_cast<const ops::Unary*>(op->get()) : nullptr;
+  if (unary == nullptr) return "";
+  for (const auto& [name, activation] : ops::kActivations) {
+    if (activation.function != unary->function()) continue;
+    const float off = std::abs(activation.alpha - unary->parameters().alpha);
+    // Exporters round 1.702 in several ways.
+    if (off == 0 || (activation.alpha != 1 && off < 1e-6F)) return std::string(name);
+  }
+  return "";
 }
 
 }  // namespace attnrun::opt

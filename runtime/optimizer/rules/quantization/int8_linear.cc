@@ -38,7 +38,7 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rules/linear/linear_bias.h"
 #include "optimizer/rules/linear/linear_match.h"
-#include "optimizer/rules/quantization/quantized_operands.h"
+#include "optimizer/rules/quantization/qdq_operands.h"
 
 namespace attnrun::opt {
 namespace {
@@ -137,23 +137,25 @@ bool ReadIntegers(RuleContext& context, const Node& node, Patch& patch, LinearMa
   return true;
 }
 
-Value* ColumnsLast(Patch& patch, const QuantizedWeight& weight) {
-  if (!weight.transposed) return weight.value;
-  const Tensor& matrix = *weight.value->constant();
+// The weight with its columns along the second axis, as an int8 Linear takes it.
+LinearWeightParts ColumnsLast(Patch& patch, LinearWeightParts weight) {
+  if (!weight.transposed) return weight;
+  const Tensor& matrix = *weight.values->constant();
   const int64_t rows = matrix.dim(1);
   const Tensor transposed = matrix.View({rows, matrix.dim(0)}, {1, rows}, 0);
-  return patch.Constant(weight.value->name(), transposed.Dense());
+  weight.values = patch.Constant(weight.values->name(), transposed.Dense());
+  weight.transposed = false;
+  return weight;
 }
 
 bool ReadDequantized(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match) {
-  const auto product = ReadQuantizedProduct(node, context.facts);
+  const auto product = ReadQdqProduct(node, context.facts);
   if (!product.has_value()) return false;
-  const QuantizedWeight& weight = product->weight;
   match.term = node.input(2);
   match.parts.x = Arranged(patch, product->x);
   match.parts.x_scale = product->x.scale;
   match.parts.x_zero_point = product->x.zero_point;
-  match.parts.weights = {{{ColumnsLast(patch, weight), weight.scale, weight.zero_point}}};
+  match.parts.weights = {ColumnsLast(patch, product->weight)};
   return true;
 }
 

@@ -18,7 +18,7 @@
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/quantization/quantized_operands.h"
+#include "optimizer/rules/quantization/qdq_operands.h"
 
 namespace attnrun::opt {
 namespace {
@@ -40,7 +40,7 @@ bool IsHarmless(const Value* scale) {
 bool RemoveRequantization(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   if (node->input(0) == nullptr) return false;
-  const auto before = ReadQuantizedOperand(node->input(0), facts);
+  const auto before = ReadQdqOperand(node->input(0), facts);
   if (!before.has_value() || !IsHarmless(before->scale)) return false;
   // A division in a narrower type, if the attribute asks for it, rounds more.
   const auto precision = AttributeOr<int64_t>(*node, "precision", 0);

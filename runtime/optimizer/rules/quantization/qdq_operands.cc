@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/quantization/quantized_operands.h"
+#include "optimizer/rules/quantization/qdq_operands.h"
 
 #include <array>
 
@@ -42,19 +42,19 @@ bool IsArrangement(const Node* node) {
 }
 
 // True if there is one scale, and one zero point, for the whole weight or for each column.
-bool HasPlainScales(const Node& dequantize, const QuantizedWeight& weight) {
-  const Tensor& scale = *weight.scale->constant();
-  if (weight.zero_point != nullptr && weight.zero_point->constant()->shape() != scale.shape()) {
+bool HasPlainScales(const Node& dequantize, const LinearWeightParts& weight) {
+  const Tensor& scale = *weight.scales->constant();
+  if (weight.zero_points != nullptr && weight.zero_points->constant()->shape() != scale.shape()) {
     return false;
   }
   if (scale.num_elements() == 1) return scale.rank() <= 1;
   const auto axis = AttributeOr<int64_t>(dequantize, "axis", 1);
-  return scale.shape() == Shape{weight.columns()} &&
+  return scale.shape() == Shape{weight.Columns()} &&
          (axis < 0 ? axis + 2 : axis) == (weight.transposed ? 0 : 1);
 }
 
-std::optional<QuantizedWeight> ReadWeight(Value* floats, bool transposed, Facts& facts) {
-  QuantizedWeight weight;
+std::optional<LinearWeightParts> ReadWeight(Value* floats, bool transposed, Facts& facts) {
+  LinearWeightParts weight;
   weight.transposed = transposed;
   if (IsOp(floats->producer(), "Transpose") &&
       PermutationOf(*floats->producer(), 2) == SwapOfLastTwo(2)) {
@@ -63,13 +63,13 @@ std::optional<QuantizedWeight> ReadWeight(Value* floats, bool transposed, Facts&
   }
   const Node* node = floats->producer();
   if (!IsDequantization(node, facts)) return std::nullopt;
-  weight.value = node->input(0);
-  weight.scale = node->input(1);
-  weight.zero_point = node->input(2);
-  for (const Value* value : {weight.value, weight.scale, weight.zero_point}) {
+  weight.values = node->input(0);
+  weight.scales = node->input(1);
+  weight.zero_points = node->input(2);
+  for (const Value* value : {weight.values, weight.scales, weight.zero_points}) {
     if (value != nullptr && !value->is_constant()) return std::nullopt;
   }
-  const Tensor& matrix = *weight.value->constant();
+  const Tensor& matrix = *weight.values->constant();
   if (matrix.rank() != 2 || matrix.num_elements() == 0 || !HasPlainScales(*node, weight)) {
     return std::nullopt;
   }
@@ -78,8 +78,8 @@ std::optional<QuantizedWeight> ReadWeight(Value* floats, bool transposed, Facts&
 
 }  // namespace
 
-std::optional<QuantizedOperand> ReadQuantizedOperand(Value* floats, Facts& facts) {
-  QuantizedOperand operand;
+std::optional<QdqOperand> ReadQdqOperand(Value* floats, Facts& facts) {
+  QdqOperand operand;
   const Node* node = floats->producer();
   for (; IsArrangement(node); node = node->input(0)->producer()) operand.views.push_back(node);
   if (!IsDequantization(node, facts)) return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<QuantizedOperand> ReadQuantizedOperand(Value* floats, Facts& facts
   return operand;
 }
 
-Value* Arranged(Patch& patch, const QuantizedOperand& operand) {
+Value* Arranged(Patch& patch, const QdqOperand& operand) {
   Value* value = operand.value;
   for (auto view = operand.views.rbegin(); view != operand.views.rend(); ++view) {
     std::vector<Value*> inputs = (*view)->inputs();
@@ -101,7 +101,7 @@ Value* Arranged(Patch& patch, const QuantizedOperand& operand) {
   return value;
 }
 
-std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts& facts) {
+std::optional<QdqProduct> ReadQdqProduct(const Node& product, Facts& facts) {
   const bool is_gemm = IsOp(&product, "Gemm");
   if (!is_gemm && !IsOp(&product, "MatMul")) return std::nullopt;
   if (is_gemm && !IsPlainGemm(product)) return std::nullopt;
@@ -109,9 +109,9 @@ std::optional<QuantizedProduct> ReadQuantizedProduct(const Node& product, Facts&
   const bool transposed = is_gemm && AttributeOr<int64_t>(product, "transB", 0) != 0;
   const auto weight = ReadWeight(product.input(1), transposed, facts);
   if (!weight.has_value()) return std::nullopt;
-  auto x = ReadQuantizedOperand(product.input(0), facts);
+  auto x = ReadQdqOperand(product.input(0), facts);
   if (!x.has_value()) return std::nullopt;
-  return QuantizedProduct{*std::move(x), *weight};
+  return QdqProduct{*std::move(x), *weight};
 }
 
 bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts) {
@@ -119,8 +119,8 @@ bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts
     if (floats->consumers().empty() || graph.IsOutput(floats)) return false;
     return absl::c_all_of(floats->consumers(), [&](const Node* reader) {
       if (IsOp(reader, "Transpose")) return self(reader->output(0), self);
-      const auto product = ReadQuantizedProduct(*reader, facts);
-      return product.has_value() && product->weight.value == dequantize.input(0);
+      const auto product = ReadQdqProduct(*reader, facts);
+      return product.has_value() && product->weight.values == dequantize.input(0);
     });
   };
   return IsOp(&dequantize, "DequantizeLinear") &&

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_TENSORS_VECTOR_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_TENSORS_VECTOR_ACTIVATION_INL_H_
+#undef ATTNRUN_OPS_TENSORS_VECTOR_ACTIVATION_INL_H_
+#else
+#define ATTNRUN_OPS_TENSORS_VECTOR_ACTIVATION_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "ops/tensors/unary_function.h"
+#include "ops/tensors/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// `negative` where x < 0, else x. NaN stays NaN.
+template <class D, class V>
+HWY_INLINE V IfNegative(D d, V x, V negative) {
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), negative, x);
+}
+
+// Calls use(f) with the function of vectors f(d, x, parameters) of an activation that a product may
+// end with; does nothing for other functions.
+template <class Use>
+HWY_INLINE void VisitActivation(UnaryFunction function, Use use) {
+  switch (function) {
+    case UnaryFunction::kRelu:
+      return use([](auto d, auto x, const auto& /*p*/)
+                     HWY_ATTR { return IfNegative(d, x, hn::Zero(d)); });
+    case UnaryFunction::kGelu:
+      return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR { return Gelu(d, x); });
+    case UnaryFunction::kGeluTanh:
+      return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR { return GeluTanh(d, x); });
+    case UnaryFunction::kSwish:
+      return use([](auto d, auto x, const auto& p)
+                     HWY_ATTR { return TimesSigmoid(d, x, hn::Mul(hn::Set(d, p.alpha), x)); });
+    case UnaryFunction::kTanh:
+      return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR { return hn::Tanh(d, x); });
+    case UnaryFunction::kSigmoid:
+      return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR { return Sigmoid(d, x); });
+    default:
+      return;
+  }
+}
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
