@@ -21,10 +21,9 @@ const OpRegistry& OpRegistry::Get() {
     RegisterLinear(*all);
     RegisterMatMul(*all);
     RegisterMovement(*all);
-    RegisterNBit(*all);
     RegisterNormalization(*all);
     RegisterPool(*all);
-    RegisterQuantize(*all);
+    RegisterQuantization(*all);
     RegisterRecurrent(*all);
     RegisterReduce(*all);
     RegisterRelative(*all);

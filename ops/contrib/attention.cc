@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ops/composite/composite.h"
-#include "ops/quantization/integer_product.h"
+#include "ops/quantization/int8/integer_product.h"
 
 namespace attnrun::ops::contrib {
 namespace {

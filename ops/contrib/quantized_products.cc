@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/composite/composite.h"
 #include "ops/interface/attribute_reader.h"
-#include "ops/quantization/integer_product.h"
+#include "ops/quantization/int8/integer_product.h"
 
 namespace attnrun::ops::contrib {
 namespace {

@@ -7,7 +7,7 @@
 #include "ops/composite/composite.h"
 #include "ops/contrib/dynamic_quantize_lstm.h"
 #include "ops/interface/families.h"
-#include "ops/quantization/qlinear_products.h"
+#include "ops/quantization/int8/qlinear_products.h"
 
 namespace attnrun::ops {
 namespace contrib {

@@ -34,7 +34,7 @@ void RegisterGather(OpRegistry& registry);
 // Operators that make tensors from attributes, shapes and scalars.
 void RegisterGenerate(OpRegistry& registry);
 
-// attnrun.Linear, its forms with int8 and n-bit weights, and attnrun.GatedActivation.
+// attnrun.Linear and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
 void RegisterMatMul(OpRegistry& registry);
@@ -42,15 +42,16 @@ void RegisterMatMul(OpRegistry& registry);
 // Operators that move elements without looking at them.
 void RegisterMovement(OpRegistry& registry);
 
-// ONNX Runtime's operators on weights of 2, 4 or 8 bits, quantized block by block.
-void RegisterNBit(OpRegistry& registry);
-
 // LayerNormalization, RMSNormalization, SimplifiedLayerNormalization, InstanceNormalization,
 // GroupNormalization, BatchNormalization, LpNormalization, MeanVarianceNormalization and LRN.
 void RegisterNormalization(OpRegistry& registry);
 
 void RegisterPool(OpRegistry& registry);
-void RegisterQuantize(OpRegistry& registry);
+
+// QuantizeLinear and its family (QDQ), QLinearMatMul and QLinearConv (int8), and ONNX Runtime's
+// operators on weights of 2, 4 or 8 bits (n-bit).
+void RegisterQuantization(OpRegistry& registry);
+
 void RegisterRecurrent(OpRegistry& registry);
 void RegisterReduce(OpRegistry& registry);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ops/linear/linear.h"
-#include "ops/nbit/nbit_weight.h"
+#include "ops/quantization/nbit/nbit_weight.h"
 
 namespace attnrun::ops {
 

@@ -12,7 +12,7 @@ struct ThreadContext {
   int num_threads = 0;
   // True inside a body of ThreadPool::Run.
   bool in_pool = false;
-  // That of the innermost InterruptScope; null if there is none.
+  // Set by the innermost InterruptScope; null if there is none.
   Interrupt* interrupt = nullptr;
 };
 

@@ -23,7 +23,7 @@ LAYERS = (
     Layer("tensors", r"ops/tensors", ("op interface",)),
     Layer("composite", r"ops/composite", ("op interface",)),
     Layer("gemm", r"ops/gemm", ("tensors", "composite")),
-    Layer("op families", r"ops/\w+", ("gemm",)),
+    Layer("op families", r"ops/\w+(/\w+)?", ("gemm",)),
     Layer("op list", r"ops", ("op families",)),
     Layer("analysis", r"runtime/optimizer/analysis", ("op families",)),
     Layer("rewrite", r"runtime/optimizer/rewrite", ("analysis",)),

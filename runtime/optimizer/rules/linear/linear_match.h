@@ -14,7 +14,7 @@ struct LinearMatch {
   // The value that the nodes compute.
   Value* result = nullptr;
   LinearParts parts = {};
-  // What the product adds itself, as Gemm does; null for nothing.
+  // The last input of a Gemm or of MatMulNBits, which the product adds; null for none.
   Value* term = nullptr;
 };
 

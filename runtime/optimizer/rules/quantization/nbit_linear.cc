@@ -12,7 +12,7 @@
 //              y
 
 #include "ops/interface/registry.h"
-#include "ops/nbit/matmul_nbits.h"
+#include "ops/quantization/nbit/matmul_nbits.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rules/linear/linear_bias.h"
 #include "optimizer/rules/linear/linear_match.h"

@@ -151,6 +151,36 @@ TEST(MergeTest, ProductsAddedBeforeTheProjectionsStay) {
   test.ExpectSameResults(16 * kAttentionTolerance);
 }
 
+// Gate and up merge, whichever elementwise operators make the gate.
+TEST(MergeTest, GateAndUpMergeBehindAnyActivation) {
+  for (const char* activation : {"Mish", "HardSwish", "Softplus", "Elu", "Neg"}) {
+    const OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = Input(b, "x");
+      Value* gate = b.Op("MatMul", {x, b.Constant("gate", Weight(1))});
+      Value* up = b.Op("MatMul", {x, b.Constant("up", Weight(2))});
+      b.Output(b.Op("Mul", {b.Op(activation, {gate}), up}));
+    });
+    EXPECT_EQ(test.Applied("sibling_projection"), 1) << activation;
+    EXPECT_EQ(test.Count("attnrun.Linear"), 1) << activation;
+    test.ExpectSameResults(4 * kAttentionTolerance);
+  }
+}
+
+// A softmax is not elementwise, and a gate of two products has no single projection.
+TEST(MergeTest, OtherGatesStay) {
+  for (const bool softmax : {true, false}) {
+    const OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = Input(b, "x");
+      Value* gate = b.Op("MatMul", {x, b.Constant("gate", Weight(1))});
+      Value* up = b.Op("MatMul", {x, b.Constant("up", Weight(2))});
+      Value* other = b.Op("MatMul", {x, b.Constant("other", Weight(3))});
+      gate = softmax ? b.Op("Softmax", {gate}) : b.Op("Max", {gate, other});
+      b.Output(b.Op("Mul", {gate, up}));
+    });
+    EXPECT_EQ(test.Applied("sibling_projection"), 0);
+  }
+}
+
 TEST(MergeTest, LayersWithTheSameWeightsMergeAlike) {
   const OptimizerTester test([](GraphBuilder& b) {
     const std::vector<Value*> weights = Constants(b, {Weight(1), Weight(2), Weight(3)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_QUANTIZATION_QUANTIZE_H_
-#define ATTNRUN_OPS_QUANTIZATION_QUANTIZE_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_QDQ_QUANTIZE_H_
+#define ATTNRUN_OPS_QUANTIZATION_QDQ_QUANTIZE_H_
 
 #include <memory>
 
@@ -88,4 +88,4 @@ absl::StatusOr<DataType> QuantizedType(const OpContext& context, int64_t output_
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_QUANTIZATION_QUANTIZE_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_QDQ_QUANTIZE_H_

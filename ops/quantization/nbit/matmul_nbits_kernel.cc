@@ -4,7 +4,7 @@
 #include "core/status.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/nbit_int8.h"
-#include "ops/nbit/matmul_nbits.h"
+#include "ops/quantization/nbit/matmul_nbits.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
 

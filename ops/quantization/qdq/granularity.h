@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_QUANTIZATION_GRANULARITY_H_
-#define ATTNRUN_OPS_QUANTIZATION_GRANULARITY_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_QDQ_GRANULARITY_H_
+#define ATTNRUN_OPS_QUANTIZATION_QDQ_GRANULARITY_H_
 
 #include <cstdint>
 
@@ -44,4 +44,4 @@ void AddGranularityAxes(AxesContext& context, int64_t axis, int64_t block_size);
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_QUANTIZATION_GRANULARITY_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_QDQ_GRANULARITY_H_

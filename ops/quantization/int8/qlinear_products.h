@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_QUANTIZATION_QLINEAR_PRODUCTS_H_
-#define ATTNRUN_OPS_QUANTIZATION_QLINEAR_PRODUCTS_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_INT8_QLINEAR_PRODUCTS_H_
+#define ATTNRUN_OPS_QUANTIZATION_INT8_QLINEAR_PRODUCTS_H_
 
 #include <memory>
 
@@ -24,4 +24,4 @@ std::unique_ptr<Composite> MakeQLinearConv(AttributeReader& attributes);
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_QUANTIZATION_QLINEAR_PRODUCTS_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_INT8_QLINEAR_PRODUCTS_H_

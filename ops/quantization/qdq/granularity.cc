@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/quantization/granularity.h"
+#include "ops/quantization/qdq/granularity.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_QUANTIZATION_INTEGER_PRODUCT_H_
-#define ATTNRUN_OPS_QUANTIZATION_INTEGER_PRODUCT_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_INT8_INTEGER_PRODUCT_H_
+#define ATTNRUN_OPS_QUANTIZATION_INT8_INTEGER_PRODUCT_H_
 
 #include "absl/strings/string_view.h"
 #include "ops/composite/body.h"
@@ -26,4 +26,4 @@ Value* AsScalar(Body& b, Value* zero_point);
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_QUANTIZATION_INTEGER_PRODUCT_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_INT8_INTEGER_PRODUCT_H_

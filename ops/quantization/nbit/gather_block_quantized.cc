@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/nbit/gather_block_quantized.h"
+#include "ops/quantization/nbit/gather_block_quantized.h"
 
 #include <vector>
 
@@ -10,7 +10,7 @@
 #include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/interface/type_set.h"
-#include "ops/nbit/codes.h"
+#include "ops/quantization/nbit/codes.h"
 
 namespace attnrun::ops {
 namespace {

@@ -5,8 +5,8 @@
 #include "core/elements.h"
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/nbit/codes.h"
-#include "ops/nbit/gather_block_quantized.h"
+#include "ops/quantization/nbit/codes.h"
+#include "ops/quantization/nbit/gather_block_quantized.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
 

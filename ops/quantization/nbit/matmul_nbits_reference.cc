@@ -4,7 +4,7 @@
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/interface/optional_input.h"
-#include "ops/nbit/matmul_nbits.h"
+#include "ops/quantization/nbit/matmul_nbits.h"
 
 namespace attnrun::ops {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/quantization/qlinear_products.h"
+#include "ops/quantization/int8/qlinear_products.h"
 
 #include "absl/strings/str_cat.h"
 #include "ops/composite/step_node.h"
-#include "ops/quantization/integer_product.h"
+#include "ops/quantization/int8/integer_product.h"
 #include "ops/tensors/bytes.h"
 #include "ops/tensors/channels_last.h"
 

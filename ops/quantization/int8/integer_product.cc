@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/quantization/integer_product.h"
+#include "ops/quantization/int8/integer_product.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -4,8 +4,8 @@
 
 #include "ops/interface/axis_rules.h"
 #include "ops/interface/infer_rules.h"
-#include "ops/quantization/granularity.h"
-#include "ops/quantization/quantize.h"
+#include "ops/quantization/qdq/granularity.h"
+#include "ops/quantization/qdq/quantize.h"
 
 namespace attnrun::ops {
 namespace {

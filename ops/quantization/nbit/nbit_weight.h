@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_NBIT_NBIT_WEIGHT_H_
-#define ATTNRUN_OPS_NBIT_NBIT_WEIGHT_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_NBIT_NBIT_WEIGHT_H_
+#define ATTNRUN_OPS_QUANTIZATION_NBIT_NBIT_WEIGHT_H_
 
 #include <cstdint>
 #include <memory>
@@ -54,4 +54,4 @@ absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_NBIT_NBIT_WEIGHT_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_NBIT_NBIT_WEIGHT_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/nbit/nbit_weight.h"
+#include "ops/quantization/nbit/nbit_weight.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/nbit/codes.h"
+#include "ops/quantization/nbit/codes.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_NBIT_GATHER_BLOCK_QUANTIZED_H_
-#define ATTNRUN_OPS_NBIT_GATHER_BLOCK_QUANTIZED_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_NBIT_GATHER_BLOCK_QUANTIZED_H_
+#define ATTNRUN_OPS_QUANTIZATION_NBIT_GATHER_BLOCK_QUANTIZED_H_
 
 #include <cstdint>
 #include <memory>
@@ -73,4 +73,4 @@ class GatherBlockQuantized final : public Op {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_NBIT_GATHER_BLOCK_QUANTIZED_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_NBIT_GATHER_BLOCK_QUANTIZED_H_

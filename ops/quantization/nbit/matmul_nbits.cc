@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/nbit/matmul_nbits.h"
+#include "ops/quantization/nbit/matmul_nbits.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"

@@ -5,8 +5,8 @@
 #include "core/elements.h"
 #include "core/minifloat.h"
 #include "core/status.h"
-#include "ops/quantization/granularity.h"
-#include "ops/quantization/quantize.h"
+#include "ops/quantization/qdq/granularity.h"
+#include "ops/quantization/qdq/quantize.h"
 
 namespace attnrun::ops {
 namespace {

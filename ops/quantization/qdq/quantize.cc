@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/quantization/quantize.h"
+#include "ops/quantization/qdq/quantize.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/elementwise/infer.h"
-#include "ops/interface/families.h"
-#include "ops/quantization/qlinear_products.h"
 
 namespace attnrun::ops {
 
@@ -73,31 +71,6 @@ void DynamicQuantizeLinear::Infer(InferContext& context) const {
   const std::vector<SymInt> scalar;
   context.SetOutput(1, {DataType::kFloat, scalar, std::nullopt});
   context.SetOutput(2, {DataType::kUint8, scalar, std::nullopt});
-}
-
-void RegisterQuantize(OpRegistry& registry) {
-  registry.Register({"", "QLinearConv", {10}, {8, 9}, {1, 1}, MakeQLinearConv});
-  registry.Register({"", "QLinearMatMul", {10, 21}, {8, 8}, {1, 1}, MakeQLinearMatMul});
-  registry.Register({.domain = "",
-                     .name = "QuantizeLinear",
-                     .since = {10, 13, 19, 21, 23, 24, 25, 28},
-                     .inputs = {2, 3},
-                     .outputs = {1, 1},
-                     .make = Make<QuantizeLinear>});
-  registry.Register({.domain = "",
-                     .name = "DequantizeLinear",
-                     .since = {10, 13, 19, 21, 23, 24, 25, 28},
-                     .inputs = {2, 3},
-                     .outputs = {1, 1},
-                     .make = Make<DequantizeLinear>});
-  registry.Register({.domain = "",
-                     .name = "DynamicQuantizeLinear",
-                     .since = {11},
-                     .inputs = {1, 1},
-                     .outputs = {3, 3},
-                     .make = [](AttributeReader& /*unused*/) {
-                       return std::make_unique<DynamicQuantizeLinear>();
-                     }});
 }
 
 }  // namespace attnrun::ops

@@ -5,8 +5,8 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "hwy/highway.h"
-#include "ops/quantization/quantize.h"
-#include "ops/quantization/quantize_integers.h"
+#include "ops/quantization/qdq/quantize.h"
+#include "ops/quantization/qdq/quantize_integers.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/quantization/quantize_integers.h"
+#include "ops/quantization/qdq/quantize_integers.h"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_NBIT_CODES_H_
-#define ATTNRUN_OPS_NBIT_CODES_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_NBIT_CODES_H_
+#define ATTNRUN_OPS_QUANTIZATION_NBIT_CODES_H_
 
 #include <cstdint>
 
@@ -21,4 +21,4 @@ inline bool IsBlockSize(int64_t size) {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_NBIT_CODES_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_NBIT_CODES_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_NBIT_MATMUL_NBITS_H_
-#define ATTNRUN_OPS_NBIT_MATMUL_NBITS_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_NBIT_MATMUL_NBITS_H_
+#define ATTNRUN_OPS_QUANTIZATION_NBIT_MATMUL_NBITS_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "attnrun/shape.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
-#include "ops/nbit/nbit_weight.h"
+#include "ops/quantization/nbit/nbit_weight.h"
 
 namespace attnrun::ops {
 
@@ -62,4 +62,4 @@ class MatMulNBits final : public Op {
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_NBIT_MATMUL_NBITS_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_NBIT_MATMUL_NBITS_H_

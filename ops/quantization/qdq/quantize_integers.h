@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_QUANTIZATION_QUANTIZE_INTEGERS_H_
-#define ATTNRUN_OPS_QUANTIZATION_QUANTIZE_INTEGERS_H_
+#ifndef ATTNRUN_OPS_QUANTIZATION_QDQ_QUANTIZE_INTEGERS_H_
+#define ATTNRUN_OPS_QUANTIZATION_QDQ_QUANTIZE_INTEGERS_H_
 
 #include <cstddef>
 
@@ -30,4 +30,4 @@ void DequantizeIntegers(const void* x, size_t n, const IntegerScale& by, float* 
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_QUANTIZATION_QUANTIZE_INTEGERS_H_
+#endif  // ATTNRUN_OPS_QUANTIZATION_QDQ_QUANTIZE_INTEGERS_H_

@@ -8,9 +8,9 @@
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/rows.h"
-#include "ops/quantization/granularity.h"
-#include "ops/quantization/quantize.h"
-#include "ops/quantization/quantize_integers.h"
+#include "ops/quantization/qdq/granularity.h"
+#include "ops/quantization/qdq/quantize.h"
+#include "ops/quantization/qdq/quantize_integers.h"
 #include "ops/tensors/bytes.h"
 
 HWY_BEFORE_NAMESPACE();
