@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_COMPOSITE_COMPOSITE_H_
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -17,8 +18,9 @@ namespace attnrun::ops {
 // the node.
 absl::Status RunBody(OpContext& context, absl::FunctionRef<void(Body&)> write);
 
-// Derives facts about the outputs through a body's nodes; none if the body fails.
-void InferThroughBody(InferContext& context, absl::FunctionRef<void(Body&)> write);
+// Derives facts about the outputs through a body's nodes. If the body fails, derives none and
+// returns the reason, else an empty string.
+std::string InferThroughBody(InferContext& context, absl::FunctionRef<void(Body&)> write);
 
 // An operator that consists of others and is described by nothing else.
 class Composite final : public Op, public HasBody {

@@ -73,10 +73,11 @@ class InferredBody final : public DetachedBody {
 
 }  // namespace
 
-void InferThroughBody(InferContext& context, absl::FunctionRef<void(Body&)> write) {
+std::string InferThroughBody(InferContext& context, absl::FunctionRef<void(Body&)> write) {
   InferredBody body(context);
   write(body);
   body.SetOutputs();
+  return body.error();
 }
 
 }  // namespace attnrun::ops

@@ -21,8 +21,8 @@ absl::StatusOr<std::vector<Tensor>> RunStep(const std::string& op_type, int outp
                                             absl::Span<const Tensor> inputs,
                                             AttributeMap attributes, Allocator& allocator);
 
-// Reference code for an operator that ONNX or ONNX Runtime describes by other operators, but whose
-// body is another (see Body) or is too long for one: runs those, one after the other.
+// Reference code for an operator that others describe, but in too many steps for a body (see Body),
+// which keeps all values: runs them one after the other.
 //
 //   ReferenceSteps steps(context);
 //   Tensor x = steps.Op("DequantizeLinear", {steps.Input(0), steps.Input(1), steps.Input(2)});

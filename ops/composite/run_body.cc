@@ -16,6 +16,25 @@ namespace {
 
 bool IsNarrow(DataType type) { return type == DataType::kFloat16 || type == DataType::kBfloat16; }
 
+// Facts about the outputs that the body gives for these inputs.
+absl::StatusOr<std::vector<ValueFacts>> InferOutputs(const OpContext& context,
+                                                     absl::FunctionRef<void(Body&)> write) {
+  std::vector<ValueFacts> inputs(context.num_inputs());
+  std::vector<const ValueFacts*> facts(inputs.size(), nullptr);
+  std::vector<const Tensor*> constants;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    constants.push_back(OptionalInput(context, i));
+    if (constants[i] == nullptr) continue;
+    inputs[i] = FactsOf(*constants[i]);
+    facts[i] = &inputs[i];
+  }
+  std::vector<ValueFacts> outputs(context.num_outputs());
+  InferContext infer(facts, constants, absl::MakeSpan(outputs));
+  const std::string error = InferThroughBody(infer, write);
+  if (!error.empty()) return absl::InvalidArgumentError(error);
+  return outputs;
+}
+
 class RunningBody final : public DetachedBody {
  public:
   explicit RunningBody(OpContext& context) : context_(context) {
@@ -45,26 +64,13 @@ class RunningBody final : public DetachedBody {
     return values;
   }
 
-  // `types`: those of the outputs.
-  absl::Status Finish(absl::Span<const ValueFacts> types) {
+  absl::Status Finish(absl::FunctionRef<void(Body&)> write) {
     ATTNRUN_RETURN_IF_ERROR(status_);
     if (failed()) return absl::InvalidArgumentError(error());
-    for (auto& [i, tensor] : outputs_) {
-      if (!context_.wants_output(i)) continue;
-      if (widened_ && types[i].type == DataType::kUndefined) {
-        return absl::InternalError(absl::StrCat("the type of output ", i, " is not known"));
-      }
-      if (widened_ && IsNarrow(types[i].type)) {
-        ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, ToDoubles(tensor));
-        ATTNRUN_ASSIGN_OR_RETURN(
-            tensor, FromDoubles(types[i].type, tensor.shape(), numbers, context_.allocator()));
-      }
-      context_.SetOutput(i, std::move(tensor));
-    }
+    if (widened_) ATTNRUN_RETURN_IF_ERROR(Narrow(write));
+    for (auto& [i, tensor] : outputs_) context_.SetOutput(i, std::move(tensor));
     return absl::OkStatus();
   }
-
-  bool widened() const { return widened_; }
 
  private:
   Tensor Widened(const Tensor& tensor) {
@@ -78,36 +84,30 @@ class RunningBody final : public DetachedBody {
     return wide.ok() ? *std::move(wide) : tensor;
   }
 
+  // Rounds the outputs to the types that the body gives them for the inputs as they are.
+  absl::Status Narrow(absl::FunctionRef<void(Body&)> write) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<ValueFacts> facts, InferOutputs(context_, write));
+    for (auto& [i, tensor] : outputs_) {
+      if (!context_.wants_output(i) || !IsNarrow(facts[i].type)) continue;
+      ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, ToDoubles(tensor));
+      ATTNRUN_ASSIGN_OR_RETURN(
+          tensor, FromDoubles(facts[i].type, tensor.shape(), numbers, context_.allocator()));
+    }
+    return absl::OkStatus();
+  }
+
   OpContext& context_;
   absl::Status status_;
   std::vector<std::pair<int, Tensor>> outputs_;
   bool widened_ = false;
 };
 
-// Facts about the outputs that the body gives for these inputs.
-std::vector<ValueFacts> InferOutputs(const OpContext& context,
-                                     absl::FunctionRef<void(Body&)> write) {
-  std::vector<ValueFacts> inputs(context.num_inputs());
-  std::vector<const ValueFacts*> facts(inputs.size(), nullptr);
-  std::vector<const Tensor*> constants;
-  for (int i = 0; i < context.num_inputs(); ++i) {
-    constants.push_back(OptionalInput(context, i));
-    if (constants[i] == nullptr) continue;
-    inputs[i] = FactsOf(*constants[i]);
-    facts[i] = &inputs[i];
-  }
-  std::vector<ValueFacts> outputs(context.num_outputs());
-  InferContext infer(facts, constants, absl::MakeSpan(outputs));
-  InferThroughBody(infer, write);
-  return outputs;
-}
-
 }  // namespace
 
 absl::Status RunBody(OpContext& context, absl::FunctionRef<void(Body&)> write) {
   RunningBody body(context);
   write(body);
-  return body.Finish(body.widened() ? InferOutputs(context, write) : std::vector<ValueFacts>());
+  return body.Finish(write);
 }
 
 }  // namespace attnrun::ops

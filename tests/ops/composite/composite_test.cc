@@ -90,6 +90,16 @@ TEST(CompositeTest, RoundsHalvesOnceAtTheEnd) {
   ExpectClose((*y)[0], Converted(Make<float>({1}, {2050}), DataType::kFloat16), 0);
 }
 
+TEST(CompositeTest, RefusesHalvesBesideFloats) {
+  const Composite sum([](Body& b) {
+    b.ExpectFloats({b.input(0), b.input(1)});
+    b.Give(b.Op("Add", {b.input(0), b.input(1)}));
+  });
+  const Tensor x = Make<float>({1}, {2});
+  EXPECT_THAT(RunOp(sum, {Converted(x, DataType::kFloat16), x}).status().message(),
+              HasSubstr("of one type, but they are float16[1], float[1]"));
+}
+
 TEST(CompositeTest, LeavesOutTrailingInputs) {
   const Composite gemm([](Body& b) { b.Give(b.Op("Gemm", {b.input(0), b.input(0), b.input(1)})); });
   const auto y = RunOp(gemm, {Make<float>({1, 1}, {3})});
