@@ -92,6 +92,10 @@ Composite::Writer EmbedLayerNormalization(AttributeReader& attributes) {
 Composite::Writer QEmbedLayerNormalization(AttributeReader& attributes) {
   const float epsilon = attributes.Float("epsilon", 1e-12F);
   return [=](Body& b) {
+    for (int i = kMask + 1; i <= kMask + 5; ++i) {
+      b.Expect("a scale", b.input(i), DataType::kFloat,
+               std::vector<SymInt>(b.RankOf(b.input(i)) == 1, 1));
+    }
     Embed(b, epsilon, nullptr, [&](Value* rows, int i) {
       const int scale = kMask + 1 + i - kWords;
       const int zero_point = scale + kBeta - kWords + 1;

@@ -41,6 +41,8 @@ struct Form {
   //                                                                         |
   //                                                                         C
   void Write(Body& b) const {
+    for (const Operand& operand : operands) CheckScale(b, operand.scale);
+    CheckScale(b, y_scale);
     std::vector<Value*> inputs;
     for (const Operand& operand : operands) inputs.push_back(Numbers(b, operand));
     if (b.failed()) return;
@@ -55,6 +57,14 @@ struct Form {
   }
 
  private:
+  static void CheckScale(Body& b, int i) {
+    const Value* scale = i < 0 ? nullptr : b.input(i);
+    const DataType type = b.TypeOf(scale);
+    if (type == DataType::kFloat || type == DataType::kUndefined) return;
+    b.Fail(absl::StrCat("expected the scale, input ", i, ", to be float, but it is ",
+                        b.Describe(scale)));
+  }
+
   Value* Numbers(Body& b, const Operand& operand) const {
     Value* x = b.input(operand.value);
     if (x == nullptr) {

@@ -228,6 +228,10 @@ TEST(ContribTest, MissingQuantizedOperandsAreRefused) {
   OpTester add("QLinearAdd", 1, kMicrosoft);
   add.Input(x).Input(scale);
   EXPECT_THAT(add.Reference().status().message(), HasSubstr("input 3 is left out"));
+  OpTester half("QLinearSigmoid", 1, kMicrosoft);
+  half.Input(x).Input(Converted(scale, DataType::kFloat16)).NoInput().Input(scale);
+  EXPECT_THAT(half.Reference().status().message(),
+              HasSubstr("expected the scale, input 1, to be float, but it is float16[]"));
   OpTester concat("QLinearConcat", 1, kMicrosoft);
   concat.Attribute("axis", int64_t{0}).Input(scale).Input(Make<uint8_t>({}, {0}));
   concat.Input(x).Input(scale).NoInput().NoInput().Input(scale);
