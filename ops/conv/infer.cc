@@ -6,7 +6,6 @@
 
 #include "ops/conv/conv.h"
 #include "ops/interface/axis_rules.h"
-#include "ops/tensors/floor_quotient.h"
 
 namespace attnrun::ops {
 namespace {
@@ -35,7 +34,7 @@ bool IsSame(const WindowAttributes& attributes) {
 SymInt CountWindows(const SymInt& input, int64_t before, const SymInt& room, int64_t stride,
                     bool ceil_mode) {
   // `room` is not negative in a run that succeeds.
-  if (!ceil_mode) return FloorQuotient(room, stride) + SymInt(1);
+  if (!ceil_mode) return SymInt::FloorQuotient(room, stride) + SymInt(1);
   const std::optional<int64_t> known_room = room.constant();
   const std::optional<int64_t> known_input = input.constant();
   if (!known_room.has_value() || !known_input.has_value()) return SymInt::Unknown();

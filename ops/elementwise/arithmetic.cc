@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/strided.h"
 #include "ops/elementwise/infer.h"
-#include "ops/tensors/floor_quotient.h"
 
 namespace attnrun::ops {
 namespace {
@@ -69,15 +68,6 @@ std::unique_ptr<Binary> MakeBitShift(AttributeReader& attributes) {
                                   kIntegers);
 }
 
-// -x mod n, the distance from an extent x to the next multiple of a number n, written as that
-// multiple minus x, so that adding x gives the multiple. Nullopt for other operands.
-std::optional<SymInt> MissingToMultiple(const InferContext& context, const SymInt& a,
-                                        const SymInt& b) {
-  const SymInt x = SymInt(0) - a;
-  if (b.constant().value_or(0) < 1 || !context.IsNeverNegative(x)) return std::nullopt;
-  return b * SymInt::Opaque("ceildiv", x, b) - x;
-}
-
 // f of integers that may depend on extents. Extents and their products are assumed to fit their
 // type.
 SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt& a, const SymInt& b,
@@ -91,9 +81,7 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     const bool wraps = type == DataType::kInt32 && result != static_cast<int32_t>(result);
     return wraps ? SymInt::Unknown() : SymInt(result);
   }
-  const bool divides = function == BinaryFunction::kDiv || function == BinaryFunction::kFloorDiv;
   const int64_t divisor = y.value_or(0);
-  if (divides && divisor > 0 && context.IsNeverNegative(a)) return FloorQuotient(a, divisor);
   switch (function) {
     case BinaryFunction::kAdd:
       return a + b;
@@ -102,8 +90,10 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
     case BinaryFunction::kMul:
       return a * b;
     case BinaryFunction::kDiv:
+      if (divisor > 0 && context.IsNeverNegative(a)) return SymInt::FloorQuotient(a, divisor);
       return SymInt::Quotient(a, b);
     case BinaryFunction::kFloorDiv: {
+      if (divisor > 0) return SymInt::FloorQuotient(a, divisor);
       const std::optional<SymInt> exact = SymInt::DivideExactly(a, b);
       if (exact.has_value()) return *exact;
       // Without negative operands truncation and floor agree.
@@ -117,7 +107,7 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
       if (context.IsNeverNegative(a - b)) return a;
       return context.IsNeverNegative(b - a) ? b : SymInt::Opaque("max", a, b);
     case BinaryFunction::kFloorMod:
-      if (const auto missing = MissingToMultiple(context, a, b)) return *missing;
+      if (divisor > 0) return a - b * SymInt::FloorQuotient(a, divisor);
       return SymInt::Opaque("mod", a, b);
     case BinaryFunction::kTruncMod:
       return SymInt::Opaque("fmod", a, b);

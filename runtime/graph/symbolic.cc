@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/symbolic.h"
+#include "graph/symbolic_definition.h"
 
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -26,17 +25,6 @@ bool IsIdentifier(absl::string_view name) {
 }
 
 }  // namespace
-
-struct SymInt::Definition {
-  std::string text;
-  bool never_negative = true;
-  // True for a symbol that equals nothing else.
-  bool unknown = false;
-  // The function of an Opaque symbol; empty for other symbols.
-  std::string function;
-  SymInt a;
-  SymInt b;
-};
 
 SymInt::Factor::Factor(Definition definition)
     : definition_(std::make_shared<const Definition>(std::move(definition))) {}
@@ -149,57 +137,6 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
     }
   }
   return result;
-}
-
-std::optional<SymInt> SymInt::DivideExactly(const SymInt& a, const SymInt& b) {
-  if (b.terms_.empty()) return std::nullopt;
-  // The term of the highest degree, the first by name among several.
-  const auto leading = [](const SymInt& of) {
-    return *std::max_element(of.terms_.begin(), of.terms_.end(), [](const auto& x, const auto& y) {
-      if (x.first.size() != y.first.size()) return x.first.size() < y.first.size();
-      return x.first > y.first;
-    });
-  };
-  // Long division: each step removes the leading term. Multiplication preserves this order of
-  // terms, so the leading terms shrink and the loop ends.
-  const auto [divisor, divisor_coefficient] = leading(b);
-  SymInt quotient;
-  SymInt rest = a;
-  while (!rest.terms_.empty()) {
-    const auto [monomial, coefficient] = leading(rest);
-    if (coefficient % divisor_coefficient != 0 ||
-        !std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end())) {
-      return std::nullopt;
-    }
-    SymInt term;
-    Monomial factor;
-    std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(),
-                        std::back_inserter(factor));
-    term.terms_[factor] = coefficient / divisor_coefficient;
-    quotient = quotient + term;
-    const SymInt next = rest - term * b;
-    // After an overflow the sum is one new symbol, and the loop would never end.
-    if (next.terms_.size() > rest.terms_.size() + b.terms_.size()) return std::nullopt;
-    if (next.terms_.contains(monomial)) return std::nullopt;
-    rest = next;
-  }
-  return quotient;
-}
-
-SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
-  const std::optional<int64_t> x = a.constant();
-  const std::optional<int64_t> y = b.constant();
-  if (y == 0 || (y == -1 && x == std::numeric_limits<int64_t>::min())) return Unknown();
-  if (x.has_value() && y.has_value()) return *x / *y;
-  const std::optional<SymInt> exact = DivideExactly(a, b);
-  if (exact.has_value()) return *exact;
-  const auto inner = a.OperandsOf("div");
-  const int64_t by = y.value_or(0);
-  int64_t divisor = inner.has_value() ? inner->second.constant().value_or(0) : 0;
-  if (by <= 0 || divisor <= 0 || __builtin_mul_overflow(divisor, by, &divisor)) {
-    return Opaque("div", a, b);
-  }
-  return Opaque("div", inner->first, divisor);
 }
 
 SymInt SymInt::Opaque(absl::string_view name, const SymInt& a, const SymInt& b) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 
 namespace attnrun {
@@ -44,6 +45,16 @@ class SymInt {
   bool HasUnknown() const;
   // True if all symbols are extents, and none is the result of a function.
   bool IsOfExtents() const;
+  // True if ValueAt() needs no more than the symbols of extents.
+  bool IsComputable() const;
+  // The value where `extent` gives that of each symbol, by its text in ToString(). nullopt if it
+  // does not give one, a function cannot be computed, or numbers overflow.
+  using Extents = absl::FunctionRef<std::optional<int64_t>(const std::string&)>;
+  std::optional<int64_t> ValueAt(Extents extent) const;
+  // The term whose symbols have the longest definitions, where a function counts more than an
+  // extent: the one to express by the others. Multiplying by a term does not change this order.
+  // Precondition: this is not 0.
+  SymInt LongestTerm() const;
 
   friend SymInt operator+(const SymInt& a, const SymInt& b);
   friend SymInt operator-(const SymInt& a, const SymInt& b);
@@ -55,9 +66,18 @@ class SymInt {
   // nullopt where that is not easy to see.
   static std::optional<SymInt> DivideExactly(const SymInt& a, const SymInt& b);
 
-  // a / b, rounded towards zero as integer division does; Unknown() if b is 0. Nested quotients by
-  // positive constants are merged: (x/5)/2 is x/10.
+  // The largest single term, with a coefficient above 0, that divides both. Precondition: one of
+  // them is not 0.
+  static SymInt CommonFactor(const SymInt& a, const SymInt& b);
+
+  // a / b, rounded towards zero as integer division does; Unknown() if b is 0. Common factors
+  // cancel, and nested quotients by positive constants are merged: (x/5)/2 is x/10.
   static SymInt Quotient(const SymInt& a, const SymInt& b);
+
+  // a / b rounded down. Precondition: b is above 0. Whole multiples of b are moved out and nested
+  // quotients are merged, so that equal quotients have equal formulas: (x - 8)/4 is x/4 - 2,
+  // (x/5 + 1)/2 is (x + 5)/10, and -x/4 is -((x + 3)/4).
+  static SymInt FloorQuotient(const SymInt& a, int64_t b);
 
   // The result of `name`(a, b) as a symbol: equal operands give equal symbols. Precondition: the
   // function is never negative if a and b are not.
@@ -86,6 +106,7 @@ class SymInt {
   };
 
   static SymInt Of(Definition definition);
+  static std::optional<int64_t> ValueOf(const Definition& symbol, Extents extent);
 
   // Sorted, with symbols repeated for powers; empty for the constant term.
   using Monomial = std::vector<Factor>;

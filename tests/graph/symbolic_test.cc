@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
 
 namespace attnrun {
 namespace {
@@ -101,6 +104,70 @@ TEST(SymIntTest, NestedQuotientsBecomeOne) {
             "?div(?div(samples,-5),2)");
   const SymInt named = SymInt::Symbol("div(samples,5)");
   EXPECT_EQ(halved(named), SymInt::Opaque("div", named, 2));
+}
+
+TEST(SymIntTest, FloorQuotientsHaveOneForm) {
+  const SymInt x = SymInt::Symbol("x");
+  const SymInt y = SymInt::Symbol("y");
+  const auto floor = [](const SymInt& a, int64_t b) { return SymInt::FloorQuotient(a, b); };
+  EXPECT_EQ(floor(x * 8 + y + 11, 4).ToString(), "2+div(3+y,4)+2*x");
+  EXPECT_EQ(floor(x - 8, 4), SymInt::Quotient(x, 4) - 2);
+  // Windows of windows: the frames of a speech encoder are those of one wider window.
+  EXPECT_EQ(floor(floor(floor(x - 127, 64) - 6, 3) - 2, 2), floor(x - 127, 384) - 2);
+  // Rounded up, as -(-x // 8) and as (x + 7) // 8.
+  EXPECT_EQ(SymInt(0) - floor(SymInt(0) - x, 8), floor(x + 7, 8));
+  EXPECT_EQ(floor(y * 8 - x, 8), y - floor(x + 7, 8));
+  EXPECT_EQ(floor(x * 6 + 5, 9), floor(x * 2 + 1, 3));
+  EXPECT_EQ(floor(x - y, 4).ToString(), "?floordiv(x+-1*y,4)");
+}
+
+TEST(SymIntTest, CommonFactorsOfAQuotientCancel) {
+  const SymInt x = SymInt::Symbol("x");
+  const SymInt y = SymInt::Symbol("y");
+  EXPECT_EQ(SymInt::Quotient(x * y * 6, y * 4), SymInt::Quotient(x * 3, 2));
+  EXPECT_EQ(SymInt::Quotient((x - 3) * 4, 8), SymInt::Quotient(x - 3, 2));
+  EXPECT_EQ(SymInt::Quotient(0, y), SymInt(0));
+}
+
+TEST(SymIntTest, QuotientsHaveTheValuesOfIntegerDivision) {
+  const SymInt x = SymInt::Symbol("x");
+  const SymInt y = SymInt::Symbol("y");
+  const auto floored = [](int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); };
+  for (int64_t at_x = 0; at_x < 7; ++at_x) {
+    for (int64_t at_y = 0; at_y < 7; ++at_y) {
+      const auto extent = [&](const std::string& name) { return name == "x" ? at_x : at_y; };
+      for (const auto& [c, d, e] : {std::tuple(1, 0, 0),
+                                    {1, 0, -7},
+                                    {-1, 0, 3},
+                                    {3, 5, 2},
+                                    {2, -4, 1},
+                                    {-6, -2, 9},
+                                    {4, 8, -3}}) {
+        const int64_t a = c * at_x + d * at_y + e;
+        const SymInt formula = x * c + y * d + e;
+        for (const int64_t b : {1, 2, 3, 4, 6}) {
+          const SymInt once = SymInt::FloorQuotient(formula, b);
+          EXPECT_EQ(once.ValueAt(extent), floored(a, b)) << once.ToString();
+          const SymInt twice = SymInt::FloorQuotient(once * 2 - x + 1, 3);
+          EXPECT_EQ(twice.ValueAt(extent), floored(floored(a, b) * 2 - at_x + 1, 3));
+          EXPECT_EQ(SymInt::Quotient(formula, b).ValueAt(extent), a / b);
+        }
+      }
+    }
+  }
+}
+
+TEST(SymIntTest, HasNoValueWhereSomethingIsMissing) {
+  const SymInt x = SymInt::Symbol("x");
+  const auto none = [](const std::string&) { return std::optional<int64_t>(); };
+  const auto large = [](const std::string&) { return int64_t{1} << 40; };
+  EXPECT_EQ((x + 1).ValueAt(none), std::nullopt);
+  EXPECT_EQ(SymInt(7).ValueAt(none), 7);
+  EXPECT_EQ((x * x).ValueAt(large), std::nullopt);
+  EXPECT_EQ(SymInt::Unknown().ValueAt(large), std::nullopt);
+  EXPECT_EQ(SymInt::Quotient(x, x - (int64_t{1} << 40)).ValueAt(large), std::nullopt);
+  EXPECT_FALSE(SymInt::Opaque("slice", x, 1).IsComputable());
+  EXPECT_TRUE(SymInt::Opaque("min", x, 1).IsComputable());
 }
 
 TEST(SymIntTest, ReturnsTermsAndSign) {

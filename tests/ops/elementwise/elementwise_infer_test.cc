@@ -41,17 +41,21 @@ TEST(ElementwiseInferTest, ShapeArithmeticIsFollowed) {
 // The padding that fills an extent up to whole blocks, and the number of these blocks.
 TEST(ElementwiseInferTest, RemaindersOfNegatedExtents) {
   using Contents = std::optional<std::vector<SymInt>>;
-  const SymInt blocks = SymInt::Opaque("ceildiv", kSeq, 4);
+  const SymInt blocks = SymInt::FloorQuotient(kSeq + 3, 4);
   const ops::ValueFacts missing = Infer("Mod", {Numbers({SymInt(0) - kSeq}), Numbers({4})});
   EXPECT_EQ(missing.contents, Contents({4 * blocks - kSeq}));
   const ops::ValueFacts padded = Infer("Add", {missing, Numbers({kSeq})});
   EXPECT_EQ(Infer("Div", {padded, Numbers({4})}).contents, Contents({blocks}));
-  const auto opaque = [](const SymInt& a, const SymInt& b) {
-    return Contents({SymInt::Opaque("mod", a, b)});
-  };
-  EXPECT_EQ(Infer("Mod", {Numbers({kSeq}), Numbers({4})}).contents, opaque(kSeq, 4));
+  // The remainder and the whole blocks make the extent again.
+  const ops::ValueFacts rest = Infer("Mod", {Numbers({kSeq}), Numbers({4})});
+  EXPECT_EQ(rest.contents, Contents({kSeq - 4 * SymInt::Quotient(kSeq, 4)}));
+  const ops::ValueFacts whole = Infer("Sub", {Numbers({kSeq}), rest});
+  EXPECT_EQ(Infer("Div", {whole, Numbers({4})}).contents, Contents({SymInt::Quotient(kSeq, 4)}));
   const SymInt difference = kSeq - kPast;
-  EXPECT_EQ(Infer("Mod", {Numbers({difference}), Numbers({4})}).contents, opaque(difference, 4));
+  EXPECT_EQ(Infer("Mod", {Numbers({difference}), Numbers({4})}).contents,
+            Contents({difference - 4 * SymInt::FloorQuotient(difference, 4)}));
+  EXPECT_EQ(Infer("Mod", {Numbers({kSeq}), Numbers({kPast})}).contents,
+            Contents({SymInt::Opaque("mod", kSeq, kPast)}));
 }
 
 TEST(ElementwiseInferTest, ComparisonsOfExtents) {
