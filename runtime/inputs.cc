@@ -17,7 +17,8 @@ ValueInfo Describe(const Value& value) {
   return {value.name(), value.type().element, value.type().shape, value.constant() != nullptr};
 }
 
-// The extent that a symbol was first bound to, and the input that bound it.
+// The extent that a symbol was first bound to, and the input that bound it. The key is the text that
+// SymInt gives the symbol.
 struct Binding {
   int64_t extent;
   std::string input;
@@ -43,12 +44,33 @@ absl::Status CheckTensor(const ValueInfo& declared, const Tensor& tensor, Bindin
     const Dim& dim = (*declared.shape)[axis];
     if (dim.is_fixed() && tensor.dim(axis) != dim.value) return Mismatch(declared, tensor, "");
     if (dim.symbol.empty() || dim.is_fixed()) continue;
-    const auto [it, first] =
-        bindings.try_emplace(dim.symbol, Binding{tensor.dim(axis), declared.name});
+    const auto [it, first] = bindings.try_emplace(SymInt::Symbol(dim.symbol).ToString(),
+                                                  Binding{tensor.dim(axis), declared.name});
     if (first || it->second.extent == tensor.dim(axis)) continue;
     return Mismatch(declared, tensor,
                     absl::StrCat(": ", Quoted(dim.symbol), " is ", it->second.extent, " in input ",
                                  Quoted(it->second.input), " but ", tensor.dim(axis), " here"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEqualities(const Equalities& equalities, const Bindings& bindings) {
+  for (const auto& [a, b, node] : equalities.list()) {
+    std::map<std::string, std::string> read;
+    const auto extent = [&](const std::string& symbol) -> std::optional<int64_t> {
+      const auto bound = bindings.find(symbol);
+      if (bound == bindings.end()) return std::nullopt;
+      const auto& [extent, input] = bound->second;
+      read[symbol] = absl::StrCat(symbol, " is ", extent, " in input ", Quoted(input));
+      return extent;
+    };
+    const auto left = a.ValueAt(extent);
+    const auto right = b.ValueAt(extent);
+    if (!left.has_value() || !right.has_value() || *left == *right) continue;
+    const auto append = [](std::string* out, const auto& entry) { out->append(entry.second); };
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the extents of the inputs do not fit together: ", node, " needs ", a.ToString(), " = ",
+        b.ToString(), ", but ", absl::StrJoin(read, " and ", append)));
   }
   return absl::OkStatus();
 }
@@ -97,6 +119,7 @@ absl::Status CheckTensorsOnly(const Graph& graph) {
 }
 
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
+                                               const Equalities& equalities,
                                                const TensorMap& given) {
   ATTNRUN_RETURN_IF_ERROR(CheckNames("input", declared, given));
   std::vector<Tensor> ordered;
@@ -114,6 +137,7 @@ absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& dec
     ATTNRUN_RETURN_IF_ERROR(CheckTensor(info, it->second, bindings));
     ATTNRUN_ASSIGN_OR_RETURN(ordered.emplace_back(), it->second.Dense());
   }
+  ATTNRUN_RETURN_IF_ERROR(CheckEqualities(equalities, bindings));
   return ordered;
 }
 

@@ -24,8 +24,9 @@ absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& de
 absl::Status CheckTensorsOnly(const Graph& graph);
 
 // The tensors of `given` in the order of `declared`, dense; undefined where a default applies.
-// Errors: the kInvalidArgument cases of Session::Run.
+// Errors: the kInvalidArgument cases of Session::Run. `equalities` are those of the graph.
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
+                                               const Equalities& equalities,
                                                const TensorMap& given);
 
 }  // namespace attnrun

@@ -69,7 +69,8 @@ class Session::Impl {
 
   // One tensor per model output, not necessarily dense.
   absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
+                             BindInputs(inputs_, graph().equalities(), inputs));
     std::vector<Tensor> results;
     ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Allocator& allocator) {
       return exec::Execute(*plan_, ordered, options, allocator, results);
@@ -83,7 +84,8 @@ class Session::Impl {
       return absl::InvalidArgumentError(
           "the session computes in float32, so there is no lower precision to measure");
     }
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, BindInputs(inputs_, inputs));
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
+                             BindInputs(inputs_, graph().equalities(), inputs));
     PrecisionReport report;
     ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Allocator& allocator) -> absl::Status {
       ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());

@@ -9,9 +9,12 @@ namespace {
 std::optional<std::vector<SymInt>> BroadcastAll(InferContext& context) {
   std::optional<std::vector<SymInt>> dims = context.input(0).dims;
   for (int i = 1; i < context.num_inputs(); ++i) {
-    dims = context.has_input(i) ? BroadcastDims(dims, context.input(i).dims) : std::nullopt;
+    if (!context.has_input(i)) return std::nullopt;
+    const ValueFacts& next = context.input(i);
+    if (dims.has_value() && next.dims.has_value()) context.RequireBroadcast(*dims, *next.dims);
+    dims = BroadcastDims(dims, next.dims);
     for (int before = 0; before < i && dims.has_value(); ++before) {
-      RequireUncut(context, context.input(before), context.input(i));
+      RequireUncut(context, context.input(before), next);
     }
   }
   return dims;

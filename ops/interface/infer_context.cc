@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
@@ -67,16 +68,51 @@ bool IsShortfall(const SymInt& number) {
   });
 }
 
+// The number in terms of how far symbols lie above their least values, which `extents` tell: for
+// p - 1 and q - 1, the number p*q - 1 is p'*q' + p' + q'.
+SymInt AboveLeast(SymInt number, absl::Span<const SymInt> extents) {
+  for (const SymInt& extent : extents) {
+    const SymInt least = SymInt(0) - extent.constant_term();
+    const SymInt symbol = extent + least;
+    if (least.constant().value_or(0) <= 0 || symbol.Terms().size() != 1 ||
+        symbol.coefficient() != 1)
+      continue;
+    const SymInt replaced = SymInt::Opaque("above", symbol, least) + least;
+    SymInt rest = std::exchange(number, 0);
+    for (const SymInt& term : rest.Terms()) {
+      SymInt product = term;
+      SymInt power(1);
+      while (const auto times = SymInt::DivideExactly(product, symbol)) {
+        product = *times;
+        power = power * replaced;
+      }
+      number = number + product * power;
+    }
+  }
+  return number;
+}
+
 }  // namespace
 
 bool KnownInputs::IsNeverNegative(const SymInt& number) const {
+  if (number.constant().has_value()) return number.IsNeverNegative();
   // Subtracts the extent twice, too: a table of distances has 2*seq - 1 rows, which is at least 0
   // if seq - 1 is.
   return number.IsNeverNegative() || IsShortfall(number) ||
-         absl::c_any_of(extents_, [&](const SymInt& extent) {
-           const SymInt rest = number - extent;
-           return rest.IsNeverNegative() || (rest - extent).IsNeverNegative();
-         });
+         absl::c_any_of(extents_,
+                        [&](const SymInt& extent) {
+                          const SymInt rest = number - extent;
+                          return rest.IsNeverNegative() || (rest - extent).IsNeverNegative();
+                        }) ||
+         AboveLeast(number, extents_).IsNeverNegative();
+}
+
+void InferContext::RequireBroadcast(const std::vector<SymInt>& a, const std::vector<SymInt>& b) {
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const SymInt& x = a[a.size() - i];
+    const SymInt& y = b[b.size() - i];
+    if (x != y && IsNeverNegative(x - 2) && IsNeverNegative(y - 2)) RequireEqual(x, y);
+  }
 }
 
 std::optional<std::vector<SymInt>> BroadcastDims(const std::optional<std::vector<SymInt>>& a,

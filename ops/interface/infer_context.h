@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_INTERFACE_INFER_CONTEXT_H_
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -76,17 +77,28 @@ class InferContext : public KnownInputs {
   // from -extent to extent - 1.
   void RequireIndices(int i, SymInt extent) { indices_.push_back({i, std::move(extent)}); }
 
+  // Says that the two are equal in every such run. (They may differ where an extent is 0 that both
+  // have as a factor.)
+  void RequireEqual(const SymInt& a, const SymInt& b) {
+    if (a != b) equal_.emplace_back(a, b);
+  }
+  // The same for extents that are broadcast. One of them may be 1, so it says something only about
+  // those that are known to be at least 2.
+  void RequireBroadcast(const std::vector<SymInt>& a, const std::vector<SymInt>& b);
+
   struct Indices {
     int input;
     SymInt extent;
   };
   const std::vector<SymInt>& required() const { return required_; }
   const std::vector<Indices>& indices() const { return indices_; }
+  const std::vector<std::pair<SymInt, SymInt>>& equal() const { return equal_; }
 
  private:
   absl::Span<ValueFacts> outputs_;
   std::vector<SymInt> required_;
   std::vector<Indices> indices_;
+  std::vector<std::pair<SymInt, SymInt>> equal_;
 };
 
 // The extents after ONNX's multidirectional broadcasting; nullopt if an operand's rank is unknown.

@@ -33,8 +33,10 @@ struct MatMulShape {
 // do not broadcast.
 absl::StatusOr<MatMulShape> ResolveMatMul(absl::Span<const int64_t> a, absl::Span<const int64_t> b);
 
-// As ResolveMatMul, for shapes that are known in part; nullopt if a rank is unknown or 0.
-std::optional<std::vector<SymInt>> InferMatMul(const std::optional<std::vector<SymInt>>& a,
+// As ResolveMatMul, for shapes that are known in part; nullopt if a rank is unknown or 0. Tells the
+// context which extents must be equal.
+std::optional<std::vector<SymInt>> InferMatMul(InferContext& context,
+                                               const std::optional<std::vector<SymInt>>& a,
                                                const std::optional<std::vector<SymInt>>& b);
 
 // The strides along `batch` of a stack [.., R, C] with these strides: 0 along axes that broadcast.

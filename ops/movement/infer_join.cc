@@ -44,6 +44,7 @@ void Concat::Infer(InferContext& context) const {
     const std::optional<size_t> axis = KnownAxis(axis_, next.dims->size());
     if (!axis.has_value() || facts.dims->size() != next.dims->size()) return;
     for (size_t k = 0; k < next.dims->size(); ++k) {
+      if (k != *axis) context.RequireEqual((*facts.dims)[k], (*next.dims)[k]);
       (*facts.dims)[k] = Same((*facts.dims)[k], (*next.dims)[k]);
     }
     length = length + (*next.dims)[*axis];

@@ -34,15 +34,22 @@ SymInt Remaining(Dims available, const Dims& given) {
   return SymInt::Quotient(Product(available), Product(divisors));
 }
 
+// True if the entry of a target means itself: no 0 that copies extent i of the data, unless the
+// copy is the same.
+bool MeansItself(const InferContext& context, const SymInt& entry, size_t i, bool allow_zero) {
+  const Dims& data = *context.input(0).dims;
+  return allow_zero || context.IsNeverNegative(entry - 1) || (i < data.size() && data[i] == entry);
+}
+
 // A symbolic entry is taken as the extent itself. (If it is 0 without `allow_zero`, ONNX copies an
 // axis instead, which differs only for data without elements whose result has none, either.)
-std::optional<Dims> InferReshaped(const InferContext& context, const Dims& wanted,
-                                  bool allow_zero) {
+std::optional<Dims> InferReshaped(InferContext& context, const Dims& wanted, bool allow_zero) {
   const std::optional<Dims>& data = context.input(0).dims;
   const auto inferred = std::find(wanted.begin(), wanted.end(), SymInt(-1));
   Dims dims;
   Dims given;
   Dims available = data.value_or(Dims());
+  bool counts = data.has_value();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].is_constant(0) && !allow_zero) {
       if (data.has_value() && i >= data->size()) return std::nullopt;
@@ -50,16 +57,20 @@ std::optional<Dims> InferReshaped(const InferContext& context, const Dims& wante
       if (data.has_value()) available[i] = 1;
     } else if (wanted[i].is_constant(-1) ||
                (!context.IsNeverNegative(wanted[i]) && inferred == wanted.end())) {
+      counts = counts && wanted[i].is_constant(-1);
       dims.push_back(SymInt::Unknown());
     } else {
       // If one entry is known to be -1, no other is negative.
+      counts = counts && MeansItself(context, wanted[i], i, allow_zero);
       dims.push_back(wanted[i]);
       given.push_back(wanted[i]);
     }
   }
   if (inferred != wanted.end() && data.has_value()) {
-    dims[inferred - wanted.begin()] = Remaining(std::move(available), given);
+    dims[inferred - wanted.begin()] = Remaining(available, given);
+    given.push_back(dims[inferred - wanted.begin()]);
   }
+  if (counts) context.RequireEqual(Product(available), Product(given));
   return dims;
 }
 
@@ -142,7 +153,12 @@ void Squeeze::Infer(InferContext& context) const {
   if (!dropped.has_value()) return SetView(context, std::nullopt);
   Dims kept;
   for (size_t axis = 0; axis < dropped->size(); ++axis) {
-    if (!(*dropped)[axis]) kept.push_back((*context.input(0).dims)[axis]);
+    const SymInt& extent = (*context.input(0).dims)[axis];
+    if ((*dropped)[axis]) {
+      context.RequireEqual(extent, 1);
+    } else {
+      kept.push_back(extent);
+    }
   }
   SetView(context, std::move(kept));
 }

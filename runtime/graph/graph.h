@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/attribute.h"
+#include "graph/equalities.h"
 #include "graph/type.h"
 
 namespace attnrun {
@@ -170,6 +171,11 @@ class Graph {
 
   bool IsOutput(const Value* value) const;
 
+  // Numbers that are equal in every run of the model that succeeds, in the extents of its inputs.
+  // A rewrite may have removed the nodes that fail in other runs, so inputs must be checked.
+  const Equalities& equalities() const { return equalities_; }
+  void set_equalities(Equalities equalities) { equalities_ = std::move(equalities); }
+
   // The nodes in an order where each follows the nodes it depends on, otherwise as they were added.
   // kInvalidArgument, naming a cycle, if there is one.
   absl::StatusOr<std::vector<Node*>> TopologicalOrder() const;
@@ -196,6 +202,7 @@ class Graph {
   // Names of removed values that nodes computed, so that no new value is mistaken for one of them.
   absl::flat_hash_set<std::string> past_names_;
   absl::flat_hash_map<std::string, int64_t> next_suffix_;
+  Equalities equalities_;
 };
 
 }  // namespace attnrun

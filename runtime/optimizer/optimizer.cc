@@ -108,6 +108,7 @@ class Optimizer {
     for (int round = 0; round < kMaxRounds; ++round) {
       // Facts are computed anew, since values that have become constants say more about others.
       Facts facts(main_);
+      main_.set_equalities(facts.equalities());
       ATTNRUN_ASSIGN_OR_RETURN(const int applied, RunRound(main_, facts, ""));
       if (applied == 0) return absl::OkStatus();
     }

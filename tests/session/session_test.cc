@@ -182,5 +182,42 @@ TEST(SessionTest, AConvolutionObeysMemoryLimitAndCancel) {
   EXPECT_TRUE(session->Run(inputs).ok());
 }
 
+// y = Concat(x, z) along axis 1, whose rows are named apart.
+std::string TwoNamesModel() {
+  onnx::ModelProto model = SmallModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  graph->Clear();
+  graph->set_name("two_names");
+  for (const auto& [name, rows] : {std::pair("x", "batch"), std::pair("z", "batch of z")}) {
+    onnx::ValueInfoProto* input = graph->add_input();
+    SetType(input, name, onnx::TensorProto::FLOAT, {1, 2});
+    input->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param(
+        rows);
+  }
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {});
+  graph->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  onnx::NodeProto* node = AddNode(graph, "Concat", {"x", "z"}, {"y"}, "join");
+  AddAttribute(node, "axis", onnx::AttributeProto::INT)->set_i(1);
+  return model.SerializeAsString();
+}
+
+TEST(SessionTest, ExtentsThatMustBeEqualAreComparedFirst) {
+  TensorMap inputs;
+  inputs["x"] = *Tensor::Of<float>({2, 2}, {1, 2, 3, 4});
+  inputs["z"] = *Tensor::Of<float>({1, 2}, {5, 6});
+  const auto session = Load(TwoNamesModel());
+  ASSERT_TRUE(session.ok()) << session.status();
+  const absl::Status status = session->Run(inputs).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("node 'join' (Concat) needs batch = 'batch of z'"),
+            HasSubstr("batch is 2 in input 'x'"), HasSubstr("'batch of z' is 1 in input 'z'")));
+  inputs["z"] = *Tensor::Of<float>({2, 2}, {5, 6, 7, 8});
+  const auto outputs = session->Run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->at("y").shape(), Shape({2, 4}));
+}
+
 }  // namespace
 }  // namespace attnrun::testing

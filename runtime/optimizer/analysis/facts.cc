@@ -37,10 +37,28 @@ ops::ValueFacts Declared(const Value& value) {
 
 // The facts as they are stored: extents are dropped if there are more of them than in any model.
 // The values of a chain of n Unsqueezes would otherwise have n squared extents in all.
-std::unique_ptr<const ops::ValueFacts> Kept(ops::ValueFacts facts) {
+std::unique_ptr<const ops::ValueFacts> Kept(ops::ValueFacts facts, const Equalities& equalities) {
   constexpr size_t kMaxRank = 64;
   if (facts.dims.has_value() && facts.dims->size() > kMaxRank) facts.dims.reset();
+  for (auto* numbers : {&facts.dims, &facts.contents}) {
+    if (equalities.empty() || !numbers->has_value()) continue;
+    for (SymInt& number : **numbers) number = equalities.Reduced(number);
+  }
   return std::make_unique<const ops::ValueFacts>(std::move(facts));
+}
+
+// The nodes on which outputs of the graph depend.
+absl::flat_hash_set<const Node*> NeededNodes(const Graph& graph) {
+  absl::flat_hash_set<const Node*> needed;
+  std::vector<const Value*> stack(graph.outputs().begin(), graph.outputs().end());
+  while (!stack.empty()) {
+    const Node* node = stack.back() == nullptr ? nullptr : stack.back()->producer();
+    stack.pop_back();
+    if (node == nullptr || !needed.insert(node).second) continue;
+    stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
+    stack.insert(stack.end(), node->implicit_inputs().begin(), node->implicit_inputs().end());
+  }
+  return needed;
 }
 
 // By how much the places [first, first + size) in `indices` fall short of `extent`, the extent of
@@ -58,10 +76,25 @@ std::optional<SymInt> PlacesLeft(const View& indices, const SymInt& extent) {
 
 }  // namespace
 
-Facts::Facts(const Graph& graph) : graph_(graph) { FindExtents(); }
+Facts::Facts(const Graph& graph)
+    : graph_(graph), equalities_(graph.equalities()), asked_(NeededNodes(graph)) {
+  FindExtents();
+  // One equality may show another.
+  constexpr int kMostRounds = 4;
+  for (int round = 0; round < kMostRounds && FindEqualities(); ++round) {
+    facts_.clear();
+    extents_.clear();
+    FindExtents();
+  }
+  asked_.clear();
+}
 
 Facts::Facts(const Graph& body, Facts& outer, std::vector<ops::ValueFacts> inputs)
-    : graph_(body), outer_(&outer), inputs_(std::move(inputs)), extents_(outer.extents_) {
+    : graph_(body),
+      outer_(&outer),
+      inputs_(std::move(inputs)),
+      extents_(outer.extents_),
+      equalities_(outer.equalities_) {
   FindExtents();
 }
 
@@ -97,6 +130,20 @@ void Facts::AddRequired(const Node& node, const ops::InferContext& context) {
   }
 }
 
+void Facts::AddEqual(const Node& node, const ops::InferContext& context) {
+  if (!asked_.contains(&node)) return;
+  for (const auto& [a, b] : context.equal()) {
+    found_ |= equalities_.Add(a, b, node.description());
+  }
+}
+
+// Visits all nodes that a run needs. Returns true if equalities were found since the facts were
+// last cleared, which some facts do not use yet.
+bool Facts::FindEqualities() {
+  for (const Value* output : graph_.outputs()) Of(output);
+  return std::exchange(found_, false);
+}
+
 const ops::ValueFacts& Facts::Of(const Value* value) {
   const auto found = facts_.find(value);
   if (found != facts_.end()) return *found->second;
@@ -121,7 +168,7 @@ const ops::ValueFacts& Facts::Of(const Value* value) {
 
 void Facts::Compute(const Value* value) {
   if (value->producer() != nullptr) return ComputeNode(*value->producer());
-  facts_[value] = Kept(OfOrigin(*value));
+  facts_[value] = Kept(OfOrigin(*value), equalities_);
 }
 
 // The facts about a value that no node computes.
@@ -145,12 +192,13 @@ void Facts::ComputeNode(const Node& node) {
   if (op.ok()) {
     ops::InferContext context(inputs, constants, absl::MakeSpan(outputs), extents_);
     (*op)->Infer(context);
+    AddEqual(node, context);
     InferFromBodies(node, *this, outputs);
     if (collects_) AddRequired(node, context);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (node.output(i) == nullptr) continue;
-    facts_[node.output(i)] = Kept(std::move(outputs[i]));
+    facts_[node.output(i)] = Kept(std::move(outputs[i]), equalities_);
   }
 }
 

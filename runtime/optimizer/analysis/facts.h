@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
 #include "ops/interface/infer_context.h"
@@ -36,6 +37,10 @@ class Facts {
   // The extent of an axis, counted from the end if negative; nullopt if it is no fixed number.
   std::optional<int64_t> Extent(const Value* value, int axis);
 
+  // Numbers that every run that succeeds has equal: those known of the graph, and what its nodes
+  // add. Extents and contents are in the normal form that follows.
+  const Equalities& equalities() const { return equalities_; }
+
   // True if the number is known to be at least 0 in every run.
   bool IsNeverNegative(const SymInt& number) const;
 
@@ -47,6 +52,9 @@ class Facts {
   void AddExtent(const SymInt& extent);
   // Adds the numbers that the node's operator requires.
   void AddRequired(const Node& node, const ops::InferContext& context);
+  // Adds what the operator requires to be equal, if the node is asked.
+  void AddEqual(const Node& node, const ops::InferContext& context);
+  bool FindEqualities();
   void Compute(const Value* value);
   void ComputeNode(const Node& node);
   ops::ValueFacts OfOrigin(const Value& value);
@@ -60,6 +68,10 @@ class Facts {
   absl::flat_hash_map<const Value*, std::unique_ptr<const ops::ValueFacts>> facts_;
   // True while FindExtents adds what operators require.
   bool collects_ = false;
+  Equalities equalities_;
+  // The nodes to ask for equalities, and whether they told any.
+  absl::flat_hash_set<const Node*> asked_;
+  bool found_ = false;
 };
 
 // The only element of a constant of one element, as a double.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/attention_graph.h"
+#include "support/graph_parts.h"
 
 // The axes of samples and heads, and which of them broadcast.
 namespace attnrun::testing {
@@ -15,6 +16,38 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+// nn.MultiheadAttention with a query and a memory whose batches have two names. Reshapes that use
+// the query's batch for both fail unless the two are equal.
+TEST(AttentionSamplesTest, TheBatchMayHaveTwoNames) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* query = b.Input("query", DataType::kFloat, {"batch", "seq", 32});
+    Value* memory = b.Input("memory", DataType::kFloat, {"memory_batch", "keys", 32});
+    const auto extent = [&](Value* x, int64_t axis) {
+      return b.Op("Shape", {x}, {{"start", axis}, {"end", axis + 1}});
+    };
+    const auto heads = [&](Value* x, std::vector<int64_t> order) {
+      Value* length = extent(x, 1);
+      x = b.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
+      Value* count = b.Op("Mul", {extent(query, 0), Vector(b, {4})});
+      Value* shape = b.Op("Concat", {length, count, Vector(b, {8})}, {{"axis", int64_t{0}}});
+      x = b.Op("Reshape", {x, shape}, {{"allowzero", int64_t{1}}});
+      return b.Op("Transpose", {x}, {{"perm", std::move(order)}});
+    };
+    Value* scores = b.Op("MatMul", {heads(query, {1, 0, 2}), heads(memory, {1, 2, 0})});
+    Value* y = b.Op("MatMul", {b.Op("Softmax", {scores}), heads(memory, {1, 0, 2})});
+    y = b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
+    Value* shape = b.Op("Concat", {extent(query, 1), extent(query, 0), Vector(b, {32})},
+                        {{"axis", int64_t{0}}});
+    y = b.Op("Reshape", {y, shape}, {{"allowzero", int64_t{1}}});
+    b.Output(b.Op("Transpose", {y}, {{"perm", std::vector<int64_t>{1, 0, 2}}}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention");
+  test.ExpectSameResults(kAttentionTolerance);
+  test.Dim("seq", 5).Dim("keys", 1).ExpectSameResults(kAttentionTolerance);
+  ASSERT_EQ(test.graph().equalities().list().size(), 1U);
+  EXPECT_EQ(test.graph().equalities().list()[0].a, SymInt::Symbol("memory_batch"));
+}
 
 // Columns of a table of rows (AlphaFold, axial attention): the samples are two separate axes.
 TEST(AttentionSamplesTest, SamplesMayBeTwoSeparateAxes) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/equalities.h"
+
+namespace attnrun {
+namespace {
+
+// Terms that a rule matches are replaced; the others stay.
+SymInt Replaced(const SymInt& number, const SymInt& from, const SymInt& to) {
+  SymInt result;
+  for (const SymInt& term : number.Terms()) {
+    const auto times = SymInt::DivideExactly(term, from);
+    result = result + (times.has_value() ? *times * to : term);
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Equalities::Add(const SymInt& a, const SymInt& b, const std::string& node) {
+  constexpr size_t kMost = 32;
+  if (a == b || list_.size() == kMost) return false;
+  SymInt difference = Reduced(a) - Reduced(b);
+  if (difference.constant().has_value() || !difference.IsComputable()) return false;
+  difference = *SymInt::DivideExactly(difference, SymInt::CommonFactor(difference, 0));
+  if (difference.LongestTerm().coefficient() < 0) difference = SymInt(0) - difference;
+  // A sum of extents is 0 only if all of them are.
+  if (difference.IsNeverNegative()) return false;
+  const SymInt longest = difference.LongestTerm();
+  list_.push_back({longest, longest - difference, node});
+  return true;
+}
+
+SymInt Equalities::Reduced(const SymInt& number) const {
+  // Each replacement shortens a term, so the form is reached soon.
+  constexpr int kMostRounds = 64;
+  SymInt result = number;
+  if (list_.empty()) return result;
+  for (int round = 0; round < kMostRounds && !result.constant().has_value(); ++round) {
+    const SymInt before = result;
+    for (const auto& [a, b, node] : list_) result = Replaced(result, a, b);
+    if (result == before) return result;
+    // A number grew beyond what is tracked.
+    if (result.HasUnknown() && !number.HasUnknown()) return number;
+  }
+  return result;
+}
+
+}  // namespace attnrun
