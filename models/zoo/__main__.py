@@ -31,6 +31,7 @@ from models.zoo import (
     masks,
     packed,
     positions,
+    products,
     projections,
     repositories,
     scores,
@@ -59,7 +60,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 # Modules that the optimizer does not yet fuse as they expect: `--only NAME` exports them, and the
 # archive takes them in once it does.
-PENDING: tuple[Entry, ...] = (*layouts.ENTRIES, *foldings.ENTRIES)
+PENDING: tuple[Entry, ...] = (*layouts.ENTRIES, *foldings.ENTRIES, *products.ENTRIES)
 
 _LOG = logging.getLogger("models")
 

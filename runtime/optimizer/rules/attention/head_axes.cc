@@ -105,26 +105,29 @@ class RoleFinder {
   // One leading axis, which may hold samples and heads.
   void SplitFolded() {
     std::vector<Part>& parts = parts_[0];
-    if (q_.has_value() && q_->rank() == leading_ + 2 && q_->axes()[0].size() == 2) {
-      const SymInt& heads = q_->axes()[0][1].size;
-      const auto batch = SymInt::DivideExactly(Extent(0), heads);
-      if (batch.has_value()) parts = {{*batch, Role::kBatch}, {heads, Role::kHead}};
+    const bool traced = q_.has_value() && q_->rank() == leading_ + 2;
+    if (traced && q_->axes()[0].size() == 2) {
+      const SymInt& inner = q_->axes()[0][1].size;
+      const auto outer = SymInt::DivideExactly(Extent(0), inner);
+      if (outer.has_value()) parts = Folded(*outer, inner);
     } else if (IsWithinRows(0) || parts_[scores_.keys_axis].size() > 1) {
       parts[0].role = Role::kHead;
     }
     for (const View* view : {&scores_.view, &probabilities_.view}) {
       const auto halves = Halves(*view, product_.axes()[0]);
-      if (!halves.has_value()) continue;
-      const auto& [outer, inner] = *halves;
-      const bool heads_first =
-          outer.size.constant().has_value() && !inner.size.constant().has_value();
-      parts = {{outer.size, heads_first ? Role::kHead : Role::kBatch},
-               {inner.size, heads_first ? Role::kBatch : Role::kHead}};
+      if (halves.has_value()) parts = Folded(halves->first.size, halves->second.size);
     }
     const bool fixed = absl::c_all_of(parts, [](const Part& part) {
       return part.role != Role::kHead || part.size.constant().has_value();
     });
     if (!fixed) SplitFixedNumber(parts);
+  }
+
+  // Samples and heads in one axis. An extent that varies from run to run is the number of samples.
+  static std::vector<Part> Folded(const SymInt& outer, const SymInt& inner) {
+    const bool heads_first = outer.constant().has_value() && !inner.constant().has_value();
+    return {{outer, heads_first ? Role::kHead : Role::kBatch},
+            {inner, heads_first ? Role::kBatch : Role::kHead}};
   }
 
   // Splits a folded axis by the largest number of heads that divides its extent in every run.
@@ -142,7 +145,8 @@ class RoleFinder {
     bool heads_first = IsWithinRows(0) && !IsWithinRows(1);
     // Strides alone may mislead where samples are the inner axis. An extent that varies from run to
     // run is the number of samples; a fixed one is the number of heads.
-    if (!Extent(0).constant().has_value() && Extent(1).constant().has_value()) heads_first = false;
+    const bool fixed = Extent(0).constant().has_value();
+    if (fixed != Extent(1).constant().has_value()) heads_first = fixed;
     parts_[heads_first ? 0 : 1][0].role = Role::kHead;
   }
 

@@ -232,6 +232,53 @@ TEST(AttentionAxesTest, RowsMayHoldHeadsAndQueries) {
   }
 }
 
+// Keys times queries of grouped heads, as einsum("khdb,hgdqb->qhbkg") writes it: the heads come
+// before the samples, and the columns hold queries and the heads of a group.
+TEST(AttentionAxesTest, ColumnsMayHoldQueriesAndHeads) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = Shaped(b, b.Input("q", DataType::kFloat, {"batch", "seq", 16}), {0, 0, 2, 2, 4});
+    Value* k = Shaped(b, b.Input("k", DataType::kFloat, {"batch", "keys", 8}), {0, 0, 2, 4});
+    Value* v = Shaped(b, b.Input("v", DataType::kFloat, {"batch", "keys", 8}), {0, 0, 2, 4});
+    q = Shaped(b, Transposed(b, q, {2, 0, 4, 1, 3}), {2, 0, 4, -1});
+    Value* s = b.Op("MatMul", {Transposed(b, k, {2, 0, 1, 3}), q});
+    Value* p = Softmax(b, Transposed(b, Shaped(b, s, {2, 0, 0, -1, 2}), {1, 0, 3, 4, 2}));
+    v = Shaped(b, Transposed(b, v, {0, 2, 1, 3}), {0, 2, 1, -1, 4});
+    b.Output(b.Op("MatMul", {p, v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.Dim("keys", 5).ExpectSameResults(kAttentionTolerance);
+}
+
+// Heads and samples in one axis, the heads first, and a Softmax of a matrix with all rows: the
+// numbers of both must be found in Q. The mask tells whether they were.
+TEST(AttentionAxesTest, FoldedHeadsMayComeFirst) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* k = b.Input("k", DataType::kFloat, {"batch", "seq", 4});
+    Value* shape = b.Op("Shape", {Input(b, "x")});
+    const auto dim = [&](int64_t i) { return Sliced(b, shape, i, i + 1, 0); };
+    const auto list = [&](const std::vector<Value*>& dims) {
+      return b.Op("Concat", dims, {{"axis", int64_t{0}}});
+    };
+    Value* heads = Shaped(b, Input(b, "q"), {0, 0, 2, 4});
+    Value* rows = list({Vector(b, {-1}), dim(1), Vector(b, {4})});
+    Value* q = b.Op("Reshape", {Transposed(b, heads, {2, 0, 1, 3}), rows});
+    Value* repeated = b.Op("Expand", {k, list({Vector(b, {2}), dim(0), dim(1), Vector(b, {4})})});
+    Value* folded = b.Op("Reshape", {repeated, rows});
+    Value* s = b.Op("MatMul", {q, Transposed(b, folded, {0, 2, 1})});
+    s = b.Op("Reshape", {s, list({Vector(b, {2}), dim(0), dim(1), dim(1)})});
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", "seq"});
+    mask = b.Op("Unsqueeze", {mask, Vector(b, {1})});
+    s = b.Op("Where", {mask, s, Number(b, -1e9F)});
+    s = b.Op("Reshape", {s, list({Vector(b, {-1}), dim(1)})});
+    Value* p = b.Op("Reshape", {Softmax(b, s), list({Vector(b, {-1}), dim(1), dim(1)})});
+    b.Output(b.Op("MatMul", {p, folded}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(2 * kAttentionTolerance);
+}
+
 // The probabilities weigh rows that all heads share, before each head's own projection.
 TEST(AttentionAxesTest, ValuesMayServeAllHeadsWhileKeysDoNot) {
   OptimizerTester test([](GraphBuilder& b) {
