@@ -24,6 +24,7 @@ from models.zoo import (
     blocks,
     crossed,
     foldings,
+    frames,
     heads,
     layouts,
     library,
@@ -60,7 +61,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 # Modules that the optimizer does not yet fuse as they expect: `--only NAME` exports them, and the
 # archive takes them in once it does.
-PENDING: tuple[Entry, ...] = (*layouts.ENTRIES, *foldings.ENTRIES, *products.ENTRIES)
+PENDING: tuple[Entry, ...] = (*layouts.ENTRIES, *foldings.ENTRIES, *products.ENTRIES, *frames.ENTRIES)
 
 _LOG = logging.getLogger("models")
 
