@@ -70,50 +70,57 @@ bool SplitGemm(RuleContext& context, Node* gemm, Patch& patch) {
   return true;
 }
 
+// Reads a MatMul or a Gemm of floats.
+bool ReadFloatProduct(RuleContext& /*context*/, const Node& node, Patch& /*patch*/,
+                      LinearMatch& match) {
+  if (!IsMatrix(node.input(1)) || node.input(0)->is_constant() || !IsPlainGemm(node)) return false;
+  match.parts.x = node.input(0);
+  const bool transposed = AttributeOr<int64_t>(node, "transB", 0) != 0;
+  match.parts.weights = {{{node.input(1)}, transposed}};
+  match.term = node.input(2);
+  return match.term == nullptr || IsBias(match.term, match.parts.Columns(), 2);
+}
+
+template <auto kRead>
 bool FuseLinear(RuleContext& context, Node* node, Patch& patch) {
-  if (IsOp(node, "Gemm") && SplitGemm(context, node, patch)) return true;
-  for (const auto read : {ReadFloatProduct, ReadInt8Product, ReadNBitProduct}) {
-    LinearMatch match = {.nodes = {node}, .result = node->output(0)};
-    if (!read(context, node, patch, match)) continue;
-    const int64_t columns = match.parts.Columns();
-    Value* bias = match.term;
-    if (bias == nullptr) {
-      bias = TakeBiasAdd(context, columns, match.nodes, match.result);
-    } else if (!IsBias(bias, columns, 2)) {
-      bias = nullptr;
-    }
-    patch.Supersede(match.nodes);
-    match.parts.bias = FlatBias(patch, bias);
-    Value* y = match.parts.Write(patch, node->name());
-    // A term that is no bias, such as a matrix, is added behind.
-    if (match.term != nullptr && bias == nullptr) y = patch.Op("Add", {y, match.term});
-    patch.Replace(match.result, y);
-    return true;
+  LinearMatch match = {.nodes = {node}, .result = node->output(0)};
+  if (!kRead(context, *node, patch, match)) return false;
+  const int64_t columns = match.parts.Columns();
+  Value* bias = match.term;
+  if (bias == nullptr) {
+    bias = TakeBiasAdd(context, columns, match.nodes, match.result);
+  } else if (!IsBias(bias, columns, 2)) {
+    bias = nullptr;
   }
-  return false;
+  patch.Supersede(match.nodes);
+  match.parts.bias = FlatBias(patch, bias);
+  Value* y = match.parts.Write(patch, node->name());
+  // A term that is no bias, such as a matrix, is added behind.
+  if (match.term != nullptr && bias == nullptr) y = patch.Op("Add", {y, match.term});
+  patch.Replace(match.result, y);
+  return true;
+}
+
+bool FuseProduct(RuleContext& context, Node* node, Patch& patch) {
+  return FuseLinear<ReadFloatProduct>(context, node, patch) ||
+         FuseLinear<ReadDequantizedProduct>(context, node, patch);
+}
+
+bool FuseGemm(RuleContext& context, Node* node, Patch& patch) {
+  return FuseProduct(context, node, patch) || SplitGemm(context, node, patch);
 }
 
 }  // namespace
-
-bool ReadFloatProduct(RuleContext& /*context*/, Node* node, Patch& /*patch*/, LinearMatch& match) {
-  const bool is_gemm = IsOp(node, "Gemm");
-  if (!is_gemm && !IsOp(node, "MatMul")) return false;
-  if (!IsMatrix(node->input(1)) || node->input(0)->is_constant()) return false;
-  if (is_gemm && !IsPlainGemm(*node)) return false;
-  match.parts.x = node->input(0);
-  const bool transposed = is_gemm && AttributeOr<int64_t>(*node, "transB", 0) != 0;
-  match.parts.weights = {{{node->input(1)}, transposed}};
-  match.term = node->input(2);
-  return match.term == nullptr || IsBias(match.term, match.parts.Columns(), 2);
-}
 
 extern const Rule kLinear = {
     .name = "linear",
     .summary =
         "A product with a constant matrix, of floats, bytes or n-bit codes, and its bias "
         "become attnrun.Linear",
-    .anchors = {"MatMul", "Gemm", "MatMulInteger", "com.microsoft.MatMulNBits"},
-    .propose = FuseLinear,
+    .starts = {{{"MatMul", FuseProduct},
+                {"Gemm", FuseGemm},
+                {"MatMulInteger", FuseLinear<ReadIntegerProduct>},
+                {"com.microsoft.MatMulNBits", FuseLinear<ReadNBitProduct>}}},
     .aliases = {"quantized_linear", "block_quantized_linear"}};
 
 }  // namespace attnrun::opt

@@ -18,11 +18,13 @@ struct LinearMatch {
   Value* term = nullptr;
 };
 
-// Read a product of one format. They return false, without a trace in the patch, for other nodes;
-// else they fill `match`, but for the bias. The weights are constant.
-bool ReadFloatProduct(RuleContext& context, Node* node, Patch& patch, LinearMatch& match);
-bool ReadInt8Product(RuleContext& context, Node* node, Patch& patch, LinearMatch& match);
-bool ReadNBitProduct(RuleContext& context, Node* node, Patch& patch, LinearMatch& match);
+// Read a product with a constant weight: a MatMulInteger; a MatMul or Gemm of operands that come from
+// DequantizeLinear; a MatMulNBits. They return false, without a trace in the patch, for others, else
+// they fill `match`, but for the bias.
+bool ReadIntegerProduct(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match);
+bool ReadDequantizedProduct(RuleContext& context, const Node& node, Patch& patch,
+                            LinearMatch& match);
+bool ReadNBitProduct(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match);
 
 }  // namespace attnrun::opt
 

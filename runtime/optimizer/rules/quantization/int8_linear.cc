@@ -123,20 +123,6 @@ Value* OrOne(Patch& patch, Value* scale) {
   return scale != nullptr ? scale : patch.Constant("scale", Tensor::Of<float>({}, {1}));
 }
 
-bool ReadIntegers(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match) {
-  if (!IsOp(&node, "MatMulInteger") || !IsMatrix(node.input(1))) return false;
-  const int64_t columns = node.input(1)->constant()->dim(1);
-  if (!HasPlainZeroPoints(context, node, columns)) return false;
-  LinearParts& parts = match.parts;
-  parts.x = node.input(0);
-  parts.x_zero_point = node.input(2);
-  parts.weights = {{{node.input(1), nullptr, node.input(3)}}};
-  if (!TakeReaders(context, columns, match)) return false;
-  parts.x_scale = OrOne(patch, parts.x_scale);
-  parts.weights[0].scales = OrOne(patch, parts.weights[0].scales);
-  return true;
-}
-
 // The weight with its columns along the second axis, as an int8 Linear takes it.
 LinearWeightParts ColumnsLast(Patch& patch, LinearWeightParts weight) {
   if (!weight.transposed) return weight;
@@ -148,23 +134,34 @@ LinearWeightParts ColumnsLast(Patch& patch, LinearWeightParts weight) {
   return weight;
 }
 
-bool ReadDequantized(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match) {
+}  // namespace
+
+bool ReadIntegerProduct(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match) {
+  if (!IsMatrix(node.input(1))) return false;
+  const int64_t columns = node.input(1)->constant()->dim(1);
+  if (!HasPlainZeroPoints(context, node, columns)) return false;
+  LinearParts& parts = match.parts;
+  parts.format = ops::LinearFormat::kInt8;
+  parts.x = node.input(0);
+  parts.x_zero_point = node.input(2);
+  parts.weights = {{{node.input(1), nullptr, node.input(3)}}};
+  if (!TakeReaders(context, columns, match)) return false;
+  parts.x_scale = OrOne(patch, parts.x_scale);
+  parts.weights[0].scales = OrOne(patch, parts.weights[0].scales);
+  return true;
+}
+
+bool ReadDequantizedProduct(RuleContext& context, const Node& node, Patch& patch,
+                            LinearMatch& match) {
   const auto product = ReadQdqProduct(node, context.facts);
   if (!product.has_value()) return false;
   match.term = node.input(2);
+  match.parts.format = ops::LinearFormat::kInt8;
   match.parts.x = Arranged(patch, product->x);
   match.parts.x_scale = product->x.scale;
   match.parts.x_zero_point = product->x.zero_point;
   match.parts.weights = {ColumnsLast(patch, product->weight)};
   return true;
-}
-
-}  // namespace
-
-bool ReadInt8Product(RuleContext& context, Node* node, Patch& patch, LinearMatch& match) {
-  match.parts.format = ops::LinearFormat::kInt8;
-  return ReadIntegers(context, *node, patch, match) ||
-         ReadDequantized(context, *node, patch, match);
 }
 
 }  // namespace attnrun::opt

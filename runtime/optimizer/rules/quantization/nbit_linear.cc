@@ -26,23 +26,23 @@ bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value-
 
 }  // namespace
 
-bool ReadNBitProduct(RuleContext& /*context*/, Node* node, Patch& /*patch*/, LinearMatch& match) {
-  if (node->qualified_op_type() != "com.microsoft.MatMulNBits") return false;
+bool ReadNBitProduct(RuleContext& /*context*/, const Node& node, Patch& /*patch*/,
+                     LinearMatch& match) {
   for (const int i : {N::kCodes, N::kScales, N::kZeroPoints, N::kGroups}) {
-    if (!IsConstantOrLeftOut(node->input(i))) return false;
+    if (!IsConstantOrLeftOut(node.input(i))) return false;
   }
-  ops::AttributeReader attributes(*node, node->opset());
+  ops::AttributeReader attributes(node, node.opset());
   const N product(attributes);
   const absl::Status fits = product.CheckWeight(
-      [&](int i) { return node->input(i) == nullptr ? Tensor() : *node->input(i)->constant(); });
+      [&](int i) { return node.input(i) == nullptr ? Tensor() : *node.input(i)->constant(); });
   if (!attributes.Finish().ok() || !fits.ok()) return false;
   LinearParts& parts = match.parts;
   parts.format = ops::LinearFormat::kNBit;
   parts.blocks = {product.k(), product.bits(), product.block_size()};
-  parts.x = node->input(N::kA);
+  parts.x = node.input(N::kA);
   parts.weights = {
-      {{node->input(N::kCodes), node->input(N::kScales), node->input(N::kZeroPoints)}, true}};
-  match.term = node->input(N::kBias);
+      {{node.input(N::kCodes), node.input(N::kScales), node.input(N::kZeroPoints)}, true}};
+  match.term = node.input(N::kBias);
   return match.term == nullptr || IsBias(match.term, product.n(), 2);
 }
 
