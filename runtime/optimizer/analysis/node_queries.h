@@ -38,6 +38,21 @@ inline Value* OtherOperand(const Node& node, const Value* operand) {
   return node.input(node.input(0) == operand ? 1 : 0);
 }
 
+// A way to read a node as `scaled` multiplied or divided by `factor`.
+struct Scaling {
+  Value* scaled = nullptr;
+  Value* factor = nullptr;
+};
+
+// Both ways to read a Mul, the only one to read a Div; none for other nodes and null.
+inline std::vector<Scaling> ScalingsOf(const Node* node) {
+  const bool multiplies = IsOp(node, "Mul");
+  if (!multiplies && !IsOp(node, "Div")) return {};
+  std::vector<Scaling> scalings = {{node->input(0), node->input(1)}};
+  if (multiplies) scalings.push_back({node->input(1), node->input(0)});
+  return scalings;
+}
+
 // A node's attribute; `otherwise` if the node lacks it or if it is of another kind, as in a model
 // that was never checked.
 template <typename T>

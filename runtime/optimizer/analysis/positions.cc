@@ -98,12 +98,6 @@ class PositionReader {
   }
 
  private:
-  // True if a view node's indices would have to be followed in turn.
-  static bool ReadsIndices(const Node& node) {
-    return node.op_type() == "GatherND" ||
-           (node.op_type() == "Gather" && !node.input(1)->is_constant());
-  }
-
   static std::optional<View> Table(const Tensor& table) {
     if (table.num_elements() == 0 || table.num_elements() > kLongestTable) return std::nullopt;
     const auto numbers = ToInts(table);
@@ -168,6 +162,10 @@ class PositionReader {
 
 std::optional<View> PositionsOf(Value* value, Facts& facts) {
   return PositionReader(facts).Read(value);
+}
+
+bool ReadsIndices(const Node& view) {
+  return IsOp(&view, "GatherND") || (IsOp(&view, "Gather") && !view.input(1)->is_constant());
 }
 
 std::optional<std::vector<View>> TuplePositionsOf(Value* indices, Facts& facts) {

@@ -19,6 +19,9 @@ std::optional<View> PositionsOf(Value* value, Facts& facts);
 // GatherND's indices [I..., k] as the positions [I...] along each of the k axes that they index.
 std::optional<std::vector<View>> TuplePositionsOf(Value* indices, Facts& facts);
 
+// True if a view node picks elements by indices that it reads. A mere Reshape does without them.
+bool ReadsIndices(const Node& view);
+
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_ANALYSIS_POSITIONS_H_

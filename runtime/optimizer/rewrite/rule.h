@@ -64,8 +64,9 @@ struct Rule {
   }
 
   Anchors AllAnchors() const {
-    Anchors all = anchors;
-    for (size_t i = 0; i < starts.size() && propose == nullptr; ++i) all[i] = starts[i].anchor;
+    if (starts[0].anchor.empty()) return anchors;
+    Anchors all = {};
+    absl::c_transform(starts, all.begin(), [](const Start& start) { return start.anchor; });
     return all;
   }
   // Precondition: the node is of an anchor's operator.

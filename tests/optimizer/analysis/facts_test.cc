@@ -82,6 +82,25 @@ TEST(FactsTest, AddingASliceProvesThatTheTableIsLongEnough) {
   EXPECT_NE(least(/*added=*/true, 1), SymInt::Symbol("seq"));
 }
 
+// Rows are looked up by the positions first, first + 1, ... of as many rows as x has.
+TEST(FactsTest, ALookupOfPositionsProvesThatTheTableIsLongEnough) {
+  const auto has_rows = [](int64_t first) {
+    GraphBuilder b;
+    const auto number = [&](int64_t n) { return b.Constant<int64_t>("n", {}, {n}); };
+    Value* table = b.Input("table", DataType::kFloat, {"rows", 8});
+    Value* x = b.Input("x", DataType::kFloat, {"seq", 8});
+    Value* count = b.Op("Gather", {b.Op("Shape", {x}), number(0)});
+    Value* end = b.Op("Add", {count, number(first)});
+    b.Output(b.Op("Gather", {table, b.Op("Range", {number(first), end, number(1)})}));
+    const std::unique_ptr<Graph> graph = b.Build().value();
+    const opt::Facts facts(*graph);
+    return facts.IsNeverNegative(SymInt::Symbol("rows") - SymInt::Symbol("seq"));
+  };
+  EXPECT_TRUE(has_rows(0));
+  // No positions at all may begin behind the last row, and then prove nothing.
+  EXPECT_FALSE(has_rows(2));
+}
+
 TEST(FactsTest, ThereIsAtLeastOneWindow) {
   GraphBuilder b;
   Value* samples = b.Input("samples", DataType::kFloat, {1, 1, "samples"});

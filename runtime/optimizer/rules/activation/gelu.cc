@@ -13,7 +13,6 @@
 
 #include <numbers>
 
-#include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/activation/gated_input.h"
 
@@ -24,8 +23,8 @@ const double kSqrtTwoOverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 const Cubic kErfArgument = {0, 1 / std::numbers::sqrt2};
 const Cubic kTanhArgument = {0, kSqrtTwoOverPi, 0, kSqrtTwoOverPi * 0.044715};
 
+template <bool tanh>
 bool FuseGelu(RuleContext& context, Node* node, Patch& patch) {
-  const bool tanh = IsOp(node, "Tanh");
   for (const GatedInput& gated : FindGatedInputs(node, 1, 0.5, context.facts)) {
     const DataType type = context.facts.TypeOf(gated.x);
     if (!IsClose(gated.coefficient, 0.5, type)) continue;
@@ -41,7 +40,6 @@ bool FuseGelu(RuleContext& context, Node* node, Patch& patch) {
 
 extern const Rule kGelu = {.name = "gelu",
                            .summary = "Gelu written out, exact or by tanh, becomes Gelu",
-                           .anchors = {"Erf", "Tanh"},
-                           .propose = FuseGelu};
+                           .starts = {{{"Erf", FuseGelu<false>}, {"Tanh", FuseGelu<true>}}}};
 
 }  // namespace attnrun::opt

@@ -245,17 +245,11 @@ bool JoinValues(RuleContext& context, Node* softmax, Patch& patch) {
   return true;
 }
 
-bool JoinProducts(RuleContext& context, Node* node, Patch& patch) {
-  return (IsOp(node, "Add") && JoinScores(context, node, patch)) ||
-         (IsOp(node, "Softmax") && JoinValues(context, node, patch));
-}
-
 }  // namespace
 
 extern const Rule kJoinedProducts = {
     .name = "joined_products",
     .summary = "Scores and values computed in two parts become one product each",
-    .anchors = {"Add", "Softmax"},
-    .propose = JoinProducts};
+    .starts = {{{"Add", JoinScores}, {"Softmax", JoinValues}}}};
 
 }  // namespace attnrun::opt

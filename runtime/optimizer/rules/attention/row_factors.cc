@@ -29,6 +29,8 @@
 #include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
@@ -107,11 +109,9 @@ bool Rebuild(const ScaledProduct& found, Node* node, Value* left, Value* right, 
 
 // Moves a factor for each key of the scores to the keys.
 bool ProposeColumns(RuleContext& context, Node* node, Patch& patch) {
-  if (!IsOp(node, "Mul") || !LeadsToSoftmax(*node->output(0))) return false;
-  for (const int side : {0, 1}) {
-    const Value* scores = node->input(side);
+  if (!LeadsToSoftmax(*node->output(0))) return false;
+  for (const auto& [scores, factor] : ScalingsOf(node)) {
     const auto found = FindProduct(scores);
-    Value* factor = node->input(1 - side);
     if (!found.has_value() || !IsByColumn(factor, scores, context.facts)) continue;
     Node* product = found->product;
     if (context.facts.RankOf(product->input(1)) != context.facts.RankOf(scores)) continue;
@@ -122,12 +122,10 @@ bool ProposeColumns(RuleContext& context, Node* node, Patch& patch) {
 }
 
 // Moves a factor for each query of the scores to the queries.
-bool Propose(RuleContext& context, Node* node, Patch& patch) {
-  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
-  for (const int side : {0, 1}) {
-    const auto found = FindProduct(node->input(side));
-    Value* factor = node->input(1 - side);
-    if (!found.has_value() || (side == 1 && IsOp(node, "Div"))) continue;
+bool ProposeRows(RuleContext& context, Node* node, Patch& patch) {
+  for (const auto& [scores, factor] : ScalingsOf(node)) {
+    const auto found = FindProduct(scores);
+    if (!found.has_value()) continue;
     Node* product = found->product;
     const int rank = context.facts.RankOf(product->output(0));
     if (rank < 2 || context.facts.RankOf(product->input(0)) != rank) continue;
@@ -164,22 +162,19 @@ Value* AsColumn(Value* factor, int rank, Patch& patch) {
 bool AreProbabilities(const Value* value, int steps = 3) {
   const Node* node = value->producer();
   if (IsOp(node, "Softmax")) return true;
-  if (steps == 0 || (!IsOp(node, "Mul") && !IsOp(node, "Div"))) return false;
-  return AreProbabilities(node->input(0), steps - 1) ||
-         (IsOp(node, "Mul") && AreProbabilities(node->input(1), steps - 1));
+  return steps > 0 && absl::c_any_of(ScalingsOf(node), [&](const Scaling& scaling) {
+           return AreProbabilities(scaling.scaled, steps - 1);
+         });
 }
 
 // Moves a factor of the probabilities: one for each query behind the product with V, one for each
 // key to V.
 bool ProposeBehind(RuleContext& context, Node* matmul, Patch& patch) {
-  if (!IsOp(matmul, "MatMul") || matmul->input(1)->is_constant()) return false;
+  if (matmul->input(1)->is_constant()) return false;
   Node* node = matmul->input(0)->producer();
-  if (!IsOp(node, "Mul") && !IsOp(node, "Div")) return false;
   const int rank = context.facts.RankOf(matmul->output(0));
-  for (const int side : {0, 1}) {
-    Value* probabilities = node->input(side);
-    Value* factor = node->input(1 - side);
-    if (!AreProbabilities(probabilities) || (side == 1 && IsOp(node, "Div"))) continue;
+  for (const auto& [probabilities, factor] : ScalingsOf(node)) {
+    if (!AreProbabilities(probabilities)) continue;
     if (rank < 2 || context.facts.RankOf(probabilities) != rank) continue;
     const bool behind = IsByQuery(factor, rank, context.facts);
     if (!behind && !IsByKey(factor, probabilities, context.facts)) continue;
@@ -197,9 +192,8 @@ bool ProposeBehind(RuleContext& context, Node* matmul, Patch& patch) {
   return false;
 }
 
-bool MoveRowFactors(RuleContext& context, Node* node, Patch& patch) {
-  return Propose(context, node, patch) || ProposeColumns(context, node, patch) ||
-         ProposeBehind(context, node, patch);
+bool ProposeEither(RuleContext& context, Node* node, Patch& patch) {
+  return ProposeRows(context, node, patch) || ProposeColumns(context, node, patch);
 }
 
 }  // namespace
@@ -207,8 +201,7 @@ bool MoveRowFactors(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kRowFactors = {
     .name = "row_factors",
     .summary = "A factor per row or column of the scores moves to the queries, keys or values",
-    .anchors = {"Mul", "Div", "MatMul"},
-    .propose = MoveRowFactors};
+    .starts = {{{"Mul", ProposeEither}, {"Div", ProposeRows}, {"MatMul", ProposeBehind}}}};
 
 bool LeadsToSoftmax(const Value& scores) {
   constexpr int kMaxSteps = 8;
@@ -216,9 +209,7 @@ bool LeadsToSoftmax(const Value& scores) {
   for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {
     const Node* node = value->consumers()[0];
     if (IsOp(node, "Softmax")) return true;
-    const bool passes = IsOp(node, "Add") || IsOp(node, "Sub") || IsOp(node, "Mul") ||
-                        IsOp(node, "Div") || IsOp(node, "Where") || IsOp(node, "Cast") ||
-                        IsViewNode(*node);
+    const bool passes = ops::TraitsOf(*node).elementwise || IsViewNode(*node);
     if (!passes || node->output(0) == nullptr) return false;
     value = node->output(0);
   }

@@ -72,10 +72,8 @@ bool KeepScores(Scores& scores, ScoreTerm kept) {
 bool IsClosing(Scores& scores, const Value* term, double sign) {
   double closed = 0;
   const Node* product = term->producer();
-  if (scores.masks.size() != 1 || !scores.masks[0].is_number || !scores.biases.empty() ||
-      !(IsOp(product, "Mul") || IsOp(product, "Div"))) {
-    return false;
-  }
+  const bool masked = scores.masks.size() == 1 && scores.masks[0].is_number;
+  if (!masked || !scores.biases.empty() || product == nullptr) return false;
   const Value* inverse = ScaledOperand(*product, closed);
   const Node* difference = inverse == nullptr ? nullptr : inverse->producer();
   if (!IsOp(difference, "Sub") || UniformOf(difference->input(0)) != 1.0 ||

@@ -169,18 +169,13 @@ bool ProposeQuotient(RuleContext& context, Node* node, Patch& patch) {
   return true;
 }
 
-bool FuseSoftmax(RuleContext& context, Node* node, Patch& patch) {
-  if (IsOp(node, "Softmax")) return ProposeUnshifted(context, node, patch);
-  if (IsOp(node, "Exp")) return ProposeOfLogarithm(context, node, patch);
-  if (!IsOp(node, "Div") && !IsOp(node, "Mul")) return false;
-  return ProposeQuotient(context, node, patch);
-}
-
 }  // namespace
 
 extern const Rule kSoftmax = {.name = "softmax",
                               .summary = "Exponentials divided by their sum become Softmax",
-                              .anchors = {"Softmax", "Exp", "Div", "Mul"},
-                              .propose = FuseSoftmax};
+                              .starts = {{{"Softmax", ProposeUnshifted},
+                                          {"Exp", ProposeOfLogarithm},
+                                          {"Div", ProposeQuotient},
+                                          {"Mul", ProposeQuotient}}}};
 
 }  // namespace attnrun::opt

@@ -47,9 +47,9 @@ bool Counts(Value* value, const Value* mask, Facts& facts) {
   return all || (rank == 1 && axes.has_value() && axes->size() == 1);
 }
 
-// The number that an Expand or a ConstantOfShape repeats, as a tensor of rank 0.
-absl::StatusOr<Tensor> NumberOf(const Node& filled) {
-  if (IsOp(&filled, "Expand")) return filled.input(0)->constant()->Reshaped({});
+// The number that an Expand of `number`, or else a ConstantOfShape, repeats, as a tensor of rank 0.
+absl::StatusOr<Tensor> NumberOf(const Node& filled, const Value* number) {
+  if (number != nullptr) return number->constant()->Reshaped({});
   if (filled.attribute("value") == nullptr) return FromDoubles(DataType::kFloat, {}, {0});
   return AttributeOr<Tensor>(filled, "value", {}).Reshaped({});
 }
@@ -75,12 +75,12 @@ bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
   const std::vector<SymInt>* dims = facts.DimsOf(x);
   const std::vector<SymInt>* masked = facts.DimsOf(mask);
   if (dims == nullptr || masked == nullptr || *dims != *masked) return false;
-  const bool expanded = IsOp(updates, "Expand");
-  if (expanded && (!ScalarOf(number).has_value() || number->constant()->rank() > 1)) return false;
+  if (number != nullptr && (!ScalarOf(number).has_value() || number->constant()->rank() > 1))
+    return false;
   // A run with any other number of updates fails, and must still do so.
   if (dims->empty() || !Counts(count, mask, facts)) return false;
   patch.Supersede({node});
-  Value* filling = patch.Constant("filling", NumberOf(*updates));
+  Value* filling = patch.Constant("filling", NumberOf(*updates, number));
   patch.Replace(node->output(0), patch.Op("Where", {mask, filling, x}, {}, node->name()));
   return true;
 }

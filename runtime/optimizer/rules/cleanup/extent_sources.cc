@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/cleanup/extent_sources.h"
 
-#include <algorithm>
-
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/depends_on.h"
@@ -39,12 +37,9 @@ bool ExtentSources::Has(const SymInt& extent, const Node& node) const {
 }
 
 bool ExtentSources::IsReadBy(const Node& node) const {
-  if (node.op_type() == "Shape" || node.op_type() == "Add" || node.op_type() == "Mul") {
-    return IsRead(node.output(0));
-  }
-  if (node.op_type() != "Concat" && node.op_type() != "Squeeze") return false;
-  return std::all_of(node.inputs().begin(), node.inputs().end(),
-                     [&](const Value* input) { return IsRead(input); });
+  const bool joins = IsOp(&node, "Concat") || IsOp(&node, "Squeeze");
+  if (!joins) return IsRead(node.output(0));
+  return absl::c_all_of(node.inputs(), [&](const Value* input) { return IsRead(input); });
 }
 
 Value* ExtentSources::Read(Patch& patch, const SymInt& extent) const {

@@ -7,6 +7,7 @@
 
 #include "core/status.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/positions.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/reshape.h"
@@ -185,12 +186,6 @@ Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& tr
     }
   }
   return IsPicked(value, traced.base) ? OnePosition(patch, traced, base) : nullptr;
-}
-
-// True if the node has indices as an input; a mere Reshape does without them.
-bool ReadsIndices(const Node& node) {
-  return node.op_type() == "GatherND" ||
-         (node.op_type() == "Gather" && !node.input(1)->is_constant());
 }
 
 // Tries the furthest base first. A chain of one node is changed only if it vanishes or becomes

@@ -172,6 +172,20 @@ TEST(NeededRowsTest, ACausalAttentionKeepsAllRowsForAMiddleOne) {
   test.Dim("seq", 6).ExpectSameResults(kTolerance);
 }
 
+// A selected sample needs the keys and values of that sample alone, however queries are masked.
+TEST(NeededRowsTest, ASampleIsSelectedThroughACausalAttention) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Hidden(b);
+    b.Output(Position(b, Layer(b, x, CausalBias(b, x)), 1, 0));
+  });
+  EXPECT_EQ(test.Applied("needed_rows"), 1);
+  for (const Node* node : test.graph().nodes()) {
+    if (node->op_type() != "Gather") continue;
+    EXPECT_TRUE(node->input(0)->is_input()) << node->description();
+  }
+  test.Dim("batch", 3).ExpectSameResults(kTolerance);
+}
+
 TEST(NeededRowsTest, ABiasPerQueryIsSelected) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* bias = b.Input("bias", DataType::kFloat, {1, 2, "seq", "seq"});
