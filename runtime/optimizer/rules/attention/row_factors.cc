@@ -12,7 +12,8 @@
 //        |                         |
 //     Softmax                   Softmax
 //
-// A factor that is the same for all queries, such as an integer mask that is not known to hold only
+// Views may stand before the Mul: the factor is then rearranged like the product. A factor that is
+// the same for all queries, such as an integer mask that is not known to hold only
 // 0 and 1, moves to the keys, unless there may be many of these for each query. A factor of the
 // probabilities for each head or query, such as a mask of heads or a gate, moves behind the product
 // with the values; one for each key moves to the values:
@@ -31,9 +32,12 @@
 
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
+#include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/attention/scores.h"
 
 namespace attnrun::opt {
 namespace {
@@ -74,64 +78,88 @@ bool IsByColumn(const Value* factor, const Value* product, Facts& facts) {
   return dims->back() == of->back() && !MayBeMask(factor, facts);
 }
 
-// A product and the number it may be scaled by before it is multiplied once more.
-struct ScaledProduct {
-  Node* product = nullptr;
-  Node* scale = nullptr;
-  Value* scaled = nullptr;
+// A product of two computed values, the nodes between it and the scores, the last one first, and
+// its elements as they lie in the scores.
+struct FoundProduct {
+  Node* node = nullptr;
+  std::vector<Node*> way = {};
+  View view = {};
 };
 
-std::optional<ScaledProduct> FindProduct(const Value* scores) {
-  Node* scale = scores->producer();
+// The operand that a view or a factor that is one number applies to; null for other nodes.
+Value* PassedOperand(const Node& node) {
   double number = 1;
-  Value* inner = scale == nullptr ? nullptr : ScaledOperand(*scale, number);
-  if (inner == nullptr)
-    return IsProduct(scale) ? std::optional(ScaledProduct{scale}) : std::nullopt;
-  if (!IsProduct(inner->producer())) return std::nullopt;
-  return ScaledProduct{inner->producer(), scale, inner};
+  return ops::TraitsOf(node).rearranges ? node.input(0) : ScaledOperand(node, number);
 }
 
-// Writes the product of these operands in place of `found` and of the factor at `node`. A scale is
-// then applied last.
-bool Rebuild(const ScaledProduct& found, Node* node, Value* left, Value* right, Patch& patch) {
-  patch.Supersede({found.product, node});
-  if (found.scale != nullptr) patch.Supersede({found.scale});
-  if (!patch.Admits({node->output(0)}, nullptr)) return false;
-  Value* result = patch.Op("MatMul", {left, right}, {}, found.product->name());
-  if (found.scale != nullptr) {
-    std::vector<Value*> operands = found.scale->inputs();
-    operands[operands[0] == found.scaled ? 0 : 1] = result;
-    result = patch.Op(found.scale->op_type(), operands, {}, found.scale->name());
+// The product that `scores` are, behind factors that are one number and views. Nothing else may
+// read a value on the way.
+std::optional<FoundProduct> FindProduct(Value* scores, Facts& facts) {
+  constexpr size_t kMaxSteps = 8;
+  FoundProduct found = {scores->producer()};
+  while (found.node != nullptr && !IsProduct(found.node)) {
+    Value* operand = PassedOperand(*found.node);
+    if (operand == nullptr || found.way.size() == kMaxSteps) return std::nullopt;
+    if (found.node->output(0)->consumers().size() != 1) return std::nullopt;
+    found.way.push_back(found.node);
+    found.node = operand->producer();
   }
-  patch.Replace(node->output(0), result);
-  return true;
+  const auto* dims = found.node == nullptr ? nullptr : facts.DimsOf(found.node->output(0));
+  if (dims == nullptr) return std::nullopt;
+  std::optional<View> view = View::Dense(*dims);
+  for (auto node = found.way.rbegin(); node != found.way.rend() && view.has_value(); ++node) {
+    if (ops::TraitsOf(**node).rearranges) view = RearrangedBy(**node, *view, facts);
+  }
+  if (!view.has_value()) return std::nullopt;
+  found.view = *std::move(view);
+  return found;
 }
 
-// Moves a factor for each key of the scores to the keys.
-bool ProposeColumns(RuleContext& context, Node* node, Patch& patch) {
+// The product of these operands in place of the found one, with what follows it on the way.
+Value* Rebuilt(const FoundProduct& found, const std::vector<Value*>& operands, Patch& patch) {
+  Value* result = patch.Op("MatMul", operands, {}, found.node->name());
+  for (auto node = found.way.rbegin(); node != found.way.rend(); ++node) {
+    std::vector<Value*> inputs = (*node)->inputs();
+    *absl::c_find(inputs, PassedOperand(**node)) = result;
+    result = patch.Op(OpNameOf(**node), inputs, (*node)->attributes(), (*node)->name());
+  }
+  return result;
+}
+
+// The factor of the scores with axes that broadcast to the product; null if it does not fit.
+Value* OnProduct(const FoundProduct& found, Value* factor, Patch& patch, Facts& facts) {
+  const View product = View::Dense(*facts.DimsOf(found.node->output(0)));
+  if (found.view == product) return factor;
+  const std::vector<SymInt>* dims = facts.DimsOf(factor);
+  if (dims == nullptr || !BroadcastsTo(*dims, found.view.Dims())) return nullptr;
+  const auto map = AxisMap::Between(found.view.axes(), product.axes());
+  return map.has_value() ? map->Apply(patch, facts, factor, found.node->inputs()) : nullptr;
+}
+
+// Moves a factor of the scores that is the same for all keys to the queries, and one for each key
+// to the keys.
+bool Propose(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
+  const bool divides = IsOp(node, "Div");
   if (!LeadsToSoftmax(*node->output(0))) return false;
-  for (const auto& [scores, factor] : ScalingsOf(node)) {
-    const auto found = FindProduct(scores);
-    if (!found.has_value() || !IsByColumn(factor, scores, context.facts)) continue;
-    Node* product = found->product;
-    if (context.facts.RankOf(product->input(1)) != context.facts.RankOf(scores)) continue;
-    Value* keys = patch.Op("Mul", {product->input(1), factor}, {}, node->name());
-    return Rebuild(*found, node, product->input(0), keys, patch);
-  }
-  return false;
-}
-
-// Moves a factor for each query of the scores to the queries.
-bool ProposeRows(RuleContext& context, Node* node, Patch& patch) {
-  for (const auto& [scores, factor] : ScalingsOf(node)) {
-    const auto found = FindProduct(scores);
+  for (const auto& [scores, by] : ScalingsOf(node)) {
+    const auto found = FindProduct(scores, facts);
     if (!found.has_value()) continue;
-    Node* product = found->product;
-    const int rank = context.facts.RankOf(product->output(0));
-    if (rank < 2 || context.facts.RankOf(product->input(0)) != rank) continue;
-    if (!IsByRow(factor, rank, context.facts) || !LeadsToSoftmax(*node->output(0))) continue;
-    Value* rows = patch.Op(node->op_type(), {product->input(0), factor}, {}, node->name());
-    return Rebuild(*found, node, rows, product->input(1), patch);
+    Value* factor = OnProduct(*found, by, patch, facts);
+    const Value* product = found->node->output(0);
+    const int rank = facts.RankOf(product);
+    if (factor == nullptr || rank < 2) continue;
+    const bool by_row = IsByRow(factor, rank, facts);
+    if (!by_row && (divides || !IsByColumn(factor, product, facts))) continue;
+    std::vector<Value*> operands = found->node->inputs();
+    Value*& scaled = operands[by_row ? 0 : 1];
+    if (facts.RankOf(scaled) != rank) continue;
+    scaled = patch.Op(node->op_type(), {scaled, factor}, {}, node->name());
+    patch.Supersede({found->node, node});
+    patch.Supersede(found->way);
+    if (!patch.Admits({node->output(0)}, nullptr)) return false;
+    patch.Replace(node->output(0), Rebuilt(*found, operands, patch));
+    return true;
   }
   return false;
 }
@@ -192,16 +220,12 @@ bool ProposeBehind(RuleContext& context, Node* matmul, Patch& patch) {
   return false;
 }
 
-bool ProposeEither(RuleContext& context, Node* node, Patch& patch) {
-  return ProposeRows(context, node, patch) || ProposeColumns(context, node, patch);
-}
-
 }  // namespace
 
 extern const Rule kRowFactors = {
     .name = "row_factors",
     .summary = "A factor per row or column of the scores moves to the queries, keys or values",
-    .starts = {{{"Mul", ProposeEither}, {"Div", ProposeRows}, {"MatMul", ProposeBehind}}}};
+    .starts = {{{"Mul", Propose}, {"Div", Propose}, {"MatMul", ProposeBehind}}}};
 
 bool LeadsToSoftmax(const Value& scores) {
   constexpr int kMaxSteps = 8;

@@ -291,5 +291,45 @@ TEST(AttentionScoresTest, FactorsPerKeyMoveToTheKeys) {
   }
 }
 
+// A scale for each head, as Swin v2 has, also of scores that were viewed in other ways before.
+TEST(AttentionScoresTest, FactorsPerHeadMoveToTheQueries) {
+  const auto scale = [](GraphBuilder& b) {
+    return b.Op("Exp", {b.Input("scale", DataType::kFloat, {2, 1, 1})});
+  };
+  const std::vector<Between> spellings = {
+      [=](GraphBuilder& b, Value* s) { return b.Op("Mul", {s, scale(b)}); },
+      [=](GraphBuilder& b, Value* s) {
+        return b.Op("Div", {b.Op("Mul", {s, Number(b, 0.5F)}), scale(b)});
+      },
+      [=](GraphBuilder& b, Value* s) {
+        s = b.Op("Mul",
+                 {Transposed(b, s, {1, 0, 2, 3}), b.Op("Unsqueeze", {scale(b), Vector(b, {1})})});
+        return Transposed(b, s, {1, 0, 2, 3});
+      },
+      // Behind the factor comes a softcap.
+      [=](GraphBuilder& b, Value* s) {
+        s = b.Op("Mul", {b.Op("Unsqueeze", {s, Vector(b, {0})}), scale(b)});
+        s = b.Op("Tanh", {b.Op("Div", {s, Number(b, 5)})});
+        return b.Op("Squeeze", {b.Op("Mul", {s, Number(b, 5)}), Vector(b, {0})});
+      }};
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = WithScores(spellings[i]);
+    EXPECT_EQ(test.Applied("row_factors"), 1);
+    ExpectOneAttention(std::move(test), 2 * kAttentionTolerance);
+  }
+}
+
+TEST(AttentionScoresTest, FactorsOfScoresThatAreReadStay) {
+  const OptimizerTester test = WithScores([](GraphBuilder& b, Value* s) {
+    Value* viewed = b.Op("Unsqueeze", {s, Vector(b, {0})});
+    b.Output(viewed);
+    Value* factor = b.Input("factor", DataType::kFloat, {2, "seq", 1});
+    return b.Op("Squeeze", {b.Op("Mul", {viewed, factor}), Vector(b, {0})});
+  });
+  EXPECT_EQ(test.Applied("row_factors"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing
