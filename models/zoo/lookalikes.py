@@ -104,6 +104,31 @@ class TwoSoftmaxes(Attention):
         return self.o(merge((torch.softmax(self.scores(q, k), -1) - 0.5 * other) @ v))
 
 
+class SoftplusWeights(Attention):
+    """Another positive function than exp, divided by its sum."""
+
+    def weights(self, scores: Tensor) -> Tensor:
+        powers = nn.functional.softplus(scores)
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class PowersOfTwo(Attention):
+    """2^s divided by its mean."""
+
+    def weights(self, scores: Tensor) -> Tensor:
+        powers = torch.pow(2.0, scores)
+        return powers / powers.mean(-1, keepdim=True)
+
+
+class AttendedTwice(Attention):
+    """The weights multiply the values, and then the result: P (P v)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.projections(x)
+        weights = torch.softmax(self.scores(q, k), -1)
+        return self.o(merge(weights @ (weights @ v)))
+
+
 _HEAD_MAP = unfused("linear map over heads", linears=None)
 
 ENTRIES = (
@@ -112,6 +137,9 @@ ENTRIES = (
     Entry("linear-attention", Linearized, unfused("no Softmax", softmax=0)),
     Entry("efficient-attention", Efficient, unfused("linear map over heads", softmax=2)),
     Entry("relu-weights", ReluWeights, unfused("no Softmax", softmax=0)),
+    Entry("softplus-weights", SoftplusWeights, unfused("no Softmax", softmax=0)),
+    Entry("powers-of-two", PowersOfTwo, unfused("no Softmax", softmax=0)),
+    Entry("attended-twice", AttendedTwice),
     Entry("talking-heads-before", lambda: TalkingHeads(True, False), _HEAD_MAP),
     Entry("talking-heads-after", lambda: TalkingHeads(False, True), _HEAD_MAP),
     Entry("talking-heads-both", lambda: TalkingHeads(True, True), _HEAD_MAP),

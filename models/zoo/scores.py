@@ -97,6 +97,22 @@ class LearnedScaleByHead(Attention):
         return q @ k.transpose(-1, -2) * self.scale.view(1, HEADS, 1, 1)
 
 
+class LearnedScaleOfFolded(LearnedScaleByHead):
+    """The same behind a view: the product has samples and heads in one axis."""
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        product = torch.bmm(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2))
+        product = product.view(q.shape[0], HEADS, q.shape[2], k.shape[2])
+        return product * self.scale.view(HEADS, 1, 1)
+
+
+class LearnedScaleThenCap(LearnedScaleByHead):
+    """The same before a softcap."""
+
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(5.0 * torch.tanh(scores / 5.0), -1)
+
+
 class ScaleAfterBias(Attention):
     """The scale multiplies the bias too: scale * (q k^T + b), not scale * q k^T + b."""
 
@@ -191,6 +207,8 @@ ENTRIES = (
     Entry("scale-twice", ScaleTwice),
     Entry("scale-learned", LearnedScale),
     Entry("scale-learned-by-head", LearnedScaleByHead),
+    Entry("scale-learned-by-head-folded", LearnedScaleOfFolded),
+    Entry("scale-learned-by-head-capped", LearnedScaleThenCap),
     Entry("scale-after-bias", ScaleAfterBias, inputs=("x", "additive")),
     Entry("key-transposed-at-once", KeyTransposedAtOnce),
     Entry("key-times-query", KeyTimesQuery),
