@@ -104,6 +104,9 @@ bool SymInt::IsOfExtents() const {
 
 SymInt operator+(const SymInt& a, const SymInt& b) {
   constexpr size_t kMaxTerms = 64;
+  // Most operands are numbers.
+  if (b.terms_.empty()) return a;
+  if (a.terms_.empty()) return b;
   if (a.terms_.size() + b.terms_.size() > kMaxTerms) return SymInt::Unknown();
   SymInt result = a;
   for (const auto& [monomial, coefficient] : b.terms_) {
@@ -120,6 +123,8 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
   // Real models multiply a handful of extents; larger products are not worth tracking.
   constexpr size_t kMaxTerms = 32;
   constexpr size_t kMaxDegree = 12;
+  if (a.is_constant(1)) return b;
+  if (b.is_constant(1)) return a;
   if (a.terms_.size() * b.terms_.size() > kMaxTerms) return SymInt::Opaque("mul", a, b);
   SymInt result;
   for (const auto& [monomial_a, coefficient_a] : a.terms_) {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "graph/flat_map.h"
 
 namespace attnrun {
 
@@ -111,7 +111,7 @@ class SymInt {
   // Sorted, with symbols repeated for powers; empty for the constant term.
   using Monomial = std::vector<Factor>;
   // Has no zero coefficients.
-  absl::btree_map<Monomial, int64_t> terms_;
+  FlatMap<Monomial, int64_t, 1> terms_;
 };
 
 SymInt Product(const std::vector<SymInt>& factors);
