@@ -12,16 +12,14 @@ extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBr
     kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary;
-extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kSinkViews;
+extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews;
 extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kStandardAttention,
     kAttentionMask;
 extern const Rule kNeededRows;
-extern const Rule kQkvProjection, kSiblingProjection, kHoistViews, kAttentionOperands,
-    kAttentionHeads;
-extern const Rule kHeadNormalization, kPackedRotary;
-extern const Rule kSquares, kNarrowSums, kSelectRows, kSplitSlices, kPositionRows, kJoinedOperands,
-    kBroadcasts, kTakeAlongAxis, kRelativeScores, kRelativePositions, kEmbeddingSum, kMaskedMean,
-    kReducedViews;
+extern const Rule kQkvProjection, kSiblingProjection, kAttentionOperands, kAttentionHeads;
+extern const Rule kHeadOperators;
+extern const Rule kSquares, kNarrowSums, kSelectRows, kSplitSlices, kPositionRows, kBroadcasts,
+    kRelativeScores, kRelativePositions, kEmbeddingSum, kMaskedMean;
 extern const Rule kGatedActivation, kActivation, kResidual;
 
 const Phase& CleanUp() {
@@ -42,7 +40,7 @@ const std::vector<Phase>& StandardPhases() {
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,
         &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary}},
       // Finds products with constant weights.
-      {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kSinkViews}},
+      {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kStandardAttention,
@@ -51,14 +49,13 @@ const std::vector<Phase>& StandardPhases() {
       {"rows", {&kNeededRows}},
       // Merges products that share their input.
       {"merge",
-       {&kQkvProjection, &kSiblingProjection, &kHoistViews, &kAttentionOperands, &kAttentionHeads}},
+       {&kQkvProjection, &kSiblingProjection, &kMoveViews, &kAttentionOperands, &kAttentionHeads}},
       // Runs after a clean-up, so that Q and K whose angles are one value are rotated together.
-      {"heads", {&kHeadNormalization, &kPackedRotary}},
+      {"heads", {&kHeadOperators}},
       // Changes how elements lie and where they are read.
       {"layout",
-       {&kSquares, &kNarrowSums, &kSelectRows, &kSplitSlices, &kPositionRows, &kJoinedOperands,
-        &kBroadcasts, &kTakeAlongAxis, &kRelativeScores, &kRelativePositions, &kEmbeddingSum,
-        &kMaskedMean, &kReducedViews}},
+       {&kSquares, &kNarrowSums, &kSelectRows, &kSplitSlices, &kPositionRows, &kMoveViews,
+        &kBroadcasts, &kRelativeScores, &kRelativePositions, &kEmbeddingSum, &kMaskedMean}},
       // Makes the operators behind a product a part of it.
       {"epilogue", {&kGatedActivation, &kActivation, &kResidual}},
   };

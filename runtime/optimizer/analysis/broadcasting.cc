@@ -16,7 +16,7 @@ absl::Span<const SymInt> WithoutLeadingOnes(absl::Span<const SymInt> dims) {
   return dims;
 }
 
-// The input of a Reshape that only adds or removes leading axes of extent 1; null for other nodes.
+// The input of a node that only adds or removes leading axes of extent 1; null for other nodes.
 Value* BeforeLeadingOnes(const Value* value, Facts& facts) {
   const Node* node = value->producer();
   if (node == nullptr || !ops::TraitsOf(*node).keeps_order) return nullptr;

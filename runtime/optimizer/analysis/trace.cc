@@ -2,12 +2,14 @@
 #include "optimizer/analysis/trace.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 
@@ -33,16 +35,19 @@ class Step {
       : node_(node), output_(output), facts_(facts) {}
 
   std::optional<View> Apply(const View& view) const {
-    const std::string& op = node_.op_type();
-    if (op == "Identity") return view;
-    if (op == "Transpose") return Transpose(view);
-    if (op == "Slice") return Slice(view);
-    if (op == "Split") return Split(view);
-    if (op == "Gather") return Gather(view);
-    if (op == "GatherND") return GatherND(view);
-    if (op == "Expand") return Expand(view);
-    if (op == "Tile") return Tile(view);
-    return Reshape(view);
+    using Move = std::optional<View> (Step::*)(const View&) const;
+    static constexpr std::pair<absl::string_view, Move> kMoves[] = {{"Transpose", &Step::Transpose},
+                                                                    {"Slice", &Step::Slice},
+                                                                    {"Split", &Step::Split},
+                                                                    {"Gather", &Step::Gather},
+                                                                    {"GatherND", &Step::GatherND},
+                                                                    {"Expand", &Step::Expand},
+                                                                    {"Tile", &Step::Tile}};
+    if (ops::TraitsOf(node_).keeps_order) return Reshape(view);
+    if (!node_.domain().empty()) return std::nullopt;
+    const auto* move =
+        absl::c_find_if(kMoves, [&](const auto& entry) { return entry.first == node_.op_type(); });
+    return move == std::end(kMoves) ? std::nullopt : (this->*move->second)(view);
   }
 
  private:
@@ -51,7 +56,7 @@ class Step {
     return permutation.has_value() ? std::optional(view.Transposed(*permutation)) : std::nullopt;
   }
 
-  // Reshape, Flatten, Squeeze, Unsqueeze: the elements keep their order.
+  // The elements keep their order.
   std::optional<View> Reshape(const View& view) const {
     const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
     if (dims == nullptr) return std::nullopt;
@@ -281,12 +286,7 @@ std::optional<View> ApplyViewNode(const Node& node, const Value& output, const V
   return Step(node, output, facts).Apply(view);
 }
 
-bool IsViewNode(const Node& node) {
-  static constexpr std::array<absl::string_view, 12> kOps = {
-      "Identity", "Transpose", "Reshape", "Flatten",  "Squeeze", "Unsqueeze",
-      "Slice",    "Split",     "Gather",  "GatherND", "Expand",  "Tile"};
-  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
-}
+bool IsViewNode(const Node& node) { return ops::TraitsOf(node).moves_elements; }
 
 Value* ScaledOperand(const Node& node, double& factor) {
   if (!node.domain().empty()) return nullptr;

@@ -38,7 +38,7 @@ std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow = {});
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
                                   Facts& facts);
 
-// True if the node only moves elements, so that Trace follows it.
+// True if the node only moves elements of its first input. Trace follows it if the result is a view.
 bool IsViewNode(const Node& node);
 
 // For Mul and Div by a constant of one element: the other operand, and the factor; null for other

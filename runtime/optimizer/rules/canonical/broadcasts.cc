@@ -7,6 +7,11 @@
 //   Div(x, Expand(y, Shape(x)))             ->  Div(x, y)
 //   Min(x, ConstantOfShape(Shape(x)) {3})   ->  Min(x, 3)
 //
+// GatherElements does not broadcast, so exports of DeBERTa repeat the indices of positions for all
+// samples and heads; TakeAlongAxis does:
+//
+//   GatherElements(x [N, S, P], Expand(i [1, S, T], [N, S, T])) {axis = 2}  ->  TakeAlongAxis(x, i)
+//
 // The remaining ones are written in one way:
 //
 //   Expand(3, shape)                        ->  ConstantOfShape(shape) {3}
@@ -79,6 +84,27 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
   return true;
 }
 
+// Rewrites a GatherElements along the last axis by indices that were expanded to TakeAlongAxis.
+bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
+  const std::vector<SymInt>* data = facts.DimsOf(node->input(0));
+  const std::vector<SymInt>* indices = facts.DimsOf(node->input(1));
+  if (data == nullptr || indices == nullptr || data->empty()) return false;
+  const auto axis = AttributeOr<int64_t>(*node, "axis", 0);
+  if (axis != -1 && axis + 1 != std::ssize(*data)) return false;
+  // GatherElements allows fewer indices than rows of the data; broadcasting does not.
+  std::vector<SymInt> shape = *data;
+  shape.back() = indices->back();
+  if (*indices != shape) return false;
+  Value* source = BroadcastSource(node->input(1), facts, [&](const std::vector<SymInt>& dims) {
+    return !dims.empty() && dims.back() == shape.back() && BroadcastsTo(dims, shape);
+  });
+  if (source == node->input(1)) return false;
+  patch.Supersede({node});
+  patch.Replace(node->output(0),
+                patch.Op("attnrun::TakeAlongAxis", {node->input(0), source}, {}, node->name()));
+  return true;
+}
+
 // Computes an operator on constants, one of which is expanded, before the Expand: Expand broadcasts
 // in both directions, as the operator does.
 bool ExpandLater(Node* node, Patch& patch) {
@@ -95,7 +121,7 @@ bool ExpandLater(Node* node, Patch& patch) {
   }
   if (expand == nullptr) return false;
   patch.Supersede({node});
-  Value* small = patch.Op(OpNameOf(*node), inputs, node->attributes(), node->name());
+  Value* small = patch.Again(*node, inputs, node->attributes())[0];
   patch.Replace(node->output(0), patch.Op("Expand", {small, expand->input(1)}));
   return true;
 }
@@ -131,6 +157,7 @@ bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
 
 bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
+  if (IsOp(node, "GatherElements")) return TakeAlongAxis(facts, node, patch);
   return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
          (ops::TraitsOf(*node).broadcasts && DropAt(facts, node, patch)) ||
          ExpandLater(node, patch);
@@ -141,6 +168,7 @@ bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {
 extern const Rule kBroadcasts = {
     .name = "broadcasts",
     .summary = "An operator that broadcasts reads its operand before it was expanded",
-    .propose = DropBroadcasts};
+    .propose = DropBroadcasts,
+    .aliases = {"take_along_axis"}};
 
 }  // namespace attnrun::opt

@@ -19,16 +19,6 @@ namespace {
 // The limit on chains that are followed to see if something reads their end.
 constexpr int kMaxDepth = 12;
 
-// True if the newest version of the operator has the same inputs and attributes.
-bool CanBeRewritten(const Node& node) {
-  if (!node.domain().empty()) return true;
-  if (node.op_type() == "Split") {
-    return node.input(1) != nullptr || node.attribute("num_outputs") != nullptr;
-  }
-  if (node.op_type() == "Slice") return node.inputs().size() >= 3;
-  return node.op_type() == "Reshape" || node.op_type() == "Transpose" || node.op_type() == "Gather";
-}
-
 }  // namespace
 
 void PackedRewrite::Add(Node* node, PackedHeads heads) {
@@ -101,7 +91,7 @@ bool PackedRewrite::ReadsOtherColumns(const Node& reader) const {
     }
     return true;
   }
-  if (!IsViewNode(reader) || reader.input(0) != base_ || !CanBeRewritten(reader)) return false;
+  if (!IsViewNode(reader) || reader.input(0) != base_) return false;
   if (absl::c_count(reader.inputs(), base_) != 1) return false;
   return absl::c_all_of(reader.outputs(), [&](Value* output) {
     if (output == nullptr || !IsRead(output, kMaxDepth)) return true;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/quantization/qdq_operands.h"
 
-#include <array>
-
 #include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
 #include "ops/tensors/bytes.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rules/linear/linear_bias.h"
@@ -31,14 +30,6 @@ bool IsNumber(const Value* value, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(value);
   if (dims == nullptr || dims->size() > 1) return false;
   return dims->empty() || (*dims)[0].is_constant(1);
-}
-
-// True if the node only rearranges elements and keeps each exactly once.
-bool IsArrangement(const Node* node) {
-  static constexpr std::array<absl::string_view, 5> kOps = {"Reshape", "Transpose", "Squeeze",
-                                                            "Unsqueeze", "Flatten"};
-  return node != nullptr && node->domain().empty() && node->input(0) != nullptr &&
-         absl::c_linear_search(kOps, node->op_type());
 }
 
 // True if there is one scale, and one zero point, for the whole weight or for each column.
@@ -81,7 +72,9 @@ std::optional<LinearWeightParts> ReadWeight(Value* floats, bool transposed, Fact
 std::optional<QdqOperand> ReadQdqOperand(Value* floats, Facts& facts) {
   QdqOperand operand;
   const Node* node = floats->producer();
-  for (; IsArrangement(node); node = node->input(0)->producer()) operand.views.push_back(node);
+  for (; node != nullptr && ops::TraitsOf(*node).rearranges; node = node->input(0)->producer()) {
+    operand.views.push_back(node);
+  }
   if (!IsDequantization(node, facts)) return std::nullopt;
   operand.value = node->input(0);
   operand.scale = node->input(1);
@@ -96,7 +89,7 @@ Value* Arranged(Patch& patch, const QdqOperand& operand) {
   for (auto view = operand.views.rbegin(); view != operand.views.rend(); ++view) {
     std::vector<Value*> inputs = (*view)->inputs();
     inputs[0] = value;
-    value = patch.Op(OpNameOf(**view), inputs, (*view)->attributes(), (*view)->name());
+    value = patch.Again(**view, inputs, (*view)->attributes())[0];
   }
   return value;
 }

@@ -53,7 +53,7 @@ TEST(HoistViewsTest, OtherViewsStay) {
     Read(b, parts[1]);
   });
   EXPECT_EQ(one_is_read_as_it_is.Count("Reshape"), 1);
-  EXPECT_EQ(one_is_read_as_it_is.Applied("hoist_views"), 0);
+  EXPECT_EQ(one_is_read_as_it_is.Applied("move_views"), 0);
   const OptimizerTester of_positions([](GraphBuilder& b) {
     for (Value* part : Parts(b, 1)) Read(b, b.Op("Reshape", {part, Shape(b, {-1, 12})}));
   });

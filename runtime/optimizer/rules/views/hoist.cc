@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Exporters split a packed projection and then reshape or transpose each part alike. One such view
-// before the Split does the same:
-//
-//            x                                  x
-//            |                                  |
-//     Split (last axis)                 Reshape or Transpose
-//       /    |    \              ->             |
-//  Reshape Reshape Reshape               Split (last axis)
-//     |      |      |                        /  |  \  .
-//
-// Packed Q, K and V then stay packed. The rule applies to a Reshape or Transpose that leaves the
-// last axis as it is and is the same for every part that is read.
+// before the Split does the same. It leaves the last axis as it is.
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/reshape.h"
-#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/views/moves.h"
 
 namespace attnrun::opt {
 namespace {
@@ -80,6 +70,8 @@ std::optional<Arrangement> Common(const std::vector<Node*>& readers, Facts& fact
   return common;
 }
 
+}  // namespace
+
 bool HoistViews(RuleContext& context, Node* split, Patch& patch) {
   Facts& facts = context.facts;
   if (!SplitsLastAxis(*split, facts)) return false;
@@ -105,13 +97,5 @@ bool HoistViews(RuleContext& context, Node* split, Patch& patch) {
   }
   return true;
 }
-
-}  // namespace
-
-extern const Rule kHoistViews = {
-    .name = "hoist_views",
-    .summary = "A Reshape or Transpose of all parts of a Split moves above it",
-    .anchors = {"Split"},
-    .propose = HoistViews};
 
 }  // namespace attnrun::opt

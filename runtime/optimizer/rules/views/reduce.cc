@@ -17,7 +17,7 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
-#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/views/moves.h"
 
 namespace attnrun::opt {
 namespace {
@@ -77,6 +77,8 @@ std::optional<std::vector<int64_t>> ReducedOfBase(const View& base, const View& 
   return result;
 }
 
+}  // namespace
+
 bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   if (!IsPool(*node) && !IsReduction(*node)) return false;
@@ -102,13 +104,5 @@ bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
   }
   return false;
 }
-
-}  // namespace
-
-extern const Rule kReducedViews = {
-    .name = "reduced_views",
-    .summary = "A reduction reads its input before it was transposed or reshaped",
-    .anchors = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "GlobalAveragePool"},
-    .propose = ReduceBehindViews};
 
 }  // namespace attnrun::opt

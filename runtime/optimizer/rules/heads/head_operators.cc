@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Exporters split a projection into heads before they rotate Q and K, or normalize each head of
+// them. Where the heads lie in one packed projection, one operator works on all of them there, so
+// that nothing is moved between the projection and the attention:
+//
+//        Linear [B,S,(Nq+2*Nkv)*H]                   Linear [B,S,(Nq+2*Nkv)*H]
+//          |                                            |
+//        Split                                   attnrun.RotaryEmbedding
+//      /   |   \                                    {head_offsets of Q and K}
+//  Reshape Reshape \                                    |
+//     |    |        |                                 Slice
+//  Transpose Transpose|                       ->    /   |   \  .
+//     |    |        |                         Reshape Reshape \  .
+//  Rotary Rotary    |                            |      |      |
+//    \     |       /                        Transpose Transpose|
+//      Attention                                  \     |     /
+//                                                  Attention
+//
+// Likewise for RMSNormalization, which becomes attnrun.HeadRmsNormalization. The views behind the
+// operator then become a part of the attention's layouts. Queries and keys from separate
+// projections are worked on each in their own.
+
+#include <compare>
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/elements.h"
+#include "core/status.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/heads/packed_rewrite.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The work of a node on heads of the rows `base`. Nodes that do the same are packed into one, even if
+// their norms have different scales.
+struct HeadWork {
+  Value* base = nullptr;
+  int64_t head_size = 0;
+  // Absent for a rotation.
+  std::optional<float> epsilon;
+  // The angles of a rotation, and how they are applied.
+  std::vector<Value*> angles;
+  int64_t interleaved = 0;
+  int64_t rotated = 0;
+
+  friend auto operator<=>(const HeadWork&, const HeadWork&) = default;
+};
+
+struct Found {
+  HeadWork work;
+  PackedHeads heads;
+};
+
+// True if the node is an RMSNormalization over the last axis with a constant scale.
+bool IsHeadNorm(const Node& node, Facts& facts) {
+  if (!IsOp(&node, "RMSNormalization")) return false;
+  const int rank = facts.RankOf(node.input(0));
+  if (rank != 3 && rank != 4) return false;
+  const int64_t axis = AttributeOr<int64_t>(node, "axis", -1);
+  const Value* scale = node.input(1);
+  const bool is_row = scale->is_constant() && scale->constant()->rank() == 1;
+  if ((axis != -1 && axis != rank - 1) || !is_row) return false;
+  return scale->constant()->type() == facts.TypeOf(node.input(0)) &&
+         AttributeOr<int64_t>(node, "stash_type", 1) == 1;
+}
+
+std::optional<Found> FindNorm(const Node& node, Facts& facts) {
+  auto heads = FindPackedHeads(node.input(0), 1, facts);
+  if (!heads.has_value() || node.input(1)->constant()->dim(0) != heads->head_size) {
+    return std::nullopt;
+  }
+  // A norm over whole rows is left as an ordinary one.
+  if (heads->width == heads->head_size) return std::nullopt;
+  return Found{{.base = heads->base,
+                .head_size = heads->head_size,
+                .epsilon = AttributeOr(node, "epsilon", 1e-5F),
+                .angles = {}},
+               *heads};
+}
+
+std::optional<Found> FindRotation(const Node& node, Facts& facts) {
+  auto heads = FindPackedHeads(node.input(0), AttributeOr<int64_t>(node, "num_heads", 0), facts);
+  if (!heads.has_value()) return std::nullopt;
+  const auto rotated = AttributeOr<int64_t>(node, "rotary_embedding_dim", 0);
+  return Found{{.base = heads->base,
+                .head_size = heads->head_size,
+                .epsilon = std::nullopt,
+                .angles = {node.inputs().begin() + 1, node.inputs().end()},
+                .interleaved = AttributeOr<int64_t>(node, "interleaved", 0),
+                .rotated = rotated == 0 ? heads->head_size : rotated},
+               *heads};
+}
+
+std::optional<Found> Find(const Node& node, Facts& facts) {
+  if (node.output(0) == nullptr) return std::nullopt;
+  if (IsOp(&node, "RotaryEmbedding")) return FindRotation(node, facts);
+  return IsHeadNorm(node, facts) ? FindNorm(node, facts) : std::nullopt;
+}
+
+// The scale of each head, [heads, H], in the order of the columns.
+absl::StatusOr<Tensor> Scales(const PackedRewrite& rewrite) {
+  std::map<int64_t, const Tensor*> by_offset;
+  for (size_t i = 0; i < rewrite.nodes().size(); ++i) {
+    const Tensor* scale = rewrite.nodes()[i]->input(1)->constant();
+    for (const int64_t offset : rewrite.heads()[i].offsets) by_offset[offset] = scale;
+  }
+  std::vector<double> rows;
+  for (const auto& [offset, scale] : by_offset) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> row, ToDoubles(*scale));
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  const auto count = static_cast<int64_t>(by_offset.size());
+  return FromDoubles(by_offset.begin()->second->type(), {count, rewrite.heads()[0].head_size},
+                     rows);
+}
+
+absl::StatusOr<int> Pack(RuleContext& context, const HeadWork& work, PackedRewrite& rewrite) {
+  if (!rewrite.IsAlone(work.angles)) return 0;
+  Patch patch(context);
+  const Node& first = *rewrite.nodes()[0];
+  std::vector<Value*> inputs = {work.base};
+  inputs.insert(inputs.end(), work.angles.begin(), work.angles.end());
+  AttributeMap attributes = {{"head_size", work.head_size}, {"head_offsets", rewrite.Offsets()}};
+  if (work.epsilon.has_value()) {
+    inputs.push_back(patch.Constant(first.input(1)->name(), Scales(rewrite)));
+    attributes["epsilon"] = *work.epsilon;
+  } else {
+    attributes["interleaved"] = work.interleaved;
+    attributes["rotary_embedding_dim"] = work.rotated;
+  }
+  const char* op =
+      work.epsilon.has_value() ? "attnrun::HeadRmsNormalization" : "attnrun::RotaryEmbedding";
+  Value* packed = patch.Op(op, std::move(inputs), std::move(attributes), first.name());
+  return rewrite.Apply(patch, packed);
+}
+
+using NodeSet = absl::flat_hash_set<const Node*>;
+
+// The nodes that do the same, in their present state; nullopt if another rewrite has removed or
+// changed one of them. The group then waits for the next round.
+std::optional<PackedRewrite> RewriteOf(RuleContext& context, const HeadWork& work,
+                                       const std::vector<Node*>& group, const NodeSet& alive) {
+  PackedRewrite rewrite(context, work.base);
+  for (Node* node : group) {
+    auto found = alive.contains(node) ? Find(*node, context.facts) : std::nullopt;
+    if (!found.has_value() || found->work != work) return std::nullopt;
+    rewrite.Add(node, std::move(found->heads));
+  }
+  return rewrite;
+}
+
+absl::StatusOr<int> PackHeads(RuleContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  // In the order of their first nodes.
+  std::vector<HeadWork> works;
+  std::map<HeadWork, std::vector<Node*>> groups;
+  for (Node* node : order) {
+    const auto found = Find(*node, context.facts);
+    if (!found.has_value()) continue;
+    const auto [group, added] = groups.try_emplace(found->work);
+    if (added) works.push_back(found->work);
+    group->second.push_back(node);
+  }
+  NodeSet alive(order.begin(), order.end());
+  int packed = 0;
+  for (const HeadWork& work : works) {
+    auto rewrite = RewriteOf(context, work, groups.at(work), alive);
+    if (!rewrite.has_value()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, Pack(context, work, *rewrite));
+    if (applied == 0) continue;
+    packed += applied;
+    const std::vector<Node*> nodes = context.graph.nodes();
+    alive = NodeSet(nodes.begin(), nodes.end());
+  }
+  return packed;
+}
+
+}  // namespace
+
+extern const Rule kHeadOperators = {
+    .name = "head_operators",
+    .summary =
+        "Heads of Q and K are normalized and rotated where they lie in the packed projection",
+    .run = PackHeads,
+    .aliases = {"head_normalization", "packed_rotary"}};
+
+}  // namespace attnrun::opt
