@@ -57,11 +57,11 @@ ENTRIES: tuple[Entry, ...] = (
     *traps.ENTRIES,
     *softmax.ENTRIES,
     *repositories.ENTRIES,
+    *layouts.ENTRIES,
+    *foldings.ENTRIES,
+    *products.ENTRIES,
+    *frames.ENTRIES,
 )
-
-# Modules that the optimizer does not yet fuse as they expect: `--only NAME` exports them, and the
-# archive takes them in once it does.
-PENDING: tuple[Entry, ...] = (*layouts.ENTRIES, *foldings.ENTRIES, *products.ENTRIES, *frames.ENTRIES)
 
 _LOG = logging.getLogger("models")
 
@@ -148,14 +148,13 @@ def generate(entry: Entry, out: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    default = [*(entry.name for entry in ENTRIES), *spellings.NAMES]
-    order = [*default, *(entry.name for entry in PENDING)]
+    order = [*(entry.name for entry in ENTRIES), *spellings.NAMES]
     parsed = arguments(__doc__, order)
     torch.set_num_threads(1)
     # The fused path of nn.TransformerEncoderLayer cannot be exported.
     torch.backends.mha.set_fastpath_enabled(False)
-    for name in parsed.only or default:
-        made = [entry for entry in (*ENTRIES, *PENDING) if entry.name == name]
+    for name in parsed.only or order:
+        made = [entry for entry in ENTRIES if entry.name == name]
         result = generate(made[0], parsed.out) if made else spellings.generate(name, parsed.out)
         update_manifest(parsed.out / "manifest.json", {name: result}, order)
 

@@ -12,9 +12,9 @@
 namespace attnrun::opt {
 
 struct OptimizerOptions {
-  std::vector<std::string> disabled_passes;
+  std::vector<std::string> disabled_passes = {};
   // The name of the last rule to run; empty to run all.
-  std::string stop_after;
+  std::string stop_after = {};
   // The number of rewrites to apply, in the order of the report; -1 for all.
   int64_t max_rewrites = -1;
   // Calls CheckGraph after each rule and returns its error. Debug builds always do.

@@ -14,6 +14,16 @@ SymInt Single(const SymInt& term) {
   return SymInt::DivideExactly(term, term.coefficient()).value_or(term);
 }
 
+// True if the value's node is given this number as an element of an input, as Range is.
+bool IsGiven(const SymInt& number, const Value& value, Facts& facts) {
+  return value.producer() != nullptr &&
+         absl::c_any_of(value.producer()->inputs(), [&](const Value* input) {
+           if (input == nullptr) return false;
+           const auto& contents = facts.Of(input).contents;
+           return contents.has_value() && absl::c_linear_search(*contents, number);
+         });
+}
+
 }  // namespace
 
 ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order) {
@@ -65,7 +75,7 @@ void ExtentSources::Add(Value* value, Facts& facts) {
     const SymInt symbol = extent - extent.constant_term();
     const std::vector<SymInt> terms = symbol.Terms();
     if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
-    if (symbol.HasUnknown()) continue;
+    if (symbol.HasUnknown() || IsGiven(extent, *value, facts)) continue;
     sources_.try_emplace(symbol.ToString(),
                          Source{value, static_cast<int64_t>(i), extent.constant_term()});
   }

@@ -75,7 +75,9 @@ class Sinking {
                         ScaledOperand(*node_, factor) != nullptr;
     if (elementwise_ && !quantizes_ && traced) return false;
     if (elementwise_) {
-      return absl::c_any_of(node_->inputs(), [&](Value* x) { return IsView(x) && SinkInput(x); });
+      return absl::c_any_of(node_->inputs(), [&](Value* x) {
+        return IsView(x) && IsFloatingPoint(facts_.TypeOf(x)) && SinkInput(x);
+      });
     }
     const int own = OwnAxes(AxesOf(*node_, facts_));
     mixed_ = facts_.RankOf(node_->input(0)) - own;
