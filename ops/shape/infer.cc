@@ -54,6 +54,8 @@ std::optional<Dims> InferReshaped(InferContext& context, const Dims& wanted, boo
     if (wanted[i].is_constant(0) && !allow_zero) {
       if (data.has_value() && i >= data->size()) return std::nullopt;
       dims.push_back(data.has_value() ? (*data)[i] : SymInt::Unknown());
+      // Without elements the other axes may have any extents.
+      counts = counts && !dims.back().is_constant(0);
       if (data.has_value()) available[i] = 1;
     } else if (wanted[i].is_constant(-1) ||
                (!context.IsNeverNegative(wanted[i]) && inferred == wanted.end())) {

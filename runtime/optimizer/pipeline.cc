@@ -11,7 +11,7 @@ extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions
 extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBranches,
     kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
-    kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary;
+    kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary, kMaskedMean;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews;
 extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kStandardAttention,
     kAttentionMask;
@@ -19,7 +19,7 @@ extern const Rule kNeededRows;
 extern const Rule kQkvProjection, kSiblingProjection, kAttentionOperands, kAttentionHeads;
 extern const Rule kHeadOperators;
 extern const Rule kSquares, kNarrowSums, kSelectRows, kSplitSlices, kPositionRows, kBroadcasts,
-    kRelativeScores, kRelativePositions, kEmbeddingSum, kMaskedMean;
+    kRelativeScores, kRelativePositions, kEmbeddingSum;
 extern const Rule kGatedActivation, kActivation, kResidual;
 
 const Phase& CleanUp() {
@@ -38,7 +38,7 @@ const std::vector<Phase>& StandardPhases() {
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,
-        &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary}},
+        &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary, &kMaskedMean}},
       // Finds products with constant weights.
       {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
       // Finds a Softmax between two products.
@@ -55,7 +55,7 @@ const std::vector<Phase>& StandardPhases() {
       // Changes how elements lie and where they are read.
       {"layout",
        {&kSquares, &kNarrowSums, &kSelectRows, &kSplitSlices, &kPositionRows, &kMoveViews,
-        &kBroadcasts, &kRelativeScores, &kRelativePositions, &kEmbeddingSum, &kMaskedMean}},
+        &kBroadcasts, &kRelativeScores, &kRelativePositions, &kEmbeddingSum}},
       // Makes the operators behind a product a part of it.
       {"epilogue", {&kGatedActivation, &kActivation, &kResidual}},
   };

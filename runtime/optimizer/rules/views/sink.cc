@@ -181,7 +181,8 @@ class Sinking {
     expected.insert(expected.end(), result_.end() - mixed, result_.end());
     const std::vector<SymInt>* dims = facts_.DimsOf(moved[0]);
     if (dims == nullptr || *dims != expected) return false;
-    const std::vector<Value*> like = inputs;
+    std::vector<Value*> like = inputs;
+    std::erase(like, nullptr);
     const Node& node = *input->producer();
     Value* result = nullptr;
     if (elementwise_ && facts_.DimsOf(node.input(0)) != nullptr &&

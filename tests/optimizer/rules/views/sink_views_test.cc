@@ -45,6 +45,16 @@ TEST(SinkViewsTest, AnAxisOfOneThatTheProductWidensStays) {
   test.ExpectSameResults(kTolerance);
 }
 
+TEST(SinkViewsTest, AnInputThatIsLeftOutStaysSo) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 8});
+    x = b.Op("Reshape", {x, b.Constant<int64_t>("rows", {2}, {-1, 8})});
+    b.Output(b.Op("Clip", {x, nullptr, b.Constant<float>("max", {}, {0.5F})}));
+  });
+  EXPECT_EQ(test.graph().outputs()[0]->producer()->op_type(), "Reshape");
+  test.ExpectSameResults(0);
+}
+
 TEST(SinkViewsTest, AConvolutionOfOneElementIsCorrect) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1, 1});
