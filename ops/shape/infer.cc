@@ -50,13 +50,13 @@ std::optional<Dims> InferReshaped(InferContext& context, const Dims& wanted, boo
   Dims given;
   Dims available = data.value_or(Dims());
   bool counts = data.has_value();
+  SymInt copied(1);
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].is_constant(0) && !allow_zero) {
       if (data.has_value() && i >= data->size()) return std::nullopt;
       dims.push_back(data.has_value() ? (*data)[i] : SymInt::Unknown());
-      // Without elements the other axes may have any extents.
-      counts = counts && !dims.back().is_constant(0);
       if (data.has_value()) available[i] = 1;
+      copied = copied * dims.back();
     } else if (wanted[i].is_constant(-1) ||
                (!context.IsNeverNegative(wanted[i]) && inferred == wanted.end())) {
       counts = counts && wanted[i].is_constant(-1);
@@ -72,7 +72,8 @@ std::optional<Dims> InferReshaped(InferContext& context, const Dims& wanted, boo
     dims[inferred - wanted.begin()] = Remaining(available, given);
     given.push_back(dims[inferred - wanted.begin()]);
   }
-  if (counts) context.RequireEqual(Product(available), Product(given));
+  // A copied axis counts as well: where it has no positions, the others may have any extents.
+  if (counts) context.RequireEqual(copied * Product(available), copied * Product(given));
   return dims;
 }
 
