@@ -13,8 +13,7 @@ namespace attnrun {
 std::vector<SupportedOp> SupportedOperators() {
   std::vector<SupportedOp> operators;
   for (const ops::OpDef* def : ops::OpRegistry::Get().All()) {
-    operators.push_back({def->domain, def->name, def->since, def->has_kernel(),
-                         def->has_body()});
+    operators.push_back({def->domain, def->name, def->since, def->has_kernel(), def->has_body()});
   }
   return operators;
 }

@@ -26,12 +26,8 @@ constexpr char kIntroduction[] =
     "drawing of the graph before and after.\n";
 
 Json ToJson(const PassInfo& pass) {
-  return {{"pass", pass.name},
-          {"phase", pass.phase},
-          {"summary", pass.summary},
-          {"anchors", pass.anchors},
-          {"aliases", pass.aliases},
-          {"file", pass.file}};
+  return {{"pass", pass.name},       {"phase", pass.phase},     {"summary", pass.summary},
+          {"anchors", pass.anchors}, {"aliases", pass.aliases}, {"file", pass.file}};
 }
 
 // "`name`" or "`name` (`old`, `older`)".
@@ -44,8 +40,8 @@ std::string NamesOf(const PassInfo& pass) {
 std::string Row(const PassInfo& pass) {
   const std::string anchors = pass.anchors.empty() ? "any" : absl::StrJoin(pass.anchors, ", ");
   const std::string file = pass.file.substr(pass.file.rfind('/') + 1);
-  return absl::StrCat("| ", NamesOf(pass), " | ", pass.summary, " | ", anchors, " | [", file, "](../",
-                      pass.file, ") |\n");
+  return absl::StrCat("| ", NamesOf(pass), " | ", pass.summary, " | ", anchors, " | [", file,
+                      "](../", pass.file, ") |\n");
 }
 
 void PrintPage(const std::vector<PassInfo>& passes) {

@@ -15,10 +15,10 @@
 #include "bench/turns.h"
 #include "bench/unit_peaks.h"
 #include "ops/gemm/bf16_amx.h"
-#include "ops/tensors/half.h"
 #include "ops/gemm/int8_gemm.h"
 #include "ops/gemm/int8_panels.h"
 #include "ops/tensors/cpu.h"
+#include "ops/tensors/half.h"
 
 // Products of operands below float32 next to oneDNN's, as shares of the peak of the fastest unit
 // for them. All of them take turns within a benchmark, and the best turn of each counts.

@@ -264,10 +264,10 @@ absl::StatusOr<int> FuseAttention(RuleContext& context) {
 
 }  // namespace
 
-extern const Rule kAttention = {.name = "attention",
-                                .summary = "Softmax between two products becomes attnrun.Attention",
-                                .run = FuseAttention,
-                                .aliases = {"flattened_scores", "scores_by_query",
-                                            "transposed_probabilities"}};
+extern const Rule kAttention = {
+    .name = "attention",
+    .summary = "Softmax between two products becomes attnrun.Attention",
+    .run = FuseAttention,
+    .aliases = {"flattened_scores", "scores_by_query", "transposed_probabilities"}};
 
 }  // namespace attnrun::opt
