@@ -62,9 +62,10 @@ int Body::RankOf(const Value* value) {
 }
 
 SymInt Body::Dim(const Value* value, int axis) {
-  const int rank = RankOf(value);
+  const auto& dims = Of(value).dims;
+  const int rank = dims.has_value() ? static_cast<int>(dims->size()) : 0;
   if (axis < 0) axis += rank;
-  return axis < 0 || axis >= rank ? SymInt::Unknown() : (*Of(value).dims)[axis];
+  return axis < 0 || axis >= rank ? SymInt::Unknown() : (*dims)[axis];
 }
 
 bool Body::IsNumber(const Value* value) {

@@ -30,9 +30,9 @@ class DetachedBody : public Body {
 
  protected:
   void AddInput(Value* value) { inputs_.push_back(value); }
-  Value* Add(ValueFacts facts) {
+  Value* Add(const ValueFacts& facts) {
     Value* value = &values_.emplace_back();
-    facts_.emplace(value, std::move(facts));
+    facts_.emplace(value, facts);
     return value;
   }
   // A value whose elements are known.

@@ -34,7 +34,8 @@ class InferredBody final : public DetachedBody {
     std::vector<ValueFacts> results(outputs);
     InferStep(op_type, inputs, std::move(attributes), results);
     std::vector<Value*> values;
-    for (ValueFacts& facts : results) values.push_back(Add(std::move(facts)));
+    values.reserve(results.size());
+    for (const ValueFacts& facts : results) values.push_back(Add(facts));
     return values;
   }
 
@@ -51,6 +52,7 @@ class InferredBody final : public DetachedBody {
     std::vector<std::optional<Type>> types;
     std::vector<Tensor> tensors;
     std::vector<const Tensor*> constants;
+    constants.reserve(inputs.size());
     for (const Value* input : inputs) {
       facts.push_back(input == nullptr ? nullptr : &Of(input));
       types.push_back(input == nullptr ? std::nullopt : std::optional(Type()));

@@ -51,13 +51,18 @@ class RunningBody final : public DetachedBody {
     std::vector<Tensor> results(outputs);
     if (status_.ok() && !failed()) {
       std::vector<Tensor> tensors;
+      tensors.reserve(inputs.size());
       for (const Value* value : inputs) tensors.push_back(TensorOf(value));
       auto step = RunStep(op_type, outputs, tensors, std::move(attributes), context_.allocator());
-      if (step.ok()) results = *std::move(step);
-      const absl::Status& status = step.status();
-      status_ = absl::Status(status.code(), absl::StrCat(op_type, ": ", status.message()));
+      if (step.ok()) {
+        results = *std::move(step);
+      } else {
+        const absl::Status& status = step.status();
+        status_ = absl::Status(status.code(), absl::StrCat(op_type, ": ", status.message()));
+      }
     }
     std::vector<Value*> values;
+    values.reserve(results.size());
     for (const Tensor& tensor : results) {
       values.push_back(tensor.defined() ? Add(tensor) : Add(ValueFacts()));
     }

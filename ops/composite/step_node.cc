@@ -30,6 +30,7 @@ absl::StatusOr<const Node*> AddStep(Graph& graph, const std::string& op_type, in
     spec.inputs.push_back(value);
   }
   std::vector<std::string> names;
+  names.reserve(outputs);
   for (int i = 0; i < outputs; ++i) names.push_back(absl::StrCat("y", i));
   return graph.AddNode(std::move(spec), names);
 }

@@ -21,7 +21,8 @@ bool Equalities::Add(const SymInt& a, const SymInt& b, const std::string& node) 
   if (a == b || list_.size() == kMost) return false;
   SymInt difference = Reduced(a) - Reduced(b);
   if (difference.constant().has_value() || !difference.IsComputable()) return false;
-  difference = *SymInt::DivideExactly(difference, SymInt::CommonFactor(difference, 0));
+  difference =
+      SymInt::DivideExactly(difference, SymInt::CommonFactor(difference, 0)).value_or(difference);
   if (difference.LongestTerm().coefficient() < 0) difference = SymInt(0) - difference;
   // A sum of extents is 0 only if all of them are.
   if (difference.IsNeverNegative()) return false;

@@ -23,7 +23,7 @@ Division DivideTerms(const SymInt& a, int64_t b) {
     const int64_t coefficient = term.coefficient();
     int64_t whole = coefficient / b;
     if (term.constant().has_value() && coefficient % b < 0) --whole;
-    const SymInt single = *SymInt::DivideExactly(term, coefficient);
+    const SymInt single = SymInt::DivideExactly(term, coefficient).value_or(term);
     result.multiple = result.multiple + single * whole;
     result.rest = result.rest + single * (coefficient - whole * b);
   }
@@ -122,7 +122,8 @@ SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
   const int64_t by = y.value_or(0);
   if (by > 0 && a.IsNeverNegative()) return FloorQuotient(a, by);
   const SymInt common = CommonFactor(a, b);
-  if (common != 1) return Quotient(*DivideExactly(a, common), *DivideExactly(b, common));
+  if (common != 1)
+    return Quotient(DivideExactly(a, common).value_or(a), DivideExactly(b, common).value_or(b));
   const auto inner = a.OperandsOf("div");
   int64_t divisor = inner.has_value() ? inner->second.constant().value_or(0) : 0;
   if (by <= 0 || divisor <= 0 || __builtin_mul_overflow(divisor, by, &divisor)) {
@@ -133,14 +134,14 @@ SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
 
 SymInt SymInt::FloorQuotient(const SymInt& a, int64_t b) {
   const auto [multiple, rest] = DivideTerms(a, b);
-  const SymInt number = rest.constant_term();
+  const int64_t number = rest.constant_term();
   if (rest == number) return multiple;
   if (IsBelowItsNumber(rest)) return multiple - FloorQuotient(SymInt(b - 1) - rest, b);
   // The factor that the symbols share with b cancels; the number is rounded down.
   const int64_t common = CommonFactor(rest - number, b).coefficient();
   if (common > 1) {
-    const SymInt symbols = *DivideExactly(rest - number, common);
-    return multiple + FloorQuotient(symbols + *number.constant() / common, b / common);
+    const SymInt symbols = DivideExactly(rest - number, common).value_or(rest - number);
+    return multiple + FloorQuotient(symbols + number / common, b / common);
   }
   const auto unnested = Unnested(rest);
   int64_t divisor = 0;

@@ -118,7 +118,9 @@ class Sinking {
     const auto of_result = wide.has_value() ? wide->Reshaped(result_) : std::nullopt;
     if (!of_result.has_value() || of_result != view.Expanded(result_)) return false;
     base = View::Dense(full);
-    view = *base.Reshaped(result_);
+    auto widened = base.Reshaped(result_);
+    if (!widened.has_value()) return false;
+    view = *std::move(widened);
     return true;
   }
 
