@@ -396,25 +396,39 @@ class TiledAttention {
     hn::Store(hn::Div(hn::Set(d, 1.0F), sum), d, factors);
     const int64_t count = std::min<int64_t>(block_.rows - first, kLanes);
     for (int64_t r = 0; r < count; ++r) {
-      const bool masked = IsMaskedRow(p_, scratch_[layout_.peaks + first + r], totals[r]);
-      StoreRow(first + r, masked, factors[r]);
+      const int64_t row = first + r;
+      if (IsMaskedRow(p_, scratch_[layout_.peaks + row], totals[r])) {
+        StoreRow(row, MaskedRow(std::isnan(totals[r])), 1);
+      } else {
+        StoreRow(row, Sums(row), factors[r]);
+      }
     }
   }
 
-  void StoreRow(int64_t row, bool masked, float factor) const {
-    const float* sums = Sums(row);
+  // The values of a masked row. All weights of a row that gives 0 in place of NaN are 0, and 0 times
+  // a value that is NaN or infinite is NaN: a value that is not finite shows in the output.
+  const float* MaskedRow(bool is_nan) const {
+    // The space of the values is free by now.
+    float* const row = scratch_ + layout_.values;
+    std::fill_n(row, p_.value_size, p_.masked_row);
+    if (!is_nan) return row;
+    for (int64_t t = 0; t < scheduler_.valid(); ++t) {
+      const float* values = Values(t);
+      for (int64_t h = 0; h < p_.value_size; ++h) row[h] += 0 * values[h * p_.v_strides.channel];
+    }
+    return row;
+  }
+
+  void StoreRow(int64_t row, const float* sums, float factor) const {
     if (p_.bf16_y != nullptr) {
-      // Channels of y are adjacent. The space of the values is free by now.
-      float* const floats = scratch_ + layout_.values;
+      // Channels of y are adjacent. MaskedRow uses the first row of this space.
+      float* const floats = scratch_ + layout_.values + layout_.value_stride;
       CopyFloats(sums, p_.value_size, floats, factor);
-      if (masked) std::fill_n(floats, p_.value_size, p_.masked_row);
       return NarrowToBf16(floats, p_.value_size, p_.bf16_y + RowOfY(row));
     }
     float* y = Y(row);
-    if (p_.y_strides.channel == 1 && !masked) return CopyFloats(sums, p_.value_size, y, factor);
-    for (int64_t h = 0; h < p_.value_size; ++h) {
-      y[h * p_.y_strides.channel] = masked ? p_.masked_row : sums[h] * factor;
-    }
+    if (p_.y_strides.channel == 1) return CopyFloats(sums, p_.value_size, y, factor);
+    for (int64_t h = 0; h < p_.value_size; ++h) y[h * p_.y_strides.channel] = sums[h] * factor;
   }
 
   const AttentionProblem& p_;

@@ -87,6 +87,27 @@ TEST(FusedAttentionTest, RowsOfNaNAreGuardedIfAsked) {
   }
 }
 
+TEST(FusedAttentionTest, ValuesThatAreNaNShowInGuardedRows) {
+  std::mt19937 generator(Seed());
+  for (const float value : {NAN, kInf}) {
+    OpTester op = WithLayouts("s h", "s h", "s h");
+    Tensor k = RandomFloats({100, 4}, generator);
+    Tensor v = RandomFloats({100, 3}, generator);
+    k.mutable_data<float>()[70 * 4] = NAN;
+    v.mutable_data<float>()[70 * 3 + 1] = value;
+    op.Input(RandomFloats({9, 4}, generator)).Input(k).Input(v);
+    op.Attribute("masked_row", std::string("guarded"));
+    for (const int outputs : {1, 2}) {
+      op.Outputs(outputs);
+      const auto reference = op.Reference().value();
+      const auto rows = ToDoubles(reference[0]).value();
+      EXPECT_EQ(rows[0], 0);
+      EXPECT_TRUE(std::isnan(rows[1]));
+      ExpectClose(op.Kernel().value()[0], reference[0], 0);
+    }
+  }
+}
+
 TEST(FusedAttentionReferenceTest, LayoutsDescribeTheSameHeads) {
   std::mt19937 generator(Seed());
   const Tensor packed = RandomFloats({2, 5, 3 * 4 * 8}, generator);
