@@ -111,7 +111,12 @@ void InferContext::RequireBroadcast(const std::vector<SymInt>& a, const std::vec
   for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
     const SymInt& x = a[a.size() - i];
     const SymInt& y = b[b.size() - i];
-    if (x != y && IsNeverNegative(x - 2) && IsNeverNegative(y - 2)) RequireEqual(x, y);
+    if (x == y || x.is_constant(1) || y.is_constant(1)) continue;
+    if (IsNeverNegative(x - 2) && IsNeverNegative(y - 2)) {
+      RequireEqual(x, y);
+    } else {
+      broadcast_.emplace_back(x, y);
+    }
   }
 }
 

@@ -82,8 +82,8 @@ class InferContext : public KnownInputs {
   void RequireEqual(const SymInt& a, const SymInt& b) {
     if (a != b) equal_.emplace_back(a, b);
   }
-  // The same for extents that are broadcast. One of them may be 1, so it says something only about
-  // those that are known to be at least 2.
+  // The same for extents that are broadcast. One of them may be 1, so only those that are known to be
+  // at least 2 are equal; the others are kept in broadcast().
   void RequireBroadcast(const std::vector<SymInt>& a, const std::vector<SymInt>& b);
 
   struct Indices {
@@ -93,12 +93,15 @@ class InferContext : public KnownInputs {
   const std::vector<SymInt>& required() const { return required_; }
   const std::vector<Indices>& indices() const { return indices_; }
   const std::vector<std::pair<SymInt, SymInt>>& equal() const { return equal_; }
+  // Extents that are equal in every such run, or one of which is 1.
+  const std::vector<std::pair<SymInt, SymInt>>& broadcast() const { return broadcast_; }
 
  private:
   absl::Span<ValueFacts> outputs_;
   std::vector<SymInt> required_;
   std::vector<Indices> indices_;
   std::vector<std::pair<SymInt, SymInt>> equal_;
+  std::vector<std::pair<SymInt, SymInt>> broadcast_;
 };
 
 // The extents after ONNX's multidirectional broadcasting; nullopt if an operand's rank is unknown.
