@@ -192,10 +192,17 @@ Attention::Range Attention::UnmaskedKeys(const AttentionShape& shape, std::optio
 void RegisterAttention(OpRegistry& registry) {
   registry.Register({"", "Attention", {23, 24, 25}, {3, 7}, {1, 4}, Make<Attention>});
   registry.Register({"attnrun", "Attention", {1}, {3, 6}, {1, 2}, Make<FusedAttention>});
-  registry.Register({"", "RotaryEmbedding", {23}, {3, 4}, {1, 1}, Make<RotaryEmbedding>});
-  registry.Register({"attnrun", "RotaryEmbedding", {1}, {3, 4}, {1, 1}, Make<RotaryEmbedding>});
   registry.Register(
-      {"attnrun", "HeadRmsNormalization", {1}, {2, 2}, {1, 1}, Make<HeadRmsNormalization>});
+      {"", "RotaryEmbedding", {23}, {3, 4}, {1, 1}, Make<RotaryEmbedding>, kWorksOnRows});
+  registry.Register(
+      {"attnrun", "RotaryEmbedding", {1}, {3, 4}, {1, 1}, Make<RotaryEmbedding>, kWorksOnRows});
+  registry.Register({"attnrun",
+                     "HeadRmsNormalization",
+                     {1},
+                     {2, 2},
+                     {1, 1},
+                     Make<HeadRmsNormalization>,
+                     kWorksOnRows});
 }
 
 }  // namespace attnrun::ops

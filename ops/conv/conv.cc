@@ -126,19 +126,22 @@ void RegisterConv(OpRegistry& registry) {
                      .since = {1, 11, 22},
                      .inputs = {2, 3},
                      .outputs = {1, 1},
-                     .make = Make<Conv>});
+                     .make = Make<Conv>,
+                     .traits = kMultiplies});
   registry.Register({.domain = "",
                      .name = "ConvInteger",
                      .since = {10},
                      .inputs = {2, 4},
                      .outputs = {1, 1},
-                     .make = Make<ConvInteger>});
+                     .make = Make<ConvInteger>,
+                     .traits = kMultiplies});
   registry.Register({.domain = "",
                      .name = "ConvTranspose",
                      .since = {1, 11, 22},
                      .inputs = {2, 3},
                      .outputs = {1, 1},
-                     .make = Make<ConvTranspose>});
+                     .make = Make<ConvTranspose>,
+                     .traits = kMultiplies});
 }
 
 }  // namespace attnrun::ops

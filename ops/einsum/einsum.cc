@@ -165,7 +165,8 @@ void RegisterEinsum(OpRegistry& registry) {
                      .since = {12, 28},
                      .inputs = {1, kVariadic},
                      .outputs = {1, 1},
-                     .make = Make<Einsum>});
+                     .make = Make<Einsum>,
+                     .traits = kMultiplies});
 }
 
 }  // namespace attnrun::ops

@@ -15,6 +15,7 @@ struct Entry {
   std::optional<float> alpha{};
   std::optional<float> beta{};
   std::optional<float> gamma{};
+  OpTraits traits = kElementwise;
 };
 
 void Register(OpRegistry& registry, const Entry& entry) {
@@ -31,7 +32,7 @@ void Register(OpRegistry& registry, const Entry& entry) {
                            if (entry.gamma) p.gamma = attributes.Float("gamma", *entry.gamma);
                            return std::make_unique<Unary>(entry.function, p, entry.types);
                          },
-                     .traits = kElementwise});
+                     .traits = entry.traits});
 }
 
 std::unique_ptr<Unary> MakeGelu(AttributeReader& attributes) {
@@ -50,7 +51,8 @@ void RegisterActivation(OpRegistry& registry) {
        .function = UnaryFunction::kHardSigmoid,
        .since = {6, 22},
        .alpha = 0.2F,
-       .beta = 0.5F},
+       .beta = 0.5F,
+       .traits = kElementwise | kBounded},
       {.name = "HardSwish", .function = UnaryFunction::kHardSwish, .since = {14, 22}},
       {.name = "LeakyRelu",
        .function = UnaryFunction::kLeakyRelu,
@@ -66,9 +68,15 @@ void RegisterActivation(OpRegistry& registry) {
        .since = {6, 22},
        .alpha = 1.67326319217681884765625F,
        .gamma = 1.05070102214813232421875F},
-      {.name = "Sigmoid", .function = UnaryFunction::kSigmoid, .since = {6, 13}},
+      {.name = "Sigmoid",
+       .function = UnaryFunction::kSigmoid,
+       .since = {6, 13},
+       .traits = kElementwise | kBounded},
       {.name = "Softplus", .function = UnaryFunction::kSoftplus, .since = {1, 22}},
-      {.name = "Softsign", .function = UnaryFunction::kSoftsign, .since = {1, 22}},
+      {.name = "Softsign",
+       .function = UnaryFunction::kSoftsign,
+       .since = {1, 22},
+       .traits = kElementwise | kBounded},
       {.name = "Swish", .function = UnaryFunction::kSwish, .since = {24}, .alpha = 1.0F},
       {.name = "ThresholdedRelu",
        .function = UnaryFunction::kThresholdedRelu,

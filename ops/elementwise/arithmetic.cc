@@ -173,13 +173,13 @@ void Variadic::Infer(InferContext& context) const {
 
 void RegisterArithmetic(OpRegistry& registry) {
   const Entry binaries[] = {
-      {"", "Add", BinaryFunction::kAdd, {7, 13, 14}, kNumbers},
-      {"", "BitwiseAnd", BinaryFunction::kBitwiseAnd, {18}, kIntegers},
-      {"", "BitwiseOr", BinaryFunction::kBitwiseOr, {18}, kIntegers},
-      {"", "BitwiseXor", BinaryFunction::kBitwiseXor, {18}, kIntegers},
+      {"", "Add", BinaryFunction::kAdd, {7, 13, 14}, kNumbers, kCommuting},
+      {"", "BitwiseAnd", BinaryFunction::kBitwiseAnd, {18}, kIntegers, kCommuting},
+      {"", "BitwiseOr", BinaryFunction::kBitwiseOr, {18}, kIntegers, kCommuting},
+      {"", "BitwiseXor", BinaryFunction::kBitwiseXor, {18}, kIntegers, kCommuting},
       {"", "Div", BinaryFunction::kDiv, {7, 13, 14}, kNumbers},
       {"attnrun", "FloorDiv", BinaryFunction::kFloorDiv, {1}, kIntegers},
-      {"", "Mul", BinaryFunction::kMul, {7, 13, 14}, kNumbers},
+      {"", "Mul", BinaryFunction::kMul, {7, 13, 14}, kNumbers, kCommuting},
       {"", "PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers, kElementwise},
       {"", "Sub", BinaryFunction::kSub, {7, 13, 14}, kNumbers},
   };

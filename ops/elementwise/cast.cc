@@ -63,7 +63,7 @@ void RegisterCast(OpRegistry& registry) {
                      .inputs = {1, 1},
                      .outputs = {1, 1},
                      .make = MakeCast,
-                     .traits = kElementwise});
+                     .traits = kElementwise | SameSince(13)});
   registry.Register({.domain = "",
                      .name = "CastLike",
                      .since = {15, 19, 21, 23, 24, 25},

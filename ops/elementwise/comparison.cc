@@ -69,16 +69,21 @@ void RegisterComparison(OpRegistry& registry) {
     ComparisonFunction function;
     std::vector<int> since;
     TypeSet types;
+    OpTraits traits = kBroadcasting;
   };
   const Entry entries[] = {
-      {"And", ComparisonFunction::kAnd, {7}, kBools},
-      {"Equal", ComparisonFunction::kEqual, {7, 11, 13, 19}, kBools | kNumbers | kStrings},
+      {"And", ComparisonFunction::kAnd, {7}, kBools, kCommuting},
+      {"Equal",
+       ComparisonFunction::kEqual,
+       {7, 11, 13, 19},
+       kBools | kNumbers | kStrings,
+       kCommuting},
       {"Greater", ComparisonFunction::kGreater, {7, 9, 13}, kNumbers},
       {"GreaterOrEqual", ComparisonFunction::kGreaterOrEqual, {12, 16}, kNumbers},
       {"Less", ComparisonFunction::kLess, {7, 9, 13}, kNumbers},
       {"LessOrEqual", ComparisonFunction::kLessOrEqual, {12, 16}, kNumbers},
-      {"Or", ComparisonFunction::kOr, {7}, kBools},
-      {"Xor", ComparisonFunction::kXor, {7}, kBools},
+      {"Or", ComparisonFunction::kOr, {7}, kBools, kCommuting},
+      {"Xor", ComparisonFunction::kXor, {7}, kBools, kCommuting},
   };
   for (const Entry& entry : entries) {
     registry.Register(
@@ -91,7 +96,7 @@ void RegisterComparison(OpRegistry& registry) {
              [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
                return std::make_unique<Comparison>(function, types);
              },
-         .traits = kBroadcasting});
+         .traits = entry.traits});
   }
 }
 

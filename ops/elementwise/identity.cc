@@ -132,7 +132,7 @@ void RegisterIdentity(OpRegistry& registry) {
        .inputs = {1, 1},
        .outputs = {1, 1},
        .make = [](AttributeReader& /*unused*/) { return std::make_unique<Identity>(); },
-       .traits = kElementwise | kKeepsOrder});
+       .traits = kElementwise | kKeepsOrder | SameSince(13)});
 }
 
 }  // namespace attnrun::ops

@@ -12,6 +12,7 @@ struct Entry {
   UnaryFunction function;
   std::vector<int> since;
   TypeSet types;
+  OpTraits traits = kElementwise;
 };
 
 }  // namespace
@@ -37,10 +38,10 @@ void RegisterUnary(OpRegistry& registry) {
       {"Atanh", UnaryFunction::kAtanh, {9, 22}, kFloats},
       {"BitwiseNot", UnaryFunction::kBitwiseNot, {18}, kIntegers},
       {"Ceil", UnaryFunction::kCeil, {6, 13}, kFloats},
-      {"Cos", UnaryFunction::kCos, {7, 22}, kFloats},
+      {"Cos", UnaryFunction::kCos, {7, 22}, kFloats, kElementwise | kBounded},
       {"Cosh", UnaryFunction::kCosh, {9, 22}, kFloats},
       // Version 9 takes integers, too, and truncates the result.
-      {"Erf", UnaryFunction::kErf, {9, 13}, kNumbers},
+      {"Erf", UnaryFunction::kErf, {9, 13}, kNumbers, kElementwise | kBounded},
       {"Exp", UnaryFunction::kExp, {6, 13}, kFloats},
       {"Floor", UnaryFunction::kFloor, {6, 13}, kFloats},
       {"Log", UnaryFunction::kLog, {6, 13}, kFloats},
@@ -48,11 +49,11 @@ void RegisterUnary(OpRegistry& registry) {
       {"Reciprocal", UnaryFunction::kReciprocal, {6, 13}, kFloats},
       {"Round", UnaryFunction::kRound, {11, 22}, kFloats},
       {"Sign", UnaryFunction::kSign, {9, 13}, kNumbers},
-      {"Sin", UnaryFunction::kSin, {7, 22}, kFloats},
+      {"Sin", UnaryFunction::kSin, {7, 22}, kFloats, kElementwise | kBounded},
       {"Sinh", UnaryFunction::kSinh, {9, 22}, kFloats},
       {"Sqrt", UnaryFunction::kSqrt, {6, 13}, kFloats},
       {"Tan", UnaryFunction::kTan, {7, 22}, kFloats},
-      {"Tanh", UnaryFunction::kTanh, {6, 13}, kFloats},
+      {"Tanh", UnaryFunction::kTanh, {6, 13}, kFloats, kElementwise | kBounded},
   };
   for (const Entry& entry : entries) {
     registry.Register(
@@ -65,7 +66,7 @@ void RegisterUnary(OpRegistry& registry) {
              [function = entry.function, types = entry.types](AttributeReader& /*unused*/) {
                return std::make_unique<Unary>(function, UnaryParameters{}, types);
              },
-         .traits = kElementwise});
+         .traits = entry.traits});
   }
 }
 

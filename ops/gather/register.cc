@@ -11,19 +11,21 @@
 namespace attnrun::ops {
 
 void RegisterGather(OpRegistry& registry) {
-  registry.Register({"attnrun", "AppendToCache", {1}, {4, 5}, {1, 1}, Make<AppendToCache>});
+  registry.Register(
+      {"attnrun", "AppendToCache", {1}, {4, 5}, {1, 1}, Make<AppendToCache>, kAssembles});
   registry.Register({"", "Compress", {9, 11, 28}, {2, 2}, {1, 1}, Make<Compress>, kMovesElements});
-  registry.Register({"", "Gather", {1, 11, 13}, {2, 2}, {1, 1}, Make<Gather>, kMovesElements});
+  registry.Register({"", "Gather", {1, 11, 13}, {2, 2}, {1, 1}, Make<Gather>, kReadsIndices});
   registry.Register(
-      {"", "GatherElements", {11, 13}, {2, 2}, {1, 1}, Make<GatherElements>, kMovesElements});
-  registry.Register({"", "GatherND", {11, 12, 13}, {2, 2}, {1, 1}, Make<GatherND>, kMovesElements});
-  registry.Register({"", "Scatter", {9, 11}, {3, 3}, {1, 1}, Make<ScatterElements>});
+      {"", "GatherElements", {11, 13}, {2, 2}, {1, 1}, Make<GatherElements>, kReadsIndices});
+  registry.Register({"", "GatherND", {11, 12, 13}, {2, 2}, {1, 1}, Make<GatherND>, kReadsIndices});
+  registry.Register({"", "Scatter", {9, 11}, {3, 3}, {1, 1}, Make<ScatterElements>, kAssembles});
   registry.Register(
-      {"", "ScatterElements", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterElements>});
-  registry.Register({"", "ScatterND", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterND>});
+      {"", "ScatterElements", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterElements>, kAssembles});
   registry.Register(
-      {"attnrun", "TakeAlongAxis", {1}, {2, 2}, {1, 1}, Make<TakeAlongAxis>, kMovesElements});
-  registry.Register({"", "TensorScatter", {24}, {2, 3}, {1, 1}, Make<TensorScatter>});
+      {"", "ScatterND", {11, 13, 16, 18}, {3, 3}, {1, 1}, Make<ScatterND>, kAssembles});
+  registry.Register(
+      {"attnrun", "TakeAlongAxis", {1}, {2, 2}, {1, 1}, Make<TakeAlongAxis>, kReadsIndices});
+  registry.Register({"", "TensorScatter", {24}, {2, 3}, {1, 1}, Make<TensorScatter>, kAssembles});
 }
 
 }  // namespace attnrun::ops

@@ -17,19 +17,25 @@ void RegisterRandom(OpRegistry& registry, absl::string_view name, bool normal, b
                      {1, 1},
                      [normal, like](AttributeReader& attributes) {
                        return std::make_unique<RandomOp>(attributes, normal, like);
-                     }});
+                     },
+                     kRandom});
 }
 
 }  // namespace
 
 void RegisterGenerate(OpRegistry& registry) {
-  registry.Register({"", "Bernoulli", {15, 22}, {1, 1}, {1, 1}, Make<Bernoulli>});
+  registry.Register({"", "Bernoulli", {15, 22}, {1, 1}, {1, 1}, Make<Bernoulli>, kRandom});
   registry.Register(
       {"", "Constant", {1, 9, 11, 12, 13, 19, 21, 23, 24, 25}, {0, 0}, {1, 1}, Make<Constant>});
-  registry.Register(
-      {"", "ConstantOfShape", {9, 20, 21, 23, 24, 25}, {1, 1}, {1, 1}, Make<ConstantOfShape>});
+  registry.Register({"",
+                     "ConstantOfShape",
+                     {9, 20, 21, 23, 24, 25},
+                     {1, 1},
+                     {1, 1},
+                     Make<ConstantOfShape>,
+                     SameSince(13)});
   registry.Register({"", "EyeLike", {9, 22}, {1, 1}, {1, 1}, Make<EyeLike>});
-  registry.Register({"", "Multinomial", {7, 22}, {1, 1}, {1, 1}, Make<Multinomial>});
+  registry.Register({"", "Multinomial", {7, 22}, {1, 1}, {1, 1}, Make<Multinomial>, kRandom});
   registry.Register({"", "OneHot", {9, 11, 28}, {3, 3}, {1, 1}, Make<OneHot>});
   RegisterRandom(registry, "RandomNormal", /*normal=*/true, /*like=*/false);
   RegisterRandom(registry, "RandomNormalLike", /*normal=*/true, /*like=*/true);

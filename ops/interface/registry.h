@@ -130,9 +130,10 @@ class OpRegistry {
 };
 
 // The traits of a node's operator; none set if there is no such operator.
-inline OpTraits TraitsOf(const Node& node) {
+inline const OpTraits& TraitsOf(const Node& node) {
+  static constexpr OpTraits kNone = {};
   const OpDef* def = OpRegistry::Get().Find(node.domain(), node.op_type());
-  return def == nullptr ? OpTraits() : def->traits;
+  return def == nullptr ? kNone : def->traits;
 }
 
 // The factory for an operator class that is constructed from an AttributeReader.

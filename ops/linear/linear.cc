@@ -128,7 +128,8 @@ void RegisterLinear(OpRegistry& registry) {
                      .since = {1},
                      .inputs = {2, kVariadic},
                      .outputs = {1, 1},
-                     .make = Linear::Make});
+                     .make = Linear::Make,
+                     .traits = kMultiplies | kTakesAnyRank});
   registry.Register({"attnrun", "GatedActivation", {1}, {1, 1}, {1, 1}, Make<GatedActivation>});
 }
 

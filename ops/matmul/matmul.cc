@@ -127,19 +127,22 @@ void RegisterMatMul(OpRegistry& registry) {
                      .since = {1, 9, 13},
                      .inputs = {2, 2},
                      .outputs = {1, 1},
-                     .make = Make<MatMul>});
+                     .make = Make<MatMul>,
+                     .traits = kMultiplies | kTakesAnyRank});
   registry.Register({.domain = "",
                      .name = "Gemm",
                      .since = {7, 9, 11, 13},
                      .inputs = {2, 3},
                      .outputs = {1, 1},
-                     .make = Make<GemmOp>});
+                     .make = Make<GemmOp>,
+                     .traits = kMultiplies});
   registry.Register({.domain = "",
                      .name = "MatMulInteger",
                      .since = {10},
                      .inputs = {2, 4},
                      .outputs = {1, 1},
-                     .make = Make<MatMulInteger>});
+                     .make = Make<MatMulInteger>,
+                     .traits = kMultiplies});
 }
 
 }  // namespace attnrun::ops

@@ -13,11 +13,12 @@
 namespace attnrun::ops {
 
 void RegisterMovement(OpRegistry& registry) {
-  registry.Register({"", "Concat", {4, 11, 13}, {1, kVariadic}, {1, 1}, Make<Concat>});
+  registry.Register({"", "Concat", {4, 11, 13}, {1, kVariadic}, {1, 1}, Make<Concat>, kAssembles});
   registry.Register(
       {"", "DepthToSpace", {1, 11, 13, 28}, {1, 1}, {1, 1}, Make<DepthToSpace>, kRearranges});
   registry.Register({"", "Expand", {8, 13}, {2, 2}, {1, 1}, Make<Expand>, kMovesElements});
-  registry.Register({"", "Pad", {2, 11, 13, 18, 19, 21, 23, 24, 25}, {1, 4}, {1, 1}, Make<Pad>});
+  registry.Register(
+      {"", "Pad", {2, 11, 13, 18, 19, 21, 23, 24, 25}, {1, 4}, {1, 1}, Make<Pad>, kAssembles});
   registry.Register(
       {"", "ReverseSequence", {10, 28}, {2, 2}, {1, 1}, Make<ReverseSequence>, kRearranges});
   registry.Register({"", "Slice", {1, 10, 11, 13}, {1, 5}, {1, 1}, Make<Slice>, kMovesElements});
@@ -26,8 +27,13 @@ void RegisterMovement(OpRegistry& registry) {
   registry.Register(
       {"", "Split", {2, 11, 13, 18}, {1, 2}, {1, kVariadic}, Make<Split>, kMovesElements});
   registry.Register({"", "Tile", {6, 13}, {2, 2}, {1, 1}, Make<Tile>, kMovesElements});
-  registry.Register(
-      {"", "Transpose", {1, 13, 21, 23, 24, 25}, {1, 1}, {1, 1}, Make<Transpose>, kRearranges});
+  registry.Register({"",
+                     "Transpose",
+                     {1, 13, 21, 23, 24, 25},
+                     {1, 1},
+                     {1, 1},
+                     Make<Transpose>,
+                     kRearranges | SameSince(13)});
   registry.Register({"", "Trilu", {14}, {1, 2}, {1, 1}, Make<Trilu>});
 }
 

@@ -24,14 +24,16 @@ OpFactory GroupNorm(bool instance) {
 
 void RegisterNormalization(OpRegistry& registry) {
   auto add = [&](const char* name, std::vector<int> since, Arity inputs, Arity outputs,
-                 OpFactory make) {
-    registry.Register({"", name, std::move(since), inputs, outputs, std::move(make)});
+                 OpFactory make, OpTraits traits = {}) {
+    registry.Register({"", name, std::move(since), inputs, outputs, std::move(make), traits});
   };
   // Version 1 is ONNX Runtime's: its optimizer writes the operator into models whose opsets lack
   // it.
   add("LayerNormalization", {1, 17}, {2, 3}, {1, 3},
-      LayerNorm({.centered = true, .mean_output = 1, .inverse_output = 2}));
-  add("RMSNormalization", {23}, {2, 2}, {1, 1}, LayerNorm({.centered = false}));
+      LayerNorm({.centered = true, .mean_output = 1, .inverse_output = 2}),
+      kWorksOnRows | kTakesAnyRank);
+  add("RMSNormalization", {23}, {2, 2}, {1, 1}, LayerNorm({.centered = false}),
+      kWorksOnRows | kTakesAnyRank);
   add("SimplifiedLayerNormalization", {1}, {2, 2}, {1, 2}, Make<SimplifiedLayerNormalization>);
   add("InstanceNormalization", {6, 22}, {3, 3}, {1, 1}, GroupNorm(true));
   add("GroupNormalization", {18, 21}, {3, 3}, {1, 1}, GroupNorm(false));

@@ -90,7 +90,7 @@ void RegisterReduce(OpRegistry& registry) {
     auto make = [reduction = entry.reduction](AttributeReader& attributes) {
       return std::make_unique<Reduce>(attributes, reduction);
     };
-    registry.Register({"", entry.name, entry.since, {1, 2}, {1, 1}, make});
+    registry.Register({"", entry.name, entry.since, {1, 2}, {1, 1}, make, kReduces});
   }
 }
 

@@ -35,12 +35,12 @@ absl::StatusOr<SoftmaxShape> SoftmaxAxis::Resolve(const Tensor& x) const {
 }
 
 void RegisterSoftmax(OpRegistry& registry) {
-  auto add = [&](const char* name, OpFactory make) {
-    registry.Register({"", name, {1, 11, 13}, {1, 1}, {1, 1}, std::move(make)});
+  auto add = [&](const char* name, OpFactory make, OpTraits traits = {}) {
+    registry.Register({"", name, {1, 11, 13}, {1, 1}, {1, 1}, std::move(make), traits});
   };
-  add("Softmax", [](AttributeReader& a) { return std::make_unique<Softmax>(a, false); });
+  add("Softmax", [](AttributeReader& a) { return std::make_unique<Softmax>(a, false); }, kBounded);
   add("LogSoftmax", [](AttributeReader& a) { return std::make_unique<Softmax>(a, true); });
-  add("Hardmax", Make<Hardmax>);
+  add("Hardmax", Make<Hardmax>, kBounded);
 }
 
 }  // namespace attnrun::ops
