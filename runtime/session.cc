@@ -5,6 +5,8 @@
 #include <mutex>
 #include <optional>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "core/exceptions.h"
 #include "core/parallel.h"
 #include "core/status.h"
@@ -14,6 +16,7 @@
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
 #include "execution/precision_meter.h"
+#include "execution/running_threads.h"
 #include "execution/semaphore.h"
 #include "execution/support.h"
 #include "graph/dump.h"
@@ -41,6 +44,11 @@ class Session::Impl {
                                                     const SessionOptions& options) {
     ATTNRUN_RETURN_IF_ERROR(CheckTensorsOnly(*model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
+    constexpr int kMostThreads = 1024;
+    if (options.threads < 0 || options.threads > kMostThreads) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected 0 to ", kMostThreads, " threads, but found ", options.threads));
+    }
     const int threads = options.threads > 0 ? options.threads : exec::UsableCpus();
     auto impl = std::make_unique<Impl>(std::move(model), threads);
     ATTNRUN_RETURN_IF_ERROR(impl->Prepare(options));
@@ -111,11 +119,15 @@ class Session::Impl {
     std::optional<exec::LimitedAllocator> limited;
     if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
     Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
+    if (!running_.Enter()) {
+      return absl::FailedPreconditionError(
+          "this thread is running the session already: an observer must not run it again");
+    }
+    const absl::Cleanup leave = [this] { running_.Leave(); };
     ATTNRUN_RETURN_IF_ERROR(run_slots_.Acquire(options));
+    const absl::Cleanup release = [this] { run_slots_.Release(); };
     SetNumThreads(threads_);
-    const absl::Status status = run(allocator);
-    run_slots_.Release();
-    return status;
+    return run(allocator);
   }
 
   // A plan of the same graph with kernels in float32, made at the first call.
@@ -134,6 +146,7 @@ class Session::Impl {
   const std::vector<ValueInfo> outputs_;
   exec::PoolAllocator allocator_;
   exec::Semaphore run_slots_;
+  exec::RunningThreads running_;
   std::vector<Rewrite> rewrites_;
   Precision precision_ = Precision::kFloat32;
   std::unique_ptr<exec::Plan> plan_;

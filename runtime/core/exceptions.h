@@ -2,6 +2,8 @@
 #ifndef ATTNRUN_CORE_EXCEPTIONS_H_
 #define ATTNRUN_CORE_EXCEPTIONS_H_
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <new>
 
@@ -19,6 +21,11 @@ auto WithoutExceptions(Call call) -> decltype(call()) {
     return absl::ResourceExhaustedError("out of memory");
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
+  } catch (const abi::__forced_unwind&) {
+    // The thread was cancelled: the C library must see its own exception.
+    throw;
+  } catch (...) {
+    return absl::InternalError("an exception of an unknown type");
   }
 }
 

@@ -81,6 +81,40 @@ TEST(SessionTest, AWaitingRunObeysDeadlineAndCancel) {
   EXPECT_EQ(session->Run(Inputs(), {}).status(), absl::OkStatus());
 }
 
+TEST(SessionTest, AnObserverThatThrowsEndsTheRunAndNotTheSession) {
+  const std::string bytes = SmallModel().SerializeAsString();
+  const auto session = Load(bytes);
+  ASSERT_TRUE(session.ok()) << session.status();
+  RunOptions throwing;
+  throwing.observer = [](absl::string_view, const Tensor&) { throw 42; };
+  EXPECT_EQ(session->Run(Inputs(), throwing).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(session->Run(Inputs()).status(), absl::OkStatus());
+}
+
+TEST(SessionTest, AnObserverMustNotRunItsSession) {
+  const std::string bytes = SmallModel().SerializeAsString();
+  const auto session = Load(bytes);
+  ASSERT_TRUE(session.ok()) << session.status();
+  absl::Status inner;
+  RunOptions options;
+  options.observer = [&](absl::string_view, const Tensor&) {
+    inner = session->Run(Inputs()).status();
+  };
+  EXPECT_EQ(session->Run(Inputs(), options).status(), absl::OkStatus());
+  EXPECT_EQ(inner.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(session->Run(Inputs()).status(), absl::OkStatus());
+}
+
+TEST(SessionTest, RefusesMoreThreadsThanAnyMachineHas) {
+  const std::string bytes = SmallModel().SerializeAsString();
+  for (const int threads : {-1, 1025, 100000}) {
+    SessionOptions options;
+    options.threads = threads;
+    EXPECT_THAT(Session::LoadBytes(bytes, options).status().message(),
+                HasSubstr("expected 0 to 1024 threads"));
+  }
+}
+
 TEST(SessionTest, RunsIntoTheCallersBuffers) {
   const std::string bytes = SmallModel().SerializeAsString();
   const auto session = Load(bytes);

@@ -33,7 +33,8 @@ struct SessionOptions {
   // Lossy unless kFloat32; see Precision. The reference engine always computes as the model is
   // written.
   Precision precision = Precision::kFloat32;
-  // Threads per run. 0: as many as the process may use by its CPU affinity and control group.
+  // Threads per run, at most 1,024. 0: as many as the process may use by its CPU affinity and
+  // control group.
   int threads = 0;
   // Names of optimizer passes to skip; Load fails with kInvalidArgument for an unknown name.
   std::vector<std::string> disabled_passes;
