@@ -19,11 +19,14 @@ Dims SplitHeads(const std::optional<Dims>& dims, int64_t heads) {
 }
 
 // Merges the past's extents into those of K or V, and adds the past to their sequence.
-void Append(const InferContext& context, int past_input, Dims& dims) {
+void Append(InferContext& context, int past_input, Dims& dims) {
   if (!context.has_input(past_input)) return;
   const Dims past = context.input(past_input).dims.value_or(UnknownDims(4));
   if (past.size() != 4) return;
-  for (const int axis : {0, 1, 3}) dims[axis] = Same(dims[axis], past[axis]);
+  for (const int axis : {0, 1, 3}) {
+    context.RequireEqual(past[axis], dims[axis]);
+    dims[axis] = Same(dims[axis], past[axis]);
+  }
   dims[2] = past[2] + dims[2];
 }
 

@@ -135,6 +135,7 @@ void AppendToCache::Infer(InferContext& context) const {
   const Dims past = context.input(0).dims.value_or(UnknownDims(4));
   const Dims update = context.input(1).dims.value_or(UnknownDims(4));
   if (past.size() != 4 || update.size() != 4) return;
+  for (const int axis : {0, 1, 3}) context.RequireEqual(past[axis], update[axis]);
   SymInt after = SymInt::Unknown();
   const std::optional<SymInt> total = OnlyElement(context, 3);
   if (total.has_value() && context.has_input(4)) {

@@ -52,6 +52,9 @@ void Gather::Infer(InferContext& context) const {
 
 void GatherElements::Infer(InferContext& context) const {
   SetDims(context, 0, context.input(1).dims);
+  const std::optional<Dims>& data = context.input(0).dims;
+  const auto axis = data.has_value() ? KnownAxis(axis_, data->size()) : std::nullopt;
+  if (axis.has_value()) context.RequireIndices(1, (*data)[*axis]);
 }
 
 void ScatterElements::Infer(InferContext& context) const { InferLikeInput(context); }
@@ -64,6 +67,7 @@ void GatherND::Infer(InferContext& context) const {
   const std::optional<int64_t> tuple = indices->back().constant();
   const auto rank = static_cast<int64_t>(data->size());
   if (!tuple.has_value() || batch_dims_ < 0 || *tuple < 1 || *tuple > rank - batch_dims_) return;
+  if (*tuple == 1) context.RequireIndices(1, (*data)[batch_dims_]);
   Dims dims(indices->begin(), indices->end() - 1);
   for (int64_t i = 0; i < batch_dims_ && i < static_cast<int64_t>(dims.size()); ++i) {
     dims[i] = Same(dims[i], (*data)[i]);
@@ -74,7 +78,17 @@ void GatherND::Infer(InferContext& context) const {
 
 void ScatterND::Infer(InferContext& context) const { InferLikeInput(context); }
 
-void TensorScatter::Infer(InferContext& context) const { InferLikeInput(context); }
+void TensorScatter::Infer(InferContext& context) const {
+  InferLikeInput(context);
+  const std::optional<Dims>& cache = context.input(0).dims;
+  const std::optional<Dims>& update = context.input(1).dims;
+  if (!cache.has_value() || !update.has_value() || cache->size() != update->size()) return;
+  const std::optional<size_t> axis = KnownAxis(axis_, cache->size());
+  if (!axis.has_value() || circular_) return;
+  const SymInt room = (*cache)[*axis] - (*update)[*axis];
+  context.Require(room);
+  if (context.has_input(2)) context.RequireIndices(2, room + 1);
+}
 
 void Compress::Infer(InferContext& context) const {
   std::optional<Dims> dims = context.input(0).dims;

@@ -86,6 +86,11 @@ void Split::Infer(InferContext& context) const {
   if (!axis.has_value()) return;
   const std::vector<SymInt> extents = InferExtents(context, (*data.dims)[*axis]);
   if (static_cast<int>(extents.size()) != context.num_outputs()) return;
+  if (attribute_.has_value() || context.has_input(1)) {
+    SymInt sum;
+    for (const SymInt& extent : extents) sum = sum + extent;
+    context.RequireEqual((*data.dims)[*axis], sum);
+  }
   int64_t start = 0;
   bool known = data.dims->size() == 1 && data.contents.has_value();
   for (int i = 0; i < context.num_outputs(); ++i) {

@@ -15,6 +15,13 @@ void Recurrent::Infer(InferContext& context) const {
   const SymInt hidden = attributes_.hidden_size >= 0 ? attributes_.hidden_size : r[2];
   const SymInt& steps = x[attributes_.batch_first ? 1 : 0];
   const SymInt& batch = x[attributes_.batch_first ? 0 : 1];
+  for (const int state : {5, 6}) {
+    const bool known = context.has_input(state) && context.input(state).dims.has_value();
+    if (!known || context.input(state).dims->size() != 3) continue;
+    const Dims& initial = *context.input(state).dims;
+    context.RequireEqual(initial[attributes_.batch_first ? 0 : 1], batch);
+    context.RequireEqual(initial[attributes_.batch_first ? 1 : 0], directions);
+  }
   Dims y = {steps, directions, batch, hidden};
   Dims state = {directions, batch, hidden};
   if (attributes_.batch_first) {
