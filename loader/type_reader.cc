@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/type_reader.h"
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "core/quote.h"
 #include "core/status.h"
 
@@ -15,8 +18,17 @@ absl::StatusOr<DataType> ReadElementType(int32_t number) {
       absl::StrCat("expected an element type of 1 to 26, but found ", number));
 }
 
+// True for names that exporters give to extents that they do not know: Paddle writes "?", tf2onnx
+// unk__1, unk__2, ... Equal ones do not mean equal extents.
+bool IsUnknown(absl::string_view symbol) {
+  if (!absl::ConsumePrefix(&symbol, "unk__")) return symbol == "?";
+  return absl::c_all_of(symbol, absl::ascii_isdigit);
+}
+
 absl::StatusOr<Dim> ReadDim(const onnx::TensorShapeProto::Dimension& proto) {
-  if (proto.has_dim_param()) return Dim{-1, proto.dim_param()};
+  if (proto.has_dim_param()) {
+    return Dim{-1, IsUnknown(proto.dim_param()) ? "" : proto.dim_param()};
+  }
   if (!proto.has_dim_value() || proto.dim_value() == -1) return Dim{};
   if (proto.dim_value() < 0) {
     return absl::InvalidArgumentError(

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "graph/declared_extent.h"
 #include "graph/type.h"
 
 namespace attnrun {
@@ -43,9 +44,10 @@ absl::Status CheckTensor(const ValueInfo& declared, const Tensor& tensor, Bindin
   for (int axis = 0; axis < tensor.rank(); ++axis) {
     const Dim& dim = (*declared.shape)[axis];
     if (dim.is_fixed() && tensor.dim(axis) != dim.value) return Mismatch(declared, tensor, "");
-    if (dim.symbol.empty() || dim.is_fixed()) continue;
-    const auto [it, first] = bindings.try_emplace(SymInt::Symbol(dim.symbol).ToString(),
-                                                  Binding{tensor.dim(axis), declared.name});
+    if (dim.is_fixed()) continue;
+    const auto [it, first] =
+        bindings.try_emplace(DeclaredExtent(declared.name, dim, axis).ToString(),
+                             Binding{tensor.dim(axis), declared.name});
     if (first || it->second.extent == tensor.dim(axis)) continue;
     return Mismatch(declared, tensor,
                     absl::StrCat(": ", Quoted(dim.symbol), " is ", it->second.extent, " in input ",

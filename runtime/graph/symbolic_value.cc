@@ -17,13 +17,17 @@ bool IsRoundedQuotient(absl::string_view function) {
 
 bool HasValue(absl::string_view function) {
   return IsRoundedQuotient(function) || function == "min" || function == "max" ||
-         function == "broadcast";
+         function == "broadcast" || function == "drop";
 }
 
 // The value of a function that HasValue.
 Number Apply(absl::string_view function, int64_t a, int64_t b) {
   if (function == "min") return std::min(a, b);
   if (function == "max") return std::max(a, b);
+  if (function == "drop") {
+    int64_t rest = 0;
+    return __builtin_sub_overflow(a, b, &rest) ? std::nullopt : Number(std::max<int64_t>(rest, 0));
+  }
   if (function == "broadcast") {
     if (a == 1 || a == b) return b;
     return b == 1 ? Number(a) : std::nullopt;

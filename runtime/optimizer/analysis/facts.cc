@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
+#include "graph/declared_extent.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/body_facts.h"
 #include "optimizer/analysis/node_queries.h"
@@ -14,24 +15,16 @@
 namespace attnrun::opt {
 namespace {
 
-std::vector<SymInt> DimsOfType(const std::vector<Dim>& shape) {
-  std::vector<SymInt> dims;
-  for (const Dim& dim : shape) {
-    if (dim.value >= 0) {
-      dims.emplace_back(dim.value);
-    } else {
-      dims.push_back(dim.symbol.empty() ? SymInt::Unknown() : SymInt::Symbol(dim.symbol));
-    }
-  }
-  return dims;
-}
-
 // The facts about a graph input. A run checks its inputs against the declared type and shape.
 ops::ValueFacts Declared(const Value& value) {
   ops::ValueFacts facts;
   facts.type = value.type().element;
   const auto& shape = value.type().shape;
-  if (shape.has_value()) facts.dims = DimsOfType(*shape);
+  if (!shape.has_value()) return facts;
+  facts.dims.emplace();
+  for (const Dim& dim : *shape) {
+    facts.dims->push_back(DeclaredExtent(value.name(), dim, facts.dims->size()));
+  }
   return facts;
 }
 
