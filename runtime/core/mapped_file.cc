@@ -17,7 +17,8 @@ namespace attnrun {
 namespace {
 
 absl::Status OpenError(int error) {
-  return absl::ErrnoToStatus(error, error == ENOENT ? "there is no such file" : "cannot be read");
+  if (error == ENOENT) return absl::NotFoundError("there is no such file");
+  return absl::ErrnoToStatus(error, "cannot be read");
 }
 
 }  // namespace

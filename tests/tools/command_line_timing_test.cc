@@ -41,7 +41,7 @@ TEST_F(CommandLineTest, BenchStreamsComparesRequestsWithTheirRepeats) {
 }
 
 TEST_F(CommandLineTest, BenchMeasuresTheThroughputOfManyCallers) {
-  const nlohmann::json json = Json("bench m.onnx --callers 1,3 --runs 4 --threads 1 --json");
+  const nlohmann::json json = Json("bench --callers 1,3 m.onnx --runs 4 --threads 1 --json");
   ASSERT_EQ(json["callers"].size(), 2);
   EXPECT_EQ(json["callers"][1]["callers"], 3);
   EXPECT_GT(json["callers"][1]["runs_per_second"], 0);

@@ -8,12 +8,16 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/attnrun/contradiction.h"
 #include "tools/attnrun/dim_sizes.h"
 #include "tools/attnrun/model_run.h"
+#include "tools/attnrun/suggestion.h"
+#include "tools/attnrun/usage.h"
 
 namespace attnrun::cli {
 namespace {
@@ -45,7 +49,9 @@ int64_t ReadExtent(const std::string& option, absl::string_view number) {
 
 void AddDim(const std::string& text, Options& options) {
   const auto [name, number] = SplitPair("--dim", text);
-  options.inputs.dims[name] = ReadExtent("--dim " + name, number);
+  if (!options.inputs.dims.emplace(name, ReadExtent("--dim " + name, number)).second) {
+    throw CLI::ValidationError(absl::StrCat("--dim ", name, ": given twice"));
+  }
 }
 
 void SetSweep(const std::string& text, Options& options) {
@@ -68,6 +74,18 @@ void SetStream(const std::string& text, Options& options) {
   options.stream = {name, ReadExtent(option, ends[0]), ReadExtent(option, ends[1])};
   if (options.stream->low > options.stream->high) {
     throw CLI::ValidationError(absl::StrCat(option, ": ", range, " is empty"));
+  }
+}
+
+void SetCallers(const std::string& text, Options& options) {
+  for (const absl::string_view number : absl::StrSplit(text, ',')) {
+    constexpr int kMost = 1024;
+    int callers = 0;
+    if (!absl::SimpleAtoi(number, &callers) || callers < 1 || callers > kMost) {
+      throw CLI::ValidationError(
+          absl::StrCat("--callers: expected numbers from 1 to ", kMost, ", but found ", number));
+    }
+    options.callers.push_back(callers);
   }
 }
 
@@ -117,6 +135,17 @@ void SetPrecision(const std::string& name, Options& options) {
   options.session.precision = *precision;
 }
 
+CLI::Validator IsPass() {
+  return CLI::Validator(
+      [](const std::string& name) {
+        const std::vector<std::string> passes = OptimizerPasses();
+        if (absl::c_linear_search(passes, name)) return std::string();
+        return absl::StrCat("there is no pass '", name, "'", Suggestion(name, passes),
+                            " (attnrun passes lists them)");
+      },
+      "");
+}
+
 void AddSessionOptions(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--engine", [&options](const std::string& name) { SetEngine(name, options); },
@@ -134,10 +163,10 @@ void AddSessionOptions(CLI::App& app, Options& options) {
       app, options, "--disable",
       [](const std::string& pass, Options& all) { all.session.disabled_passes.push_back(pass); },
       "Skip an optimizer pass")
-      ->check(CLI::IsMember(OptimizerPasses()).description(""))
+      ->check(IsPass())
       ->type_name("PASS");
   app.add_option("--stop-after", options.session.stop_after, "The last optimizer pass to apply")
-      ->check(CLI::IsMember(OptimizerPasses()).description(""))
+      ->check(IsPass())
       ->type_name("PASS");
   app.add_option("--max-rewrites", options.session.max_rewrites,
                  "How many rewrites to apply, in the order of fusions --json; all by default")
@@ -189,10 +218,10 @@ void AddBenchModes(CLI::App& app, Options& options) {
       "--stream", [&options](const std::string& text) { SetStream(text, options); },
       "Measure requests of random extents (--runs of them, 200 by default), each against repeated "
       "runs of its extent");
-  CLI::Option* callers =
-      app.add_option("--callers", options.callers,
-                     "Measure with these numbers of threads that run the model at once: 1,2,4");
-  callers->delimiter(',')->check(CLI::Range(1, 1024).description(""))->type_name("N,N,...");
+  CLI::Option* callers = app.add_option_function<std::string>(
+      "--callers", [&options](const std::string& text) { SetCallers(text, options); },
+      "Measure with these numbers of threads that run the model at once: 1,2,4");
+  callers->type_name("N,N,...");
   sweep->type_name("NAME=N,N,...")->excludes(stream)->excludes(callers);
   stream->type_name("NAME=LOW..HIGH")->excludes(callers);
 }
@@ -239,28 +268,10 @@ void AddCommands(CLI::App& app, Options& options) {
   AddCommand(app, options, "passes", "List what the optimizer rewrites, phase by phase");
 }
 
-// Checks that no single option can make.
-void CheckTogether(const Options& options) {
-  const bool tolerance = options.tolerance.rtol.has_value() || options.tolerance.atol.has_value();
-  if (options.command == "run" && tolerance && options.expect.empty()) {
-    throw CLI::ValidationError("--rtol and --atol need --expect");
-  }
-  if (options.command == "compare" && options.expect.empty() &&
-      options.session.engine == Engine::kReference) {
-    throw CLI::ValidationError("--engine reference would be compared with itself; add --expect");
-  }
-}
-
-bool IsCommand(const CLI::App& app, const std::string& name) {
-  const std::vector<const CLI::App*> commands =
-      app.get_subcommands([](const CLI::App*) { return true; });
-  return std::any_of(commands.begin(), commands.end(),
-                     [&name](const CLI::App* command) { return command->check_name(name); });
-}
-
 // The arguments, with the default command inserted if it is left out, in CLI11's order: last first.
 std::vector<std::string> Arguments(int argc, const char* const* argv, const CLI::App& app) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") arguments[0] = "--help";
   const bool complete = arguments.empty() || IsCommand(app, arguments[0]) ||
                         app.get_option_no_throw(arguments[0]) != nullptr;
   if (!complete) arguments.insert(arguments.begin(), "run");
@@ -284,11 +295,13 @@ std::optional<int> ParseOptions(int argc, const char* const* argv, Options& opti
   try {
     app.parse(Arguments(argc, argv, app));
     options.command = app.get_subcommands().front()->get_name();
-    CheckTogether(options);
+    const std::string contradiction = Contradiction(options);
+    if (!contradiction.empty()) throw CLI::ValidationError(contradiction);
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "attnrun: " << error.what() << " (attnrun --help lists commands and options)\n";
+    std::cerr << "attnrun: " << ExplainUsage(app, argc > 1 ? argv[1] : "", error)
+              << " (attnrun --help lists commands and options)\n";
     return kBadUsage;
   }
   return std::nullopt;
