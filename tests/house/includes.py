@@ -31,7 +31,8 @@ LAYERS = (
     Layer("optimizer", r"runtime/optimizer", ("rules",)),
     Layer("execution", r"runtime/execution", ("optimizer",)),
     Layer("weight cache", r"runtime/weight_cache", ("gemm", "loader")),
-    Layer("session", r"runtime", ("execution", "weight cache", "op list")),
+    Layer("input fit", r"runtime/input_fit", ("analysis",)),
+    Layer("session", r"runtime", ("execution", "weight cache", "input fit", "op list")),
     Layer("tools", r"tools/\w+", ("session",)),
 )
 BY_NAME = {layer.name: layer for layer in LAYERS}

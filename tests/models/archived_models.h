@@ -14,6 +14,7 @@
 #include "attnrun/session.h"
 #include "core/elements.h"
 #include "nlohmann/json.hpp"
+#include "tools/attnrun/inputs.h"
 #include "tools/attnrun/npz.h"
 
 // Runs the models of an archive in models/, unpacked to ATTNRUN_TEST_MODELS, and compares them with
@@ -96,6 +97,22 @@ inline void CheckAllCases(const Export& model, Engine engine) {
   const auto session = Session::Load(InModels(model.file), options);
   ASSERT_TRUE(session.ok()) << session.status();
   for (const Case& one : model.cases) CheckCase(*session, one);
+}
+
+// Runs the model on made-up inputs, as `attnrun MODEL` does: it must not fail, nor give only NaN.
+inline void CheckMadeUpRun(const Export& model) {
+  const std::string path = InModels(model.file);
+  const auto session = Session::Load(path);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto inputs = cli::GatherInputs(session->inputs(), {}, path);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  const auto outputs = session->Run(inputs->tensors);
+  ASSERT_TRUE(outputs.ok()) << outputs.status() << "\n" << cli::MadeUpHint(*inputs);
+  for (const auto& [name, tensor] : *outputs) {
+    const std::vector<double> values = ToDoubles(tensor).value();
+    const auto is_nan = [](double value) { return std::isnan(value); };
+    EXPECT_FALSE(!values.empty() && std::all_of(values.begin(), values.end(), is_nan)) << name;
+  }
 }
 
 inline std::string TestName(const ::testing::TestParamInfo<Export>& info) {

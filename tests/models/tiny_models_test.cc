@@ -15,6 +15,8 @@ TEST_P(TinyModels, KernelsAloneAgreeWithPyTorch) {
 }
 TEST_P(TinyModels, ReferenceAgreesWithPyTorch) { CheckAllCases(GetParam(), Engine::kReference); }
 
+TEST_P(TinyModels, RunsOnMadeUpInputs) { CheckMadeUpRun(GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(Archive, TinyModels, ::testing::ValuesIn(ReadManifest()), TestName);
 
 }  // namespace

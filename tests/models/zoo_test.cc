@@ -56,6 +56,8 @@ TEST_P(Zoo, FusesWhatIsExpected) {
   }
 }
 
+TEST_P(Zoo, RunsOnMadeUpInputs) { CheckMadeUpRun(GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(Archive, Zoo, ::testing::ValuesIn(ReadManifest()), TestName);
 
 }  // namespace

@@ -28,6 +28,14 @@ ValueInfo Declare(const std::string& name, DataType type, const std::vector<std:
   return info;
 }
 
+// The inputs without a model's graph to fit them to.
+absl::StatusOr<TensorMap> Gather(const std::vector<ValueInfo>& declared,
+                                 const InputOptions& options) {
+  absl::StatusOr<GatheredInputs> inputs = GatherInputs(declared, options, "");
+  if (!inputs.ok()) return inputs.status();
+  return std::move(inputs->tensors);
+}
+
 const std::vector<ValueInfo> kDecoder = {
     Declare("input_ids", DataType::kInt64, {"batch", "sequence"}),
     Declare("attention_mask", DataType::kInt64, {"batch", "total"}),
@@ -66,7 +74,7 @@ TEST(GenerateTest, ShapesFollowTheNamesOfTheDimensions) {
       {{Declare("threshold", DataType::kFloat, {})}, {}, {"float[]"}},
   };
   for (const auto& [inputs, dims, expected] : cases) {
-    const absl::StatusOr<TensorMap> tensors = GatherInputs(inputs, {{}, "", dims, {}});
+    const absl::StatusOr<TensorMap> tensors = Gather(inputs, {{}, "", dims, {}});
     ASSERT_TRUE(tensors.ok()) << tensors.status();
     for (size_t i = 0; i < inputs.size(); ++i) {
       EXPECT_EQ(TypeAndShape(tensors->at(inputs[i].name)), expected[i]) << inputs[i].name;
@@ -75,8 +83,7 @@ TEST(GenerateTest, ShapesFollowTheNamesOfTheDimensions) {
 }
 
 TEST(GenerateTest, ValuesArePlausible) {
-  const TensorMap tensors =
-      GatherInputs(kDecoder, {{}, "", {{"past", 2}, {"sequence", 3}}, {}}).value();
+  const TensorMap tensors = Gather(kDecoder, {{}, "", {{"past", 2}, {"sequence", 3}}, {}}).value();
   EXPECT_THAT(ToInts(tensors.at("attention_mask")).value(), ElementsAre(1, 1, 1, 1, 1));
   EXPECT_THAT(ToInts(tensors.at("position_ids")).value(), ElementsAre(2, 3, 4));
   EXPECT_THAT(ToInts(tensors.at("input_ids")).value(),
@@ -85,7 +92,7 @@ TEST(GenerateTest, ValuesArePlausible) {
                                          Declare("mask", DataType::kBool, {"b", "s"}),
                                          Declare("use_cache_branch", DataType::kBool, {"1"}),
                                          Declare("normal", DataType::kFloat, {"1", "10000"})};
-  const TensorMap more = GatherInputs(others, {}).value();
+  const TensorMap more = Gather(others, {}).value();
   EXPECT_THAT(ToInts(more.at("token_type_ids")).value(), Each(0));
   EXPECT_THAT(ToInts(more.at("mask")).value(), Each(1));
   EXPECT_THAT(ToInts(more.at("use_cache_branch")).value(), ElementsAre(0));
@@ -103,7 +110,7 @@ TEST(GenerateTest, ValuesArePlausible) {
 
 TEST(GenerateTest, ValuesDependOnTheSeedOnly) {
   const auto ids = [](uint64_t seed) {
-    return ToInts(GatherInputs(kDecoder, {{}, "", {}, seed})->at("input_ids")).value();
+    return ToInts(Gather(kDecoder, {{}, "", {}, seed})->at("input_ids")).value();
   };
   EXPECT_EQ(ids(1), ids(1));
   EXPECT_NE(ids(1), ids(2));
@@ -112,7 +119,7 @@ TEST(GenerateTest, ValuesDependOnTheSeedOnly) {
 TEST(GenerateTest, EveryElementTypeCanBeGenerated) {
   for (int number = 1; number <= static_cast<int>(DataType::kInt2); ++number) {
     const auto type = static_cast<DataType>(number);
-    const absl::StatusOr<TensorMap> tensors = GatherInputs({Declare("x", type, {"b", "5"})}, {});
+    const absl::StatusOr<TensorMap> tensors = Gather({Declare("x", type, {"b", "5"})}, {});
     ASSERT_TRUE(tensors.ok()) << tensors.status();
     EXPECT_EQ(tensors->at("x").type(), type);
   }
@@ -123,7 +130,7 @@ TEST(InputsTest, GivenFilesFixTheDimensionsOfGeneratedInputs) {
   ASSERT_TRUE(
       WriteNpz(path, {{"input_ids", Tensor::Of<int64_t>({2, 3}, {1, 2, 3, 4, 5, 6}).value()}})
           .ok());
-  const TensorMap tensors = GatherInputs(kDecoder, {{}, path, {}, 0}).value();
+  const TensorMap tensors = Gather(kDecoder, {{}, path, {}, 0}).value();
   EXPECT_THAT(ToInts(tensors.at("input_ids")).value(), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_EQ(TypeAndShape(tensors.at("attention_mask")), "int64[2,3]");
 }
@@ -132,7 +139,7 @@ TEST(InputsTest, InputsWithDefaultAreLeftOut) {
   std::vector<ValueInfo> inputs = {Declare("x", DataType::kFloat, {"1"}),
                                    Declare("w", DataType::kFloat, {"1"})};
   inputs[1].has_default = true;
-  EXPECT_EQ(GatherInputs(inputs, {})->size(), 1);
+  EXPECT_EQ(Gather(inputs, {})->size(), 1);
 }
 
 TEST(InputsTest, RawBitsTakeTheDeclaredType) {
@@ -140,7 +147,7 @@ TEST(InputsTest, RawBitsTakeTheDeclaredType) {
   const Tensor tensor = FromDoubles(DataType::kBfloat16, {2}, {1.5, -2}).value();
   ASSERT_TRUE(WriteNpz(path, {{"x", tensor}}).ok());
   const TensorMap tensors =
-      GatherInputs({Declare("x", DataType::kBfloat16, {"n"})}, {{}, path, {}, {}}).value();
+      Gather({Declare("x", DataType::kBfloat16, {"n"})}, {{}, path, {}, {}}).value();
   EXPECT_THAT(ToDoubles(tensors.at("x")).value(), ElementsAre(1.5, -2));
 }
 
@@ -170,7 +177,7 @@ TEST(InputsTest, ErrorsSayWhatIsWrong) {
       {{any_rank}, {}, "input 'input_ids' has no declared rank"},
   };
   for (const auto& [inputs, options, message] : cases) {
-    EXPECT_THAT(GatherInputs(inputs, options).status().message(), HasSubstr(message));
+    EXPECT_THAT(Gather(inputs, options).status().message(), HasSubstr(message));
   }
 }
 

@@ -5,7 +5,6 @@
 #include "absl/strings/str_format.h"
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
-#include "tools/attnrun/inputs.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/table.h"
 
@@ -54,10 +53,7 @@ absl::Status SetExtent(const Options& options, const std::string& dim, int64_t e
                        PreparedModel& model) {
   InputOptions inputs = options.inputs;
   inputs.dims[dim] = extent;
-  absl::StatusOr<TensorMap> generated = GatherInputs(model.session.inputs(), inputs);
-  if (!generated.ok()) return Annotate(generated.status(), options.model);
-  model.inputs = *std::move(generated);
-  return absl::OkStatus();
+  return GatherFor(options, inputs, model);
 }
 
 absl::Status BenchSweep(const Options& options, PreparedModel& model) {

@@ -46,6 +46,12 @@ bool IsImage(const ValueInfo& info) {
   return pixels && Dims(info).size() == 4 && !Mentions(info.name, {"mask", "bias"});
 }
 
+// The name of an axis that has no fixed extent.
+std::string AxisName(const ValueInfo& info, int axis) {
+  const std::string& symbol = Dims(info)[axis].symbol;
+  return symbol.empty() ? absl::StrCat(info.name, "[", axis, "]") : symbol;
+}
+
 // The default by position, for dimensions whose names say nothing.
 int64_t ByPlace(const ValueInfo& info, int axis) {
   if (axis == 0) return kBatch;
@@ -62,18 +68,20 @@ int64_t ByPlace(const ValueInfo& info, int axis) {
 absl::Status DimSizes::Set(const std::string& symbol, int64_t extent) {
   std::set<std::string> known;
   for (const ValueInfo& input : inputs_) {
-    for (const Dim& dim : Dims(input)) {
-      if (!dim.symbol.empty()) known.insert(Printable(dim.symbol));
+    for (size_t axis = 0; axis < Dims(input).size(); ++axis) {
+      if (Dims(input)[axis].is_fixed()) continue;
+      known.insert(Printable(AxisName(input, static_cast<int>(axis))));
     }
   }
   if (known.count(Printable(symbol)) > 0) {
     extents_[symbol] = extent;
     set_.insert(symbol);
+    fixed_.insert(symbol);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "no input has a dimension named '", Printable(symbol), "'; ",
-      known.empty() ? "no dimension has a name"
+      known.empty() ? "all extents are fixed"
                     : absl::StrCat("the dimensions are ", absl::StrJoin(known, ", "))));
 }
 
@@ -81,13 +89,14 @@ absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
   // If the rank is wrong, the session refuses the input.
   if (static_cast<int>(Dims(info).size()) != tensor.rank()) return absl::OkStatus();
   for (int axis = 0; axis < tensor.rank(); ++axis) {
-    const std::string& symbol = Dims(info)[axis].symbol;
-    if (symbol.empty()) continue;
+    if (Dims(info)[axis].is_fixed()) continue;
+    const std::string symbol = AxisName(info, axis);
+    fixed_.insert(symbol);
     const int64_t expected = extents_.emplace(symbol, tensor.dim(axis)).first->second;
     if (expected == tensor.dim(axis) || set_.count(symbol) == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("input '", Printable(info.name), "': expected ", expected, " for dimension '",
-                     Printable(symbol), "', as set by --dim, but found ", tensor.dim(axis)));
+                     Printable(symbol), "', as the command line sets it, but found ", tensor.dim(axis)));
   }
   return absl::OkStatus();
 }
@@ -95,8 +104,18 @@ absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
 int64_t DimSizes::Extent(const ValueInfo& info, int axis) {
   const Dim& dim = Dims(info)[axis];
   if (dim.is_fixed()) return dim.value;
-  if (dim.symbol.empty()) return ByPlace(info, axis);
-  return OfSymbol(dim.symbol, info, axis);
+  return OfSymbol(AxisName(info, axis), info, axis);
+}
+
+bool DimSizes::IsFixed(const ValueInfo& info, int axis) const {
+  return Dims(info)[axis].is_fixed() || fixed_.count(AxisName(info, axis)) > 0;
+}
+
+void DimSizes::Fit(const ValueInfo& info, const Shape& shape) {
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const int i = static_cast<int>(axis);
+    if (!IsFixed(info, i)) extents_[AxisName(info, i)] = shape[axis];
+  }
 }
 
 int64_t DimSizes::PastLength() { return OfFirst(IsPast).value_or(0); }
@@ -104,7 +123,8 @@ int64_t DimSizes::PastLength() { return OfFirst(IsPast).value_or(0); }
 int64_t DimSizes::OfSymbol(const std::string& symbol, const ValueInfo& info, int axis) {
   const auto found = extents_.find(symbol);
   if (found != extents_.end()) return found->second;
-  const int64_t extent = ByName(symbol, info, axis);
+  const bool has_name = !Dims(info)[axis].symbol.empty();
+  const int64_t extent = has_name ? ByName(symbol, info, axis) : ByPlace(info, axis);
   extents_[symbol] = extent;
   return extent;
 }

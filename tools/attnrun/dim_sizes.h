@@ -19,7 +19,7 @@ namespace attnrun::cli {
 // The extents of generated inputs. --dim, or an input that is given, fixes a symbolic dimension for
 // all inputs. The others have defaults, by name where exporters name them consistently: batch 1,
 // past lengths 0, sequences 16, images 3x224x224, totals the sum of their parts, waveforms 4,000
-// samples, speech features 3,000 frames.
+// samples, speech features 3,000 frames. An axis without a name is called "x[1]": axis 1 of input x.
 class DimSizes {
  public:
   static constexpr int64_t kLargest = int64_t{1} << 40;
@@ -37,6 +37,10 @@ class DimSizes {
 
   // The extent of an axis. Precondition: info.shape has it.
   int64_t Extent(const ValueInfo& info, int axis);
+  // True if the extent of an axis is not a default.
+  bool IsFixed(const ValueInfo& info, int axis) const;
+  // Changes extents that are not fixed to those of a shape of the input.
+  void Fit(const ValueInfo& info, const Shape& shape);
 
   // The length of the key-value cache among the inputs; 0 if there is none.
   int64_t PastLength();
@@ -51,8 +55,9 @@ class DimSizes {
 
   const std::vector<ValueInfo>& inputs_;
   std::map<std::string, int64_t> extents_;
-  // The symbols that Set has fixed.
+  // The symbols that Set has fixed, and those that Set or Bind has.
   std::set<std::string> set_;
+  std::set<std::string> fixed_;
 };
 
 }  // namespace attnrun::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/generate.h"
 
+#include <algorithm>
 #include <random>
 
 #include "absl/functional/function_ref.h"
@@ -76,9 +77,9 @@ absl::StatusOr<Tensor> Positions(DataType type, const Shape& shape, int64_t past
                      [=](int64_t i) { return static_cast<double>(past + i % length); });
 }
 
-absl::StatusOr<Tensor> Uniform(DataType type, const Shape& shape, int low, int high,
+absl::StatusOr<Tensor> Uniform(DataType type, const Shape& shape, int64_t low, int64_t high,
                                std::mt19937_64& generator) {
-  std::uniform_int_distribution<int> draw(low, high);
+  std::uniform_int_distribution<int64_t> draw(low, high);
   return FromFormula(type, shape, [&](int64_t) { return draw(generator); });
 }
 
@@ -87,41 +88,37 @@ absl::StatusOr<Tensor> Normal(DataType type, const Shape& shape, std::mt19937_64
   return FromFormula(type, shape, [&](int64_t) { return draw(generator); });
 }
 
-absl::StatusOr<Tensor> Plausible(const ValueInfo& info, const Shape& shape, DimSizes& dims,
+absl::StatusOr<Tensor> Plausible(const ValueInfo& info, const FittedInput& fitted, int64_t past,
                                  std::mt19937_64& generator) {
   const std::string name = absl::AsciiStrToLower(info.name);
+  const Shape& shape = fitted.shape;
   const auto mentions = [&name](absl::string_view word) { return absl::StrContains(name, word); };
+  const bool holds_masks = info.type == DataType::kBool || IsInteger(info.type);
+  if (fitted.masks_where_true && holds_masks) return Constant(info.type, shape, 0);
   if (info.type == DataType::kBool) {
-    return Constant(info.type, shape, mentions("use_cache") && dims.PastLength() == 0 ? 0 : 1);
+    return Constant(info.type, shape, mentions("use_cache") && past == 0 ? 0 : 1);
   }
   if (mentions("mask")) return Constant(info.type, shape, 1);
   if (!IsInteger(info.type)) return Normal(info.type, shape, generator);
   if (mentions("token_type") || mentions("segment")) return Constant(info.type, shape, 0);
-  if (mentions("position")) return Positions(info.type, shape, dims.PastLength());
+  if (mentions("position")) return Positions(info.type, shape, past);
   if (info.type == DataType::kUint8 && shape.size() >= 3) {
     return Uniform(info.type, shape, 0, 255, generator);
   }
   // int4 and the 2-bit types cannot hold 9.
-  const int high = BitWidth(info.type) < 8 ? 1 : 9;
-  return Uniform(info.type, shape, 1, high, generator);
+  int64_t high = BitWidth(info.type) < 8 ? 1 : 9;
+  if (fitted.index_limit >= 0) high = std::min(high, std::max<int64_t>(fitted.index_limit - 1, 0));
+  return Uniform(info.type, shape, std::min<int64_t>(high, 1), high, generator);
 }
 
 }  // namespace
 
-absl::StatusOr<Tensor> Generate(const ValueInfo& info, DimSizes& dims, uint64_t seed) {
-  const std::string context = absl::StrCat("input '", Printable(info.name), "'");
-  if (!info.shape.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        context, " has no declared rank, so it must be given: --input ", info.name, "=FILE"));
-  }
-  Shape shape;
-  for (size_t axis = 0; axis < info.shape->size(); ++axis) {
-    shape.push_back(dims.Extent(info, static_cast<int>(axis)));
-  }
+absl::StatusOr<Tensor> Generate(const ValueInfo& info, const FittedInput& fitted, int64_t past,
+                                uint64_t seed) {
   std::mt19937_64 generator = GeneratorFor(info.name, seed);
-  absl::StatusOr<Tensor> tensor = Plausible(info, shape, dims, generator);
-  if (!tensor.ok()) return Annotate(tensor.status(), context);
-  return tensor;
+  absl::StatusOr<Tensor> tensor = Plausible(info, fitted, past, generator);
+  if (tensor.ok()) return tensor;
+  return Annotate(tensor.status(), absl::StrCat("input '", Printable(info.name), "'"));
 }
 
 }  // namespace attnrun::cli

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/inputs.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/status.h"
 #include "tools/attnrun/arrays.h"
 #include "tools/attnrun/dim_sizes.h"
@@ -31,27 +33,82 @@ absl::Status Missing(const ValueInfo& info) {
                    "=FILE provides it, --seed N generates all inputs that are not given)"));
 }
 
+absl::Status WithoutRank(const ValueInfo& info) {
+  const std::string name = Printable(info.name);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "input '", name, "' has no declared rank, so it must be given: --input ", name, "=FILE"));
+}
+
+// The shape and the fixed axes of an input, whether it is given or not.
+ProposedInput Propose(const ValueInfo& info, DimSizes& dims) {
+  ProposedInput proposed;
+  for (int axis = 0; axis < static_cast<int>(info.shape->size()); ++axis) {
+    proposed.shape.push_back(dims.Extent(info, axis));
+    proposed.is_fixed.push_back(dims.IsFixed(info, axis));
+  }
+  return proposed;
+}
+
+// The inputs to generate, which have a declared rank, as the model's graph wants them.
+absl::StatusOr<std::map<std::string, FittedInput>> Fit(const std::vector<ValueInfo>& declared,
+                                                       const std::string& model, DimSizes& dims) {
+  std::map<std::string, ProposedInput> proposed;
+  std::map<std::string, FittedInput> fitted;
+  for (const ValueInfo& info : declared) {
+    if (!info.shape.has_value()) continue;
+    proposed[info.name] = Propose(info, dims);
+    fitted[info.name].shape = proposed[info.name].shape;
+  }
+  if (model.empty()) return fitted;
+  ATTNRUN_ASSIGN_OR_RETURN(fitted, FitInputs(model, proposed));
+  for (const ValueInfo& info : declared) {
+    const auto found = fitted.find(info.name);
+    if (found != fitted.end()) dims.Fit(info, found->second.shape);
+  }
+  return fitted;
+}
+
 }  // namespace
 
-absl::StatusOr<TensorMap> GatherInputs(const std::vector<ValueInfo>& declared,
-                                       const InputOptions& options) {
+absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declared,
+                                            const InputOptions& options, const std::string& model) {
   DimSizes dims(declared);
   for (const auto& [symbol, extent] : options.dims) {
     ATTNRUN_RETURN_IF_ERROR(dims.Set(symbol, extent));
   }
-  ATTNRUN_ASSIGN_OR_RETURN(TensorMap inputs, ReadGiven(declared, options));
+  GatheredInputs inputs;
+  ATTNRUN_ASSIGN_OR_RETURN(inputs.tensors, ReadGiven(declared, options));
   const bool generate = (options.files.empty() && options.archive.empty()) ||
                         !options.dims.empty() || options.seed.has_value();
   for (const ValueInfo& info : declared) {
-    const auto given = inputs.find(info.name);
-    if (given != inputs.end()) ATTNRUN_RETURN_IF_ERROR(dims.Bind(info, given->second));
+    const auto given = inputs.tensors.find(info.name);
+    if (given != inputs.tensors.end()) ATTNRUN_RETURN_IF_ERROR(dims.Bind(info, given->second));
   }
   for (const ValueInfo& info : declared) {
-    if (info.has_default || inputs.count(info.name) > 0) continue;
+    if (info.has_default || inputs.tensors.count(info.name) > 0) continue;
     if (!generate) return Missing(info);
-    ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], Generate(info, dims, options.seed.value_or(0)));
+    if (!info.shape.has_value()) return WithoutRank(info);
+    inputs.generated.push_back(info.name);
+  }
+  if (inputs.generated.empty()) return inputs;
+  ATTNRUN_ASSIGN_OR_RETURN(const auto fitted, Fit(declared, model, dims));
+  for (const ValueInfo& info : declared) {
+    if (!absl::c_linear_search(inputs.generated, info.name)) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(
+        inputs.tensors[info.name],
+        Generate(info, fitted.at(info.name), dims.PastLength(), options.seed.value_or(0)));
   }
   return inputs;
+}
+
+std::string MadeUpHint(const GatheredInputs& inputs) {
+  if (inputs.generated.empty()) return "";
+  const auto append = [&](std::string* out, const std::string& name) {
+    absl::StrAppend(out, Printable(name), " ", TypeAndShape(inputs.tensors.at(name)));
+  };
+  return absl::StrCat("inputs were made up: ", absl::StrJoin(inputs.generated, ", ", append),
+                      "; --dim NAME=N changes an extent, --input NAME=FILE or --inputs FILE gives "
+                      "real ones");
 }
 
 }  // namespace attnrun::cli

@@ -25,12 +25,23 @@ struct InputOptions {
   std::optional<uint64_t> seed;
 };
 
+struct GatheredInputs {
+  TensorMap tensors;
+  // The names of those that were made up.
+  std::vector<std::string> generated;
+};
+
 // One tensor per input without default, and per input that is given. Without any file all are
-// generated; with files, the others are generated only with --dim or --seed. kInvalidArgument for a
-// name that the model does not have, a missing input, or a file that is not a readable array. Types
-// and shapes are left to Session::Run to check.
-absl::StatusOr<TensorMap> GatherInputs(const std::vector<ValueInfo>& declared,
-                                       const InputOptions& options);
+// generated; with files, the others are generated only with --dim or --seed. Generated inputs are
+// fitted to the graph of the .onnx file `model`, unless that is empty. kInvalidArgument for a name
+// that the model does not have, a missing input, or a file that is not a readable array. Types and
+// shapes are left to Session::Run to check.
+absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declared,
+                                            const InputOptions& options, const std::string& model);
+
+// "Inputs were made up: ids int64[1,16]; ...": what to say where a run of such inputs fails or tells
+// nothing. Empty if none was made up.
+std::string MadeUpHint(const GatheredInputs& inputs);
 
 }  // namespace attnrun::cli
 

@@ -3,9 +3,9 @@
 
 #include <chrono>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status.h"
-#include "tools/attnrun/inputs.h"
 
 namespace attnrun::cli {
 namespace {
@@ -27,16 +27,31 @@ absl::StatusOr<PreparedModel> Prepare(const Options& options) {
   const Stopwatch watch;
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(options.model, options.session));
   const absl::Duration load_time = watch.Elapsed();
-  absl::StatusOr<TensorMap> inputs = GatherInputs(session.inputs(), options.inputs);
-  if (!inputs.ok()) return Annotate(inputs.status(), options.model);
-  return PreparedModel{std::move(session), *std::move(inputs), load_time};
+  PreparedModel model{std::move(session), {}, load_time};
+  ATTNRUN_RETURN_IF_ERROR(GatherFor(options, options.inputs, model));
+  return model;
+}
+
+absl::Status GatherFor(const Options& options, const InputOptions& inputs, PreparedModel& model) {
+  absl::StatusOr<GatheredInputs> gathered =
+      GatherInputs(model.session.inputs(), inputs, options.model);
+  if (!gathered.ok()) return Annotate(gathered.status(), options.model);
+  model.made_up = MadeUpHint(*gathered);
+  model.inputs = std::move(gathered->tensors);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
                                    const RunOptions& run_options) {
   const Stopwatch watch;
   absl::StatusOr<TensorMap> outputs = model.session.Run(model.inputs, run_options);
-  if (!outputs.ok()) return Annotate(outputs.status(), options.model);
+  if (!outputs.ok()) {
+    const bool blames_inputs = absl::IsInvalidArgument(outputs.status()) && !model.made_up.empty();
+    return absl::Status(
+        outputs.status().code(),
+        absl::StrCat(options.model, ": ", outputs.status().message(), blames_inputs ? "; " : "",
+                     blames_inputs ? model.made_up : ""));
+  }
   return RunResult{*std::move(outputs), watch.Elapsed()};
 }
 

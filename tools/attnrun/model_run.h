@@ -18,17 +18,22 @@ struct PreparedModel {
   Session session;
   TensorMap inputs;
   absl::Duration load_time;
+  // See MadeUpHint.
+  std::string made_up = "";
 };
 
 // Loads the model of the command line and gathers its inputs. Messages name the model.
 absl::StatusOr<PreparedModel> Prepare(const Options& options);
+
+// Gathers the inputs of a model that is loaded, as `inputs` says.
+absl::Status GatherFor(const Options& options, const InputOptions& inputs, PreparedModel& model);
 
 struct RunResult {
   TensorMap outputs;
   absl::Duration time;
 };
 
-// Runs the model once. Messages name the model.
+// Runs the model once. Messages name the model, and say so if inputs were made up.
 absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
                                    const RunOptions& run_options = {});
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <iostream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/elements.h"
 #include "core/status.h"
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/expectation.h"
@@ -33,6 +36,19 @@ absl::StatusOr<Json> Summaries(const NamedTensors& tensors) {
   return list;
 }
 
+// True if there are floats among the outputs, and none of them is a number.
+absl::StatusOr<bool> AllNan(const TensorMap& outputs) {
+  bool any = false;
+  for (const auto& [name, tensor] : outputs) {
+    if (!IsFloatingPoint(tensor.type()) || tensor.num_elements() == 0) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(tensor));
+    const auto is_nan = [](double value) { return std::isnan(value); };
+    if (!absl::c_all_of(values, is_nan)) return false;
+    any = true;
+  }
+  return any;
+}
+
 absl::Status PrintText(const Options& options, const PreparedModel& model, const RunResult& result,
                        const OutputDifferences& differences) {
   Table table("llll");
@@ -44,6 +60,9 @@ absl::Status PrintText(const Options& options, const PreparedModel& model, const
             << (model.session.threads() == 1 ? " thread" : " threads") << "), loaded in "
             << TimeText(model.load_time) << "\n"
             << DifferencesText(differences);
+  if (model.made_up.empty()) return absl::OkStatus();
+  ATTNRUN_ASSIGN_OR_RETURN(const bool all_nan, AllNan(result.outputs));
+  if (all_nan) std::cout << "note    all outputs are NaN, but " << model.made_up << "\n";
   return absl::OkStatus();
 }
 

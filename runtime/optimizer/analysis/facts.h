@@ -41,6 +41,8 @@ class Facts {
   // add. Extents and contents are in the normal form that follows.
   const Equalities& equalities() const { return equalities_; }
 
+  // Numbers that are at least 0 in every run that succeeds, whose formulas do not show it.
+  const std::vector<SymInt>& required() const { return extents_; }
   // True if the number is known to be at least 0 in every run.
   bool IsNeverNegative(const SymInt& number) const;
 
@@ -63,7 +65,6 @@ class Facts {
   // Null in a main graph.
   Facts* outer_ = nullptr;
   std::vector<ops::ValueFacts> inputs_;
-  // Numbers that are not negative in a run that succeeds, whose formulas do not show it.
   std::vector<SymInt> extents_;
   absl::flat_hash_map<const Value*, std::unique_ptr<const ops::ValueFacts>> facts_;
   // True while FindExtents adds what operators require.

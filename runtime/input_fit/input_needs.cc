@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input_fit/input_needs.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "ops/interface/registry.h"
+#include "optimizer/analysis/facts.h"
+#include "optimizer/analysis/node_queries.h"
+
+namespace attnrun::fit {
+namespace {
+
+using Pair = std::pair<SymInt, SymInt>;
+
+// The graph inputs whose elements are those of a value, or some of them, perhaps in another type or
+// with a number added.
+std::vector<const Value*> InputsBehind(const Value* value) {
+  std::vector<const Value*> inputs;
+  std::vector<const Value*> stack = {value};
+  absl::flat_hash_set<const Value*> seen;
+  while (!stack.empty()) {
+    const Value* top = stack.back();
+    stack.pop_back();
+    if (top == nullptr || !seen.insert(top).second) continue;
+    if (top->is_input()) inputs.push_back(top);
+    const Node* node = top->producer();
+    if (node == nullptr) continue;
+    if (opt::IsOp(node, "Where")) {
+      stack.insert(stack.end(), {node->input(1), node->input(2)});
+    } else if (opt::IsOp(node, "Add") || opt::IsOp(node, "Concat")) {
+      stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
+    } else if (opt::IsOp(node, "Cast") || ops::TraitsOf(*node).moves_elements) {
+      stack.push_back(node->input(0));
+    }
+  }
+  return inputs;
+}
+
+class Collector {
+ public:
+  explicit Collector(const Graph& graph) : facts_(graph) {
+    for (const auto& [a, b, node] : facts_.equalities().list()) AddPair({a, b}, needs_.equal);
+    for (const SymInt& number : facts_.required()) AddNumber(number);
+    for (const Node* node : graph.nodes()) Visit(*node);
+  }
+
+  InputNeeds Take() { return std::move(needs_); }
+
+ private:
+  void Visit(const Node& node) {
+    const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
+    if (!op.ok()) return;
+    std::vector<const ops::ValueFacts*> inputs;
+    std::vector<const Tensor*> constants;
+    for (const Value* input : node.inputs()) {
+      inputs.push_back(input == nullptr ? nullptr : &facts_.Of(input));
+      constants.push_back(input != nullptr && input->is_constant() ? input->constant() : nullptr);
+    }
+    std::vector<ops::ValueFacts> outputs(node.outputs().size());
+    ops::InferContext context(inputs, constants, absl::MakeSpan(outputs));
+    (*op)->Infer(context);
+    Add(node, context);
+  }
+
+  void Add(const Node& node, const ops::InferContext& context) {
+    for (const SymInt& number : context.required()) AddNumber(number);
+    for (const Pair& pair : context.equal()) AddPair(pair, needs_.equal);
+    for (const Pair& pair : context.broadcast()) AddPair(pair, needs_.broadcast);
+    for (const auto& [input, extent] : context.indices()) {
+      if (!extent.IsComputable()) continue;
+      for (const Value* value : InputsBehind(node.input(input))) {
+        AddOnce(extent, needs_.indexed[value->name()]);
+      }
+    }
+  }
+
+  void AddNumber(const SymInt& number) {
+    if (number.IsComputable()) AddOnce(number, needs_.not_negative);
+  }
+
+  static void AddPair(const Pair& pair, std::vector<Pair>& pairs) {
+    const bool tells = !pair.first.constant().has_value() || !pair.second.constant().has_value();
+    if (tells && pair.first.IsComputable() && pair.second.IsComputable()) AddOnce(pair, pairs);
+  }
+
+  // Layers of a model need the same again and again.
+  template <typename T>
+  static void AddOnce(const T& item, std::vector<T>& items) {
+    constexpr size_t kMost = 512;
+    if (items.size() < kMost && !absl::c_linear_search(items, item)) items.push_back(item);
+  }
+
+  opt::Facts facts_;
+  InputNeeds needs_;
+};
+
+}  // namespace
+
+InputNeeds NeedsOf(const Graph& graph) { return Collector(graph).Take(); }
+
+}  // namespace attnrun::fit
