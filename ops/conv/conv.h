@@ -89,10 +89,13 @@ class ConvTranspose final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
+
+  // `window.input` and `window.output` swap roles: the window slides over y. `input_size` is x's,
+  // `output_size` y's.
+  absl::StatusOr<ConvShape> Resolve(const Tensor& x, const Tensor& w, const Tensor* bias) const;
 
  private:
-  // `window.input` and `window.output` swap roles: the window slides over y.
-  absl::StatusOr<ConvShape> Resolve(const Tensor& x, const Tensor& w, const Tensor* bias) const;
   // For a window whose `output` is x's extents: sets `input` to y's extents, and the pads.
   absl::Status ResolveOutput(SlidingWindow& window) const;
 

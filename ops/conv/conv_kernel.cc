@@ -4,10 +4,7 @@
 
 #include "core/status.h"
 #include "ops/conv/conv.h"
-#include "ops/conv/patch_matrix.h"
-#include "ops/conv/tiled_conv.h"
-#include "ops/conv/window_product.h"
-#include "ops/gemm/gemm.h"
+#include "ops/conv/convolution.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
@@ -37,23 +34,14 @@ absl::StatusOr<ConvShape> TypicalConv(const ConvAttributes& attributes, const Te
   return ResolveConv(attributes, tensor, w, nullptr);
 }
 
-// Runs a WindowProduct if the weights are constant and the shape allows one, else oneDNN's
-// primitives (see ConvTiling). Where neither helps, y[n, g] = W[g] · patches(x[n, g]) for every
-// image n and group g is one GEMM each: the weights are not packed, the patches are written a panel
-// at a time.
 class ConvKernel final : public Kernel {
  public:
   // `weight`: W as floats if it is constant, else undefined.
   ConvKernel(const ConvAttributes& attributes, Tensor weight)
-      : attributes_(attributes), weight_(std::move(weight)), tiled_(weight_.defined()) {}
+      : attributes_(attributes), weight_(std::move(weight)), convolution_(weight_.defined()) {}
 
-  // 1x1 kernels and short sums run as a GEMM on patches.
-  absl::string_view name() const override {
-    return product_ == nullptr ? "onednn or gemm" : product_->name();
-  }
-  Precision precision() const override {
-    return product_ == nullptr ? Precision::kFloat32 : product_->precision();
-  }
+  absl::string_view name() const override { return convolution_.name(); }
+  Precision precision() const override { return convolution_.precision(); }
 
   bool Accepts(const OpContext& context) const override {
     const DataType type = context.input(0).type();
@@ -78,7 +66,7 @@ class ConvKernel final : public Kernel {
     if (y.num_elements() == 0) return absl::OkStatus();
     const auto* const b = bias.defined() ? bias.data<float>() : nullptr;
     ATTNRUN_RETURN_IF_ERROR(
-        Convolve(shape, {x.data<float>(), weight.data<float>(), b, y.data()}, allocator));
+        convolution_.Run(shape, {x.data<float>(), weight.data<float>(), b, y.data()}, allocator));
     y.Store();
     return absl::OkStatus();
   }
@@ -89,9 +77,7 @@ class ConvKernel final : public Kernel {
     const absl::StatusOr<ConvShape> shape = TypicalConv(attributes_, weight_);
     // The node's calls report an invalid shape.
     if (!shape.ok()) return absl::OkStatus();
-    ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(*shape, weight_.data<float>(), context));
-    if (product_ != nullptr) return absl::OkStatus();
-    return tiled_.Prepare(*shape, weight_.data<float>(), bias);
+    return convolution_.Prepare(*shape, weight_.data<float>(), bias, context);
   }
 
   int64_t Flops(const OpContext& context) const override {
@@ -104,55 +90,9 @@ class ConvKernel final : public Kernel {
     return ResolveConv(attributes_, context.input(0), context.input(1), Bias(context));
   }
 
-  absl::Status Convolve(const ConvShape& shape, const TiledConv::Operands& operands,
-                        Allocator& allocator) const {
-    bool done = false;
-    if (product_ != nullptr) {
-      ATTNRUN_ASSIGN_OR_RETURN(
-          done, product_->Run(shape, {operands.x, operands.bias, operands.y}, allocator));
-    }
-    if (!done) {
-      ATTNRUN_ASSIGN_OR_RETURN(done, tiled_.Run(shape, operands, allocator));
-    }
-    if (!done) MultiplyPatches(shape, operands);
-    return absl::OkStatus();
-  }
-
-  static void MultiplyPatches(const ConvShape& shape, const TiledConv::Operands& operands) {
-    const auto [x, w, bias, y] = operands;
-    const int64_t channels = shape.c / shape.group;
-    const int64_t features = shape.m / shape.group;
-    const int64_t depth = channels * shape.kernel_size;
-    const bool pointwise = IsPointwise(shape);
-    const int64_t count = shape.n * shape.group;
-    std::vector<PatchMatrix> patches;
-    for (int64_t i = 0; i < count && !pointwise; ++i) {
-      patches.emplace_back(shape.window, x + i * channels * shape.input_size, shape.input_size,
-                           shape.kernel_size);
-    }
-    // Images and groups are the outermost axes, so the i-th (image, group) pair has the i-th runs
-    // of channels and of features.
-    BatchedGemm(count, [&](int64_t i) {
-      const int64_t group = i % shape.group;
-      GemmProblem problem;
-      problem.a = {w + group * features * depth, features, depth, depth};
-      problem.b = {x + i * channels * shape.input_size, depth, shape.output_size,
-                   shape.output_size};
-      if (!pointwise) problem.b_source = &patches[i];
-      problem.c = y + i * features * shape.output_size;
-      problem.ldc = shape.output_size;
-      if (bias != nullptr) {
-        problem.epilogue.residual = {bias + group * features, features, shape.output_size, 1, 0};
-      }
-      return problem;
-    });
-  }
-
   const ConvAttributes attributes_;
   const Tensor weight_;
-  // Null if the convolution is not such a product, or the weights are not constant.
-  std::unique_ptr<const WindowProduct> product_;
-  const TiledConv tiled_;
+  Convolution convolution_;
 };
 
 }  // namespace

@@ -284,6 +284,149 @@ TEST(ConvTransposeTest, IsTheAdjointOfConv) {
   EXPECT_NEAR(inner(cx, y), inner(x, ty), kEpsilon * 1e4);
 }
 
+struct TransposeCase {
+  Case conv;
+  Ints output_padding = {};
+  Ints output_shape = {};
+};
+
+// A ConvTranspose of `param` with random operands of `type`.
+OpTester Transpose(const TransposeCase& param, DataType type, bool constant_weights,
+                   std::mt19937& generator) {
+  const Case& conv = param.conv;
+  OpTester op("ConvTranspose", 11);
+  SetAttributes(conv, op);
+  if (!param.output_padding.empty()) op.Attribute("output_padding", param.output_padding);
+  if (!param.output_shape.empty()) op.Attribute("output_shape", param.output_shape);
+  op.Input(Converted(RandomFloats(conv.x, generator), type));
+  const Tensor w = Converted(RandomFloats(conv.w, generator), type);
+  constant_weights ? op.Constant(w) : op.Input(w);
+  if (conv.bias) {
+    op.Input(Converted(RandomFloats({conv.w[1] * conv.group}, generator), type));
+  }
+  return op;
+}
+
+class ConvTransposeKernelTest : public ::testing::TestWithParam<TransposeCase> {};
+
+TEST_P(ConvTransposeKernelTest, AgreesWithReference) {
+  const TransposeCase& param = GetParam();
+  std::mt19937 generator(Seed());
+  // As for Conv: a sum has at most this many terms.
+  Ints terms(param.conv.w.begin() + 2, param.conv.w.end());
+  terms.push_back(param.conv.w[0] / param.conv.group);
+  const auto depth = static_cast<double>(NumElements(terms).value());
+  for (const bool constant : {true, false}) {
+    for (const DataType type : {DataType::kFloat, DataType::kFloat16}) {
+      const OpTester op = Transpose(param, type, constant, generator);
+      ExpectClose(op.Kernel().value()[0], op.Reference().value()[0],
+                  Epsilon(type) + 2 * kEpsilon * depth);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ConvTransposeKernelTest,
+    ::testing::Values(
+        // Vocoders: kernels of twice the stride, of an odd multiple, of less than the stride.
+        TransposeCase{{{2, 32, 40}, {32, 16, 16}, true, 1, {8}, {4, 4}}},
+        TransposeCase{{{1, 20, 33}, {20, 6, 11}, true, 1, {5}, {3, 3}}, {1}},
+        TransposeCase{{{1, 8, 9}, {8, 5, 2}, true, 1, {3}}},
+        TransposeCase{{{1, 16, 9}, {16, 1, 64}, false, 1, {16}, {32, 16}}},
+        // Decoders of images: windows that do not touch; kernels of 4 and of 3 with stride 2.
+        TransposeCase{{{2, 24, 7, 9}, {24, 10, 2, 2}, true, 1, {2, 2}}},
+        TransposeCase{{{1, 24, 7, 9}, {24, 1, 2, 2}, true, 1, {2, 2}}},
+        TransposeCase{{{1, 20, 9, 20}, {20, 17, 4, 4}, true, 1, {2, 2}, {1, 1, 1, 1}}},
+        TransposeCase{{{2, 20, 9, 20}, {20, 17, 3, 3}, true, 1, {2, 2}, {1, 1, 1, 1}}, {1, 1}},
+        TransposeCase{{{1, 6, 9, 20}, {6, 8, 3, 5}, true, 2, {1, 3}, {1, 0, 2, 1}}, {0, 2}},
+        TransposeCase{{{1, 4, 5, 40}, {4, 3, 4, 4}, true, 1, {4, 4}}},
+        TransposeCase{{{1, 4, 3, 40}, {4, 3, 3, 3}, true, 1, {3, 3}}},
+        // Stride 1, alone and with pads that cut more than the kernel adds.
+        TransposeCase{{{1, 8, 12, 13}, {8, 9, 3, 3}, true, 1, {}, {1, 1, 1, 1}}},
+        TransposeCase{{{1, 8, 12, 13}, {8, 9, 3, 3}, true, 1, {}, {4, 3, 0, 5}}},
+        TransposeCase{{{1, 8, 12}, {8, 9, 3}, true, 1, {2}, {9, 7}}},
+        // Dilations that share a factor with the stride, and that do not.
+        TransposeCase{{{1, 8, 15}, {8, 4, 3}, true, 1, {2}, {1, 2}, {2}}},
+        TransposeCase{{{1, 8, 15}, {8, 4, 5}, true, 1, {6}, {1, 2}, {4}}},
+        TransposeCase{{{1, 8, 15, 6}, {8, 4, 5, 2}, true, 1, {2, 3}, {}, {3, 5}}},
+        // Depthwise, with few phases and with many; groups.
+        TransposeCase{{{1, 20, 30}, {20, 1, 12}, true, 20, {2}, {5, 5}}},
+        TransposeCase{{{1, 20, 9, 8}, {20, 1, 4, 4}, true, 20, {2, 2}, {1, 1, 1, 1}}},
+        TransposeCase{{{1, 5, 4, 3}, {5, 1, 16, 16}, false, 5, {8, 8}, {4, 4, 4, 4}}},
+        TransposeCase{{{2, 12, 30}, {12, 5, 6}, true, 3, {3}, {1, 2}}},
+        // Three axes.
+        TransposeCase{{{1, 6, 4, 5, 6}, {6, 7, 2, 3, 4}, true, 1, {2, 2, 2}, {0, 1, 1, 0, 1, 1}}},
+        // The shape of y from the attributes: cut, and longer than the kernel reaches.
+        TransposeCase{{{1, 3, 10}, {3, 4, 5}, true, 1, {3}, {}, {}, "SAME_UPPER"}},
+        TransposeCase{{{1, 3, 10}, {3, 4, 5}, true, 1, {3}, {}, {}, "SAME_LOWER"}},
+        TransposeCase{{{1, 3, 10}, {3, 4, 5}, true, 1, {3}, {1, 1}, {}, "VALID"}},
+        TransposeCase{{{1, 3, 10}, {3, 4, 5}, true, 1, {3}}, {}, {27}},
+        TransposeCase{{{1, 3, 10}, {3, 4, 5}, true, 1, {3}}, {}, {45}},
+        TransposeCase{{{1, 3, 2}, {3, 4, 2}, true, 1, {1}}, {}, {70000}},
+        TransposeCase{{{1, 3, 2}, {3, 4, 2}, true, 1, {2}}, {}, {1}},
+        // No output.
+        TransposeCase{{{1, 3, 2}, {3, 4, 2}, true, 1, {2}, {2, 2}}},
+        TransposeCase{{{1, 3, 2}, {3, 0, 2}, true, 1, {2}}}));
+
+TEST(ConvTransposeKernel, AgreesWithReferenceOnRandomWindows) {
+  std::mt19937 generator(Seed());
+  const auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(generator);
+  };
+  for (int i = 0; i < 150; ++i) {
+    const int64_t axes = draw(1, 3);
+    const int64_t group = draw(1, 3);
+    TransposeCase param = {{{draw(1, 2), group * draw(1, 9)}, {}, draw(0, 1) == 1, group}};
+    Case& conv = param.conv;
+    conv.w = {conv.x[1], draw(1, 20)};
+    conv.pads.resize(2 * axes);
+    for (int64_t axis = 0; axis < axes; ++axis) {
+      conv.x.push_back(draw(1, 12));
+      conv.w.push_back(draw(1, 6));
+      conv.strides.push_back(draw(1, 5));
+      conv.dilations.push_back(draw(1, 4));
+      const int64_t full = conv.strides.back() * (conv.x.back() - 1) +
+                           (conv.w.back() - 1) * conv.dilations.back() + 1;
+      conv.pads[axis] = draw(0, full - 1);
+      conv.pads[axes + axis] = draw(0, full - 1 - conv.pads[axis]);
+      param.output_padding.push_back(draw(0, 3));
+    }
+    const OpTester op = Transpose(param, DataType::kFloat, draw(0, 1) == 1, generator);
+    // At most 9 * 6^3 terms.
+    ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 2000 * kEpsilon);
+  }
+}
+
+TEST(ConvTransposeKernel, BitsDoNotDependOnThreadsOrTheBatch) {
+  const TransposeCase cases[] = {{{{3, 64, 300}, {64, 32, 16}, true, 1, {8}, {4, 4}}},
+                                 {{{3, 32, 20, 30}, {32, 24, 4, 4}, true, 1, {2, 2}, {1, 1, 1, 1}}},
+                                 {{{3, 32, 20, 30}, {32, 1, 2, 2}, true, 1, {2, 2}}},
+                                 {{{3, 32, 500}, {32, 1, 12}, true, 32, {2}, {5, 5}}}};
+  for (const TransposeCase& param : cases) {
+    const auto run = [&](int64_t image, int threads) {
+      const Threads scope(threads);
+      std::mt19937 generator(1);
+      TransposeCase one = param;
+      const Tensor x = RandomFloats(param.conv.x, generator);
+      const Tensor w = RandomFloats(param.conv.w, generator);
+      OpTester op("ConvTranspose", 11);
+      SetAttributes(param.conv, op);
+      if (image < 0) return op.Input(x).Constant(w).Kernel().value()[0];
+      one.conv.x[0] = 1;
+      const int64_t size = NumElements(one.conv.x).value();
+      const absl::Span<const float> part(x.data<float>() + image * size, size);
+      return op.Input(Tensor::Of<float>(one.conv.x, part).value()).Constant(w).Kernel().value()[0];
+    };
+    const Tensor all = run(-1, 1);
+    for (const int threads : {2, 3}) ExpectClose(run(-1, threads), all, 0);
+    for (int64_t image = 0; image < param.conv.x[0]; ++image) {
+      const Tensor y = run(image, 2);
+      EXPECT_EQ(std::memcmp(y.raw(), all.data<float>() + image * y.num_elements(), y.byte_size()),
+                0);
+    }
+  }
+}
+
 TEST(ConvTransposeTest, OutputShapeSetsThePads) {
   OpTester op("ConvTranspose", 11);
   op.Attribute("output_shape", Ints{5}).Attribute("strides", Ints{2});

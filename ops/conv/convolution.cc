@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv/convolution.h"
+
+#include <vector>
+
+#include "core/status.h"
+#include "ops/conv/patch_matrix.h"
+#include "ops/gemm/gemm.h"
+
+namespace attnrun::ops {
+
+absl::Status Convolution::Prepare(const ConvShape& typical, const float* w, bool bias,
+                                  const KernelContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, w, context));
+  return product_ != nullptr ? absl::OkStatus() : tiled_.Prepare(typical, w, bias);
+}
+
+absl::StatusOr<bool> Convolution::RunPacked(const ConvShape& shape, const Operands& operands,
+                                            Allocator& allocator) const {
+  if (product_ == nullptr) return false;
+  return product_->Run(shape, {operands.x, operands.bias, operands.y}, allocator);
+}
+
+absl::Status Convolution::Run(const ConvShape& shape, const Operands& operands,
+                              Allocator& allocator) const {
+  ATTNRUN_ASSIGN_OR_RETURN(bool done, RunPacked(shape, operands, allocator));
+  if (!done) {
+    ATTNRUN_ASSIGN_OR_RETURN(done, tiled_.Run(shape, operands, allocator));
+  }
+  if (!done) MultiplyPatches(shape, operands);
+  return absl::OkStatus();
+}
+
+void Convolution::MultiplyPatches(const ConvShape& shape, const Operands& operands) {
+  const auto [x, w, bias, y] = operands;
+  const int64_t channels = shape.c / shape.group;
+  const int64_t features = shape.m / shape.group;
+  const int64_t depth = channels * shape.kernel_size;
+  const bool pointwise = IsPointwise(shape);
+  const int64_t count = shape.n * shape.group;
+  std::vector<PatchMatrix> patches;
+  for (int64_t i = 0; i < count && !pointwise; ++i) {
+    patches.emplace_back(shape.window, x + i * channels * shape.input_size, shape.input_size,
+                         shape.kernel_size);
+  }
+  // Images and groups are the outermost axes, so the i-th (image, group) pair has the i-th runs of
+  // channels and of features.
+  BatchedGemm(count, [&](int64_t i) {
+    const int64_t group = i % shape.group;
+    GemmProblem problem;
+    problem.a = {w + group * features * depth, features, depth, depth};
+    problem.b = {x + i * channels * shape.input_size, depth, shape.output_size, shape.output_size};
+    if (!pointwise) problem.b_source = &patches[i];
+    problem.c = y + i * features * shape.output_size;
+    problem.ldc = shape.output_size;
+    if (bias != nullptr) {
+      problem.epilogue.residual = {bias + group * features, features, shape.output_size, 1, 0};
+    }
+    return problem;
+  });
+}
+
+}  // namespace attnrun::ops
