@@ -76,11 +76,14 @@ class Resize final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
- private:
+  const ResizeAttributes& attributes() const { return attributes_; }
   // Resolves every axis of x. kInvalidArgument for scales, sizes, roi and axes that do not fit x or
   // that ONNX forbids, and for axes without elements to resize from.
   absl::StatusOr<std::vector<ResizeAxis>> Resolve(const OpContext& context) const;
+
+ private:
   // The axes that scales and sizes refer to, for an input of this rank; nullopt if one is invalid.
   std::optional<std::vector<size_t>> ListedAxes(size_t rank) const;
   absl::Status ApplyScales(absl::Span<const double> scales, absl::Span<const int> listed,
@@ -106,6 +109,10 @@ class Resize final : public Op {
 // The output extent for a scale, computed in single precision as ONNX's shape inference does: 10 *
 // 0.7 is 7, not 6.
 double WholeExtent(int64_t input, double scale);
+
+// Kernels: moves elements of at most 8 bytes, and weights floats and halves.
+std::unique_ptr<Kernel> MakeNearestKernel(const Resize& op);
+std::unique_ptr<Kernel> MakeWeightedKernel(const Resize& op);
 
 // Computes y. Preconditions: x, attributes and axes agree.
 absl::Status ResizeNearest(const ResizeAttributes& attributes, absl::Span<const ResizeAxis> axes,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/parallel.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -144,6 +145,137 @@ TEST(ResizeFilterTest, IntegersRoundAndSaturate) {
   OpTester linear = ByScales(Make<int8_t>({2}, {0, 7}), {2});
   linear.Attribute("mode", std::string("linear"));
   ExpectClose(linear.Reference().value()[0], Make<int8_t>({4}, {0, 2, 5, 7}), 0);
+}
+
+// Attributes and extents drawn at random.
+class RandomResize {
+ public:
+  explicit RandomResize(std::mt19937& generator) : generator_(generator) {}
+
+  // A node with everything but x, which has `shape`.
+  OpTester Draw(const std::string& mode, const Ints& shape, Tensor x) {
+    const std::string transformation =
+        OneOf({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+               "asymmetric", "tf_crop_and_resize"});
+    OpTester op("Resize", 19);
+    op.Attribute("mode", mode).Attribute("coordinate_transformation_mode", transformation);
+    op.Attribute("nearest_mode",
+                 OneOf({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+    op.Attribute("extrapolation_value", 7.0F);
+    op.Attribute("antialias", Number(0, 1)).Attribute("exclude_outside", Number(0, 1));
+    op.Input(std::move(x));
+    Floats roi;
+    Floats scales;
+    Ints sizes;
+    for (const int64_t extent : shape) {
+      const int64_t kind = Number(0, 3);
+      // Unchanged, a whole multiple, or anything.
+      sizes.push_back(kind == 0 ? extent : kind == 1 ? 2 * extent : Number(1, 3 * extent));
+      scales.push_back(kind == 0 ? 1 : kind == 1 ? 2 : Number(30, 260) / 100.0F);
+      roi.push_back(Number(-2, 4) / 8.0F);
+    }
+    for (size_t i = 0; i < shape.size(); ++i) roi.push_back(Number(4, 10) / 8.0F);
+    if (transformation == "tf_crop_and_resize") {
+      op.Input(Vector(roi));
+    } else {
+      op.NoInput();
+    }
+    if (Number(0, 1) == 0) {
+      op.Input(Vector(scales));
+    } else {
+      op.Attribute("keep_aspect_ratio_policy", OneOf({"stretch", "not_larger", "not_smaller"}));
+      op.NoInput().Input(Vector(sizes));
+    }
+    return op;
+  }
+
+  int64_t Number(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(generator_);
+  }
+
+  Ints Shape() {
+    Ints shape(Number(1, 4));
+    for (int64_t& extent : shape) extent = Number(1, 11);
+    if (Number(0, 1) == 0) shape.back() = Number(1, 70);
+    return shape;
+  }
+
+ private:
+  std::string OneOf(const std::vector<std::string>& names) {
+    return names[Number(0, static_cast<int64_t>(names.size()) - 1)];
+  }
+
+  std::mt19937& generator_;
+};
+
+TEST(ResizeKernelTest, WeightedAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  RandomResize random(generator);
+  for (int i = 0; i < 400; ++i) {
+    for (const DataType type : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
+      const Ints shape = random.Shape();
+      const Tensor x = Converted(RandomFloats(shape, generator), type);
+      const OpTester op = random.Draw(i % 2 == 0 ? "linear" : "cubic", shape, x);
+      const auto expected = op.Reference();
+      if (!expected.ok()) {
+        // A scale may leave an axis without elements.
+        EXPECT_FALSE(op.Kernel().ok());
+        continue;
+      }
+      // Per axis: the rounding of each weight and of each of the sum's terms, of which there are
+      // at most 4 * 3.4 with antialiasing, each at most twice as large as the largest element.
+      ExpectClose(op.Kernel().value()[0], (*expected)[0], Epsilon(type) + 100 * kEpsilon);
+    }
+  }
+}
+
+TEST(ResizeKernelTest, NearestAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  RandomResize random(generator);
+  for (int i = 0; i < 400; ++i) {
+    for (const DataType type : {DataType::kFloat, DataType::kFloat16, DataType::kInt64,
+                                DataType::kUint8, DataType::kBool}) {
+      const Ints shape = random.Shape();
+      const Tensor x = RandomInts(type, shape, generator, 0, 1);
+      const OpTester op = random.Draw("nearest", shape, x);
+      const auto expected = op.Reference();
+      if (expected.ok()) {
+        ExpectClose(op.Kernel().value()[0], (*expected)[0], 0);
+      } else {
+        EXPECT_FALSE(op.Kernel().ok());
+      }
+    }
+  }
+}
+
+TEST(ResizeKernelTest, BitsDoNotDependOnThreads) {
+  std::mt19937 generator(Seed());
+  for (const Ints& shape : {Ints{1, 1, 90, 70}, Ints{9, 8, 30, 50}}) {
+    OpTester op = ByScales(RandomFloats(shape, generator), {1, 1, 2, 2.5F});
+    op.Attribute("mode", std::string("linear"));
+    std::vector<Tensor> results;
+    for (const int threads : {1, 2, 5}) {
+      SetNumThreads(threads);
+      results.push_back(op.Kernel().value()[0]);
+    }
+    SetNumThreads(1);
+    ExpectClose(results[1], results[0], 0);
+    ExpectClose(results[2], results[0], 0);
+  }
+}
+
+TEST(ResizeKernelTest, AnInfinityOfWeightZeroDoesNotCount) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const Ints& shape : {Ints{1, 4}, Ints{4, 1}, Ints{4, 3}}) {
+    std::vector<float> x(NumElements(shape).value(), 1);
+    x.back() = infinity;
+    // Every other output position is an element of x.
+    const Floats scales = shape[0] == 1 ? Floats{1, 2} : Floats{2, 1};
+    OpTester op = ByScales(Make<float>(shape, x), scales);
+    op.Attribute("mode", std::string("linear"));
+    op.Attribute("coordinate_transformation_mode", std::string("asymmetric"));
+    ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 0);
+  }
 }
 
 TEST(ResizeShapeTest, FollowsAxesAspectRatioAndExtents) {
