@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPS_RECURRENT_RECURRENT_H_
 #define ATTNRUN_OPS_RECURRENT_RECURRENT_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class Recurrent final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
   void ReadDirection(AttributeReader& attributes);
