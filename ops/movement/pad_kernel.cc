@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/status.h"
 #include "ops/movement/pad.h"
 #include "ops/movement/strided_view.h"
+#include "ops/tensors/indexed_copy.h"
+#include "ops/tensors/machine_word.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
@@ -59,10 +63,56 @@ class PadKernel final : public Kernel {
   const Pad op_;
 };
 
+// The positions of an axis of the data that the padded axis reads. Precondition: the data has some.
+std::vector<int64_t> PaddedPositions(PadMode mode, int64_t extent, int64_t before, int64_t padded) {
+  // Reflected data repeats with a period that runs to the last element and back.
+  const int64_t period = mode == PadMode::kWrap ? extent : std::max<int64_t>(2 * extent - 2, 1);
+  std::vector<int64_t> positions(padded);
+  for (int64_t i = 0; i < padded; ++i) {
+    const int64_t at = i - before;
+    if (mode == PadMode::kEdge) {
+      positions[i] = std::clamp<int64_t>(at, 0, extent - 1);
+    } else {
+      const int64_t phase = (at % period + period) % period;
+      positions[i] = phase < extent ? phase : period - phase;
+    }
+  }
+  return positions;
+}
+
+// Padding with elements of the data.
+class RepeatingPadKernel final : public Kernel {
+ public:
+  explicit RepeatingPadKernel(Pad op) : op_(std::move(op)) {}
+
+  absl::string_view name() const override { return "copy"; }
+  bool Accepts(const OpContext& context) const override {
+    return IsMachineWord(context.input(0).type());
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    const Tensor& data = context.input(0);
+    ATTNRUN_ASSIGN_OR_RETURN(const Padding padding, op_.Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor value, op_.Value(context));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, data.type(), padding.shape));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    std::vector<std::vector<int64_t>> positions(data.rank());
+    for (int i = 0; i < data.rank(); ++i) {
+      if (padding.before[i] == 0 && padding.shape[i] == data.dim(i)) continue;
+      positions[i] = PaddedPositions(op_.mode(), data.dim(i), padding.before[i], padding.shape[i]);
+    }
+    CopyIndexed(data, std::move(positions), value.raw(), *y);
+    return absl::OkStatus();
+  }
+
+ private:
+  const Pad op_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> Pad::MakeKernel(const KernelContext& /*context*/) const {
-  if (mode_ != PadMode::kConstant) return nullptr;
+  if (mode_ != PadMode::kConstant) return std::make_unique<RepeatingPadKernel>(*this);
   return std::make_unique<PadKernel>(*this);
 }
 
