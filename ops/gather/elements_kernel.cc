@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/gather/elements.h"
+#include "ops/gather/scatter_combine.h"
 #include "ops/movement/strided_view.h"
 #include "ops/tensors/indices.h"
 #include "ops/tensors/machine_word.h"
@@ -110,11 +111,15 @@ class GatherElementsKernel final : public Kernel {
 
 class ScatterElementsKernel final : public Kernel {
  public:
-  explicit ScatterElementsKernel(int64_t axis) : axis_(axis) {}
+  ScatterElementsKernel(int64_t axis, ScatterReduction reduction)
+      : axis_(axis), reduction_(reduction) {}
 
-  absl::string_view name() const override { return "copy"; }
+  absl::string_view name() const override {
+    return reduction_ == ScatterReduction::kNone ? "copy" : "scatter";
+  }
   bool Accepts(const OpContext& context) const override {
-    return IsMachineWord(context.input(0).type());
+    const DataType type = context.input(0).type();
+    return reduction_ == ScatterReduction::kNone ? IsMachineWord(type) : IsCombinable(type);
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -130,25 +135,41 @@ class ScatterElementsKernel final : public Kernel {
     }
     if (indices.num_elements() == 0) return absl::OkStatus();
     const Rows rows(data, indices, axis);
-    const int64_t extent = data.dim(axis);
-    WithWord(data.type(), [&](auto word) {
-      using T = decltype(word);
-      const T* from = updates.data<T>();
-      T* to = y->mutable_data<T>();
-      WithIndices(indices, [&](const auto* index) {
-        rows.ForEach([&](int64_t first, int64_t base) {
-          for (int64_t j = 0; j < rows.length(); ++j) {
-            to[base + j * rows.step() + WrapIndex(index[first + j], extent) * rows.axis_stride()] =
-                from[first + j];
-          }
+    if (reduction_ == ScatterReduction::kNone) {
+      WithWord(data.type(), [&](auto word) {
+        using T = decltype(word);
+        Scatter<T>(rows, indices, updates, data.dim(axis), *y, [](T /*a*/, T b) { return b; });
+      });
+    } else {
+      WithNumber(data.type(), [&](auto number) {
+        using T = decltype(number);
+        WithCombination<T>(reduction_, [&](auto combine) {
+          Scatter<T>(rows, indices, updates, data.dim(axis), *y, combine);
         });
       });
-    });
+    }
     return absl::OkStatus();
   }
 
  private:
+  template <typename T, typename Combine>
+  static void Scatter(const Rows& rows, const Tensor& indices, const Tensor& updates,
+                      int64_t extent, Tensor& y, Combine combine) {
+    const T* const from = updates.data<T>();
+    T* const to = y.mutable_data<T>();
+    WithIndices(indices, [&](const auto* index) {
+      rows.ForEach([&](int64_t first, int64_t base) {
+        for (int64_t j = 0; j < rows.length(); ++j) {
+          T& element =
+              to[base + j * rows.step() + WrapIndex(index[first + j], extent) * rows.axis_stride()];
+          element = combine(element, from[first + j]);
+        }
+      });
+    });
+  }
+
   const int64_t axis_;
+  const ScatterReduction reduction_;
 };
 
 }  // namespace
@@ -160,8 +181,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> GatherElements::MakeKernel(
 
 absl::StatusOr<std::unique_ptr<Kernel>> ScatterElements::MakeKernel(
     const KernelContext& /*context*/) const {
-  if (reduction_ != ScatterReduction::kNone) return nullptr;
-  return std::make_unique<ScatterElementsKernel>(axis_);
+  return std::make_unique<ScatterElementsKernel>(axis_, reduction_);
 }
 
 }  // namespace attnrun::ops

@@ -4,6 +4,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/gather/nd.h"
+#include "ops/gather/scatter_combine.h"
 #include "ops/movement/strided_view.h"
 #include "ops/tensors/indices.h"
 #include "ops/tensors/strided_copy.h"
@@ -92,8 +93,15 @@ class GatherNDKernel final : public Kernel {
 
 class ScatterNDKernel final : public Kernel {
  public:
-  absl::string_view name() const override { return "copy"; }
-  bool Accepts(const OpContext& context) const override { return MovesInputAsBytes(context); }
+  explicit ScatterNDKernel(ScatterReduction reduction) : reduction_(reduction) {}
+
+  absl::string_view name() const override {
+    return reduction_ == ScatterReduction::kNone ? "copy" : "scatter";
+  }
+  bool Accepts(const OpContext& context) const override {
+    return reduction_ == ScatterReduction::kNone ? MovesInputAsBytes(context)
+                                                 : IsCombinable(context.input(0).type());
+  }
 
   absl::Status Run(OpContext& context) const override {
     const Tensor& data = context.input(0);
@@ -105,16 +113,41 @@ class ScatterNDKernel final : public Kernel {
     if (y->raw() != data.raw()) {
       CopyBytes(y->mutable_raw(), data.raw(), static_cast<int64_t>(data.byte_size()));
     }
-    // In order, on one thread: of several updates of one slice the last must stay.
-    const int64_t bytes = layout.slice * BitWidth(data.type()) / 8;
-    if (bytes == 0) return absl::OkStatus();
-    const char* from = updates.data<char>();
-    for (const int64_t offset : offsets) {
-      std::memcpy(y->mutable_data<char>() + offset, from, bytes);
-      from += bytes;
+    if (layout.slice == 0) return absl::OkStatus();
+    if (reduction_ == ScatterReduction::kNone) {
+      Move(updates, offsets, layout.slice * BitWidth(data.type()) / 8, *y);
+    } else {
+      Combine(updates, offsets, layout.slice, *y);
     }
     return absl::OkStatus();
   }
+
+ private:
+  // In order, on one thread: of several updates of one slice the last must stay.
+  static void Move(const Tensor& updates, const Offsets& offsets, int64_t bytes, Tensor& y) {
+    const char* from = updates.data<char>();
+    for (const int64_t offset : offsets) {
+      std::memcpy(y.mutable_data<char>() + offset, from, bytes);
+      from += bytes;
+    }
+  }
+
+  // In order, on one thread: sums must not depend on the number of threads.
+  void Combine(const Tensor& updates, const Offsets& offsets, int64_t count, Tensor& y) const {
+    WithNumber(y.type(), [&](auto number) {
+      using T = decltype(number);
+      WithCombination<T>(reduction_, [&](auto combine) {
+        const T* from = updates.data<T>();
+        for (const int64_t offset : offsets) {
+          T* const to = y.mutable_data<T>() + offset / static_cast<int64_t>(sizeof(T));
+          for (int64_t i = 0; i < count; ++i) to[i] = combine(to[i], from[i]);
+          from += count;
+        }
+      });
+    });
+  }
+
+  const ScatterReduction reduction_;
 };
 
 }  // namespace
@@ -126,8 +159,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> GatherND::MakeKernel(
 
 absl::StatusOr<std::unique_ptr<Kernel>> ScatterND::MakeKernel(
     const KernelContext& /*context*/) const {
-  if (reduction_ != ScatterReduction::kNone) return nullptr;
-  return std::make_unique<ScatterNDKernel>();
+  return std::make_unique<ScatterNDKernel>(reduction_);
 }
 
 }  // namespace attnrun::ops
