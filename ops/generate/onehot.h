@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPS_GENERATE_ONEHOT_H_
 #define ATTNRUN_OPS_GENERATE_ONEHOT_H_
 
+#include <memory>
 #include <optional>
 
 #include "ops/interface/attribute_reader.h"
@@ -20,6 +21,7 @@ class OneHot final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
   int64_t axis_;

@@ -105,6 +105,24 @@ TEST(RangeTest, RefusesEndlessRanges) {
               "start, limit and delta must be scalars of one type, but input 0 is int64[2]");
 }
 
+TEST(OneHotTest, KernelAgreesWithReference) {
+  std::mt19937 generator(Seed());
+  for (const DataType type : TypesOfEachWidth()) {
+    // Kernels accept elements of at most one machine word.
+    if (type == DataType::kComplex128) continue;
+    for (int64_t axis = -3; axis < 3; ++axis) {
+      for (const int64_t depth : {0, 1, 4}) {
+        const DataType index_type = axis % 2 == 0 ? DataType::kInt64 : DataType::kInt32;
+        OpTester op("OneHot", 11);
+        op.Attribute("axis", axis).Input(RandomInts(index_type, {3, 5}, generator, -6, 6));
+        ExpectKernelSame(op.Input(ScalarInt(depth)).Input(RandomBits(type, {2}, generator)));
+      }
+    }
+  }
+  OpTester far("OneHot", 11);
+  ExpectKernelSame(far.Input(Ints({kMin, kMax})).Input(ScalarInt(1)).Input(Ints({0, 1})));
+}
+
 TEST(OneHotTest, FollowsTheText) {
   OpTester op("OneHot", 11);
   op.Attribute("axis", int64_t{0}).Input(Make<float>({3}, {1, -1, 5})).Input(ScalarInt(2));
