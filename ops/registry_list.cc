@@ -32,6 +32,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterShape(*all);
     RegisterSignal(*all);
     RegisterSoftmax(*all);
+    RegisterVision(*all);
     return all;
   }();
   return *registry;

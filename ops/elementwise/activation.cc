@@ -41,6 +41,13 @@ std::unique_ptr<Unary> MakeGelu(AttributeReader& attributes) {
                                  UnaryParameters{}, kFloats);
 }
 
+std::unique_ptr<Unary> MakeShrink(AttributeReader& attributes) {
+  UnaryParameters p;
+  p.alpha = attributes.Float("lambd", 0.5F);
+  p.beta = attributes.Float("bias", 0);
+  return std::make_unique<Unary>(UnaryFunction::kShrink, p, kNumbers);
+}
+
 }  // namespace
 
 void RegisterActivation(OpRegistry& registry) {
@@ -90,6 +97,13 @@ void RegisterActivation(OpRegistry& registry) {
                      .inputs = {1, 1},
                      .outputs = {1, 1},
                      .make = MakeGelu,
+                     .traits = kElementwise});
+  registry.Register({.domain = "",
+                     .name = "Shrink",
+                     .since = {9},
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .make = MakeShrink,
                      .traits = kElementwise});
 }
 

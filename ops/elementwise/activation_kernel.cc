@@ -65,6 +65,12 @@ RowFunction VectorActivationRow(UnaryFunction function) {
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
         return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, p.alpha)), x);
       });
+    case UnaryFunction::kShrink:
+      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
+        const auto bias = hn::Set(d, p.beta);
+        const auto high = hn::IfThenElseZero(hn::Gt(x, hn::Set(d, p.alpha)), hn::Sub(x, bias));
+        return hn::IfThenElse(hn::Lt(x, hn::Set(d, -p.alpha)), hn::Add(x, bias), high);
+      });
     case UnaryFunction::kElu:
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
         return IfNegative(d, x, hn::Mul(hn::Set(d, p.alpha), AnyExpm1(d, x)));

@@ -40,7 +40,7 @@ RowFunction ActivationRow(UnaryFunction function);
 void RegisterUnary(OpRegistry& registry);
 
 // Registers Celu, Elu, Gelu, HardSigmoid, HardSwish, LeakyRelu, Mish, Relu, Selu, Sigmoid,
-// Softplus, Softsign, Swish and ThresholdedRelu.
+// Shrink, Softplus, Softsign, Swish and ThresholdedRelu.
 void RegisterActivation(OpRegistry& registry);
 
 }  // namespace attnrun::ops

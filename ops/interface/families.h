@@ -37,6 +37,7 @@ void RegisterGenerate(OpRegistry& registry);
 // attnrun.Linear and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
+
 void RegisterMatMul(OpRegistry& registry);
 
 // Operators that move elements without looking at them.
@@ -71,6 +72,10 @@ void RegisterShape(OpRegistry& registry);
 void RegisterSignal(OpRegistry& registry);
 
 void RegisterSoftmax(OpRegistry& registry);
+
+// Operators of detectors and of warped images: GridSample, NonMaxSuppression, RoiAlign, DeformConv,
+// Col2Im, MaxUnpool, AffineGrid.
+void RegisterVision(OpRegistry& registry);
 
 }  // namespace attnrun::ops
 

@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/interface/families.h"
+#include "ops/matmul/determinant.h"
 #include "ops/tensors/bytes.h"
 
 namespace attnrun::ops {
@@ -143,6 +144,7 @@ void RegisterMatMul(OpRegistry& registry) {
                      .outputs = {1, 1},
                      .make = Make<MatMulInteger>,
                      .traits = kMultiplies});
+  registry.Register({"", "Det", {11, 22}, {1, 1}, {1, 1}, Make<Determinant>});
 }
 
 }  // namespace attnrun::ops

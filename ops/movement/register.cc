@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/interface/families.h"
+#include "ops/movement/center_crop_pad.h"
 #include "ops/movement/concat.h"
 #include "ops/movement/depth_space.h"
 #include "ops/movement/expand.h"
@@ -13,6 +14,7 @@
 namespace attnrun::ops {
 
 void RegisterMovement(OpRegistry& registry) {
+  registry.Register({"", "CenterCropPad", {18}, {2, 2}, {1, 1}, Make<CenterCropPad>});
   registry.Register({"", "Concat", {4, 11, 13}, {1, kVariadic}, {1, 1}, Make<Concat>, kAssembles});
   registry.Register(
       {"", "DepthToSpace", {1, 11, 13, 28}, {1, 1}, {1, 1}, Make<DepthToSpace>, kRearranges});

@@ -21,6 +21,8 @@ double Activate(UnaryFunction function, double x, const UnaryParameters& p) {
       return x < 0 ? alpha * x : x;
     case UnaryFunction::kThresholdedRelu:
       return x > alpha ? x : 0;
+    case UnaryFunction::kShrink:
+      return x < -alpha ? x + p.beta : x > alpha ? x - p.beta : 0;
     case UnaryFunction::kElu:
       return x < 0 ? alpha * std::expm1(x) : x;
     case UnaryFunction::kSelu:

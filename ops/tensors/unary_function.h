@@ -33,10 +33,11 @@ enum class UnaryFunction {
   kAsinh,
   kAcosh,
   kAtanh,
-  // Activations. NaN stays NaN, except in ThresholdedRelu.
+  // Activations. NaN stays NaN, except in ThresholdedRelu and Shrink.
   kRelu,             // max(0, x); integers too
   kLeakyRelu,        // alpha x for x < 0, else x
   kThresholdedRelu,  // x for x > alpha, else 0
+  kShrink,           // x + beta for x < -alpha, x - beta for x > alpha, else 0
   kElu,              // alpha (exp(x) - 1) for x < 0, else x
   kSelu,             // gamma (alpha exp(x) - alpha) for x <= 0, else gamma x
   kCelu,             // max(0, x) + min(0, alpha (exp(x / alpha) - 1))

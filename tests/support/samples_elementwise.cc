@@ -70,25 +70,14 @@ std::vector<SampleNode> ElementwiseSamples() {
       {"com.microsoft::FastGelu", {x, F({4})}},
       {"com.microsoft::BiasGelu", {x, F({4})}},
   };
-  for (const char* name : {"Abs",        "Acos",
-                           "Acosh",      "Asin",
-                           "Asinh",      "Atan",
-                           "Atanh",      "Ceil",
-                           "Celu",       "Cos",
-                           "Cosh",       "Elu",
-                           "Erf",        "Exp",
-                           "Floor",      "Gelu",
-                           "IsInf",      "HardSigmoid",
-                           "HardSwish",  "IsNaN",
-                           "LeakyRelu",  "Log",
-                           "Mish",       "Neg",
-                           "Reciprocal", "Relu",
-                           "Round",      "Selu",
-                           "Sigmoid",    "Sign",
-                           "Sin",        "Sinh",
-                           "Softplus",   "Softsign",
-                           "Sqrt",       "Tan",
-                           "Tanh",       "ThresholdedRelu"}) {
+  for (const char* name :
+       {"Abs",        "Acos",  "Acosh",          "Asin",     "Asinh",    "Atan",
+        "Atanh",      "Ceil",  "Celu",           "Cos",      "Cosh",     "Elu",
+        "Erf",        "Exp",   "Floor",          "Gelu",     "IsInf",    "HardSigmoid",
+        "HardSwish",  "IsNaN", "LeakyRelu",      "Log",      "Mish",     "Neg",
+        "Reciprocal", "Relu",  "Round",          "Selu",     "Shrink",   "Sigmoid",
+        "Sign",       "Sin",   "Sinh",           "Softplus", "Softsign", "Sqrt",
+        "Tan",        "Tanh",  "ThresholdedRelu"}) {
     samples.push_back({name, {x}});
   }
   for (const char* name : {"Add", "Div", "Equal", "Greater", "GreaterOrEqual", "Less",

@@ -10,6 +10,7 @@ std::vector<SampleNode> ImageSamples() {
   const AttributeMap rounded_up = {
       {"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"ceil_mode", int64_t{1}}};
   const AttributeMap transposed = {{"strides", Ints{2}}, {"output_padding", Ints{1}}};
+  const AttributeMap halved_kernel = {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}};
   return {
       {"Conv", {F({2, 4, 9}), F({6, 4, 3})}},
       {"Conv", {F({2, 4, 9}), F({6, 2, 3})}, {{"group", int64_t{2}}, {"dilations", Ints{2}}}},
@@ -36,6 +37,23 @@ std::vector<SampleNode> ImageSamples() {
       {"Resize", {F({1, 2, 4}), None(), None(), I({1, 2, 6})}},
       {"Resize", {F({1, 2, 4}), None(), Make<float>({1}, {0.6F})}, List("axes", {-1})},
       {"Resize", {F({2, 3, 10}), None(), Make<float>({3}, {1, 1, 1.05F})}, Words("mode", "linear")},
+      {"GridSample", {F({2, 3, 4, 5}), F({2, 6, 2, 2})}},
+      {"GridSample", {F({2, 3, 4}), F({2, 5, 1})}, Words("mode", "cubic")},
+      {"com.microsoft::GridSample", {F({2, 3, 4, 5}), F({2, 6, 2, 2})}, {}, 1, 1},
+      {"AffineGrid", {F({2, 2, 3}), I({2, 1, 3, 4})}},
+      {"RoiAlign", {F({2, 3, 5, 4}), F({2, 4}), I({1, 0})}, Int("output_width", 2)},
+      {"DeformConv", {F({2, 4, 5, 5}), F({6, 4, 3, 3}), F({2, 18, 3, 3}), F({6})}},
+      {"Col2Im", {F({2, 6, 4}), I({5}), I({2})}},
+      {"MaxUnpool", {F({1, 2, 2}), Make<int64_t>({1, 2, 2}, {0, 3, 5, 6})}, halved_kernel},
+      {"CenterCropPad", {F({2, 3, 4}), I({5})}, List("axes", {1})},
+      {"CenterCropPad", {F({2, 3}), I({3, 1})}},
+      {"Det", {F({2, 3, 3})}},
+      {"NonMaxSuppression",
+       {F({1, 3, 4}), F({1, 2, 3}), I({2}), F0(0.5F)},
+       {},
+       1,
+       20,
+       /*open=*/true},
       {"Upsample", {F({1, 2, 4}), Make<float>({3}, {1, 1, 2})}, {}, 1, 9},
   };
 }

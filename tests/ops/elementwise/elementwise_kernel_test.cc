@@ -218,6 +218,8 @@ const std::vector<UnaryCase>& UnaryCases() {
       {"Atanh", 22, 2, {}},
       {"Relu", 14, 0, {}},
       {"LeakyRelu", 16, 1, {{"alpha", 0.2F}}},
+      {"Shrink", 9, 1, {{"lambd", 0.3F}, {"bias", 0.2F}}},
+      {"Shrink", 9, 1, {{"lambd", -0.3F}, {"bias", 0.2F}}},
       {"ThresholdedRelu", 22, 0, {{"alpha", 0.7F}}},
       {"Elu", 22, 4, {{"alpha", 1.5F}}},
       {"Selu", 22, 4, {}},

@@ -119,6 +119,7 @@ TEST(ElementwiseReferenceTest, FunctionsOfFloats) {
       {"Erf", 13, {0, 1, -kInf}, {0, 0.84270079F, -1}},
       {"Relu", 14, {-1, 2, NAN}, {0, 2, NAN}},
       {"LeakyRelu", 16, {-1, 2}, {-0.01F, 2}},
+      {"Shrink", 9, {-1, -0.5F, 0.25F, 2}, {-1, 0, 0, 2}},
       {"ThresholdedRelu", 22, {1, 1.5F}, {0, 1.5F}},
       {"Elu", 22, {-1, 2}, {-0.63212056F, 2}},
       {"Selu", 22, {-1, 1}, {-1.1113307F, 1.050701F}},
