@@ -19,6 +19,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterGather(*all);
     RegisterGenerate(*all);
     RegisterLinear(*all);
+    RegisterLinearAttention(*all);
     RegisterMatMul(*all);
     RegisterMovement(*all);
     RegisterNormalization(*all);

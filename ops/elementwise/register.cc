@@ -5,6 +5,7 @@
 #include "ops/elementwise/comparison.h"
 #include "ops/elementwise/identity.h"
 #include "ops/elementwise/predicate.h"
+#include "ops/elementwise/swiglu.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/interface/families.h"
@@ -19,6 +20,7 @@ void RegisterElementwise(OpRegistry& registry) {
   RegisterComparison(registry);
   RegisterIdentity(registry);
   RegisterPredicate(registry);
+  RegisterSwiglu(registry);
   RegisterUnary(registry);
   RegisterWhere(registry);
 }

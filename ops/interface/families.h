@@ -37,6 +37,8 @@ void RegisterGenerate(OpRegistry& registry);
 // attnrun.Linear and attnrun.GatedActivation.
 void RegisterLinear(OpRegistry& registry);
 
+// LinearAttention and CausalConvWithState.
+void RegisterLinearAttention(OpRegistry& registry);
 
 void RegisterMatMul(OpRegistry& registry);
 

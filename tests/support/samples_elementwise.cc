@@ -48,6 +48,7 @@ std::vector<SampleNode> ElementwiseSamples() {
   const AttributeMap left = Words("direction", "LEFT");
   std::vector<SampleNode> samples = {
       {"Swish", {x}, {}, 1, 24},
+      {"SwiGLU", {x, F({2, 3, 4})}, {}, 1, 28},
       {"BitCast", {Int32({2, 3}, {1, 2, 3, 4, 5, 6})}, to_float, 1, 26},
       {"Cast", {words}, to_float},
       {"CastLike", {x, Make<int64_t>({5, 1, 1}, {1, 2, 3, 4, 5})}},

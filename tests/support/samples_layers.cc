@@ -64,7 +64,25 @@ std::vector<SampleNode> AttentionSamples() {
   const AttributeMap window = Int("left_window_size", 1);
   const AttributeMap heads = {{"q_num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}};
   const Tensor ids = Make<int64_t>({2, 3}, {0, 1, 2, 3, 4, 0});
+  const AttributeMap windowed = {
+      {"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}, {"state_window", int64_t{3}}};
+  const AttributeMap dilated = {{"dilation", int64_t{2}}, {"state_window", int64_t{3}}};
   return {
+      {"LinearAttention",
+       {F({2, 5, 16}), F({2, 5, 8}), F({2, 5, 6}), None(), F({2, 5, 2}), F({2, 5, 1})},
+       heads,
+       2,
+       27},
+      {"com.microsoft::LinearAttention",
+       {F({2, 5, 8}), F({2, 5, 8}), F({2, 5, 6}), None(), F({2, 5, 8}), F({2, 5, 2})},
+       windowed,
+       2},
+      {"CausalConvWithState", {F({2, 3, 5}), F({3, 1, 4}), F({3})}, {}, 2, 27},
+      {"com.microsoft::CausalConvWithState", {F({2, 3, 5}), F({3, 1, 4})}, dilated, 2},
+      {"com.microsoft::CausalConvWithState",
+       {F({2, 5, 2, 3}), F({6, 1, 4}), None(), F({2, 3, 2, 3})},
+       Int("channels_last", 1),
+       2},
       {"Attention", {q, k, v, F({2, 1, 5, 6})}, {}, 4, 23},
       {"Attention", {q, k, v, F({3, 5, 1})}, {}, 1, 23},
       {"Attention", {q, k, v, F({1, 6}), F({2, 3, 2, 4}), F({2, 3, 2, 7})}, {}, 3, 24},
