@@ -63,7 +63,7 @@ std::optional<Dims> InferReshaped(InferContext& context, const Dims& wanted, boo
       dims.push_back(SymInt::Unknown());
     } else {
       // If one entry is known to be -1, no other is negative.
-      counts = counts && MeansItself(context, wanted[i], i, allow_zero);
+      if (counts && !MeansItself(context, wanted[i], i, allow_zero)) copied = copied * wanted[i];
       dims.push_back(wanted[i]);
       given.push_back(wanted[i]);
     }
@@ -72,7 +72,8 @@ std::optional<Dims> InferReshaped(InferContext& context, const Dims& wanted, boo
     dims[inferred - wanted.begin()] = Remaining(available, given);
     given.push_back(dims[inferred - wanted.begin()]);
   }
-  // A copied axis counts as well: where it has no positions, the others may have any extents.
+  // Axes that are copied, or would be if their entry were 0, count as well: where one has no
+  // positions, the others may have any extents.
   if (counts) context.RequireEqual(copied * Product(available), copied * Product(given));
   return dims;
 }

@@ -38,9 +38,11 @@ TEST(ExtentSearchTest, TheNearestExtentIsTaken) {
 // A table of 17 positions: one for the class and 4 x 4 patches of 8 pixels.
 TEST(ExtentSearchTest, TwoExtentsMayChangeTogether) {
   const SymInt patches = SymInt::Quotient(kHeight, 8) * SymInt::Quotient(kWidth, 8);
-  EXPECT_EQ(Found({.broadcast = {{patches + 1, 17}}}, {{"height", 224}, {"width", 224}}),
+  const InputNeeds needs = {.not_negative = {kHeight - 8, kWidth - 8},
+                            .broadcast = {{patches + 1, 17}}};
+  EXPECT_EQ(Found(needs, {{"height", 224}, {"width", 224}}),
             (Values{{"height", 39}, {"width", 39}}));
-  EXPECT_EQ(Found({.broadcast = {{patches + 1, 17}}}, {{"height", -32}, {"width", 224}}),
+  EXPECT_EQ(Found(needs, {{"height", -32}, {"width", 224}}),
             (Values{{"height", 32}, {"width", 39}}));
 }
 
