@@ -12,7 +12,7 @@ namespace {
 
 using Pair = std::pair<SymInt, SymInt>;
 
-// The graph inputs whose elements are those of a value, or some of them, perhaps in another type or
+// The inputs of the main graph whose elements are those of a value, or some of them, perhaps in another type or
 // with a number added.
 std::vector<const Value*> InputsBehind(const Value* value) {
   std::vector<const Value*> inputs;
@@ -22,6 +22,7 @@ std::vector<const Value*> InputsBehind(const Value* value) {
     const Value* top = stack.back();
     stack.pop_back();
     if (top == nullptr || !seen.insert(top).second) continue;
+    if (top->outer() != nullptr) stack.push_back(top->outer());
     if (top->is_input()) inputs.push_back(top);
     const Node* node = top->producer();
     if (node == nullptr) continue;
@@ -41,19 +42,32 @@ class Collector {
   explicit Collector(const Graph& graph) : facts_(graph) {
     for (const auto& [a, b, node] : facts_.equalities().list()) AddPair({a, b}, needs_.equal);
     for (const SymInt& number : facts_.required()) AddNumber(number);
-    for (const Node* node : graph.nodes()) Visit(*node);
+    VisitAll(graph, facts_);
   }
 
   InputNeeds Take() { return std::move(needs_); }
 
  private:
-  void Visit(const Node& node) {
+  void VisitAll(const Graph& graph, opt::Facts& facts) {
+    for (const Node* node : graph.nodes()) {
+      Visit(*node, facts);
+      if (!opt::IsOp(node, "If")) continue;
+      for (const auto& [name, attribute] : node->attributes()) {
+        const auto* branch = std::get_if<std::shared_ptr<Graph>>(&attribute);
+        if (branch == nullptr) continue;
+        opt::Facts inner(**branch, facts);
+        VisitAll(**branch, inner);
+      }
+    }
+  }
+
+  void Visit(const Node& node, opt::Facts& facts) {
     const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
     if (!op.ok()) return;
     std::vector<const ops::ValueFacts*> inputs;
     std::vector<const Tensor*> constants;
     for (const Value* input : node.inputs()) {
-      inputs.push_back(input == nullptr ? nullptr : &facts_.Of(input));
+      inputs.push_back(input == nullptr ? nullptr : &facts.Of(input));
       constants.push_back(input != nullptr && input->is_constant() ? input->constant() : nullptr);
     }
     std::vector<ops::ValueFacts> outputs(node.outputs().size());

@@ -25,7 +25,7 @@ struct InputNeeds {
   std::map<std::string, std::vector<SymInt>> indexed = {};
 };
 
-// Reads the nodes of the main graph, not the bodies inside them.
+// Reads the nodes of the main graph and of both branches of an If, not the bodies of loops.
 InputNeeds NeedsOf(const Graph& graph);
 
 }  // namespace attnrun::fit

@@ -59,6 +59,8 @@ int64_t ByPlace(const ValueInfo& info, int axis) {
   if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return kSamples;
   if (last && axis == 2 && Mentions(info.name, {"input_features"})) return kFrames;
   if (Mentions(info.name, {"past"})) return 0;
+  // The state of a recurrent layer: directions, batch, units.
+  if (axis == 1 && !last && Mentions(info.name, {"state", "hidden"})) return kBatch;
   if (IsImage(info)) return axis == 1 ? kChannels : kImageSide;
   return kSequence;
 }
