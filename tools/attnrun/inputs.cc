@@ -40,9 +40,9 @@ absl::Status WithoutRank(const ValueInfo& info) {
 }
 
 // The shape and the fixed axes of an input, whether it is given or not.
-ProposedInput Propose(const ValueInfo& info, DimSizes& dims) {
+ProposedInput Propose(const ValueInfo& info, size_t rank, DimSizes& dims) {
   ProposedInput proposed;
-  for (int axis = 0; axis < static_cast<int>(info.shape->size()); ++axis) {
+  for (int axis = 0; axis < static_cast<int>(rank); ++axis) {
     proposed.shape.push_back(dims.Extent(info, axis));
     proposed.is_fixed.push_back(dims.IsFixed(info, axis));
   }
@@ -56,7 +56,7 @@ absl::StatusOr<std::map<std::string, FittedInput>> Fit(const std::vector<ValueIn
   std::map<std::string, FittedInput> fitted;
   for (const ValueInfo& info : declared) {
     if (!info.shape.has_value()) continue;
-    proposed[info.name] = Propose(info, dims);
+    proposed[info.name] = Propose(info, info.shape->size(), dims);
     fitted[info.name].shape = proposed[info.name].shape;
   }
   if (model.empty()) return fitted;

@@ -19,7 +19,7 @@ struct PreparedModel {
   TensorMap inputs;
   absl::Duration load_time;
   // See MadeUpHint.
-  std::string made_up = "";
+  std::string made_up = {};
 };
 
 // Loads the model of the command line and gathers its inputs. Messages name the model.
