@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "graph/type.h"
 #include "ops/composite/composite.h"
 #include "ops/composite/detached_body.h"
@@ -39,9 +41,17 @@ class InferredBody final : public DetachedBody {
     return values;
   }
 
-  void SetOutputs() {
+  // Tells of the operator what its nodes tell: it succeeds only if they all do.
+  void TellAll() {
     if (failed()) return;
     for (auto& [i, facts] : outputs_) context_.SetOutput(i, std::move(facts));
+    for (const SymInt& number : required_) context_.Require(number);
+    for (const auto& [a, b] : equal_) context_.RequireEqual(a, b);
+    for (const auto& [indices, extent] : indices_) {
+      for (int i = 0; i < context_.num_inputs(); ++i) {
+        if (indices != nullptr && input(i) == indices) context_.RequireIndices(i, extent);
+      }
+    }
   }
 
  private:
@@ -67,10 +77,17 @@ class InferredBody final : public DetachedBody {
     if (!op.ok()) return;
     InferContext context(facts, constants, absl::MakeSpan(results));
     (*op)->Infer(context);
+    absl::c_copy(context.required(), std::back_inserter(required_));
+    absl::c_copy(context.equal(), std::back_inserter(equal_));
+    for (const auto& [i, extent] : context.indices()) indices_.emplace_back(inputs[i], extent);
   }
 
   InferContext& context_;
   std::vector<std::pair<int, ValueFacts>> outputs_;
+  // The requirements of the nodes, as in InferContext.
+  std::vector<SymInt> required_;
+  std::vector<std::pair<SymInt, SymInt>> equal_;
+  std::vector<std::pair<const Value*, SymInt>> indices_;
 };
 
 }  // namespace
@@ -78,7 +95,7 @@ class InferredBody final : public DetachedBody {
 std::string InferThroughBody(InferContext& context, absl::FunctionRef<void(Body&)> write) {
   InferredBody body(context);
   write(body);
-  body.SetOutputs();
+  body.TellAll();
   return body.error();
 }
 

@@ -15,7 +15,9 @@ namespace {
 using ops::Body;
 using ops::Composite;
 using ops::ValueFacts;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 absl::StatusOr<std::vector<Tensor>> RunOp(const Composite& op, std::vector<Tensor> inputs,
                                           int outputs = 1) {
@@ -64,6 +66,25 @@ TEST(CompositeTest, InfersThroughConstantsOfItsBody) {
 TEST(CompositeTest, TellsNothingIfTheBodyFails) {
   EXPECT_FALSE(Infer(Halves(), {DataType::kFloat, std::nullopt, {}}).dims.has_value());
   EXPECT_FALSE(Infer(Halves(), {DataType::kFloat, std::vector<SymInt>{1, 6}, {}}).dims.has_value());
+}
+
+TEST(CompositeTest, RequiresWhatItsNodesRequire) {
+  const SymInt n = SymInt::Symbol("n");
+  const SymInt m = SymInt::Symbol("m");
+  const Composite op([](Body& b) {
+    b.Give(b.Op("MatMul", {b.input(0), b.input(0)}));
+    b.Op("Gather", {b.Ints({5, 6, 7}), b.input(0)});
+  });
+  const ValueFacts x = {DataType::kInt64, std::vector<SymInt>{n, m}, {}};
+  const std::vector<const ValueFacts*> facts = {&x};
+  const std::vector<const Tensor*> constants = {nullptr};
+  std::vector<ValueFacts> outputs(1);
+  ops::InferContext context(facts, constants, absl::MakeSpan(outputs));
+  op.Infer(context);
+  EXPECT_THAT(context.equal(), ElementsAre(Pair(m, n)));
+  ASSERT_EQ(context.indices().size(), 1);
+  EXPECT_EQ(context.indices()[0].input, 0);
+  EXPECT_TRUE(context.indices()[0].extent.is_constant(3));
 }
 
 TEST(CompositeTest, SaysWhatWasExpectedAndFound) {
