@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/status.h"
-#include "optimizer/analysis/body_facts.h"
 #include "optimizer/phase_runner.h"
 #include "optimizer/pipeline.h"
 #include "optimizer/rewrite/shared_constants.h"

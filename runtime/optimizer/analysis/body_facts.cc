@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/analysis/body_facts.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "optimizer/analysis/facts.h"
 #include "optimizer/analysis/node_queries.h"
 
 namespace attnrun::opt {
@@ -43,8 +42,9 @@ bool SameTypeAndExtents(const ops::ValueFacts& a, const ops::ValueFacts& b) {
 }
 
 // The facts about carried values that hold before the first iteration and that each iteration
-// preserves.
+// preserves; none for other nodes than Loops.
 std::vector<ops::ValueFacts> CarriedFacts(const Node& loop, const Graph& body, Facts& facts) {
+  if (!IsOp(&loop, "Loop")) return {};
   if (body.inputs().size() < kBodyOperands || loop.inputs().size() < kLoopOperands) return {};
   std::vector<ops::ValueFacts> inputs = {{DataType::kInt64, std::vector<SymInt>{}, std::nullopt},
                                          {DataType::kBool, std::nullopt, std::nullopt}};
@@ -104,13 +104,12 @@ void InferLoop(const Node& node, Facts& facts, std::vector<ops::ValueFacts>& out
 std::vector<ops::ValueFacts> BodyInputFacts(const Node& node, const std::string& attribute,
                                             Facts& facts) {
   const Graph* body = BodyOf(node, attribute);
-  if (!IsOp(&node, "Loop") || body == nullptr) return {};
-  return CarriedFacts(node, *body, facts);
+  return body == nullptr ? std::vector<ops::ValueFacts>() : CarriedFacts(node, *body, facts);
 }
 
 void InferFromBodies(const Node& node, Facts& facts, std::vector<ops::ValueFacts>& outputs) {
-  if (IsOp(&node, "If")) InferIf(node, facts, outputs);
-  if (IsOp(&node, "Loop")) InferLoop(node, facts, outputs);
+  InferIf(node, facts, outputs);
+  InferLoop(node, facts, outputs);
 }
 
 }  // namespace attnrun::opt

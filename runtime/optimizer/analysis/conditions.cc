@@ -5,7 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
-#include "ops/interface/infer_rules.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 #include "optimizer/analysis/trace.h"
@@ -98,9 +98,10 @@ std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& num
 // The margin of a condition on such a triangle: an element is `number`, or it is 0.
 std::optional<View> OnTriangle(const Value* condition, const Node& node, Facts& facts) {
   double number = 0;
-  if (node.op_type() == "Trilu") return TriangleMargin(condition, facts, number);
-  if (node.op_type() == "Cast") return TriangleMargin(node.input(0), facts, number);
-  if (node.op_type() != "Equal") return std::nullopt;
+  const Node* cast = ProducerOf(condition, "Cast");
+  if (!IsOp(&node, "Equal")) {
+    return TriangleMargin(cast == nullptr ? condition : cast->input(0), facts, number);
+  }
   for (const int side : {0, 1}) {
     auto margin = TriangleMargin(node.input(side), facts, number);
     const auto compared = ScalarOf(node.input(1 - side));
@@ -154,36 +155,15 @@ std::optional<bool> KnownMargin(Value* condition, Facts& facts) {
   return std::nullopt;
 }
 
-std::optional<bool> ElementsOf(const Tensor& tensor) {
-  if (tensor.type() != DataType::kBool || tensor.num_elements() == 0) return std::nullopt;
-  const auto elements = ToInts(tensor);
-  if (!elements.ok()) return std::nullopt;
-  const int64_t first = (*elements)[0];
-  if (absl::c_any_of(*elements, [&](int64_t element) { return element != first; })) {
-    return std::nullopt;
-  }
-  return first != 0;
-}
-
-// The number that all elements equal in every run, looked for behind views.
-std::optional<double> NumberOf(const Value* value) {
-  for (int step = 0; step < kMaxDepth; ++step) {
-    if (const auto uniform = UniformOf(value)) return uniform;
-    if (value->producer() == nullptr || !IsViewNode(*value->producer())) break;
-    value = value->producer()->input(0);
-  }
-  return std::nullopt;
-}
-
 // Decides if a uniform number, or the difference of two, is not 0. Exporters test 1 - mask this way
 // to find masked places. nullopt if it is not known.
 std::optional<bool> IsNotZero(const Value* value) {
   constexpr double kMaxExact = 1ll << 53;
-  if (const auto number = NumberOf(value)) return *number != 0;
-  const Node* node = value->producer();
-  if (!IsOp(node, "Sub")) return std::nullopt;
-  const auto a = NumberOf(node->input(0));
-  const auto b = NumberOf(node->input(1));
+  if (const auto number = UniformOf(value)) return *number != 0;
+  const Node* node = ProducerOf(value, "Sub");
+  if (node == nullptr) return std::nullopt;
+  const auto a = UniformOf(node->input(0));
+  const auto b = UniformOf(node->input(1));
   if (!a.has_value() || !b.has_value()) return std::nullopt;
   // Larger integers may look equal as doubles.
   if (!(std::abs(*a) < kMaxExact && std::abs(*b) < kMaxExact)) return std::nullopt;
@@ -197,18 +177,18 @@ bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
   const Node* node = value->producer();
   if (depth == 0 || node == nullptr || !node->domain().empty()) return false;
   const std::string& op = node->op_type();
-  if (op == "Softmax" || op == "Sigmoid" || op == "Tanh") return true;
+  if (ops::TraitsOf(*node).bounded) return true;
   const auto input = [&](int i) { return IsNeverInfinite(node->input(i), facts, depth - 1); };
   if (op == "Where") return input(1) && input(2);
   // A finite number may overflow in a narrower type.
   if (op == "Cast") return facts.TypeOf(value) == DataType::kDouble && input(0);
-  return IsOp(node, "Identity") && input(0);
+  return IsViewNode(*node) && input(0);
 }
 
 std::optional<bool> ConditionTo(Value* value, Facts& facts, int depth) {
   if (value == nullptr || facts.TypeOf(value) != DataType::kBool || depth == 0) return std::nullopt;
-  if (value->is_constant()) return ElementsOf(*value->constant());
   if (const auto uniform = UniformOf(value)) return *uniform != 0;
+  if (value->is_constant()) return std::nullopt;
   const auto known = KnownMargin(value, facts);
   const Node* node = value->producer();
   if (known.has_value() || node == nullptr || !node->domain().empty()) return known;

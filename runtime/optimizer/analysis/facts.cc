@@ -8,7 +8,6 @@
 #include "core/elements.h"
 #include "graph/declared_extent.h"
 #include "ops/interface/registry.h"
-#include "optimizer/analysis/body_facts.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 
@@ -242,17 +241,18 @@ std::optional<double> RepeatedElement(const Tensor& tensor) {
 }  // namespace
 
 std::optional<double> UniformOf(const Value* value) {
-  if (value != nullptr && value->is_constant()) return RepeatedElement(*value->constant());
-  const Node* node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || !node->domain().empty()) return std::nullopt;
-  if (node->op_type() == "Expand") return ScalarOf(node->input(0));
-  if (node->op_type() != "ConstantOfShape") return std::nullopt;
-  const AttributeValue* attribute = node->attribute("value");
-  if (attribute == nullptr) return 0.0;
-  const auto* tensor = std::get_if<Tensor>(attribute);
-  if (tensor == nullptr || tensor->num_elements() != 1) return std::nullopt;
-  const auto elements = ToDoubles(*tensor);
-  return elements.ok() ? std::optional<double>((*elements)[0]) : std::nullopt;
+  constexpr int kMaxSteps = 12;
+  const Node* node = nullptr;
+  for (int step = 0; value != nullptr && step < kMaxSteps; ++step) {
+    if (value->is_constant()) return RepeatedElement(*value->constant());
+    node = value->producer();
+    if (node == nullptr || !ops::TraitsOf(*node).moves_elements) break;
+    value = node->input(0);
+  }
+  if (!IsOp(node, "ConstantOfShape")) return std::nullopt;
+  if (node->attribute("value") == nullptr) return 0.0;
+  const auto filled = AttributeOr<Tensor>(*node, "value", {});
+  return filled.num_elements() == 1 ? RepeatedElement(filled) : std::nullopt;
 }
 
 std::optional<std::vector<int64_t>> IntsOf(const Value* value) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,11 +76,19 @@ class Facts {
   bool found_ = false;
 };
 
+// The facts about the inputs of the body in `attribute` of `node` that hold whenever the body runs.
+// `facts` belong to the graph that has the node.
+std::vector<ops::ValueFacts> BodyInputFacts(const Node& node, const std::string& attribute,
+                                            Facts& facts);
+
+// Sets the facts about the outputs of an If or a Loop that follow from its bodies; does nothing for
+// other nodes.
+void InferFromBodies(const Node& node, Facts& facts, std::vector<ops::ValueFacts>& outputs);
+
 // The only element of a constant of one element, as a double.
 std::optional<double> ScalarOf(const Value* value);
 
-// The value that all elements have: of a constant, a ConstantOfShape, or a constant of one element
-// that is expanded.
+// The value that all elements have: of a constant, a ConstantOfShape, or a view of these.
 std::optional<double> UniformOf(const Value* value);
 
 // The elements of a constant integer tensor of rank 0 or 1.

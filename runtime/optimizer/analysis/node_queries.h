@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
 
@@ -32,10 +33,21 @@ inline Node* OnlyReader(const Graph& graph, const Value* value) {
   Node* reader = value->consumers()[0];
   return reader->output(0) == nullptr ? nullptr : reader;
 }
+// The same if it is this operator of the standard domain, else null.
+inline Node* OnlyReader(const Graph& graph, const Value* value, absl::string_view op_type) {
+  Node* reader = OnlyReader(graph, value);
+  return IsOp(reader, op_type) ? reader : nullptr;
+}
 
 // The input that is not `operand`, of a node that has two inputs.
 inline Value* OtherOperand(const Node& node, const Value* operand) {
   return node.input(node.input(0) == operand ? 1 : 0);
+}
+
+// The producer of a value if it is this operator of the standard domain, else null.
+inline Node* ProducerOf(const Value* value, absl::string_view op_type) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  return IsOp(node, op_type) ? node : nullptr;
 }
 
 // A way to read a node as `scaled` multiplied or divided by `factor`.
@@ -45,12 +57,10 @@ struct Scaling {
 };
 
 // Both ways to read a Mul, the only one to read a Div; none for other nodes and null.
-inline std::vector<Scaling> ScalingsOf(const Node* node) {
-  const bool multiplies = IsOp(node, "Mul");
-  if (!multiplies && !IsOp(node, "Div")) return {};
-  std::vector<Scaling> scalings = {{node->input(0), node->input(1)}};
-  if (multiplies) scalings.push_back({node->input(1), node->input(0)});
-  return scalings;
+inline absl::InlinedVector<Scaling, 2> ScalingsOf(const Node* node) {
+  if (IsOp(node, "Div")) return {{node->input(0), node->input(1)}};
+  if (!IsOp(node, "Mul")) return {};
+  return {{node->input(0), node->input(1)}, {node->input(1), node->input(0)}};
 }
 
 // A node's attribute; `otherwise` if the node lacks it or if it is of another kind, as in a model

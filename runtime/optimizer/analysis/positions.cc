@@ -2,6 +2,7 @@
 #include "optimizer/analysis/positions.h"
 
 #include "core/elements.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 
@@ -165,14 +166,15 @@ std::optional<View> PositionsOf(Value* value, Facts& facts) {
 }
 
 bool ReadsIndices(const Node& view) {
-  return IsOp(&view, "GatherND") || (IsOp(&view, "Gather") && !view.input(1)->is_constant());
+  return ops::TraitsOf(view).reads_indices &&
+         !(IsOp(&view, "Gather") && view.input(1)->is_constant());
 }
 
 std::optional<std::vector<View>> TuplePositionsOf(Value* indices, Facts& facts) {
   const int rank = facts.RankOf(indices);
   if (rank < 1) return std::nullopt;
   std::vector<Value*> parts = {indices};
-  if (const Node* node = indices->producer(); IsOp(node, "Concat")) {
+  if (const Node* node = ProducerOf(indices, "Concat")) {
     const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
     if (axis == -1 || axis == rank - 1) parts = node->inputs();
   }

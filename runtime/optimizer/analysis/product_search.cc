@@ -11,8 +11,8 @@ namespace attnrun::opt {
 namespace {
 
 bool IsProductOfComputed(const Node& node) {
-  if (!IsOp(&node, "MatMul") && !IsOp(&node, "Einsum") && !IsOp(&node, "Gemm")) return false;
-  return absl::c_none_of(node.inputs(), [](const Value* input) { return input->is_constant(); });
+  return ops::TraitsOf(node).multiplies && node.input(1) != nullptr &&
+         !node.input(0)->is_constant() && !node.input(1)->is_constant();
 }
 
 // True if the value is such a product, or made of one by operators on elements and views.
@@ -23,7 +23,7 @@ bool MadeOfProduct(const Value* value, absl::flat_hash_set<const Value*>& visite
   if (visited.size() == kMostVisited || !visited.insert(value).second) return false;
   if (IsProductOfComputed(*node)) return true;
   const ops::OpTraits& traits = ops::TraitsOf(*node);
-  if (!traits.elementwise && !traits.broadcasts && !traits.moves_elements) return false;
+  if (!traits.elementwise && !traits.moves_elements) return false;
   return absl::c_any_of(node->inputs(),
                         [&](const Value* input) { return MadeOfProduct(input, visited); });
 }
@@ -55,37 +55,8 @@ class ProductSearch {
 }  // namespace
 
 bool IsPassedThrough(const Node& node) {
-  static constexpr absl::string_view kOps[] = {"Add",
-                                               "Cast",
-                                               "Concat",
-                                               "Div",
-                                               "Dropout",
-                                               "Elu",
-                                               "Gelu",
-                                               "LayerNormalization",
-                                               "Mul",
-                                               "Neg",
-                                               "Pad",
-                                               "Pow",
-                                               "RMSNormalization",
-                                               "ReduceMean",
-                                               "Reciprocal",
-                                               "Relu",
-                                               "RotaryEmbedding",
-                                               "ScatterElements",
-                                               "ScatterND",
-                                               "Sigmoid",
-                                               "Sqrt",
-                                               "Sub",
-                                               "Swish",
-                                               "Tanh",
-                                               "TensorScatter",
-                                               "Where"};
-  if (node.domain() == "attnrun") {
-    return node.op_type() == "RotaryEmbedding" || node.op_type() == "HeadRmsNormalization" ||
-           node.op_type() == "AppendToCache";
-  }
-  return node.domain().empty() && (IsViewNode(node) || absl::c_linear_search(kOps, node.op_type()));
+  const ops::OpTraits& traits = ops::TraitsOf(node);
+  return traits.elementwise || traits.moves_elements || traits.assembles || traits.works_on_rows;
 }
 
 bool LeadsToProduct(const Value* value) {
@@ -100,7 +71,7 @@ const Node* LinearMapBehind(const Value& probabilities) {
   const Value* value = &probabilities;
   for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
     const Node* node = value->consumers()[0];
-    if (IsLinear(*node) || node->op_type() == "Conv") return node;
+    if (ops::TraitsOf(*node).multiplies && !IsProductOfComputed(*node)) return node;
     if (!IsViewNode(*node) || node->output(0) == nullptr) return nullptr;
     value = node->output(0);
   }
@@ -111,7 +82,7 @@ const Node* ReaderBehindViews(const Value& probabilities) {
   const Node* node = probabilities.consumers()[0];
   for (int step = 0; step < 4 && IsViewNode(*node) && node->output(0) != nullptr; ++step) {
     const std::vector<Node*>& readers = node->output(0)->consumers();
-    if (readers.empty() || IsOp(readers[0], "MatMul")) break;
+    if (readers.empty() || IsProductOfComputed(*readers[0])) break;
     node = readers[0];
   }
   return node;
@@ -123,7 +94,7 @@ bool ComesFromSoftmax(const Value* value) {
     const Node* node = value->producer();
     if (node == nullptr || IsOp(node, "Softmax")) return node != nullptr;
     double factor = 1;
-    const bool same = IsViewNode(*node) || IsOp(node, "Cast") || IsOp(node, "Dropout");
+    const bool same = IsViewNode(*node) || IsOp(node, "Cast");
     value = same ? node->input(0) : ScaledOperand(*node, factor);
     if (value == nullptr) return false;
   }

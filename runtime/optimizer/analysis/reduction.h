@@ -9,10 +9,13 @@
 
 namespace attnrun::opt {
 
+// The only axis that the attribute or input `axes` names, of `rank` axes, counted from the front;
+// nullopt if there are others or if it is not known.
+std::optional<int> OnlyAxis(const Node& node, int rank, Facts& facts);
+
 // The one axis that a reduction such as ReduceMean takes, where it keeps that axis with extent 1:
-// -1 for the last, others counted from the front where the rank is known. nullopt for another
-// operator, for several axes or all, and where the axis is dropped. Axes may be an attribute or an
-// input.
+// -1 for the last, others counted from the front. nullopt for another operator, for several axes or
+// all, and where the axis is dropped.
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts);
 
 // A reduction over one axis that stays with extent 1, or that is the last and is put back.

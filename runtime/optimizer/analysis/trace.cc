@@ -9,18 +9,13 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 
 namespace attnrun::opt {
 namespace {
-
-// Exporters write no longer chains, and a file must not be able to exhaust the stack.
-constexpr int kMaxDepth = 48;
-// The limit for chains that end in a Concat. They are followed through no further Concat: nested
-// ones would cost time exponential in their depth.
-constexpr int kMaxConcatDepth = 16;
 
 std::optional<int> Axis(int64_t axis, int rank) {
   if (axis < 0) axis += rank;
@@ -142,7 +137,7 @@ class Step {
     const int index_rank = facts_.RankOf(node_.input(1));
     if (!axis.has_value()) return std::nullopt;
     if (!index.has_value()) {
-      const auto positions = PositionsOf(node_.input(1), facts_);
+      const auto positions = PositionsOf(IndicesOf(view.Extent(*axis)), facts_);
       return positions.has_value() ? Gathered(view, *axis, {*positions}) : std::nullopt;
     }
     int64_t at = *index;
@@ -154,6 +149,17 @@ class Step {
     auto slice = view.Sliced(*axis, at, 1);
     if (!slice.has_value() || index_rank == 1) return slice;
     return slice->Squeezed(*axis);
+  }
+
+  // The indices of a Gather along an axis of this extent, before a Cast to int32. Those that wrap
+  // around count from 2^31 on, beyond the axis.
+  Value* IndicesOf(const SymInt& extent) const {
+    Value* indices = node_.input(1);
+    const Node* cast = ProducerOf(indices, "Cast");
+    const bool narrows = cast != nullptr && facts_.TypeOf(indices) == DataType::kInt32 &&
+                         facts_.TypeOf(cast->input(0)) == DataType::kInt64 &&
+                         extent.constant().value_or(INT64_MAX) < INT32_MAX;
+    return narrows ? cast->input(0) : indices;
   }
 
   std::optional<View> GatherND(const View& view) const {
@@ -278,7 +284,7 @@ std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth
 }  // namespace
 
 std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow) {
-  return TraceTo(value, facts, follow, kMaxDepth);
+  return TraceTo(value, facts, follow, kMaxTraceDepth);
 }
 
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
@@ -286,20 +292,32 @@ std::optional<View> ApplyViewNode(const Node& node, const Value& output, const V
   return Step(node, output, facts).Apply(view);
 }
 
+bool DependsOn(const Value& value, const Node& node) {
+  absl::flat_hash_set<const Value*> seen;
+  std::vector<const Value*> open = {&value};
+  while (!open.empty()) {
+    const Node* producer = open.back()->producer();
+    open.pop_back();
+    if (producer == &node) return true;
+    if (producer == nullptr) continue;
+    for (const auto* slots : {&producer->inputs(), &producer->implicit_inputs()}) {
+      for (const Value* input : *slots) {
+        if (input != nullptr && seen.insert(input).second) open.push_back(input);
+      }
+    }
+  }
+  return false;
+}
+
 bool IsViewNode(const Node& node) { return ops::TraitsOf(node).moves_elements; }
 
 Value* ScaledOperand(const Node& node, double& factor) {
-  if (!node.domain().empty()) return nullptr;
-  const bool divides = node.op_type() == "Div";
-  if (!divides && node.op_type() != "Mul") return nullptr;
-  for (const int side : {1, 0}) {
-    if (side == 0 && divides) break;
-    const auto scalar = ScalarOf(node.input(side));
+  for (const Scaling& scaling : ScalingsOf(&node)) {
+    const auto scalar = ScalarOf(scaling.factor);
     if (!scalar.has_value()) continue;
-    factor = divides ? 1 / *scalar : *scalar;
+    factor = node.op_type() == "Div" ? 1 / *scalar : *scalar;
     // Infinite factors do not commute with sums.
-    if (!std::isfinite(factor)) return nullptr;
-    return node.input(1 - side);
+    return std::isfinite(factor) ? scaling.scaled : nullptr;
   }
   return nullptr;
 }

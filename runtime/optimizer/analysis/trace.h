@@ -11,6 +11,13 @@
 
 namespace attnrun::opt {
 
+// The longest chain of nodes that a trace follows. Exporters write no longer ones, and a file must
+// not be able to exhaust the stack.
+inline constexpr int kMaxTraceDepth = 48;
+// The limit for chains that end in a Concat. They are followed through no further Concat: nested
+// ones would cost time exponential in their depth.
+inline constexpr int kMaxConcatDepth = 16;
+
 // A value as a view of another one: value = scale * view(base).
 struct Traced {
   Value* base = nullptr;
@@ -37,6 +44,9 @@ std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow = {});
 // nullopt where it is no view. Precondition: IsViewNode.
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
                                   Facts& facts);
+
+// True if a value is computed from one of the node's outputs.
+bool DependsOn(const Value& value, const Node& node);
 
 // True if the node only moves elements of its first input. Trace follows it if the result is a view.
 bool IsViewNode(const Node& node);

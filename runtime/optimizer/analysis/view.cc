@@ -271,6 +271,17 @@ std::optional<View> View::Concatenated(absl::Span<const View> views, int axis) {
   return view;
 }
 
+std::optional<AxisPart> View::PartOf(absl::Span<const SymInt> dims) const {
+  const View whole = Dense(dims);
+  if (rank() != whole.rank()) return std::nullopt;
+  int axis = 0;
+  while (axis < rank() && axes_[axis] == whole.axes_[axis]) ++axis;
+  if (axis == rank() || whole.axes_[axis].empty()) return std::nullopt;
+  const auto first = SymInt::DivideExactly(offset_, whole.axes_[axis][0].stride);
+  if (!first.has_value() || whole.Sliced(axis, *first, Extent(axis)) != *this) return std::nullopt;
+  return AxisPart{axis, *first, Extent(axis)};
+}
+
 std::string View::ToString() const {
   const auto factor = [](std::string* out, const ViewFactor& f) {
     absl::StrAppend(out, f.size.ToString(), ":", f.stride.ToString());

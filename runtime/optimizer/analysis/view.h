@@ -24,6 +24,13 @@ struct ViewFactor {
 // factors has extent 1.
 using ViewAxis = std::vector<ViewFactor>;
 
+// The positions of an axis from `first` on.
+struct AxisPart {
+  int axis = 0;
+  SymInt first;
+  SymInt count;
+};
+
 // Says for each element of a tensor which element of another dense tensor, the base, it is: the
 // place of an index is an offset plus, for each axis, the sum of the steps that its factors count.
 // Chains of Transpose, Reshape, Slice, Split, Gather, Squeeze, Unsqueeze, Expand and Tile are such
@@ -78,6 +85,10 @@ class View {
     return a.offset_ == b.offset_ && a.axes_ == b.axes_;
   }
   // For messages of tests, in the form "64+[B:768 S:64 (12:3 64)]".
+  // The positions of one axis that the view has of a dense tensor of extents `dims`, if it has all of
+  // the other axes and not all of that one; nullopt if it is something else.
+  std::optional<AxisPart> PartOf(absl::Span<const SymInt> dims) const;
+
   std::string ToString() const;
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -156,19 +157,24 @@ void Patch::Replace(Value* old, Value* replacement) {
   replacements_.emplace_back(old, replacement);
 }
 
-std::string OpNameOf(const Node& node) {
-  if (node.domain().empty()) return node.op_type();
-  return absl::StrCat(node.domain(), "::", node.op_type());
+bool Patch::Substitute(Node* node, Value* value) {
+  Supersede({node});
+  Replace(node->output(0), value);
+  return true;
 }
 
-void Patch::Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes) {
+bool Patch::Substitute(Node* node, const std::string& op_type, std::vector<Value*> inputs,
+                       AttributeMap attributes) {
+  return Substitute(node, Op(op_type, std::move(inputs), std::move(attributes), node->name()));
+}
+
+bool Patch::Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes) {
   Supersede({node});
-  const int outputs = static_cast<int>(node->outputs().size());
-  const std::vector<Value*> results =
-      Ops(OpNameOf(*node), outputs, std::move(inputs), std::move(attributes), node->name());
-  for (int i = 0; i < outputs; ++i) {
+  const std::vector<Value*> results = Again(*node, std::move(inputs), std::move(attributes));
+  for (size_t i = 0; i < results.size(); ++i) {
     if (node->output(i) != nullptr) Replace(node->output(i), results[i]);
   }
+  return true;
 }
 
 void Patch::Fail(const absl::Status& status) {
@@ -229,6 +235,21 @@ void Patch::Discard() {
   }
   for (Node* node : added_) context_.Remove(node);
   for (Value* value : constants_) context_.Remove(value);
+}
+
+absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node*>& nodes,
+                                    absl::FunctionRef<bool(Node*, Patch&)> propose) {
+  absl::flat_hash_set<const Node*> removed;
+  int rewrites = 0;
+  for (Node* node : nodes) {
+    if (removed.contains(node)) continue;
+    Patch patch(context);
+    if (!propose(node, patch)) continue;
+    removed.insert(patch.superseded().begin(), patch.superseded().end());
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
+    rewrites += applied;
+  }
+  return rewrites;
 }
 
 }  // namespace attnrun::opt

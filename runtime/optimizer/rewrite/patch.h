@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/status/status.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "optimizer/rewrite/context.h"
 
 namespace attnrun::opt {
@@ -52,8 +52,13 @@ class Patch {
   // Makes every reader of `old` read `replacement`, which takes over the name if it is new.
   void Replace(Value* old, Value* replacement);
 
-  // Supersedes the node by one of the same operator with these inputs and attributes.
-  void Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes);
+  // Supersede the node by a value in place of its first output; by a new node of this operator, as
+  // Op makes it, with the name of the old one; by one of the same operator and version. All return
+  // true, as a proposal does.
+  bool Substitute(Node* node, Value* value);
+  bool Substitute(Node* node, const std::string& op_type, std::vector<Value*> inputs,
+                  AttributeMap attributes = {});
+  bool Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes);
 
   const absl::Status& status() const { return status_; }
 
@@ -78,8 +83,10 @@ class Patch {
   bool applied_ = false;
 };
 
-// The node's operator in the form that Patch::Op takes.
-std::string OpNameOf(const Node& node);
+// Calls `propose(node, patch)` for each node in order and applies the patch where it returns true.
+// Skips nodes that an earlier patch has superseded. Returns the number of rewrites.
+absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node*>& nodes,
+                                    absl::FunctionRef<bool(Node*, Patch&)> propose);
 
 // The opset of the standard operators that patches write.
 inline constexpr int kPatchOpset = 24;

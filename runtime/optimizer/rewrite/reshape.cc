@@ -1,41 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rewrite/reshape.h"
 
+#include <iterator>
+
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/trace.h"
 
 namespace attnrun::opt {
-
 namespace {
 
-// One extent as an int64 tensor of one element.
+// One extent as an int64 tensor of one element, read off an axis that has it or, if `shares`, a
+// multiple of it, as an axis that holds the windows of several samples does.
 Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
-                     absl::Span<Value* const> like) {
+                     absl::Span<Value* const> like, bool shares = false) {
   if (const auto number = extent.constant()) return patch.Ints({*number});
   for (Value* value : like) {
     const std::vector<SymInt>* dims = facts.DimsOf(value);
-    if (dims == nullptr) continue;
-    const auto axis = absl::c_find(*dims, extent);
-    if (axis == dims->end()) continue;
-    const int64_t at = axis - dims->begin();
-    return patch.Op("Shape", {value}, {{"start", at}, {"end", at + 1}});
-  }
-  return nullptr;
-}
-
-// One extent as an int64 tensor of one element, read off an axis that has a multiple of it, such as
-// an axis that holds the windows of several samples.
-Value* ShareOfExtent(Patch& patch, Facts& facts, const SymInt& extent,
-                     absl::Span<Value* const> like) {
-  for (Value* value : like) {
-    const std::vector<SymInt>* dims = facts.DimsOf(value);
-    for (size_t i = 0; dims != nullptr && i < dims->size(); ++i) {
+    for (int64_t i = 0; dims != nullptr && i < std::ssize(*dims); ++i) {
       const auto share = SymInt::DivideExactly((*dims)[i], extent);
       const int64_t count = share.value_or(0).constant().value_or(0);
-      if (count < 1) continue;
-      const auto at = static_cast<int64_t>(i);
-      Value* whole = patch.Op("Shape", {value}, {{"start", at}, {"end", at + 1}});
-      return patch.Op("Div", {whole, patch.Ints({count})});
+      if (count < 1 || (count > 1 && !shares)) continue;
+      Value* whole = patch.Op("Shape", {value}, {{"start", i}, {"end", i + 1}});
+      return count == 1 ? whole : patch.Op("Div", {whole, patch.Ints({count})});
     }
   }
   return nullptr;
@@ -69,7 +55,7 @@ Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents
   std::vector<Value*> parts;
   for (const SymInt& extent : extents) {
     Value* part = ExtentOperand(patch, facts, extent, like);
-    if (part == nullptr) part = ShareOfExtent(patch, facts, extent, like);
+    if (part == nullptr) part = ExtentOperand(patch, facts, extent, like, /*shares=*/true);
     if (part == nullptr) return nullptr;
     parts.push_back(part);
   }

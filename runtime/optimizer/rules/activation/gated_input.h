@@ -2,14 +2,17 @@
 #ifndef ATTNRUN_OPTIMIZER_RULES_ACTIVATION_GATED_INPUT_H_
 #define ATTNRUN_OPTIMIZER_RULES_ACTIVATION_GATED_INPUT_H_
 
+#include <array>
 #include <vector>
 
 #include "optimizer/rewrite/patch.h"
-#include "optimizer/rules/activation/polynomial.h"
 
 // Activations that multiply their input by a saturating function of a polynomial in it:
 //   y = coefficient * x * (offset + f(polynomial(x)))
 namespace attnrun::opt {
+
+// The sum of coefficient[i] * x^i.
+using Cubic = std::array<double, 4>;
 
 struct GatedInput {
   Value* x = nullptr;
@@ -32,6 +35,10 @@ std::vector<GatedInput> FindGatedInputs(Node* function, double offset, double co
 // `function`, if another node reads a value in between.
 bool ReplaceGatedInput(RuleContext& context, Patch& patch, const Node& function,
                        const GatedInput& gated, const char* op_type, AttributeMap attributes);
+
+// True if the coefficients agree up to the rounding of constants in elements of `type`.
+bool IsClose(const Cubic& actual, const Cubic& expected, DataType type);
+bool IsClose(double actual, double expected, DataType type);
 
 }  // namespace attnrun::opt
 

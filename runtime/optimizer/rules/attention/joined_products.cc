@@ -27,7 +27,6 @@
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "ops/interface/registry.h"
-#include "optimizer/analysis/depends_on.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"

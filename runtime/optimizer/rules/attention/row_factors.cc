@@ -121,7 +121,7 @@ Value* Rebuilt(const FoundProduct& found, const std::vector<Value*>& operands, P
   for (auto node = found.way.rbegin(); node != found.way.rend(); ++node) {
     std::vector<Value*> inputs = (*node)->inputs();
     *absl::c_find(inputs, PassedOperand(**node)) = result;
-    result = patch.Op(OpNameOf(**node), inputs, (*node)->attributes(), (*node)->name());
+    result = patch.Again(**node, inputs, (*node)->attributes())[0];
   }
   return result;
 }

@@ -18,6 +18,7 @@
 //   Tile(x: [.., 1], [1, 4])                ->  Expand(x, [1, 4])
 //   Add(constant, Expand(constant, shape))  ->  Expand(constant, shape)
 
+#include <cmath>
 #include <utility>
 
 #include "core/elements.h"
@@ -63,6 +64,9 @@ Value* AsNumber(Patch& patch, Facts& facts, const std::vector<Value*>& inputs, s
   const auto number = NumberOf(input, facts);
   const DataType type = facts.TypeOf(input);
   if (!number.has_value() || input->is_constant() || type == DataType::kBool) return nullptr;
+  // A double does not hold every larger integer.
+  constexpr double kMaxExact = 1ll << 53;
+  if (IsInteger(type) && !(std::abs(*number) < kMaxExact)) return nullptr;
   if (ResultWith(inputs, i, {}, facts) != dims) return nullptr;
   return patch.Constant(input->name(), FromDoubles(type, {}, {*number}));
 }
@@ -80,8 +84,7 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
     if (number != nullptr) inputs[i] = number;
   }
   if (inputs == node->inputs()) return false;
-  patch.Rewrite(node, inputs, node->attributes());
-  return true;
+  return patch.Rewrite(node, inputs, node->attributes());
 }
 
 // Rewrites a GatherElements along the last axis by indices that were expanded to TakeAlongAxis.
@@ -99,10 +102,7 @@ bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
     return !dims.empty() && dims.back() == shape.back() && BroadcastsTo(dims, shape);
   });
   if (source == node->input(1)) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0),
-                patch.Op("attnrun::TakeAlongAxis", {node->input(0), source}, {}, node->name()));
-  return true;
+  return patch.Substitute(node, "attnrun::TakeAlongAxis", {node->input(0), source});
 }
 
 // Computes an operator on constants, one of which is expanded, before the Expand: Expand broadcasts
@@ -114,16 +114,14 @@ bool ExpandLater(Node* node, Patch& patch) {
   for (Value*& input : inputs) {
     if (input == nullptr) return false;
     if (input->is_constant()) continue;
-    if (expand != nullptr || !IsOp(input->producer(), "Expand")) return false;
-    expand = input->producer();
+    if (expand != nullptr) return false;
+    expand = ProducerOf(input, "Expand");
+    if (expand == nullptr || !expand->input(0)->is_constant()) return false;
     input = expand->input(0);
-    if (!input->is_constant()) return false;
   }
   if (expand == nullptr) return false;
-  patch.Supersede({node});
   Value* small = patch.Again(*node, inputs, node->attributes())[0];
-  patch.Replace(node->output(0), patch.Op("Expand", {small, expand->input(1)}));
-  return true;
+  return patch.Substitute(node, patch.Op("Expand", {small, expand->input(1)}));
 }
 
 // Rewrites an Expand of a number to a ConstantOfShape.
@@ -134,10 +132,8 @@ bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
   if (!ScalarOf(number).has_value() || number->constant()->rank() > rank.value_or(-1)) return false;
   auto value = number->constant()->Reshaped({1});
   if (!value.ok()) return false;
-  patch.Supersede({expand});
-  patch.Replace(expand->output(0), patch.Op("ConstantOfShape", {expand->input(1)},
-                                            {{"value", *std::move(value)}}, expand->name()));
-  return true;
+  return patch.Substitute(expand, "ConstantOfShape", {expand->input(1)},
+                          {{"value", *std::move(value)}});
 }
 
 // Rewrites a Tile of axes of extent 1 to an Expand.
@@ -149,10 +145,7 @@ bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
   for (size_t i = 0; i < repeats->size(); ++i) {
     if ((*repeats)[i] != 1 && !(*dims)[i].is_constant(1)) return false;
   }
-  patch.Supersede({tile});
-  patch.Replace(tile->output(0),
-                patch.Op("Expand", {tile->input(0), patch.Ints(*repeats)}, {}, tile->name()));
-  return true;
+  return patch.Substitute(tile, "Expand", {tile->input(0), patch.Ints(*repeats)});
 }
 
 bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {

@@ -90,10 +90,8 @@ bool FuseFloatDivision(RuleContext& context, Node* node, Patch& patch) {
   if (!(b >= 1 && b <= kLargest && b == std::floor(b))) return false;
   // A constant of one element may have more axes than a.
   if (facts.RankOf(a) < 0 || facts.RankOf(a) != facts.RankOf(quotient)) return false;
-  patch.Supersede({node});
   Value* divisor = patch.Constant("divisor", FromDoubles(type, {}, {b}));
-  patch.Replace(node->output(0), patch.Op("attnrun::FloorDiv", {a, divisor}, {}, node->name()));
-  return true;
+  return patch.Substitute(node, "attnrun::FloorDiv", {a, divisor});
 }
 
 bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
@@ -110,9 +108,7 @@ bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
   // Constants of one element may have more axes than a and b.
   const int rank = facts.RankOf(node->output(0));
   if (rank < 0 || rank != facts.RankOf(quotient)) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), patch.Op("attnrun::FloorDiv", {a, b}, {}, node->name()));
-  return true;
+  return patch.Substitute(node, "attnrun::FloorDiv", {a, b});
 }
 
 }  // namespace

@@ -21,9 +21,7 @@ namespace {
 bool ReplaceBy(Value* selected, Facts& facts, Node* node, Patch& patch) {
   const auto& dims = facts.Of(selected).dims;
   if (!dims.has_value() || dims != facts.Of(node->output(0)).dims) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), selected);
-  return patch.CanApply();
+  return patch.Substitute(node, selected) && patch.CanApply();
 }
 
 bool Choose(RuleContext& context, Node* node, Patch& patch) {

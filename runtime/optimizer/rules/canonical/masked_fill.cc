@@ -79,10 +79,8 @@ bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
     return false;
   // A run with any other number of updates fails, and must still do so.
   if (dims->empty() || !Counts(count, mask, facts)) return false;
-  patch.Supersede({node});
   Value* filling = patch.Constant("filling", NumberOf(*updates, number));
-  patch.Replace(node->output(0), patch.Op("Where", {mask, filling, x}, {}, node->name()));
-  return true;
+  return patch.Substitute(node, "Where", {mask, filling, x});
 }
 
 }  // namespace

@@ -30,9 +30,9 @@ bool PadsWithZeros(const Node& pad) {
 }
 
 // The numbers of zeros before and after each axis except samples and channels, in the order of a
-// Conv's `pads`; nullopt if the node is not a Pad by such zeros.
+// Conv's `pads`; nullopt if the node, a Pad or null, does not pad by such zeros.
 std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
-  if (!IsOp(pad, "Pad") || !PadsWithZeros(*pad)) return std::nullopt;
+  if (pad == nullptr || !PadsWithZeros(*pad)) return std::nullopt;
   const int rank = facts.RankOf(pad->input(0));
   const auto pads = PadsOf(*pad, rank, facts);
   if (rank < 3 || !pads.has_value() || !absl::c_all_of(*pads, IsCount)) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<std::vector<int64_t>> ZerosAround(const Node* pad, Facts& facts) {
 
 bool PadInConvolutions(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  const Node* pad = node->input(0)->producer();
+  const Node* pad = ProducerOf(node->input(0), "Pad");
   auto zeros = ZerosAround(pad, facts);
   const auto kind = AttributeOr<std::string>(*node, "auto_pad", "NOTSET");
   if (!zeros.has_value() || (kind != "NOTSET" && kind != "VALID")) return false;
@@ -62,8 +62,7 @@ bool PadInConvolutions(RuleContext& context, Node* node, Patch& patch) {
   attributes["pads"] = *zeros;
   std::vector<Value*> inputs = node->inputs();
   inputs[0] = pad->input(0);
-  patch.Rewrite(node, inputs, attributes);
-  return true;
+  return patch.Rewrite(node, inputs, attributes);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
+#include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 
@@ -35,31 +36,24 @@ bool Counts(Value* value, const SymInt& count, const SymInt& step, Facts& facts)
 
 bool FromTuples(Facts& facts, Node* node, Patch& patch) {
   const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
-  const Node* tuples = node->input(1)->producer();
+  const Node* tuples = ProducerOf(node->input(1), "Concat");
   if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0 || dims == nullptr) return false;
-  if (!IsOp(tuples, "Concat") || tuples->inputs().size() != 2) return false;
+  if (tuples == nullptr || tuples->inputs().size() != 2) return false;
   if (facts.RankOf(tuples->output(0)) != 2 || facts.Extent(tuples->output(0), 1) != 2) return false;
   Value* index = tuples->input(1);
   if (dims->size() < 2 || facts.Extent(index, 1) != 1) return false;
   if (!Counts(tuples->input(0), (*dims)[0], 1, facts)) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), patch.Op("GatherND", {node->input(0), index},
-                                          {{"batch_dims", int64_t{1}}}, node->name()));
-  return true;
+  return patch.Substitute(node, "GatherND", {node->input(0), index}, {{"batch_dims", int64_t{1}}});
 }
 
 // Rewrites a GatherND by a list of indices, each in a tuple of its own, to a Gather.
 bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
-  const Node* tuples = node->input(1)->producer();
+  const Node* tuples = ProducerOf(node->input(1), "Unsqueeze");
   const int rank = facts.RankOf(node->input(1));
-  if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0 || !IsOp(tuples, "Unsqueeze")) return false;
-  const auto axes = KnownInts(*tuples, "axes", 1, facts);
-  if (!axes.has_value() || axes->size() != 1 || rank < 1) return false;
-  if ((*axes)[0] != -1 && (*axes)[0] != rank - 1) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), patch.Op("Gather", {node->input(0), tuples->input(0)},
-                                          {{"axis", int64_t{0}}}, node->name()));
-  return true;
+  if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0 || tuples == nullptr) return false;
+  if (rank < 1 || OnlyAxis(*tuples, rank, facts) != rank - 1) return false;
+  return patch.Substitute(node, "Gather", {node->input(0), tuples->input(0)},
+                          {{"axis", int64_t{0}}});
 }
 
 // True if the numbers [B] are at least 0 and below `extent`.
@@ -86,8 +80,8 @@ Value* RowsOf(Value* matrix, Facts& facts) {
 
 bool FromFlatRows(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  const Node* add = node->input(1)->producer();
-  if (AttributeOr<int64_t>(*node, "axis", 0) != 0 || !IsOp(add, "Add")) return false;
+  const Node* add = ProducerOf(node->input(1), "Add");
+  if (AttributeOr<int64_t>(*node, "axis", 0) != 0 || add == nullptr) return false;
   if (facts.RankOf(add->output(0)) != 1) return false;
   Value* rows = RowsOf(node->input(0), facts);
   if (rows == nullptr) return false;
@@ -96,11 +90,8 @@ bool FromFlatRows(RuleContext& context, Node* node, Patch& patch) {
     Value* index = add->input(side);
     if (facts.RankOf(index) != 1 || !IsPlaceIn(index, dims[1], facts)) continue;
     if (!Counts(add->input(1 - side), dims[0], dims[1], facts)) continue;
-    patch.Supersede({node});
     Value* column = patch.Op("Unsqueeze", {index, patch.Ints({-1})});
-    patch.Replace(node->output(0),
-                  patch.Op("GatherND", {rows, column}, {{"batch_dims", int64_t{1}}}, node->name()));
-    return true;
+    return patch.Substitute(node, "GatherND", {rows, column}, {{"batch_dims", int64_t{1}}});
   }
   return false;
 }

@@ -57,7 +57,6 @@ std::optional<std::vector<int64_t>> OrderBy(absl::Span<const Node* const> nodes,
 
 bool GatherShuffledLists(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-
   if (!IsViewNode(*node) || !ShortLength(node->output(0), facts).has_value()) return false;
   constexpr size_t kMostNodes = 8;
   std::vector<const Node*> nodes;
@@ -72,9 +71,7 @@ bool GatherShuffledLists(RuleContext& context, Node* node, Patch& patch) {
   if (nodes.size() == 1 || !length.has_value()) return false;
   const auto order = OrderBy(nodes, *length);
   if (!order.has_value()) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), patch.Op("Gather", {list, patch.Ints(*order)}, {}, node->name()));
-  return true;
+  return patch.Substitute(node, "Gather", {list, patch.Ints(*order)});
 }
 
 }  // namespace

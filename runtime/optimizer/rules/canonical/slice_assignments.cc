@@ -70,17 +70,18 @@ bool Covers(const std::vector<Assignment>& slices, int64_t extent) {
 }
 
 // The slices of which the value consists, in their order; none if they do not cover all of it.
-std::vector<Assignment> SlicesOf(const Node* node, Facts& facts) {
+std::vector<Assignment> SlicesOf(const Value* value, Facts& facts) {
   constexpr size_t kMost = 16;
   std::vector<Assignment> slices;
-  while (IsOp(node, "ScatterND") && slices.size() < kMost) {
+  while (const Node* node = ProducerOf(value, "ScatterND")) {
     const auto slice = AssignmentOf(*node, facts);
     if (!slice.has_value() || (!slices.empty() && slice->axis != slices[0].axis)) break;
     slices.push_back(*slice);
     absl::c_sort(slices, [](const auto& a, const auto& b) { return a.start < b.start; });
     const auto extent = facts.Extent(node->input(0), slice->axis);
     if (extent.has_value() && Covers(slices, *extent)) return slices;
-    node = node->input(0)->producer();
+    if (slices.size() == kMost) break;
+    value = node->input(0);
   }
   return {};
 }
@@ -89,8 +90,8 @@ std::vector<Assignment> SlicesOf(const Node* node, Facts& facts) {
 std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices, Facts& facts) {
   std::vector<int64_t> common;
   for (const Assignment& slice : slices) {
-    const Node* node = slice.updates->producer();
-    if (!IsOp(node, "Transpose")) return {};
+    const Node* node = ProducerOf(slice.updates, "Transpose");
+    if (node == nullptr) return {};
     const auto permutation = PermutationOf(*node, facts.RankOf(slice.updates));
     if (!permutation.has_value() || (!common.empty() && *permutation != common)) return {};
     common = *permutation;
@@ -99,7 +100,7 @@ std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices, Fa
 }
 
 bool JoinAssignedSlices(RuleContext& context, Node* node, Patch& patch) {
-  const std::vector<Assignment> slices = SlicesOf(node, context.facts);
+  const std::vector<Assignment> slices = SlicesOf(node->output(0), context.facts);
   if (slices.empty()) return false;
   const std::vector<int64_t> permutation = CommonPermutation(slices, context.facts);
   std::vector<Value*> parts;
@@ -112,9 +113,7 @@ bool JoinAssignedSlices(RuleContext& context, Node* node, Patch& patch) {
   Value* joined = patch.Op("Concat", parts, {{"axis", axis}}, node->name());
   // One Transpose of the joined slices replaces one for each.
   if (!permutation.empty()) joined = patch.Op("Transpose", {joined}, {{"perm", permutation}});
-  patch.Supersede({node});
-  patch.Replace(node->output(0), joined);
-  return true;
+  return patch.Substitute(node, joined);
 }
 
 }  // namespace

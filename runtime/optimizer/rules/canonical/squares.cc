@@ -12,15 +12,12 @@ namespace {
 
 bool MultiplySquares(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-
   if (ScalarOf(node->input(1)) != 2) return false;
   Value* x = node->input(0);
   // An exponent that has more axes than x would add axes to the result.
   const int rank = facts.RankOf(x);
   if (rank < 0 || facts.RankOf(node->output(0)) != rank) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), patch.Op("Mul", {x, x}, {}, node->name()));
-  return true;
+  return patch.Substitute(node, "Mul", {x, x});
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rewrite/shared_constants.h"
-#include "optimizer/rules/cleanup/constant_folding.h"
 
 namespace attnrun::opt {
 namespace {
@@ -47,32 +46,19 @@ int MergeInitializers(RuleContext& context) {
   return merged;
 }
 
-// True if the order of the two inputs does not change the result, not even its rounding.
-bool Commutes(const Node& node) {
-  static constexpr absl::string_view kOps[] = {"Add", "And", "Equal", "Mul", "Or", "Xor"};
-  return node.domain().empty() && node.inputs().size() == 2 &&
-         absl::c_linear_search(kOps, node.op_type());
-}
-
 // The version of the operator that the node's opset selects. Nodes from rules and from the file may
 // have different opsets that mean the same version.
 int VersionOf(const Node& node) {
-  // Newer versions of these add element types, and attributes that may be left out.
-  static constexpr absl::string_view kUnchanged[] = {"Cast",     "ConstantOfShape", "Flatten",
-                                                     "Identity", "Reshape",         "Shape",
-                                                     "Squeeze",  "Transpose",       "Unsqueeze"};
-  constexpr int kSince = 13;
-  if (node.domain().empty() && node.opset() >= kSince &&
-      absl::c_linear_search(kUnchanged, node.op_type())) {
-    return kSince;
-  }
+  const int same = ops::TraitsOf(node).same_since;
+  if (same > 0 && node.opset() >= same) return same;
   return ops::OpRegistry::Get().Version(node).value_or(node.opset());
 }
 
 // A key that is equal for nodes that compute the same; empty for nodes that are not merged, such as
 // random ones.
 std::string NodeKey(const Node& node) {
-  if (IsRandom(node)) return "";
+  const ops::OpTraits& traits = ops::TraitsOf(node);
+  if (traits.random) return "";
   std::string key =
       absl::StrCat(node.qualified_op_type(), "@", VersionOf(node), "/", node.outputs().size());
   for (const auto& [name, attribute] : node.attributes()) {
@@ -80,7 +66,7 @@ std::string NodeKey(const Node& node) {
     if (!AppendKey(attribute, key)) return "";
   }
   std::vector<Value*> inputs = node.inputs();
-  if (Commutes(node)) std::sort(inputs.begin(), inputs.end());
+  if (traits.commutes) absl::c_sort(inputs);
   for (const Value* input : inputs) {
     absl::StrAppend(&key, ",", reinterpret_cast<uintptr_t>(input));
   }

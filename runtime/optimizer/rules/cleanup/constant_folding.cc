@@ -9,13 +9,12 @@
 // their error), and results so much larger than their inputs that keeping them would cost more
 // memory than computing them.
 
-#include "optimizer/rules/cleanup/constant_folding.h"
-
 #include <algorithm>
 #include <array>
 
 #include "core/status.h"
 #include "ops/composite/run_node.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rewrite/rule.h"
@@ -41,7 +40,7 @@ class BoundedAllocator final : public Allocator {
 };
 
 bool MayFold(const Graph& graph, const Node& node) {
-  if (IsRandom(node)) return false;
+  if (ops::TraitsOf(node).random) return false;
   for (const auto& [name, attribute] : node.attributes()) {
     if (std::holds_alternative<std::shared_ptr<Graph>>(attribute)) return false;
   }
@@ -87,32 +86,29 @@ absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_b
                                      : ops::RunReference(node, inputs, allocator);
 }
 
+bool Fold(RuleContext& context, Node* node, Patch& patch) {
+  if (!MayFold(context.graph, *node)) return false;
+  if (IsWeightOfIntegers(*node, context.graph, context.facts)) return false;
+  int64_t& left = context.foldable_bytes;
+  const double extra = ExtraCost(*node);
+  if (extra > static_cast<double>(left)) return false;
+  absl::StatusOr<std::vector<Tensor>> results = Compute(*node, left);
+  left -= static_cast<int64_t>(extra);
+  if (!results.ok()) return false;
+  patch.Supersede({node});
+  for (size_t i = 0; i < results->size(); ++i) {
+    left = std::max<int64_t>(left - static_cast<int64_t>((*results)[i].byte_size()), 0);
+    Value* old = node->output(i);
+    if (old == nullptr || old->consumers().empty()) continue;
+    patch.Replace(old, patch.Constant(old->name(), std::move((*results)[i])));
+  }
+  return true;
+}
+
 absl::StatusOr<int> FoldConstants(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  int folded = 0;
-  int64_t& left = context.foldable_bytes;
-  for (Node* node : order) {
-    if (!MayFold(context.graph, *node)) continue;
-    if (IsWeightOfIntegers(*node, context.graph, context.facts)) continue;
-    const double extra = ExtraCost(*node);
-    if (extra > static_cast<double>(left)) continue;
-    absl::StatusOr<std::vector<Tensor>> results = Compute(*node, left);
-    left -= static_cast<int64_t>(extra);
-    if (!results.ok()) continue;
-    for (const Tensor& result : *results) {
-      left = std::max<int64_t>(left - static_cast<int64_t>(result.byte_size()), 0);
-    }
-    Patch patch(context);
-    patch.Supersede({node});
-    for (size_t i = 0; i < results->size(); ++i) {
-      Value* old = node->output(i);
-      if (old == nullptr || old->consumers().empty()) continue;
-      patch.Replace(old, patch.Constant(old->name(), std::move((*results)[i])));
-    }
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
-    folded += applied;
-  }
-  return folded;
+  return RewriteEachNode(context, order,
+                         [&](Node* node, Patch& patch) { return Fold(context, node, patch); });
 }
 
 }  // namespace
@@ -121,12 +117,5 @@ extern const Rule kConstantFolding = {
     .name = "constant_folding",
     .summary = "A node whose inputs are constant is computed once, when the model is loaded",
     .run = FoldConstants};
-
-bool IsRandom(const Node& node) {
-  static constexpr std::array<absl::string_view, 6> kRandom = {"RandomNormal",  "RandomNormalLike",
-                                                               "RandomUniform", "RandomUniformLike",
-                                                               "Bernoulli",     "Multinomial"};
-  return std::find(kRandom.begin(), kRandom.end(), node.op_type()) != kRandom.end();
-}
 
 }  // namespace attnrun::opt

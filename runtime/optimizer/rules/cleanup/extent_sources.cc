@@ -3,8 +3,8 @@
 
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
-#include "optimizer/analysis/depends_on.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 
 namespace attnrun::opt {
 namespace {
@@ -37,12 +37,13 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
   }
 }
 
-bool ExtentSources::Has(const SymInt& extent, const Node& node) const {
-  if (extent.constant().has_value()) return true;
-  return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
-    if (term.constant().has_value()) return true;
-    const auto found = sources_.find(Single(term).ToString());
-    return found != sources_.end() && !DependsOn(*found->second.value, node);
+bool ExtentSources::HaveAll(absl::Span<const SymInt> extents, const Node& node) const {
+  return absl::c_all_of(extents, [&](const SymInt& extent) {
+    return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
+      if (term.constant().has_value()) return true;
+      const auto found = sources_.find(Single(term).ToString());
+      return found != sources_.end() && !DependsOn(*found->second.value, node);
+    });
   });
 }
 
@@ -52,6 +53,13 @@ bool ExtentSources::IsReadBy(const Node& node) const {
   return absl::c_all_of(node.inputs(), [&](const Value* input) { return IsRead(input); });
 }
 
+Value* ExtentSources::ReadAll(Patch& patch, absl::Span<const SymInt> extents) const {
+  std::vector<Value*> parts;
+  for (const SymInt& extent : extents) parts.push_back(Read(patch, extent));
+  return Joined(patch, parts);
+}
+
+// One extent as an int64 tensor [1].
 Value* ExtentSources::Read(Patch& patch, const SymInt& extent) const {
   if (const auto number = extent.constant()) return patch.Ints({*number});
   int64_t rest = extent.constant_term();
@@ -120,6 +128,10 @@ bool ExtentSources::IsSource(const Node& shape) const {
   return shape.opset() == kPatchOpset && absl::c_any_of(sources_, [&](const auto& source) {
            return source.second.value == input && source.second.axis == start;
          });
+}
+
+Value* Joined(Patch& patch, const std::vector<Value*>& parts) {
+  return parts.size() == 1 ? parts[0] : patch.Op("Concat", parts, {{"axis", int64_t{0}}});
 }
 
 }  // namespace attnrun::opt

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
@@ -19,16 +20,16 @@ class ExtentSources {
   // `order` has the nodes of the graph in topological order.
   ExtentSources(RuleContext& context, absl::Span<Node* const> order);
 
-  // True if `node` may be replaced by a new computation of the extent: the extent is a number, or a
-  // sum of numbers and multiples of extents that have sources. No extent is read from a value that
-  // depends on the node.
-  bool Has(const SymInt& extent, const Node& node) const;
+  // True if `node` may be replaced by a new computation of the extents: each is a number, or a sum of
+  // numbers and multiples of extents that have sources. No extent is read from a value that depends
+  // on the node.
+  bool HaveAll(absl::Span<const SymInt> extents, const Node& node) const;
 
-  // True if the node's output is one that Read writes, or a Concat of such values.
+  // True if the node's output is one that ReadAll writes.
   bool IsReadBy(const Node& node) const;
 
-  // The extent as an int64 tensor [1]. Precondition: Has.
-  Value* Read(Patch& patch, const SymInt& extent) const;
+  // The extents as one int64 tensor. Precondition: HaveAll.
+  Value* ReadAll(Patch& patch, absl::Span<const SymInt> extents) const;
 
  private:
   // The symbol plus `more`, a number, is the extent of this axis.
@@ -39,6 +40,7 @@ class ExtentSources {
   };
 
   void Add(Value* value, Facts& facts);
+  Value* Read(Patch& patch, const SymInt& extent) const;
   const Source& SourceOf(const SymInt& term) const;
   Value* ReadSource(Patch& patch, const SymInt& term) const;
   bool IsRead(const Value* value, int terms = 8) const;
@@ -46,6 +48,9 @@ class ExtentSources {
 
   absl::flat_hash_map<std::string, Source> sources_;
 };
+
+// Tensors of rank 1 one after the other.
+Value* Joined(Patch& patch, const std::vector<Value*>& parts);
 
 }  // namespace attnrun::opt
 

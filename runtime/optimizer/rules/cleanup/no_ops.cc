@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
+#include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
@@ -34,8 +36,8 @@ Value* CastSource(const Node& node, Facts& facts) {
   if (to == DataType::kUndefined) return nullptr;
   Value* input = node.input(0);
   if (facts.TypeOf(input) == to) return input;
-  const Node* before = input->producer();
-  if (before == nullptr || before->op_type() != "Cast" || !before->domain().empty()) return nullptr;
+  const Node* before = ProducerOf(input, "Cast");
+  if (before == nullptr) return nullptr;
   const DataType from = facts.TypeOf(before->input(0));
   return from == to && Widens(from, facts.TypeOf(input)) ? before->input(0) : nullptr;
 }
@@ -45,9 +47,8 @@ Value* NeutralOperand(const Node& node, Facts& facts) {
   const std::string& op = node.op_type();
   const bool sum = op == "Add" || op == "Sub";
   if (!sum && op != "Mul" && op != "Div") return nullptr;
-  const bool commutes = op == "Add" || op == "Mul";
   for (const int side : {1, 0}) {
-    if (side == 0 && !commutes) break;
+    if (side == 0 && !ops::TraitsOf(node).commutes) break;
     const Value* constant = node.input(side);
     Value* other = node.input(1 - side);
     if (ScalarOf(constant) != (sum ? 0.0 : 1.0)) continue;
@@ -80,9 +81,7 @@ Value* Unchanged(const Node& node, Facts& facts) {
 bool RemoveNoOps(RuleContext& context, Node* node, Patch& patch) {
   Value* unchanged = Unchanged(*node, context.facts);
   if (unchanged == nullptr) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), unchanged);
-  return patch.CanApply();
+  return patch.Substitute(node, unchanged) && patch.CanApply();
 }
 
 }  // namespace

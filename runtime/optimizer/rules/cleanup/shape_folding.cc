@@ -17,56 +17,45 @@
 #include "core/status.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/cleanup/extent_sources.h"
-#include "optimizer/rules/cleanup/reshape_folding.h"
 
 namespace attnrun::opt {
 namespace {
 
 // Folds a node whose output is a few integers or conditions that are the same in every run.
-absl::StatusOr<int> FoldKnown(RuleContext& context, Node* node) {
+bool FoldKnown(RuleContext& context, Node* node, Patch& patch) {
   Value* value = node->output(0);
-  if (value == nullptr || node->outputs().size() != 1) return 0;
-  if (context.graph.IsOutput(value)) return 0;
+  if (value == nullptr || node->outputs().size() != 1) return false;
+  if (context.graph.IsOutput(value)) return false;
   const ops::ValueFacts& facts = context.facts.Of(value);
   const bool whole = IsInteger(facts.type) || facts.type == DataType::kBool;
-  if (!whole || !facts.dims.has_value()) return 0;
+  if (!whole || !facts.dims.has_value()) return false;
   const auto ints = KnownInts(value, context.facts);
-  if (!ints.has_value()) return 0;
+  if (!ints.has_value()) return false;
   Shape shape;
   if (!facts.dims->empty()) shape.push_back(static_cast<int64_t>(ints->size()));
-  Patch patch(context);
-  patch.Supersede({node});
-  patch.Replace(value, patch.Constant(value->name(), FromInts(facts.type, shape, *ints)));
-  return patch.Apply();
+  return patch.Substitute(node, patch.Constant(value->name(), FromInts(facts.type, shape, *ints)));
 }
 
 // Reads extents of graph inputs from these, whichever value the exporter used. All readers then
 // share them, and no inner value is kept for its shape alone. Extents that windows or slices make
 // of them are read from the first value that has them, not computed again.
-absl::StatusOr<int> ReadOffSources(RuleContext& context, const ExtentSources& extents, Node* node) {
+bool ReadOffSources(RuleContext& context, const ExtentSources& extents, Node* node, Patch& patch) {
   constexpr size_t kMost = 8;
   Value* value = node->output(0);
-  if (value == nullptr || node->outputs().size() != 1 || extents.IsReadBy(*node)) return 0;
+  if (value == nullptr || node->outputs().size() != 1 || extents.IsReadBy(*node)) return false;
   const ops::ValueFacts& facts = context.facts.Of(value);
-  if (facts.type != DataType::kInt64 || !facts.contents.has_value()) return 0;
-  const std::vector<SymInt> contents = *facts.contents;
-  const bool scalar = facts.dims.has_value() && facts.dims->empty();
-  if (!facts.dims.has_value() || contents.empty() || contents.size() > kMost) return 0;
-  for (const SymInt& element : contents) {
-    if (!extents.Has(element, *node)) return 0;
+  if (facts.type != DataType::kInt64 || !facts.contents.has_value()) return false;
+  if (!facts.dims.has_value() || facts.contents->empty() || facts.contents->size() > kMost) {
+    return false;
   }
-  Patch patch(context);
-  patch.Supersede({node});
-  std::vector<Value*> parts;
-  parts.reserve(contents.size());
-  for (const SymInt& element : contents) parts.push_back(extents.Read(patch, element));
-  Value* result = parts.size() == 1 ? parts[0] : patch.Op("Concat", parts, {{"axis", int64_t{0}}});
+  if (!extents.HaveAll(*facts.contents, *node)) return false;
+  const bool scalar = facts.dims->empty();
+  Value* result = extents.ReadAll(patch, std::vector<SymInt>(*facts.contents));
   if (scalar) result = patch.Op("Squeeze", {result, patch.Ints({0})});
-  patch.Replace(value, result);
-  return patch.Apply();
+  return patch.Substitute(node, result);
 }
 
 // Axes [start, end) of an operand.
@@ -97,48 +86,90 @@ bool AddAxis(const Node& node, const SymInt& extent, Facts& facts,
 
 // mask.expand_as(scores) needs the extents of the scores. These are read from the operands of the
 // scores, so that the scores need not exist.
-absl::StatusOr<int> ReadOffOperands(RuleContext& context, Node* node) {
-  if (!IsOp(node, "Shape") || node->output(0) == nullptr || !node->attributes().empty()) return 0;
+bool ReadOffOperands(RuleContext& context, Node* node, Patch& patch) {
+  if (!IsOp(node, "Shape") || node->output(0) == nullptr || !node->attributes().empty()) {
+    return false;
+  }
   const Node* scores = node->input(0)->producer();
   const std::vector<SymInt>* dims = context.facts.DimsOf(node->input(0));
-  if (scores == nullptr || ops::TraitsOf(*scores).moves_elements || dims == nullptr) return 0;
+  if (scores == nullptr || ops::TraitsOf(*scores).moves_elements || dims == nullptr) return false;
   std::vector<AxesOfOperand> parts;
   for (const SymInt& extent : std::vector<SymInt>(*dims)) {
-    if (!AddAxis(*scores, extent, context.facts, parts)) return 0;
+    if (!AddAxis(*scores, extent, context.facts, parts)) return false;
   }
-  if (parts.empty()) return 0;
-  Patch patch(context);
-  patch.Supersede({node});
+  if (parts.empty()) return false;
   std::vector<Value*> extents;
   for (const auto& [operand, start, end] : parts) {
     AttributeMap range = {{"start", start}, {"end", end}};
     if (end - start == context.facts.RankOf(operand)) range.clear();
     extents.push_back(patch.Op("Shape", {operand}, range));
   }
-  Value* all = extents[0];
-  if (parts.size() > 1) all = patch.Op("Concat", extents, {{"axis", int64_t{0}}});
-  patch.Replace(node->output(0), all);
-  return patch.Apply();
+  return patch.Substitute(node, Joined(patch, extents));
+}
+
+// True if a Reshape's target has the same meaning for tensors of extents `a` and `b`. A 0 in it
+// copies an extent.
+bool MeansTheSame(const std::vector<SymInt>& target, const std::vector<SymInt>& a,
+                  const std::vector<SymInt>& b) {
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (target[i].constant().value_or(0) != 0) continue;
+    if (i >= a.size() || i >= b.size()) return false;
+    // In a run where the target is 0, so is every multiple of it.
+    const bool both = SymInt::DivideExactly(a[i], target[i]).has_value() &&
+                      SymInt::DivideExactly(b[i], target[i]).has_value();
+    if (a[i] != b[i] && !both) return false;
+  }
+  return true;
+}
+
+// Drops the first of two Reshapes if it never fails: the second arranges all elements anew.
+bool SkipReshape(RuleContext& context, Node* node, const Node* inner, Patch& patch) {
+  const auto& target = context.facts.Of(node->input(1)).contents;
+  const std::vector<SymInt>* from = context.facts.DimsOf(inner->input(0));
+  const std::vector<SymInt>* to = context.facts.DimsOf(inner->output(0));
+  if (from == nullptr || to == nullptr || Product(*from) != Product(*to)) return false;
+  const bool copies = AttributeOr<int64_t>(*node, "allowzero", 0) != 1;
+  if (copies && (!target.has_value() || !MeansTheSame(*target, *from, *to))) return false;
+  return patch.Substitute(node, "Reshape", {inner->input(0), node->input(1)}, node->attributes());
+}
+
+// Folds two Reshapes of a slice: only both together show the extents in full.
+bool JoinReshapes(RuleContext& context, const ExtentSources& extents, Node* node, const Node* inner,
+                  Patch& patch) {
+  const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
+  if (ProducerOf(inner->input(0), "Slice") == nullptr || to == nullptr || to->empty()) return false;
+  if (!extents.HaveAll(*to, *node)) return false;
+  Value* shape = extents.ReadAll(patch, std::vector<SymInt>(*to));
+  return patch.Substitute(node, "Reshape", {inner->input(0), shape}, {{"allowzero", int64_t{1}}});
+}
+
+// Makes the target of a Reshape constant, or else drops a Reshape before it.
+bool FoldReshape(RuleContext& context, const ExtentSources& extents, Node* node, Patch& patch) {
+  if (!IsOp(node, "Reshape") || node->input(1) == nullptr) return false;
+  const Node* inner = ProducerOf(node->input(0), "Reshape");
+  if (node->input(1)->is_constant()) {
+    return inner != nullptr && JoinReshapes(context, extents, node, inner, patch);
+  }
+  const std::vector<SymInt>* from = context.facts.DimsOf(node->input(0));
+  const std::vector<SymInt>* to = context.facts.DimsOf(node->output(0));
+  if (from == nullptr || to == nullptr) return false;
+  // A slice may be shorter than its bounds say; the Reshape must then still fail.
+  const bool sliced = ProducerOf(node->input(0), "Slice") != nullptr;
+  if (sliced && Product(*from) != Product(*to)) return false;
+  const auto target = ReshapeTarget(*from, *to);
+  if (target.has_value()) {
+    return patch.Substitute(node, "Reshape", {node->input(0), patch.Ints(*target)});
+  }
+  return inner != nullptr && SkipReshape(context, node, inner, patch);
 }
 
 absl::StatusOr<int> FoldShapes(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   const ExtentSources extents(context, order);
-  int folded = 0;
-  for (Node* node : order) {
-    ATTNRUN_ASSIGN_OR_RETURN(int applied, FoldKnown(context, node));
-    if (applied == 0) {
-      ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffSources(context, extents, node));
-    }
-    if (applied == 0) {
-      ATTNRUN_ASSIGN_OR_RETURN(applied, ReadOffOperands(context, node));
-    }
-    if (applied == 0) {
-      ATTNRUN_ASSIGN_OR_RETURN(applied, FoldReshape(context, extents, node));
-    }
-    folded += applied;
-  }
-  return folded;
+  return RewriteEachNode(context, order, [&](Node* node, Patch& patch) {
+    return FoldKnown(context, node, patch) || ReadOffSources(context, extents, node, patch) ||
+           ReadOffOperands(context, node, patch) || FoldReshape(context, extents, node, patch);
+  });
 }
 
 }  // namespace

@@ -5,11 +5,15 @@
 //
 //   x -> Reshape -> Transpose(0,2,1,3) -> Transpose(0,2,1,3) -> Reshape -> y   becomes   x = y
 
+#include <iterator>
+
 #include "core/status.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/patch.h"
+#include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 
@@ -31,47 +35,30 @@ std::optional<std::vector<int64_t>> AsPermutation(const View& base, const View& 
   return permutation;
 }
 
-// The axis along which the view has only the first elements of the base, if it has all elements of
-// the other axes in their order; axes of extent 1 are ignored.
-std::optional<int> CutAxis(const View& base, const View& view) {
-  if (!(view.offset() == base.offset())) return std::nullopt;
-  std::optional<int> cut;
-  int at = 0;
-  for (const ViewAxis& axis : view.axes()) {
-    if (axis.empty()) continue;
-    while (at < base.rank() && base.axes()[at].empty()) ++at;
-    if (at == base.rank()) return std::nullopt;
-    const ViewAxis& whole = base.axes()[at];
-    if (axis != whole) {
-      if (cut.has_value() || axis.size() != 1 || axis[0].stride != whole[0].stride) {
-        return std::nullopt;
-      }
-      cut = at;
-    }
-    ++at;
+// The first positions of an axis of a tensor of extents `dims` that the view has, if it has all of
+// the other axes, in order; axes of extent 1 may come and go.
+std::optional<AxisPart> FirstPositions(const View& view, const std::vector<SymInt>& dims) {
+  for (int axis = 0; axis < std::ssize(dims); ++axis) {
+    const auto count = SymInt::DivideExactly(Product(view.Dims()) * dims[axis], Product(dims));
+    if (!count.has_value() || *count == dims[axis]) continue;
+    const auto first = View::Dense(dims).Sliced(axis, 0, *count);
+    if (first.has_value() && first->Reshaped(view.Dims()) == view) return AxisPart{axis, 0, *count};
   }
-  while (at < base.rank() && base.axes()[at].empty()) ++at;
-  return at == base.rank() ? cut : std::nullopt;
+  return std::nullopt;
 }
 
 // Rewrites a Gather of the first elements of one axis as Slice and Reshape; null if it is not one.
 Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Node& gather) {
   // A constant base is a table, whose rows should be gathered.
   if (traced.base->is_constant()) return nullptr;
-  const std::vector<SymInt> dims = *facts.DimsOf(traced.base);
-  const auto axis = CutAxis(View::Dense(dims), traced.view);
-  if (!axis.has_value()) return nullptr;
-  SymInt count;
-  for (const ViewAxis& steps : traced.view.axes()) {
-    const View base = View::Dense(dims);
-    if (steps.size() == 1 && steps[0].stride == base.axes()[*axis][0].stride) count = steps[0].size;
-  }
+  const auto part = FirstPositions(traced.view, *facts.DimsOf(traced.base));
+  if (!part.has_value()) return nullptr;
   const std::vector<Value*> like = {gather.input(1), gather.input(0)};
-  Value* end = ShapeOperand(patch, facts, {count}, like);
+  Value* end = ShapeOperand(patch, facts, {part->count}, like);
   // The shape has all extents, so that a run with fewer elements still fails.
   Value* shape = ShapeOperand(patch, facts, traced.view.Dims(), like);
   if (end == nullptr || shape == nullptr) return nullptr;
-  Value* slice = patch.Op("Slice", {traced.base, patch.Ints({0}), end, patch.Ints({*axis})});
+  Value* slice = patch.Op("Slice", {traced.base, patch.Ints({0}), end, patch.Ints({part->axis})});
   return patch.Op("Reshape", {slice, shape}, {{"allowzero", int64_t{1}}});
 }
 
@@ -144,25 +131,21 @@ Value* OnePositionTransposed(Patch& patch, const Traced& traced, const View& bas
 
 // Rewrites Transpose -> Gather -> Transpose, where several Gathers may share the first Transpose,
 // to a Gather and a Transpose, the form that other exporters write.
-Value* TransposedOnce(Patch& patch, Facts& facts, const Node& node,
-                      const std::vector<Traced>& chain) {
-  const Value* picked = node.input(0);
-  if (chain.size() < 4 || !IsOp(&node, "Transpose") || picked->consumers().size() != 1) {
-    return nullptr;
-  }
-  if (!IsOp(picked->producer(), "Gather") ||
-      !IsOp(picked->producer()->input(0)->producer(), "Transpose")) {
-    return nullptr;
-  }
+Value* TransposedOnce(Patch& patch, Facts& facts, Value* value, const std::vector<Traced>& chain) {
+  MatchedNodes nodes;
+  Value* x = nullptr;
+  const Pattern twice = Op("Transpose", {Op("Gather", {Op("Transpose", {Is(&x)})})});
+  if (chain.size() < 4 || !twice.Match(value, facts, nodes)) return nullptr;
+  if (chain[1].base->consumers().size() != 1) return nullptr;
   return OnePositionTransposed(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
 }
 
-// True if a Gather or GatherND stands between the base and the value.
+// True if a node that reads indices stands between the base and the value.
 bool IsPicked(const Value* value, const Value* base) {
   while (value != base) {
     const Node* node = value->producer();
-    if (IsOp(node, "GatherND") || IsOp(node, "Gather")) return true;
     if (node == nullptr || !IsViewNode(*node)) return false;
+    if (ops::TraitsOf(*node).reads_indices) return true;
     value = node->input(0);
   }
   return false;
@@ -188,40 +171,37 @@ Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& tr
   return IsPicked(value, traced.base) ? OnePosition(patch, traced, base) : nullptr;
 }
 
-// Tries the furthest base first. A chain of one node is changed only if it vanishes or becomes
-// simpler.
-absl::StatusOr<int> SimplifyChain(RuleContext& context, Value* value) {
+// The value in a simpler form; null if there is none. Tries the furthest base first. A chain of one
+// node is changed only if it vanishes or becomes simpler.
+Value* Simplified(RuleContext& context, Value* value, Patch& patch) {
   const std::vector<Traced> chain = Trace(value, context.facts);
+  const Node& node = *value->producer();
   for (size_t i = chain.size(); i-- > 1;) {
-    Patch patch(context);
-    const Node& node = *value->producer();
+    const bool longer = chain[i].base != node.input(0) || ReadsIndices(node);
+    if (!longer && View::Dense(*context.facts.DimsOf(chain[i].base)) != chain[i].view) continue;
     Value* simplest = Simplest(patch, context.facts, value, chain[i]);
     if (simplest == nullptr && ReadsIndices(node)) {
       simplest = FirstElements(patch, context.facts, chain[i], node);
     }
-    if (simplest == nullptr) continue;
-    if (simplest != chain[i].base && chain[i].base == node.input(0) && !ReadsIndices(node)) {
-      continue;
-    }
-    patch.Replace(value, simplest);
-    return patch.Apply();
+    if (simplest != nullptr) return simplest;
   }
-  Patch patch(context);
-  Value* transposed = TransposedOnce(patch, context.facts, *value->producer(), chain);
-  if (transposed == nullptr) return 0;
-  patch.Replace(value, transposed);
-  return patch.Apply();
+  return TransposedOnce(patch, context.facts, value, chain);
 }
 
 absl::StatusOr<int> SimplifyViews(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int simplified = 0;
   for (Node* node : order) {
-    if (!IsViewNode(*node) && node->op_type() != "Concat") continue;
+    const ops::OpTraits& traits = ops::TraitsOf(*node);
+    if (!traits.moves_elements && !traits.assembles) continue;
     for (Value* value : node->outputs()) {
       if (value == nullptr) continue;
       if (value->consumers().empty() && !context.graph.IsOutput(value)) continue;
-      ATTNRUN_ASSIGN_OR_RETURN(const int applied, SimplifyChain(context, value));
+      Patch patch(context);
+      Value* simple = Simplified(context, value, patch);
+      if (simple == nullptr) continue;
+      patch.Replace(value, simple);
+      ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
       simplified += applied;
     }
   }

@@ -109,10 +109,9 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
 
 bool FuseEmbeddingSum(RuleContext& context, Node* node, Patch& patch) {
   // The last sum of a chain takes all terms.
-  const auto& readers = node->output(0)->consumers();
-  if (readers.size() == 1 && IsOp(readers[0], "Add") && !context.graph.IsOutput(node->output(0))) {
+  if (Node* next = OnlyReader(context.graph, node->output(0), "Add")) {
     Patch probe(context);
-    if (Propose(context.facts, readers[0], probe)) return false;
+    if (Propose(context.facts, next, probe)) return false;
   }
   return Propose(context.facts, node, patch);
 }

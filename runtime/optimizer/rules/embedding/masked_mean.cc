@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
@@ -33,9 +34,10 @@ Value* RepeatedBy(Value* m, Facts& facts) {
   return nullptr;
 }
 
-// The input of a Cast of a mask; null for other nodes.
-Value* BeforeCast(const Node* node, Facts& facts) {
-  if (!IsOp(node, "Cast")) return nullptr;
+// A mask before a Cast; null for other values.
+Value* BeforeCast(const Value* value, Facts& facts) {
+  const Node* node = ProducerOf(value, "Cast");
+  if (node == nullptr) return nullptr;
   const DataType from = facts.TypeOf(node->input(0));
   const bool counts =
       from == DataType::kBool || from == DataType::kInt32 || from == DataType::kInt64;
@@ -44,18 +46,17 @@ Value* BeforeCast(const Node* node, Facts& facts) {
 
 // The mask [B, S] that `m` repeats, with or without a Cast before or after.
 Value* MaskOf(Value* m, Facts& facts) {
-  if (Value* uncast = BeforeCast(m->producer(), facts)) return RepeatedBy(uncast, facts);
+  if (Value* uncast = BeforeCast(m, facts)) return RepeatedBy(uncast, facts);
   Value* mask = RepeatedBy(m, facts);
   if (mask == nullptr) return nullptr;
-  Value* uncast = BeforeCast(mask->producer(), facts);
+  Value* uncast = BeforeCast(mask, facts);
   return uncast != nullptr ? uncast : mask;
 }
 
 // True if the node sums over axis 1 alone and drops it.
 bool SumsTokens(const Node& sum, Facts& facts) {
-  const auto axes = KnownInts(sum, "axes", 1, facts).value_or(std::vector<int64_t>());
   return facts.RankOf(sum.input(0)) == 3 && AttributeOr<int64_t>(sum, "keepdims", 1) == 0 &&
-         axes.size() == 1 && (axes[0] == 1 || axes[0] == -2);
+         OnlyAxis(sum, 3, facts) == 1;
 }
 
 // Clip(count, min) or Max(count, min).

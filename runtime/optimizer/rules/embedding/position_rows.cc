@@ -13,63 +13,37 @@
 // the sum now fails, where the Gather failed before.
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/analysis/positions.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
 namespace {
 
-// The first position if they grow by one along the last axis and repeat along the others.
-std::optional<int64_t> FirstOfCount(const View& positions) {
-  if (positions.rank() == 0) return std::nullopt;
-  for (int i = 0; i + 1 < positions.rank(); ++i) {
-    const ViewAxis& axis = positions.axes()[i];
-    if (axis.size() > 1 || (axis.size() == 1 && !axis[0].stride.is_constant(0))) {
-      return std::nullopt;
-    }
-  }
-  const ViewAxis& last = positions.axes().back();
-  if (last.size() != 1 || !last[0].stride.is_constant(1)) return std::nullopt;
-  return positions.offset().constant();
-}
+// Consecutive rows of a constant matrix, from `first` on.
+struct TableRows {
+  Value* table = nullptr;
+  int64_t first = 0;
+};
 
-// The ids before ONNX Runtime's optimizer converted them to int32. Ids that wrap around count from
-// 2^31 on, beyond the rows of any table.
-Value* BeforeNarrowing(Value* ids, Facts& facts) {
-  const Node* cast = ids->producer();
-  const bool narrows = IsOp(cast, "Cast") && facts.TypeOf(ids) == DataType::kInt32 &&
-                       facts.TypeOf(cast->input(0)) == DataType::kInt64;
-  return narrows ? cast->input(0) : ids;
-}
-
-// The positions that a Gather along axis 0, or a GatherND along it alone, selects.
-std::optional<View> PositionsOfGather(const Node* gather, Facts& facts) {
-  if (IsOp(gather, "Gather") && AttributeOr<int64_t>(*gather, "axis", 0) == 0) {
-    return PositionsOf(BeforeNarrowing(gather->input(1), facts), facts);
-  }
-  if (!IsOp(gather, "GatherND") || AttributeOr<int64_t>(*gather, "batch_dims", 0) != 0) {
-    return std::nullopt;
-  }
-  const auto tuple = TuplePositionsOf(gather->input(1), facts);
-  return tuple.has_value() && tuple->size() == 1 ? std::optional<View>((*tuple)[0]) : std::nullopt;
-}
-
-// A Gather of rows of a constant matrix by consecutive positions, from `first` on.
-const Node* PositionGather(const Value* value, Facts& facts, int64_t& first) {
+// The rows that the value repeats along all but its last two axes; nullopt if it is something else,
+// or a Slice already.
+std::optional<TableRows> RowsOf(Value* value, Facts& facts) {
   constexpr int64_t kLeastRows = 2;
-  const Node* gather = value->producer();
-  const auto positions = PositionsOfGather(gather, facts);
-  if (!positions.has_value()) return nullptr;
-  const Value* table = gather->input(0);
-  if (!table->is_constant() || table->constant()->rank() != 2) return nullptr;
-  if (!table->constant()->is_dense()) return nullptr;
-  const auto start = FirstOfCount(*positions);
-  if (!start.has_value() || *start < 0) return nullptr;
-  // The rest of the table must be more than one row, since a single row would broadcast.
-  if (table->constant()->shape()[0] - *start < kLeastRows) return nullptr;
-  first = *start;
-  return gather;
+  if (ProducerOf(value, "Slice") != nullptr) return std::nullopt;
+  for (const auto& [base, view, scale] : Trace(value, facts)) {
+    if (base == value || !base->is_constant() || !base->constant()->is_dense()) continue;
+    if (base->constant()->rank() != 2 || view.rank() < 2) continue;
+    const Shape& shape = base->constant()->shape();
+    const auto first = SymInt::DivideExactly(view.offset(), shape[1]);
+    const int64_t start = first.value_or(-1).constant().value_or(-1);
+    // The rest of the table must be more than one row, since a single row would broadcast.
+    if (start < 0 || shape[0] - start < kLeastRows) continue;
+    const View whole = View::Dense(*facts.DimsOf(base));
+    const auto rows = whole.Sliced(0, start, view.Extent(view.rank() - 2));
+    if (rows.has_value() && rows->Expanded(view.Dims()) == view) return TableRows{base, start};
+  }
+  return std::nullopt;
 }
 
 // The rows of a constant matrix from `first` on.
@@ -82,21 +56,20 @@ Value* RowsFrom(Patch& patch, Value* matrix, int64_t first) {
 }
 
 bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
-  int64_t first = 0;
-  const Node* gather = PositionGather(add->input(side), facts, first);
+  const auto found = RowsOf(add->input(side), facts);
   Value* x = add->input(1 - side);
   const std::vector<SymInt>* sum = facts.DimsOf(add->output(0));
   const std::vector<SymInt>* known = facts.DimsOf(x);
-  if (gather == nullptr || sum == nullptr || known == nullptr || *known != *sum) return false;
+  if (!found.has_value() || sum == nullptr || known == nullptr || *known != *sum) return false;
   if (sum->size() < 2) return false;
   const std::vector<SymInt> dims = *sum;
   // The number of rows that the sum needs.
   const SymInt rows = dims[dims.size() - 2];
   if (rows.is_constant(0) || rows.is_constant(1)) return false;
-  const std::vector<SymInt> gathered = *facts.DimsOf(gather->output(0));
+  const std::vector<SymInt> gathered = *facts.DimsOf(add->input(side));
   Value* end = ShapeOperand(patch, facts, {rows}, {x});
   if (end == nullptr) return false;
-  Value* table = RowsFrom(patch, gather->input(0), first);
+  Value* table = RowsFrom(patch, found->table, found->first);
   Value* slice = patch.Op("Slice", {table, patch.Ints({0}), end, patch.Ints({0})});
   if (!patch.status().ok()) return false;
   const auto sliced = facts.Of(slice).dims;
@@ -106,8 +79,7 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
   if (!same || ops::BroadcastDims(dims, sliced) != dims) return false;
   std::vector<Value*> inputs = add->inputs();
   inputs[side] = slice;
-  patch.Rewrite(add, inputs, add->attributes());
-  return true;
+  return patch.Rewrite(add, inputs, add->attributes());
 }
 
 bool SlicePositionTables(RuleContext& context, Node* node, Patch& patch) {

@@ -206,8 +206,8 @@ class EinsumRewrite {
 
   // The bias, of one axis, of an Add that is the product's only reader; null if there is none.
   Value* TakeBias(const ops::Labels& columns) {
-    Node* add = OnlyReader(context_.graph, result_);
-    if (!IsOp(add, "Add")) return nullptr;
+    Node* add = OnlyReader(context_.graph, result_, "Add");
+    if (add == nullptr) return nullptr;
     const Value* bias = OtherOperand(*add, result_);
     if (!bias->is_constant() || !IsBias(*bias->constant(), columns)) return nullptr;
     patch_.Supersede({add});
@@ -330,9 +330,7 @@ bool RewriteSum(RuleContext& context, Node* node, Patch& patch) {
     y = patch.Op("Transpose", {y}, {{"perm", Permutation(labels, shape->output)}});
   }
   if (y == node->input(0)) return false;
-  patch.Supersede({node});
-  patch.Replace(node->output(0), y);
-  return true;
+  return patch.Substitute(node, y);
 }
 
 bool RewriteEinsums(RuleContext& context, Node* node, Patch& patch) {

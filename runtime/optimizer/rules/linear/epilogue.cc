@@ -19,16 +19,9 @@
 //         |
 //         y
 
-#include "optimizer/rules/linear/epilogue.h"
-
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
-#include "ops/elementwise/unary.h"
-#include "ops/gemm/activation.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -88,19 +81,5 @@ extern const Rule kResidual = {.name = "residual",
                                .summary = "A sum with a residual joins the Linear before it",
                                .anchors = {"Add"},
                                .propose = FuseResidual};
-
-std::string ActivationName(const Node& node) {
-  if (!ops::TraitsOf(node).elementwise || node.inputs().size() != 1) return "";
-  const auto op = ops::OpRegistry::Get().Create(node);
-  const auto* const unary = op.ok() ? dynamic_cast<const ops::Unary*>(op->get()) : nullptr;
-  if (unary == nullptr) return "";
-  for (const auto& [name, activation] : ops::kActivations) {
-    if (activation.function != unary->function()) continue;
-    const float off = std::abs(activation.alpha - unary->parameters().alpha);
-    // Exporters round 1.702 in several ways.
-    if (off == 0 || (activation.alpha != 1 && off < 1e-6F)) return std::string(name);
-  }
-  return "";
-}
 
 }  // namespace attnrun::opt

@@ -13,12 +13,13 @@
 //        |
 //        y
 
+#include <iterator>
 #include <optional>
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/linear/epilogue.h"
+#include "optimizer/rules/linear/linear_parts.h"
 
 namespace attnrun::opt {
 namespace {
@@ -35,17 +36,12 @@ std::optional<Columns> FindColumns(Value* value, Facts& facts) {
   const std::vector<Traced> chain = Trace(value, facts);
   for (size_t i = chain.size(); i-- > 1;) {
     const std::vector<SymInt>& dims = *facts.DimsOf(chain[i].base);
-    const View& view = chain[i].view;
-    const View base = View::Dense(dims);
-    if (dims.empty() || view.rank() != base.rank() || base.axes().back().size() != 1) continue;
-    const int last = view.rank() - 1;
-    const auto first = view.offset().constant();
-    const auto width = view.Extent(last).constant();
-    const auto of = dims.back().constant();
-    if (!first.has_value() || !width.has_value() || !of.has_value()) continue;
-    if (*first < 0 || *width < 1 || *first + *width > *of || *width == *of) continue;
-    // The view must have all rows of the base and some of its columns.
-    if (base.Sliced(last, *first, *width) == view) return Columns{chain[i].base, *first, *width};
+    const auto part = chain[i].view.PartOf(dims);
+    if (!part.has_value() || part->axis + 1 != std::ssize(dims)) continue;
+    const auto first = part->first.constant();
+    const auto width = part->count.constant();
+    const bool known = first.has_value() && width.has_value() && dims.back().constant().has_value();
+    if (known && *width > 0) return Columns{chain[i].base, *first, *width};
   }
   return std::nullopt;
 }

@@ -24,20 +24,14 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/linear/linear_bias.h"
 #include "optimizer/rules/linear/linear_match.h"
 
 namespace attnrun::opt {
 namespace {
 
-bool IsFloating(DataType type) {
-  return type == DataType::kFloat || type == DataType::kFloat16 || type == DataType::kBfloat16 ||
-         type == DataType::kDouble;
-}
-
 bool IsMatrix(const Value* value) {
   return value != nullptr && value->is_constant() && value->constant()->rank() == 2 &&
-         IsFloating(value->constant()->type());
+         IsFloatingPoint(value->constant()->type());
 }
 
 // True if the Gemm is one of the products of an attention.
@@ -61,13 +55,11 @@ bool SplitGemm(RuleContext& context, Node* gemm, Patch& patch) {
                ? x
                : patch.Op("Mul", {x, patch.Constant(name, FromDoubles(type, {}, {factor}))});
   };
-  if (!IsFloating(type)) return false;
-  patch.Supersede({gemm});
+  if (!IsFloatingPoint(type)) return false;
   Value* y = patch.Op("MatMul", {operand(0, "transA"), operand(1, "transB")}, {}, gemm->name());
   y = times(y, "alpha");
   if (gemm->input(2) != nullptr) y = patch.Op("Add", {y, times(gemm->input(2), "beta")});
-  patch.Replace(gemm->output(0), y);
-  return true;
+  return patch.Substitute(gemm, y);
 }
 
 // Reads a MatMul or a Gemm of floats.
@@ -88,7 +80,7 @@ bool FuseLinear(RuleContext& context, Node* node, Patch& patch) {
   const int64_t columns = match.parts.Columns();
   Value* bias = match.term;
   if (bias == nullptr) {
-    bias = TakeBiasAdd(context, columns, match.nodes, match.result);
+    bias = TakeBiasAdd(context, columns, match);
   } else if (!IsBias(bias, columns, 2)) {
     bias = nullptr;
   }

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPTIMIZER_RULES_LINEAR_LINEAR_MATCH_H_
 #define ATTNRUN_OPTIMIZER_RULES_LINEAR_LINEAR_MATCH_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "optimizer/rules/linear/linear_parts.h"
@@ -25,6 +26,20 @@ bool ReadIntegerProduct(RuleContext& context, const Node& node, Patch& patch, Li
 bool ReadDequantizedProduct(RuleContext& context, const Node& node, Patch& patch,
                             LinearMatch& match);
 bool ReadNBitProduct(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match);
+
+// True if the Gemm computes X·W + C, with W perhaps transposed.
+bool IsPlainGemm(const Node& gemm);
+
+// True if `value` is a constant of one element for each of the `columns` on its last axis and has
+// no more axes than `rank`, that of the product.
+bool IsBias(const Value* value, int64_t columns, int rank);
+
+// Looks for an Add of such a constant that is the only reader of the match's result. Takes the node
+// into the match and returns the bias; returns null if there is none.
+Value* TakeBiasAdd(RuleContext& context, int64_t columns, LinearMatch& match);
+
+// The bias with one axis, as Linear requires. Null stays null.
+Value* FlatBias(Patch& patch, Value* bias);
 
 }  // namespace attnrun::opt
 

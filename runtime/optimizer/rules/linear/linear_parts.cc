@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/linear/linear_parts.h"
 
+#include <cmath>
 #include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "ops/elementwise/unary.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/registry.h"
 #include "ops/linear/float_linear.h"
 #include "optimizer/analysis/node_queries.h"
 
@@ -85,6 +89,20 @@ int64_t LinearParts::Columns() const {
   int64_t columns = 0;
   for (const LinearWeightParts& weight : weights) columns += weight.Columns();
   return columns;
+}
+
+std::string ActivationName(const Node& node) {
+  if (!ops::TraitsOf(node).elementwise || node.inputs().size() != 1) return "";
+  const auto op = ops::OpRegistry::Get().Create(node);
+  const auto* const unary = op.ok() ? dynamic_cast<const ops::Unary*>(op->get()) : nullptr;
+  if (unary == nullptr) return "";
+  for (const auto& [name, activation] : ops::kActivations) {
+    if (activation.function != unary->function()) continue;
+    const float off = std::abs(activation.alpha - unary->parameters().alpha);
+    // Exporters round 1.702 in several ways.
+    if (off == 0 || (activation.alpha != 1 && off < 1e-6F)) return std::string(name);
+  }
+  return "";
 }
 
 }  // namespace attnrun::opt

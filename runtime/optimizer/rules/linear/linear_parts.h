@@ -46,6 +46,9 @@ struct LinearParts {
   int64_t Columns() const;
 };
 
+// The name that the node has as an activation of attnrun.Linear; empty if it is no such activation.
+std::string ActivationName(const Node& node);
+
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_RULES_LINEAR_LINEAR_PARTS_H_

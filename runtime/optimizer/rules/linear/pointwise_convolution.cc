@@ -76,9 +76,7 @@ bool RewritePointwiseConvolutions(RuleContext& context, Node* node, Patch& patch
   parts.weights = {{{matrix}, true}};
   parts.bias = node->input(2);
   Value* y = parts.Write(patch, node->name());
-  patch.Supersede({node});
-  patch.Replace(node->output(0), patch.Op("Transpose", {y}, swap));
-  return true;
+  return patch.Substitute(node, patch.Op("Transpose", {y}, swap));
 }
 
 }  // namespace

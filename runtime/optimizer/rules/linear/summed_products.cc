@@ -60,14 +60,6 @@ Value* WithoutOnes(Value* value, const Operand& operand, Patch& patch) {
   return patch.Op("Squeeze", {value, patch.Ints(operand.ones)});
 }
 
-// The axis that the node sums over, of a tensor of this rank; nullopt if it sums over several.
-std::optional<int> SummedAxis(const Node& sum, int rank, Facts& facts) {
-  const auto axes = KnownInts(sum, "axes", 1, facts);
-  if (!axes.has_value() || axes->size() != 1) return std::nullopt;
-  const int64_t axis = axes->front() < 0 ? axes->front() + rank : axes->front();
-  return axis >= 0 && axis < rank ? std::optional(static_cast<int>(axis)) : std::nullopt;
-}
-
 // True if the sum may be a score, or of values that probabilities weigh.
 bool IsOfAttention(const Node& mul, const Node& sum) {
   return ComesFromSoftmax(mul.input(0)) || ComesFromSoftmax(mul.input(1)) ||
@@ -76,13 +68,13 @@ bool IsOfAttention(const Node& mul, const Node& sum) {
 
 bool FuseSum(RuleContext& context, Node* sum, Patch& patch) {
   Facts& facts = context.facts;
-  Node* mul = sum->input(0)->producer();
+  Node* mul = ProducerOf(sum->input(0), "Mul");
   const std::vector<SymInt>* dims = facts.DimsOf(sum->input(0));
-  if (!IsOp(mul, "Mul") || dims == nullptr || dims->size() > 26) return false;
+  if (mul == nullptr || dims == nullptr || dims->size() > 26) return false;
   if (OnlyReader(context.graph, sum->input(0)) != sum) return false;
   const std::vector<SymInt>* left = facts.DimsOf(mul->input(0));
   const std::vector<SymInt>* right = facts.DimsOf(mul->input(1));
-  const auto axis = SummedAxis(*sum, static_cast<int>(dims->size()), facts);
+  const auto axis = OnlyAxis(*sum, static_cast<int>(dims->size()), facts);
   if (left == nullptr || right == nullptr || !axis.has_value()) return false;
   const auto a = Labeled(*left, *dims);
   const auto b = Labeled(*right, *dims);

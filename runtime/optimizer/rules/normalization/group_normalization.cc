@@ -11,8 +11,6 @@
 // With one group for each channel there are no Reshapes, and the result is InstanceNormalization(x,
 // scale, bias).
 
-#include "absl/algorithm/container.h"
-#include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
@@ -31,14 +29,6 @@ std::optional<Tensor> PerChannel(const Value& constant, int64_t channels, int ra
   return flat.ok() ? std::optional<Tensor>(*std::move(flat)) : std::nullopt;
 }
 
-// True if all elements of a constant equal `number`.
-bool IsAll(const Value& constant, double number) {
-  if (!constant.is_constant()) return false;
-  const auto elements = ToDoubles(*constant.constant());
-  return elements.ok() &&
-         absl::c_all_of(*elements, [number](double element) { return element == number; });
-}
-
 // A normalization without scale and bias: its input and the number of groups of channels.
 struct Plain {
   Value* x = nullptr;
@@ -47,18 +37,18 @@ struct Plain {
 };
 
 std::optional<Plain> FindPlain(Value* value, Facts& facts) {
-  Node* node = value->producer();
-  Node* const back = IsOp(node, "Reshape") ? node : nullptr;
-  if (back != nullptr) node = back->input(0)->producer();
-  if (!IsOp(node, "InstanceNormalization")) return std::nullopt;
-  if (!IsAll(*node->input(1), 1) || !IsAll(*node->input(2), 0)) return std::nullopt;
+  const Node* const back = ProducerOf(value, "Reshape");
+  const Node* const node =
+      ProducerOf(back == nullptr ? value : back->input(0), "InstanceNormalization");
+  if (node == nullptr) return std::nullopt;
+  if (UniformOf(node->input(1)) != 1 || UniformOf(node->input(2)) != 0) return std::nullopt;
   const auto groups = facts.Extent(node->input(0), 1);
   if (!groups.has_value()) return std::nullopt;
   const float epsilon = AttributeOr(*node, "epsilon", 1e-5F);
   if (back == nullptr) return Plain{node->input(0), *groups, epsilon};
   // The rows must be whole groups of one sample, so samples must stay a separate axis.
-  Node* const there = node->input(0)->producer();
-  if (!IsOp(there, "Reshape")) return std::nullopt;
+  const Node* const there = ProducerOf(node->input(0), "Reshape");
+  if (there == nullptr) return std::nullopt;
   Value* const x = there->input(0);
   const std::vector<SymInt>* dims = facts.DimsOf(x);
   const std::vector<SymInt>* grouped = facts.DimsOf(node->input(0));
@@ -109,11 +99,9 @@ bool FuseGroups(RuleContext& context, Node* node, Patch& patch) {
 bool Rename(RuleContext& context, Node* node, Patch& patch) {
   const auto groups = AttributeOr<int64_t>(*node, "num_groups", 0);
   if (groups < 1 || context.facts.Extent(node->input(0), 1) != groups) return false;
-  patch.Supersede({node});
   const Plain plain = {node->input(0), groups, AttributeOr(*node, "epsilon", 1e-5F)};
-  patch.Replace(node->output(0),
-                Normalized(patch, plain, groups, node->input(1), node->input(2), node->name()));
-  return true;
+  return patch.Substitute(
+      node, Normalized(patch, plain, groups, node->input(1), node->input(2), node->name()));
 }
 
 }  // namespace

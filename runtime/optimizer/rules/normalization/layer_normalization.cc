@@ -104,13 +104,6 @@ std::optional<NormalizedRows> FindShifted(RuleContext& context, Node* node, bool
   return rows;
 }
 
-bool IsRow(const Value* value, int64_t length) {
-  if (value == nullptr) return true;
-  const Tensor& tensor = *value->constant();
-  return tensor.rank() > 0 && tensor.num_elements() == length &&
-         tensor.dim(tensor.rank() - 1) == length;
-}
-
 // Finds FindShifted's form, with or without a scale.
 std::optional<NormalizedRows> FindSum(RuleContext& context, Node* node) {
   for (const bool scaled : {true, false}) {
@@ -119,7 +112,10 @@ std::optional<NormalizedRows> FindSum(RuleContext& context, Node* node) {
     const int rank = context.facts.RankOf(rows->x);
     const auto length = context.facts.Extent(rows->x, -1);
     if (rank < 1 || rank != context.facts.RankOf(rows->y) || !length.has_value()) continue;
-    if (IsRow(rows->scale, *length) && IsRow(rows->bias, *length)) return rows;
+    const auto is_row = [&](const Value* value) {
+      return value == nullptr || IsRowParameter(value, *length, rank, context.facts);
+    };
+    if (is_row(rows->scale) && is_row(rows->bias)) return rows;
   }
   return std::nullopt;
 }
@@ -130,8 +126,8 @@ bool IsConstantRow(const Value* value) {
 
 // The norm without a bias that computes the value for one reader; null if there is none.
 Node* PlainNorm(const RuleContext& context, const Value* value) {
-  Node* norm = value->producer();
-  if (!IsOp(norm, "LayerNormalization") || norm->outputs().size() != 1) return nullptr;
+  Node* norm = ProducerOf(value, "LayerNormalization");
+  if (norm == nullptr || norm->outputs().size() != 1) return nullptr;
   if (norm->input(2) != nullptr || AttributeOr<int64_t>(*norm, "axis", -1) != -1) return nullptr;
   if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
   return norm;

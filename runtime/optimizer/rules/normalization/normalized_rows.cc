@@ -33,17 +33,6 @@ Pattern Root(Value** x, double* epsilon) {
                 Op("Pow", {MeanSquarePlus(x, epsilon), Number(0.5, 0)})});
 }
 
-// True if a value is a row of `length` elements that is the same for all rows of `rank` axes.
-bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts) {
-  if (value == nullptr) return false;
-  if (value->is_constant()) {
-    const Tensor& tensor = *value->constant();
-    return tensor.rank() > 0 && tensor.rank() <= rank && tensor.num_elements() == length &&
-           tensor.dim(tensor.rank() - 1) == length;
-  }
-  return facts.RankOf(value) == 1 && facts.Extent(value, 0) == length;
-}
-
 Value* FlatParameter(Patch& patch, Value* value) {
   if (value == nullptr || !value->is_constant() || value->constant()->rank() == 1) return value;
   const Tensor& tensor = *value->constant();
@@ -64,6 +53,16 @@ Value* Ones(Patch& patch, DataType type, int64_t length) {
 
 }  // namespace
 
+bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts) {
+  if (value == nullptr) return false;
+  if (value->is_constant()) {
+    const Tensor& tensor = *value->constant();
+    return tensor.rank() > 0 && tensor.rank() <= rank && tensor.num_elements() == length &&
+           tensor.dim(tensor.rank() - 1) == length;
+  }
+  return facts.RankOf(value) == 1 && facts.Extent(value, 0) == length;
+}
+
 Pattern LastAxisMean(Pattern inner) {
   return Pattern([inner = std::move(inner)](Value* value, Facts& facts, MatchedNodes& nodes) {
     Node* node = value->producer();
@@ -80,9 +79,9 @@ Pattern InverseRoot(Value** x, double* epsilon) {
 }
 
 Value* BeforeWidening(Value* value, Facts& facts) {
-  const Node* cast = value->producer();
+  const Node* cast = ProducerOf(value, "Cast");
   const DataType type = facts.TypeOf(value);
-  if (!IsOp(cast, "Cast") || (type != DataType::kFloat && type != DataType::kDouble)) return value;
+  if (cast == nullptr || (type != DataType::kFloat && type != DataType::kDouble)) return value;
   return IsHalf(facts.TypeOf(cast->input(0))) ? cast->input(0) : value;
 }
 
@@ -106,24 +105,22 @@ void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, Normali
   const int rank = facts.RankOf(rows.x);
   const std::optional<int64_t> length = facts.Extent(rows.x, -1);
   if (!length.has_value()) return;
-  const auto take = [&](Node* node) {
+  // Takes the only reader if it is this operator and its other operand is a parameter.
+  const auto take = [&](absl::string_view op_type) {
+    Node* node = OnlyReader(graph, rows.y, op_type);
+    Value* parameter = node == nullptr ? nullptr : OtherOperand(*node, rows.y);
+    if (!IsRowParameter(parameter, *length, rank, facts)) return static_cast<Value*>(nullptr);
     rows.nodes.push_back(node);
     rows.y = node->output(0);
+    return parameter;
   };
-  Node* next = OnlyReader(graph, rows.y);
-  if (IsOp(next, "Cast") && IsHalf(facts.TypeOf(next->output(0)))) {
-    take(next);
-    next = OnlyReader(graph, rows.y);
+  Node* cast = OnlyReader(graph, rows.y, "Cast");
+  if (cast != nullptr && IsHalf(facts.TypeOf(cast->output(0)))) {
+    rows.nodes.push_back(cast);
+    rows.y = cast->output(0);
   }
-  if (IsOp(next, "Mul") && IsRowParameter(OtherOperand(*next, rows.y), *length, rank, facts)) {
-    rows.scale = OtherOperand(*next, rows.y);
-    take(next);
-    next = OnlyReader(graph, rows.y);
-  }
-  if (!with_bias || !IsOp(next, "Add")) return;
-  if (!IsRowParameter(OtherOperand(*next, rows.y), *length, rank, facts)) return;
-  rows.bias = OtherOperand(*next, rows.y);
-  take(next);
+  rows.scale = take("Mul");
+  if (with_bias) rows.bias = take("Add");
 }
 
 bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const char* op_type,

@@ -44,6 +44,8 @@ bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const c
 // read such a norm, each of them becomes a norm with that scale. Returns false otherwise.
 bool ScaleByReader(RuleContext& context, Node* norm, Patch& patch);
 
+// True if the value is a row of `length` elements that is the same for all rows of `rank` axes.
+bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts);
 // Matches the mean over the last axis, which stays with extent 1.
 Pattern LastAxisMean(Pattern inner);
 // Matches 1 / sqrt(mean(x^2) + epsilon), with or without a Cast in between.

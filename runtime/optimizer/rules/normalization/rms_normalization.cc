@@ -25,8 +25,8 @@ namespace {
 // A norm of heads may read them as rows [B, S * N, H] of x [B, S, N * H]. The Reshape is changed so
 // that heads keep an axis of their own; other rules can then normalize them in the rows of x.
 bool KeepHeadsApart(Facts& facts, Node* norm, Patch& patch) {
-  const Node* reshape = norm->input(0)->producer();
-  if (!IsOp(reshape, "Reshape") || facts.RankOf(norm->input(1)) != 1) return false;
+  const Node* reshape = ProducerOf(norm->input(0), "Reshape");
+  if (reshape == nullptr || facts.RankOf(norm->input(1)) != 1) return false;
   Value* x = reshape->input(0);
   const auto size = facts.Extent(norm->input(0), -1);
   const auto width = facts.Extent(x, -1);
@@ -36,13 +36,11 @@ bool KeepHeadsApart(Facts& facts, Node* norm, Patch& patch) {
   const std::vector<int64_t> numbered = {0, -1, *size};
   if (heads < 2 || (axis != -1 && axis != 2) || IntsOf(reshape->input(1)) != numbered) return false;
   if (AttributeOr<int64_t>(*reshape, "allowzero", 0) != 0) return false;
-  patch.Supersede({norm});
   AttributeMap attributes = norm->attributes();
   attributes["axis"] = int64_t{-1};
   Value* apart = patch.Op("Reshape", {x, patch.Ints({0, 0, heads, *size})});
   Value* y = patch.Op("RMSNormalization", {apart, norm->input(1)}, attributes, norm->name());
-  patch.Replace(norm->output(0), patch.Op("Reshape", {y, patch.Ints(numbered)}));
-  return true;
+  return patch.Substitute(norm, patch.Op("Reshape", {y, patch.Ints(numbered)}));
 }
 
 bool ChangeNorm(RuleContext& context, Node* node, Patch& patch) {

@@ -36,7 +36,6 @@
 #include <vector>
 
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rules/linear/linear_bias.h"
 #include "optimizer/rules/linear/linear_match.h"
 #include "optimizer/rules/quantization/qdq_operands.h"
 
@@ -85,8 +84,8 @@ bool TakeProduct(RuleContext& context, const Node& product, int64_t columns, Lin
 bool TakeFactor(RuleContext& context, Value* factor, int64_t columns, LinearMatch& match) {
   if (context.facts.TypeOf(factor) != DataType::kFloat) return false;
   if (factor->is_constant()) return TakeConstant(factor, columns, match);
-  Node* node = factor->producer();
-  if (IsOp(node, "Mul") && TakeProduct(context, *node, columns, match)) return true;
+  const Node* node = ProducerOf(factor, "Mul");
+  if (node != nullptr && TakeProduct(context, *node, columns, match)) return true;
   if (match.parts.x_scale != nullptr || !IsNumber(context, factor)) return false;
   match.parts.x_scale = factor;
   return true;
@@ -94,13 +93,11 @@ bool TakeFactor(RuleContext& context, Value* factor, int64_t columns, LinearMatc
 
 // Takes the Cast and the factors that follow the product.
 bool TakeReaders(RuleContext& context, int64_t columns, LinearMatch& match) {
-  Node* cast = OnlyReader(context.graph, match.result);
-  if (!IsOp(cast, "Cast")) return false;
-  if (context.facts.TypeOf(cast->output(0)) != DataType::kFloat) return false;
+  Node* cast = OnlyReader(context.graph, match.result, "Cast");
+  if (cast == nullptr || context.facts.TypeOf(cast->output(0)) != DataType::kFloat) return false;
   match.nodes.push_back(cast);
   match.result = cast->output(0);
-  for (Node* node = OnlyReader(context.graph, match.result); IsOp(node, "Mul");
-       node = OnlyReader(context.graph, match.result)) {
+  while (Node* node = OnlyReader(context.graph, match.result, "Mul")) {
     Value* factor = OtherOperand(*node, match.result);
     if (factor == match.result || !TakeFactor(context, factor, columns, match)) break;
     match.nodes.push_back(node);

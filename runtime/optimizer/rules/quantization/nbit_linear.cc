@@ -14,7 +14,6 @@
 #include "ops/interface/registry.h"
 #include "ops/quantization/nbit/matmul_nbits.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rules/linear/linear_bias.h"
 #include "optimizer/rules/linear/linear_match.h"
 
 namespace attnrun::opt {

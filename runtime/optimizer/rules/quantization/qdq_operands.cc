@@ -5,7 +5,7 @@
 #include "ops/interface/registry.h"
 #include "ops/tensors/bytes.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rules/linear/linear_bias.h"
+#include "optimizer/rules/linear/linear_match.h"
 
 namespace attnrun::opt {
 namespace {

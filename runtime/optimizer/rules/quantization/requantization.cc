@@ -53,9 +53,7 @@ bool RemoveRequantization(RuleContext& context, Node* node, Patch& patch) {
       !AreEqualNumbers(node->input(2), before->zero_point)) {
     return false;
   }
-  patch.Supersede({node});
-  patch.Replace(node->output(0), Arranged(patch, *before));
-  return true;
+  return patch.Substitute(node, Arranged(patch, *before));
 }
 
 }  // namespace

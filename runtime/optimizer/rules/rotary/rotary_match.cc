@@ -7,11 +7,6 @@
 namespace attnrun::opt {
 namespace {
 
-Node* ProducerOf(const Value* value, absl::string_view op_type) {
-  Node* node = value == nullptr ? nullptr : value->producer();
-  return IsOp(node, op_type) ? node : nullptr;
-}
-
 // The two values whose elements form pairs, joined to one value: side by side along the last axis,
 // or alternating along it. `nodes` are those that join them.
 struct Joined {

@@ -42,8 +42,8 @@ namespace {
 // True if computing fewer rows of the node is worth the selections that remain; cheap operators
 // alone are not.
 bool IsWorthIt(const Node& node) {
-  const ops::OpTraits traits = ops::TraitsOf(node);
-  return !traits.elementwise && !traits.moves_elements && !IsOp(&node, "Concat");
+  const ops::OpTraits& traits = ops::TraitsOf(node);
+  return !traits.elementwise && !traits.moves_elements && !traits.assembles;
 }
 
 // Starts from a node that selects rows, and others that select the same rows of the same value.

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "attnrun/shape.h"
 #include "optimizer/analysis/node_queries.h"
@@ -19,11 +20,16 @@ constexpr int64_t kNoEnd = std::numeric_limits<int32_t>::max();
 
 std::optional<Selection> Selection::Of(Node* node, Facts& facts) {
   if (node->input(0) == nullptr || facts.DimsOf(node->input(0)) == nullptr) return std::nullopt;
+  using Reader = bool (Selection::*)(Facts&);
+  static constexpr std::pair<absl::string_view, Reader> kReaders[] = {
+      {"Gather", &Selection::ReadGather},
+      {"Slice", &Selection::ReadSlice},
+      {"GatherND", &Selection::ReadGatherNd}};
   Selection selection(node);
-  const bool read = (IsOp(node, "Gather") && selection.ReadGather(facts)) ||
-                    (IsOp(node, "Slice") && selection.ReadSlice(facts)) ||
-                    (IsOp(node, "GatherND") && selection.ReadGatherNd(facts));
-  return read ? std::optional(selection) : std::nullopt;
+  for (const auto& [op_type, read] : kReaders) {
+    if (IsOp(node, op_type) && (selection.*read)(facts)) return selection;
+  }
+  return std::nullopt;
 }
 
 bool Selection::AreFew(int64_t count, Facts& facts) const {
@@ -52,6 +58,7 @@ bool Selection::ReadGather(Facts& facts) {
 }
 
 bool Selection::ReadSlice(Facts& facts) {
+  is_slice_ = true;
   const auto start = KnownInt(node_->input(1), facts);
   const auto end = KnownInt(node_->input(2), facts);
   const auto along = KnownInt(node_->input(3), facts);
@@ -97,8 +104,8 @@ bool Selection::ReadGatherNd(Facts& facts) {
 }
 
 bool Selection::Covers(const Selection& other) const {
-  return IsOp(node_, "Gather") && !positions_.empty() && source() == other.source() &&
-         axis_ == other.axis_ && positions_ == other.positions_;
+  return !is_slice_ && !positions_.empty() && source() == other.source() && axis_ == other.axis_ &&
+         positions_ == other.positions_;
 }
 
 bool Selection::Fits(const OperandAxis& operand) const {
@@ -109,7 +116,7 @@ Value* Selection::Select(Patch& patch, Value* value, int axis) const {
   std::vector<Value*> inputs = node_->inputs();
   inputs[0] = value;
   AttributeMap attributes = node_->attributes();
-  if (IsOp(node_, "Slice")) {
+  if (is_slice_) {
     inputs[3] = patch.Ints({axis});
   } else if (drops_axis_) {
     // An index of rank 1 keeps the axis.
@@ -118,7 +125,7 @@ Value* Selection::Select(Patch& patch, Value* value, int axis) const {
                     ? patch.Ints({static_cast<int64_t>(*position)})
                     : patch.Op("Unsqueeze", {inputs[1], patch.Ints({by_sample_ ? 1 : 0})});
   }
-  if (IsOp(node_, "Gather")) attributes.insert_or_assign("axis", static_cast<int64_t>(axis));
+  if (!is_slice_ && !by_sample_) attributes.insert_or_assign("axis", static_cast<int64_t>(axis));
   return patch.Op(node_->op_type(), inputs, attributes, node_->name());
 }
 

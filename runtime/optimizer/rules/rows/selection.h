@@ -61,6 +61,7 @@ class Selection {
   int axis_ = 0;
   SelectedPlace place_ = SelectedPlace::kElsewhere;
   bool drops_axis_ = false;
+  bool is_slice_ = false;
   // The positions if they are the same in every run, counted from the end if negative; else empty.
   std::vector<int64_t> positions_;
   // Set for GatherND: each sample, along axis 0, has a row of its own.

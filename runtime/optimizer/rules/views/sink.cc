@@ -50,13 +50,6 @@ int OwnAxes(const ops::AxisRule& rule) {
   }
 }
 
-// True if joining or splitting leading axes of input 0 does so in the result. Tracks do not tell: to
-// a rotation the second of four axes is the heads.
-bool TakesAnyRank(const Node& node) {
-  return IsLinear(node) || IsOp(&node, "MatMul") || IsOp(&node, "LayerNormalization") ||
-         IsOp(&node, "RMSNormalization");
-}
-
 // One node that changes places with the views that it reads.
 class Sinking {
  public:
@@ -98,7 +91,9 @@ class Sinking {
       View view = traced.view;
       if (elementwise_ && view.Dims() != result_ && !Widen(base, view)) continue;
       if (!Rearranges(base, view, mixed_)) continue;
-      if (!elementwise_ && base.rank() != view.rank() && !TakesAnyRank(*node_)) continue;
+      // Tracks do not tell: to a rotation the second of four axes is the heads.
+      const bool any_rank = elementwise_ || ops::TraitsOf(*node_).takes_any_rank;
+      if (base.rank() != view.rank() && !any_rank) continue;
       const auto inputs = InputsAbove(input, traced.base, base, view);
       if (inputs.has_value()) return Move(input, *inputs, base, view);
     }

@@ -64,6 +64,17 @@ TEST(BroadcastsTest, AFilledTensorBecomesItsNumber) {
   test.ExpectSameResults(0);
 }
 
+// No double holds this number.
+TEST(BroadcastsTest, AFilledTensorOfLargeIntegersStaysExact) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kInt64, {"batch", "seq"});
+    Tensor large = *Tensor::Of<int64_t>({1}, {(int64_t{1} << 53) + 1});
+    Value* filled = b.Op("ConstantOfShape", {b.Op("Shape", {x})}, {{"value", large}});
+    b.Output(b.Op("Mul", {b.Op("Add", {x, x}), filled}));
+  });
+  test.ExpectSameResults(0);
+}
+
 TEST(BroadcastsTest, LeavesAnExpandThatWidensTheResult) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/linear/linear_bias.h"
+#include "optimizer/rules/linear/linear_match.h"
 
 #include "optimizer/analysis/node_queries.h"
 
@@ -17,14 +17,13 @@ bool IsBias(const Value* value, int64_t columns, int rank) {
   return tensor.dim(tensor.rank() - 1) == columns && (tensor.rank() == 1 || tensor.rank() <= rank);
 }
 
-Value* TakeBiasAdd(RuleContext& context, int64_t columns, std::vector<Node*>& nodes,
-                   Value*& result) {
-  Node* add = OnlyReader(context.graph, result);
-  if (!IsOp(add, "Add")) return nullptr;
-  Value* bias = OtherOperand(*add, result);
-  if (!IsBias(bias, columns, context.facts.RankOf(result))) return nullptr;
-  nodes.push_back(add);
-  result = add->output(0);
+Value* TakeBiasAdd(RuleContext& context, int64_t columns, LinearMatch& match) {
+  Node* add = OnlyReader(context.graph, match.result, "Add");
+  if (add == nullptr) return nullptr;
+  Value* bias = OtherOperand(*add, match.result);
+  if (!IsBias(bias, columns, context.facts.RankOf(match.result))) return nullptr;
+  match.nodes.push_back(add);
+  match.result = add->output(0);
   return bias;
 }
 
