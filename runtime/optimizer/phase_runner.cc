@@ -90,7 +90,8 @@ absl::StatusOr<int> PhaseRunner::RunRule(const Rule& rule) {
                          body_,
                          shared_.report,
                          shared_.rewrites_left,
-                         shared_.foldable_bytes};
+                         shared_.foldable_bytes,
+                         settled_};
   return rule.run != nullptr ? rule.run(context) : ProposeAtAnchors(rule, context);
 }
 

@@ -64,6 +64,7 @@ class PhaseRunner {
   Facts& facts_;
   const std::string body_;
   Shared& shared_;
+  absl::flat_hash_map<const Value*, size_t> settled_;
   // Absent after the graph has changed, until it is built again.
   std::optional<NodeIndex> index_;
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/rewrite.h"
@@ -27,6 +28,9 @@ struct RuleContext {
   int64_t& rewrites_left;
   // The number of bytes that may still be computed before the first run.
   int64_t& foldable_bytes;
+  // Fingerprints of the nodes that compute a value, where the rule `views` found nothing to do. It
+  // looks again once they differ.
+  absl::flat_hash_map<const Value*, size_t>& settled;
 
   // Must be called before each rewrite is applied; counts it. kCancelled if no more rewrites are
   // wanted.

@@ -7,6 +7,7 @@
 
 #include <iterator>
 
+#include "absl/hash/hash.h"
 #include "core/status.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
@@ -188,6 +189,33 @@ Value* Simplified(RuleContext& context, Value* value, Patch& patch) {
   return TransposedOnce(patch, context.facts, value, chain);
 }
 
+size_t HashOfAttributes(const Node& node) {
+  size_t hash = 0;
+  for (const auto& [name, attribute] : node.attributes()) {
+    const auto* number = std::get_if<int64_t>(&attribute);
+    const auto* numbers = std::get_if<std::vector<int64_t>>(&attribute);
+    if (number != nullptr) hash = absl::HashOf(hash, name, *number);
+    if (numbers != nullptr) hash = absl::HashOf(hash, name, *numbers);
+  }
+  return hash;
+}
+
+// A number that differs, in all likelihood, once one of the nodes differs that a trace of the value
+// follows. Addresses alone do not tell, since a new node may get that of a removed one.
+size_t FingerprintOf(const Value* value, int depth) {
+  const Node* node = value->producer();
+  if (node == nullptr || depth == 0) return 0;
+  const ops::OpTraits& traits = ops::TraitsOf(*node);
+  size_t above = HashOfAttributes(*node);
+  if (traits.moves_elements) above = absl::HashOf(above, FingerprintOf(node->input(0), depth - 1));
+  for (const Value* input : node->inputs()) {
+    if (!traits.assembles || depth <= kMaxConcatDepth || input == nullptr) break;
+    above = absl::HashOf(above, FingerprintOf(input, kMaxConcatDepth));
+  }
+  const size_t readers = node->inputs().empty() ? 0 : node->input(0)->consumers().size();
+  return absl::HashOf(node, node->op_type(), node->inputs(), readers, above);
+}
+
 absl::StatusOr<int> SimplifyViews(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int simplified = 0;
@@ -197,9 +225,15 @@ absl::StatusOr<int> SimplifyViews(RuleContext& context) {
     for (Value* value : node->outputs()) {
       if (value == nullptr) continue;
       if (value->consumers().empty() && !context.graph.IsOutput(value)) continue;
+      const size_t fingerprint = FingerprintOf(value, kMaxTraceDepth);
+      size_t& settled = context.settled[value];
+      if (settled == fingerprint) continue;
       Patch patch(context);
       Value* simple = Simplified(context, value, patch);
-      if (simple == nullptr) continue;
+      if (simple == nullptr) {
+        settled = fingerprint;
+        continue;
+      }
       patch.Replace(value, simple);
       ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
       simplified += applied;
