@@ -21,10 +21,9 @@ absl::StatusOr<Tensor> Scratch(OpContext& context, int64_t count) {
   return Tensor::Allocate(DataTypeOf<T>(), {count}, context.allocator());
 }
 
-// A signal as complex numbers; its last axis has extent 1 or 2.
-absl::StatusOr<std::vector<Complex>> ReadSignal(const Tensor& x) {
+// A signal as complex numbers, of one or two parts each.
+absl::StatusOr<std::vector<Complex>> ReadSignal(const Tensor& x, int64_t width) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> parts, ToDoubles(x));
-  const int64_t width = x.shape().back();
   std::vector<Complex> signal(parts.size() / width);
   for (size_t i = 0; i < signal.size(); ++i) {
     signal[i] = {parts[i * width], width == 2 ? parts[i * width + 1] : 0};
@@ -38,19 +37,6 @@ bool HoldsSignal(const Tensor& x) {
 }
 
 }  // namespace
-
-// Lines of the data are transformed one at a time: `lines` lines, whose elements are `step` apart.
-struct Dft::Layout {
-  int64_t lines = 0;
-  int64_t step = 1;
-  // The length of a line in the input, in the transform and in the output.
-  int64_t read = 0;
-  int64_t length = 0;
-  int64_t written = 0;
-  // 2: real and imaginary part are written; 1: only the real part.
-  int64_t width = 2;
-  Shape shape;
-};
 
 Dft::Dft(AttributeReader& attributes)
     : axis_from_input_(attributes.version() >= 20),
@@ -100,7 +86,8 @@ absl::StatusOr<Dft::Layout> Dft::LayOut(const OpContext& context) const {
 absl::Status Dft::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const Layout layout, LayOut(context));
   const int64_t n = layout.length;
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Complex> signal, ReadSignal(context.input(0)));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Complex> signal,
+                           ReadSignal(context.input(0), context.input(0).shape().back()));
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(layout.shape));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor roots, Scratch<Complex>(context, n));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor line, Scratch<Complex>(context, n));
@@ -136,52 +123,65 @@ absl::Status Dft::Reference(OpContext& context) const {
   return absl::OkStatus();
 }
 
-absl::Status Stft::Reference(OpContext& context) const {
+absl::StatusOr<Stft::Layout> Stft::LayOut(const OpContext& context) const {
   const Tensor& x = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t step, ReadInt(context.input(1), "frame_step"));
-  if (!HoldsSignal(x) || x.rank() != 3) {
+  // Exporters leave out the last axis of a real signal.
+  const bool is_plain = IsFloatingPoint(x.type()) && x.rank() == 2;
+  if (!is_plain && (!HoldsSignal(x) || x.rank() != 3)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the signal must be floats [batch, length, 1 or 2], but is ", TypeAndShape(x)));
+        "the signal must be floats [batch, length, 1 or 2] or [batch, length], but is ",
+        TypeAndShape(x)));
   }
-  int64_t length = x.dim(1);
-  std::vector<double> window;
-  if (context.has_input(2)) {
-    ATTNRUN_ASSIGN_OR_RETURN(window, ToDoubles(context.input(2)));
-    length = static_cast<int64_t>(window.size());
-  }
+  const int64_t window = context.has_input(2) ? context.input(2).num_elements() : 0;
+  int64_t length = context.has_input(2) ? window : x.dim(1);
   if (context.has_input(3)) {
     ATTNRUN_ASSIGN_OR_RETURN(length, ReadInt(context.input(3), "frame_length"));
   }
   const bool fits = length >= 1 && length <= x.dim(1) && step >= 1;
-  if (!fits || (!window.empty() && static_cast<int64_t>(window.size()) != length)) {
+  if (!fits || (window > 0 && window != length)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "frames of length ", length, " at steps of ", step, " do not fit ", TypeAndShape(x),
-        window.empty() ? "" : absl::StrCat(" with a window of ", window.size())));
+        window == 0 ? "" : absl::StrCat(" with a window of ", window)));
   }
-  window.resize(length, 1.0);
   const int64_t frames = (x.dim(1) - length) / step + 1;
   const int64_t bins = one_sided_ ? length / 2 + 1 : length;
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Complex> signal, ReadSignal(x));
+  return Layout{.width = is_plain ? 1 : x.dim(2),
+                .length = length,
+                .step = step,
+                .shape = {x.dim(0), frames, bins, 2}};
+}
+
+absl::Status Stft::Reference(OpContext& context) const {
+  const Tensor& x = context.input(0);
+  ATTNRUN_ASSIGN_OR_RETURN(const Layout layout, LayOut(context));
+  const int64_t length = layout.length;
+  const int64_t frames = layout.shape[1];
+  std::vector<double> window;
+  if (context.has_input(2)) {
+    ATTNRUN_ASSIGN_OR_RETURN(window, ToDoubles(context.input(2)));
+  }
+  window.resize(length, 1.0);
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Complex> signal, ReadSignal(x, layout.width));
   std::vector<Complex> roots(length);
   const FourierTransform transform(absl::MakeSpan(roots), /*inverse=*/false);
   std::vector<Complex> frame(length);
   std::vector<Complex> spectrum(length);
-  const Shape shape = {x.dim(0), frames, bins, 2};
-  ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(layout.shape));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor result, Scratch<double>(context, count));
   auto* y = result.mutable_data<double>();
   for (int64_t i = 0; i < x.dim(0) * frames; ++i) {
-    const int64_t start = i / frames * x.dim(1) + i % frames * step;
+    const int64_t start = i / frames * x.dim(1) + i % frames * layout.step;
     for (int64_t k = 0; k < length; ++k) frame[k] = signal[start + k] * window[k];
     transform.Run(frame.data(), spectrum.data());
-    for (int64_t k = 0; k < bins; ++k) {
+    for (int64_t k = 0; k < layout.shape[2]; ++k) {
       *y++ = spectrum[k].real();
       *y++ = spectrum[k].imag();
     }
   }
   ATTNRUN_ASSIGN_OR_RETURN(
       Tensor output,
-      FromDoubles(x.type(), shape, {result.data<double>(), static_cast<size_t>(count)},
+      FromDoubles(x.type(), layout.shape, {result.data<double>(), static_cast<size_t>(count)},
                   context.allocator()));
   context.SetOutput(0, std::move(output));
   return absl::OkStatus();

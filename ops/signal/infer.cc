@@ -40,7 +40,7 @@ void Dft::Infer(InferContext& context) const {
 
 void Stft::Infer(InferContext& context) const {
   const Dims x = context.input(0).dims.value_or(UnknownDims(3));
-  if (x.size() != 3) return;
+  if (x.size() != 2 && x.size() != 3) return;
   SymInt length = x[1];
   if (context.has_input(3)) {
     length = OnlyElement(context, 3).value_or(SymInt::Unknown());

@@ -65,6 +65,7 @@ std::vector<SampleNode> SignalSamples() {
       {"DFT", {F({2, 8, 1})}, Int("axis", 1), 1, 17},
       {"STFT", {F({2, 20, 1}), I0(3), None(), I0(8)}},
       {"STFT", {F({2, 20, 1}), I0(3), F({8})}, Int("onesided", 0)},
+      {"STFT", {F({2, 20}), I0(3), F({8})}},
       {"DFT", {F({2, 3, 4, 2}), None(), I0(-2)}, Int("inverse", 1)},
       {"HannWindow", {I0(8)}},
       {"HammingWindow", {I0(8)}},

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <complex>
+#include <cstring>
 #include <numbers>
 
 #include "core/elements.h"
+#include "core/parallel.h"
 #include "support/any_type.h"
 
 namespace attnrun::testing {
@@ -107,6 +109,97 @@ TEST(StftTest, FramesAreWindowedTransforms) {
   OpTester wide("STFT", 17);
   wide.Input(x).Input(ScalarInt(1)).NoInput().Input(ScalarInt(51));
   ExpectError(wide, "frames of length 51 at steps of 1 do not fit float[2,50,1]");
+}
+
+TEST(StftTest, TakesASignalWithoutAnAxisOfParts) {
+  std::mt19937 generator(Seed());
+  const Tensor x = RandomFloats({2, 50}, generator);
+  const auto run = [&](const std::vector<int64_t>& shape) {
+    OpTester op("STFT", 17);
+    op.Input(Tensor::Borrow(DataType::kFloat, shape, x.raw(), x.byte_size()).value());
+    return op.Input(ScalarInt(5)).NoInput().Input(ScalarInt(8)).Reference().value()[0];
+  };
+  ExpectSame(run({2, 50}), run({2, 50, 1}));
+  OpTester one("STFT", 17);
+  one.Input(Make<float>({3}, {1, 2, 3})).Input(ScalarInt(1));
+  ExpectError(one,
+              "the signal must be floats [batch, length, 1 or 2] or [batch, length], but is "
+              "float[3]");
+}
+
+// A sum of n terms in log2(n) steps of a few roundings each, of normal numbers (at most 5).
+double FftTolerance(int64_t n) {
+  const double terms = static_cast<double>(n);
+  return 5 * kEpsilon * std::sqrt(terms) * (4 + 2 * std::log2(terms));
+}
+
+TEST(DftKernelTest, AgreesWithReference) {
+  std::mt19937 generator(Seed());
+  for (const int64_t n : {1, 2, 3, 4, 5, 8, 12, 15, 16, 30, 49, 60, 64, 101, 128, 210, 400, 512}) {
+    for (const std::vector<int64_t>& around :
+         {std::vector<int64_t>{1, 1}, {3, 1}, {1, 5}, {2, 19}, {40, 1}}) {
+      for (const int64_t width : {1, 2}) {
+        for (const bool inverse : {false, true}) {
+          for (const bool one_sided : {false, true}) {
+            if (one_sided && width != (inverse ? 2 : 1)) continue;
+            OpTester op("DFT", 20);
+            op.Attribute("inverse", int64_t{inverse}).Attribute("onesided", int64_t{one_sided});
+            op.Input(RandomFloats({around[0], n, around[1], width}, generator));
+            // Cut, filled with zeros or as it is.
+            const int64_t length = std::vector<int64_t>{n, n + 3, n / 2 + 1}[generator() % 3];
+            op.Input(ScalarInt(length)).Input(ScalarInt(1));
+            ExpectClose(op.Kernel().value()[0], op.Reference().value()[0],
+                        FftTolerance(length + 1));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(StftKernelTest, AgreesWithReference) {
+  std::mt19937 generator(Seed());
+  for (const int64_t length : {1, 2, 7, 20, 64, 100, 400}) {
+    for (const int64_t width : {0, 1, 2}) {
+      for (const bool one_sided : {false, true}) {
+        std::vector<int64_t> shape = {2, 900};
+        if (width > 0) shape.push_back(width);
+        const DataType type = width == 0 ? DataType::kFloat16 : DataType::kFloat;
+        OpTester op("STFT", 17);
+        op.Attribute("onesided", int64_t{one_sided});
+        op.Input(Converted(RandomFloats(shape, generator), type));
+        op.Input(ScalarInt(static_cast<int64_t>(generator() % 40) + 1));
+        if (length % 2 == 0) {
+          op.Input(Converted(RandomFloats({length}, generator), type));
+        } else {
+          op.NoInput().Input(ScalarInt(length));
+        }
+        // The window's numbers are normal ones, too.
+        ExpectClose(op.Kernel().value()[0], op.Reference().value()[0],
+                    Epsilon(type) + 5 * FftTolerance(length + 1));
+      }
+    }
+  }
+}
+
+TEST(StftKernelTest, BitsDoNotDependOnThreadsOrTheBatch) {
+  std::mt19937 generator(Seed());
+  const Tensor x = RandomFloats({3, 2000}, generator);
+  const auto run = [](const Tensor& signal, int threads) {
+    SetNumThreads(threads);
+    OpTester op("STFT", 17);
+    op.Input(signal).Input(ScalarInt(50)).NoInput().Input(ScalarInt(400));
+    const Tensor y = op.Kernel().value()[0];
+    SetNumThreads(1);
+    return y;
+  };
+  const Tensor all = run(x, 1);
+  for (const int threads : {2, 5}) ExpectSame(run(x, threads), all);
+  for (int64_t i = 0; i < 3; ++i) {
+    const absl::Span<const float> sample(x.data<float>() + 2000 * i, 2000);
+    const Tensor y = run(Tensor::Of<float>({1, 2000}, sample).value(), 2);
+    EXPECT_EQ(std::memcmp(y.raw(), all.data<float>() + i * y.num_elements(), y.byte_size()), 0);
+  }
 }
 
 TEST(WindowTest, SizesAndTypes) {
