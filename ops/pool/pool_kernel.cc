@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -9,6 +8,7 @@
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/status.h"
+#include "ops/pool/direct_pool.h"
 #include "ops/pool/pool.h"
 #include "ops/pool/pool_primitive.h"
 #include "ops/tensors/float_operands.h"
@@ -27,37 +27,32 @@ int64_t ImagesAtOnce(const PoolShape& shape) {
 }
 
 // True if there is neither NaN nor -inf.
-bool HasMaxima(const Tensor& x) {
-  std::array<float, 1024> floats;
-  for (int64_t begin = 0; begin < x.num_elements(); begin += floats.size()) {
-    const auto count = std::min<int64_t>(floats.size(), x.num_elements() - begin);
-    ReadFloats(x, begin, count, floats.data());
+bool HasMaxima(const float* x, int64_t count) {
+  constexpr int64_t kAtOnce = 1024;
+  for (int64_t begin = 0; begin < count; begin += kAtOnce) {
+    const int64_t end = std::min(begin + kAtOnce, count);
     // An int, so that the compiler vectorizes the loop.
     int others = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      others |= static_cast<int>(!(floats[i] >= std::numeric_limits<float>::lowest()));
+    for (int64_t i = begin; i < end; ++i) {
+      others |= static_cast<int>(!(x[i] >= std::numeric_limits<float>::lowest()));
     }
     if (others != 0) return false;
   }
   return true;
 }
 
-// Runs oneDNN's primitives. Cases in which they differ from ONNX, or are slow (dilation), are left
-// to the reference.
+// Runs oneDNN's primitives, or loops where they differ from ONNX. Indices of maxima are left to the
+// reference.
 class PoolKernel final : public Kernel {
  public:
   explicit PoolKernel(const PoolAttributes& attributes) : attributes_(attributes) {}
 
-  absl::string_view name() const override { return "onednn"; }
+  absl::string_view name() const override { return "onednn or loops"; }
 
   bool Accepts(const OpContext& context) const override {
     const Tensor& x = context.input(0);
     if (!IsFloatOrHalf(x.type()) || context.wants_output(1)) return false;
-    const absl::StatusOr<PoolShape> shape = ResolvePool(attributes_, x);
-    if (!shape.ok()) return false;
-    if (x.num_elements() == 0) return true;
-    const bool maximum = attributes_.pooling == Pooling::kMax;
-    return Get(*shape, ImagesAtOnce(*shape)) != nullptr && (!maximum || HasMaxima(x));
+    return ResolvePool(attributes_, x).ok();
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -67,25 +62,34 @@ class PoolKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(
         FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
     if (y.num_elements() == 0) return absl::OkStatus();
-    const int64_t at_once = ImagesAtOnce(shape);
-    const Primitive whole = Get(shape, at_once);
-    const Primitive rest = Get(shape, shape.count % at_once);
-    ATTNRUN_RETURN_IF_ERROR(ParallelForWithScratch(
-        DivCeil(shape.count, at_once), 1, whole->scratch_floats(), allocator,
-        [&](int64_t begin, int64_t end, float* scratch) {
-          for (int64_t i = begin; i < end && !Interrupted(); ++i) {
-            const int64_t first = i * at_once;
-            const PoolPrimitive& primitive = first + at_once <= shape.count ? *whole : *rest;
-            primitive.Run(x.data<float>() + first * shape.input_size,
-                          y.data() + first * shape.output_size, scratch);
-          }
-        }));
+    const Primitive whole = Get(shape, ImagesAtOnce(shape));
+    const bool maximum = attributes_.pooling == Pooling::kMax;
+    if (whole == nullptr || (maximum && !HasMaxima(x.data<float>(), x.num_elements()))) {
+      PoolDirectly(attributes_, shape, x.data<float>(), y.data());
+    } else {
+      ATTNRUN_RETURN_IF_ERROR(RunPrimitives(shape, *whole, x.data<float>(), y.data(), allocator));
+    }
     y.Store();
     return absl::OkStatus();
   }
 
  private:
   using Primitive = std::shared_ptr<const PoolPrimitive>;
+
+  absl::Status RunPrimitives(const PoolShape& shape, const PoolPrimitive& whole, const float* x,
+                             float* y, Allocator& allocator) const {
+    const int64_t at_once = ImagesAtOnce(shape);
+    const Primitive rest = Get(shape, shape.count % at_once);
+    return ParallelForWithScratch(
+        DivCeil(shape.count, at_once), 1, whole.scratch_floats(), allocator,
+        [&](int64_t begin, int64_t end, float* scratch) {
+          for (int64_t i = begin; i < end && !Interrupted(); ++i) {
+            const int64_t first = i * at_once;
+            const PoolPrimitive& primitive = first + at_once <= shape.count ? whole : *rest;
+            primitive.Run(x + first * shape.input_size, y + first * shape.output_size, scratch);
+          }
+        });
+  }
 
   // The primitive for `images` at once; null if there is none, or nothing to do.
   Primitive Get(const PoolShape& shape, int64_t images) const {

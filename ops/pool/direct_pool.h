@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_POOL_DIRECT_POOL_H_
+#define ATTNRUN_OPS_POOL_DIRECT_POOL_H_
+
+#include "ops/pool/pool.h"
+
+namespace attnrun::ops {
+
+// Computes y from x by loops over rows of y, in parallel, for poolings that oneDNN computes
+// otherwise than ONNX or not at all: maxima with NaN, windows that reach beyond the padding,
+// dilations, any number of axes. Not for kLp. An interrupted run leaves y unfinished.
+void PoolDirectly(const PoolAttributes& attributes, const PoolShape& shape, const float* x,
+                  float* y);
+
+}  // namespace attnrun::ops
+
+#endif  // ATTNRUN_OPS_POOL_DIRECT_POOL_H_
