@@ -10,8 +10,18 @@
 namespace attnrun::ops {
 
 PhaseAssembly::PhaseAssembly(const ConvShape& transposed) : transposed_(transposed) {
+  const SlidingWindow& window = transposed.window;
   int64_t count = 1;
-  for (const int64_t stride : transposed.window.strides) count *= stride;
+  for (size_t axis = 0; axis < window.strides.size(); ++axis) {
+    const int64_t stride = window.strides[axis];
+    count *= stride;
+    std::vector<Place>& places = places_.emplace_back();
+    if (axis + 1 == window.strides.size()) break;
+    for (int64_t i = 0; i < window.input[axis]; ++i) {
+      const int64_t at = i + window.pads_begin[axis] % stride;
+      places.push_back({at % stride, at / stride});
+    }
+  }
   phases_.resize(count);
 }
 
@@ -40,44 +50,50 @@ void PhaseAssembly::Add(const TransposedPart& part, const ConvShape& shape,
 
 void PhaseAssembly::Write(const float* bias, float* y) const {
   constexpr int64_t kElementsPerPiece = 1 << 14;
-  const int64_t length = transposed_.window.input.back();
-  const int64_t rows = transposed_.n * transposed_.m * (transposed_.output_size / length);
+  const Shape& extents = transposed_.window.input;
+  const int64_t length = extents.back();
+  const int64_t stride = transposed_.window.strides.back();
+  const PhaseInterleaver interleaver(stride, transposed_.window.pads_begin.back() % stride, length);
+  const int64_t rows_of_image = transposed_.output_size / length;
+  const int64_t rows = transposed_.n * transposed_.m * rows_of_image;
   ParallelFor(rows, kElementsPerPiece / length + 1, [&](int64_t begin, int64_t end) {
-    std::vector<const float*> pointers(transposed_.window.strides.back());
+    std::vector<const float*> pointers(stride);
+    // The position of a row in its image; the last axis is not used.
+    Shape position(extents.size(), 0);
+    int64_t rest = begin % rows_of_image;
+    for (size_t axis = extents.size() - 1; axis-- > 0;) {
+      position[axis] = rest % extents[axis];
+      rest /= extents[axis];
+    }
+    int64_t image = begin / rows_of_image;
     for (int64_t row = begin; row < end; ++row) {
       if (row % 64 == 0 && Interrupted()) return;
-      WriteRow(row, bias, y + row * length, pointers);
+      FindRows(image, position, pointers);
+      interleaver.Write(pointers, bias == nullptr ? 0.0F : bias[image % transposed_.m],
+                        y + row * length);
+      auto axis = static_cast<int>(extents.size()) - 2;
+      for (; axis >= 0 && ++position[axis] == extents[axis]; --axis) position[axis] = 0;
+      if (axis < 0) ++image;
     }
   });
 }
 
-void PhaseAssembly::WriteRow(int64_t row, const float* bias, float* y,
+void PhaseAssembly::FindRows(int64_t image, const Shape& position,
                              std::vector<const float*>& rows) const {
-  const SlidingWindow& window = transposed_.window;
-  const size_t last = window.input.size() - 1;
-  int64_t rest = row;
-  // The phase, row-major over the outer axes, and the step along each of them, from the first on.
+  const size_t last = position.size() - 1;
   int64_t phase = 0;
-  int64_t phases = 1;
-  Shape steps(last);
-  for (size_t axis = last; axis-- > 0;) {
-    const int64_t stride = window.strides[axis];
-    const int64_t at = rest % window.input[axis] + window.pads_begin[axis] % stride;
-    rest /= window.input[axis];
-    steps[axis] = at / stride;
-    phase += at % stride * phases;
-    phases *= stride;
+  for (size_t axis = 0; axis < last; ++axis) {
+    phase = phase * transposed_.window.strides[axis] + places_[axis][position[axis]].phase;
   }
-  const auto count = static_cast<int64_t>(rows.size());
-  for (int64_t i = 0; i < count; ++i) {
-    const Phase& found = phases_[phase * count + i];
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Phase& found = phases_[phase * static_cast<int64_t>(rows.size()) + i];
     rows[i] = found.data;
     if (found.data == nullptr) continue;
-    rows[i] += rest * found.feature_stride;
-    for (size_t axis = 0; axis < last; ++axis) rows[i] += steps[axis] * found.strides[axis];
+    rows[i] += image * found.feature_stride;
+    for (size_t axis = 0; axis < last; ++axis) {
+      rows[i] += places_[axis][position[axis]].step * found.strides[axis];
+    }
   }
-  InterleavePhases(rows, window.pads_begin[last] % count, window.input[last],
-                   bias == nullptr ? 0.0F : bias[rest % transposed_.m], y);
 }
 
 }  // namespace attnrun::ops
