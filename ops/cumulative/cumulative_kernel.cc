@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/cumulative/cumulative.h"
@@ -47,24 +51,57 @@ class CumSumKernel final : public Kernel {
     const T* from = static_cast<const T*>(x.raw());
     T* to = static_cast<T*>(y.mutable_raw());
     constexpr int64_t kElementsPerPiece = 16384;
-    ParallelFor(x.num_elements() / length, kElementsPerPiece / length + 1,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t slice = begin; slice < end; ++slice) {
-                    const int64_t first = slice / step * length * step + slice % step;
-                    SumSlice<T, Total>(from + first, to + first, length, step);
+    // Slices that lie side by side are summed together, so that rows are read as they lie.
+    const int64_t columns = std::min(step, kColumns);
+    const int64_t blocks = DivCeil(step, columns);
+    ParallelFor(x.num_elements() / length / step * blocks,
+                kElementsPerPiece / (length * columns) + 1, [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const int64_t column = i % blocks * columns;
+                    const int64_t first = i / blocks * length * step + column;
+                    if (step == 1) {
+                      SumSlice<T, Total>(from + first, to + first, length);
+                      continue;
+                    }
+                    SumColumns<T, Total>(from + first, to + first, length, step,
+                                         std::min(columns, step - column));
                   }
                 });
   }
 
+  static constexpr int64_t kColumns = 128;
+
   template <typename T, typename Total>
-  void SumSlice(const T* from, T* to, int64_t length, int64_t step) const {
+  void SumSlice(const T* from, T* to, int64_t length) const {
     Total total = 0;
-    const int64_t last = (length - 1) * step;
     for (int64_t j = 0; j < length; ++j) {
-      const int64_t i = reverse_ ? last - j * step : j * step;
+      const int64_t i = reverse_ ? length - 1 - j : j;
       const Total next = total + static_cast<Total>(from[i]);
       to[i] = static_cast<T>(exclusive_ ? total : next);
       total = next;
+    }
+  }
+
+  // Sums `columns` <= kColumns slices side by side.
+  template <typename T, typename Total>
+  void SumColumns(const T* from, T* to, int64_t length, int64_t step, int64_t columns) const {
+    std::array<Total, kColumns> totals;
+    std::fill_n(totals.begin(), columns, Total{0});
+    for (int64_t j = 0; j < length; ++j) {
+      const int64_t row = (reverse_ ? length - 1 - j : j) * step;
+      if (exclusive_) {
+        // An element of the input may be overwritten by that of the output.
+        for (int64_t c = 0; c < columns; ++c) {
+          const Total before = totals[c];
+          totals[c] += static_cast<Total>(from[row + c]);
+          to[row + c] = static_cast<T>(before);
+        }
+      } else {
+        for (int64_t c = 0; c < columns; ++c) {
+          totals[c] += static_cast<Total>(from[row + c]);
+          to[row + c] = static_cast<T>(totals[c]);
+        }
+      }
     }
   }
 
