@@ -57,6 +57,23 @@ void Select(const T* x, int64_t length, int64_t step, int64_t k, const Before<T>
   std::sort_heap(heap.begin(), heap.end(), before);
 }
 
+// As Select, for a k so small that a sorted list is faster than a heap.
+template <typename T>
+void SelectFew(const T* x, int64_t length, int64_t step, int64_t k, const Before<T>& before,
+               std::vector<Candidate<T>>& list) {
+  list.resize(k);
+  for (int64_t i = 0; i < length; ++i) {
+    const T value = x[i * step];
+    if (i >= k && !before.IsAhead(value, list.back().value)) continue;
+    int64_t place = std::min(i, k - 1);
+    // The first of equal elements stays ahead.
+    for (; place > 0 && before.IsAhead(value, list[place - 1].value); --place) {
+      list[place] = list[place - 1];
+    }
+    list[place] = {value, i};
+  }
+}
+
 class TopKKernel final : public Kernel {
  public:
   explicit TopKKernel(TopK op) : op_(std::move(op)) {}
@@ -100,13 +117,19 @@ class TopKKernel final : public Kernel {
     T* to = values.mutable_data<T>();
     int64_t* to_index = indices.mutable_data<int64_t>();
     constexpr int64_t kElementsPerPiece = 16384;
+    constexpr int64_t kFew = 8;
     ParallelFor(values.num_elements() / k, kElementsPerPiece / length + 1,
                 [&](int64_t begin, int64_t end) {
                   std::vector<Candidate<T>> heap;
                   for (int64_t slice = begin; slice < end; ++slice) {
                     const int64_t outer = slice / step;
                     const int64_t inner = slice % step;
-                    Select(from + outer * length * step + inner, length, step, k, before, heap);
+                    const T* const start = from + outer * length * step + inner;
+                    if (k <= kFew) {
+                      SelectFew(start, length, step, k, before, heap);
+                    } else {
+                      Select(start, length, step, k, before, heap);
+                    }
                     for (int64_t j = 0; j < k; ++j) {
                       to[(outer * k + j) * step + inner] = heap[j].value;
                       to_index[(outer * k + j) * step + inner] = heap[j].index;
