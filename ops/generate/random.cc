@@ -59,8 +59,8 @@ RandomOp::RandomOp(AttributeReader& attributes, bool normal, bool like)
 }
 
 absl::Status RandomOp::Reference(OpContext& context) const {
-  const Shape& shape = like_ ? context.input(0).shape() : shape_;
-  const DataType type = type_ == DataType::kUndefined ? context.input(0).type() : type_;
+  const Shape& shape = ShapeOf(context);
+  const DataType type = TypeOf(context);
   if (!IsFloatingPoint(type)) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a floating-point dtype, but found ", Name(type)));

@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_GENERATE_RANDOM_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
@@ -23,13 +24,26 @@ class RandomOp final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
+
+  // The type and the shape of the output.
+  DataType TypeOf(const OpContext& context) const {
+    return type_ == DataType::kUndefined ? context.input(0).type() : type_;
+  }
+  const Shape& ShapeOf(const OpContext& context) const {
+    return like_ ? context.input(0).shape() : shape_;
+  }
+  bool normal() const { return normal_; }
+  // Mean and standard deviation, or the bounds.
+  float a() const { return a_; }
+  float b() const { return b_; }
+  uint64_t seed() const { return seed_; }
 
  private:
   bool normal_;
   bool like_;
   DataType type_;
   Shape shape_;
-  // Mean and standard deviation, or the bounds.
   float a_;
   float b_;
   uint64_t seed_;

@@ -181,6 +181,20 @@ TEST(RandomTest, DistributionsAndSeeds) {
   }
 }
 
+TEST(RandomTest, KernelsDrawTheNumbersOfTheReference) {
+  for (const std::string name : {"RandomNormal", "RandomUniform"}) {
+    OpTester op(name, 22);
+    op.Attribute("shape", std::vector<int64_t>{3, 3333}).Attribute("seed", 2.0F);
+    op.Attribute(name == "RandomNormal" ? "mean" : "low", -3.0F);
+    op.Attribute(name == "RandomNormal" ? "scale" : "high", 5.0F);
+    // Both compute in double; the last bit may round the other way.
+    ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], kEpsilon);
+    OpTester like(name + "Like", 22);
+    like.Input(Make<float>({2, 5}, std::vector<float>(10)));
+    ExpectClose(like.Kernel().value()[0], like.Reference().value()[0], kEpsilon);
+  }
+}
+
 TEST(RandomTest, CertainOutcomesAreNotRandom) {
   OpTester bernoulli("Bernoulli", 15);
   bernoulli.Attribute("dtype", int64_t{7}).Input(Make<float>({4}, {0, 1, 0, 1}));
