@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
 #include "loader/functions.h"
+#include "loader/loader.h"
 #include "loader/node_names.h"
 #include "loader/scope.h"
 #include "loader/tensor_reader.h"
@@ -24,6 +26,7 @@ namespace attnrun::loader {
 struct ModelContext {
   TensorSource source;
   int64_t ir_version = 0;
+  const LoadOptions* options = nullptr;
   FunctionTable functions;
   NodeNames node_names;
   // Number of nodes in function bodies inlined so far.
@@ -67,6 +70,14 @@ class GraphReader {
   absl::StatusOr<std::vector<std::string>> OutputNames(const onnx::NodeProto& proto, Scope& scope,
                                                        absl::string_view description);
 
+  // A node in place of a call, with the attributes that the function has defaults for; null if the
+  // options say that the call is to be inlined.
+  const onnx::NodeProto* AsOperator(const onnx::FunctionProto& function,
+                                    const onnx::NodeProto& call, const Scope& caller);
+  // The value of an attribute of a node in `scope`; null if it refers to an attribute that the
+  // caller of the function does not give. An error if it holds a graph.
+  absl::StatusOr<std::optional<AttributeValue>> ReadValue(const onnx::AttributeProto& proto,
+                                                          const Scope& scope) const;
   absl::Status Inline(const onnx::FunctionProto& function, const onnx::NodeProto& call,
                       Scope& caller);
   absl::StatusOr<Scope*> EnterBody(const onnx::FunctionProto& function, const onnx::NodeProto& call,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "loader/attributes.h"
 #include "loader/graph_reader.h"
 #include "loader/skeleton.h"
 
@@ -22,6 +23,47 @@ std::string GraphReader::InventName(const std::string& hint) const {
     name = graph_->UniqueName(absl::StrCat(hint, ":", i));
   }
   return name;
+}
+
+absl::StatusOr<std::optional<AttributeValue>> GraphReader::ReadValue(
+    const onnx::AttributeProto& proto, const Scope& scope) const {
+  const onnx::AttributeProto* source = &proto;
+  if (!proto.ref_attr_name().empty()) {
+    const auto binding = scope.frame->attributes.find(proto.ref_attr_name());
+    if (binding == scope.frame->attributes.end()) return std::nullopt;
+    source = binding->second.proto;
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(AttributeValue value, ReadAttribute(*source, context_.source));
+  return value;
+}
+
+const onnx::NodeProto* GraphReader::AsOperator(const onnx::FunctionProto& function,
+                                               const onnx::NodeProto& call, const Scope& caller) {
+  if (context_.options == nullptr || !context_.options->is_operator) return nullptr;
+  onnx::NodeProto node = call;
+  absl::flat_hash_set<std::string> given;
+  for (const auto& attribute : call.attribute()) given.insert(attribute.name());
+  for (const auto& attribute : function.attribute_proto()) {
+    if (given.contains(attribute.name())) continue;
+    *node.add_attribute() = attribute;
+    // A default refers to nothing, but some exporters write the name of the attribute itself.
+    node.mutable_attribute()->rbegin()->clear_ref_attr_name();
+  }
+  FunctionCall described;
+  described.domain = NormalizeDomain(call.domain());
+  described.name = call.op_type();
+  const absl::StatusOr<int> opset = FindOpset(*caller.frame, described.domain);
+  if (!opset.ok()) return nullptr;
+  described.opset = *opset;
+  for (const std::string& input : call.input()) described.inputs.push_back(!input.empty());
+  described.outputs = call.output_size();
+  for (const auto& attribute : node.attribute()) {
+    absl::StatusOr<std::optional<AttributeValue>> value = ReadValue(attribute, caller);
+    if (!value.ok()) return nullptr;
+    if (value->has_value()) described.attributes[attribute.name()] = **std::move(value);
+  }
+  if (!context_.options->is_operator(described)) return nullptr;
+  return &copies_.emplace_back(std::move(node));
 }
 
 absl::StatusOr<Scope*> GraphReader::EnterBody(const onnx::FunctionProto& function,

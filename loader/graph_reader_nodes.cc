@@ -32,8 +32,9 @@ int CountNames(const Names& names) {
 absl::Status GraphReader::DeclareNodes(const NodeProtos& nodes, Scope& scope) {
   for (const NodeProto& proto : nodes) {
     const onnx::FunctionProto* function = context_.functions.Find(proto);
-    ATTNRUN_RETURN_IF_ERROR(function == nullptr
-                                ? DeclareNode(proto, scope)
+    const NodeProto* node = function == nullptr ? &proto : AsOperator(*function, proto, scope);
+    ATTNRUN_RETURN_IF_ERROR(node != nullptr
+                                ? DeclareNode(*node, scope)
                                 : Annotate(Inline(*function, proto, scope), Describe(proto)));
   }
   return absl::OkStatus();

@@ -73,7 +73,7 @@ absl::Status CheckModel(const onnx::ModelProto& proto) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Model> Read(const TensorSource& source) {
+absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& options) {
   onnx::ModelProto proto;
   ATTNRUN_RETURN_IF_ERROR(Parse(source.bytes, RootMessage::kModel, proto));
   ATTNRUN_RETURN_IF_ERROR(CheckModel(proto));
@@ -82,6 +82,7 @@ absl::StatusOr<Model> Read(const TensorSource& source) {
   ModelContext context;
   context.source = source;
   context.ir_version = proto.ir_version();
+  context.options = &options;
   ATTNRUN_RETURN_IF_ERROR(context.functions.Add(proto.functions()));
   context.node_names.Reserve(proto.graph());
   Model model;
@@ -102,19 +103,19 @@ absl::Status Locate(const absl::Status& status, absl::string_view path, absl::st
 
 }  // namespace
 
-absl::StatusOr<Model> LoadModel(const std::string& path) {
+absl::StatusOr<Model> LoadModel(const std::string& path, const LoadOptions& options) {
   absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
   if (!file.ok()) return Annotate(file.status(), path);
   ExternalData external(path);
-  absl::StatusOr<Model> model = Read({(*file)->bytes(), *file, &external});
+  absl::StatusOr<Model> model = Read({(*file)->bytes(), *file, &external}, options);
   if (!model.ok()) return Locate(model.status(), path, "an ONNX model");
   model->files = external.files();
   model->files.insert(model->files.begin(), *file);
   return model;
 }
 
-absl::StatusOr<Model> ParseModel(absl::string_view bytes) {
-  absl::StatusOr<Model> model = Read({bytes, nullptr, nullptr});
+absl::StatusOr<Model> ParseModel(absl::string_view bytes, const LoadOptions& options) {
+  absl::StatusOr<Model> model = Read({bytes, nullptr, nullptr}, options);
   if (!model.ok()) return Locate(model.status(), "the model", "an ONNX model");
   return model;
 }

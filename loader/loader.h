@@ -3,6 +3,7 @@
 #define ATTNRUN_LOADER_LOADER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,7 +17,7 @@
 
 namespace attnrun::loader {
 
-// The contents of an .onnx file (ONNX ModelProto), with functions inlined. Initializers are views
+// The contents of an .onnx file (ONNX ModelProto), with functions inlined as LoadOptions say. Initializers are views
 // of the mapped file and keep it mapped.
 struct Model {
   std::unique_ptr<Graph> graph;
@@ -29,13 +30,32 @@ struct Model {
   std::vector<std::shared_ptr<const MappedFile>> files;
 };
 
+// A call of a model-local function.
+struct FunctionCall {
+  std::string domain;
+  std::string name;
+  // The version of the domain.
+  int opset = 0;
+  // False for an input that is left out.
+  std::vector<bool> inputs;
+  int outputs = 0;
+  // Those of the call, and the function's defaults of the others.
+  AttributeMap attributes;
+};
+
+struct LoadOptions {
+  // True if the call should stay a node, because there is an operator that it fits. Not asked for
+  // calls that pass a graph as an attribute. If empty, all calls are inlined.
+  std::function<bool(const FunctionCall& call)> is_operator;
+};
+
 // Reads and checks a model. kNotFound: the file or its external data is missing. kInvalidArgument:
 // the model is not valid. kUnimplemented: an IR version or feature that attnrun does not know. Does
 // not check operators. Messages begin with the path.
-absl::StatusOr<Model> LoadModel(const std::string& path);
+absl::StatusOr<Model> LoadModel(const std::string& path, const LoadOptions& options = {});
 
 // As LoadModel, from bytes that must outlive the model. Refuses external data.
-absl::StatusOr<Model> ParseModel(absl::string_view bytes);
+absl::StatusOr<Model> ParseModel(absl::string_view bytes, const LoadOptions& options = {});
 
 // Reads a serialized TensorProto. Errors as in LoadModel.
 absl::StatusOr<Tensor> ReadTensorProto(const std::string& path);

@@ -4,6 +4,7 @@
 #include "core/status.h"
 #include "execution/support.h"
 #include "inputs.h"
+#include "known_functions.h"
 #include "loader/loader.h"
 
 namespace attnrun {
@@ -30,7 +31,7 @@ void CountParameters(const Graph& graph, ModelInfo& info) {
 }
 
 absl::StatusOr<ModelInfo> Inspect(const std::string& path) {
-  ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path));
+  ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path, KnownFunctions()));
   ModelInfo info;
   info.ir_version = model.ir_version;
   info.producer = model.producer;

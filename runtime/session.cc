@@ -21,6 +21,7 @@
 #include "execution/support.h"
 #include "graph/dump.h"
 #include "inputs.h"
+#include "known_functions.h"
 #include "loader/loader.h"
 #include "ops/tensors/cpu.h"
 #include "optimizer/optimizer.h"
@@ -162,7 +163,7 @@ Session::~Session() = default;
 absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
     ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
-    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path));
+    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path, KnownFunctions()));
     absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
     if (!impl.ok()) return Annotate(impl.status(), path);
     return Session(*std::move(impl));
@@ -172,7 +173,7 @@ absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOpti
 absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
     ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
-    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::ParseModel(bytes));
+    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::ParseModel(bytes, KnownFunctions()));
     ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
     return Session(std::move(impl));
   });

@@ -132,6 +132,34 @@ TEST(FunctionsTest, AttributesArePassedOnAndHaveDefaults) {
                                           "direct/Op_0=Op18(x )->z last=5"));
 }
 
+TEST(FunctionsTest, CallsOfOperatorsStayNodes) {
+  onnx::ModelProto model = ModelWithInputs();
+  FunctionProto* known = AddFunction(model, "Known", {"a", "b"}, {"r"});
+  known->add_attribute("given");
+  AttributeProto* fallback = known->add_attribute_proto();
+  fallback->set_name("last");
+  fallback->set_type(AttributeProto::INT);
+  fallback->set_i(-1);
+  AddBodyNode(known, "Neg", {"a"}, {"r"});
+  FunctionProto* outer = AddFunction(model, "Outer", {"a"}, {"r"});
+  outer->add_attribute("dim");
+  onnx::NodeProto* nested = AddBodyNode(outer, "Known", {"", "a"}, {"r"}, "nested");
+  nested->set_domain("pkg");
+  Refer(nested, "given", "dim");
+  AddIntAttribute(AddCall(model.mutable_graph(), "Outer", {"x"}, {"y"}, "call"), "dim", 3);
+  AddCall(model.mutable_graph(), "Known", {"x", "x"}, {"z"}, "unfit");
+  const loader::LoadOptions options = {.is_operator = [](const loader::FunctionCall& call) {
+    return call.domain == "pkg" && call.name == "Known" && call.opset == 1 && call.outputs == 1 &&
+           call.inputs == std::vector<bool>{false, true} && call.attributes.contains("given");
+  }};
+  const std::string bytes = model.SerializeAsString();
+  const absl::StatusOr<loader::Model> loaded = loader::ParseModel(bytes, options);
+  ASSERT_TRUE(loaded.ok()) << Message(loaded.status());
+  EXPECT_THAT(Describe(*loaded->graph),
+              ElementsAre("call/nested=Known1(_ x )->y given=3last=-1",
+                          "unfit/Neg_0=Neg18(x )->z "));
+}
+
 TEST(FunctionsTest, OutputsMayBeInputsOrRepeated) {
   onnx::ModelProto model = ModelWithInputs();
   FunctionProto* function = AddFunction(model, "Same", {"a"}, {"a", "r", "r"});

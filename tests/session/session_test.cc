@@ -253,5 +253,46 @@ TEST(SessionTest, ExtentsThatMustBeEqualAreComparedFirst) {
   EXPECT_EQ(outputs->at("y").shape(), Shape({2, 4}));
 }
 
+// y = com.microsoft.QuickGelu(x), with a function of that name whose body would give -x.
+std::string QuickGeluAsFunction(const std::string& attribute) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::OperatorSetIdProto* import = model.add_opset_import();
+  import->set_domain("com.microsoft");
+  import->set_version(1);
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {2});
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {2});
+  onnx::NodeProto* call = AddNode(graph, "QuickGelu", {"x"}, {"y"});
+  call->set_domain("com.microsoft");
+  onnx::FunctionProto* function = model.add_functions();
+  function->set_domain("com.microsoft");
+  function->set_name("QuickGelu");
+  function->add_input("x");
+  function->add_output("y");
+  function->add_opset_import()->set_version(20);
+  onnx::AttributeProto* fallback = function->add_attribute_proto();
+  fallback->set_name(attribute);
+  fallback->set_type(onnx::AttributeProto::FLOAT);
+  fallback->set_f(0);
+  onnx::NodeProto* body = function->add_node();
+  body->set_op_type("Neg");
+  body->add_input("x");
+  body->add_output("y");
+  return model.SerializeAsString();
+}
+
+TEST(SessionTest, AFunctionThatIsAnOperatorRunsAsOne) {
+  TensorMap inputs;
+  inputs["x"] = *Tensor::Of<float>({2}, {2, -4});
+  const auto run = [&](const std::string& model) {
+    const Tensor y = Load(model)->Run(inputs)->at("y");
+    return std::vector<float>(y.data<float>(), y.data<float>() + 2);
+  };
+  // The function's default alpha of 0 makes it x / 2.
+  EXPECT_THAT(run(QuickGeluAsFunction("alpha")), ElementsAre(1, -2));
+  // No such operator has this attribute, so it is the body that counts.
+  EXPECT_THAT(run(QuickGeluAsFunction("beta")), ElementsAre(-2, 4));
+}
+
 }  // namespace
 }  // namespace attnrun::testing
