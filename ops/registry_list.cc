@@ -21,6 +21,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterLinear(*all);
     RegisterLinearAttention(*all);
     RegisterMatMul(*all);
+    RegisterMoe(*all);
     RegisterMovement(*all);
     RegisterNormalization(*all);
     RegisterPool(*all);

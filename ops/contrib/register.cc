@@ -15,10 +15,12 @@ namespace contrib {
 using Description = Composite::Writer(AttributeReader& attributes);
 
 Description Attention, BiasSplitGelu, DynamicQuantizeMatMul, EmbedLayerNormalization, FastGelu,
-    FusedGemm, FusedMatMul, Gelu, GroupQueryAttention, MatMulIntegerToFloat, MultiHeadAttention,
+    FusedConv, FusedGemm, FusedMatMul, GatedAdd, GatedRMSNorm, Gelu, GroupNorm, GroupQueryAttention,
+    LinearAttentionGate, MatMulIntegerToFloat, MRotaryEmbedding, MultiHeadAttention, NhwcConv,
     QAttention, QEmbedLayerNormalization, QGemm, QLinearBinary, QLinearConcat, QLinearLeakyRelu,
     QLinearPool, QLinearSoftmax, QLinearUnary, QLinearWhere, Quantization, QuickGelu,
-    RotaryEmbedding, SkipLayerNormalization, SkipSimplifiedLayerNormalization, TransposeMatMul;
+    RotaryEmbedding, SkipLayerNormalization, SkipSimplifiedLayerNormalization, SparseAttention,
+    TransposeMatMul;
 
 struct Entry {
   const char* name;
@@ -36,12 +38,19 @@ constexpr Entry kDescribed[] = {
     {"DynamicQuantizeMatMul", {3, 5}, {1, 1}, DynamicQuantizeMatMul},
     {"EmbedLayerNormalization", {1, 9}, {1, 3}, EmbedLayerNormalization},
     {"FastGelu", {1, 2}, {1, 1}, FastGelu, kElementwise},
+    {"FusedConv", {2, 4}, {1, 1}, FusedConv},
     {"FusedGemm", {2, 3}, {1, 1}, FusedGemm},
     {"FusedMatMul", {2, 2}, {1, 1}, FusedMatMul},
+    {"GatedAdd", {3, 3}, {1, 1}, GatedAdd, kElementwise},
+    {"GatedRMSNorm", {3, 3}, {1, 1}, GatedRMSNorm},
     {"Gelu", {1, 1}, {1, 1}, Gelu, kElementwise},
+    {"GroupNorm", {3, 3}, {1, 1}, GroupNorm},
     {"GroupQueryAttention", {1, 16}, {1, 3}, GroupQueryAttention},
+    {"LinearAttentionGate", {3, 4}, {1, 2}, LinearAttentionGate},
+    {"MRotaryEmbedding", {4, 4}, {1, 1}, MRotaryEmbedding},
     {"MatMulIntegerToFloat", {4, 7}, {1, 1}, MatMulIntegerToFloat},
     {"MultiHeadAttention", {1, 10}, {1, 3}, MultiHeadAttention},
+    {"NhwcConv", {2, 3}, {1, 1}, NhwcConv},
     {"QAttention", {5, 9}, {1, 2}, QAttention},
     {"QEmbedLayerNormalization", {1, 18}, {1, 2}, QEmbedLayerNormalization},
     {"QGemm", {6, 9}, {1, 1}, QGemm},
@@ -59,6 +68,7 @@ constexpr Entry kDescribed[] = {
     {"RotaryEmbedding", {4, 4}, {1, 1}, RotaryEmbedding},
     {"SkipLayerNormalization", {3, 5}, {1, 4}, SkipLayerNormalization},
     {"SkipSimplifiedLayerNormalization", {3, 4}, {1, 4}, SkipSimplifiedLayerNormalization},
+    {"SparseAttention", {1, 11}, {1, 3}, SparseAttention},
     {"TransposeMatMul", {2, 2}, {1, 1}, TransposeMatMul},
 };
 

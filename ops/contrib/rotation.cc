@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ops/composite/composite.h"
 #include "ops/interface/attribute_reader.h"
 
@@ -48,26 +50,60 @@ struct Rotation {
     return b.Unsqueeze(b.Op("Add", {b.Range(b.ExtentOf(x, sequence)), ids}), {0});
   }
 
-  void Write(Body& b) const {
+  // The attributes of the standard's operator; nullopt if they are not known, or not valid.
+  std::optional<AttributeMap> Attributes(Body& b) const {
     Value* cos = b.input(2);
     Value* sin = b.input(3);
     b.ExpectFloats({b.input(0), cos, sin});
     b.Expect("cos_cache", cos, DataType::kUndefined, {SymInt::Unknown(), SymInt::Unknown()});
     b.Expect("sin_cache", sin, DataType::kUndefined, {b.Dim(cos, 0), b.Dim(cos, 1)});
     if (b.RankOf(b.input(0)) < 0 || b.RankOf(b.input(1)) < 0) {
-      return b.Fail("the rank of its input, or of position_ids, is not known");
+      b.Fail("the rank of its input, or of position_ids, is not known");
+      return std::nullopt;
     }
     const auto pairs = b.Extent(cos, 1);
-    if (!pairs.has_value()) return b.Fail("the size of its heads is not known");
-    if (*pairs > INT64_MAX / 2) return b.Fail("there are no such heads");
+    if (!pairs.has_value()) b.Fail("the size of its heads is not known");
+    if (pairs.value_or(0) > INT64_MAX / 2) b.Fail("there are no such heads");
+    if (b.failed()) return std::nullopt;
     const auto count = CountHeads(b, *pairs);
-    if (!count.has_value()) return;
+    if (!count.has_value()) return std::nullopt;
     AttributeMap attributes = {{"interleaved", int64_t{interleaved}},
                                {"rotary_embedding_dim", 2 * *pairs}};
     if (*count > 0) attributes["num_heads"] = *count;
-    b.Give(b.Op("RotaryEmbedding", {b.input(0), cos, sin, Positions(b)}, attributes));
+    return attributes;
+  }
+
+  static Rotation Read(AttributeReader& attributes) {
+    attributes.ExpectInt("is_packed_batching", 0);
+    attributes.ExpectFloat("scale", 1);
+    return {.heads = attributes.Int("num_heads", 0),
+            .rotated = attributes.Int("rotary_embedding_dim", 0),
+            .interleaved = attributes.Int("interleaved", 0) != 0};
   }
 };
+
+// For each pair of channels the number of the position that turns it.
+std::vector<int64_t> Streams(Body& b, const std::vector<int64_t>& sections, int64_t layout,
+                             int64_t pairs) {
+  const bool three = sections.size() == 3 && absl::c_all_of(sections, [&](int64_t section) {
+                       return section >= 0 && section <= pairs;
+                     });
+  if (!three || sections[0] + sections[1] + sections[2] != pairs || layout < 0 || layout > 1) {
+    b.Fail(absl::StrCat("expected an mrope_section of three numbers with the sum ", pairs,
+                        " and an mrope_layout of 0 or 1, but found [", absl::StrJoin(sections, ","),
+                        "] and ", layout));
+    return {};
+  }
+  std::vector<int64_t> streams;
+  for (int64_t i = 0; i < pairs; ++i) {
+    if (layout == 0) {
+      streams.push_back(i < sections[0] ? 0 : i < sections[0] + sections[1] ? 1 : 2);
+    } else {
+      streams.push_back(i % 3 > 0 && i < 3 * sections[i % 3] ? i % 3 : 0);
+    }
+  }
+  return streams;
+}
 
 }  // namespace
 
@@ -78,12 +114,43 @@ struct Rotation {
 // [M, R / 2] hold the angles of M positions, as the standard's operator takes them. Not covered:
 // is_packed_batching and scale.
 Composite::Writer RotaryEmbedding(AttributeReader& attributes) {
-  const Rotation rotation = {.heads = attributes.Int("num_heads", 0),
-                             .rotated = attributes.Int("rotary_embedding_dim", 0),
-                             .interleaved = attributes.Int("interleaved", 0) != 0};
-  attributes.ExpectInt("is_packed_batching", 0);
-  attributes.ExpectFloat("scale", 1);
-  return [=](Body& b) { rotation.Write(b); };
+  const Rotation rotation = Rotation::Read(attributes);
+  return [=](Body& b) {
+    const std::optional<AttributeMap> standard = rotation.Attributes(b);
+    if (!standard.has_value()) return;
+    b.Give(b.Op("RotaryEmbedding", {b.input(0), b.input(2), b.input(3), Rotation::Positions(b)},
+                *standard));
+  };
+}
+
+// MRotaryEmbedding-1 (x, position_ids int64[3, B, S], cos_cache, sin_cache): as RotaryEmbedding, but
+// each pair of channels takes its position from one of three: in time, height or width. With
+// `mrope_layout` 0 the first mrope_section[0] pairs take the first, the next mrope_section[1] the
+// second, and the rest the third. With 1, they alternate, as long as the sections of height and
+// width last, and pairs of other numbers take the first.
+Composite::Writer MRotaryEmbedding(AttributeReader& attributes) {
+  const Rotation rotation = Rotation::Read(attributes);
+  const auto sections = attributes.Required<std::vector<int64_t>>("mrope_section");
+  const auto layout = attributes.Int("mrope_layout", 0);
+  return [=](Body& b) {
+    const std::optional<AttributeMap> standard = rotation.Attributes(b);
+    if (!standard.has_value()) return;
+    Value* x = b.input(0);
+    b.Expect("position_ids", b.input(1), DataType::kInt64,
+             {3, b.Dim(x, 0), b.Dim(x, b.RankOf(x) - 2)});
+    const std::vector<int64_t> streams = Streams(b, sections, layout, *b.Extent(b.input(2), 1));
+    if (b.failed()) return;
+    // The position of each pair, as rows for all tokens.
+    Value* ids = b.Op("Transpose", {b.input(1)}, {{"perm", std::vector<int64_t>{1, 2, 0}}});
+    ids = b.Op("Gather", {ids, b.Ints(streams)}, {{"axis", int64_t{2}}});
+    Value* shape = b.Op("Shape", {ids});
+    Value* rows = b.Op("Reshape", {ids, b.Ints({-1, static_cast<int64_t>(streams.size())})});
+    const auto angles = [&](int table) {
+      Value* read = b.Op("GatherElements", {b.input(table), rows}, {{"axis", int64_t{0}}});
+      return b.Op("Reshape", {read, shape});
+    };
+    b.Give(b.Op("RotaryEmbedding", {x, angles(2), angles(3)}, *standard));
+  };
 }
 
 }  // namespace attnrun::ops::contrib

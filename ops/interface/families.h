@@ -42,6 +42,9 @@ void RegisterLinearAttention(OpRegistry& registry);
 
 void RegisterMatMul(OpRegistry& registry);
 
+// MoE and QMoE of com.microsoft: mixtures of experts.
+void RegisterMoe(OpRegistry& registry);
+
 // Operators that move elements without looking at them.
 void RegisterMovement(OpRegistry& registry);
 

@@ -38,6 +38,13 @@ absl::Status CheckHeads(const LinearAttentionAttributes& attributes, const Tenso
       TypeAndShape(query), " of ", q, " heads and ", TypeAndShape(value), " of ", heads));
 }
 
+void SetKeyHeads(const Tensor& key, bool may_share, LinearAttentionShape& shape) {
+  shape.key_heads = key.rank() == 3 ? key.dim(2) / shape.key_size : 0;
+  const bool divides = may_share && shape.key_heads > 0 && shape.heads % shape.key_heads == 0;
+  if (!divides) shape.key_heads = shape.heads;
+  shape.key_sharers = shape.heads / shape.key_heads;
+}
+
 absl::Status CheckGates(const LinearAttentionAttributes& attributes, const OpContext& context,
                         LinearAttentionShape& shape) {
   const bool fits =
@@ -74,6 +81,7 @@ LinearAttention::LinearAttention(AttributeReader& attributes) : attributes_{} {
   // A hint for implementations that cut the sequence into chunks.
   attributes.Ignore("chunk_size");
   if (attributes.node().domain().empty()) return;
+  attributes_.keys_may_share = true;
   attributes_.window = attributes.Int("state_window", 0);
 }
 
@@ -97,9 +105,10 @@ absl::StatusOr<LinearAttentionShape> ResolveLinearAttention(
   shape.value_size = value.dim(2) / shape.heads;
   shape.scale =
       attributes.scale != 0 ? attributes.scale : 1 / std::sqrt(static_cast<double>(shape.key_size));
+  SetKeyHeads(context.input(1), attributes.keys_may_share, shape);
   ATTNRUN_RETURN_IF_ERROR(CheckInput(context, 0, "query", query.shape()));
   ATTNRUN_RETURN_IF_ERROR(
-      CheckInput(context, 1, "key", {shape.batch, shape.tokens, shape.heads * shape.key_size}));
+      CheckInput(context, 1, "key", {shape.batch, shape.tokens, shape.key_heads * shape.key_size}));
   ATTNRUN_RETURN_IF_ERROR(
       CheckInput(context, 2, "value", {shape.batch, shape.tokens, value.dim(2)}));
   ATTNRUN_RETURN_IF_ERROR(CheckGates(attributes, context, shape));

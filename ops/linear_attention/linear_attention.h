@@ -16,6 +16,8 @@ struct LinearAttentionAttributes {
   bool delta;
   int64_t query_heads;
   int64_t heads;
+  // Keys may have fewer heads than the state.
+  bool keys_may_share;
   // 0: 1 / sqrt(size of a key).
   double scale;
   // The number of states of which the last ones are kept; 0: only the last state, without the axis.
@@ -32,6 +34,9 @@ struct LinearAttentionShape {
   // The heads of the query, of which one serves `sharers` heads of the state.
   int64_t query_heads;
   int64_t sharers;
+  // The same for the key.
+  int64_t key_heads;
+  int64_t key_sharers;
   int64_t key_size;
   int64_t value_size;
   // Each key element of a head has its own decay; each head its own beta.
@@ -53,7 +58,8 @@ struct LinearAttentionShape {
 //   output_t = scale S^T q_t
 //
 // Each state is read by Hq / H heads of the query. com.microsoft's operator also takes an Hq that
-// divides H, and then has H heads of output; and `state_window` W: past and present are [W, B, H,
+// divides H, and then has H heads of output; keys of fewer heads, which divide H; and
+// `state_window` W: past and present are [W, B, H,
 // dk, dv], the states after each of the last W tokens, zero for those before the first one.
 class LinearAttention final : public Op {
  public:

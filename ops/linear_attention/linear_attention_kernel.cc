@@ -265,7 +265,7 @@ class LinearAttentionKernel final : public Kernel {
             .state = scratch,
             .rows = scratch + shape.key_size * kStateColumns,
             .query = RowsOf(operands.query, sample, reader / shape.sharers * shape.key_size),
-            .key = RowsOf(operands.key, sample, h * shape.key_size),
+            .key = RowsOf(operands.key, sample, h / shape.key_sharers * shape.key_size),
             .value = RowsOf(operands.value, sample, h * shape.value_size + column),
             .decay = RowsOf(operands.decay, sample, shape.decay_per_key ? h * shape.key_size : h),
             .decay_per_key = shape.decay_per_key,

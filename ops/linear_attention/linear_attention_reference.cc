@@ -39,7 +39,7 @@ struct Recurrence {
     const int64_t size = shape.key_size;
     const int64_t sample = row / shape.tokens;
     double* s = state.data() + (sample * shape.heads + head) * size * shape.value_size;
-    const double* k = key.data() + (row * shape.heads + head) * size;
+    const double* k = key.data() + (row * shape.key_heads + head / shape.key_sharers) * size;
     for (int64_t d = 0; gated && d < size; ++d) {
       const double factor = std::exp(DecayOf(row, head, d));
       for (int64_t m = 0; m < shape.value_size; ++m) s[d * shape.value_size + m] *= factor;

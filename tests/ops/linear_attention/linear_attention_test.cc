@@ -21,6 +21,8 @@ struct Sizes {
   int64_t key = 8;
   int64_t value = 6;
   int64_t window = 0;
+  // 0: as many as the state.
+  int64_t key_heads = 0;
   bool past = true;
   bool decay_per_key = false;
   bool beta_per_head = true;
@@ -34,7 +36,7 @@ OpTester Random(const std::string& rule, const Sizes& s, std::mt19937& generator
     op.Input(Converted(RandomFloats({s.batch, s.tokens, width}, generator, scale), type));
   };
   add(s.query_heads * s.key, 1);
-  add(s.heads * s.key, 0.3F);
+  add((s.key_heads > 0 ? s.key_heads : s.heads) * s.key, 0.3F);
   add(s.heads * s.value, 1);
   std::vector<int64_t> state = {s.batch, s.heads, s.key, s.value};
   if (s.window > 0) state.insert(state.begin(), s.window);
@@ -74,6 +76,7 @@ TEST(LinearAttentionTest, KernelAgreesWithReference) {
                          {.query_heads = 2, .heads = 4, .key = 7, .value = 70},
                          {.past = false, .decay_per_key = true},
                          {.decay_per_key = true, .beta_per_head = false},
+                         {.heads = 4, .key_heads = 2},
                          {.window = 3},
                          {.tokens = 2, .window = 4, .past = false}};
   for (const Sizes& size : sizes) {

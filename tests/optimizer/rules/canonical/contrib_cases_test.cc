@@ -16,6 +16,13 @@ TEST(ContribCasesTest, Rotation) { CheckGroup("Rotation"); }
 TEST(ContribCasesTest, Attention) { CheckGroup("Attention"); }
 TEST(ContribCasesTest, MultiHeadAttention) { CheckGroup("MultiHeadAttention"); }
 TEST(ContribCasesTest, GroupQueryAttention) { CheckGroup("GroupQueryAttention"); }
+TEST(ContribCasesTest, Gates) { CheckGroup("Gates"); }
+TEST(ContribCasesTest, LinearAttention) { CheckGroup("LinearAttention"); }
+TEST(ContribCasesTest, CausalConvWithState) { CheckGroup("CausalConvWithState"); }
+TEST(ContribCasesTest, MRotaryEmbedding) { CheckGroup("MRotaryEmbedding"); }
+TEST(ContribCasesTest, Experts) { CheckGroup("Experts"); }
+TEST(ContribCasesTest, SparseAttention) { CheckGroup("SparseAttention"); }
+TEST(ContribCasesTest, Convolutions) { CheckGroup("Convolutions"); }
 
 }  // namespace
 }  // namespace attnrun::testing
