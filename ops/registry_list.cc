@@ -20,6 +20,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterGenerate(*all);
     RegisterLinear(*all);
     RegisterLinearAttention(*all);
+    RegisterLoss(*all);
     RegisterMatMul(*all);
     RegisterMoe(*all);
     RegisterMovement(*all);
@@ -34,6 +35,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterShape(*all);
     RegisterSignal(*all);
     RegisterSoftmax(*all);
+    RegisterText(*all);
     RegisterVision(*all);
     return all;
   }();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/attention/flex_attention.h"
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/head_normalization.h"
 #include "ops/attention/rotary_embedding.h"
@@ -191,6 +192,7 @@ Attention::Range Attention::UnmaskedKeys(const AttentionShape& shape, std::optio
 
 void RegisterAttention(OpRegistry& registry) {
   registry.Register({"", "Attention", {23, 24, 25}, {3, 7}, {1, 4}, Make<Attention>});
+  registry.Register({"ai.onnx.preview", "FlexAttention", {1}, {3, 3}, {1, 1}, Make<FlexAttention>});
   registry.Register({"attnrun", "Attention", {1}, {3, 6}, {1, 2}, Make<FusedAttention>});
   registry.Register(
       {"", "RotaryEmbedding", {23}, {3, 4}, {1, 1}, Make<RotaryEmbedding>, kWorksOnRows});

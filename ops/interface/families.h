@@ -40,6 +40,9 @@ void RegisterLinear(OpRegistry& registry);
 // LinearAttention and CausalConvWithState.
 void RegisterLinearAttention(OpRegistry& registry);
 
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.
+void RegisterLoss(OpRegistry& registry);
+
 void RegisterMatMul(OpRegistry& registry);
 
 // MoE and QMoE of com.microsoft: mixtures of experts.
@@ -78,8 +81,11 @@ void RegisterSignal(OpRegistry& registry);
 
 void RegisterSoftmax(OpRegistry& registry);
 
+// Operators on strings, and TfIdfVectorizer.
+void RegisterText(OpRegistry& registry);
+
 // Operators of detectors and of warped images: GridSample, NonMaxSuppression, RoiAlign, DeformConv,
-// Col2Im, MaxUnpool, AffineGrid.
+// MaxRoiPool, Col2Im, MaxUnpool, AffineGrid.
 void RegisterVision(OpRegistry& registry);
 
 }  // namespace attnrun::ops

@@ -7,6 +7,7 @@
 #include "core/quote.h"
 #include "core/status.h"
 #include "ops/interface/axis_rules.h"
+#include "ops/interface/refused.h"
 
 namespace attnrun::ops {
 namespace {
@@ -48,8 +49,11 @@ const OpDef* OpRegistry::Find(absl::string_view domain, absl::string_view name) 
 absl::StatusOr<int> OpRegistry::Version(const Node& node) const {
   const OpDef* def = Find(node.domain(), node.op_type());
   if (def == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("operator ", Shortened(node.qualified_op_type()),
-                                                 " (opset ", node.opset(), ") is unknown"));
+    const std::string name = absl::StrCat("operator ", Shortened(node.qualified_op_type()),
+                                          " (opset ", node.opset(), ")");
+    const absl::string_view reason = WhyRefused(node.domain(), node.op_type());
+    return absl::UnimplementedError(reason.empty() ? absl::StrCat(name, " is unknown")
+                                                   : absl::StrCat(name, " is not run: ", reason));
   }
   if (node.domain().empty() && (node.opset() < kOldestOpset || node.opset() > kNewestOpset)) {
     return absl::UnimplementedError(absl::StrCat("opset ", node.opset(), " is not covered (",

@@ -100,6 +100,23 @@ size_t TapsPerAxis(GridMode mode) {
   return mode == GridMode::kNearest ? 1 : mode == GridMode::kLinear ? 2 : 4;
 }
 
+// The elements along one axis that contribute to the results of a block, as in GridTaps.
+struct BlockTaps {
+  int32_t positions[4][kGridBlock];
+  float weights[4][kGridBlock];
+};
+
+// to = the taps `from` of some axes, each with the tap `along` of the next one, of this extent.
+void Combine(const int32_t* from, const float* from_weights, const int32_t* along,
+             const float* along_weights, int32_t extent, int32_t* to, float* to_weights) {
+  for (size_t i = 0; i < kGridBlock; ++i) {
+    // The sign bit of either says that it is outside.
+    const int32_t position = from[i] * extent + along[i];
+    to[i] = (from[i] | along[i]) < 0 ? -1 : position;
+    to_weights[i] = from_weights[i] * along_weights[i];
+  }
+}
+
 }  // namespace
 
 void FindGridTaps(const GridAttributes& attributes, absl::Span<const int64_t> extents,
@@ -108,27 +125,26 @@ void FindGridTaps(const GridAttributes& attributes, absl::Span<const int64_t> ex
   const size_t axes = extents.size();
   taps.places = places;
   taps.count = 1;
-  std::fill_n(taps.positions[0], kGridBlock, -1);
-  std::fill_n(taps.weights[0], kGridBlock, 0.0F);
-  std::fill_n(taps.positions[0], places, 0);
-  std::fill_n(taps.weights[0], places, 1.0F);
+  std::fill_n(taps.positions[0], kGridBlock, 0);
+  std::fill_n(taps.weights[0], kGridBlock, 1.0F);
+  BlockTaps block = {};
+  for (size_t tap = 0; tap < per_axis; ++tap) std::fill_n(block.positions[tap], kGridBlock, -1);
   for (size_t axis = 0; axis < axes; ++axis) {
     const TapFinder finder(attributes, extents[axis]);
-    const auto extent = static_cast<int32_t>(extents[axis]);
-    // From the last group on, because group 0 becomes the first groups.
-    for (size_t i = 0; i < kGridBlock; ++i) {
-      AxisTaps found = {};
-      if (i < places) finder.Find(grid[i * axes + axes - 1 - axis], found);
-      for (size_t group = taps.count; group-- > 0;) {
-        const int32_t outer = taps.positions[group][i];
-        const float weight = taps.weights[group][i];
-        for (size_t tap = per_axis; tap-- > 0;) {
-          const int32_t inner = found.positions[tap];
-          const bool inside = outer >= 0 && inner >= 0;
-          taps.positions[group * per_axis + tap][i] = inside ? outer * extent + inner : -1;
-          taps.weights[group * per_axis + tap][i] = weight * found.weights[tap];
-        }
+    for (size_t i = 0; i < places; ++i) {
+      AxisTaps found;
+      finder.Find(grid[i * axes + axes - 1 - axis], found);
+      for (size_t tap = 0; tap < per_axis; ++tap) {
+        block.positions[tap][i] = found.positions[tap];
+        block.weights[tap][i] = found.weights[tap];
       }
+    }
+    // The last group first, because group 0 becomes the first groups, and its first tap last.
+    for (size_t i = taps.count * per_axis; i-- > 0;) {
+      const size_t group = i / per_axis;
+      const size_t tap = i % per_axis;
+      Combine(taps.positions[group], taps.weights[group], block.positions[tap], block.weights[tap],
+              static_cast<int32_t>(extents[axis]), taps.positions[i], taps.weights[i]);
     }
     taps.count *= per_axis;
   }

@@ -53,6 +53,18 @@ TEST(RoiAlignTest, RefusesWhatCannotBeSampled) {
   EXPECT_THAT(ErrorOf(other.Input(Vector({1}))), HasSubstr("index 1 is outside"));
 }
 
+TEST(MaxRoiPoolTest, TakesTheGreatestElementOfEachBin) {
+  OpTester op("MaxRoiPool", 22);
+  op.Input(Make<float>({1, 1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}));
+  op.Input(Make<float>({2, 5}, {0, 0, 0, 4, 2, 0, 9, 9, 9, 9}));
+  op.Attribute("pooled_shape", Ints{1, 2}).Attribute("spatial_scale", 0.5F);
+  // Columns 0 to 2 and rows 0 and 1, in bins of 1.5 columns; the second region is outside.
+  ExpectResult(op, Make<float>({2, 1, 1, 2}, {5, 6, 0, 0}));
+  OpTester wrong("MaxRoiPool", 22);
+  wrong.Input(Make<float>({1, 1, 1, 1}, {0})).Input(Make<float>({1, 5}, {1, 0, 0, 1, 1}));
+  EXPECT_THAT(ErrorOf(wrong.Attribute("pooled_shape", Ints{1, 1})), HasSubstr("one of image 1"));
+}
+
 TEST(AffineGridTest, MapsTheCentersOfElements) {
   const Tensor theta = Make<float>({1, 2, 3}, {2, 0, 1, 0, 1, 0});
   OpTester op("AffineGrid", 20);
