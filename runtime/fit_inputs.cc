@@ -9,6 +9,7 @@
 #include "input_fit/extent_search.h"
 #include "input_fit/input_needs.h"
 #include "input_fit/mask_use.h"
+#include "known_functions.h"
 #include "loader/loader.h"
 #include "optimizer/optimizer.h"
 
@@ -47,7 +48,7 @@ fit::ExtentSearch::Extents WishedExtents(const Graph& graph, const Proposals& pr
 
 absl::StatusOr<std::map<std::string, FittedInput>> Fit(const std::string& path,
                                                        const Proposals& proposed) {
-  ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path));
+  ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path, KnownFunctions()));
   Graph& graph = *model.graph;
   // Further rewrites would remove nodes that tell what they need.
   ATTNRUN_RETURN_IF_ERROR(opt::Optimize(graph, {.stop_after = "constant_folding"}).status());

@@ -91,12 +91,16 @@ void CausalConv::Infer(InferContext& context) const {
   const std::optional<Dims>& x = context.input(0).dims;
   const std::optional<Dims>& weight = context.input(1).dims;
   std::optional<Dims> state;
-  if (context.has_input(3)) {
-    state = context.input(3).dims;
-  } else if (x.has_value() && x->size() >= 3 && weight.has_value() && weight->size() == 3) {
-    state = *x;
-    (*state)[attributes_.channels_last ? 1 : 2] = ((*weight)[2] - 1) * attributes_.dilation;
-    if (attributes_.window > 0) state->insert(state->begin(), attributes_.window);
+  if (context.has_input(3)) state = context.input(3).dims;
+  if (x.has_value() && x->size() >= 3 && weight.has_value() && weight->size() == 3) {
+    Dims dims = *x;
+    dims[attributes_.channels_last ? 1 : 2] = ((*weight)[2] - 1) * attributes_.dilation;
+    if (attributes_.window > 0) dims.insert(dims.begin(), attributes_.window);
+    const bool has_rank = state.has_value() && state->size() == dims.size();
+    for (size_t i = 0; has_rank && i < dims.size(); ++i) {
+      context.RequireEqual((*state)[i], dims[i]);
+    }
+    if (!state.has_value()) state = std::move(dims);
   }
   context.SetOutput(1, {context.input(0).type, std::move(state), std::nullopt});
 }

@@ -138,6 +138,10 @@ void LinearAttention::Infer(InferContext& context) const {
     output = Dims{(*query)[0], (*query)[1], std::max(q, heads) * value_size};
     Dims dims = {(*query)[0], heads, SymInt::Quotient((*query)[2], q), value_size};
     if (attributes_.window > 0) dims.insert(dims.begin(), attributes_.window);
+    const bool has_rank = state.dims.has_value() && state.dims->size() == dims.size();
+    for (size_t i = 0; has_rank && i < dims.size(); ++i) {
+      context.RequireEqual((*state.dims)[i], dims[i]);
+    }
     if (!state.dims.has_value()) state.dims = std::move(dims);
   }
   SetDims(context, 0, std::move(output));
