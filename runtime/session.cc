@@ -16,6 +16,7 @@
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
 #include "execution/precision_meter.h"
+#include "execution/product_precisions.h"
 #include "execution/running_threads.h"
 #include "execution/semaphore.h"
 #include "execution/support.h"
@@ -103,6 +104,7 @@ class Session::Impl {
       return absl::OkStatus();
     }));
     report.precision = precision_;
+    report.products = exec::ProductPrecisionsOf(*plan_, precision_);
     for (size_t i = 0; i < outputs_.size(); ++i) report.outputs[i].name = outputs_[i].name;
     return report;
   }
@@ -111,6 +113,8 @@ class Session::Impl {
   const std::vector<ValueInfo>& outputs() const { return outputs_; }
   const Graph& graph() const { return *model_.graph; }
   const std::vector<Rewrite>& rewrites() const { return rewrites_; }
+  const exec::Plan& plan() const { return *plan_; }
+  Precision precision() const { return precision_; }
   int threads() const { return threads_; }
 
  private:
@@ -201,6 +205,10 @@ absl::Status Session::Run(const TensorMap& inputs, TensorMap& outputs,
 absl::StatusOr<PrecisionReport> Session::MeasurePrecision(const TensorMap& inputs,
                                                           const RunOptions& options) const {
   return WithoutExceptions([&] { return impl_->MeasurePrecision(inputs, options); });
+}
+
+std::vector<ProductPrecision> Session::ProductPrecisions() const {
+  return exec::ProductPrecisionsOf(impl_->plan(), impl_->precision());
 }
 
 std::map<std::string, int64_t> Session::OpCounts() const {

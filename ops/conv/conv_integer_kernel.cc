@@ -186,7 +186,7 @@ class ConvIntegerKernel final : public Kernel {
       Int8Epilogue out;
       out.sums = product.mutable_data<int32_t>();
       const Int8Rows a = {&rows, 0, count, rows.dim(1), {&centre, 1}};
-      ATTNRUN_RETURN_IF_ERROR(Int8Gemm(a, weights, out, allocator));
+      Int8Gemm(a, weights, out);
       StoreFeatures(product.data<int32_t>(), count, features, y + begin, shape.output_size);
     }
     return absl::OkStatus();

@@ -71,7 +71,7 @@ class Multiplication {
   }
 
  private:
-  int64_t PanelBytes() const { return b_.steps * kAmxPanelBytes; }
+  int64_t PanelBytes() const { return b_.panel_bytes; }
 
   // All rows of `a` times one panel.
   void RunPanel(const PackedRows& a, int64_t panel) const {

@@ -14,8 +14,9 @@ namespace attnrun::ops {
 // A packed matrix B [K, N].
 struct AmxMatrix {
   AmxType type = AmxType::kBf16;
-  // [panels, steps, 16, kAmxPanelWidth, 4 bytes].
+  // Panels of [steps, 16, kAmxPanelWidth, 4 bytes], `panel_bytes` bytes apart.
   const uint8_t* panels = nullptr;
+  int64_t panel_bytes = 0;
   int64_t steps = 0;
   // N.
   int64_t columns = 0;

@@ -35,8 +35,9 @@ SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epil
 
 void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c,
                    const Epilogue& epilogue) {
+  const int64_t panel_bytes = PanelBytes(b.format(), b.rows());
   const AmxMatrix matrix = {AmxType::kBf16, static_cast<const uint8_t*>(b.panel_bytes(0)),
-                            PanelBytes(b.format(), b.rows()) / kAmxPanelBytes, b.columns()};
+                            panel_bytes, panel_bytes / kAmxPanelBytes, b.columns()};
   // The scale of the epilogue, for each column of a panel.
   std::vector<float> scales;
   if (epilogue.scale != 1) scales.assign(kAmxPanelWidth, epilogue.scale);

@@ -59,7 +59,7 @@ void StoreIntegers(const SumsBlock& p, const Vectors& v) {
   }
 }
 
-// Calls end(row, y) with y = float(sums) * scales + bias for every row.
+// Calls end(row, y) with y = float(sums) * (row_scales * scales) + bias for every row.
 template <typename End>
 HWY_INLINE void Scale(const SumsBlock& p, const Vectors& v, End end) {
   const Floats d;
@@ -78,7 +78,9 @@ HWY_INLINE void Scale(const SumsBlock& p, const Vectors& v, End end) {
   const auto* const integers = static_cast<const int32_t*>(p.sums) + v.at;
   for (int64_t row = 0; row < p.rows; ++row) {
     const auto sum = terms.AddTo(hn::LoadU(di, integers + row * p.ld), row);
-    end(row, hn::MulAdd(hn::ConvertTo(d, sum), scale, bias));
+    const auto factor =
+        p.row_scales == nullptr ? scale : hn::Mul(scale, hn::Set(d, p.row_scales[row]));
+    end(row, hn::MulAdd(hn::ConvertTo(d, sum), factor, bias));
   }
 }
 

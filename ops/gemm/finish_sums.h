@@ -24,11 +24,14 @@ struct SumsBlock {
   const int32_t* column_terms[2];
   // The integers, [rows, columns], `ldc` numbers between rows; if null, `c` is written instead.
   int32_t* integer_c;
-  // C = activation(sums * scales + bias) + residual. Scales and bias: [columns]; null for 1 and 0.
+  // C = activation(sums * (row_scales * scales) + bias) + residual. Scales and bias: [columns], row
+  // scales [rows]; null for 1 and 0.
   float* c;
   // C rounded to bf16, in place of `c`, if it is not null.
   uint16_t* bf16_c;
   int64_t ldc;
+  // For integers.
+  const float* row_scales;
   const float* scales;
   const float* bias;
   Activation activation;

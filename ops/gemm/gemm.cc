@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/gemm_share.h"
+#include "ops/gemm/int8_weight.h"
 #include "ops/gemm/micro_kernel.h"
 
 namespace attnrun::ops {
@@ -109,6 +110,7 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
   if (b.format() == WeightFormat::kBfloat16Tiles) {
     return Bf16GemmOnAmx({a}, b, {c, nullptr, ldc}, epilogue);
   }
+  if (IsInt8(b.format())) return RoundedGemm(a, b, c, ldc, epilogue);
   MultiplyPacked(a, b, c, ldc, epilogue);
 }
 
@@ -130,12 +132,20 @@ absl::string_view GemmName(const PackedMatrix* b) {
       return "gemm packed, bf16";
     case WeightFormat::kBfloat16Tiles:
       return "gemm packed, bf16 AMX";
+    case WeightFormat::kInt8Pairs:
+      return "gemm packed, int8";
+    case WeightFormat::kInt8Vnni:
+      return "gemm packed, int8 VNNI";
+    case WeightFormat::kInt8Tiles:
+      return "gemm packed, int8 AMX";
   }
   return "gemm packed";
 }
 
 Precision GemmPrecision(const PackedMatrix* b) {
-  return b != nullptr && RoundsA(b->format()) ? Precision::kBfloat16 : Precision::kFloat32;
+  if (b == nullptr) return Precision::kFloat32;
+  if (IsInt8(b->format())) return Precision::kInt8;
+  return RoundsToBf16(b->format()) ? Precision::kBfloat16 : Precision::kFloat32;
 }
 
 void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem) {

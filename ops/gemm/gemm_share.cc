@@ -63,7 +63,7 @@ void SetColumn(PanelProduct& product, const GemmProblem& problem, const Block& b
   if (block.last) product.residual = ResidualAt(problem.epilogue, block.rows.begin, column);
 }
 
-bool RoundsA(const PackedMatrix& b) { return RoundsA(b.format()); }
+bool RoundsA(const PackedMatrix& b) { return RoundsToBf16(b.format()); }
 bool RoundsA(const NBitPanels& /*b*/) { return false; }
 
 // The part of B that the thread reads after a block; an empty depth means none.

@@ -1,92 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/int8_amx.h"
 
-#include <algorithm>
 #include <cstring>
 
-#include "core/status.h"
 #include "ops/gemm/amx_gemm.h"
 #include "ops/gemm/finish_sums.h"
-#include "ops/gemm/int8_kernel.h"
 #include "ops/gemm/scratch.h"
-#include "ops/tensors/index_range.h"
 
 namespace attnrun::ops {
 namespace {
 
-// The terms that correct the sums of each row, as in Int8Product.
+// The terms of all rows of A, as in Int8Product.
 struct RowTerms {
-  // The sum of the row's numbers less their zero point.
   int32_t* sums;
-  // Minus the zero point of its uint8 numbers.
   int32_t* negated_zero_points;
+  float* scales;
 };
 
-// Writes a row of A as uint8, 64 bytes of each step, to row `row` of a block of tiles.
-void FillRow(const uint8_t* from, int64_t count, int64_t steps, int64_t row, uint8_t* block) {
-  uint8_t* to = block + row * kAmxStepBytes;
-  for (int64_t step = 0; step < steps; ++step, to += kAmxTileBytes) {
-    const int64_t left = std::clamp<int64_t>(count - step * kAmxStepBytes, 0, kAmxStepBytes);
-    std::memcpy(to, from + step * kAmxStepBytes, left);
-    std::memset(to + left, 0, kAmxStepBytes - left);
-  }
-}
+class Multiplication {
+ public:
+  Multiplication(const Int8Operands& operands, FillInt8Row fill, Int8PanelAt panel,
+                 const Int8Epilogue& out, const RowTerms& terms)
+      : operands_(operands), fill_(fill), panel_(panel), out_(out), terms_(terms) {}
 
-void FillRows(const Int8Rows& a, IndexRange rows, const RowTerms& terms, int64_t steps,
-              uint8_t* block) {
-  Scratch scratch;
-  auto* const bytes = scratch.AtLeast<uint8_t>(a.columns);
-  const bool is_signed = a.values->type() == DataType::kInt8;
-  for (int64_t row = rows.begin; row < rows.end; ++row) {
-    const auto* const from = a.values->data<char>() + a.begin + row * a.columns;
-    const int32_t zero = a.zero_point(row) + (is_signed ? 128 : 0);
-    const auto sum = static_cast<uint32_t>(ShiftToUint8(from, is_signed, a.columns, bytes));
-    terms.sums[row] = static_cast<int32_t>(sum - static_cast<uint32_t>(zero * a.columns));
-    terms.negated_zero_points[row] = -zero;
-    FillRow(bytes, a.columns, steps, row - rows.begin, block);
+  void Run() const {
+    const int8_t* const panels = panel_(0).integers;
+    const bool single = operands_.columns <= kAmxPanelWidth;
+    AmxMatrix matrix;
+    matrix.type = AmxType::kUint8Int8;
+    matrix.panels = reinterpret_cast<const uint8_t*>(panels);
+    matrix.steps = Steps();
+    matrix.panel_bytes = single ? Steps() * kAmxPanelBytes : panel_(1).integers - panels;
+    matrix.columns = operands_.columns;
+    void* const out = out_.sums != nullptr ? static_cast<void*>(out_.sums) : out_.c;
+    AmxGemm(
+        operands_.rows, matrix, {out, out_.ldc, sizeof(float), out_.epilogue.residual},
+        [this](int64_t row, int64_t count, uint8_t* block) { FillRows(row, count, block); },
+        [this](const AmxSums& sums) { FinishSums(BlockFor(sums)); });
   }
-}
 
-SumsBlock BlockOf(const AmxSums& sums, const RowTerms& terms, const Int8Panels& b,
-                  const Int8Epilogue& out) {
-  SumsBlock block = BlockOf(sums, out.epilogue);
-  block.integers = true;
-  if (b.offsets() != nullptr) {
-    block.column_terms[0] = b.offsets() + sums.column;
-    block.row_terms[0] = terms.sums + sums.row;
+ private:
+  int64_t Steps() const { return operands_.steps / StepUnit(Int8Layout::kAmx); }
+
+  // Writes rows as 64 bytes of each step.
+  void FillRows(int64_t first, int64_t count, uint8_t* block) const {
+    Scratch scratch;
+    auto* const bytes = scratch.AtLeast<uint8_t>(4 * operands_.steps);
+    for (int64_t row = first; row < first + count; ++row) {
+      const Int8RowTerms terms = fill_(row, bytes);
+      terms_.sums[row] = terms.sum;
+      terms_.negated_zero_points[row] = terms.negated_zero_point;
+      terms_.scales[row] = terms.scale;
+      uint8_t* to = block + (row - first) * kAmxStepBytes;
+      for (int64_t step = 0; step < Steps(); ++step, to += kAmxTileBytes) {
+        std::memcpy(to, bytes + step * kAmxStepBytes, kAmxStepBytes);
+      }
+    }
   }
-  block.column_terms[1] = b.sums() + sums.column;
-  block.row_terms[1] = terms.negated_zero_points + sums.row;
-  block.ldc = b.columns();
-  const int64_t at = sums.row * b.columns() + sums.column;
-  if (out.sums != nullptr) {
-    block.integer_c = out.sums + at;
+
+  SumsBlock BlockFor(const AmxSums& sums) const {
+    const Int8PanelView panel = panel_(sums.column / kAmxPanelWidth);
+    SumsBlock block = BlockOf(sums, out_.epilogue);
+    block.integers = true;
+    if (panel.offsets != nullptr) {
+      block.column_terms[0] = panel.offsets;
+      block.row_terms[0] = terms_.sums + sums.row;
+    }
+    block.column_terms[1] = panel.sums;
+    block.row_terms[1] = terms_.negated_zero_points + sums.row;
+    block.ldc = out_.ldc;
+    const int64_t at = sums.row * out_.ldc + sums.column;
+    if (out_.sums != nullptr) {
+      block.integer_c = out_.sums + at;
+      return block;
+    }
+    block.c = out_.c + at;
+    block.row_scales = operands_.scales_rows ? terms_.scales + sums.row : nullptr;
+    block.scales = out_.scales == nullptr ? panel.scales : out_.scales + sums.column;
     return block;
   }
-  block.c = out.c + at;
-  block.scales = out.scales + sums.column;
-  return block;
-}
+
+  const Int8Operands& operands_;
+  const FillInt8Row fill_;
+  const Int8PanelAt panel_;
+  const Int8Epilogue& out_;
+  const RowTerms& terms_;
+};
 
 }  // namespace
 
-absl::Status Int8GemmOnAmx(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
-                           Allocator& allocator) {
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor terms,
-                           Tensor::Allocate(DataType::kInt32, {2, a.rows}, allocator));
-  auto* const numbers = terms.mutable_data<int32_t>();
-  const RowTerms rows = {numbers, numbers + a.rows};
-  const int64_t steps = b.steps() / StepUnit(b.layout());
-  const AmxMatrix matrix = {AmxType::kUint8Int8, reinterpret_cast<const uint8_t*>(b.panel(0)),
-                            steps, b.columns()};
-  void* const out = epilogue.sums != nullptr ? static_cast<void*>(epilogue.sums) : epilogue.c;
-  AmxGemm(
-      a.rows, matrix, {out, b.columns(), sizeof(float), epilogue.epilogue.residual},
-      [&](int64_t row, int64_t count, uint8_t* block) {
-        FillRows(a, {row, row + count}, rows, steps, block);
-      },
-      [&](const AmxSums& sums) { FinishSums(BlockOf(sums, rows, b, epilogue)); });
-  return absl::OkStatus();
+void MultiplyInt8OnAmx(const Int8Operands& operands, FillInt8Row fill, Int8PanelAt panel,
+                       const Int8Epilogue& epilogue) {
+  Scratch scratch;
+  auto* const numbers = scratch.AtLeast<int32_t>(3 * operands.rows);
+  const RowTerms terms = {numbers, numbers + operands.rows,
+                          reinterpret_cast<float*>(numbers + 2 * operands.rows)};
+  Multiplication(operands, fill, panel, epilogue, terms).Run();
 }
 
 }  // namespace attnrun::ops

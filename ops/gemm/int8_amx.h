@@ -2,14 +2,13 @@
 #ifndef ATTNRUN_OPS_GEMM_INT8_AMX_H_
 #define ATTNRUN_OPS_GEMM_INT8_AMX_H_
 
-#include "absl/status/status.h"
-#include "ops/gemm/int8_gemm.h"
+#include "ops/gemm/int8_driver.h"
 
 namespace attnrun::ops {
 
-// Int8Gemm for panels in the layout kAmx.
-absl::Status Int8GemmOnAmx(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
-                           Allocator& allocator);
+// MultiplyInt8Matrices for the layout kAmx. Precondition: the panels are equally far apart.
+void MultiplyInt8OnAmx(const Int8Operands& operands, FillInt8Row fill, Int8PanelAt panel,
+                       const Int8Epilogue& epilogue);
 
 }  // namespace attnrun::ops
 

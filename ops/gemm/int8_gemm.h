@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
@@ -32,18 +31,19 @@ struct Int8Rows {
 // The output of a product: the exact integers S = A·B (modulo 2^32), or activation(scales * S +
 // bias) + residual.
 struct Int8Epilogue {
-  // S, [M, N], dense; if null, `c` is written instead.
+  // S, [M, N]; if null, `c` is written instead.
   int32_t* sums = nullptr;
   float* c = nullptr;
-  // [N].
+  // Numbers between the rows of S or C; 0 for N.
+  int64_t ldc = 0;
+  // [N]; null for those of the panels.
   const float* scales = nullptr;
   // Its `scale` is not used.
   Epilogue epilogue;
 };
 
-// C = A·B as `epilogue` says, on up to NumThreads() threads. kResourceExhausted as Allocator says.
-absl::Status Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue,
-                      Allocator& allocator);
+// C = A·B as `epilogue` says, on up to NumThreads() threads.
+void Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue);
 
 // The name of a product for the profile; null if B is not packed once.
 absl::string_view Int8GemmName(const Int8Panels* b);

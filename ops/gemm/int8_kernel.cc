@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/int8_kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -192,8 +193,9 @@ struct Int8Tile {
     }
   }
 
-  // C = sum * scales + bias.
-  HWY_ATTR HWY_INLINE void StoreScaled(const Int8Product& p, float* HWY_RESTRICT c) const {
+  // C = sum * (row_scales * scales) + bias.
+  HWY_ATTR HWY_INLINE void StoreScaled(const Int8Product& p, const float* row_scales,
+                                       float* HWY_RESTRICT c) const {
     const Floats d;
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
@@ -203,7 +205,9 @@ struct Int8Tile {
       const auto bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
       HWY_UNROLL(6)
       for (int r = 0; r < R; ++r) {
-        const auto y = hn::MulAdd(hn::ConvertTo(d, sum[r][v]), scale, bias);
+        const auto factor =
+            row_scales == nullptr ? scale : hn::Mul(scale, hn::Set(d, row_scales[r]));
+        const auto y = hn::MulAdd(hn::ConvertTo(d, sum[r][v]), factor, bias);
         hn::BlendedStore(y, keep, d, c + r * p.ldc + at);
       }
     }
@@ -237,14 +241,28 @@ HWY_NOINLINE void AddTileResidual(const Int8Product& p, int64_t row, int64_t row
   }
 }
 
+// The cache lines of the memory to prefetch, from `line` on, of which a tile takes `lines` with every
+// kUnroll steps.
+struct Prefetch {
+  const int8_t* line;
+  int64_t lines;
+};
+
+constexpr int64_t kLine = 64;
+
 // Adds all steps of a product to the tile.
 template <Int8Layout kLayout, int R>
-HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const uint8_t* a) {
+HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const uint8_t* a,
+                                  Prefetch next) {
   const auto ones = hn::Set(Int16s(), int16_t{1});
   const int8_t* b = p.b;
   const int64_t step = RowsPerStep(kLayout) * kWidth;
   int64_t left = p.steps;
   for (; left >= kUnroll; left -= kUnroll, a += 4 * kUnroll, b += kUnroll * step) {
+    for (int64_t i = 0; i < next.lines; ++i, next.line += kLine) {
+      // Into the second-level cache: the panel in use needs the first.
+      __builtin_prefetch(next.line, 0, 2);
+    }
     HWY_UNROLL(4)
     for (int u = 0; u < kUnroll; ++u) {
       tile.template Step<kLayout>(a + 4 * u, p.lda, b + u * step, ones);
@@ -255,23 +273,23 @@ HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const
 
 // Computes rows [row, row + R) of C.
 template <int R, Int8Layout kLayout>
-HWY_ATTR HWY_NOINLINE void MultiplyTile(const Int8Product& p, int64_t row) {
+HWY_ATTR HWY_NOINLINE void MultiplyTile(const Int8Product& p, int64_t row, Prefetch next) {
   Int8Tile<R> tile;
   tile.Clear();
   const uint8_t* const a = p.a + row * p.lda;
-  SumSteps<kLayout>(tile, p, a);
+  SumSteps<kLayout>(tile, p, a, next);
   if (!p.corrections.empty()) tile.AddCorrections(p, a);
   for (int i = 0; i < 2; ++i) {
     if (p.row_terms[i] != nullptr) tile.AddTerm(p, p.row_terms[i] + row, p.column_terms[i]);
   }
   if (p.sums != nullptr) return tile.Store(p, p.sums + row * p.ldc);
   float* const c = p.c + row * p.ldc;
-  tile.StoreScaled(p, c);
+  tile.StoreScaled(p, p.row_scales == nullptr ? nullptr : p.row_scales + row, c);
   if (p.activation) ActivateTile(p.activation, {c, p.ldc, R, p.columns});
   if (p.residual.data != nullptr) AddTileResidual(p, row, R);
 }
 
-using TileFunction = void (*)(const Int8Product&, int64_t);
+using TileFunction = void (*)(const Int8Product&, int64_t, Prefetch);
 
 template <Int8Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
@@ -283,7 +301,14 @@ void MultiplyRows(const Int8Product& p, const std::array<TileFunction, kMost>& t
   const int64_t count = hwy::DivCeil<int64_t>(p.rows, kMost);
   if (count == 0) return;
   const EvenParts rows(p.rows, count);
-  for (int64_t i = 0; i < count; ++i) tiles[rows[i] - 1](p, rows.Begin(i));
+  const int64_t times = std::max<int64_t>(p.steps / kUnroll, 1);
+  const int64_t lines = hwy::DivCeil<int64_t>(p.next_bytes, kLine * times * count);
+  const int64_t bytes_of_tile = kLine * lines * times;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = i * bytes_of_tile;
+    const Prefetch next = {p.next + begin, begin < p.next_bytes ? lines : 0};
+    tiles[rows[i] - 1](p, rows.Begin(i), next);
+  }
 }
 
 void MultiplyInt8(const Int8Product& p) {

@@ -63,13 +63,20 @@ struct Int8Product {
   const int32_t* column_terms[2];
   // S, [rows, columns], `ldc` numbers between rows; if null, `c` is written instead.
   int32_t* sums;
-  // C = activation(S * scales + bias) + residual; scales and bias [columns], bias may be null.
+  // C = activation(S * (row_scales * scales) + bias) + residual.
   float* c;
   int64_t ldc;
+  // [rows]; null for 1.
+  const float* row_scales;
+  // [columns]; bias may be null.
   const float* scales;
   const float* bias;
   Activation activation;
   TileResidual residual;
+  // Memory that is read after this product, `next_bytes` long, to be prefetched meanwhile; null and
+  // 0 for none.
+  const int8_t* next;
+  int64_t next_bytes;
 };
 
 // Precondition: the layout is not kAmx.

@@ -78,13 +78,14 @@ int64_t Int8Panels::steps() const {
   return DivCeil(rows_, RowsPerStep(layout_) * unit) * unit;
 }
 
-const int8_t* Int8Panels::panel(int64_t index) const {
-  return panels_.data<int8_t>() + index * steps() * panel_width() * RowsPerStep(layout_);
-}
-
-absl::Span<const SaturationCorrection> Int8Panels::corrections(int64_t panel) const {
-  if (corrections_.empty()) return {};
-  return corrections_[panel];
+Int8PanelView Int8Panels::view(int64_t panel) const {
+  const int64_t column = panel * panel_width();
+  Int8PanelView view;
+  view.integers = panels_.data<int8_t>() + column * steps() * RowsPerStep(layout_);
+  if (!corrections_.empty()) view.corrections = corrections_[panel];
+  if (has_offsets_) view.offsets = offsets_.data<int32_t>() + column;
+  view.sums = sums_.data<int32_t>() + column;
+  return view;
 }
 
 absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::Pack(

@@ -24,6 +24,19 @@ struct Int8Matrix {
   const Tensor* zero_points = nullptr;
 };
 
+// A panel of a packed matrix; its arrays have a number for each column of the panel.
+struct Int8PanelView {
+  // [steps, Int8PanelWidth(layout), RowsPerStep(layout)].
+  const int8_t* integers = nullptr;
+  absl::Span<const SaturationCorrection> corrections;
+  // The number to add to every element of a column; null if all are 0.
+  const int32_t* offsets = nullptr;
+  // The sum of each column without its offset.
+  const int32_t* sums = nullptr;
+  // Null for none.
+  const float* scales = nullptr;
+};
+
 // Matrices with equally many rows side by side, as int8 in panels of Int8PanelWidth(layout())
 // columns. The rows of a step (see Int8Layout) lie together, a group of numbers for each column; rows and
 // columns beyond the last are zeros. An element less its zero point, a number of [-255, 255], is
@@ -49,14 +62,7 @@ class Int8Panels {
   // ceil(K / RowsPerStep(layout())), rounded up to whole StepUnit(layout()).
   int64_t steps() const;
   int64_t num_panels() const;
-  // [steps(), Int8PanelWidth(layout()), RowsPerStep(layout())].
-  const int8_t* panel(int64_t index) const;
-  // The saturation corrections of a panel.
-  absl::Span<const SaturationCorrection> corrections(int64_t panel) const;
-  // The number to add to every element of a column: [columns()], or null if all are 0.
-  const int32_t* offsets() const { return has_offsets_ ? offsets_.data<int32_t>() : nullptr; }
-  // The sum of each column without its offset: [columns()].
-  const int32_t* sums() const { return sums_.data<int32_t>(); }
+  Int8PanelView view(int64_t panel) const;
 
  private:
   Int8Panels() = default;

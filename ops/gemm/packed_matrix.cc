@@ -12,7 +12,9 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "core/weak_pool.h"
+#include "ops/gemm/int8_weight.h"
 #include "ops/gemm/packed_store.h"
+#include "ops/gemm/weight_choice.h"
 #include "ops/gemm/weight_memory.h"
 
 namespace attnrun::ops {
@@ -56,8 +58,23 @@ std::shared_ptr<const PackedMatrix> PackedMatrix::Of(WeightFormat format, int64_
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const SideBySide& weight,
                                                                        const KernelContext& context,
                                                                        DataType stored) {
-  const WeightFormat format = FormatFor(context.precision, stored);
-  PackedStore* const store = context.packed_store;
+  if (context.precision != Precision::kInt8) {
+    return PackAs(FormatFor(context.precision, stored), weight, context.packed_store);
+  }
+  // A store that has the weight in int8 knows the choice.
+  PackedStore* const store = context.is_final ? nullptr : context.packed_store;
+  if (store != nullptr) {
+    std::shared_ptr<const PackedMatrix> matrix = store->Find(BestInt8Format(), weight);
+    if (matrix != nullptr) return matrix;
+  }
+  WeightChoice choice = ChooseInt8(weight, context.is_final);
+  if (context.finer_reason != nullptr) *context.finer_reason = std::move(choice.reason);
+  return PackAs(FormatFor(choice.precision, stored), weight, context.packed_store);
+}
+
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackAs(WeightFormat format,
+                                                                         const SideBySide& weight,
+                                                                         PackedStore* store) {
   if (store == nullptr) return PackShared(format, weight);
   std::shared_ptr<const PackedMatrix> matrix = store->Find(format, weight);
   if (matrix != nullptr) return matrix;

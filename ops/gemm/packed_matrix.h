@@ -17,8 +17,8 @@ namespace attnrun::ops {
 // A weight [K, N] cut into panels of columns, so that a GEMM reads it as one stream.
 class PackedMatrix {
  public:
-  // Packs a weight that the model stores as `stored`, in the format for the precision of `context`,
-  // or takes it from the context's store. kResourceExhausted as Allocator says.
+  // Packs a weight that the model stores as `stored`, in the format for the precision of `context`
+  // (see ChooseInt8), or takes it from the context's store. kResourceExhausted as Allocator says.
   // Live packed matrices of equal contents share their bytes, whichever nodes, models or sessions
   // they belong to.
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
@@ -47,6 +47,10 @@ class PackedMatrix {
 
  private:
   PackedMatrix() = default;
+  // Takes the weight in this format from the store, which may be null, or packs it.
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackAs(WeightFormat format,
+                                                                    const SideBySide& weight,
+                                                                    PackedStore* store);
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackShared(WeightFormat format,
                                                                         const SideBySide& weight);
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackCopy(WeightFormat format,

@@ -5,6 +5,7 @@
 
 #include "core/div_ceil.h"
 #include "ops/gemm/amx.h"
+#include "ops/gemm/int8_weight.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/scratch.h"
 #include "ops/tensors/cpu.h"
@@ -53,6 +54,7 @@ void PackHalves(WeightFormat format, const BlockSource& weight, int64_t rows, In
 }  // namespace
 
 WeightFormat FormatFor(Precision precision, DataType stored) {
+  if (precision == Precision::kInt8) return BestInt8Format();
   const bool unit = ThisCpu().amx_bf16;
   if (precision == Precision::kBfloat16 || (stored == DataType::kBfloat16 && unit)) {
     return unit ? WeightFormat::kBfloat16Tiles : WeightFormat::kBfloat16Products;
@@ -62,10 +64,12 @@ WeightFormat FormatFor(Precision precision, DataType stored) {
 }
 
 int64_t PanelColumns(WeightFormat format) {
+  if (IsInt8(format)) return Int8PanelWidth(LayoutOf(format));
   return format == WeightFormat::kBfloat16Tiles ? kAmxPanelWidth : PanelWidth();
 }
 
 int64_t PanelBytes(WeightFormat format, int64_t rows) {
+  if (IsInt8(format)) return Int8PanelBytes(format, rows);
   if (format == WeightFormat::kBfloat16Tiles) return DivCeil(rows, kAmxBf16Step) * kAmxPanelBytes;
   return rows * PanelWidth() * (format == WeightFormat::kFloat32 ? 4 : 2);
 }
@@ -74,7 +78,9 @@ void PackPanel(WeightFormat format, const BlockSource& weight, int64_t rows, int
                int64_t index, void* panel) {
   const int64_t width = PanelColumns(format);
   const IndexRange range = {index * width, std::min((index + 1) * width, columns)};
-  if (format == WeightFormat::kBfloat16Tiles) {
+  if (IsInt8(format)) {
+    PackInt8Panel(format, weight, rows, range, static_cast<uint8_t*>(panel));
+  } else if (format == WeightFormat::kBfloat16Tiles) {
     PackTiles(weight, rows, range, static_cast<uint8_t*>(panel));
   } else if (format == WeightFormat::kFloat32) {
     CopyPanel(weight, {0, rows}, range, width, static_cast<float*>(panel));

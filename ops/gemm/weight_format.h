@@ -24,7 +24,16 @@ enum class WeightFormat : uint8_t {
   kBfloat16Products = 3,
   // bf16 for tiles: a panel is [ceil(K / 32), 16, kAmxPanelWidth, 2]. A is rounded.
   kBfloat16Tiles = 4,
+  // int8 with a scale for each column; A is rounded to 8 bits row by row (see int8_rounding.h). A
+  // panel is [steps, width, numbers of a step] as an Int8Layout has it (kInt16x2, kVnni and kAmx),
+  // then float scales [width], then int32 sums of the columns [width].
+  kInt8Pairs = 5,
+  kInt8Vnni = 6,
+  kInt8Tiles = 7,
 };
+inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8Tiles;
+
+constexpr bool IsInt8(WeightFormat format) { return format >= WeightFormat::kInt8Pairs; }
 
 // The format for weights stored as `stored` (float, float16 or bfloat16) on this machine. Weights
 // stored as bfloat16 are multiplied in bf16 without being asked where the machine has a unit for
@@ -36,7 +45,9 @@ int64_t PanelColumns(WeightFormat format);
 int64_t PanelBytes(WeightFormat format, int64_t rows);
 
 // True if products round A to bf16.
-constexpr bool RoundsA(WeightFormat format) { return format >= WeightFormat::kBfloat16Products; }
+constexpr bool RoundsToBf16(WeightFormat format) {
+  return format == WeightFormat::kBfloat16Products || format == WeightFormat::kBfloat16Tiles;
+}
 
 // Packs panel `index` of a weight of `rows` rows and `columns` columns.
 void PackPanel(WeightFormat format, const BlockSource& weight, int64_t rows, int64_t columns,

@@ -2,6 +2,8 @@
 #ifndef ATTNRUN_OPS_INTERFACE_KERNEL_CONTEXT_H_
 #define ATTNRUN_OPS_INTERFACE_KERNEL_CONTEXT_H_
 
+#include <string>
+
 #include "absl/types/span.h"
 #include "attnrun/precision.h"
 #include "attnrun/tensor.h"
@@ -17,6 +19,11 @@ struct KernelContext {
   Precision precision = Precision::kFloat32;
   // Keeps packed weights beyond the process; null for none.
   PackedStore* packed_store = nullptr;
+  // True if nothing but element-wise nodes and views lies between the node and the outputs of the
+  // model, as behind a projection to logits.
+  bool is_final = false;
+  // Takes the reason if the kernel keeps its products finer than `precision`; null for none.
+  std::string* finer_reason = nullptr;
 };
 
 }  // namespace attnrun::ops

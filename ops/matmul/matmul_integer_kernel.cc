@@ -87,7 +87,7 @@ class MatMulIntegerKernel final : public Kernel {
       Int8Epilogue out;
       out.sums = y->mutable_data<int32_t>() + i * shape.m * shape.n;
       ATTNRUN_ASSIGN_OR_RETURN(const auto b, WeightOf(context, shape, i));
-      ATTNRUN_RETURN_IF_ERROR(Int8Gemm(matrix, *b, out, context.allocator()));
+      Int8Gemm(matrix, *b, out);
     }
     return absl::OkStatus();
   }

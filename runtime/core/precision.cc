@@ -14,17 +14,19 @@ absl::string_view Name(Precision precision) {
       return "bf16";
     case Precision::kInt8Activations:
       return "int8-activations";
+    case Precision::kInt8:
+      return "int8";
   }
   return "";
 }
 
 absl::StatusOr<Precision> PrecisionOf(absl::string_view name) {
   for (const Precision precision :
-       {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8Activations}) {
+       {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8Activations, Precision::kInt8}) {
     if (name == Name(precision)) return precision;
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown precision ", Quoted(name),
-                                                 ": expected float32, bf16 or int8-activations"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown precision ", Quoted(name), ": expected float32, bf16, int8-activations or int8"));
 }
 
 }  // namespace attnrun

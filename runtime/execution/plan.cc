@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
 #include "core/status.h"
+#include "execution/final_nodes.h"
 #include "execution/rounded_values.h"
 #include "graph/attribute_key.h"
 #include "ops/interface/registry.h"
@@ -52,21 +53,25 @@ class PlanMaker {
   struct Prepared {
     std::shared_ptr<const ops::Op> op;
     std::shared_ptr<const ops::Kernel> kernel;
+    std::string finer_reason;
   };
-  // Operators and kernels made so far for this model, by KeyOf.
-  using PreparedMap = absl::flat_hash_map<std::string, Prepared>;
+  // Operators and kernels made so far for this model, by KeyOf and whether the node is final.
+  using PreparedMap = absl::flat_hash_map<std::pair<std::string, bool>, Prepared>;
   using SlotMap = absl::flat_hash_map<const Value*, int>;
-  // `enclosing`: slots of the values of the enclosing graph; null for the main graph.
+  // `enclosing`: slots of the values of the enclosing graph; null for the main graph. `is_final`:
+  // the outputs of the graph are outputs of the model.
   PlanMaker(const Graph& graph, const std::optional<KernelOptions>& options,
-            const SlotMap* enclosing, PreparedMap& prepared)
+            const SlotMap* enclosing, bool is_final, PreparedMap& prepared)
       : graph_(graph),
         options_(options),
         enclosing_(enclosing),
+        is_final_(is_final),
         prepared_(prepared),
         plan_(new Plan(graph)) {}
 
   absl::StatusOr<std::unique_ptr<Plan>> Make() {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
+    if (is_final_) final_nodes_ = FinalNodes(graph_, order);
     AssignConstants();
     AssignInputs();
     for (const Node* node : order) {
@@ -113,28 +118,31 @@ class PlanMaker {
     if (!prepared.ok()) return Annotate(prepared.status(), node.description());
     step.op = prepared->op;
     step.kernel = prepared->kernel;
+    step.finer_reason = std::move(prepared->finer_reason);
     for (const Value* value : node.inputs()) step.inputs.push_back({SlotOf(value), false});
     for (const Value* value : node.outputs()) step.outputs.push_back(SlotOf(value));
+    // An If passes on what its bodies return; Loop and Scan read it again.
+    const bool passes_on = node.op_type() == "If" && final_nodes_.contains(&node);
     for (const auto& [name, attribute] : node.attributes()) {
       const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
       if (subgraph == nullptr) continue;
-      ATTNRUN_ASSIGN_OR_RETURN(step.subgraphs[name],
-                               PlanMaker(**subgraph, options_, &slots_, prepared_).Make());
+      PlanMaker maker(**subgraph, options_, &slots_, passes_on, prepared_);
+      ATTNRUN_ASSIGN_OR_RETURN(step.subgraphs[name], maker.Make());
     }
     plan_->steps_.push_back(std::move(step));
     return absl::OkStatus();
   }
 
   absl::StatusOr<Prepared> Prepare(const Node& node) {
-    const std::string key = options_.has_value() ? KeyOf(node) : "";
-    if (const auto known = prepared_.find(key); !key.empty() && known != prepared_.end()) {
+    const std::pair key = {options_.has_value() ? KeyOf(node) : "", final_nodes_.contains(&node)};
+    if (const auto known = prepared_.find(key); !key.first.empty() && known != prepared_.end()) {
       return known->second;
     }
     ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Op> op,
                              ops::OpRegistry::Get().Create(node));
-    Prepared prepared{std::move(op), nullptr};
+    Prepared prepared{std::move(op), nullptr, ""};
     if (options_.has_value()) ATTNRUN_RETURN_IF_ERROR(MakeKernel(node, prepared));
-    if (!key.empty()) prepared_[key] = prepared;
+    if (!key.first.empty()) prepared_[key] = prepared;
     return prepared;
   }
 
@@ -148,7 +156,8 @@ class PlanMaker {
     try {
       ATTNRUN_ASSIGN_OR_RETURN(
           prepared.kernel,
-          prepared.op->MakeKernel({constants, options_->precision, options_->packed_store}));
+          prepared.op->MakeKernel({constants, options_->precision, options_->packed_store,
+                                   final_nodes_.contains(&node), &prepared.finer_reason}));
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("preparing the kernel failed: ", error.what()));
     }
@@ -186,6 +195,8 @@ class PlanMaker {
   const Graph& graph_;
   const std::optional<KernelOptions>& options_;
   const SlotMap* enclosing_;
+  const bool is_final_;
+  absl::flat_hash_set<const Node*> final_nodes_;
   PreparedMap& prepared_;
   std::unique_ptr<Plan> plan_;
   SlotMap slots_;
@@ -195,7 +206,7 @@ class PlanMaker {
 absl::StatusOr<std::unique_ptr<Plan>> Plan::Make(const Graph& graph,
                                                  const std::optional<KernelOptions>& options) {
   PlanMaker::PreparedMap prepared;
-  return PlanMaker(graph, options, nullptr, prepared).Make();
+  return PlanMaker(graph, options, nullptr, /*is_final=*/true, prepared).Make();
 }
 
 }  // namespace attnrun::exec

@@ -34,6 +34,8 @@ struct Step {
   std::shared_ptr<const ops::Op> op;
   // Null if the step always runs the reference code.
   std::shared_ptr<const ops::Kernel> kernel;
+  // Why the kernel is finer than KernelOptions::precision; empty if it is not.
+  std::string finer_reason;
   std::vector<InputRef> inputs;
   // -1 for an output that is left out.
   std::vector<int> outputs;

@@ -64,7 +64,7 @@ std::vector<absl::string_view> PartsOf(const PackedMatrices& matrices) {
 
 // The format with this number; nullopt if there is none.
 std::optional<ops::WeightFormat> FormatOf(uint64_t word) {
-  if (word > static_cast<uint64_t>(ops::WeightFormat::kBfloat16Tiles)) return std::nullopt;
+  if (word > static_cast<uint64_t>(ops::kLastWeightFormat)) return std::nullopt;
   return static_cast<ops::WeightFormat>(word);
 }
 

@@ -80,6 +80,19 @@ TEST_F(CommandLinePrecisionTest, ModelsWithoutProductsHaveNoLayers) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("1.00000000  y\n"), HasSubstr("no layer computes in")));
 }
 
+TEST_F(CommandLinePrecisionTest, ProductsThatStayFinerAreNamed) {
+  const Outcome fusions = Attnrun("fusions p.onnx --precision int8");
+  EXPECT_THAT(fusions.out, AllOf(HasSubstr("products: 1 float32\n"), HasSubstr("final: ")));
+  const nlohmann::json json = Json("fusions p.onnx --precision int8 --json");
+  ASSERT_EQ(json["products"].size(), 1);
+  EXPECT_EQ(json["products"][0]["precision"], "float32");
+  EXPECT_FALSE(Json("fusions p.onnx --json").contains("products"));
+  const std::string compare = "compare p.onnx --precision int8 --dim batch=64";
+  EXPECT_THAT(Attnrun(compare).out,
+              AllOf(HasSubstr("products: 1 float32\n"), HasSubstr("no layer computes in int8")));
+  EXPECT_EQ(Json(compare + " --json")["products"], json["products"]);
+}
+
 TEST_F(CommandLinePrecisionTest, ExpectedOutputsAreComparedAsEver) {
   EXPECT_EQ(Attnrun("p.onnx --precision bf16 --output y.npz").status, 0);
   const Outcome outcome = Attnrun("compare p.onnx --precision bf16 --expect y.npz");

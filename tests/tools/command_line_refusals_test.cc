@@ -36,6 +36,7 @@ TEST_F(CommandLineTest, BadUsageIsStatus2) {
       {"m.onnx --stop-after no_such_pass", "no_such_pass"},
       {"m.onnx --max-rewrites -1", "--max-rewrites"},
       {"compare m.onnx --engine reference", "compared with itself"},
+      {"m.onnx --engine reference --precision int8", "not in --precision int8"},
       {"bench m.onnx --runs 0", "--runs"},
       {"bench m.onnx --sweep batch", "--sweep: expected NAME=VALUE, but found 'batch'"},
       {"bench m.onnx --sweep batch=1,x", "--sweep batch: expected a number"},
@@ -44,7 +45,7 @@ TEST_F(CommandLineTest, BadUsageIsStatus2) {
       {"bench m.onnx --callers 1 --stream batch=1..2", "excludes"},
       {"bench m.onnx --callers 0", "--callers: expected numbers from 1 to 1024, but found 0"},
       {"bench m.onnx --precision fp8",
-       "unknown precision 'fp8': expected float32, bf16 or int8-activations"},
+       "unknown precision 'fp8': expected float32, bf16, int8-activations or int8"},
   };
   for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 2, message);
   EXPECT_EQ(Attnrun("--help").status, 0);

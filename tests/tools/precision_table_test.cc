@@ -55,6 +55,27 @@ TEST(PrecisionTableTest, ShowsOutputsLayersAndTheWorstLayer) {
       "bf16 differs by 1 %\n");
 }
 
+TEST(PrecisionTableTest, CountsProductsAndListsThoseThatAreFiner) {
+  const std::vector<ProductPrecision> products = {
+      {"first", "attnrun.Linear", Precision::kInt8, ""},
+      {"second", "attnrun.Linear", Precision::kInt8, ""},
+      {"logits", "attnrun.Linear", Precision::kFloat32, "final"}};
+  const std::string text =
+      "products: 1 float32, 2 int8\n"
+      "float32  attnrun.Linear  logits  final\n";
+  EXPECT_EQ(ProductsText(products), text);
+  EXPECT_EQ(ProductsText({}), "products: all float32\n");
+  PrecisionReport report = Report(1);
+  report.products = products;
+  EXPECT_THAT(PrecisionText(report), HasSubstr(text));
+  const Json json = PrecisionJson(report);
+  ASSERT_EQ(json["products"].size(), 3);
+  EXPECT_EQ(json["products"][2], Json({{"node", "logits"},
+                                       {"op", "attnrun.Linear"},
+                                       {"precision", "float32"},
+                                       {"reason", "final"}}));
+}
+
 TEST(PrecisionTableTest, ListsTenLayersButAllInJson) {
   const std::string text = PrecisionText(Report(12));
   EXPECT_THAT(text, AllOf(HasSubstr("10 of 12, worst first"), HasSubstr("node_2\n"),

@@ -92,6 +92,28 @@ TEST_F(WeightCacheTest, KeepsEachFormatOfAWeight) {
       std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()), 0);
 }
 
+TEST_F(WeightCacheTest, KnowsWhichWeightsAreInt8) {
+  // Large enough to be worth rounding: the file four times.
+  const ops::SideBySide whole(std::vector<ops::MatrixView>(4, Columns(0, 64)));
+  const auto pack = [&](cache::WeightCache& cache, bool is_final) {
+    std::string reason;
+    const ops::KernelContext context = {{}, Precision::kInt8, &cache, is_final, &reason};
+    const auto packed = ops::PackedMatrix::Pack(whole, context).value();
+    EXPECT_EQ(reason.empty(), !is_final);
+    return packed;
+  };
+  cache::WeightCache first = Cache();
+  const auto packed = pack(first, false);
+  EXPECT_EQ(packed->format(), ops::FormatFor(Precision::kInt8, DataType::kFloat));
+  ASSERT_TRUE(first.Save().ok());
+  cache::WeightCache second = Cache();
+  const auto found = pack(second, false);
+  EXPECT_EQ(found, second.Find(packed->format(), whole));
+  EXPECT_EQ(
+      std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()), 0);
+  EXPECT_EQ(pack(second, true)->format(), ops::WeightFormat::kFloat32);
+}
+
 TEST_F(WeightCacheTest, DistinguishesViewsOfTheSameBytes) {
   const ops::MatrixView whole = Columns(0, 64);
   cache::WeightCache first = Cache();

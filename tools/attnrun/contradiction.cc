@@ -24,6 +24,11 @@ std::string Contradiction(const Options& options) {
       options.session.engine == Engine::kReference) {
     return "--engine reference would be compared with itself; add --expect";
   }
+  if (options.session.precision != Precision::kFloat32 &&
+      options.session.engine == Engine::kReference) {
+    return absl::StrCat("--engine reference computes as the model is written, not in --precision ",
+                        Name(options.session.precision));
+  }
   const bool selects =
       !options.session.disabled_passes.empty() || !options.session.stop_after.empty();
   if (selects && options.session.engine != Engine::kOptimized) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/output_file.h"
+#include "tools/attnrun/precision_table.h"
 #include "tools/attnrun/table.h"
 #include "tools/attnrun/utf.h"
 
@@ -22,6 +24,8 @@ struct FusionReport {
   std::vector<Rewrite> rewrites;
   OpCounts before;
   OpCounts after;
+  // In a session of a lower precision.
+  std::optional<std::vector<ProductPrecision>> products;
 };
 
 int64_t Total(const OpCounts& counts) {
@@ -94,7 +98,9 @@ Json ToJson(const FusionReport& report) {
                         {"into", rewrite.into},
                         {"reason", rewrite.reason}});
   }
-  return {{"rewrites", rewrites}, {"ops_before", report.before}, {"ops_after", report.after}};
+  Json json = {{"rewrites", rewrites}, {"ops_before", report.before}, {"ops_after", report.after}};
+  if (report.products.has_value()) json["products"] = ProductsJson(*report.products);
+  return json;
 }
 
 }  // namespace
@@ -106,6 +112,9 @@ absl::StatusOr<int> ReportFusions(const Options& options) {
   report.rewrites = session.Rewrites();
   report.before = info.op_counts;
   report.after = session.OpCounts();
+  if (options.session.precision != Precision::kFloat32) {
+    report.products = session.ProductPrecisions();
+  }
   if (!options.dot.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::string drawing, DrawModel(options.model, options.session));
     ATTNRUN_RETURN_IF_ERROR(WriteText(options.dot, drawing));
@@ -123,6 +132,7 @@ absl::StatusOr<int> ReportFusions(const Options& options) {
   PrintNearMisses(report);
   std::cout << "\n";
   PrintCounts(report);
+  if (report.products.has_value()) std::cout << "\n" << ProductsText(*report.products);
   return kFine;
 }
 

@@ -153,8 +153,8 @@ void AddSessionOptions(CLI::App& app, Options& options) {
       ->type_name("ENGINE");
   app.add_option_function<std::string>(
          "--precision", [&options](const std::string& name) { SetPrecision(name, options); },
-         "Arithmetic of products: float32 (default), bf16 (lossy; faster with AMX) or "
-         "int8-activations (lossy; for 4-bit weights)")
+         "Arithmetic of products: float32 (default), bf16 (lossy; faster with AMX), int8 (lossy; "
+         "faster with VNNI or AMX) or int8-activations (lossy; for 4-bit weights)")
       ->type_name("PRECISION");
   app.add_option("--threads", options.session.threads, "Threads; by default all usable CPUs")
       ->check(CLI::Range(1, 1024).description(""))

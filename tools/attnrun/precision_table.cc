@@ -2,11 +2,13 @@
 #include "tools/attnrun/precision_table.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/table.h"
 #include "tools/attnrun/utf.h"
@@ -76,6 +78,15 @@ std::string Verdict(const PrecisionReport& report) {
                       " differs by ", Percent(worst.own.relative_rms()), "\n");
 }
 
+// "48 int8, 2 float32".
+std::string CountsText(const std::vector<ProductPrecision>& products) {
+  std::map<Precision, int> counts;
+  for (const ProductPrecision& product : products) ++counts[product.precision];
+  return absl::StrJoin(counts, ", ", [](std::string* text, const auto& count) {
+    absl::StrAppend(text, count.second, " ", Name(count.first));
+  });
+}
+
 Json ToJson(const PrecisionError& error) {
   if (!error.incomparable.empty()) return {{"incomparable", error.incomparable}};
   return {{"largest", error.largest},
@@ -93,6 +104,28 @@ Json ToJson(const LayerPrecision& layer) {
 
 }  // namespace
 
+std::string ProductsText(const std::vector<ProductPrecision>& products) {
+  if (products.empty()) return "products: all float32\n";
+  Table finer("llll");
+  for (const ProductPrecision& product : products) {
+    if (product.reason.empty()) continue;
+    finer.Add(
+        {std::string(Name(product.precision)), product.op_type, product.node, product.reason});
+  }
+  return absl::StrCat("products: ", CountsText(products), "\n", finer.Text());
+}
+
+Json ProductsJson(const std::vector<ProductPrecision>& products) {
+  Json list = Json::array();
+  for (const ProductPrecision& product : products) {
+    list.push_back({{"node", product.node},
+                    {"op", product.op_type},
+                    {"precision", std::string(Name(product.precision))},
+                    {"reason", product.reason}});
+  }
+  return list;
+}
+
 std::string PrecisionText(const PrecisionReport& report) {
   std::string text = absl::StrCat("the outputs in ", Name(report.precision),
                                   ", compared with those in float32\n", OutputsText(report), "\n");
@@ -101,6 +134,7 @@ std::string PrecisionText(const PrecisionReport& report) {
                     std::min(kListed, report.layers.size()), " of ", report.layers.size(),
                     ", worst first (largest and cosine: accumulated)\n", LayersText(report), "\n");
   }
+  if (!report.products.empty()) absl::StrAppend(&text, ProductsText(report.products), "\n");
   return text + Verdict(report);
 }
 
@@ -114,6 +148,7 @@ Json PrecisionJson(const PrecisionReport& report) {
   Json worst;
   if (report.worst_layer.has_value()) worst = report.layers[*report.worst_layer].node;
   return {{"precision", std::string(Name(report.precision))},
+          {"products", ProductsJson(report.products)},
           {"outputs", outputs},
           {"layers", layers},
           {"worst_layer", worst}};

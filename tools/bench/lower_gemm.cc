@@ -89,7 +89,7 @@ Product Attnrun(int64_t m, int64_t k, int64_t n, const uint8_t* a, const int8_t*
   return [=, left = BorrowedBytes(DataType::kUint8, m, k, a)] {
     const ops::Int8Rows rows = {.values = &left, .rows = m, .columns = k, .zero_points = {}};
     // It fails if memory runs out, alone.
-    ops::Int8Gemm(rows, *packed, sums, Allocator::Heap()).IgnoreError();
+    ops::Int8Gemm(rows, *packed, sums);
   };
 }
 

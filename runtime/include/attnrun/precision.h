@@ -18,9 +18,13 @@ enum class Precision {
   // As kFloat32, but products with weights of 4 bits (MatMulNBits) round their activations to 8 bits,
   // with a scale for each block of the weights (see MatMulNBits' accuracy_level 4).
   kInt8Activations,
+  // Products by constant floats round these to 8 bits, with a scale for each column, and the other
+  // operand to 8 bits, with a scale and a zero point for each row; sums are exact integers. Some
+  // products keep a finer precision: see Session::ProductPrecisions.
+  kInt8,
 };
 
-// "float32", "bf16" or "int8-activations".
+// "float32", "bf16", "int8-activations" or "int8".
 absl::string_view Name(Precision precision);
 
 // The precision of a name. kInvalidArgument for an unknown one, with all names.

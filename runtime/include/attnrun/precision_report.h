@@ -55,9 +55,20 @@ struct LayerPrecision {
   PrecisionError accumulated;
 };
 
+// The precision that a session chose for one product.
+struct ProductPrecision {
+  std::string node;
+  std::string op_type;
+  Precision precision = Precision::kFloat32;
+  // Why it is finer than the session's; empty if it is not.
+  std::string reason;
+};
+
 // The difference of a precision from float32, on one set of inputs; see Session::MeasurePrecision.
 struct PrecisionReport {
   Precision precision = Precision::kFloat32;
+  // See Session::ProductPrecisions.
+  std::vector<ProductPrecision> products;
   // In the model's order.
   std::vector<OutputPrecision> outputs;
   // In the order of execution. Nodes in the bodies of If, Loop and Scan are left out, although they

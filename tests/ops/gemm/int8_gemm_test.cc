@@ -45,7 +45,7 @@ TEST_P(Int8GemmTest, SumsAreExact) {
       std::vector<int32_t> sums(m * n, -1);
       ops::Int8Epilogue epilogue;
       epilogue.sums = sums.data();
-      ASSERT_TRUE(ops::Int8Gemm({&a, 0, m, k, a_zeros}, *packed, epilogue, Allocator::Heap()).ok());
+      ops::Int8Gemm({&a, 0, m, k, a_zeros}, *packed, epilogue);
       const auto as = ToDoubles(a).value();
       const auto bs = ToDoubles(b).value();
       const auto zeros = ToDoubles(b_zero).value();
