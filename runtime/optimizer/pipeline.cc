@@ -9,7 +9,8 @@ namespace attnrun::opt {
 
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
 extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBranches,
-    kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution;
+    kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution,
+    kGatheredTable, kIntegerConvolution;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary, kMaskedMean;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews;
@@ -34,7 +35,8 @@ const std::vector<Phase>& StandardPhases() {
       // Rewrites the several spellings of exporters to one.
       {"canonicalize",
        {&kContribOperators, &kRequantization, &kKnownConditions, &kKnownBranches, &kFloorDivision,
-        &kMaskedFill, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution}},
+        &kMaskedFill, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution, &kGatheredTable,
+        &kIntegerConvolution}},
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,

@@ -56,7 +56,8 @@ class ProductSearch {
 
 bool IsPassedThrough(const Node& node) {
   const ops::OpTraits& traits = ops::TraitsOf(node);
-  return traits.elementwise || traits.moves_elements || traits.assembles || traits.works_on_rows;
+  return traits.elementwise || traits.moves_elements || traits.assembles || traits.works_on_rows ||
+         IsOp(&node, "QuantizeLinear") || IsOp(&node, "DequantizeLinear");
 }
 
 bool LeadsToProduct(const Value* value) {

@@ -26,6 +26,11 @@ bool IsDequantization(const Node* node, Facts& facts) {
          facts.TypeOf(node->output(0)) == DataType::kFloat;
 }
 
+bool HasConstantInputs(const Node& node) {
+  return absl::c_all_of(
+      node.inputs(), [](const Value* input) { return input == nullptr || input->is_constant(); });
+}
+
 bool IsNumber(const Value* value, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(value);
   if (dims == nullptr || dims->size() > 1) return false;
@@ -57,9 +62,7 @@ std::optional<LinearWeightParts> ReadWeight(Value* floats, bool transposed, Fact
   weight.values = node->input(0);
   weight.scales = node->input(1);
   weight.zero_points = node->input(2);
-  for (const Value* value : {weight.values, weight.scales, weight.zero_points}) {
-    if (value != nullptr && !value->is_constant()) return std::nullopt;
-  }
+  if (!HasConstantInputs(*node)) return std::nullopt;
   const Tensor& matrix = *weight.values->constant();
   if (matrix.rank() != 2 || matrix.num_elements() == 0 || !HasPlainScales(*node, weight)) {
     return std::nullopt;
@@ -107,11 +110,50 @@ std::optional<QdqProduct> ReadQdqProduct(const Node& product, Facts& facts) {
   return QdqProduct{*std::move(x), *weight};
 }
 
+std::optional<QdqConvolution> ReadQdqConvolution(const Node& conv, Facts& facts) {
+  if (!IsOp(&conv, "Conv") || conv.input(0) == nullptr || conv.input(1) == nullptr) {
+    return std::nullopt;
+  }
+  // With several groups, one for each channel above all, floats are faster.
+  if (AttributeOr<int64_t>(conv, "group", 1) != 1) return std::nullopt;
+  const Node* dequantize = conv.input(1)->producer();
+  if (!IsDequantization(dequantize, facts) || !HasConstantInputs(*dequantize)) return std::nullopt;
+  QdqConvolution result;
+  result.weight = dequantize->input(0);
+  result.weight_scale = dequantize->input(1);
+  result.weight_zero_point = dequantize->input(2);
+  const Tensor& weight = *result.weight->constant();
+  if (weight.rank() < 3 || weight.num_elements() == 0) return std::nullopt;
+  const Tensor& scale = *result.weight_scale->constant();
+  const Value* zero = result.weight_zero_point;
+  const auto axis = AttributeOr<int64_t>(*dequantize, "axis", 1);
+  const bool by_channel = scale.shape() == Shape{weight.dim(0)} &&
+                          (axis == 0 || axis == -static_cast<int64_t>(weight.rank()));
+  if (!by_channel && (scale.num_elements() != 1 || scale.rank() > 1)) return std::nullopt;
+  if (zero != nullptr && zero->constant()->shape() != scale.shape()) return std::nullopt;
+  if (weight.num_elements() / weight.dim(0) > kMostRows) return std::nullopt;
+  auto x = ReadQdqOperand(conv.input(0), facts);
+  if (!x.has_value()) return std::nullopt;
+  result.x = *std::move(x);
+  return result;
+}
+
+bool ReadsDequantizedTable(const Node& node, Facts& facts) {
+  if (!IsOp(&node, "Gather") || node.input(0) == nullptr) return false;
+  const Node* dequantize = node.input(0)->producer();
+  if (!IsDequantization(dequantize, facts) || !HasConstantInputs(*dequantize)) return false;
+  const Value* zero = dequantize->input(2);
+  return IsNumber(dequantize->input(1), facts) && (zero == nullptr || IsNumber(zero, facts));
+}
+
 bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts) {
   const auto multiplies_only = [&](const Value* floats, const auto& self) -> bool {
     if (floats->consumers().empty() || graph.IsOutput(floats)) return false;
     return absl::c_all_of(floats->consumers(), [&](const Node* reader) {
       if (IsOp(reader, "Transpose")) return self(reader->output(0), self);
+      if (ReadsDequantizedTable(*reader, facts)) return true;
+      const auto convolution = ReadQdqConvolution(*reader, facts);
+      if (convolution.has_value()) return convolution->weight == dequantize.input(0);
       const auto product = ReadQdqProduct(*reader, facts);
       return product.has_value() && product->weight.values == dequantize.input(0);
     });

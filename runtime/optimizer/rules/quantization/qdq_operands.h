@@ -40,8 +40,24 @@ struct QdqProduct {
 // and whose sums can be computed in integers; nullopt for other products.
 std::optional<QdqProduct> ReadQdqProduct(const Node& product, Facts& facts);
 
-// True if all readers of a DequantizeLinear's result are products that ReadQdqProduct accepts
-// and that have it as the weight.
+struct QdqConvolution {
+  QdqOperand x;
+  // [M, C, ..] and constant, its scale and zero point as well: one number each, or one for each of
+  // the M channels.
+  Value* weight = nullptr;
+  Value* weight_scale = nullptr;
+  Value* weight_zero_point = nullptr;
+};
+
+// Describes a Conv of one group whose operands come from DequantizeLinear and whose sums can be
+// computed in integers; nullopt for other nodes.
+std::optional<QdqConvolution> ReadQdqConvolution(const Node& conv, Facts& facts);
+
+// True for a Gather of a constant table that a DequantizeLinear with one scale made floats.
+bool ReadsDequantizedTable(const Node& node, Facts& facts);
+
+// True if all readers of a DequantizeLinear's result take its integers: products and convolutions
+// that the functions above accept and that have it as the weight, and Gathers of its rows.
 bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts);
 
 }  // namespace attnrun::opt

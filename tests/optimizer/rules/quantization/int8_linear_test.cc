@@ -283,6 +283,26 @@ TEST(Int8LinearFusionTest, ProjectionsOfOneRoundedInputMerge) {
   EXPECT_EQ(test.Count("DequantizeLinear"), 1);
 }
 
+// Q and K are rounded by scales of their own behind the product, so the roundings stay two.
+TEST(Int8LinearFusionTest, ProjectionsThatAreRoundedBeforeTheScoresMerge) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = Rounded(b, X(b), DataType::kUint8);
+    const auto rounded = [&](const std::string& name, float step, std::vector<int64_t> scales) {
+      Value* y = MultiplyRounded(b, x, {.scales = std::move(scales), .name = name});
+      Value* scale = b.Constant(name + "_step", Make<float>({}, {step}));
+      Value* zero = b.Constant(name + "_middle", Make<uint8_t>({}, {128}));
+      return b.Op("DequantizeLinear", {b.Op("QuantizeLinear", {y, scale, zero}), scale, zero});
+    };
+    Value* k =
+        b.Op("Transpose", {rounded("k", 0.125F, {8})}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    b.Output(b.Op("MatMul", {rounded("q", 0.25F, {}), k}));
+  });
+  EXPECT_EQ(Linears(test, "int8"), 1);
+  EXPECT_EQ(test.Applied("qkv_projection"), 1);
+  EXPECT_EQ(test.Count("QuantizeLinear"), 3);
+  test.ExpectSameResults(kStaticTolerance);
+}
+
 TEST(Int8LinearFusionTest, TheMatrixOfAGemmBecomesTheResidual) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = Rounded(b, b.Input("x", DataType::kFloat, {"rows", 16}), DataType::kInt8);
