@@ -12,6 +12,7 @@
 #include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/bytes.h"
+#include "ops/tensors/transpose_tile.h"
 
 namespace attnrun::ops {
 namespace {
@@ -29,18 +30,25 @@ using Pack =
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Int8Panels>>(const Int8Matrix& matrix)>;
 
 // Packs w [M, C/group, ..], minus its zero points (null: none), as one matrix [depth, features] per
-// group.
+// group. Rows have the order of a window's elements in a channels-last image: all channels of a tap
+// lie together.
 absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, int64_t groups,
                                     Pack pack) {
   const int64_t features = w.dim(0) / groups;
   const int64_t depth = features == 0 ? 0 : w.num_elements() / w.dim(0);
+  const int64_t channels = w.dim(1);
+  const int64_t taps = channels == 0 ? 0 : depth / channels;
   ATTNRUN_ASSIGN_OR_RETURN(Tensor turned, Tensor::Allocate(w.type(), {depth, features}));
   Weights weights;
   for (int64_t group = 0; group < groups; ++group) {
     const uint8_t* from = w.data<uint8_t>() + group * features * depth;
     auto* const to = turned.mutable_data<uint8_t>();
     for (int64_t feature = 0; feature < features; ++feature) {
-      for (int64_t k = 0; k < depth; ++k) to[k * features + feature] = *from++;
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          to[(tap * channels + channel) * features + feature] = *from++;
+        }
+      }
     }
     Int8Matrix matrix = {&turned, 0, depth, features, zero_point};
     Tensor zeros;
@@ -54,59 +62,67 @@ absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, i
   return weights;
 }
 
-// The patches of one group's channels, [positions, C/group * taps]: each row holds the elements
-// that the window reads at one position. The padding reads as `padding`.
+// to[column][row] = from[row][column], elements of `width` bytes; rows of `to` are `stride` elements
+// apart. On all threads.
+void Transposed(int width, int64_t rows, int64_t columns, const void* from, void* to,
+                int64_t stride) {
+  constexpr int64_t kAtOnce = 64;
+  constexpr int64_t kLeastPerRange = 1 << 14;
+  const auto* const source = static_cast<const char*>(from);
+  auto* const target = static_cast<char*>(to);
+  const int64_t grain = DivCeil(kLeastPerRange, std::max<int64_t>(rows * kAtOnce * width, 1));
+  ParallelFor(DivCeil(columns, kAtOnce), grain, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kAtOnce;
+    const int64_t last = std::min(end * kAtOnce, columns);
+    TransposeMatrix(width, rows, last - first, source + first * width, columns * width,
+                    target + first * stride * width, stride * width);
+  });
+}
+
+// The windows of one group's channels of an image, [positions, taps * channels]: each row holds the
+// elements that the window reads at one position. The padding reads as `padding`.
 class Windows {
  public:
-  Windows(const ConvShape& shape, const uint8_t* channels, uint8_t padding)
-      : shape_(shape), channels_(channels), padding_(padding) {}
+  // `image`: channels-last, [positions of the input, channels].
+  Windows(const ConvShape& shape, const uint8_t* image, uint8_t padding)
+      : shape_(shape), image_(image), padding_(padding) {}
 
-  void Write(int64_t begin, int64_t count, uint8_t* to) const {
-    const int64_t depth = Depth();
-    constexpr int64_t kBytesPerRange = 1 << 14;
-    ParallelFor(count, DivCeil(kBytesPerRange, std::max<int64_t>(depth, 1)),
-                [&](int64_t first, int64_t last) {
-                  for (int64_t i = first; i < last; ++i) WriteOne(begin + i, to + i * depth);
-                });
-  }
-
- private:
-  int64_t Depth() const { return shape_.c / shape_.group * shape_.kernel_size; }
-
-  void WriteOne(int64_t index, uint8_t* to) const {
+  void Write(int64_t index, uint8_t* to) const {
     const Shape& output = shape_.window.output;
     Shape position(output.size());
     for (size_t axis = output.size(); axis-- > 0; index /= output[axis]) {
       position[axis] = index % output[axis];
     }
-    std::memset(to, padding_, Depth());
+    const int64_t channels = shape_.c / shape_.group;
+    std::memset(to, padding_, channels * shape_.kernel_size);
+    // Neighbouring taps that read neighbouring elements are copied at once.
+    Run run = {0, 0, 0};
+    const auto copy = [&] {
+      if (run.count * channels == 0) return;
+      std::memcpy(to + run.tap * channels, image_ + run.offset * channels, run.count * channels);
+    };
     ForEachTap(shape_.window, position, [&](int64_t tap, int64_t offset) {
-      const uint8_t* from = channels_ + offset;
-      for (int64_t c = 0; c < shape_.c / shape_.group; ++c, from += shape_.input_size) {
-        to[c * shape_.kernel_size + tap] = *from;
+      if (tap == run.tap + run.count && offset == run.offset + run.count) {
+        ++run.count;
+        return;
       }
+      copy();
+      run = {tap, offset, 1};
     });
+    copy();
   }
 
+ private:
+  struct Run {
+    int64_t tap;
+    int64_t offset;
+    int64_t count;
+  };
+
   const ConvShape& shape_;
-  const uint8_t* const channels_;
+  const uint8_t* const image_;
   const uint8_t padding_;
 };
-
-// y[feature][i] = product[i][feature]; rows of y are `stride` apart.
-void StoreFeatures(const int32_t* product, int64_t count, int64_t features, int32_t* y,
-                   int64_t stride) {
-  constexpr int64_t kAtOnce = 16;
-  ParallelFor(DivCeil(features, kAtOnce), 8, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t last = std::min((block + 1) * kAtOnce, features);
-      for (int64_t i = 0; i < count; ++i) {
-        for (int64_t f = block * kAtOnce; f < last; ++f)
-          y[f * stride + i] = product[i * features + f];
-      }
-    }
-  });
-}
 
 // For every image and group, multiplies the windows, some positions at a time, by the group's
 // weights.
@@ -154,8 +170,8 @@ class ConvIntegerKernel final : public Kernel {
   }
 
  private:
-  // Positions whose windows are written out at once.
-  static constexpr int64_t kPositions = 512;
+  // Bytes of sums that are computed at once, and then transposed from cache.
+  static constexpr int64_t kBytesOfSums = 1 << 19;
 
   absl::StatusOr<ConvShape> Resolve(const OpContext& context) const {
     return ResolveConv(attributes_, context.input(0), context.input(1), nullptr);
@@ -172,22 +188,29 @@ class ConvIntegerKernel final : public Kernel {
     const int32_t centre =
         x.type() == DataType::kInt8 ? static_cast<int8_t>(zero) : static_cast<int32_t>(zero);
     const int64_t channels = shape.c / shape.group;
-    const Windows windows(shape, x.data<uint8_t>() + i * channels * shape.input_size, zero);
+    const uint8_t* image = x.data<uint8_t>() + i * channels * shape.input_size;
+    Tensor channels_last;
+    if (channels > 1 && shape.input_size > 1) {
+      ATTNRUN_ASSIGN_OR_RETURN(
+          channels_last,
+          Tensor::Allocate(x.type(), {shape.input_size, channels}, context.allocator()));
+      Transposed(1, channels, shape.input_size, image, channels_last.mutable_raw(), channels);
+      image = channels_last.data<uint8_t>();
+    }
+    const Windows windows(shape, image, zero);
     const int64_t features = shape.m / shape.group;
-    const int64_t most = std::min(kPositions, shape.output_size);
-    Allocator& allocator = context.allocator();
+    const int64_t row_bytes = features * static_cast<int64_t>(sizeof(int32_t));
+    const int64_t most =
+        std::min(std::max<int64_t>(kBytesOfSums / row_bytes, 64), shape.output_size);
     ATTNRUN_ASSIGN_OR_RETURN(
-        Tensor rows, Tensor::Allocate(x.type(), {most, channels * shape.kernel_size}, allocator));
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor product,
-                             Tensor::Allocate(DataType::kInt32, {most, features}, allocator));
+        Tensor product, Tensor::Allocate(DataType::kInt32, {most, features}, context.allocator()));
     for (int64_t begin = 0; begin < shape.output_size && !Interrupted(); begin += most) {
       const int64_t count = std::min(most, shape.output_size - begin);
-      windows.Write(begin, count, rows.mutable_data<uint8_t>());
       Int8Epilogue out;
       out.sums = product.mutable_data<int32_t>();
-      const Int8Rows a = {&rows, 0, count, rows.dim(1), {&centre, 1}};
-      Int8Gemm(a, weights, out);
-      StoreFeatures(product.data<int32_t>(), count, features, y + begin, shape.output_size);
+      const auto write = [&](int64_t row, uint8_t* to) { windows.Write(begin + row, to); };
+      Int8Gemm({x.type(), count, channels * shape.kernel_size, centre, write}, weights, out);
+      Transposed(sizeof(int32_t), count, features, out.sums, y + begin, shape.output_size);
     }
     return absl::OkStatus();
   }
@@ -206,7 +229,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(
   const bool has_zero = context.constants.size() > 3;
   const bool constant = w.defined() && (!has_zero || context.constants[3].defined());
   const int64_t groups = attributes_.group;
-  if (constant && IsByte(w.type()) && w.rank() > 0 && groups > 0 && w.dim(0) > 0 &&
+  if (constant && IsByte(w.type()) && w.rank() > 2 && groups > 0 && w.dim(0) > 0 &&
       w.dim(0) % groups == 0 && Fits(w, has_zero ? &context.constants[3] : nullptr, w.dim(0))) {
     const auto pack = [](const Int8Matrix& matrix) { return Int8Panels::PackShared({matrix}); };
     ATTNRUN_ASSIGN_OR_RETURN(

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
@@ -28,6 +29,18 @@ struct Int8Rows {
   }
 };
 
+// A matrix [M, K] of 8-bit integers whose rows are written on demand.
+struct Int8RowSource {
+  // int8 or uint8.
+  DataType type;
+  int64_t rows;
+  int64_t columns;
+  // The zero point of all rows, within [-128, 255].
+  int32_t zero_point;
+  // Writes a row's bytes. Called from many threads.
+  absl::FunctionRef<void(int64_t row, uint8_t* to)> write;
+};
+
 // The output of a product: the exact integers S = A·B (modulo 2^32), or activation(scales * S +
 // bias) + residual.
 struct Int8Epilogue {
@@ -44,6 +57,7 @@ struct Int8Epilogue {
 
 // C = A·B as `epilogue` says, on up to NumThreads() threads.
 void Int8Gemm(const Int8Rows& a, const Int8Panels& b, const Int8Epilogue& epilogue);
+void Int8Gemm(const Int8RowSource& a, const Int8Panels& b, const Int8Epilogue& epilogue);
 
 // The name of a product for the profile; null if B is not packed once.
 absl::string_view Int8GemmName(const Int8Panels* b);
