@@ -14,10 +14,10 @@ extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBr
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary, kMaskedMean;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews;
-extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kStandardAttention,
-    kAttentionMask;
+extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kMissingSoftmax,
+    kStandardAttention, kAttentionOperands, kAttentionMask;
 extern const Rule kNeededRows;
-extern const Rule kQkvProjection, kSiblingProjection, kAttentionOperands, kAttentionHeads;
+extern const Rule kQkvProjection, kSiblingProjection, kAttentionHeads;
 extern const Rule kHeadOperators;
 extern const Rule kSquares, kNarrowSums, kSelectRows, kSplitSlices, kPositionRows, kBroadcasts,
     kRelativeScores, kRelativePositions, kEmbeddingSum;
@@ -45,8 +45,8 @@ const std::vector<Phase>& StandardPhases() {
       {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
       // Finds a Softmax between two products.
       {"attention",
-       {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kStandardAttention,
-        &kAttentionMask}},
+       {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kMissingSoftmax,
+        &kStandardAttention, &kAttentionOperands, &kAttentionMask}},
       // Runs before projections merge: the graph may need fewer rows of Q than of K and V.
       {"rows", {&kNeededRows}},
       // Merges products that share their input.

@@ -239,6 +239,14 @@ std::optional<View> View::Sum(const View& a, const View& b) {
 std::optional<View> View::Gathered(int first, absl::Span<const View> positions) const {
   const int count = static_cast<int>(positions.size());
   if (count == 0 || first + count > rank()) return std::nullopt;
+  // An index that counts through the whole axis only splits it.
+  const std::vector<SymInt> split = positions[0].Dims();
+  if (count == 1 && Product(split) == Extent(first) && positions[0] == Dense(split)) {
+    std::vector<SymInt> dims = Dims();
+    dims.erase(dims.begin() + first);
+    dims.insert(dims.begin() + first, split.begin(), split.end());
+    return Reshaped(dims);
+  }
   std::optional<View> places;
   for (int i = 0; i < count; ++i) {
     const ViewAxis& axis = axes_[first + i];

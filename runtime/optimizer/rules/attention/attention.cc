@@ -35,6 +35,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/attention/fused_attention.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/trace.h"
@@ -59,12 +60,9 @@ class AttentionFusion {
         probabilities_(std::move(match.probabilities)),
         product_dims_(std::move(match.product_dims)),
         axes_(std::move(match.axes)),
-        q_(std::move(match.q)),
-        k_(std::move(match.k)),
-        v_(std::move(match.v)) {}
+        operands_(std::move(match.operands)) {}
 
-  absl::StatusOr<int> Rewrite() {
-    Patch patch(context_);
+  bool Propose(Patch& patch) {
     std::vector<Node*> rest = {softmax_};
     rest.insert(rest.end(), probabilities_.nodes.begin(), probabilities_.nodes.end());
     rest.push_back(probabilities_.product);
@@ -81,7 +79,7 @@ class AttentionFusion {
       replaced.push_back(step.value);
       if (IsReadOutside(step.value, nodes)) wanted.push_back(step);
     }
-    if (!patch.Admits(replaced, softmax_)) return 0;
+    if (!patch.Admits(replaced, softmax_)) return false;
     if (!wanted.empty() && !HaveAllSamples()) {
       return Miss("the probabilities may have other samples than the result");
     }
@@ -89,24 +87,21 @@ class AttentionFusion {
     if (!wanted.empty() && DependsOn(*probabilities_.values_operand(), *softmax_)) {
       return Miss("the values are computed from the probabilities");
     }
-    return Build(patch, wanted);
+    // Apply returns errors of the patch.
+    return Build(patch, wanted) || !patch.status().ok();
   }
 
  private:
-  int Miss(std::string why) {
+  bool Miss(std::string why) {
     context_.Miss(*softmax_, std::move(why));
-    return 0;
+    return false;
   }
 
-  // The value that the operand's layout describes, in the type of the result. Null if it cannot be
+  // The operand as [batch, heads, rows, channels], in the type of the result. Null if it cannot be
   // written.
   Value* Read(Patch& patch, const HeadOperand& operand, absl::Span<Value* const> like) {
-    Value* value = operand.value;
-    if (!operand.reshaped.empty()) value = ReshapeTo(patch, facts_, value, operand.reshaped, like);
-    if (operand.arrangement.has_value()) {
-      if (operand.arrangement->transposed) value = Swapped(patch, value);
-      if (value != nullptr) value = operand.arrangement->axes.Apply(patch, facts_, value, like, 1);
-    }
+    Value* value = operand.transposed ? Swapped(patch, operand.value) : operand.value;
+    if (value != nullptr) value = operand.axes.Apply(patch, facts_, value, like, 1);
     const DataType type = facts_.TypeOf(probabilities_.product->output(0));
     if (value == nullptr || facts_.TypeOf(operand.value) == type) return value;
     return patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
@@ -134,13 +129,12 @@ class AttentionFusion {
            });
   }
 
-  absl::StatusOr<int> Build(Patch& patch, const std::vector<Probabilities::Step>& wanted) {
-    const std::vector<Value*> like = {q_.value,
-                                      k_.value,
-                                      v_.value,
-                                      scores_.matmul->input(0),
-                                      scores_.matmul->input(1),
-                                      probabilities_.values_operand()};
+  bool Build(Patch& patch, const std::vector<Probabilities::Step>& wanted) {
+    std::vector<Value*> like;
+    for (const HeadOperand& operand : operands_) {
+      like.push_back(Trace(operand.value, facts_).back().base);
+    }
+    for (const HeadOperand& operand : operands_) like.push_back(operand.value);
     bool ok = true;
     Value* bias = SumOfBiases(patch, facts_, scores_, axes_, like, ok);
     Value* mask = AllMasks(patch, facts_, scores_, axes_, like, ok);
@@ -149,15 +143,15 @@ class AttentionFusion {
       return Miss("bias, mask or sinks cannot be laid out as samples, heads, queries and keys");
     }
     std::vector<Value*> inputs;
-    for (const HeadOperand* operand : {&q_, &k_, &v_}) {
-      inputs.push_back(Read(patch, *operand, like));
+    for (const HeadOperand& operand : operands_) {
+      inputs.push_back(Read(patch, operand, like));
       if (inputs.back() == nullptr) return Miss("the extents of its operands are not known");
     }
     inputs.insert(inputs.end(), {bias, mask, sinks});
     while (inputs.back() == nullptr) inputs.pop_back();
     const std::vector<Value*> outputs = patch.Ops("attnrun::Attention", wanted.empty() ? 1 : 2,
                                                   inputs, Attributes(), softmax_->name());
-    if (!patch.status().ok()) return patch.status();
+    if (!patch.status().ok()) return true;
     Value* result = SplitHeads(patch, outputs[0], like);
     if (result == nullptr) return Miss("the extents of the result are not known");
     patch.Replace(probabilities_.product->output(0), result);
@@ -166,15 +160,15 @@ class AttentionFusion {
       if (probabilities == nullptr) return Miss("the extents of the probabilities are not known");
       patch.Replace(step.value, probabilities);
     }
-    return patch.Apply();
+    return true;
   }
 
   AttributeMap Attributes() const {
     AttributeMap attributes;
-    attributes["q_layout"] = q_.layout.ToString();
-    attributes["k_layout"] = k_.layout.ToString();
-    attributes["v_layout"] = v_.layout.ToString();
-    attributes["scale"] = static_cast<float>(scores_.scale * q_.scale * k_.scale);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      attributes[ops::FusedAttention::kLayoutNames[i]] = operands_[i].layout.ToString();
+    }
+    attributes["scale"] = static_cast<float>(scores_.scale);
     if (scores_.softcap != 0) attributes["softcap"] = static_cast<float>(scores_.softcap);
     if (!scores_.masks.empty()) attributes["mask_value"] = static_cast<float>(scores_.mask_value);
     if (scores_.biases_last) attributes["bias_on_masked"] = int64_t{1};
@@ -222,44 +216,26 @@ class AttentionFusion {
   const Probabilities probabilities_;
   const std::vector<SymInt> product_dims_;
   const HeadAxes axes_;
-  const HeadOperand q_;
-  const HeadOperand k_;
-  const HeadOperand v_;
+  const std::array<HeadOperand, 3> operands_;
 };
 
-// Reports products of products, which look like an attention without a Softmax.
-absl::Status ReportMissingSoftmaxes(RuleContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  for (const Node* node : order) {
-    if (node->op_type() != "MatMul" || !node->domain().empty()) continue;
-    if (node->input(0)->is_constant() || node->input(1)->is_constant()) continue;
-    if (IsMadeOfProduct(node->input(0)) || IsMadeOfProduct(node->input(1))) {
-      context.Miss(*node, "there is no Softmax between this product and the one before it");
-    }
+bool FuseAttention(RuleContext& context, Node* softmax, Patch& patch) {
+  std::string why;
+  auto match = MatchAttention(*softmax, context.facts, why);
+  if (match.has_value()) {
+    return AttentionFusion(context, softmax, *std::move(match)).Propose(patch);
   }
-  return absl::OkStatus();
+  if (!why.empty()) context.Miss(*softmax, std::move(why));
+  return false;
 }
 
-absl::StatusOr<int> FuseAttention(RuleContext& context) {
-  std::vector<Node*> softmaxes;
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  for (Node* node : order) {
-    if (node->op_type() == "Softmax" && node->domain().empty()) softmaxes.push_back(node);
+// Reports a product of products, which looks like an attention without a Softmax.
+bool ReportMissingSoftmax(RuleContext& context, Node* product, Patch& /*patch*/) {
+  if (product->input(0)->is_constant() || product->input(1)->is_constant()) return false;
+  if (IsMadeOfProduct(product->input(0)) || IsMadeOfProduct(product->input(1))) {
+    context.Miss(*product, "there is no Softmax between this product and the one before it");
   }
-  int fused = 0;
-  for (Node* softmax : softmaxes) {
-    std::string why;
-    auto match = MatchAttention(*softmax, context.facts, why);
-    if (match.has_value()) {
-      ATTNRUN_ASSIGN_OR_RETURN(const int applied,
-                               AttentionFusion(context, softmax, *std::move(match)).Rewrite());
-      fused += applied;
-    } else if (!why.empty()) {
-      context.Miss(*softmax, std::move(why));
-    }
-  }
-  ATTNRUN_RETURN_IF_ERROR(ReportMissingSoftmaxes(context));
-  return fused;
+  return false;
 }
 
 }  // namespace
@@ -267,7 +243,14 @@ absl::StatusOr<int> FuseAttention(RuleContext& context) {
 extern const Rule kAttention = {
     .name = "attention",
     .summary = "Softmax between two products becomes attnrun.Attention",
-    .run = FuseAttention,
+    .anchors = {"Softmax"},
+    .propose = FuseAttention,
     .aliases = {"flattened_scores", "scores_by_query", "transposed_probabilities"}};
+
+extern const Rule kMissingSoftmax = {
+    .name = "attention",
+    .summary = "A product of products without a Softmax between them is reported",
+    .anchors = {"MatMul"},
+    .propose = ReportMissingSoftmax};
 
 }  // namespace attnrun::opt

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/attention/attention_match.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
-#include "optimizer/rewrite/axis_map.h"
+#include "optimizer/rules/attention/head_views.h"
 
 namespace attnrun::opt {
 namespace {
@@ -129,60 +130,35 @@ class AttentionMatcher {
                              ", is not fixed"));
   }
 
-  // The map from the axes of a product's operand to samples, heads and `rows`, which is the axis of
-  // the queries or of the keys in [B, N, S, T]. The operand has the axes of `view` without `other`.
-  std::optional<AxisMap> MapOf(const View& view, int other, int rows) const {
-    return AxisMap::Between(AxesWithout(view, other), AxesWithout(match_.axes.view, 5 - rows));
-  }
-
-  std::optional<HeadOperand> FindQ() const {
-    const Scores& scores = match_.scores;
-    const auto axes = MapOf(View::Dense(scores.matmul_dims), scores.keys_axis, kQueries);
-    if (!axes.has_value()) return std::nullopt;
-    return FindHeads(scores.q(), HeadRole::kQuery, scores.keys_are_rows(), *axes, facts_);
-  }
-
-  std::optional<HeadOperand> FindK(SharedHeads shared) const {
-    const Scores& scores = match_.scores;
-    const auto axes = MapOf(View::Dense(scores.matmul_dims), scores.queries_axis(), kKeys);
-    if (!axes.has_value()) return std::nullopt;
-    return FindHeads(scores.k(), HeadRole::kKey, !scores.keys_are_rows(), *axes, facts_, shared);
-  }
-
-  std::optional<HeadOperand> FindV(SharedHeads shared) const {
-    const Probabilities& probabilities = match_.probabilities;
-    const auto axes = MapOf(probabilities.view, probabilities.queries_axis(), kKeys);
-    if (!axes.has_value()) return std::nullopt;
-    return FindHeads(probabilities.values_operand(), HeadRole::kValue, probabilities.side == 1,
-                     *axes, facts_, shared);
-  }
-
+  // Each of samples and heads is an axis of Q or of K, since the product has it.
   bool FindHeadsOfOperands() {
-    const auto q = FindQ();
-    auto k = FindK(SharedHeads::kOnce);
-    auto v = FindV(SharedHeads::kOnce);
-    // K and V must agree on how often shared heads count: once each, or once for each head of Q.
-    // One head that serves all is left out of the layout and agrees with any number.
-    if (k.has_value() && v.has_value() && k->heads != v->heads && !k->heads.is_constant(1) &&
-        !v->heads.is_constant(1)) {
-      k = FindK(SharedHeads::kRepeated);
-      v = FindV(SharedHeads::kRepeated);
-    }
-    const char* lacking = !q.has_value() ? "Q" : !k.has_value() ? "K" : "V";
-    if (!q.has_value() || !k.has_value() || !v.has_value()) {
-      return Miss(absl::StrCat("the heads of ", lacking,
+    const Scores& scores = match_.scores;
+    const Probabilities& probabilities = match_.probabilities;
+    const View product = View::Dense(scores.matmul_dims);
+    const View& operand = probabilities.view;
+    return FindHeads(0, scores.q(), scores.keys_are_rows(),
+                     AxesWithout(product, scores.keys_axis)) &&
+           FindHeads(1, scores.k(), !scores.keys_are_rows(),
+                     AxesWithout(product, scores.queries_axis())) &&
+           FindHeads(2, probabilities.values_operand(), probabilities.side == 1,
+                     AxesWithout(operand, probabilities.queries_axis()));
+  }
+
+  // Finds how Q, K or V, an operand with these axes and its channels, becomes heads.
+  bool FindHeads(int operand, Value* value, bool transposed, const std::vector<ViewAxis>& axes) {
+    const int other = operand == 0 ? kKeys : kQueries;
+    const auto map = AxisMap::Between(axes, AxesWithout(match_.axes.view, other));
+    const std::vector<SymInt>* known = facts_.DimsOf(value);
+    std::vector<SymInt> of_value = *known;
+    if (transposed) std::iter_swap(of_value.end() - 1, of_value.end() - 2);
+    const auto dims = map.has_value() ? map->Extents(of_value, 1) : std::nullopt;
+    auto layout = dims.has_value() ? LayoutOf(View::Dense(*dims).Transposed({0, 2, 1, 3}), *dims)
+                                   : std::nullopt;
+    if (!layout.has_value()) {
+      return Miss(absl::StrCat("the heads of ", absl::string_view("QKV").substr(operand, 1),
                                " are not laid out as samples, heads, positions and channels"));
     }
-    const SymInt& heads = match_.axes.heads;
-    if (q->heads != heads && k->heads != heads && v->heads != heads) {
-      return Miss(absl::StrCat("none of Q, K and V has all ", heads.ToString(), " heads"));
-    }
-    if (!match_.axes.batch.is_constant(1) && !HasRole({q->layout, k->layout, v->layout}, 'b')) {
-      return Miss("Q, K and V are the same for all samples");
-    }
-    match_.q = *q;
-    match_.k = *k;
-    match_.v = *v;
+    match_.operands[operand] = {value, transposed, *map, *std::move(layout)};
     return true;
   }
 
@@ -190,8 +166,8 @@ class AttentionMatcher {
   bool CheckTypes() {
     const DataType type = facts_.TypeOf(match_.probabilities.product->output(0));
     bool fits = type != DataType::kUndefined;
-    for (const HeadOperand* operand : {&match_.q, &match_.k, &match_.v}) {
-      const DataType from = facts_.TypeOf(operand->value);
+    for (const HeadOperand& operand : match_.operands) {
+      const DataType from = facts_.TypeOf(operand.value);
       fits = fits && (from == type || (type == DataType::kFloat && (from == DataType::kFloat16 ||
                                                                     from == DataType::kBfloat16)));
     }

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "ops/attention/fused_attention.h"
+#include "optimizer/analysis/node_queries.h"
 
 namespace attnrun::opt {
 namespace {
@@ -107,57 +109,27 @@ class Placement {
   std::vector<std::vector<Placed>> placed_;
 };
 
-// Replaces one axis of a base by one axis for each role that the layout has on it.
-std::optional<View> SplitAxis(const View& view, int axis, const ops::HeadLayout::Axis& entry,
-                              std::string& roles) {
-  if (entry.factors.empty()) {
-    const auto slice = view.Sliced(axis, entry.offset, 1);
-    return slice.has_value() ? slice->Squeezed(axis) : std::nullopt;
-  }
-  const SymInt extent = view.Extent(axis);
+// Replaces one axis of a base by one axis for each role that the layout has on it, in its order.
+std::optional<View> SplitAxis(const View& view, int axis, const ops::HeadLayout::Axis& entry) {
   SymInt known(1);
   for (const auto& factor : entry.factors) {
     if (factor.size != ops::HeadLayout::kRest) known = known * SymInt(factor.size);
   }
+  const auto rest = SymInt::DivideExactly(view.Extent(axis), known);
   std::vector<SymInt> sizes;
-  SymInt total(1);
-  for (const auto& factor : entry.factors) {
-    SymInt size(factor.size);
-    if (factor.size == ops::HeadLayout::kRest) {
-      const auto rest = SymInt::DivideExactly(extent, known);
-      if (!rest.has_value()) return std::nullopt;
-      size = *rest;
+  std::vector<SymInt> steps;
+  SymInt step(1);
+  for (auto factor = entry.factors.rbegin(); factor != entry.factors.rend(); ++factor) {
+    const bool is_rest = factor->size == ops::HeadLayout::kRest;
+    if (is_rest && !rest.has_value()) return std::nullopt;
+    const SymInt size = is_rest ? *rest : SymInt(factor->size);
+    if (factor->role != '_') {
+      sizes.insert(sizes.begin(), size);
+      steps.insert(steps.begin(), step);
     }
-    sizes.push_back(size);
-    total = total * size;
+    step = step * size;
   }
-  // The index along a gap is fixed and becomes a part of the offset.
-  std::vector<int64_t> index(sizes.size(), 0);
-  int64_t start = entry.offset;
-  int64_t inner = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    if (entry.factors[i].role == '_') {
-      index[i] = entry.offset / inner % entry.factors[i].size;
-      start -= index[i] * inner;
-    }
-    inner *= sizes[i].constant().value_or(1);
-  }
-  auto result = view.Sliced(axis, start, total);
-  if (!result.has_value()) return std::nullopt;
-  std::vector<SymInt> dims = result->Dims();
-  dims.erase(dims.begin() + axis);
-  dims.insert(dims.begin() + axis, sizes.begin(), sizes.end());
-  result = result->Reshaped(dims);
-  for (size_t i = sizes.size(); i-- > 0 && result.has_value();) {
-    if (entry.factors[i].role != '_') continue;
-    const int at = axis + static_cast<int>(i);
-    result = result->Sliced(at, index[i], 1);
-    if (result.has_value()) result = result->Squeezed(at);
-  }
-  for (const auto& factor : entry.factors) {
-    if (factor.role != '_') roles.push_back(factor.role);
-  }
-  return result;
+  return view.Gathered(axis, {View::Counting(SymInt(entry.offset), sizes, steps)});
 }
 
 }  // namespace
@@ -188,11 +160,12 @@ std::optional<View> ViewOf(const ops::HeadLayout& layout, const View& base) {
   std::string roles;
   int axis = 0;
   for (const ops::HeadLayout::Axis& entry : layout.axes) {
-    std::string of_axis;
-    view = SplitAxis(*view, axis, entry, of_axis);
+    view = SplitAxis(*view, axis, entry);
     if (!view.has_value()) return std::nullopt;
-    roles += of_axis;
-    axis += static_cast<int>(of_axis.size());
+    for (const auto& factor : entry.factors) {
+      if (factor.role != '_') roles.push_back(factor.role);
+    }
+    axis = static_cast<int>(roles.size());
   }
   std::vector<int64_t> order;
   for (const char role : kRoles) {
@@ -206,6 +179,15 @@ std::optional<View> ViewOf(const ops::HeadLayout& layout, const View& base) {
       ordered = ordered.Unsqueezed(static_cast<int>(i));
   }
   return ordered;
+}
+
+std::string LayoutOf(const Node& attention, size_t operand) {
+  return AttributeOr<std::string>(attention, ops::FusedAttention::kLayoutNames[operand], "b n s h");
+}
+
+std::optional<View> HeadsOf(const Node& attention, size_t operand, const View& of) {
+  const auto layout = ops::HeadLayout::Parse(LayoutOf(attention, operand));
+  return layout.ok() ? ViewOf(*layout, of) : std::nullopt;
 }
 
 }  // namespace attnrun::opt

@@ -132,10 +132,7 @@ std::optional<std::vector<ViewAxis>> AxesTogether(const Part& part, int64_t axis
 // The places of an operand's heads, as a view [b, s, n, h].
 std::optional<View> HeadsOf(const Node& node, size_t operand, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(node.input(operand));
-  if (dims == nullptr) return std::nullopt;
-  const auto layout = ops::HeadLayout::Parse(
-      AttributeOr<std::string>(node, ops::FusedAttention::kLayoutNames[operand], "b n s h"));
-  return layout.ok() ? ViewOf(*layout, View::Dense(*dims)) : std::nullopt;
+  return dims == nullptr ? std::nullopt : HeadsOf(node, operand, View::Dense(*dims));
 }
 
 // True if K and V have the same number of heads.

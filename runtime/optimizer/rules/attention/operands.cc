@@ -16,42 +16,97 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "ops/attention/fused_attention.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/head_views.h"
-#include "optimizer/rules/attention/heads.h"
 
 namespace attnrun::opt {
 namespace {
 
-constexpr std::array<HeadRole, 3> kRoles = {HeadRole::kQuery, HeadRole::kKey, HeadRole::kValue};
+constexpr size_t kQuery = ops::FusedAttention::kQuery;
+constexpr size_t kValue = ops::FusedAttention::kValue;
+
+// A value of the graph, and the layout by which Q, K or V is read from it.
+struct HeadOperand {
+  Value* value = nullptr;
+  ops::HeadLayout layout;
+  double scale = 1;
+  // The number of heads that the layout has.
+  SymInt heads;
+  // If not empty, the extents to which the value must be reshaped before the layout fits.
+  std::vector<SymInt> reshaped = {};
+};
+
+// How to count heads of K and V that several heads of Q share.
+enum class SharedHeads { kOnce, kRepeated };
+
+// True if neighbours along the axis are the same element.
+bool Repeats(const ViewAxis& axis) { return !axis.empty() && axis.back().stride.is_constant(0); }
+
+// The operand whose heads are the view [b, s, n, h] of the base of `traced`; nullopt if no layout
+// expresses it.
+std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, size_t operand,
+                                     SharedHeads shared, Facts& facts) {
+  constexpr int kPositionAxis = 1;
+  constexpr int kHeadAxis = 2;
+  // The operator counts queries and keys by the operand, which must therefore hold each of them.
+  if (Repeats(heads.axes()[kPositionAxis])) return std::nullopt;
+  if (operand != kQuery && shared == SharedHeads::kOnce) heads = heads.WithoutRepeats(kHeadAxis);
+  const ViewAxis& axis = heads.axes()[kHeadAxis];
+  const bool repeats = Repeats(axis);
+  // The axis of heads is left out where all heads are alike. Where only the heads of a group are,
+  // each needs its place.
+  if (repeats && axis.size() > 1) return std::nullopt;
+  if (repeats && operand == kQuery) heads = heads.WithoutRepeats(kHeadAxis);
+  if (repeats && shared == SharedHeads::kRepeated) return std::nullopt;
+  auto layout = LayoutOf(heads, *facts.DimsOf(traced.base));
+  if (!layout.has_value()) return std::nullopt;
+  return HeadOperand{traced.base, *std::move(layout), traced.scale, heads.Extent(kHeadAxis)};
+}
+
+// Undoes half of a Reshape that both arranges rows and splits them into heads: the layout can
+// split, so the value need only be [b, s, D], not [b, s, n, h]. Q, K and V that share rows can then
+// share that Reshape. Other operands stay as they are.
+HeadOperand OfWholeRows(HeadOperand operand, Facts& facts) {
+  const Node* reshape = operand.value->producer();
+  if (reshape == nullptr || !ops::TraitsOf(*reshape).keeps_order) return operand;
+  const std::vector<SymInt>* from = facts.DimsOf(reshape->input(0));
+  const std::vector<SymInt> heads = *facts.DimsOf(operand.value);
+  if (from == nullptr || from->empty() || operand.layout.ToString() != "b s n h") return operand;
+  const SymInt channels = heads[2] * heads[3];
+  if (from->back() != channels) return operand;
+  const std::vector<SymInt> rows = {heads[0], heads[1], channels};
+  const auto view = View::Dense(rows).Reshaped(heads);
+  auto layout = view.has_value() ? LayoutOf(*view, rows) : std::nullopt;
+  if (!layout.has_value() || !ReshapeTarget(*from, rows).has_value()) return operand;
+  operand.value = reshape->input(0);
+  operand.layout = *std::move(layout);
+  operand.reshaped = rows;
+  return operand;
+}
 
 // True if the operand is that value, widened, already.
 bool IsWidened(const Value& operand, const Value* value) {
   return IsOp(operand.producer(), "Cast") && operand.producer()->input(0) == value;
 }
 
-absl::StatusOr<ops::HeadLayout> LayoutNow(const Node& node, size_t operand) {
-  return ops::HeadLayout::Parse(
-      AttributeOr<std::string>(node, ops::FusedAttention::kLayoutNames[operand], "b n s h"));
-}
-
 // The operand read from the furthest value that one layout can read, which may be the one it is
 // read from now; nullopt if there is none.
 std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
                                       bool widening, Facts& facts) {
-  const auto layout = LayoutNow(node, operand);
-  if (!layout.ok()) return std::nullopt;
   Value* input = node.input(operand);
+  // A constant factor on Q or K scales the scores; one on V does not.
   const std::vector<Traced> chain =
-      Trace(input, facts, {.factors = operand != 2, .widening = widening});
+      Trace(input, facts, {.factors = operand != kValue, .widening = widening});
   for (size_t i = chain.size(); i-- > 0;) {
-    auto view = ViewOf(*layout, chain[i].view);
-    if (!view.has_value() || IsWidened(*input, chain[i].base)) continue;
-    auto further = AsOperand(chain[i], *std::move(view), kRoles[operand], shared, facts);
+    auto heads = HeadsOf(node, operand, chain[i].view);
+    if (!heads.has_value() || IsWidened(*input, chain[i].base)) continue;
+    auto further = AsOperand(chain[i], *std::move(heads), operand, shared, facts);
     if (further.has_value()) return OfWholeRows(*std::move(further), facts);
   }
   return std::nullopt;
@@ -97,32 +152,24 @@ bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts)
 // True if samples and heads that the attention has now are lost where it reads its operands further
 // up: if all of them are repeated only below.
 bool LosesAxes(const Node& node, const Operands& furthest) {
-  std::vector<ops::HeadLayout> now;
-  std::vector<ops::HeadLayout> then;
+  std::string now;
+  std::string then;
   for (size_t i = 0; i < furthest.size(); ++i) {
-    const auto layout = LayoutNow(node, i);
-    if (!layout.ok()) return true;
-    now.push_back(*layout);
-    then.push_back(furthest[i].has_value() ? furthest[i]->layout : *layout);
+    now += LayoutOf(node, i);
+    then += furthest[i].has_value() ? furthest[i]->layout.ToString() : LayoutOf(node, i);
   }
-  return absl::c_any_of(absl::string_view("bn"),
-                        [&](char role) { return HasRole(now, role) && !HasRole(then, role); });
+  return absl::c_any_of(absl::string_view("bn"), [&](char role) {
+    return absl::StrContains(now, role) && !absl::StrContains(then, role);
+  });
 }
 
-// The operand's value in the type that the attention reads. `widened` holds the values that were
-// cast before, so that each is cast once.
-Value* Written(Patch& patch, const HeadOperand& operand, DataType type,
-               absl::flat_hash_map<Value*, Value*>& widened, Facts& facts) {
+// The operand's value in the type that the attention reads.
+Value* Written(Patch& patch, const HeadOperand& operand, DataType type, Facts& facts) {
   Value* value = operand.value;
   if (facts.TypeOf(value) != type) {
-    Value*& cast = widened[value];
-    if (cast == nullptr) {
-      cast = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
-    }
-    value = cast;
+    value = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
   }
-  if (operand.reshaped.empty()) return value;
-  return ReshapeTo(patch, facts, value, operand.reshaped);
+  return operand.reshaped.empty() ? value : ReshapeTo(patch, facts, value, operand.reshaped);
 }
 
 bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
@@ -133,11 +180,10 @@ bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
   Operands furthest = FurthestUp(*node, true, facts);
   if (!WidensNothingElse(*node, furthest, facts)) furthest = FurthestUp(*node, false, facts);
   if (LosesAxes(*node, furthest)) return false;
-  absl::flat_hash_map<Value*, Value*> widened;
   bool changed = false;
   for (size_t i = 0; i < furthest.size(); ++i) {
     if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
-    inputs[i] = Written(patch, *furthest[i], facts.TypeOf(inputs[i]), widened, facts);
+    inputs[i] = Written(patch, *furthest[i], facts.TypeOf(inputs[i]), facts);
     attributes.insert_or_assign(ops::FusedAttention::kLayoutNames[i],
                                 furthest[i]->layout.ToString());
     scale *= furthest[i]->scale;

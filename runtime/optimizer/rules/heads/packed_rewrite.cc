@@ -84,9 +84,7 @@ bool PackedRewrite::ReadsOtherColumns(const Node& reader) const {
     for (size_t i = 0; i < reader.inputs().size(); ++i) {
       if (reader.input(i) != base_) continue;
       if (i >= ops::FusedAttention::kLayoutNames.size()) return false;
-      const auto layout = ops::HeadLayout::Parse(
-          AttributeOr<std::string>(reader, ops::FusedAttention::kLayoutNames[i], "b n s h"));
-      const auto view = layout.ok() ? ViewOf(*layout, base) : std::nullopt;
+      const auto view = HeadsOf(reader, i, base);
       if (!view.has_value() || !AreOthers(*view)) return false;
     }
     return true;
