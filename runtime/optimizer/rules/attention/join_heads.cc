@@ -27,6 +27,7 @@
 #include "ops/attention/fused_attention.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/head_views.h"
@@ -88,7 +89,7 @@ std::optional<Part> PartOf(Value* value, RuleContext& context) {
   if (dims == nullptr || part.attention->output(1) != nullptr) return std::nullopt;
   std::optional<View> view = View::Dense(*dims);
   for (auto node = part.nodes.rbegin() + 1; node != part.nodes.rend() && view.has_value(); ++node) {
-    view = RearrangedBy(**node, *view, context.facts);
+    view = ApplyViewNode(**node, *(*node)->output(0), *view, context.facts);
   }
   if (!view.has_value()) return std::nullopt;
   part.view = *std::move(view);

@@ -99,7 +99,8 @@ std::optional<std::vector<ViewAxis>> AxesInSum(const Value& product, const std::
   if (dims == nullptr) return std::nullopt;
   std::optional<View> view = View::Dense(*dims);
   for (auto node = way.rbegin() + 1; node != way.rend() && view.has_value(); ++node) {
-    if (ops::TraitsOf(**node).rearranges) view = RearrangedBy(**node, *view, facts);
+    if (ops::TraitsOf(**node).rearranges)
+      view = ApplyViewNode(**node, *(*node)->output(0), *view, facts);
   }
   if (!view.has_value()) return std::nullopt;
   const auto map = AxisMap::Between(view->axes(), View::Dense(*dims).axes());

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 
 namespace attnrun::opt {
 namespace {
@@ -94,7 +95,7 @@ class ProductWalk {
     if (node.input(0) != value) return std::nullopt;
     if (IsOp(&node, "Cast")) return view;
     if (!ops::TraitsOf(node).rearranges) return std::nullopt;
-    return RearrangedBy(node, view, facts_);
+    return ApplyViewNode(node, *node.output(0), view, facts_);
   }
 
   Probabilities& result_;

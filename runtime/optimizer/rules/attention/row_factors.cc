@@ -108,7 +108,8 @@ std::optional<FoundProduct> FindProduct(Value* scores, Facts& facts) {
   if (dims == nullptr) return std::nullopt;
   std::optional<View> view = View::Dense(*dims);
   for (auto node = found.way.rbegin(); node != found.way.rend() && view.has_value(); ++node) {
-    if (ops::TraitsOf(**node).rearranges) view = RearrangedBy(**node, *view, facts);
+    if (ops::TraitsOf(**node).rearranges)
+      view = ApplyViewNode(**node, *(*node)->output(0), *view, facts);
   }
   if (!view.has_value()) return std::nullopt;
   found.view = *std::move(view);

@@ -248,7 +248,7 @@ class ScoreWalk {
   // A node that only puts the scores elsewhere.
   Result Rearranged(Node* node, int steps) {
     return Through(node, node->input(0), steps, [&](Scores& scores) {
-      auto view = RearrangedBy(*node, scores.view, facts_);
+      auto view = ApplyViewNode(*node, *node->output(0), scores.view, facts_);
       if (view.has_value()) scores.view = *std::move(view);
       return view.has_value();
     });
@@ -290,25 +290,6 @@ bool FindKeys(Scores& scores, int axis, std::string& why) {
 }
 
 }  // namespace
-
-std::optional<View> RearrangedBy(const Node& node, const View& view, Facts& facts) {
-  const std::vector<SymInt>* dims = facts.DimsOf(node.output(0));
-  if (dims == nullptr || !IsViewNode(node)) return std::nullopt;
-  auto result = ApplyViewNode(node, *node.output(0), view, facts);
-  // The extents may have names of their own. All of them but one give the last one, since the number
-  // of elements stays.
-  const SymInt elements = Product(view.Dims());
-  for (size_t i = 0; i < dims->size() && !result.has_value(); ++i) {
-    if ((*dims)[i].constant().has_value()) continue;
-    std::vector<SymInt> renamed = *dims;
-    renamed[i] = SymInt(1);
-    const auto rest = SymInt::DivideExactly(elements, Product(renamed));
-    if (!rest.has_value()) continue;
-    renamed[i] = *rest;
-    result = view.Reshaped(renamed);
-  }
-  return result;
-}
 
 std::optional<Scores> FindScores(Value* value, int axis, Facts& facts, std::string& why) {
   std::optional<Sinks> sinks =

@@ -72,10 +72,6 @@ struct Scores {
 // scores. If it finds no such product, `why` names the node that stands in the way.
 std::optional<Scores> FindScores(Value* value, int axis, Facts& facts, std::string& why);
 
-// `view` behind a node that only puts elements elsewhere, even if the extents of its result have
-// other names; nullopt if that cannot be expressed.
-std::optional<View> RearrangedBy(const Node& node, const View& view, Facts& facts);
-
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORES_H_
