@@ -61,6 +61,10 @@ Pattern Number(double number, double relative) {
   });
 }
 
+Pattern Uniform(double number) {
+  return Pattern([=](Value* value, Facts&, MatchedNodes&) { return UniformOf(value) == number; });
+}
+
 Pattern Constant(Value** capture) {
   return Pattern([=](Value* value, Facts&, MatchedNodes&) {
     *capture = value;

@@ -48,6 +48,8 @@ Pattern Same(Value* const* captured);
 Pattern Scalar(double* capture);
 // A constant of one element that equals `number` within a relative error of `relative`.
 Pattern Number(double number, double relative = 1e-3);
+// A value whose elements all equal `number`.
+Pattern Uniform(double number);
 // Any constant; captures the value.
 Pattern Constant(Value** capture);
 // The first output of a node of the standard domain whose inputs match. The two inputs of Add, Mul,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/rules/attention/head_views.h"
@@ -62,7 +63,7 @@ class AttentionMatcher {
                                ", a linear map over heads"));
     }
     const Node& reader = *ReaderBehindViews(*value);
-    if (IsOp(&reader, "MatMul")) {
+    if (ops::TraitsOf(reader).multiplies) {
       return Miss(absl::StrCat("the Softmax runs over another axis than the keys, which ",
                                reader.description(), " sums over"));
     }

@@ -24,85 +24,44 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "graph/attribute_key.h"
 #include "ops/attention/fused_attention.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/head_views.h"
-#include "optimizer/rules/attention/scores.h"
+#include "optimizer/rules/attention/ways.h"
 
 namespace attnrun::opt {
 namespace {
 
 constexpr int kHeadAxis = 2;
 
-bool IsSame(const AttributeValue& a, const AttributeValue& b) {
-  if (const auto* number = std::get_if<int64_t>(&a)) {
-    return std::holds_alternative<int64_t>(b) && *number == std::get<int64_t>(b);
-  }
-  if (const auto* number = std::get_if<float>(&a)) {
-    return std::holds_alternative<float>(b) && *number == std::get<float>(b);
-  }
-  const auto* text = std::get_if<std::string>(&a);
-  return text != nullptr && std::holds_alternative<std::string>(b) &&
-         *text == std::get<std::string>(b);
-}
-
 // True if the attentions differ in nothing but where their heads lie.
 bool AreAlike(const Node& a, const Node& b) {
-  if (a.inputs() != b.inputs() || a.attributes().size() != b.attributes().size()) return false;
-  return absl::c_all_of(a.attributes(), [&](const auto& attribute) {
-    const AttributeValue* other = b.attribute(attribute.first);
-    if (other == nullptr) return false;
-    return absl::c_linear_search(ops::FusedAttention::kLayoutNames, attribute.first) ||
-           IsSame(attribute.second, *other);
-  });
-}
-
-// An operand of the Concat: the result of an attention, or a view of it.
-struct Part {
-  Node* attention = nullptr;
-  // All nodes up to the Concat.
-  std::vector<Node*> nodes;
-  // The elements of the attention's result [B,S,N*H] as the Concat reads them.
-  View view;
-};
-
-std::optional<Part> PartOf(Value* value, RuleContext& context) {
-  Part part;
-  while (part.attention == nullptr) {
-    Node* node = value->producer();
-    if (node == nullptr || OnlyReader(context.graph, value) == nullptr) return std::nullopt;
-    part.nodes.push_back(node);
-    if (node->qualified_op_type() == "attnrun.Attention") {
-      part.attention = node;
-    } else if (ops::TraitsOf(*node).rearranges) {
-      value = node->input(0);
-    } else {
-      return std::nullopt;
+  const auto key = [](const Node& node) {
+    std::string text;
+    for (const auto& [name, attribute] : node.attributes()) {
+      if (absl::c_linear_search(ops::FusedAttention::kLayoutNames, name)) continue;
+      absl::StrAppend(&text, "|", name, "=");
+      AppendKey(attribute, text);
     }
-  }
-  const std::vector<SymInt>* dims = context.facts.DimsOf(value);
-  // The probabilities are no heads.
-  if (dims == nullptr || part.attention->output(1) != nullptr) return std::nullopt;
-  std::optional<View> view = View::Dense(*dims);
-  for (auto node = part.nodes.rbegin() + 1; node != part.nodes.rend() && view.has_value(); ++node) {
-    view = ApplyViewNode(**node, *(*node)->output(0), *view, context.facts);
-  }
-  if (!view.has_value()) return std::nullopt;
-  part.view = *std::move(view);
-  return part;
+    return text;
+  };
+  return a.inputs() == b.inputs() && key(a) == key(b);
 }
 
 // The attentions whose results a Concat puts side by side, all viewed alike; empty if it has other
 // operands.
-std::vector<Part> PartsOf(const Node& concat, RuleContext& context) {
-  std::vector<Part> parts;
+std::vector<Source> PartsOf(const Node& concat, RuleContext& context) {
+  std::vector<Source> parts;
   for (Value* input : concat.inputs()) {
-    auto part = PartOf(input, context);
-    if (!part.has_value() || (!parts.empty() && !(part->view == parts[0].view))) return {};
+    // Its probabilities, if they are read, would have to be joined as well.
+    auto part = FindSource(input, context, [](const Node& node) {
+      return node.qualified_op_type() == "attnrun.Attention" && node.output(1) == nullptr;
+    });
+    if (!part.has_value() || part->factor != 1) return {};
+    if (!parts.empty() && !(part->view == parts[0].view)) return {};
     parts.push_back(*std::move(part));
   }
   return parts;
@@ -111,9 +70,9 @@ std::vector<Part> PartsOf(const Node& concat, RuleContext& context) {
 // The axes that `count` results [B,S,C] side by side have once they are put together along `axis`
 // of their view, which must be the heads, or all channels, or an axis made for it; nullopt if it is
 // another one.
-std::optional<std::vector<ViewAxis>> AxesTogether(const Part& part, int64_t axis, int64_t count,
+std::optional<std::vector<ViewAxis>> AxesTogether(const Source& part, int64_t axis, int64_t count,
                                                   Facts& facts) {
-  const SymInt channels = facts.DimsOf(part.attention->output(0))->back();
+  const SymInt channels = facts.DimsOf(part.node->output(0))->back();
   const int rank = part.view.rank();
   if (axis < -rank || axis >= rank || !channels.constant().has_value()) return std::nullopt;
   std::vector<ViewAxis> axes = part.view.axes();
@@ -145,30 +104,30 @@ bool SharesAlike(const Node& node, Facts& facts) {
 
 // One layout for the heads of an operand of all the attentions. K and V may leave out the axis of
 // heads where all attentions read the same one.
-std::optional<ops::HeadLayout> JoinedLayout(const std::vector<Part>& parts, size_t operand,
+std::optional<ops::HeadLayout> JoinedLayout(const std::vector<Source>& parts, size_t operand,
                                             Facts& facts) {
   std::vector<View> heads;
-  for (const Part& part : parts) {
-    auto of_part = HeadsOf(*part.attention, operand, facts);
+  for (const Source& part : parts) {
+    auto of_part = HeadsOf(*part.node, operand, facts);
     if (!of_part.has_value()) return std::nullopt;
     heads.push_back(*std::move(of_part));
   }
   const auto joined = View::Concatenated(heads, kHeadAxis);
   if (!joined.has_value()) return std::nullopt;
   if (operand == 0 && heads[0].offset() == heads[1].offset()) return std::nullopt;
-  return LayoutOf(*joined, *facts.DimsOf(parts[0].attention->input(operand)));
+  return LayoutOf(*joined, *facts.DimsOf(parts[0].node->input(operand)));
 }
 
 // The attributes of the one attention; nullopt, with a near miss at the Concat, if the attentions
 // do not belong together.
-std::optional<AttributeMap> JoinedAttributes(const std::vector<Part>& parts, const Node& concat,
+std::optional<AttributeMap> JoinedAttributes(const std::vector<Source>& parts, const Node& concat,
                                              RuleContext& context) {
-  const Node& first = *parts[0].attention;
-  for (const Part& part : parts) {
-    if (AreAlike(first, *part.attention)) continue;
-    context.Miss(
-        concat, absl::StrCat(part.attention->description(), " has other inputs or attributes than ",
-                             first.description()));
+  const Node& first = *parts[0].node;
+  for (const Source& part : parts) {
+    if (AreAlike(first, *part.node)) continue;
+    context.Miss(concat,
+                 absl::StrCat(part.node->description(), " has other inputs or attributes than ",
+                              first.description()));
     return std::nullopt;
   }
   AttributeMap attributes = first.attributes();
@@ -186,16 +145,16 @@ std::optional<AttributeMap> JoinedAttributes(const std::vector<Part>& parts, con
 
 bool JoinHeads(RuleContext& context, Node* concat, Patch& patch) {
   Facts& facts = context.facts;
-  const std::vector<Part> parts = PartsOf(*concat, context);
+  const std::vector<Source> parts = PartsOf(*concat, context);
   if (parts.size() < 2) return false;
   const auto axes =
       AxesTogether(parts[0], AttributeOr<int64_t>(*concat, "axis", 0), std::ssize(parts), facts);
   if (!axes.has_value()) return false;
   auto attributes = JoinedAttributes(parts, *concat, context);
   if (!attributes.has_value()) return false;
-  for (const Part& part : parts) patch.Supersede(part.nodes);
+  for (const Source& part : parts) patch.Supersede(part.nodes());
   patch.Supersede({concat});
-  const Node& first = *parts[0].attention;
+  const Node& first = *parts[0].node;
   Value* result =
       patch.Op("attnrun::Attention", first.inputs(), *std::move(attributes), first.name());
   const std::vector<SymInt>* dims = facts.DimsOf(result);

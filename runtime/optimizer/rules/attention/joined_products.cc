@@ -32,8 +32,7 @@
 #include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/attention/row_factors.h"
-#include "optimizer/rules/attention/scores.h"
+#include "optimizer/rules/attention/ways.h"
 
 namespace attnrun::opt {
 namespace {
@@ -76,60 +75,27 @@ Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, 
 
 // A product of heads that has one reader, times a number, in any order of its axes.
 struct Product {
-  Node* matmul = nullptr;
-  double factor = 1;
-  std::vector<Node*> nodes;
+  Source source;
   // The axes of the product as they lie in the sum.
-  std::vector<ViewAxis> axes = {};
+  std::vector<ViewAxis> axes;
+
+  Value* operand(int side) const { return source.node->input(side); }
 };
 
-// The node's inputs are heads if none is constant: a constant one is the weight of a projection.
-bool AreHeads(const Node& matmul, Facts& facts) {
-  return absl::c_all_of(matmul.inputs(), [&](const Value* operand) {
-    return !operand->is_constant() && facts.RankOf(operand) >= 2;
-  });
-}
-
-// The axes of the product, a value on the way to the sum of these extents, as they lie in the sum;
-// `way` are the nodes from the sum up to the product. nullopt if a view is between that cannot be
-// followed.
-std::optional<std::vector<ViewAxis>> AxesInSum(const Value& product, const std::vector<Node*>& way,
-                                               const std::vector<SymInt>& sum, Facts& facts) {
-  const std::vector<SymInt>* dims = facts.DimsOf(&product);
-  if (dims == nullptr) return std::nullopt;
-  std::optional<View> view = View::Dense(*dims);
-  for (auto node = way.rbegin() + 1; node != way.rend() && view.has_value(); ++node) {
-    if (ops::TraitsOf(**node).rearranges)
-      view = ApplyViewNode(**node, *(*node)->output(0), *view, facts);
-  }
-  if (!view.has_value()) return std::nullopt;
-  const auto map = AxisMap::Between(view->axes(), View::Dense(*dims).axes());
-  const auto in_sum = map.has_value() ? map->Apply(View::Dense(sum)) : std::nullopt;
-  return in_sum.has_value() ? std::optional(in_sum->axes()) : std::nullopt;
-}
-
+// The product behind an operand of a sum of these extents.
 std::optional<Product> ProductOf(Value* value, const std::vector<SymInt>& sum,
                                  RuleContext& context) {
-  if (*context.facts.DimsOf(value) != sum) return std::nullopt;
-  Product product;
-  while (value->consumers().size() == 1 && !context.graph.IsOutput(value)) {
-    Node* node = value->producer();
-    if (node == nullptr || node->output(0) != value) return std::nullopt;
-    product.nodes.push_back(node);
-    if (IsOp(node, "MatMul")) {
-      if (!AreHeads(*node, context.facts)) return std::nullopt;
-      product.matmul = node;
-      auto axes = AxesInSum(*value, product.nodes, sum, context.facts);
-      if (!axes.has_value()) return std::nullopt;
-      product.axes = *std::move(axes);
-      return product;
-    }
-    double factor = 1;
-    value = ops::TraitsOf(*node).rearranges ? node->input(0) : ScaledOperand(*node, factor);
-    product.factor *= factor;
-    if (value == nullptr || product.factor == 0) return std::nullopt;
+  auto source = FindSource(value, context, IsProductOfComputed);
+  if (!source.has_value() || source->factor == 0 || source->view.Dims() != sum) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const auto is_heads = [&](const Value* x) { return context.facts.RankOf(x) >= 2; };
+  if (!absl::c_all_of(source->node->inputs(), is_heads)) return std::nullopt;
+  const View product = View::Dense(*context.facts.DimsOf(source->node->output(0)));
+  const auto map = AxisMap::Between(source->view.axes(), product.axes());
+  const auto in_sum = map.has_value() ? map->Apply(View::Dense(sum)) : std::nullopt;
+  if (!in_sum.has_value()) return std::nullopt;
+  return Product{*std::move(source), in_sum->axes()};
 }
 
 // True if axis `axis`, the channels, has a fixed extent in all tensors.
@@ -150,7 +116,7 @@ std::vector<ViewAxis> Without(std::vector<ViewAxis> axes, size_t from_last) {
 Value* OperandLike(const std::vector<ViewAxis>& like, const Product& product, size_t from_last,
                    Patch& patch, Facts& facts) {
   const bool is_key = from_last == 2;
-  Value* operand = product.matmul->input(is_key ? 1 : 0);
+  Value* operand = product.operand(is_key ? 1 : 0);
   const auto map = AxisMap::Between(Without(product.axes, from_last), Without(like, from_last));
   if (!map.has_value()) return nullptr;
   const auto swapped = [&](Value* value) {
@@ -168,8 +134,7 @@ Value* OperandLike(const std::vector<ViewAxis>& like, const Product& product, si
 bool JoinLike(const Product& first, const Product& second, RuleContext& context, Node* add,
               Patch& patch) {
   Facts& facts = context.facts;
-  const std::vector<SymInt>* dims = facts.DimsOf(first.matmul->output(0));
-  if (!AreSquare(*dims)) return false;
+  if (!AreSquare(*facts.DimsOf(first.source.node->output(0)))) return false;
   std::vector<Value*> queries;
   std::vector<Value*> keys;
   for (const Product* product : {&first, &second}) {
@@ -182,17 +147,18 @@ bool JoinLike(const Product& first, const Product& second, RuleContext& context,
     if (factor == 1) return value;
     return patch.Op("Mul", {value, patch.Constant("factor", FromDoubles(type, {}, {factor}))});
   };
-  queries[1] = times(queries[1], second.factor / first.factor);
+  queries[1] = times(queries[1], second.source.factor / first.source.factor);
   Value* q = SideBySide(patch, facts, queries, false);
   Value* k = SideBySide(patch, facts, keys, true);
   if (q == nullptr || k == nullptr) return false;
-  Value* product = times(patch.Op("MatMul", {q, k}, {}, first.matmul->name()), first.factor);
+  Value* product = patch.Op("MatMul", {q, k}, {}, first.source.node->name());
+  product = times(product, first.source.factor);
   const auto back = AxisMap::Between(first.axes, View::Dense(*facts.DimsOf(add->output(0))).axes());
   if (!back.has_value() || !patch.status().ok()) return false;
   Value* result = back->Apply(patch, facts, product, {add->input(0)});
   if (result == nullptr) return false;
-  patch.Supersede(first.nodes);
-  patch.Supersede(second.nodes);
+  patch.Supersede(first.source.nodes());
+  patch.Supersede(second.source.nodes());
   patch.Supersede({add});
   patch.Replace(add->output(0), result);
   return true;
@@ -204,7 +170,7 @@ bool JoinScores(RuleContext& context, Node* add, Patch& patch) {
   const auto first = ProductOf(add->input(0), *dims, context);
   const auto second = first.has_value() ? ProductOf(add->input(1), *dims, context) : std::nullopt;
   if (!second.has_value()) return false;
-  const std::vector<Value*> queries = {first->matmul->input(0), second->matmul->input(0)};
+  const std::vector<Value*> queries = {first->operand(0), second->operand(0)};
   if (!HaveFixedChannels(queries, -1, context.facts)) return false;
   return JoinLike(*first, *second, context, add, patch) ||
          JoinLike(*second, *first, context, add, patch);

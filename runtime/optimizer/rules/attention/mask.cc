@@ -34,6 +34,7 @@
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/attention/score_masks.h"
 #include "optimizer/rules/attention/unmasked_keys.h"
 
 namespace attnrun::opt {
@@ -84,7 +85,7 @@ bool IsOrdinary(const Value* value) {
   if (UniformOf(value) == 0.0) return true;
   for (int step = 0; step < kMaxSteps && !value->is_constant(); ++step) {
     const Node* node = value->producer();
-    if (node == nullptr || !(IsViewNode(*node) || IsOp(node, "Gather"))) return false;
+    if (node == nullptr || !IsViewNode(*node)) return false;
     value = node->input(0);
   }
   if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
@@ -134,21 +135,16 @@ class MaskSimplification {
            AttributeOr<int64_t>(*node_, "right_window", -1) >= 0;
   }
 
-  // Adding a number of this size to a score absorbs the score, so that masking may as well replace
-  // the score by the number.
-  static constexpr double kSwallows = -1e30;
-
-  // The same for a bias that holds nothing but this number and another. In float16 the lowest
-  // number suffices: adding it absorbs scores below 16, half its distance to its neighbor.
-  double SwallowsAlone() const {
+  // True if adding the number to a score absorbs the score, so that masking may as well replace the
+  // score by the number. In a bias that holds nothing but this number and another, the lowest number
+  // of float16 suffices: adding it absorbs scores below 16, half its distance to its neighbor.
+  bool SwallowsAlone(double number) const {
     constexpr double kLeastHalf = -65504;
-    return facts_.TypeOf(node_->input(ops::FusedAttention::kQuery)) == DataType::kFloat16
-               ? kLeastHalf
-               : kSwallows;
+    const DataType type = facts_.TypeOf(node_->input(ops::FusedAttention::kQuery));
+    return Swallows(number) || (type == DataType::kFloat16 && number <= kLeastHalf);
   }
 
-  bool ClosesAsMasksDo(const ChosenBias& bias, double swallows) const {
-    if (!(bias.closed <= swallows)) return false;
+  bool ClosesAsMasksDo(const ChosenBias& bias) const {
     const auto value = static_cast<float>(bias.closed);
     if (static_cast<double>(value) != bias.closed) return false;
     const bool masks = inputs_[ops::FusedAttention::kMask] != nullptr || HasPositions();
@@ -168,7 +164,7 @@ class MaskSimplification {
   std::optional<ChosenBias> Chosen(Value* bias) {
     const auto number = TriangleOf(bias, facts_);
     if (!number.has_value()) return AsChosen(bias);
-    if (!(*number <= SwallowsAlone())) return std::nullopt;
+    if (!SwallowsAlone(*number)) return std::nullopt;
     Value* closed = patch_.Op("Cast", {bias}, {{"to", static_cast<int64_t>(DataType::kBool)}});
     return ChosenBias{{closed, true}, Number(*bias, 0), *number};
   }
@@ -185,8 +181,8 @@ class MaskSimplification {
     if (!IsOp(add, "Add")) return;
     for (const int side : {0, 1}) {
       const auto chosen = Chosen(Source(add->input(side)));
-      if (!chosen.has_value() || !chosen->IsZero() || !ClosesAsMasksDo(*chosen, kSwallows))
-        continue;
+      if (!chosen.has_value() || !chosen->IsZero() || !Swallows(chosen->closed)) continue;
+      if (!ClosesAsMasksDo(*chosen)) continue;
       if (!IsOrdinary(add->input(1 - side))) continue;
       CloseAs(*chosen);
       bias = Source(add->input(1 - side));
@@ -197,7 +193,7 @@ class MaskSimplification {
   void ReadBias(Value*& bias) {
     const auto chosen = Chosen(bias);
     if (!chosen.has_value()) return;
-    if (masks_.empty() && ClosesAsMasksDo(*chosen, SwallowsAlone())) {
+    if (masks_.empty() && SwallowsAlone(chosen->closed) && ClosesAsMasksDo(*chosen)) {
       CloseAs(*chosen);
       bias = chosen->IsZero() ? nullptr : Source(chosen->open);
       return;

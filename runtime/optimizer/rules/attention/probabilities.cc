@@ -3,50 +3,54 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/pattern.h"
+#include "optimizer/rules/attention/score_masks.h"
 
 namespace attnrun::opt {
 namespace {
 
-// Follows Where(IsNaN(p), 0, p).
-Value* SkipGuard(Value* probabilities, Probabilities& result) {
-  for (Node* is_nan : probabilities->consumers()) {
-    if (!IsOp(is_nan, "IsNaN")) continue;
-    for (Node* where : probabilities->consumers()) {
-      if (!IsOp(where, "Where") || where->input(0) != is_nan->output(0)) continue;
-      if (where->input(2) != probabilities || UniformOf(where->input(1)) != 0.0) continue;
-      result.guarded = true;
-      result.nodes.push_back(is_nan);
-      result.nodes.push_back(where);
-      return where->output(0);
-    }
+// The Where that reads the probabilities and has these inputs; null if there is none. Appends its
+// nodes.
+Value* ChosenBehind(const Value& probabilities, const std::vector<Pattern>& inputs, Facts& facts,
+                    std::vector<Node*>& nodes) {
+  for (const Node* reader : probabilities.consumers()) {
+    if (Op("Where", inputs).Match(reader->output(0), facts, nodes)) return reader->output(0);
   }
-  return probabilities;
+  return nullptr;
+}
+
+// Follows Where(IsNaN(p), 0, p).
+Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
+  const Pattern p = Same(&probabilities);
+  Value* guarded =
+      ChosenBehind(*probabilities, {Op("IsNaN", {p}), Uniform(0), p}, facts, result.nodes);
+  if (guarded == nullptr) return probabilities;
+  result.guarded = true;
+  return guarded;
 }
 
 // Follows Where(mask, 0, p) if it has the mask of the scores.
-Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities& result) {
-  constexpr double kSwallows = -1e30;
-  if (scores == nullptr || scores->masks.size() != 1 || scores->mask_value > kSwallows) {
+Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities& result,
+                      Facts& facts) {
+  if (scores == nullptr || scores->masks.size() != 1 || !Swallows(scores->mask_value) ||
+      probabilities->consumers().size() != 1) {
     return probabilities;
   }
   const Scores::Mask& mask = scores->masks[0];
   if (!(mask.operand.scores == scores->view)) return probabilities;
-  if (probabilities->consumers().size() != 1) return probabilities;
-  Node* where = probabilities->consumers()[0];
-  if (!IsOp(where, "Where") || where->input(0) != mask.operand.value) return probabilities;
-  const int open = mask.negated ? 2 : 1;
-  if (where->input(open) != probabilities || UniformOf(where->input(3 - open)) != 0.0) {
-    return probabilities;
-  }
+  std::vector<Pattern> inputs = {Same(&mask.operand.value), Same(&probabilities), Uniform(0)};
+  if (mask.negated) std::swap(inputs[1], inputs[2]);
+  Value* masked = ChosenBehind(*probabilities, inputs, facts, result.nodes);
+  if (masked == nullptr) return probabilities;
   result.zero_rows = true;
   result.closes_masked = true;
-  result.nodes.push_back(where);
-  return where->output(0);
+  return masked;
 }
 
 // The walk from the Softmax to the product.
@@ -112,13 +116,13 @@ Probabilities FollowProbabilities(const Node& softmax, int axis, const Scores* s
   if (dims == nullptr) return result;
   result.view = scores != nullptr ? scores->view : View::Dense(*dims);
   result.keys = result.view.axes()[axis];
-  Value* value = SkipGuard(softmax.output(0), result);
+  Value* value = SkipGuard(softmax.output(0), result, facts);
   if (scores != nullptr && scores->sinks.has_value()) {
     value = WithoutSinks(value, *scores->sinks, facts, result.nodes);
     if (value == nullptr) return result;
-    if (!result.guarded) value = SkipGuard(value, result);
+    if (!result.guarded) value = SkipGuard(value, result, facts);
   }
-  value = SkipSecondMask(value, scores, result);
+  value = SkipSecondMask(value, scores, result, facts);
   const auto before = static_cast<std::ptrdiff_t>(result.nodes.size());
   const View view = result.view;
   ProductWalk(result, facts).Find(value, view, kMaxSteps);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/attention/scores.h"
 
+#include <iterator>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "core/quote.h"
@@ -27,6 +29,12 @@ class ScoreWalk {
   ScoreWalk(Facts& facts, std::string& why) : facts_(facts), why_(why) {}
 
   std::optional<Scores> Find(Value* value, int steps) {
+    static constexpr std::pair<absl::string_view, Step> kSteps[] = {
+        {"MatMul", &ScoreWalk::Product}, {"Cast", &ScoreWalk::Same},
+        {"Add", &ScoreWalk::Sum},        {"Sub", &ScoreWalk::Difference},
+        {"Max", &ScoreWalk::Floored},    {"Clip", &ScoreWalk::Clipped},
+        {"Where", &ScoreWalk::Choice},   {"Mul", &ScoreWalk::Scaled},
+        {"Div", &ScoreWalk::Scaled},     {"Neg", &ScoreWalk::Negated}};
     Node* node = value == nullptr ? nullptr : value->producer();
     const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts_.DimsOf(value);
     if (node == nullptr)
@@ -38,23 +46,16 @@ class ScoreWalk {
     // Both operands of a sum may have to be tried, so the number of visits must be limited.
     if (steps == 0 || --visits_left_ < 0)
       return No(absl::StrCat("too much stands before ", node->description()));
-    if (!node->domain().empty()) return Between(*node);
-    const std::string& op = node->op_type();
-    if (op == "MatMul") return Product(node, *dims);
-    if (op == "Cast") return Pass(node, Find(node->input(0), steps - 1));
-    if (op == "Add") return Sum(node, *dims, steps);
-    if (op == "Sub") return Difference(node, *dims, steps);
-    if (op == "Max") return Floored(node, *dims, steps);
-    if (op == "Clip") return Clipped(node, *dims, steps);
-    if (op == "Where") return Choice(node, *dims, steps);
-    if (ops::TraitsOf(*node).rearranges) return Rearranged(node, steps);
-    if (op == "Mul" || op == "Div") return Scaled(node, steps);
-    if (op == "Neg") return Negated(node, node->input(0), steps);
-    return Between(*node);
+    if (ops::TraitsOf(*node).rearranges) return Rearranged(node, *dims, steps);
+    const auto* step = absl::c_find_if(
+        kSteps, [&](const auto& entry) { return entry.first == node->qualified_op_type(); });
+    return step == std::end(kSteps) ? Between(*node) : (this->*step->second)(node, *dims, steps);
   }
 
  private:
   using Result = std::optional<Scores>;
+  // Finds the scores behind a node, whose result has the extents `dims`, and what it does to them.
+  using Step = Result (ScoreWalk::*)(Node* node, const std::vector<SymInt>& dims, int steps);
 
   // Only the first reason is reported.
   Result No(std::string why) {
@@ -67,20 +68,16 @@ class ScoreWalk {
     for (int i = 0; i < 4 && IsViewNode(*inner) && inner->input(0)->producer() != nullptr; ++i) {
       inner = inner->input(0)->producer();
     }
-    const Node& node = IsLinearMap(*inner) || IsPutTogether(*inner) ? *inner : outer;
-    absl::string_view what = IsLinearMap(node) ? ", a linear map over heads" : "";
-    if (IsPutTogether(node)) what = ", which puts them together: of blocks, of windows";
+    const bool is_map = IsLinearMap(*inner);
+    const bool assembles = ops::TraitsOf(*inner).assembles;
+    absl::string_view what = is_map ? ", a linear map over heads" : "";
+    if (assembles) what = ", which puts them together: of blocks, of windows";
+    const Node& node = is_map || assembles ? *inner : outer;
     return No(absl::StrCat("between the scores and the Softmax stands ", node.description(), what));
   }
-  static bool IsPutTogether(const Node& node) {
-    return node.op_type() == "Concat" || node.op_type() == "Pad" || node.op_type() == "ScatterND" ||
-           node.op_type() == "ScatterElements";
-  }
   static bool IsLinearMap(const Node& node) {
-    return node.op_type() == "Linear" || node.op_type() == "Conv" || node.op_type() == "Gemm" ||
-           node.op_type() == "Einsum" ||
-           (node.op_type() == "MatMul" &&
-            (node.input(0)->is_constant() || node.input(1)->is_constant()));
+    const auto is_constant = [](const Value* x) { return x != nullptr && x->is_constant(); };
+    return ops::TraitsOf(node).multiplies && absl::c_any_of(node.inputs(), is_constant);
   }
 
   static Result Pass(Node* node, Result scores) {
@@ -97,7 +94,7 @@ class ScoreWalk {
     return Pass(node, std::move(scores));
   }
 
-  Result Product(Node* node, const std::vector<SymInt>& dims) {
+  Result Product(Node* node, const std::vector<SymInt>& dims, int /*steps*/) {
     // Queries or keys may be constant: learned ones, for a batch whose size the exporter fixed. A
     // constant matrix on the right is the weight of a projection.
     if (node->input(1)->is_constant() && node->input(1)->constant()->rank() < 3)
@@ -130,14 +127,20 @@ class ScoreWalk {
 
   // Finite scores times a mask of 1 and 0.
   Result Kept(Node* node, const std::vector<SymInt>& dims, int steps) {
-    for (const int side : {0, 1}) {
-      Value* operand = node->input(side);
-      Value* kept = node->input(1 - side);
-      if (!Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
+    const std::vector<Scaling> scalings = ScalingsOf(node);
+    const bool divides = scalings.size() == 1;
+    for (const auto& [operand, kept] : scalings) {
+      if (divides || !Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
       return Through(node, operand, steps,
                      [&](Scores& scores) { return KeepScores(scores, {kept, scores.view}); });
     }
-    return Between(*node);
+    const auto is_constant = [](const Value* x) { return x->is_constant(); };
+    if (absl::c_none_of(node->inputs(), is_constant)) return Between(*node);
+    return No(absl::StrCat("the scale at ", node->description(), " is no single number"));
+  }
+
+  Result Same(Node* node, const std::vector<SymInt>& /*dims*/, int steps) {
+    return Pass(node, Find(node->input(0), steps - 1));
   }
 
   Result Difference(Node* node, const std::vector<SymInt>& dims, int steps) {
@@ -159,13 +162,17 @@ class ScoreWalk {
 
   // bias - scores, as in -||q-k||^2 = 2 q·k - ...; the scale takes the sign.
   Result TakenOff(Node* node, int steps) {
-    Result scores = Negated(node, node->input(1), steps);
+    Result scores = TimesMinusOne(node, node->input(1), steps);
     if (!scores.has_value() || !TakesBias(*scores, *node, why_)) return std::nullopt;
     scores->biases.push_back({{node->input(0), scores->view}, 1, {}});
     return scores;
   }
 
-  Result Negated(Node* node, Value* operand, int steps) {
+  Result Negated(Node* node, const std::vector<SymInt>& /*dims*/, int steps) {
+    return TimesMinusOne(node, node->input(0), steps);
+  }
+
+  Result TimesMinusOne(Node* node, Value* operand, int steps) {
     return Through(node, operand, steps, [](Scores& scores) { return ScaleScores(scores, -1); });
   }
 
@@ -217,26 +224,13 @@ class ScoreWalk {
   }
 
   // A product or quotient with one number, which may end a softcap.
-  Result Scaled(Node* node, int steps) {
+  Result Scaled(Node* node, const std::vector<SymInt>& dims, int steps) {
     double factor = 1;
     Value* inner = ScaledOperand(*node, factor);
-    if (inner == nullptr && IsOp(node, "Mul") &&
-        (IsOneOrZero(node->input(0), facts_) || IsOneOrZero(node->input(1), facts_))) {
-      return Kept(node, *facts_.DimsOf(node->output(0)), steps);
-    }
-    if (inner == nullptr && ScaledByConstants(*node)) {
-      return No(absl::StrCat("the scale at ", node->description(), " is no single number"));
-    }
-    if (inner == nullptr) return Between(*node);
+    if (inner == nullptr) return Kept(node, dims, steps);
     Node* before = inner->producer();
-    if (before != nullptr && before->op_type() == "Tanh" && before->domain().empty()) {
-      return Capped(node, before, factor, steps);
-    }
+    if (IsOp(before, "Tanh")) return Capped(node, before, factor, steps);
     return Through(node, inner, steps, [&](Scores& scores) { return ScaleScores(scores, factor); });
-  }
-
-  static bool ScaledByConstants(const Node& node) {
-    return node.input(0)->is_constant() || node.input(1)->is_constant();
   }
 
   // cap * tanh(x / cap).
@@ -246,7 +240,7 @@ class ScoreWalk {
   }
 
   // A node that only puts the scores elsewhere.
-  Result Rearranged(Node* node, int steps) {
+  Result Rearranged(Node* node, const std::vector<SymInt>& /*dims*/, int steps) {
     return Through(node, node->input(0), steps, [&](Scores& scores) {
       auto view = ApplyViewNode(*node, *node->output(0), scores.view, facts_);
       if (view.has_value()) scores.view = *std::move(view);

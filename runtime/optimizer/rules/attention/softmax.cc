@@ -28,6 +28,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/rewrite/pattern.h"
@@ -118,13 +119,12 @@ void ReportOtherSums(RuleContext& context, const Node& quotient) {
   const Value* summed = quotient.input(0);
   const Node* exp = summed->producer();
   const auto is_exp = [](const Value* x) { return x != nullptr && IsOp(x->producer(), "Exp"); };
-  const bool changed = IsOp(exp, "Mul") || IsOp(exp, "Where");
-  if (!IsOp(exp, "Exp") && !(changed && absl::c_any_of(exp->inputs(), is_exp))) return;
+  const bool changed = !is_exp(summed) && exp != nullptr && ops::TraitsOf(*exp).elementwise &&
+                       absl::c_any_of(exp->inputs(), is_exp);
+  if (!is_exp(summed) && !changed) return;
   const Node* step = nullptr;
   const Node* sum = quotient.input(1)->producer();
-  const auto is_sum = [&] {
-    return sum->input(0) == summed && (IsOp(sum, "ReduceSum") || IsOp(sum, "ReduceL1"));
-  };
+  const auto is_sum = [&] { return sum->input(0) == summed && ops::TraitsOf(*sum).reduces; };
   for (int i = 0; i < kMaxSteps && sum != nullptr && !is_sum(); ++i) {
     step = sum;
     sum = sum->input(0) == nullptr ? nullptr : sum->input(0)->producer();

@@ -39,11 +39,6 @@ Pattern OfRow(const char* op_type, Pattern inner) {
   });
 }
 
-// Any value whose elements all equal `number`.
-Pattern Uniform(const double* number) {
-  return Pattern([=](Value* value, Facts&, MatchedNodes&) { return UniformOf(value) == *number; });
-}
-
 class SoftmaxWithSink {
  public:
   SoftmaxWithSink(RuleContext& context, Node* node)
@@ -109,7 +104,7 @@ class SoftmaxWithSink {
 
   bool MatchShift() {
     const Pattern greatest = OfRow("ReduceMax", Same(&x_));
-    const Pattern sink = sink_ == nullptr ? Uniform(&number_) : Same(&sink_);
+    const Pattern sink = sink_ == nullptr ? Uniform(number_) : Same(&sink_);
     if (Op("Max", {greatest, sink}).Match(shift_, facts_, nodes_)) {
       return shift_->producer()->inputs().size() == 2;
     }

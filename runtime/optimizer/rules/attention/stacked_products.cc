@@ -19,17 +19,17 @@
 // have, or along rows or columns.
 
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/attention/row_factors.h"
+#include "optimizer/rules/attention/ways.h"
 
 namespace attnrun::opt {
 namespace {
@@ -43,29 +43,6 @@ struct Parts {
   int axis = 0;
   bool stacked = false;
 };
-
-// The product behind `part`, which may have one more axis, of extent 1, at `axis`; null if it is no
-// product of two computed values that is read here alone.
-Node* ProductOf(const Value* part, int axis, Parts& parts, RuleContext& context) {
-  Node* node = part->producer();
-  if (OnlyReader(context.graph, part) == nullptr || node == nullptr) return nullptr;
-  parts.nodes.push_back(node);
-  bool stacked = false;
-  if (ops::TraitsOf(*node).keeps_order) {
-    const std::vector<SymInt>* from = context.facts.DimsOf(node->input(0));
-    std::vector<SymInt> to = *context.facts.DimsOf(part);
-    if (from == nullptr || !to[axis].is_constant(1)) return nullptr;
-    to.erase(to.begin() + axis);
-    if (*from != to || OnlyReader(context.graph, node->input(0)) == nullptr) return nullptr;
-    stacked = true;
-    node = node->input(0)->producer();
-    parts.nodes.push_back(node);
-  }
-  if (!parts.products.empty() && stacked != parts.stacked) return nullptr;
-  parts.stacked = stacked;
-  if (!IsOp(node, "MatMul")) return nullptr;
-  return node->input(0)->is_constant() || node->input(1)->is_constant() ? nullptr : node;
-}
 
 // True if all products have operands of the same extents, and of the rank of the result.
 bool AreAlike(const std::vector<Node*>& products, Facts& facts) {
@@ -87,11 +64,16 @@ std::optional<Parts> PartsOf(const Node& concat, RuleContext& context) {
   if (concat.inputs().size() < 2 || axis < -rank || axis >= rank) return std::nullopt;
   Parts parts;
   parts.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
-  for (const Value* input : concat.inputs()) {
-    if (context.facts.DimsOf(input) == nullptr) return std::nullopt;
-    Node* product = ProductOf(input, parts.axis, parts, context);
-    if (product == nullptr) return std::nullopt;
-    parts.products.push_back(product);
+  for (Value* input : concat.inputs()) {
+    const auto source = FindSource(input, context, IsProductOfComputed);
+    if (!source.has_value() || source->factor != 1) return std::nullopt;
+    const View product = View::Dense(*context.facts.DimsOf(source->node->output(0)));
+    const bool stacked = source->view != product;
+    if (stacked && source->view != product.Unsqueezed(parts.axis)) return std::nullopt;
+    if (!parts.products.empty() && stacked != parts.stacked) return std::nullopt;
+    parts.stacked = stacked;
+    parts.products.push_back(source->node);
+    absl::c_copy(source->nodes(), std::back_inserter(parts.nodes));
   }
   return AreAlike(parts.products, context.facts) ? std::optional(parts) : std::nullopt;
 }

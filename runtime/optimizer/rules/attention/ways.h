@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_WAYS_H_
+#define ATTNRUN_OPTIMIZER_RULES_ATTENTION_WAYS_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "optimizer/analysis/view.h"
+#include "optimizer/rewrite/context.h"
+
+namespace attnrun::opt {
+
+// A node that computes a value but for views and factors of one number behind it.
+struct Source {
+  Node* node = nullptr;
+  // The views and factors, the last one first.
+  std::vector<Node*> way = {};
+  // The product of the factors.
+  double factor = 1;
+  // The elements of the node's result as they lie in the value.
+  View view = {};
+
+  // The node and the way.
+  std::vector<Node*> nodes() const;
+};
+
+// Walks up from a value to the first node that is a source. Each value on the way, and the one that
+// it begins at, must have one reader. nullopt if something else is in between.
+std::optional<Source> FindSource(Value* value, RuleContext& context,
+                                 absl::FunctionRef<bool(const Node&)> is_source);
+
+// The operand that a node of a way passes on; null for other nodes. Multiplies `factor` by the
+// node's.
+Value* PassedOperand(const Node& node, double& factor);
+
+// True for a product of two computed values.
+bool IsProductOfComputed(const Node& node);
+
+// True if every reader of the value leads to a Softmax through operators that the attention rule
+// accepts.
+bool LeadsToSoftmax(const Value& scores);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_WAYS_H_
