@@ -17,23 +17,18 @@ struct PackedHeads {
   // The value with the rows, [B, S, W].
   Value* base = nullptr;
   int64_t width = 0;
-  // The columns in which heads begin, ascending, `step` apart.
+  // The columns in which heads begin, ascending.
   std::vector<int64_t> offsets;
-  int64_t step = 0;
   int64_t head_size = 0;
-  // True if the value of heads is [B, N, S, H], not [B, S, N, H].
-  bool heads_first = false;
-  // True if the value of heads has rank 3, [B, S, N * H].
-  bool merged = false;
 };
 
 // Finds the rows that a value of heads was moved out of. The value is [B, N, S, H], [B, S, N, H],
-// or [B, S, N * H] with `heads` heads. nullopt if there are no such rows.
+// or [B, S, N * H] with `heads` heads. nullopt if there are no such rows, or other nodes than views
+// in between.
 std::optional<PackedHeads> FindPackedHeads(Value* value, int64_t heads, Facts& facts);
 
-// Moves heads out of `packed`, rows like the base: gives a value of the same form as the one that
-// FindPackedHeads described.
-Value* UnpackHeads(Patch& patch, Value* packed, const PackedHeads& heads);
+// Takes a value of heads, `heads`, out of `packed` by the views that take it out of `base`.
+Value* UnpackHeads(Patch& patch, const Value* heads, const Value* base, Value* packed);
 
 }  // namespace attnrun::opt
 

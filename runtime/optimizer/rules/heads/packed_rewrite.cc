@@ -139,7 +139,7 @@ bool PackedRewrite::IsAlone(absl::Span<Value* const> operands) {
 absl::StatusOr<int> PackedRewrite::Apply(Patch& patch, Value* packed) {
   patch.Supersede(nodes_);
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    patch.Replace(nodes_[i]->output(0), UnpackHeads(patch, packed, heads_[i]));
+    patch.Replace(nodes_[i]->output(0), UnpackHeads(patch, nodes_[i]->input(0), base_, packed));
   }
   for (Node* reader : other_readers_) {
     std::vector<Value*> inputs = reader->inputs();
