@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/projection/merge.h"
 
-#include <cstring>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/elements.h"
 #include "core/quote.h"
-#include "core/status.h"
 #include "optimizer/analysis/node_queries.h"
 
 namespace attnrun::opt {
@@ -56,25 +56,16 @@ bool BiasesFit(const std::vector<LinearParts>& all) {
 Value* JoinedBias(Patch& patch, const std::vector<LinearParts>& all) {
   const auto some = absl::c_find_if(all, [](const auto& parts) { return parts.bias != nullptr; });
   if (some == all.end()) return nullptr;
-  int64_t columns = 0;
-  for (const LinearParts& parts : all) columns += parts.Columns();
-  const DataType type = some->bias->constant()->type();
-  absl::StatusOr<Tensor> joined = Tensor::Allocate(type, {columns}, Allocator::Heap());
-  if (joined.ok() && columns > 0) {
-    auto* to = static_cast<char*>(joined->mutable_raw());
-    const size_t size = joined->byte_size() / static_cast<size_t>(columns);
-    for (const LinearParts& parts : all) {
-      const size_t bytes = static_cast<size_t>(parts.Columns()) * size;
-      if (parts.bias == nullptr) {
-        std::memset(to, 0, bytes);
-      } else {
-        std::memcpy(to, parts.bias->constant()->raw(), bytes);
-      }
-      to += bytes;
-    }
+  std::vector<double> joined;
+  for (const LinearParts& parts : all) {
+    joined.resize(joined.size() + static_cast<size_t>(parts.Columns()));
+    if (parts.bias == nullptr) continue;
+    const absl::StatusOr<std::vector<double>> bias = ToDoubles(*parts.bias->constant());
+    if (!bias.ok()) return patch.Constant("bias", bias.status());
+    absl::c_copy(*bias, joined.end() - parts.Columns());
   }
   return patch.Constant(absl::StrCat(all[0].weights[0].values->name(), "/merged_bias"),
-                        std::move(joined));
+                        FromDoubles(some->bias->constant()->type(), {std::ssize(joined)}, joined));
 }
 
 }  // namespace
@@ -127,7 +118,8 @@ bool LinearMerger::SharedElsewhere(const std::vector<Node*>& linears,
   return false;
 }
 
-absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const Node& anchor) {
+bool LinearMerger::Merge(const std::vector<Node*>& linears, const Node& anchor, Patch& patch) {
+  if (linears.size() < 2) return false;
   std::vector<LinearParts> all;
   all.reserve(linears.size());
   for (const Node* linear : linears) all.push_back(LinearParts::Of(*linear));
@@ -139,11 +131,10 @@ absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const
   if (SharedElsewhere(linears, merged.weights, why)) {
     for (const LinearWeightParts& weight : merged.weights) unmerged_.insert(weight.values);
     context_.Miss(anchor, why);
-    return 0;
+    return false;
   }
   const auto fits = [&](const LinearParts& parts) { return FitTogether(all[0], parts); };
-  if (!absl::c_all_of(all, fits) || !BiasesFit(all)) return 0;
-  Patch patch(context_);
+  if (!absl::c_all_of(all, fits) || !BiasesFit(all)) return false;
   patch.Supersede(linears);
   merged.bias = JoinedBias(patch, all);
   Value* product = merged.Write(patch, linears[0]->name());
@@ -154,7 +145,7 @@ absl::StatusOr<int> LinearMerger::Merge(const std::vector<Node*>& linears, const
       patch.Ops("Split", static_cast<int>(linears.size()), {product, patch.Ints(widths)},
                 {{"axis", int64_t{-1}}});
   for (size_t i = 0; i < linears.size(); ++i) patch.Replace(linears[i]->output(0), parts[i]);
-  return patch.Apply();
+  return true;
 }
 
 }  // namespace attnrun::opt

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/status/statusor.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rules/linear/linear_parts.h"
 
@@ -35,9 +34,9 @@ class LinearMerger {
   // gives the reason.
   static bool CanMerge(const Node& node, std::string& why);
 
-  // Merges at least two nodes with the same input, in this order. Returns 0, and reports at
+  // Merges at least two nodes with the same input, in this order. Returns false, and reports at
   // `anchor`, if a weight is also used by nodes that do not merge in the same way.
-  absl::StatusOr<int> Merge(const std::vector<Node*>& linears, const Node& anchor);
+  bool Merge(const std::vector<Node*>& linears, const Node& anchor, Patch& patch);
 
  private:
   bool SharedElsewhere(const std::vector<Node*>& linears,

@@ -27,10 +27,12 @@
 #include "absl/strings/str_join.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/attention/ways.h"
 #include "optimizer/rules/projection/merge.h"
 
 namespace attnrun::opt {
@@ -51,9 +53,7 @@ class ProjectionSearch {
   void Visit(Value* value, int depth) {
     Node* node = value == nullptr ? nullptr : value->producer();
     if (node == nullptr || depth > kMaxDepth || !visited_.insert(node).second) return;
-    const bool product = node->op_type() == "MatMul" || node->op_type() == "Gemm" ||
-                         node->op_type() == "MatMulInteger" || IsLinear(*node);
-    if (product) {
+    if (ops::TraitsOf(*node).multiplies) {
       found_.push_back(node);
       return;
     }
@@ -67,58 +67,32 @@ class ProjectionSearch {
   std::vector<Node*> found_;
 };
 
-// Groups the attentions whose projections belong together: a single one, or single-head ones that
-// one Concat joins, in the order of the Concat.
-class AttentionGroups {
- public:
-  explicit AttentionGroups(const std::vector<Node*>& order) {
-    for (Node* node : order) {
-      if (node->qualified_op_type() != "attnrun.Attention") continue;
-      Node* const concat = JoiningConcat(*node);
-      Node* const key = concat == nullptr ? node : concat;
-      if (!groups_.contains(key)) keys_.push_back(key);
-      groups_[key].push_back(node);
+// The attentions whose projections belong together: a single one, or those of some heads each that
+// one Concat joins, in its order.
+std::vector<std::vector<Node*>> AttentionGroups(const std::vector<Node*>& order,
+                                                RuleContext& context) {
+  const auto is_attention = [](const Node& node) {
+    return node.qualified_op_type() == "attnrun.Attention";
+  };
+  std::vector<std::vector<Node*>> groups;
+  absl::flat_hash_map<const Node*, size_t> group_of;
+  for (Node* node : order) {
+    if (is_attention(*node)) {
+      group_of[node] = groups.size();
+      groups.push_back({node});
     }
-    for (Node* key : keys_) {
-      if (key->op_type() == "Concat") SortByInput(*key, groups_[key]);
+    if (!ops::TraitsOf(*node).assembles) continue;
+    std::vector<Node*> joined;
+    for (Value* input : node->inputs()) {
+      const auto source = FindSource(input, context, is_attention);
+      if (source.has_value()) joined.push_back(source->node);
     }
+    for (const Node* attention : joined) groups[group_of.at(attention)].clear();
+    if (!joined.empty()) groups[group_of.at(joined[0])] = std::move(joined);
   }
-
-  std::vector<std::vector<Node*>> Get() const {
-    std::vector<std::vector<Node*>> result;
-    for (const Node* key : keys_) result.push_back(groups_.at(key));
-    return result;
-  }
-
- private:
-  // The Concat to which an attention's result leads, through views and values with one reader; else
-  // null.
-  static Node* JoiningConcat(const Node& attention) {
-    const Value* value = attention.output(0);
-    for (int step = 0; step < 6 && value->consumers().size() == 1; ++step) {
-      Node* consumer = value->consumers()[0];
-      if (consumer->op_type() == "Concat" && consumer->domain().empty()) return consumer;
-      if (!IsViewNode(*consumer) || consumer->outputs().size() != 1) return nullptr;
-      value = consumer->output(0);
-    }
-    return nullptr;
-  }
-
-  static void SortByInput(const Node& concat, std::vector<Node*>& attentions) {
-    absl::flat_hash_map<const Node*, size_t> position;
-    for (size_t i = 0; i < concat.inputs().size(); ++i) {
-      const Value* value = concat.input(i);
-      for (int step = 0; step < 6 && value != nullptr && value->producer() != nullptr; ++step) {
-        position[value->producer()] = i;
-        value = value->producer()->input(0);
-      }
-    }
-    absl::c_stable_sort(attentions, [&](Node* a, Node* b) { return position[a] < position[b]; });
-  }
-
-  std::vector<Node*> keys_;
-  absl::flat_hash_map<const Node*, std::vector<Node*>> groups_;
-};
+  std::erase_if(groups, [](const std::vector<Node*>& group) { return group.empty(); });
+  return groups;
+}
 
 // The Linear whose result a projection reads through norms, constant factors and views alone: the
 // first of a LoRA pair, or the one that computes the latents of keys.
@@ -129,8 +103,7 @@ Node* LinearBefore(const Node& projection) {
     if (IsLinear(*node)) return node;
     double factor = 1;
     Value* scaled = ScaledOperand(*node, factor);
-    const bool passes =
-        IsViewNode(*node) || IsOp(node, "LayerNormalization") || IsOp(node, "RMSNormalization");
+    const bool passes = IsViewNode(*node) || ops::TraitsOf(*node).works_on_rows;
     if (scaled == nullptr && !passes) return nullptr;
     node = (scaled == nullptr ? node->input(0) : scaled)->producer();
   }
@@ -202,8 +175,9 @@ absl::StatusOr<int> MergeGroup(RuleContext& context, LinearMerger& merger,
   }
   int merged = 0;
   for (const std::vector<Node*>& linears : groups) {
-    if (linears.size() < 2) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge(linears, anchor));
+    Patch patch(context);
+    if (!merger.Merge(linears, anchor, patch)) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
     merged += applied;
   }
   if (!why.empty()) context.Miss(anchor, std::move(why));
@@ -226,8 +200,9 @@ absl::StatusOr<int> MergeUnfused(RuleContext& context, LinearMerger& merger) {
   int merged = 0;
   for (const Value* x : inputs) {
     const std::vector<Node*>& linears = by_input.at(x);
-    if (linears.size() < 2) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge(linears, *linears[0]));
+    Patch patch(context);
+    if (!merger.Merge(linears, *linears[0], patch)) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
     merged += applied;
   }
   return merged;
@@ -237,7 +212,7 @@ absl::StatusOr<int> MergeQkvProjections(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   LinearMerger merger(context);
   int merged = 0;
-  for (const std::vector<Node*>& attentions : AttentionGroups(order).Get()) {
+  for (const std::vector<Node*>& attentions : AttentionGroups(order, context)) {
     ATTNRUN_ASSIGN_OR_RETURN(const int applied, MergeGroup(context, merger, attentions));
     merged += applied;
   }

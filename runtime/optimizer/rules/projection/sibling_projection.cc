@@ -12,9 +12,7 @@
 //        Mul                      Mul
 
 #include <string>
-#include <vector>
 
-#include "core/status.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -43,32 +41,21 @@ Node* GateSide(Value* value, int& visits_left) {
   return found;
 }
 
-absl::StatusOr<int> MergeSiblingProjections(RuleContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  LinearMerger merger(context);
-  // Collects the Muls first: merging removes other nodes, but not these.
-  std::vector<const Node*> gates;
-  for (const Node* node : order) {
-    if (node->op_type() == "Mul" && node->domain().empty()) gates.push_back(node);
-  }
-  int merged = 0;
-  for (const Node* node : gates) {
-    int visits_left = kMostVisits;
-    Node* a = GateSide(node->input(0), visits_left);
-    Node* b = GateSide(node->input(1), visits_left);
-    std::string why;
-    if (a == nullptr || b == nullptr || a == b || a->input(0) != b->input(0)) continue;
-    if (!LinearMerger::CanMerge(*a, why) || !LinearMerger::CanMerge(*b, why)) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, merger.Merge({a, b}, *node));
-    merged += applied;
-  }
-  return merged;
+bool MergeSiblingProjections(RuleContext& context, Node* gate, Patch& patch) {
+  int visits_left = kMostVisits;
+  Node* a = GateSide(gate->input(0), visits_left);
+  Node* b = GateSide(gate->input(1), visits_left);
+  std::string why;
+  return a != nullptr && b != nullptr && a != b && a->input(0) == b->input(0) &&
+         LinearMerger::CanMerge(*a, why) && LinearMerger::CanMerge(*b, why) &&
+         LinearMerger(context).Merge({a, b}, *gate, patch);
 }
 
 }  // namespace
 
 extern const Rule kSiblingProjection = {.name = "sibling_projection",
                                         .summary = "Gate and up of a gated MLP become one product",
-                                        .run = MergeSiblingProjections};
+                                        .anchors = {"Mul"},
+                                        .propose = MergeSiblingProjections};
 
 }  // namespace attnrun::opt
