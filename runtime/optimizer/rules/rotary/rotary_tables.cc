@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/rotary/rotary_tables.h"
 
-#include <array>
+#include <optional>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/quote.h"
-#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/axes.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rules/rotary/rotary_match.h"
 
 namespace attnrun::opt {
 namespace {
@@ -17,8 +18,17 @@ namespace {
 // Exporters write fewer steps from the angles to the tables.
 constexpr int kMaxSteps = 16;
 
-bool IsOneOf(const Node& node, absl::Span<const absl::string_view> ops) {
-  return node.domain().empty() && absl::c_linear_search(ops, node.op_type());
+// The track of the last axis of a node's only output, if it is the last axis of all inputs that have
+// it; nullopt if positions along it may see each other.
+std::optional<ops::AxisTrack> LastAxisOf(const Node& node, Facts& facts) {
+  if (node.outputs().size() != 1) return std::nullopt;
+  const ops::AxisRule rule = AxesOf(node, facts);
+  const ops::AxisTrack* track = rule.OfOutput(0, facts.RankOf(node.output(0)) - 1);
+  for (size_t i = 0; track != nullptr && i < node.inputs().size(); ++i) {
+    const bool has_axis = track->inputs[i] != ops::AxisTrack::kNone;
+    if (has_axis && track->inputs[i] != facts.RankOf(node.input(i)) - 1) return std::nullopt;
+  }
+  return track == nullptr ? std::nullopt : std::optional(*track);
 }
 
 class RepetitionProof {
@@ -64,21 +74,14 @@ class RepetitionProof {
     return true;
   }
 
-  // Follows functions of each element, and lookups of rows in a table.
+  // A node that works on each position of the last axis alone repeats what its inputs repeat.
   bool OfNode(const Node& node, int steps) {
-    static constexpr absl::string_view kUnary[] = {"Cos", "Sin", "Cast", "Neg", "Identity"};
-    static constexpr absl::string_view kBinary[] = {"Mul", "Add", "Sub", "Div"};
-    if (IsOneOf(node, kUnary)) return Holds(node.input(0), steps - 1);
-    if (IsOneOf(node, {"Gather"})) {
-      const int64_t along = AttributeOr<int64_t>(node, "axis", 0);
-      const int rank = facts_.RankOf(node.input(0));
-      return along >= 0 && along < rank - 1 && Holds(node.input(0), steps - 1);
+    const auto track = LastAxisOf(node, facts_);
+    for (size_t i = 0; track.has_value() && i < node.inputs().size(); ++i) {
+      const bool has_axis = track->inputs[i] != ops::AxisTrack::kNone;
+      if (has_axis && !Holds(node.input(i), steps - 1)) return false;
     }
-    if (!IsOneOf(node, kBinary)) return false;
-    return absl::c_all_of(node.inputs(), [&](Value* operand) {
-      return facts_.RankOf(operand) == 0 || facts_.Extent(operand, -1) == 1 ||
-             Holds(operand, steps - 1);
-    });
+    return track.has_value();
   }
 
   const PairLayout layout_;
@@ -126,17 +129,9 @@ std::optional<Placement> Place(Facts& facts, Value* x, Value* table, int64_t wid
 Value* WithoutHeads(Patch& patch, Facts& facts, Value* table, int heads_axis, int x_rank) {
   const int rank = facts.RankOf(table);
   const int axis = heads_axis - (x_rank - rank);
-  int left = rank;
-  if (heads_axis >= 0 && axis >= 0) {
-    Value* squeezed = nullptr;
-    for (const Traced& traced : Trace(table, facts)) {
-      const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
-      if (static_cast<int>(dims.size()) != rank - 1) continue;
-      if (View::Dense(dims).Unsqueezed(axis) == traced.view) squeezed = traced.base;
-    }
-    table = squeezed != nullptr ? squeezed : patch.Op("Squeeze", {table, patch.Ints({axis})});
-    --left;
-  }
+  const bool has_heads = heads_axis >= 0 && axis >= 0;
+  if (has_heads) table = patch.Op("Squeeze", {table, patch.Ints({axis})});
+  const int left = has_heads ? rank - 1 : rank;
   if (left == 3) return table;
   return patch.Op("Unsqueeze", {table, left == 2 ? patch.Ints({0}) : patch.Ints({0, 1})});
 }
@@ -146,21 +141,18 @@ Value* WithoutHeads(Patch& patch, Facts& facts, Value* table, int heads_axis, in
 Value* HalfByAngles(Patch& patch, Facts& facts, Value* table, int steps) {
   const Node* node = table->producer();
   if (node == nullptr || steps == 0) return nullptr;
-  if (IsOneOf(*node, {"Concat"})) {
-    const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
-    const bool last = axis == -1 || axis == facts.RankOf(table) - 1;
-    const bool twice = node->inputs().size() == 2 && node->input(0) == node->input(1);
-    return last && twice ? node->input(0) : nullptr;
+  if (const Node* pair = PairConcat(table, facts)) {
+    return pair->input(0) == pair->input(1) ? pair->input(0) : nullptr;
   }
-  double factor = 1;
-  Value* scaled = ScaledOperand(*node, factor);
-  if (scaled == nullptr && !IsOneOf(*node, {"Cos", "Sin", "Cast"})) return nullptr;
-  if (scaled != nullptr && facts.RankOf(scaled) != facts.RankOf(table)) return nullptr;
-  Value* half = HalfByAngles(patch, facts, scaled != nullptr ? scaled : node->input(0), steps - 1);
-  if (half == nullptr) return nullptr;
+  const auto track = LastAxisOf(*node, facts);
+  if (!track.has_value() || !FollowsInputs(*node, *track, facts)) return nullptr;
   std::vector<Value*> inputs = node->inputs();
-  inputs[inputs[0] == scaled || scaled == nullptr ? 0 : 1] = half;
-  return patch.Op(node->op_type(), inputs, node->attributes());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (track->inputs[i] == ops::AxisTrack::kNone) continue;
+    inputs[i] = HalfByAngles(patch, facts, inputs[i], steps - 1);
+    if (inputs[i] == nullptr) return nullptr;
+  }
+  return patch.Again(*node, inputs, node->attributes())[0];
 }
 
 Value* OnePerPair(Patch& patch, Facts& facts, Value* table, int64_t width, PairLayout layout) {
