@@ -13,7 +13,8 @@ extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBr
     kGatheredTable, kIntegerConvolution;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary, kMaskedMean;
-extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews;
+extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews,
+    kPooledMeans;
 extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kMissingSoftmax,
     kStandardAttention, kAttentionOperands, kAttentionMask;
 extern const Rule kNeededRows;
@@ -42,7 +43,8 @@ const std::vector<Phase>& StandardPhases() {
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,
         &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary, &kMaskedMean}},
       // Finds products with constant weights.
-      {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
+      {"linear",
+       {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kPooledMeans, &kMoveViews}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kMissingSoftmax,

@@ -99,14 +99,6 @@ struct AxisMap::Plan {
   std::vector<SymInt> joined;
 };
 
-SymInt AxisMap::ExtentOf(int axis) const {
-  SymInt extent(1);
-  for (const Part& part : parts_) {
-    if (part.to == axis) extent = extent * part.size;
-  }
-  return extent;
-}
-
 int AxisMap::PartsOf(int from) const {
   return static_cast<int>(absl::c_count_if(parts_, [&](const Part& p) { return p.from == from; }));
 }

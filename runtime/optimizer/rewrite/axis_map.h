@@ -25,8 +25,11 @@ class AxisMap {
   static std::optional<AxisMap> Between(absl::Span<const ViewAxis> from,
                                         absl::Span<const ViewAxis> to);
 
-  // The extent of an axis of `to`.
-  SymInt ExtentOf(int axis) const;
+  // True if both split, move and join the same parts.
+  friend bool operator==(const AxisMap& a, const AxisMap& b) {
+    return a.parts_ == b.parts_ && a.order_ == b.order_ && a.from_rank_ == b.from_rank_ &&
+           a.to_rank_ == b.to_rank_;
+  }
 
   // The functions that follow take a tensor with the axes of `from` and then `kept` more axes,
   // which stay the last ones. An extent may be 1 in place of that of `from`, or be another symbol
@@ -52,6 +55,10 @@ class AxisMap {
     SymInt size;
     int from = kNone;
     int to = kNone;
+
+    friend bool operator==(const Part& a, const Part& b) {
+      return a.size == b.size && a.from == b.from && a.to == b.to;
+    }
   };
   // The axes that one tensor gets.
   struct Plan;

@@ -3,97 +3,73 @@
 // Exporters split a packed projection and then reshape or transpose each part alike. One such view
 // before the Split does the same. It leaves the last axis as it is.
 
+#include <iterator>
+#include <optional>
+#include <vector>
+
 #include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/rewrite/reshape.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/axis_map.h"
 #include "optimizer/rules/views/moves.h"
 
 namespace attnrun::opt {
 namespace {
 
-// The common view of all parts: the extents of the axes before the last, or their order.
-struct Arrangement {
-  std::vector<SymInt> leading;
-  std::vector<int64_t> permutation;
-
-  friend bool operator==(const Arrangement& a, const Arrangement& b) {
-    return a.leading == b.leading && a.permutation == b.permutation;
+// How the only reader of a part arranges its axes before the last, which stays as it is; nullopt if
+// there is another reader.
+std::optional<AxisMap> ArrangementOf(const Value* part, const Node* reader, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(part);
+  if (reader == nullptr || dims == nullptr || dims->empty()) return std::nullopt;
+  if (!ops::TraitsOf(*reader).rearranges || reader->input(0) != part) return std::nullopt;
+  const View base = View::Dense(*dims);
+  const auto view = ApplyViewNode(*reader, *reader->output(0), base, facts);
+  if (!view.has_value() || view->rank() == 0 || view->axes().back() != base.axes().back()) {
+    return std::nullopt;
   }
-};
-
-std::optional<Arrangement> ArrangementOf(const Node& node, Facts& facts) {
-  const std::vector<SymInt>* from = facts.DimsOf(node.input(0));
-  if (from == nullptr || from->empty()) return std::nullopt;
-  if (IsOp(&node, "Transpose")) {
-    if (!KeepsLastAxis(node)) return std::nullopt;
-    return Arrangement{.leading = {},
-                       .permutation = AttributeOr<std::vector<int64_t>>(node, "perm", {})};
-  }
-  if (!IsOp(&node, "Reshape")) return std::nullopt;
-  const SymInt channels = from->back();
-  const std::vector<SymInt>* to = facts.DimsOf(node.output(0));
-  if (to == nullptr || to->empty() || to->back() != channels) return std::nullopt;
-  return Arrangement{.leading = {to->begin(), to->end() - 1}, .permutation = {}};
+  return AxisMap::Between(Leading(base, 1), Leading(*view, 1));
 }
 
-bool SplitsLastAxis(const Node& node, Facts& facts) {
-  if (!IsOp(&node, "Split") || node.input(1) == nullptr) return false;
-  const int64_t axis = AttributeOr<int64_t>(node, "axis", 0);
-  const int rank = facts.RankOf(node.input(0));
-  return rank > 1 && (axis == -1 || axis == rank - 1) &&
-         KnownInts(node.input(1), facts).has_value();
-}
-
-// The only reader of each part, null for a part without readers; nullopt if a part has several.
-std::optional<std::vector<Node*>> ReadersOf(const Node& split, const Graph& graph) {
-  std::vector<Node*> readers;
-  for (const Value* part : split.outputs()) {
-    readers.push_back(nullptr);
-    if (part == nullptr || (part->consumers().empty() && !graph.IsOutput(part))) continue;
-    if (part->consumers().size() != 1 || graph.IsOutput(part)) return std::nullopt;
-    readers.back() = part->consumers()[0];
-    if (readers.back()->input(0) != part) return std::nullopt;
-  }
-  return readers;
-}
-
-// The arrangement that all parts with readers have in common; nullopt if they differ.
-std::optional<Arrangement> Common(const std::vector<Node*>& readers, Facts& facts) {
-  std::optional<Arrangement> common;
-  for (const Node* reader : readers) {
-    if (reader == nullptr) continue;
-    auto arrangement = ArrangementOf(*reader, facts);
-    if (!arrangement.has_value()) return std::nullopt;
-    if (common.has_value() && !(*common == *arrangement)) return std::nullopt;
-    common = std::move(arrangement);
-  }
-  return common;
+// True if the output is a part of the last axis of the input.
+bool IsPartOfLastAxis(const Node& split, const Value* part, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(split.input(0));
+  if (dims == nullptr || dims->size() < 2) return false;
+  const View whole = View::Dense(*dims);
+  const auto view = ApplyViewNode(split, *part, whole, facts);
+  return view.has_value() && view->rank() == whole.rank() && Leading(*view, 1) == Leading(whole, 1);
 }
 
 }  // namespace
 
 bool HoistViews(RuleContext& context, Node* split, Patch& patch) {
   Facts& facts = context.facts;
-  if (!SplitsLastAxis(*split, facts)) return false;
-  const auto readers = ReadersOf(*split, context.graph);
-  if (!readers.has_value()) return false;
-  const auto common = Common(*readers, facts);
-  if (!common.has_value()) return false;
-  Value* x = split->input(0);
-  std::vector<SymInt> to = common->leading;
-  to.push_back(facts.DimsOf(x)->back());
-  Value* arranged = common->permutation.empty()
-                        ? ReshapeTo(patch, facts, x, to)
-                        : patch.Op("Transpose", {x}, {{"perm", common->permutation}});
-  if (arranged == nullptr) return false;
-  const std::vector<Value*> parts =
-      patch.Ops("Split", static_cast<int>(split->outputs().size()), {arranged, split->input(1)},
-                {{"axis", int64_t{-1}}}, split->name());
+  if (split->outputs().size() < 2 || !IsViewNode(*split)) return false;
+  std::optional<AxisMap> common;
+  std::vector<Node*> readers;
+  for (const Value* part : split->outputs()) {
+    const bool is_read =
+        part != nullptr && (!part->consumers().empty() || context.graph.IsOutput(part));
+    readers.push_back(is_read ? OnlyReader(context.graph, part) : nullptr);
+    if (!is_read) continue;
+    const auto map = ArrangementOf(part, readers.back(), facts);
+    if (!map.has_value() || !IsPartOfLastAxis(*split, part, facts)) return false;
+    if (common.has_value() && !(*common == *map)) return false;
+    common = map;
+  }
+  // One view takes the place of several.
+  if (std::ssize(readers) - absl::c_count(readers, nullptr) < 2) return false;
+  std::vector<Value*> inputs = split->inputs();
+  inputs[0] = common->Apply(patch, facts, inputs[0], {}, 1);
+  if (inputs[0] == nullptr) return !patch.status().ok();
+  AttributeMap attributes = split->attributes();
+  attributes.insert_or_assign("axis", int64_t{-1});
+  const std::vector<Value*> parts = patch.Again(*split, inputs, attributes);
   patch.Supersede({split});
-  for (size_t i = 0; i < readers->size(); ++i) {
-    if ((*readers)[i] == nullptr) continue;
-    patch.Supersede({(*readers)[i]});
-    patch.Replace((*readers)[i]->output(0), parts[i]);
+  for (size_t i = 0; i < readers.size(); ++i) {
+    if (readers[i] == nullptr) continue;
+    patch.Supersede({readers[i]});
+    patch.Replace(readers[i]->output(0), parts[i]);
   }
   return true;
 }

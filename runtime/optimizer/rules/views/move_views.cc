@@ -30,22 +30,44 @@
 //
 //   x [B,S,D] -> Transpose [B,D,S] -> ReduceMean [B,D]   ->   ReduceMean(x, axis 1) [B,D]
 //
-// The moves end: each takes a view away from above a node and puts views only above nodes that are
-// closer to the outputs, or, at a Split, leaves fewer views.
+// Each move lowers a cost (ViewsAbove), or, at a Split, leaves fewer views, so that moves come to an
+// end. The cost is no number of bytes: a view below a product may move more than it did above, until
+// it meets the view that undoes it, or the product is merged with others.
 
-#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/views/moves.h"
 
 namespace attnrun::opt {
 namespace {
 
+// Exporters write no longer chains.
+constexpr int kMostViews = 48;
+
 bool MoveViews(RuleContext& context, Node* node, Patch& patch) {
-  if (IsOp(node, "Split")) return HoistViews(context, node, patch);
-  return ReduceBehindViews(context, node, patch) || SinkViews(context, node, patch);
+  return HoistViews(context, node, patch) || ReduceBehindViews(context, node, patch) ||
+         SinkViews(context, node, patch);
 }
 
 }  // namespace
+
+int ViewsAbove(const Node& node) {
+  int views = 0;
+  for (const Value* input : node.inputs()) {
+    for (int i = 0; i < kMostViews && input != nullptr && input->producer() != nullptr &&
+                    IsViewNode(*input->producer());
+         ++i) {
+      ++views;
+      input = input->producer()->input(0);
+    }
+  }
+  return views;
+}
+
+bool MayRearrange(const View& base, const View& view) {
+  return !(base == view) && base.offset() == view.offset() &&
+         Product(base.Dims()) == Product(view.Dims());
+}
 
 extern const Rule kMoveViews = {
     .name = "move_views",

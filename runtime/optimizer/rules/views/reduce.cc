@@ -8,39 +8,27 @@
 //   -->
 //   ReduceMean(x, axis 1) [B, D]
 //
-// Covers ReduceMean, ReduceSum, ReduceMax and ReduceMin if the reduced axes are axes of x, in any
-// order, or have extent 1, and the others stay in their order.
+// Covers reductions whose axes are axes of x, or have extent 1, if the others stay in their order.
 
-#include <array>
+#include <optional>
+#include <vector>
 
 #include "absl/algorithm/container.h"
-#include "optimizer/analysis/node_queries.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/views/moves.h"
 
 namespace attnrun::opt {
 namespace {
 
-bool IsPool(const Node& node) { return IsOp(&node, "GlobalAveragePool"); }
-
-bool IsReduction(const Node& node) {
-  static constexpr std::array<absl::string_view, 4> kOps = {"ReduceMean", "ReduceSum", "ReduceMax",
-                                                            "ReduceMin"};
-  return node.domain().empty() && absl::c_linear_search(kOps, node.op_type());
-}
-
 // Marks the axes of its input that the node reduces; nullopt where they are not known.
 std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts) {
   const int rank = facts.RankOf(node.input(0));
-  if (rank < 1) return std::nullopt;
-  std::vector<bool> reduced(rank, false);
-  if (IsPool(node)) {
-    for (int axis = 2; axis < rank; ++axis) reduced[axis] = true;
-    return reduced;
-  }
   const auto axes = KnownInts(node, "axes", 1, facts);
-  if (!axes.has_value() || axes->empty()) return std::nullopt;
+  if (rank < 1 || !axes.has_value() || axes->empty()) return std::nullopt;
+  std::vector<bool> reduced(rank, false);
   for (const int64_t axis : *axes) {
     if (axis < -rank || axis >= rank) return std::nullopt;
     reduced[axis < 0 ? axis + rank : axis] = true;
@@ -48,54 +36,64 @@ std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts) {
   return reduced;
 }
 
-// The axes of the base to reduce in place of those of the view; nullopt unless the view only
-// reorders axes, or adds and removes axes of extent 1, and keeps the remaining axes in order.
+// The axes longer than 1.
+std::vector<ViewAxis> Long(std::vector<ViewAxis> axes) {
+  std::erase_if(axes, [](const ViewAxis& axis) { return axis.empty(); });
+  return axes;
+}
+
+// The axes of the base to reduce in place of those of the view; nullopt unless the view has all of
+// them, and the other axes in their order.
 std::optional<std::vector<int64_t>> ReducedOfBase(const View& base, const View& view,
                                                   const std::vector<bool>& reduced) {
-  if (!(view.offset() == base.offset())) return std::nullopt;
-  std::vector<int64_t> result;
-  std::vector<bool> found(base.rank(), false);
-  int last_kept = -1;
+  std::vector<int64_t> axes;
+  std::vector<ViewAxis> of_base = base.axes();
+  std::vector<ViewAxis> of_view = view.axes();
   for (int axis = 0; axis < view.rank(); ++axis) {
-    if (view.axes()[axis].empty()) continue;
-    int at = 0;
-    while (at < base.rank() && (found[at] || base.axes()[at] != view.axes()[axis])) ++at;
+    if (!reduced[axis] || of_view[axis].empty()) continue;
+    const auto at = absl::c_find(of_base, of_view[axis]) - of_base.begin();
     if (at == base.rank()) return std::nullopt;
-    found[at] = true;
-    if (reduced[axis]) {
-      result.push_back(at);
-    } else if (at < last_kept) {
-      return std::nullopt;
-    } else {
-      last_kept = at;
-    }
+    of_view[axis].clear();
+    of_base[at].clear();
+    axes.push_back(at);
   }
-  for (int axis = 0; axis < base.rank(); ++axis) {
-    if (!found[axis] && !base.axes()[axis].empty()) return std::nullopt;
-  }
-  absl::c_sort(result);
-  return result;
+  if (!(base.offset() == view.offset()) || Long(of_base) != Long(of_view)) return std::nullopt;
+  absl::c_sort(axes);
+  return axes;
+}
+
+// A global pooling is a mean over all axes but the first two.
+bool WritePoolAsMean(RuleContext& context, Node* pool, Patch& patch) {
+  std::vector<int64_t> axes(std::max(context.facts.RankOf(pool->input(0)) - 2, 0));
+  if (axes.empty()) return false;
+  absl::c_iota(axes, 2);
+  patch.Supersede({pool});
+  patch.Replace(pool->output(0),
+                patch.Op("ReduceMean", {pool->input(0), patch.Ints(axes)}, {}, pool->name()));
+  return true;
 }
 
 }  // namespace
 
 bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  if (!IsPool(*node) && !IsReduction(*node)) return false;
+  if (!ops::TraitsOf(*node).reduces) return false;
   const auto reduced = ReducedAxes(*node, facts);
   const std::vector<SymInt>* dims = facts.DimsOf(node->output(0));
   if (!reduced.has_value() || dims == nullptr) return false;
   const std::vector<SymInt> to = *dims;
   const std::vector<Traced> chain = Trace(node->input(0), facts);
-  for (size_t i = chain.size(); i-- > 0;) {
-    Value* const base = chain[i].base;
-    // A ReduceMean, not a pooling, that reads x itself needs no rewrite.
-    if (base == node->input(0) && !IsPool(*node)) return false;
-    const std::vector<SymInt>* from = facts.DimsOf(base);
-    const auto axes = ReducedOfBase(View::Dense(*from), chain[i].view, *reduced);
+  for (size_t i = chain.size(); i-- > 1;) {
+    const View base = View::Dense(*facts.DimsOf(chain[i].base));
+    const auto axes = ReducedOfBase(base, chain[i].view, *reduced);
     if (!axes.has_value() || axes->empty()) continue;
-    Value* result = patch.Op(IsPool(*node) ? "ReduceMean" : node->op_type(),
-                             {base, patch.Ints(*axes)}, {{"keepdims", int64_t{0}}}, node->name());
+    Value* result = patch.Op(node->op_type(), {chain[i].base, patch.Ints(*axes)},
+                             {{"keepdims", int64_t{0}}}, node->name());
+    if (!patch.status().ok()) return true;
+    if (ViewsAbove(*result->producer()) >= ViewsAbove(*node)) return false;
+    // A view with other readers stays; it would get company.
+    const std::vector<SymInt>* now = facts.DimsOf(result);
+    if (now == nullptr || (node->input(0)->consumers().size() > 1 && *now != to)) return false;
     result = ReshapeTo(patch, facts, result, to);
     if (result == nullptr) return !patch.status().ok();
     patch.Supersede({node});
@@ -104,5 +102,10 @@ bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
   }
   return false;
 }
+
+extern const Rule kPooledMeans = {.name = "move_views",
+                                  .summary = "A global pooling becomes a mean",
+                                  .anchors = {"GlobalAveragePool"},
+                                  .propose = WritePoolAsMean};
 
 }  // namespace attnrun::opt

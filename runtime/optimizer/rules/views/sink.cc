@@ -24,17 +24,11 @@ bool IsView(const Value* value) {
   return view != nullptr && ops::TraitsOf(*view).rearranges;
 }
 
-// The axes before the last `mixed`.
-absl::Span<const ViewAxis> Leading(const View& view, int mixed) {
-  return absl::MakeSpan(view.axes()).subspan(0, view.rank() - mixed);
-}
-
 // True if the view has the elements of the base in another arrangement, but its last axes as they
 // are.
 bool Rearranges(const View& base, const View& view, int mixed) {
-  if (base == view || base.rank() < mixed || !(base.offset() == view.offset())) return false;
-  if (Product(base.Dims()) != Product(view.Dims())) return false;
-  return std::equal(view.axes().end() - mixed, view.axes().end(), base.axes().end() - mixed);
+  return MayRearrange(base, view) && base.rank() >= mixed &&
+         std::equal(view.axes().end() - mixed, view.axes().end(), base.axes().end() - mixed);
 }
 
 // The number of leading axes of input 0 that are the same axes of output 0, and that no other input
@@ -95,7 +89,11 @@ class Sinking {
       const bool any_rank = elementwise_ || ops::TraitsOf(*node_).takes_any_rank;
       if (base.rank() != view.rank() && !any_rank) continue;
       const auto inputs = InputsAbove(input, traced.base, base, view);
-      if (inputs.has_value()) return Move(input, *inputs, base, view);
+      if (!inputs.has_value()) continue;
+      // The view is written as it is spelled where it is one node.
+      const Node& last = *input->producer();
+      const bool same = traced.base == last.input(0) && view.Dims() == traced.view.Dims();
+      return Move(*inputs, base, view, elementwise_ && same ? &last : nullptr);
     }
     return false;
   }
@@ -163,8 +161,8 @@ class Sinking {
     return nullptr;
   }
 
-  bool Move(const Value* input, const std::vector<Value*>& inputs, const View& base,
-            const View& view) {
+  bool Move(const std::vector<Value*>& inputs, const View& base, const View& view,
+            const Node* same) {
     const auto forth = AxisMap::Between(Leading(base, mixed_), Leading(view, mixed_));
     if (!forth.has_value()) return false;
     const std::vector<Value*> moved = patch_.Again(*node_, inputs, Attributes());
@@ -178,16 +176,14 @@ class Sinking {
     expected.insert(expected.end(), result_.end() - mixed, result_.end());
     const std::vector<SymInt>* dims = facts_.DimsOf(moved[0]);
     if (dims == nullptr || *dims != expected) return false;
+    if (ViewsAbove(*moved[0]->producer()) >= ViewsAbove(*node_)) return false;
     std::vector<Value*> like = inputs;
     std::erase(like, nullptr);
-    const Node& node = *input->producer();
     Value* result = nullptr;
-    if (elementwise_ && facts_.DimsOf(node.input(0)) != nullptr &&
-        absl::c_linear_search(inputs, node.input(0)) &&
-        *facts_.DimsOf(node.input(0)) == base.Dims()) {
-      std::vector<Value*> operands = node.inputs();
+    if (same != nullptr) {
+      std::vector<Value*> operands = same->inputs();
       operands[0] = moved[0];
-      result = patch_.Again(node, operands, node.attributes())[0];
+      result = patch_.Again(*same, operands, same->attributes())[0];
     } else {
       result = forth->Apply(patch_, facts_, moved[0], like, mixed);
     }
