@@ -21,14 +21,15 @@
 // operator then become a part of the attention's layouts. Queries and keys from separate
 // projections are worked on each in their own.
 
-#include <compare>
+#include <iterator>
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/heads/packed_rewrite.h"
 
@@ -47,7 +48,7 @@ struct HeadWork {
   int64_t interleaved = 0;
   int64_t rotated = 0;
 
-  friend auto operator<=>(const HeadWork&, const HeadWork&) = default;
+  friend bool operator==(const HeadWork&, const HeadWork&) = default;
 };
 
 struct Found {
@@ -118,15 +119,43 @@ absl::StatusOr<Tensor> Scales(const PackedRewrite& rewrite) {
                      rows);
 }
 
-absl::StatusOr<int> Pack(RuleContext& context, const HeadWork& work, PackedRewrite& rewrite) {
-  if (!rewrite.IsAlone(work.angles)) return 0;
-  Patch patch(context);
-  const Node& first = *rewrite.nodes()[0];
+// Adds the nodes behind views of the base that do this work.
+void Collect(const HeadWork& work, Facts& facts, PackedRewrite& rewrite) {
+  // Projections have fewer readers.
+  constexpr int kMostVisits = 256;
+  int visits = 0;
+  std::vector<const Value*> open = {work.base};
+  while (!open.empty()) {
+    const Value& value = *open.back();
+    open.pop_back();
+    for (Node* reader : value.consumers()) {
+      if (++visits > kMostVisits) return;
+      auto found = Find(*reader, facts);
+      const bool known = absl::c_linear_search(rewrite.nodes(), reader);
+      if (!known && found.has_value() && found->work == work) {
+        rewrite.Add(reader, std::move(found->heads));
+      }
+      if (!IsViewNode(*reader)) continue;
+      absl::c_copy_if(reader->outputs(), std::back_inserter(open),
+                      [](const Value* output) { return output != nullptr; });
+    }
+  }
+}
+
+// Packs all nodes that do the same as this one, at the first of them.
+bool PackHeads(RuleContext& context, Node* node, Patch& patch) {
+  const auto found = Find(*node, context.facts);
+  if (!found.has_value()) return false;
+  const HeadWork& work = found->work;
+  PackedRewrite rewrite(context, work.base);
+  Collect(work, context.facts, rewrite);
+  if (rewrite.nodes().empty() || rewrite.nodes()[0] != node) return false;
+  if (!rewrite.IsAlone(work.angles)) return false;
   std::vector<Value*> inputs = {work.base};
   inputs.insert(inputs.end(), work.angles.begin(), work.angles.end());
   AttributeMap attributes = {{"head_size", work.head_size}, {"head_offsets", rewrite.Offsets()}};
   if (work.epsilon.has_value()) {
-    inputs.push_back(patch.Constant(first.input(1)->name(), Scales(rewrite)));
+    inputs.push_back(patch.Constant(node->input(1)->name(), Scales(rewrite)));
     attributes["epsilon"] = *work.epsilon;
   } else {
     attributes["interleaved"] = work.interleaved;
@@ -134,49 +163,8 @@ absl::StatusOr<int> Pack(RuleContext& context, const HeadWork& work, PackedRewri
   }
   const char* op =
       work.epsilon.has_value() ? "attnrun::HeadRmsNormalization" : "attnrun::RotaryEmbedding";
-  Value* packed = patch.Op(op, std::move(inputs), std::move(attributes), first.name());
-  return rewrite.Apply(patch, packed);
-}
-
-using NodeSet = absl::flat_hash_set<const Node*>;
-
-// The nodes that do the same, in their present state; nullopt if another rewrite has removed or
-// changed one of them. The group then waits for the next round.
-std::optional<PackedRewrite> RewriteOf(RuleContext& context, const HeadWork& work,
-                                       const std::vector<Node*>& group, const NodeSet& alive) {
-  PackedRewrite rewrite(context, work.base);
-  for (Node* node : group) {
-    auto found = alive.contains(node) ? Find(*node, context.facts) : std::nullopt;
-    if (!found.has_value() || found->work != work) return std::nullopt;
-    rewrite.Add(node, std::move(found->heads));
-  }
-  return rewrite;
-}
-
-absl::StatusOr<int> PackHeads(RuleContext& context) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  // In the order of their first nodes.
-  std::vector<HeadWork> works;
-  std::map<HeadWork, std::vector<Node*>> groups;
-  for (Node* node : order) {
-    const auto found = Find(*node, context.facts);
-    if (!found.has_value()) continue;
-    const auto [group, added] = groups.try_emplace(found->work);
-    if (added) works.push_back(found->work);
-    group->second.push_back(node);
-  }
-  NodeSet alive(order.begin(), order.end());
-  int packed = 0;
-  for (const HeadWork& work : works) {
-    auto rewrite = RewriteOf(context, work, groups.at(work), alive);
-    if (!rewrite.has_value()) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const int applied, Pack(context, work, *rewrite));
-    if (applied == 0) continue;
-    packed += applied;
-    const std::vector<Node*> nodes = context.graph.nodes();
-    alive = NodeSet(nodes.begin(), nodes.end());
-  }
-  return packed;
+  rewrite.Write(patch, patch.Op(op, std::move(inputs), std::move(attributes), node->name()));
+  return true;
 }
 
 }  // namespace
@@ -185,7 +173,8 @@ extern const Rule kHeadOperators = {
     .name = "head_operators",
     .summary =
         "Heads of Q and K are normalized and rotated where they lie in the packed projection",
-    .run = PackHeads,
+    .anchors = {"RMSNormalization", "RotaryEmbedding"},
+    .propose = PackHeads,
     .aliases = {"head_normalization", "packed_rotary"}};
 
 }  // namespace attnrun::opt

@@ -65,12 +65,4 @@ std::optional<PackedHeads> FindPackedHeads(Value* value, int64_t heads, Facts& f
   return std::nullopt;
 }
 
-Value* UnpackHeads(Patch& patch, const Value* heads, const Value* base, Value* packed) {
-  if (heads == base) return packed;
-  const Node& view = *heads->producer();
-  std::vector<Value*> inputs = view.inputs();
-  inputs[0] = UnpackHeads(patch, inputs[0], base, packed);
-  return patch.Again(view, inputs, view.attributes())[heads->producer_index()];
-}
-
 }  // namespace attnrun::opt

@@ -27,9 +27,6 @@ struct PackedHeads {
 // in between.
 std::optional<PackedHeads> FindPackedHeads(Value* value, int64_t heads, Facts& facts);
 
-// Takes a value of heads, `heads`, out of `packed` by the views that take it out of `base`.
-Value* UnpackHeads(Patch& patch, const Value* heads, const Value* base, Value* packed);
-
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_RULES_HEADS_PACKED_HEADS_H_

@@ -19,6 +19,15 @@ namespace {
 // The limit on chains that are followed to see if something reads their end.
 constexpr int kMaxDepth = 12;
 
+// Takes a value of heads out of `packed` by the views that take it out of `base`.
+Value* UnpackHeads(Patch& patch, const Value* heads, const Value* base, Value* packed) {
+  if (heads == base) return packed;
+  const Node& view = *heads->producer();
+  std::vector<Value*> inputs = view.inputs();
+  inputs[0] = UnpackHeads(patch, inputs[0], base, packed);
+  return patch.Again(view, inputs, view.attributes())[heads->producer_index()];
+}
+
 }  // namespace
 
 void PackedRewrite::Add(Node* node, PackedHeads heads) {
@@ -136,7 +145,7 @@ bool PackedRewrite::IsAlone(absl::Span<Value* const> operands) {
   return !LeadTo(operands) || read_elsewhere("what its own angles are made from");
 }
 
-absl::StatusOr<int> PackedRewrite::Apply(Patch& patch, Value* packed) {
+void PackedRewrite::Write(Patch& patch, Value* packed) {
   patch.Supersede(nodes_);
   for (size_t i = 0; i < nodes_.size(); ++i) {
     patch.Replace(nodes_[i]->output(0), UnpackHeads(patch, nodes_[i]->input(0), base_, packed));
@@ -146,7 +155,6 @@ absl::StatusOr<int> PackedRewrite::Apply(Patch& patch, Value* packed) {
     absl::c_replace(inputs, base_, packed);
     patch.Rewrite(reader, inputs, reader->attributes());
   }
-  return patch.Apply();
 }
 
 }  // namespace attnrun::opt

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "optimizer/rewrite/context.h"
 #include "optimizer/rules/heads/packed_heads.h"
 
@@ -32,7 +31,7 @@ class PackedRewrite {
 
   // Takes the results of all nodes from `packed`, the base after the work on its heads, and makes
   // the other readers of the base read `packed`. Precondition: IsAlone.
-  absl::StatusOr<int> Apply(Patch& patch, Value* packed);
+  void Write(Patch& patch, Value* packed);
 
  private:
   bool IsRead(const Value* value, int depth) const;
