@@ -54,17 +54,14 @@ class Sinking {
     if (result == nullptr) return false;
     result_ = *result;
     // A node that quantizes all elements by one scale does not depend on their arrangement.
-    quantizes_ = IsOp(node_, "DynamicQuantizeLinear");
-    elementwise_ = quantizes_ || ops::TraitsOf(*node_).elementwise;
-    // Analyses follow views of integers and conditions themselves, and traces follow factors.
+    const bool quantizes = IsOp(node_, "DynamicQuantizeLinear");
+    elementwise_ = ops::TraitsOf(*node_).elementwise || quantizes;
+    // Traces follow factors themselves, and rules find positions that integers count behind views.
     double factor = 1;
-    const bool traced = !IsFloatingPoint(facts_.TypeOf(node_->output(0))) ||
-                        ScaledOperand(*node_, factor) != nullptr;
-    if (elementwise_ && !quantizes_ && traced) return false;
+    if (ScaledOperand(*node_, factor) != nullptr) return false;
     if (elementwise_) {
-      return absl::c_any_of(node_->inputs(), [&](Value* x) {
-        return IsView(x) && IsFloatingPoint(facts_.TypeOf(x)) && SinkInput(x);
-      });
+      if (IsInteger(facts_.TypeOf(node_->output(0))) && !quantizes) return false;
+      return absl::c_any_of(node_->inputs(), [&](Value* x) { return IsView(x) && SinkInput(x); });
     }
     const int own = OwnAxes(AxesOf(*node_, facts_));
     mixed_ = facts_.RankOf(node_->input(0)) - own;
@@ -213,7 +210,6 @@ class Sinking {
   Node* node_;
   Patch& patch_;
   std::vector<SymInt> result_;
-  bool quantizes_ = false;
   bool elementwise_ = false;
   // The number of last axes that the node may mix.
   int mixed_ = 0;
