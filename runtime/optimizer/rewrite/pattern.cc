@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "optimizer/analysis/reduction.h"
 
 namespace attnrun::opt {
 namespace {
@@ -85,6 +86,25 @@ Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** captur
     nodes.resize(with_node);
     return inputs.size() == 2 && IsCommutative(op_type) &&
            MatchInputs(*node, inputs, true, facts, nodes);
+  });
+}
+
+Pattern Reduction(absl::string_view op_type, int64_t* axis, Pattern inner) {
+  return Pattern([op_type = std::string(op_type), axis, inner = std::move(inner)](
+                     Value* value, Facts& facts, MatchedNodes& nodes) {
+    const auto reduction = FindReduction(value, op_type, facts);
+    if (!reduction.has_value()) return false;
+    *axis = reduction->axis;
+    nodes.insert(nodes.end(), reduction->nodes.begin(), reduction->nodes.end());
+    return inner.Match(reduction->nodes.back()->input(0), facts, nodes);
+  });
+}
+
+Pattern OfRow(absl::string_view op_type, Pattern inner) {
+  return Pattern([op_type = std::string(op_type), inner = std::move(inner)](
+                     Value* value, Facts& facts, MatchedNodes& nodes) {
+    int64_t axis = 0;
+    return Reduction(op_type, &axis, inner).Match(value, facts, nodes) && axis == -1;
   });
 }
 

@@ -55,6 +55,10 @@ Pattern Constant(Value** capture);
 // The first output of a node of the standard domain whose inputs match. The two inputs of Add, Mul,
 // Min, Max, And, Or and Equal may be in either order. Further inputs are ignored.
 Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** capture = nullptr);
+// A reduction over one axis that stays with extent 1 (reduction.h); captures the axis.
+Pattern Reduction(absl::string_view op_type, int64_t* axis, Pattern inner);
+// The same over the last axis.
+Pattern OfRow(absl::string_view op_type, Pattern inner);
 // Matches the first of several alternatives that fits.
 Pattern OneOf(std::vector<Pattern> alternatives);
 // The pattern itself, or a Cast of it.

@@ -37,17 +37,6 @@
 namespace attnrun::opt {
 namespace {
 
-// A reduction over one axis that keeps it with extent 1; captures the axis.
-Pattern Reduction(const char* op_type, int64_t* axis, const Pattern& inner) {
-  return Pattern([=](Value* value, Facts& facts, MatchedNodes& nodes) {
-    const auto reduction = FindReduction(value, op_type, facts);
-    if (!reduction.has_value()) return false;
-    *axis = reduction->axis;
-    nodes.insert(nodes.end(), reduction->nodes.begin(), reduction->nodes.end());
-    return inner.Match(reduction->nodes.back()->input(0), facts, nodes);
-  });
-}
-
 // The logarithm of the sum of the exponentials of x along one axis; captures the axis.
 Pattern LogSumExp(Value* const* x, int64_t* axis) {
   const Pattern exponential = Op("Exp", {Same(x)});

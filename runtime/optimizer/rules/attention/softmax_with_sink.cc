@@ -29,16 +29,6 @@
 namespace attnrun::opt {
 namespace {
 
-// A reduction over the last axis that keeps it with extent 1.
-Pattern OfRow(const char* op_type, Pattern inner) {
-  return Pattern([=](Value* value, Facts& facts, MatchedNodes& nodes) {
-    Node* node = value->producer();
-    if (node == nullptr || ReducedAxis(*node, op_type, facts) != -1) return false;
-    nodes.push_back(node);
-    return inner.Match(node->input(0), facts, nodes);
-  });
-}
-
 class SoftmaxWithSink {
  public:
   SoftmaxWithSink(RuleContext& context, Node* node)

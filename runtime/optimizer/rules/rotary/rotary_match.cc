@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/rotary/rotary_match.h"
 
+#include <iterator>
+
+#include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/pattern.h"
 
 namespace attnrun::opt {
 namespace {
@@ -70,39 +74,37 @@ Value* Negated(const Value* value) {
   return factor == -1 ? scaled : nullptr;
 }
 
-// Finds x * cos + joined(-x2, x1) * sin, or with joined(x2, -x1). `straight` and `turned` are the
-// two products.
-std::optional<RotationMatch> FindSum(Node* sum, Node* straight, Node* turned, Facts& facts) {
-  for (const int side : {0, 1}) {
-    const auto joined = FindJoined(turned->input(side), facts);
+// Finds x * cos + joined(-x2, x1) * sin, or with joined(x2, -x1), in a sum of two products.
+std::optional<RotationMatch> FindSum(Value* sum, Facts& facts) {
+  Value* a[2];
+  Value* b[2];
+  MatchedNodes nodes;
+  const Pattern pattern =
+      Op("Add", {Op("Mul", {Is(&a[0]), Is(&a[1])}), Op("Mul", {Is(&b[0]), Is(&b[1])})});
+  if (!pattern.Match(sum, facts, nodes)) return std::nullopt;
+  // Each bit of `choice` says which product is turned, and which operands are x and the pairs.
+  for (int choice = 0; choice < 8; ++choice) {
+    Value* const* straight = (choice & 1) == 0 ? a : b;
+    Value* const* turned = (choice & 1) == 0 ? b : a;
+    const int x = choice >> 1 & 1;
+    const int pairs = choice >> 2;
+    const auto joined = FindJoined(turned[pairs], facts);
     if (!joined.has_value()) continue;
-    Value* first = joined->second;
-    Value* second = Negated(joined->first);
-    const bool backwards = second == nullptr;
-    if (backwards) {
-      first = Negated(joined->second);
-      second = joined->first;
+    Value* minus_second = Negated(joined->first);
+    const bool backwards = minus_second == nullptr;
+    Value* first = backwards ? Negated(joined->second) : joined->second;
+    Value* second = backwards ? joined->first : minus_second;
+    if (first == nullptr || !AreChannelsOf(first, second, straight[x], joined->layout, facts)) {
+      continue;
     }
-    if (first == nullptr) continue;
-    Node* negation = (backwards ? joined->second : joined->first)->producer();
-    for (const int x_side : {0, 1}) {
-      Value* x = straight->input(x_side);
-      if (!AreChannelsOf(first, second, x, joined->layout, facts)) continue;
-      RotationMatch match = {
-          {joined->layout, x, straight->input(1 - x_side), turned->input(1 - side)},
-          {sum, straight, turned, negation}};
-      match.rotation.backwards = backwards;
-      match.nodes.insert(match.nodes.end(), joined->nodes.begin(), joined->nodes.end());
-      return match;
-    }
+    RotationMatch match = {{joined->layout, straight[x], straight[1 - x], turned[1 - pairs]},
+                           nodes};
+    match.rotation.backwards = backwards;
+    match.nodes.push_back((backwards ? joined->second : joined->first)->producer());
+    absl::c_copy(joined->nodes, std::back_inserter(match.nodes));
+    return match;
   }
   return std::nullopt;
-}
-
-// True if the node is the product of these two.
-bool IsProduct(const Node* node, const Value* a, const Value* b) {
-  return (node->input(0) == a && node->input(1) == b) ||
-         (node->input(0) == b && node->input(1) == a);
 }
 
 // The value that consists of the pairs (x1, x2); null if there is none.
@@ -118,28 +120,25 @@ Value* WholeOf(Value* x1, Value* x2, PairLayout layout, Facts& facts) {
 std::optional<RotationMatch> FindPairs(Value* value, Facts& facts) {
   const auto joined = FindJoined(value, facts);
   if (!joined.has_value()) return std::nullopt;
-  Node* difference = ProducerOf(joined->first, "Sub");
-  Node* sum = ProducerOf(joined->second, "Add");
-  if (difference == nullptr || sum == nullptr) return std::nullopt;
-  Node* products[4] = {};
-  for (int i = 0; i < 4; ++i) {
-    products[i] = ProducerOf((i < 2 ? difference : sum)->input(i % 2), "Mul");
-    if (products[i] == nullptr) return std::nullopt;
-  }
+  Value* a[2];
+  Value* b[2];
+  const Pattern difference =
+      Op("Sub", {Op("Mul", {Is(&a[0]), Is(&a[1])}), Op("Mul", {Is(&b[0]), Is(&b[1])})});
+  MatchedNodes nodes = joined->nodes;
+  if (!difference.Match(joined->first, facts, nodes)) return std::nullopt;
   // Each bit of `choice` says which operand of a product is the table.
   for (const int choice : {0, 1, 2, 3}) {
-    Value* x1 = products[0]->input(choice & 1);
-    Value* cos = products[0]->input(1 - (choice & 1));
-    Value* x2 = products[1]->input(choice >> 1);
-    Value* sin = products[1]->input(1 - (choice >> 1));
-    const bool fits = (IsProduct(products[2], x2, cos) && IsProduct(products[3], x1, sin)) ||
-                      (IsProduct(products[3], x2, cos) && IsProduct(products[2], x1, sin));
-    Value* x = fits ? WholeOf(x1, x2, joined->layout, facts) : nullptr;
+    Value* x1 = a[choice & 1];
+    Value* cos = a[1 - (choice & 1)];
+    Value* x2 = b[choice >> 1];
+    Value* sin = b[1 - (choice >> 1)];
+    const Pattern sum =
+        Op("Add", {Op("Mul", {Same(&x2), Same(&cos)}), Op("Mul", {Same(&x1), Same(&sin)})});
+    MatchedNodes all = nodes;
+    if (!sum.Match(joined->second, facts, all)) continue;
+    Value* x = WholeOf(x1, x2, joined->layout, facts);
     if (x == nullptr || facts.RankOf(x) < facts.RankOf(cos)) continue;
-    RotationMatch match = {{joined->layout, x, cos, sin, true}, joined->nodes};
-    match.nodes.insert(match.nodes.end(), {difference, sum});
-    match.nodes.insert(match.nodes.end(), std::begin(products), std::end(products));
-    return match;
+    return RotationMatch{{joined->layout, x, cos, sin, true}, all};
   }
   return std::nullopt;
 }
@@ -165,12 +164,8 @@ bool IsSliceOf(Value* part, Value* x, int64_t start, int64_t length, int64_t ste
 }
 
 std::optional<RotationMatch> FindRotation(Node* node, Facts& facts) {
-  if (!IsOp(node, "Add")) return FindPairs(node->output(0), facts);
-  Node* a = ProducerOf(node->input(0), "Mul");
-  Node* b = ProducerOf(node->input(1), "Mul");
-  if (a == nullptr || b == nullptr) return std::nullopt;
-  auto match = FindSum(node, a, b, facts);
-  return match.has_value() ? match : FindSum(node, b, a, facts);
+  auto match = FindSum(node->output(0), facts);
+  return match.has_value() ? match : FindPairs(node->output(0), facts);
 }
 
 }  // namespace attnrun::opt
