@@ -50,6 +50,21 @@ TEST(ViewTest, RepeatedHeadsAreAnAxisWithoutStride) {
   EXPECT_EQ(repeated->WithoutRepeats(1), kv);
 }
 
+// Repeated heads beside their channels are an axis of several factors, of which an index in general
+// gives no view; one that counts through all of it does.
+TEST(ViewTest, AnIndexThatCountsThroughAnAxisSplitsIt) {
+  const opt::View kv = opt::View::Dense({kBatch, kSeq, 2, 8});
+  const auto repeated = kv.Unsqueezed(3).Expanded({kBatch, kSeq, 2, 4, 8});
+  const auto rows = repeated->Reshaped({kBatch, kSeq, 64});
+  ASSERT_TRUE(rows.has_value());
+  const opt::View all = opt::View::Dense({8, 8});
+  EXPECT_EQ(rows->Gathered(2, {all}), repeated->Reshaped({kBatch, kSeq, 8, 8}));
+  const opt::View some = opt::View::Counting(0, {8, 4}, {8, 1});
+  EXPECT_FALSE(rows->Gathered(2, {some}).has_value());
+  const opt::View shifted = opt::View::Counting(1, {8, 8}, {8, 1});
+  EXPECT_FALSE(rows->Gathered(2, {shifted}).has_value());
+}
+
 TEST(ViewTest, AdjacentPiecesBecomeOnePiece) {
   const opt::View whole = opt::View::Dense({kSeq, 32});
   const std::vector<opt::View> pieces = {*whole.Sliced(1, 0, 8), *whole.Sliced(1, 8, 8),

@@ -24,10 +24,9 @@
 //                     -> Add rows [.., h, w, h, 1], Add columns [.., h, w, 1, w]
 //                     -> Reshape [.., S, T]
 //
-// q, k and v are read from the projections' results. The views that split heads become a part of
-// the operator (q_layout, k_layout, v_layout); those that merge heads cancel with the Reshape and
-// the Transpose that the rule writes behind it. A Softmax over keys that lacks one of the parts is
-// reported as a near miss.
+// q, k and v are written as heads. The views that split them become a part of the operator later
+// (operands.cc); those that merge heads cancel with the Reshape and the Transpose that the rule
+// writes behind it. A Softmax over keys that lacks one of the parts is reported as a near miss.
 
 #include <string>
 #include <utility>
@@ -53,14 +52,7 @@ namespace {
 class AttentionFusion {
  public:
   AttentionFusion(RuleContext& context, Node* softmax, AttentionMatch match)
-      : context_(context),
-        facts_(context.facts),
-        softmax_(softmax),
-        scores_(std::move(match.scores)),
-        probabilities_(std::move(match.probabilities)),
-        product_dims_(std::move(match.product_dims)),
-        axes_(std::move(match.axes)),
-        operands_(std::move(match.operands)) {}
+      : context_(context), facts_(context.facts), softmax_(softmax), match_(std::move(match)) {}
 
   bool Propose(Patch& patch) {
     std::vector<Node*> rest = {softmax_};
@@ -117,10 +109,10 @@ class AttentionFusion {
   // True if the probabilities have all samples of V, so that they do not broadcast to it. Those of
   // the operator would have been broadcast already.
   bool HaveAllSamples() const {
-    const int leading = static_cast<int>(product_dims_.size()) - 2;
+    const int leading = static_cast<int>(match_.product_dims.size()) - 2;
     const std::vector<SymInt>* dims =
         facts_.DimsOf(probabilities_.product->input(probabilities_.side));
-    return std::equal(dims->begin(), dims->begin() + leading, product_dims_.begin());
+    return std::equal(dims->begin(), dims->begin() + leading, match_.product_dims.begin());
   }
 
   bool IsReadOutside(const Value* value, const std::vector<Node*>& nodes) const {
@@ -131,19 +123,19 @@ class AttentionFusion {
 
   bool Build(Patch& patch, const std::vector<Probabilities::Step>& wanted) {
     std::vector<Value*> like;
-    for (const HeadOperand& operand : operands_) {
+    for (const HeadOperand& operand : match_.operands) {
       like.push_back(Trace(operand.value, facts_).back().base);
     }
-    for (const HeadOperand& operand : operands_) like.push_back(operand.value);
+    for (const HeadOperand& operand : match_.operands) like.push_back(operand.value);
     bool ok = true;
-    Value* bias = SumOfBiases(patch, facts_, scores_, axes_, like, ok);
-    Value* mask = AllMasks(patch, facts_, scores_, axes_, like, ok);
-    Value* sinks = SinksOf(patch, facts_, scores_, axes_, like, ok);
+    Value* bias = SumOfBiases(patch, facts_, scores_, match_.axes, like, ok);
+    Value* mask = AllMasks(patch, facts_, scores_, match_.axes, like, ok);
+    Value* sinks = SinksOf(patch, facts_, scores_, match_.axes, like, ok);
     if (!ok) {
       return Miss("bias, mask or sinks cannot be laid out as samples, heads, queries and keys");
     }
     std::vector<Value*> inputs;
-    for (const HeadOperand& operand : operands_) {
+    for (const HeadOperand& operand : match_.operands) {
       inputs.push_back(Read(patch, operand, like));
       if (inputs.back() == nullptr) return Miss("the extents of its operands are not known");
     }
@@ -165,8 +157,8 @@ class AttentionFusion {
 
   AttributeMap Attributes() const {
     AttributeMap attributes;
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      attributes[ops::FusedAttention::kLayoutNames[i]] = operands_[i].layout.ToString();
+    for (size_t i = 0; i < match_.operands.size(); ++i) {
+      attributes[ops::FusedAttention::kLayoutNames[i]] = match_.operands[i].layout.ToString();
     }
     attributes["scale"] = static_cast<float>(scores_.scale);
     if (scores_.softcap != 0) attributes["softcap"] = static_cast<float>(scores_.softcap);
@@ -179,12 +171,12 @@ class AttentionFusion {
 
   // Reshapes [B,S,N*H] to the extents of the product with V.
   Value* SplitHeads(Patch& patch, Value* merged, absl::Span<Value* const> like) {
-    const int64_t size = *product_dims_[probabilities_.channels_axis()].constant();
-    const int64_t count = *axes_.heads.constant();
+    const int64_t size = *match_.product_dims[probabilities_.channels_axis()].constant();
+    const int64_t count = *match_.axes.heads.constant();
     Value* heads = patch.Op("Reshape", {merged, patch.Ints({0, 0, count, size})});
     if (!patch.status().ok()) return nullptr;
     constexpr int kKeys = 3;
-    const View by_row = axes_.view.Transposed({0, 2, 1, kKeys});
+    const View by_row = match_.axes.view.Transposed({0, 2, 1, kKeys});
     const int keys = probabilities_.view.rank() - 1 - probabilities_.side;
     const auto map =
         AxisMap::Between(AxesWithout(by_row, kKeys), AxesWithout(probabilities_.view, keys));
@@ -201,7 +193,7 @@ class AttentionFusion {
     if (type != facts_.TypeOf(probabilities_.product->output(0))) {
       probabilities = patch.Op("Cast", {probabilities}, {{"to", static_cast<int64_t>(type)}});
     }
-    const auto map = AxisMap::Between(axes_.view.axes(), step.scores.axes());
+    const auto map = AxisMap::Between(match_.axes.view.axes(), step.scores.axes());
     if (!map.has_value()) return nullptr;
     probabilities = map->Apply(patch, facts_, probabilities, like);
     return probabilities == nullptr
@@ -212,11 +204,9 @@ class AttentionFusion {
   RuleContext& context_;
   Facts& facts_;
   Node* const softmax_;
-  const Scores scores_;
-  const Probabilities probabilities_;
-  const std::vector<SymInt> product_dims_;
-  const HeadAxes axes_;
-  const std::array<HeadOperand, 3> operands_;
+  const AttentionMatch match_;
+  const Scores& scores_ = match_.scores;
+  const Probabilities& probabilities_ = match_.probabilities;
 };
 
 bool FuseAttention(RuleContext& context, Node* softmax, Patch& patch) {

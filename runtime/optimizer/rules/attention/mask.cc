@@ -34,7 +34,7 @@
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/attention/score_masks.h"
+#include "optimizer/rules/attention/score_steps.h"
 #include "optimizer/rules/attention/unmasked_keys.h"
 
 namespace attnrun::opt {

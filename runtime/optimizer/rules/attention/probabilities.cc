@@ -10,7 +10,8 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/pattern.h"
-#include "optimizer/rules/attention/score_masks.h"
+#include "optimizer/rules/attention/score_steps.h"
+#include "optimizer/rules/attention/sinks.h"
 
 namespace attnrun::opt {
 namespace {

@@ -14,8 +14,8 @@
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
-#include "optimizer/rules/attention/score_masks.h"
-#include "optimizer/rules/attention/score_scale.h"
+#include "optimizer/rules/attention/score_steps.h"
+#include "optimizer/rules/attention/sinks.h"
 
 namespace attnrun::opt {
 namespace {

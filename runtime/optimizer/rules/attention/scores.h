@@ -9,10 +9,28 @@
 
 #include "optimizer/analysis/facts.h"
 #include "optimizer/analysis/view.h"
-#include "optimizer/rules/attention/score_term.h"
-#include "optimizer/rules/attention/sinks.h"
 
 namespace attnrun::opt {
+
+// An operand that broadcasts to the scores at the step where it enters: `scores` are the elements
+// of the product as they lie there.
+struct ScoreTerm {
+  Value* value = nullptr;
+  View scores = {};
+};
+
+// One more score for each query (sinks.h).
+struct Sinks {
+  // The scores that the sinks are concatenated with.
+  Value* scores = nullptr;
+  // The sinks, [.., S, 1]; no value if all are `number`.
+  ScoreTerm operand = {};
+  double number = 0;
+  // True if they are the first column, not the last.
+  bool first = false;
+  // The nodes from the Softmax's input up to the one that adds the column.
+  std::vector<Node*> nodes;
+};
 
 // A bias, added to the scores times `factor`. If `closed` is set, the operand is a bool mask, and
 // the bias is 0 where it lets a key through and `closed` elsewhere.

@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "optimizer/analysis/facts.h"
-#include "optimizer/rules/attention/score_term.h"
+#include "optimizer/rules/attention/scores.h"
 
 // Attention sinks: one more score for each query, which takes its share of the softmax and is then
 // dropped, so that the probabilities of the keys add up to less than 1.
@@ -21,18 +20,6 @@
 //                |
 //         probabilities [.., S, T]
 namespace attnrun::opt {
-
-struct Sinks {
-  // The scores that the sinks are concatenated with.
-  Value* scores = nullptr;
-  // The sinks, [.., S, 1]; no value if all are `number`.
-  ScoreTerm operand = {};
-  double number = 0;
-  // True if they are the first column, not the last.
-  bool first = false;
-  // The nodes from the Softmax's input up to the one that adds the column.
-  std::vector<Node*> nodes;
-};
 
 // Splits the input of a Softmax into scores and sinks; nullopt if it has no sinks.
 std::optional<Sinks> FindSinks(Value* value, Facts& facts);

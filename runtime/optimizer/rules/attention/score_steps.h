@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_MASKS_H_
-#define ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_MASKS_H_
+#ifndef ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_STEPS_H_
+#define ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_STEPS_H_
 
 #include <string>
 
 #include "optimizer/analysis/facts.h"
 #include "optimizer/rules/attention/scores.h"
 
-// Masks between the product and the Softmax:
+// Steps between the product and the Softmax:
 //
+//   scores * factor                                            ScaleScores
+//   cap * tanh(scores / cap)                                   CapScores
 //   Where(mask, scores, mask_value)                            MaskScores
 //   scores * b + mask_value * (1 - b), where b is 1 or 0       KeepScores, then IsClosing
 //   Max(scores + bias, mask_value)                             FloorScores
 //
-// The functions record the mask in `Scores`. They return false if it does not combine with an
-// earlier step; the scores must then not be used.
+// The functions record the step in `Scores`. They return false if it does not combine with an
+// earlier one; the scores must then not be used.
 namespace attnrun::opt {
 
 // True if the number can be a mask value: finite or -inf. NaN and +inf make a whole row NaN instead
@@ -26,6 +28,12 @@ bool Swallows(double number);
 
 // True if all elements are 1 or 0.
 bool IsOneOrZero(const Value* value, Facts& facts);
+
+// Multiplies the scores, and all that was added to them so far, by `factor`.
+bool ScaleScores(Scores& scores, double factor);
+
+// Records the softcap. The division by `cap` must be a part of the scale already.
+bool CapScores(Scores& scores, double cap);
 
 // Records that `where` sets the scores to `number` where the mask is false. Sets `why` if another
 // mask value was recorded before.
@@ -49,4 +57,4 @@ bool TakesBias(Scores& scores, const Node& sum, std::string& why);
 
 }  // namespace attnrun::opt
 
-#endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_MASKS_H_
+#endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_SCORE_STEPS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "optimizer/rules/attention/score_masks.h"
+#include "optimizer/rules/attention/score_steps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,6 +47,26 @@ bool IsOneOrZero(const Value* value, Facts& facts) {
   if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
   const auto elements = ToDoubles(*value->constant());
   return elements.ok() && absl::c_all_of(*elements, is_either);
+}
+
+bool ScaleScores(Scores& scores, double factor) {
+  if (scores.softcap != 0 || (scores.floored > 0 && factor <= 0)) return false;
+  if (!scores.masks.empty()) scores.mask_value *= factor;
+  if (!IsMaskValue(scores.mask_value)) return false;
+  for (ScoreBias& bias : scores.biases) bias.factor *= factor;
+  scores.floor *= factor;
+  scores.scale *= factor;
+  return true;
+}
+
+bool CapScores(Scores& scores, double cap) {
+  if (scores.softcap != 0 || !scores.biases.empty() || !scores.masks.empty() || cap <= 0 ||
+      scores.shifted) {
+    return false;
+  }
+  scores.softcap = cap;
+  scores.scale *= cap;
+  return true;
 }
 
 bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& where,
