@@ -127,7 +127,7 @@ class ScoreWalk {
 
   // Finite scores times a mask of 1 and 0.
   Result Kept(Node* node, const std::vector<SymInt>& dims, int steps) {
-    const std::vector<Scaling> scalings = ScalingsOf(node);
+    const auto scalings = ScalingsOf(node);
     const bool divides = scalings.size() == 1;
     for (const auto& [operand, kept] : scalings) {
       if (divides || !Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
