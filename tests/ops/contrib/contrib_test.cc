@@ -244,5 +244,42 @@ TEST(ContribTest, MissingQuantizedOperandsAreRefused) {
               HasSubstr("expected zero point 2 of type uint8, but it is int8[]"));
 }
 
+TEST(ContribTest, GroupNormTakesChannelsLast) {
+  // Two groups of one channel; each has the mean 2 and the variance 1.
+  OpTester last("GroupNorm", 1, kMicrosoft);
+  last.Input(Make<float>({1, 1, 2, 2}, {1, 3, 3, 1})).Input(Make<float>({2}, {1, 10}));
+  last.Input(Make<float>({2}, {0, 5})).Attribute("groups", int64_t{2});
+  last.Attribute("epsilon", 0.0F).Attribute("activation", int64_t{0});
+  ExpectClose(Reference(last), Make<float>({1, 1, 2, 2}, {-1, 15, 1, -5}), 4 * kEpsilon);
+  OpTester first("GroupNorm", 1, kMicrosoft);
+  first.Input(Make<float>({1, 2, 1, 2}, {1, 3, 3, 1})).Input(Make<float>({2}, {1, 10}));
+  first.Input(Make<float>({2}, {0, 5})).Attribute("groups", int64_t{2});
+  first.Attribute("epsilon", 0.0F).Attribute("activation", int64_t{1});
+  first.Attribute("channels_last", int64_t{0});
+  // x / (1 + exp(-x)) of -1, 1, 15 and -5.
+  ExpectClose(Reference(first),
+              Make<float>({1, 2, 1, 2}, {-0.26894142F, 0.73105858F, 14.9999954F, -0.03346425F}),
+              4 * kEpsilon);
+}
+
+TEST(ContribTest, NhwcConvHasChannelsLast) {
+  OpTester op("NhwcConv", 1, kMicrosoft);
+  op.Input(Make<float>({1, 1, 2, 2}, {1, 2, 3, 4})).Input(Make<float>({1, 2, 1, 1}, {10, 1}));
+  ExpectClose(Reference(op), Make<float>({1, 1, 2, 1}, {12, 34}), 0);
+}
+
+TEST(ContribTest, FusedConvActivates) {
+  const auto fused = [](const std::string& name, std::vector<float> numbers) {
+    OpTester op("FusedConv", 1, kMicrosoft);
+    op.Input(Make<float>({1, 1, 2}, {-1, 2})).Input(Make<float>({1, 1, 1}, {10}));
+    op.Attribute("activation", name).Attribute("activation_params", std::move(numbers));
+    return op;
+  };
+  ExpectClose(Reference(fused("LeakyRelu", {0.5F})), Make<float>({1, 1, 2}, {-5, 20}), 0);
+  ExpectClose(Reference(fused("Clip", {-3, 7})), Make<float>({1, 1, 2}, {-3, 7}), 0);
+  EXPECT_THAT(fused("Clip", {1}).Reference().status().message(),
+              HasSubstr("expected 2 activation_params for Clip, but found 1"));
+}
+
 }  // namespace
 }  // namespace attnrun::testing
