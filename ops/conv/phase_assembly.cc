@@ -9,19 +9,64 @@
 
 namespace attnrun::ops {
 
-PhaseAssembly::PhaseAssembly(const ConvShape& transposed) : transposed_(transposed) {
-  const SlidingWindow& window = transposed.window;
-  int64_t count = 1;
-  for (size_t axis = 0; axis < window.strides.size(); ++axis) {
-    const int64_t stride = window.strides[axis];
-    count *= stride;
-    std::vector<Place>& places = places_.emplace_back();
-    if (axis + 1 == window.strides.size()) break;
-    for (int64_t i = 0; i < window.input[axis]; ++i) {
-      const int64_t at = i + window.pads_begin[axis] % stride;
-      places.push_back({at % stride, at / stride});
+// Walks over the rows of an image, row-major over all axes but the last.
+class PhaseAssembly::Rows {
+ public:
+  Rows(const SlidingWindow& window, int64_t row) : window_(window) {
+    const size_t axes = window.input.size() - 1;
+    position_.resize(axes);
+    phases_.resize(axes);
+    steps_.resize(axes);
+    for (size_t axis = axes; axis-- > 0;) {
+      SetPosition(axis, row % window.input[axis]);
+      row /= window.input[axis];
     }
   }
+
+  // The phase, row-major, and the steps from the first that y needs.
+  int64_t phase() const {
+    int64_t phase = 0;
+    for (size_t axis = 0; axis < phases_.size(); ++axis) {
+      phase = phase * window_.strides[axis] + phases_[axis];
+    }
+    return phase;
+  }
+  const Shape& steps() const { return steps_; }
+
+  // Goes on to the next row; true if that is the first one of another image.
+  bool Next() {
+    for (size_t axis = position_.size(); axis-- > 0;) {
+      if (++position_[axis] < window_.input[axis]) {
+        if (++phases_[axis] == window_.strides[axis]) {
+          phases_[axis] = 0;
+          ++steps_[axis];
+        }
+        return false;
+      }
+      SetPosition(axis, 0);
+    }
+    return true;
+  }
+
+ private:
+  void SetPosition(size_t axis, int64_t position) {
+    const int64_t stride = window_.strides[axis];
+    const int64_t at = position + window_.pads_begin[axis] % stride;
+    position_[axis] = position;
+    phases_[axis] = at % stride;
+    steps_[axis] = at / stride;
+  }
+
+  const SlidingWindow& window_;
+  // By axis.
+  Shape position_;
+  Shape phases_;
+  Shape steps_;
+};
+
+PhaseAssembly::PhaseAssembly(const ConvShape& transposed) : transposed_(transposed) {
+  int64_t count = 1;
+  for (const int64_t stride : transposed.window.strides) count *= stride;
   phases_.resize(count);
 }
 
@@ -58,41 +103,28 @@ void PhaseAssembly::Write(const float* bias, float* y) const {
   const int64_t rows = transposed_.n * transposed_.m * rows_of_image;
   ParallelFor(rows, kElementsPerPiece / length + 1, [&](int64_t begin, int64_t end) {
     std::vector<const float*> pointers(stride);
-    // The position of a row in its image; the last axis is not used.
-    Shape position(extents.size(), 0);
-    int64_t rest = begin % rows_of_image;
-    for (size_t axis = extents.size() - 1; axis-- > 0;) {
-      position[axis] = rest % extents[axis];
-      rest /= extents[axis];
-    }
+    Rows walk(transposed_.window, begin % rows_of_image);
     int64_t image = begin / rows_of_image;
     for (int64_t row = begin; row < end; ++row) {
       if (row % 64 == 0 && Interrupted()) return;
-      FindRows(image, position, pointers);
+      FindRows(image, walk, pointers);
       interleaver.Write(pointers, bias == nullptr ? 0.0F : bias[image % transposed_.m],
                         y + row * length);
-      auto axis = static_cast<int>(extents.size()) - 2;
-      for (; axis >= 0 && ++position[axis] == extents[axis]; --axis) position[axis] = 0;
-      if (axis < 0) ++image;
+      if (walk.Next()) ++image;
     }
   });
 }
 
-void PhaseAssembly::FindRows(int64_t image, const Shape& position,
+void PhaseAssembly::FindRows(int64_t image, const Rows& walk,
                              std::vector<const float*>& rows) const {
-  const size_t last = position.size() - 1;
-  int64_t phase = 0;
-  for (size_t axis = 0; axis < last; ++axis) {
-    phase = phase * transposed_.window.strides[axis] + places_[axis][position[axis]].phase;
-  }
+  const Shape& steps = walk.steps();
+  const int64_t first = walk.phase() * static_cast<int64_t>(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Phase& found = phases_[phase * static_cast<int64_t>(rows.size()) + i];
+    const Phase& found = phases_[first + static_cast<int64_t>(i)];
     rows[i] = found.data;
     if (found.data == nullptr) continue;
     rows[i] += image * found.feature_stride;
-    for (size_t axis = 0; axis < last; ++axis) {
-      rows[i] += places_[axis][position[axis]].step * found.strides[axis];
-    }
+    for (size_t axis = 0; axis < steps.size(); ++axis) rows[i] += steps[axis] * found.strides[axis];
   }
 }
 

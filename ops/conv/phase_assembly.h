@@ -30,18 +30,12 @@ class PhaseAssembly {
     Shape strides;
   };
 
-  // The phase of a position along an axis, and its step, counted from the first that y needs.
-  struct Place {
-    int64_t phase;
-    int64_t step;
-  };
+  class Rows;
 
   // Sets the rows of all phases along the last axis, for one image and feature.
-  void FindRows(int64_t image, const Shape& position, std::vector<const float*>& rows) const;
+  void FindRows(int64_t image, const Rows& walk, std::vector<const float*>& rows) const;
 
   const ConvShape& transposed_;
-  // By axis but the last.
-  std::vector<std::vector<Place>> places_;
   // One per phase of every axis, row-major.
   std::vector<Phase> phases_;
 };

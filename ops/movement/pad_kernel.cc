@@ -87,7 +87,10 @@ class RepeatingPadKernel final : public Kernel {
 
   absl::string_view name() const override { return "copy"; }
   bool Accepts(const OpContext& context) const override {
-    return IsMachineWord(context.input(0).type());
+    if (!IsMachineWord(context.input(0).type())) return false;
+    const auto padding = op_.Resolve(context);
+    return padding.ok() && std::all_of(padding->shape.begin(), padding->shape.end(),
+                                       [](int64_t extent) { return extent <= kMostPositions; });
   }
 
   absl::Status Run(OpContext& context) const override {

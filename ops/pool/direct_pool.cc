@@ -142,6 +142,13 @@ class DirectPool {
 
 }  // namespace
 
+bool CanPoolDirectly(const PoolShape& shape) {
+  constexpr int64_t kMost = int64_t{1} << 20;
+  const SlidingWindow& window = shape.window;
+  return window.input.empty() ||
+         std::min(window.kernel.back(), window.output.back() * window.input.back()) <= kMost;
+}
+
 void PoolDirectly(const PoolAttributes& attributes, const PoolShape& shape, const float* x,
                   float* y) {
   constexpr int64_t kLeast = 1 << 12;

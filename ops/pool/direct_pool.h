@@ -6,6 +6,9 @@
 
 namespace attnrun::ops {
 
+// True unless a table of the kernel's elements along the last axis would be absurdly large.
+bool CanPoolDirectly(const PoolShape& shape);
+
 // Computes y from x by loops over rows of y, in parallel, for poolings that oneDNN computes
 // otherwise than ONNX or not at all: maxima with NaN, windows that reach beyond the padding,
 // dilations, any number of axes. Not for kLp. An interrupted run leaves y unfinished.

@@ -52,7 +52,10 @@ class PoolKernel final : public Kernel {
   bool Accepts(const OpContext& context) const override {
     const Tensor& x = context.input(0);
     if (!IsFloatOrHalf(x.type()) || context.wants_output(1)) return false;
-    return ResolvePool(attributes_, x).ok();
+    const absl::StatusOr<PoolShape> shape = ResolvePool(attributes_, x);
+    if (!shape.ok()) return false;
+    return x.num_elements() == 0 || CanPoolDirectly(*shape) ||
+           Get(*shape, ImagesAtOnce(*shape)) != nullptr;
   }
 
   absl::Status Run(OpContext& context) const override {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,11 @@ class NearestKernel final : public Kernel {
 
   absl::string_view name() const override { return "copy"; }
   bool Accepts(const OpContext& context) const override {
-    return IsMachineWord(context.input(0).type()) && op_.Resolve(context).ok();
+    if (!IsMachineWord(context.input(0).type())) return false;
+    const auto axes = op_.Resolve(context);
+    return axes.ok() && std::all_of(axes->begin(), axes->end(), [](const ResizeAxis& axis) {
+             return std::max(axis.input, axis.output) <= kMostPositions;
+           });
   }
 
   absl::Status Run(OpContext& context) const override {

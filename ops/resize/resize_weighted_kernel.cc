@@ -215,7 +215,8 @@ class WeightedKernel final : public Kernel {
     if (!IsFloatOrHalf(context.input(0).type())) return false;
     const auto axes = op_.Resolve(context);
     if (!axes.ok()) return false;
-    constexpr int64_t kMost = int64_t{1} << 30;
+    // Larger tables might take more memory than x and y.
+    constexpr int64_t kMost = int64_t{1} << 22;
     return std::all_of(axes->begin(), axes->end(), [](const ResizeAxis& axis) {
       return axis.input <= kMost && axis.output <= kMost;
     });

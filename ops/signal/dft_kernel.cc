@@ -14,8 +14,8 @@
 namespace attnrun::ops {
 namespace {
 
-// The longest transform whose tables kernels make.
-constexpr int64_t kLongest = int64_t{1} << 24;
+// The longest transform whose scratch space, for as many lines as a vector has lanes, is modest.
+constexpr int64_t kLongest = int64_t{1} << 18;
 
 // Calls run(i, scratch) for groups of lines i < count, in parallel.
 absl::Status ForEachGroup(const LineTransform& transform, int64_t length, int64_t count,

@@ -10,6 +10,9 @@
 
 namespace attnrun::ops {
 
+// The most positions of an axis: larger tables might take more memory than x and y.
+inline constexpr int64_t kMostPositions = int64_t{1} << 22;
+
 // y[i, j, ..] = x[positions[0][i], positions[1][j], ..], in parallel. Where a position is -1, y is
 // the element at `outside`. An axis without positions is copied as it is. Precondition:
 // IsMachineWord(x.type()); y has elements.
