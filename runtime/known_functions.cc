@@ -25,6 +25,7 @@ bool IsOperator(const loader::FunctionCall& call) {
     spec.inputs.push_back(call.inputs[i] ? *input : nullptr);
   }
   std::vector<std::string> outputs;
+  outputs.reserve(call.outputs);
   for (int i = 0; i < call.outputs; ++i) outputs.push_back(absl::StrCat("output ", i));
   const auto node = graph.AddNode(std::move(spec), outputs);
   return node.ok() && registry.Create(**node).ok();

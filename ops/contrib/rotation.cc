@@ -82,13 +82,17 @@ struct Rotation {
   }
 };
 
+// The body has a constant with an element for each pair of channels.
+constexpr int64_t kMostPairs = 1 << 16;
+
 // For each pair of channels the number of the position that turns it.
 std::vector<int64_t> Streams(Body& b, const std::vector<int64_t>& sections, int64_t layout,
                              int64_t pairs) {
   const bool three = sections.size() == 3 && absl::c_all_of(sections, [&](int64_t section) {
                        return section >= 0 && section <= pairs;
                      });
-  if (!three || sections[0] + sections[1] + sections[2] != pairs || layout < 0 || layout > 1) {
+  if (!three || pairs > kMostPairs || sections[0] + sections[1] + sections[2] != pairs ||
+      layout < 0 || layout > 1) {
     b.Fail(absl::StrCat("expected an mrope_section of three numbers with the sum ", pairs,
                         " and an mrope_layout of 0 or 1, but found [", absl::StrJoin(sections, ","),
                         "] and ", layout));

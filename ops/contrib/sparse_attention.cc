@@ -17,6 +17,9 @@ constexpr int kLengths = 8;
 constexpr int kCos = 9;
 constexpr int kSin = 10;
 
+// The body has a constant with an element for each head.
+constexpr int64_t kMostHeads = 1 << 16;
+
 // Writes the bias that masks the keys of blocks that are left out.
 class BlockMask {
  public:
@@ -25,24 +28,26 @@ class BlockMask {
   // [B, N, S, T]; null if the body failed.
   Value* Bias() {
     const DataType type = b_.TypeOf(b_.input(kQuery));
-    const auto layouts = b_.Extent(b_.input(kBlockRows), 0);
-    const auto ends = b_.Extent(b_.input(kBlockRows), 1);
-    if (!layouts.has_value() || !ends.has_value() || type == DataType::kUndefined) {
+    const int64_t layouts = b_.Extent(b_.input(kBlockRows), 0).value_or(-1);
+    const int64_t blocks = b_.Extent(b_.input(kBlockRows), 1).value_or(0) - 1;
+    if (layouts == -1 || blocks == -1 || type == DataType::kUndefined) {
       b_.Fail("the type of query, or the shape of block_row_indices, is not known");
-    } else if (*layouts < 1 || *ends < 2 || heads_ % *layouts != 0 || block_ < 1) {
-      b_.Fail(absl::StrCat("expected block_row_indices [L,blocks+1] for L layouts that divide ",
-                           heads_, " heads, and blocks of at least 1, but found ",
-                           b_.Describe(b_.input(kBlockRows)), " and blocks of ", block_));
+    } else if (layouts < 1 || blocks < 1 || heads_ < 1 || heads_ > kMostHeads ||
+               heads_ % layouts != 0 || block_ < 1) {
+      b_.Fail(absl::StrCat("expected 1 to ", kMostHeads,
+                           " heads, block_row_indices [L,blocks+1] of L layouts that divide them, "
+                           "and blocks of at least 1, but found ",
+                           heads_, ", ", b_.Describe(b_.input(kBlockRows)), " and ", block_));
     }
     b_.Expect("block_col_indices", b_.input(kBlockColumns), DataType::kUndefined,
               {b_.Dim(b_.input(kBlockRows), 0), SymInt::Unknown()});
     if (b_.failed()) return nullptr;
     // [L, S blocks, T blocks] of all positions, [L, B, S, T blocks] of the queries, and of keys.
-    Value* rows = Take(Blocks(*ends - 1), BlockOf(Positions(), *ends - 1), 1);
+    Value* rows = Take(Blocks(blocks), BlockOf(Positions(), blocks), 1);
     Value* total = b_.Op("Squeeze", {b_.Cast(b_.input(kTotal), DataType::kInt64)});
-    Value* all = Take(rows, BlockOf(b_.Range(total), *ends - 1), 3);
-    std::vector<int64_t> layout_of_head;
-    for (int64_t head = 0; head < heads_; ++head) layout_of_head.push_back(head % *layouts);
+    Value* all = Take(rows, BlockOf(b_.Range(total), blocks), 3);
+    std::vector<int64_t> layout_of_head(heads_);
+    for (int64_t head = 0; head < heads_; ++head) layout_of_head[head] = head % layouts;
     all = Take(all, b_.Ints(layout_of_head), 0);
     all = b_.Op("Transpose", {all}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
     const double lowest = type == DataType::kFloat16 ? -65504 : -3e38;

@@ -55,6 +55,7 @@ absl::Status Determinant::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, x.type(), shape));
   const int64_t n = x.dim(x.rank() - 1);
   std::vector<double> results;
+  results.reserve(y->num_elements());
   for (int64_t i = 0; i < y->num_elements(); ++i) {
     results.push_back(Eliminate(values.data() + i * n * n, n));
   }

@@ -57,6 +57,7 @@ absl::StatusOr<ExpertLayer> InBlocks(const ExpertLayer& layer) {
   ATTNRUN_ASSIGN_OR_RETURN(result.scales, repeated(rows));
   if (!layer.zero_points.defined()) return result;
   std::vector<double> points;
+  points.reserve(layer.n);
   for (int64_t i = 0; i < layer.n; ++i) {
     points.push_back(CodeAt(layer.zero_points.data<uint8_t>(), i, layer.bits));
   }

@@ -23,6 +23,7 @@ absl::Status RegexFullMatch::Reference(OpContext& context) const {
   }
   const Tensor& x = context.input(0);
   std::vector<int64_t> matches;
+  matches.reserve(x.num_elements());
   for (int64_t i = 0; i < x.num_elements(); ++i) {
     matches.push_back(RE2::FullMatch(x.data<std::string>()[i], pattern) ? 1 : 0);
   }

@@ -13,8 +13,8 @@
 namespace attnrun::ops {
 namespace {
 
-// No vector is longer; it bounds the memory for weights.
-constexpr int64_t kMostPlaces = int64_t{1} << 28;
+// No vector is longer; places are added up.
+constexpr int64_t kMostPlaces = int64_t{1} << 40;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ TfIdfVectorizer::TfIdfVectorizer(AttributeReader& attributes)
       places_(attributes.Required<std::vector<int64_t>>("ngram_indexes")) {
   const std::string mode = attributes.OneOf("mode", "TF", {"TF", "IDF", "TFIDF"});
   counts_ = mode != "IDF";
-  weighs_ = mode != "TF";
+  const bool weighs = mode != "TF";
   const auto starts = attributes.Required<std::vector<int64_t>>("ngram_counts");
   const auto weights = attributes.Get<std::vector<float>>("weights");
   std::vector<int64_t> elements = attributes.Ints("pool_int64s");
@@ -34,7 +34,7 @@ TfIdfVectorizer::TfIdfVectorizer(AttributeReader& attributes)
     elements.push_back(words_.try_emplace(word, static_cast<int64_t>(words_.size())).first->second);
   }
   status_ = ReadPool(starts, elements);
-  if (!status_.ok() || !weighs_ || !weights.has_value()) return;
+  if (!status_.ok() || !weighs || !weights.has_value()) return;
   if (weights->size() != places_.size()) {
     status_ = absl::InvalidArgumentError(absl::StrCat(
         "expected ", places_.size(), " weights, one for each n-gram, but found ", weights->size()));
@@ -58,7 +58,7 @@ absl::Status TfIdfVectorizer::ReadPool(const std::vector<int64_t>& starts,
                                                    kMostPlaces - 1, ", but found ",
                                                    *least < 0 ? *least : *most));
   }
-  weights_.assign(*most + 1, 1);
+  width_ = *most + 1;
   size_t number = 0;
   for (size_t i = 0; i < starts.size(); ++i) {
     const auto length = static_cast<int64_t>(i) + 1;
@@ -118,20 +118,21 @@ absl::Status TfIdfVectorizer::Reference(OpContext& context) const {
                                                    TypeAndShape(x)));
   }
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, Numbers(x));
-  const auto width = static_cast<int64_t>(weights_.size());
   const int64_t rows = x.rank() == 1 ? 1 : x.dim(0);
   const int64_t length = x.shape().back();
-  const Shape shape = x.rank() == 1 ? Shape{width} : Shape{rows, width};
+  const Shape shape = x.rank() == 1 ? Shape{width_} : Shape{rows, width_};
   // The memory limit applies to the output before anything else is as large.
   ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kFloat, shape));
   std::vector<double> counts(y->num_elements());
   for (int64_t row = 0; row < rows; ++row) {
     const auto begin = numbers.begin() + row * length;
-    CountRow({begin, begin + length}, counts.data() + row * width);
+    CountRow({begin, begin + length}, counts.data() + row * width_);
   }
-  for (size_t i = 0; i < counts.size(); ++i) {
-    if (!counts_) counts[i] = std::min(counts[i], 1.0);
-    if (weighs_) counts[i] *= weights_[i % weights_.size()];
+  for (double& count : counts) {
+    if (!counts_) count = std::min(count, 1.0);
+  }
+  for (const auto& [place, weight] : weights_) {
+    for (int64_t row = 0; row < rows; ++row) counts[row * width_ + place] *= weight;
   }
   ATTNRUN_ASSIGN_OR_RETURN(*y, FromDoubles(DataType::kFloat, shape, counts, context.allocator()));
   return absl::OkStatus();
@@ -140,7 +141,7 @@ absl::Status TfIdfVectorizer::Reference(OpContext& context) const {
 void TfIdfVectorizer::Infer(InferContext& context) const {
   std::optional<Dims> dims = context.input(0).dims;
   if (dims.has_value() && !dims->empty() && status_.ok()) {
-    dims->back() = static_cast<int64_t>(weights_.size());
+    dims->back() = width_;
   } else {
     dims.reset();
   }

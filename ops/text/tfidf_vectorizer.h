@@ -35,14 +35,14 @@ class TfIdfVectorizer final : public Op {
   absl::StatusOr<std::vector<int64_t>> Numbers(const Tensor& x) const;
   bool IsString() const { return !words_.empty(); }
 
-  bool weighs_;
   bool counts_;
   int64_t most_skipped_;
   int64_t shortest_;
   int64_t longest_;
-  // The places of n-grams in the output, and the weights of these places.
+  // The places of n-grams in the output, of `width_`, and the weights of places, if any.
   std::vector<int64_t> places_;
-  std::vector<double> weights_;
+  int64_t width_ = 0;
+  std::map<int64_t, double> weights_;
   std::map<Gram, int64_t> pool_;
   // The strings of the pool, which n-grams name by number.
   std::map<std::string, int64_t> words_;

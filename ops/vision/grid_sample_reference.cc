@@ -44,6 +44,7 @@ class SampledAxis {
         break;
     }
     std::vector<Tap> taps;
+    taps.reserve(4);
     for (int64_t i = -1; i <= 2; ++i) {
       taps.push_back({Inside(first + i), Cubic(std::fabs(t - static_cast<double>(i)))});
     }
