@@ -26,11 +26,12 @@ std::optional<Source> FindSource(Value* value, RuleContext& context,
                                  absl::FunctionRef<bool(const Node&)> is_source) {
   Source source;
   for (int step = 0; step <= kMaxSteps; ++step) {
-    source.node = value->producer();
+    // An input that is left out has no source.
+    source.node = value == nullptr ? nullptr : value->producer();
     if (source.node == nullptr || OnlyReader(context.graph, value) == nullptr) return std::nullopt;
     if (is_source(*source.node)) break;
     value = PassedOperand(*source.node, source.factor);
-    if (value == nullptr || step == kMaxSteps) return std::nullopt;
+    if (step == kMaxSteps) return std::nullopt;
     source.way.push_back(source.node);
   }
   const std::vector<SymInt>* dims = context.facts.DimsOf(value);
