@@ -11,6 +11,7 @@
 #include "ops/reduce/reduce_walk.h"
 #include "ops/tensors/exp-inl.h"
 #include "ops/tensors/store_up_to-inl.h"
+#include "ops/tensors/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -140,7 +141,7 @@ HWY_INLINE FloatVec Reduced(Reduction reduction, float count, TotalOf total_of) 
     case Reduction::kL2:
       return hn::Sqrt(total_of(SquareStep()));
     case Reduction::kLogSum:
-      return hn::Log(d, total_of(SumStep()));
+      return AnyLog(d, total_of(SumStep()));
     case Reduction::kSumSquare:
       return total_of(SquareStep());
     case Reduction::kLogSumExp:

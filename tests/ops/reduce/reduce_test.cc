@@ -148,6 +148,13 @@ TEST(ReduceTest, PropagatesInfinitiesAndNaN) {
   }
 }
 
+TEST(ReduceTest, LogarithmsOfSumsOfAtMost0AreNoNumbers) {
+  OpTester op = Reduction("ReduceLogSum", Make<float>({3, 2}, {1, -3, 2, -2, -kInf, 1}), {1});
+  const Tensor expected = Make<float>({3, 1}, {NAN, -kInf, NAN});
+  ExpectClose(op.Reference().value()[0], expected, 0);
+  ExpectClose(op.Kernel().value()[0], expected, 0);
+}
+
 TEST(ReduceTest, IntegersAreExact) {
   struct {
     const char* name;
