@@ -163,10 +163,29 @@ class MaskSimplification {
   // A triangle of a mask value beside zeros is a choice between two numbers, too.
   std::optional<ChosenBias> Chosen(Value* bias) {
     const auto number = TriangleOf(bias, facts_);
-    if (!number.has_value()) return AsChosen(bias);
+    if (!number.has_value()) {
+      auto chosen = AsChosen(bias);
+      return chosen.has_value() ? chosen : ChosenBehindView(bias);
+    }
     if (!SwallowsAlone(*number)) return std::nullopt;
     Value* closed = patch_.Op("Cast", {bias}, {{"to", static_cast<int64_t>(DataType::kBool)}});
     return ChosenBias{{closed, true}, Number(*bias, 0), *number};
+  }
+
+  // A view of a choice between two numbers is a choice by the view of the condition.
+  std::optional<ChosenBias> ChosenBehindView(Value* bias) {
+    const Node* view = bias->producer();
+    if (view == nullptr || !ops::TraitsOf(*view).rearranges) return std::nullopt;
+    auto chosen = AsChosen(view->input(0));
+    if (!chosen.has_value() || !UniformOf(chosen->open).has_value()) return std::nullopt;
+    // A condition that is broadcast to the choice has other axes.
+    const std::vector<SymInt>* dims = facts_.DimsOf(view->input(0));
+    const std::vector<SymInt>* own = facts_.DimsOf(chosen->condition.value);
+    if (dims == nullptr || own == nullptr || *own != *dims) return std::nullopt;
+    std::vector<Value*> inputs = view->inputs();
+    inputs[0] = chosen->condition.value;
+    chosen->condition.value = patch_.Again(*view, inputs, view->attributes())[0];
+    return chosen;
   }
 
   void CloseAs(const ChosenBias& chosen) {

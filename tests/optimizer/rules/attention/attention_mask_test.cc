@@ -58,6 +58,22 @@ TEST(AttentionMaskTest, ABiasOfMaskValuesIsAMask) {
   }
 }
 
+// Exporters shape the mask before or after the choice, and the optimizer may exchange the two.
+TEST(AttentionMaskTest, AViewOfAChoiceIsAChoiceByTheView) {
+  for (const bool before : {false, true}) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      MaskBuilder m{b};
+      const auto unsqueeze = [&](Value* x) {
+        return b.Op("Unsqueeze", {x, b.Constant<int64_t>("axis", {1}, {1})});
+      };
+      Value* mask = b.Input("mask", DataType::kBool, {"batch", "seq", "keys"});
+      m.Attend(before ? m.AsBias(unsqueeze(mask), kLeast) : unsqueeze(m.AsBias(mask, kLeast)));
+    });
+    EXPECT_EQ(test.Ops(), "Unsqueeze attnrun.Attention");
+    ExpectSameAtManySizes(test);
+  }
+}
+
 TEST(AttentionMaskTest, TheLowestHalfMasksHalves) {
   constexpr double kLeastHalf = -65504;
   for (const double closed : {kLeastHalf, -1e4}) {
