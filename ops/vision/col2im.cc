@@ -85,8 +85,9 @@ absl::Status Col2Im::Reference(OpContext& context) const {
 void Col2Im::Infer(InferContext& context) const {
   SetDims(context, 0, std::nullopt);
   const std::optional<std::vector<SymInt>>& image = context.input(1).contents;
-  if (!image.has_value() || !context.input(0).dims || context.input(0).dims->size() != 3) return;
-  const Dims& x = *context.input(0).dims;
+  const std::optional<Dims>& columns = context.input(0).dims;
+  if (!image.has_value() || !columns.has_value() || columns->size() != 3) return;
+  const Dims& x = *columns;
   const std::optional<std::vector<int64_t>> block = KnownInts(context, 2);
   int64_t taps = 0;
   if (block.has_value()) taps = NumElements(*block).value_or(0);

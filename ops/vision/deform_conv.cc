@@ -104,7 +104,7 @@ absl::StatusOr<SlidingWindow> DeformConv::CheckInputs(const OpContext& context) 
           absl::StrCat("expected floats, but input ", i, " is ", TypeAndShape(context.input(i))));
     }
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const SlidingWindow window,
+  ATTNRUN_ASSIGN_OR_RETURN(SlidingWindow window,
                            ResolveWindow(window_, x.shape(), absl::MakeSpan(w.shape()).subspan(2)));
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t taps, NumElements(window.kernel));
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t groups, NumElements({offset_group_, taps}));

@@ -76,10 +76,11 @@ void GridSample::Infer(InferContext& context) const {
 }
 
 void GridSample::Axes(AxesContext& context) const {
-  if (!context.output(0).dims.has_value()) return;
+  const std::optional<Dims>& dims = context.output(0).dims;
+  if (!dims.has_value()) return;
   context.Add({{0, 0}, {1, 0}}, {{0, 0}});
   context.Add({{0, 1}}, {{0, 1}});
-  for (size_t axis = 2; axis < context.output(0).dims->size(); ++axis) {
+  for (size_t axis = 2; axis < dims->size(); ++axis) {
     context.Add({{1, axis - 1}}, {{0, axis}});
   }
 }

@@ -88,8 +88,9 @@ absl::Status MaxUnpool::Reference(OpContext& context) const {
 
 void MaxUnpool::Infer(InferContext& context) const {
   SetDims(context, 0, std::nullopt);
-  if (!context.input(0).dims.has_value()) return;
-  const Dims& x = *context.input(0).dims;
+  const std::optional<Dims>& pooled = context.input(0).dims;
+  if (!pooled.has_value()) return;
+  const Dims& x = *pooled;
   const size_t axes = window_.kernel_shape.size();
   if (x.size() != axes + 2) return;
   if (context.has_input(2)) return SetDims(context, 0, context.input(2).contents);
