@@ -108,19 +108,19 @@ void ExtentSearch::Set(const Group& group, int64_t value) {
 }
 
 void ExtentSearch::TryGroup(const Group& group, const std::vector<int64_t>& candidates,
-                            Step& best) {
+                            size_t unmet, Step& best) {
   const std::vector<const Need*> affected = NeedsOf(group);
-  const auto unmet = [&] {
+  const auto of_group = [&] {
     return static_cast<size_t>(
         absl::c_count_if(affected, [&](const Need* need) { return !IsMet(*need); }));
   };
   const Extents before = extents_;
-  const size_t others = Unmet().size() - unmet();
+  const size_t others = unmet - of_group();
   for (const int64_t value : candidates) {
     Set(group, value);
     double distance = 0;
     for (const std::string& symbol : group) distance += Distance(value, wished_[symbol]);
-    const Step step = {others + unmet(), distance, &group, value};
+    const Step step = {others + of_group(), distance, &group, value};
     if (std::tie(step.unmet, step.distance) < std::tie(best.unmet, best.distance)) best = step;
   }
   extents_ = before;
@@ -130,8 +130,9 @@ void ExtentSearch::TryGroup(const Group& group, const std::vector<int64_t>& cand
 bool ExtentSearch::Improve(const Need& need) {
   const std::vector<Group> groups = GroupsOf(need);
   const std::vector<int64_t> candidates = CandidatesFor(need);
-  Step best = {Unmet().size()};
-  for (const Group& group : groups) TryGroup(group, candidates, best);
+  const size_t unmet = Unmet().size();
+  Step best = {unmet};
+  for (const Group& group : groups) TryGroup(group, candidates, unmet, best);
   if (best.group == nullptr) return false;
   Set(*best.group, best.value);
   return true;

@@ -58,7 +58,9 @@ class ExtentSearch {
   std::vector<const Need*> NeedsOf(const Group& group) const;
   std::vector<Group> GroupsOf(const Need& need) const;
   std::vector<int64_t> CandidatesFor(const Need& need) const;
-  void TryGroup(const Group& group, const std::vector<int64_t>& candidates, Step& best);
+  // Improves on `best` by a value for the group, where `unmet` needs are not met now.
+  void TryGroup(const Group& group, const std::vector<int64_t>& candidates, size_t unmet,
+                Step& best);
   void Set(const Group& group, int64_t value);
   bool Improve(const Need& need);
 

@@ -104,7 +104,8 @@ inline void CheckMadeUpRun(const Export& model) {
   const std::string path = InModels(model.file);
   const auto session = Session::Load(path);
   ASSERT_TRUE(session.ok()) << session.status();
-  const auto inputs = cli::GatherInputs(session->inputs(), {}, path);
+  cli::LazyFitter fitter(path);
+  const auto inputs = cli::GatherInputs(session->inputs(), {}, fitter);
   ASSERT_TRUE(inputs.ok()) << inputs.status();
   const auto outputs = session->Run(inputs->tensors);
   ASSERT_TRUE(outputs.ok()) << outputs.status() << "\n" << cli::MadeUpHint(*inputs);

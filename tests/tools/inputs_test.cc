@@ -31,7 +31,8 @@ ValueInfo Declare(const std::string& name, DataType type, const std::vector<std:
 // The inputs without a model's graph to fit them to.
 absl::StatusOr<TensorMap> Gather(const std::vector<ValueInfo>& declared,
                                  const InputOptions& options) {
-  absl::StatusOr<GatheredInputs> inputs = GatherInputs(declared, options, "");
+  LazyFitter fitter("");
+  absl::StatusOr<GatheredInputs> inputs = GatherInputs(declared, options, fitter);
   if (!inputs.ok()) return inputs.status();
   return std::move(inputs->tensors);
 }

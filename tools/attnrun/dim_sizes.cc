@@ -96,9 +96,9 @@ absl::Status DimSizes::Bind(const ValueInfo& info, const Tensor& tensor) {
     fixed_.insert(symbol);
     const int64_t expected = extents_.emplace(symbol, tensor.dim(axis)).first->second;
     if (expected == tensor.dim(axis) || set_.count(symbol) == 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("input '", Printable(info.name), "': expected ", expected, " for dimension '",
-                     Printable(symbol), "', as the command line sets it, but found ", tensor.dim(axis)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input '", Printable(info.name), "': expected ", expected, " for dimension '",
+        Printable(symbol), "', as the command line sets it, but found ", tensor.dim(axis)));
   }
   return absl::OkStatus();
 }

@@ -51,7 +51,7 @@ ProposedInput Propose(const ValueInfo& info, size_t rank, DimSizes& dims) {
 
 // The inputs to generate, which have a declared rank, as the model's graph wants them.
 absl::StatusOr<std::map<std::string, FittedInput>> Fit(const std::vector<ValueInfo>& declared,
-                                                       const std::string& model, DimSizes& dims) {
+                                                       LazyFitter& fitter, DimSizes& dims) {
   std::map<std::string, ProposedInput> proposed;
   std::map<std::string, FittedInput> fitted;
   for (const ValueInfo& info : declared) {
@@ -59,8 +59,9 @@ absl::StatusOr<std::map<std::string, FittedInput>> Fit(const std::vector<ValueIn
     proposed[info.name] = Propose(info, info.shape->size(), dims);
     fitted[info.name].shape = proposed[info.name].shape;
   }
-  if (model.empty()) return fitted;
-  ATTNRUN_ASSIGN_OR_RETURN(fitted, FitInputs(model, proposed));
+  ATTNRUN_ASSIGN_OR_RETURN(const InputFitter* model, fitter.Get());
+  if (model == nullptr) return fitted;
+  fitted = model->Fit(proposed);
   for (const ValueInfo& info : declared) {
     const auto found = fitted.find(info.name);
     if (found != fitted.end()) dims.Fit(info, found->second.shape);
@@ -70,8 +71,16 @@ absl::StatusOr<std::map<std::string, FittedInput>> Fit(const std::vector<ValueIn
 
 }  // namespace
 
+absl::StatusOr<const InputFitter*> LazyFitter::Get() {
+  if (model_.empty()) return nullptr;
+  if (!fitter_.has_value()) {
+    ATTNRUN_ASSIGN_OR_RETURN(fitter_, InputFitter::Load(model_));
+  }
+  return &*fitter_;
+}
+
 absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declared,
-                                            const InputOptions& options, const std::string& model) {
+                                            const InputOptions& options, LazyFitter& fitter) {
   DimSizes dims(declared);
   for (const auto& [symbol, extent] : options.dims) {
     ATTNRUN_RETURN_IF_ERROR(dims.Set(symbol, extent));
@@ -91,7 +100,7 @@ absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declar
     inputs.generated.push_back(info.name);
   }
   if (inputs.generated.empty()) return inputs;
-  ATTNRUN_ASSIGN_OR_RETURN(const auto fitted, Fit(declared, model, dims));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto fitted, Fit(declared, fitter, dims));
   for (const ValueInfo& info : declared) {
     if (!absl::c_linear_search(inputs.generated, info.name)) continue;
     ATTNRUN_ASSIGN_OR_RETURN(

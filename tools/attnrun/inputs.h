@@ -6,9 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "attnrun/fit_inputs.h"
 #include "attnrun/model_info.h"
 #include "attnrun/tensor.h"
 
@@ -25,6 +27,20 @@ struct InputOptions {
   std::optional<uint64_t> seed;
 };
 
+// Reads the InputFitter of a model when it is first asked for, and only once.
+class LazyFitter {
+ public:
+  // The path of an .onnx file; empty for inputs that are not fitted.
+  explicit LazyFitter(std::string model) : model_(std::move(model)) {}
+
+  // Null if there is no model. Errors as in InputFitter::Load.
+  absl::StatusOr<const InputFitter*> Get();
+
+ private:
+  std::string model_;
+  std::optional<InputFitter> fitter_;
+};
+
 struct GatheredInputs {
   TensorMap tensors;
   // The names of those that were made up.
@@ -32,12 +48,11 @@ struct GatheredInputs {
 };
 
 // One tensor per input without default, and per input that is given. Without any file all are
-// generated; with files, the others are generated only with --dim or --seed. Generated inputs are
-// fitted to the graph of the .onnx file `model`, unless that is empty. kInvalidArgument for a name
-// that the model does not have, a missing input, or a file that is not a readable array. Types and
-// shapes are left to Session::Run to check.
+// generated; with files, the others are generated only with --dim or --seed. kInvalidArgument for a
+// name that the model does not have, a missing input, or a file that is not a readable array. Types
+// and shapes are left to Session::Run to check.
 absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declared,
-                                            const InputOptions& options, const std::string& model);
+                                            const InputOptions& options, LazyFitter& fitter);
 
 // "Inputs were made up: ids int64[1,16]; ...": what to say where a run of such inputs fails or tells
 // nothing. Empty if none was made up.

@@ -27,14 +27,14 @@ absl::StatusOr<PreparedModel> Prepare(const Options& options) {
   const Stopwatch watch;
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(options.model, options.session));
   const absl::Duration load_time = watch.Elapsed();
-  PreparedModel model{std::move(session), {}, load_time};
+  PreparedModel model{std::move(session), {}, load_time, {}, LazyFitter(options.model)};
   ATTNRUN_RETURN_IF_ERROR(GatherFor(options, options.inputs, model));
   return model;
 }
 
 absl::Status GatherFor(const Options& options, const InputOptions& inputs, PreparedModel& model) {
   absl::StatusOr<GatheredInputs> gathered =
-      GatherInputs(model.session.inputs(), inputs, options.model);
+      GatherInputs(model.session.inputs(), inputs, model.fitter);
   if (!gathered.ok()) return Annotate(gathered.status(), options.model);
   model.made_up = MadeUpHint(*gathered);
   model.inputs = std::move(gathered->tensors);

@@ -20,6 +20,7 @@ struct PreparedModel {
   absl::Duration load_time;
   // See MadeUpHint.
   std::string made_up = {};
+  LazyFitter fitter = LazyFitter("");
 };
 
 // Loads the model of the command line and gathers its inputs. Messages name the model.

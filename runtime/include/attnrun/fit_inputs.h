@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,27 @@ struct FittedInput {
 
 // Fits made-up inputs to a model, to try it, measure it or warm it up without data. From the graph
 // follow conditions on the extents of the inputs: operands that must have equal extents or
-// broadcast, windows that must fit, tables of positions that must be long enough. The result has
-// the nearest extents found that meet most of them, which is no promise that a run succeeds.
-// Dimensions of one name get one extent. `proposed` has the inputs by name; those that the model
-// lacks are ignored. Errors as in InspectModel.
-absl::StatusOr<std::map<std::string, FittedInput>> FitInputs(
-    const std::string& path, const std::map<std::string, ProposedInput>& proposed);
+// broadcast, windows that must fit, tables of positions that must be long enough.
+class InputFitter {
+ public:
+  // Reads the conditions of an .onnx file. Errors as in InspectModel.
+  static absl::StatusOr<InputFitter> Load(const std::string& path);
+
+  InputFitter(InputFitter&&) noexcept;
+  InputFitter& operator=(InputFitter&&) noexcept;
+  ~InputFitter();
+
+  // The nearest extents found that meet most of the conditions, which is no promise that a run
+  // succeeds. Dimensions of one name get one extent. `proposed` has the inputs by name; those that
+  // the model lacks are ignored.
+  std::map<std::string, FittedInput> Fit(
+      const std::map<std::string, ProposedInput>& proposed) const;
+
+ private:
+  class Impl;
+  explicit InputFitter(std::unique_ptr<const Impl> impl);
+  std::unique_ptr<const Impl> impl_;
+};
 
 }  // namespace attnrun
 
