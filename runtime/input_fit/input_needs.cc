@@ -62,18 +62,9 @@ class Collector {
   }
 
   void Visit(const Node& node, opt::Facts& facts) {
-    const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
-    if (!op.ok()) return;
-    std::vector<const ops::ValueFacts*> inputs;
-    std::vector<const Tensor*> constants;
-    for (const Value* input : node.inputs()) {
-      inputs.push_back(input == nullptr ? nullptr : &facts.Of(input));
-      constants.push_back(input != nullptr && input->is_constant() ? input->constant() : nullptr);
-    }
     std::vector<ops::ValueFacts> outputs(node.outputs().size());
-    ops::InferContext context(inputs, constants, absl::MakeSpan(outputs));
-    (*op)->Infer(context);
-    Add(node, context);
+    facts.Infer(node, absl::MakeSpan(outputs),
+                [&](const ops::InferContext& context) { Add(node, context); });
   }
 
   void Add(const Node& node, const ops::InferContext& context) {

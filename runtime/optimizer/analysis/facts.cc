@@ -172,22 +172,28 @@ ops::ValueFacts Facts::OfOrigin(const Value& value) {
   return place < std::ssize(inputs_) ? inputs_[place] : ops::ValueFacts();
 }
 
-void Facts::ComputeNode(const Node& node) {
+void Facts::Infer(const Node& node, absl::Span<ops::ValueFacts> outputs,
+                  absl::FunctionRef<void(const ops::InferContext& context)> use) {
+  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
+  if (!op.ok()) return;
   std::vector<const ops::ValueFacts*> inputs;
   std::vector<const Tensor*> constants;
   for (const Value* input : node.inputs()) {
-    inputs.push_back(input == nullptr ? nullptr : facts_.at(input).get());
+    inputs.push_back(input == nullptr ? nullptr : &Of(input));
     constants.push_back(input != nullptr && input->is_constant() ? input->constant() : nullptr);
   }
+  ops::InferContext context(inputs, constants, outputs, extents_);
+  (*op)->Infer(context);
+  use(context);
+}
+
+void Facts::ComputeNode(const Node& node) {
   std::vector<ops::ValueFacts> outputs(node.outputs().size());
-  const absl::StatusOr<std::unique_ptr<ops::Op>> op = ops::OpRegistry::Get().Create(node);
-  if (op.ok()) {
-    ops::InferContext context(inputs, constants, absl::MakeSpan(outputs), extents_);
-    (*op)->Infer(context);
+  Infer(node, absl::MakeSpan(outputs), [&](const ops::InferContext& context) {
     AddEqual(node, context);
     InferFromBodies(node, *this, outputs);
     if (collects_) AddRequired(node, context);
-  }
+  });
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (node.output(i) == nullptr) continue;
     facts_[node.output(i)] = Kept(std::move(outputs[i]), equalities_);

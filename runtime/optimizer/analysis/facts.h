@@ -10,7 +10,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "graph/graph.h"
 #include "ops/interface/infer_context.h"
 
@@ -41,6 +43,11 @@ class Facts {
   // Numbers that every run that succeeds has equal: those known of the graph, and what its nodes
   // add. Extents and contents are in the normal form that follows.
   const Equalities& equalities() const { return equalities_; }
+
+  // Lets the node's operator infer `outputs` and calls use(context) with what it tells besides.
+  // Neither happens if there is no such operator.
+  void Infer(const Node& node, absl::Span<ops::ValueFacts> outputs,
+             absl::FunctionRef<void(const ops::InferContext& context)> use);
 
   // Numbers that are at least 0 in every run that succeeds, whose formulas do not show it.
   const std::vector<SymInt>& required() const { return extents_; }
