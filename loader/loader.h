@@ -17,8 +17,8 @@
 
 namespace attnrun::loader {
 
-// The contents of an .onnx file (ONNX ModelProto), with functions inlined as LoadOptions say. Initializers are views
-// of the mapped file and keep it mapped.
+// The contents of an .onnx file (ONNX ModelProto), with functions inlined as LoadOptions say.
+// Initializers are views of the mapped file and keep it mapped.
 struct Model {
   std::unique_ptr<Graph> graph;
   int64_t ir_version = 0;

@@ -13,9 +13,9 @@
 //
 //   y[p] = sum over k of x[t - (k * dilation - phase) / s] * w[k]
 //
-// That is a convolution of stride 1 over t. Phases that read x at the same offsets are further
-// features of one convolution. With stride 2 and a kernel of 4, all of y is one convolution by a
-// kernel of 2.
+// So each phase is a convolution of stride 1 over t. Phases that read x at the same offsets share
+// one convolution, as further features of its output. With stride 2 and a kernel of 4, all of y is
+// one convolution by a kernel of 2.
 namespace attnrun::ops {
 
 // Phases of one axis that read x at the same offsets, t - delay - j * dilation for j < taps.

@@ -85,7 +85,7 @@ struct Product {
 // The product behind an operand of a sum of these extents.
 std::optional<Product> ProductOf(Value* value, const std::vector<SymInt>& sum,
                                  RuleContext& context) {
-  auto source = FindSource(value, context, IsProductOfComputed);
+  auto source = FindSource(value, context, IsMatMulOfComputed);
   if (!source.has_value() || source->factor == 0 || source->view.Dims() != sum) {
     return std::nullopt;
   }

@@ -89,7 +89,7 @@ bool Propose(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   if (!LeadsToSoftmax(*node->output(0))) return false;
   for (const auto& [scores, by] : ScalingsOf(node)) {
-    const auto found = FindSource(scores, context, IsProductOfComputed);
+    const auto found = FindSource(scores, context, IsMatMulOfComputed);
     if (!found.has_value()) continue;
     Value* factor = OnProduct(*found, by, patch, facts);
     const std::vector<SymInt>& dims = *facts.DimsOf(found->node->output(0));

@@ -65,7 +65,7 @@ std::optional<Parts> PartsOf(const Node& concat, RuleContext& context) {
   Parts parts;
   parts.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
   for (Value* input : concat.inputs()) {
-    const auto source = FindSource(input, context, IsProductOfComputed);
+    const auto source = FindSource(input, context, IsMatMulOfComputed);
     if (!source.has_value() || source->factor != 1) return std::nullopt;
     const View product = View::Dense(*context.facts.DimsOf(source->node->output(0)));
     const bool stacked = source->view != product;

@@ -54,7 +54,7 @@ Value* PassedOperand(const Node& node, double& factor) {
   return scaled;
 }
 
-bool IsProductOfComputed(const Node& node) {
+bool IsMatMulOfComputed(const Node& node) {
   return IsOp(&node, "MatMul") && !node.input(0)->is_constant() && !node.input(1)->is_constant();
 }
 

@@ -35,7 +35,7 @@ std::optional<Source> FindSource(Value* value, RuleContext& context,
 Value* PassedOperand(const Node& node, double& factor);
 
 // True for a product of two computed values.
-bool IsProductOfComputed(const Node& node);
+bool IsMatMulOfComputed(const Node& node);
 
 // True if every reader of the value leads to a Softmax through operators that the attention rule
 // accepts.
