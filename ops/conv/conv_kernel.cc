@@ -5,14 +5,10 @@
 #include "core/status.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/convolution.h"
-#include "ops/interface/optional_input.h"
-#include "ops/tensors/float_operands.h"
-#include "ops/tensors/float_rows.h"
+#include "ops/conv/float_conv.h"
 
 namespace attnrun::ops {
 namespace {
-
-const Tensor* Bias(const OpContext& context) { return OptionalInput(context, 2); }
 
 // A typical shape of a call with these weights: a dozen windows along every axis, or many along a
 // single one. kInvalidArgument if no shape fits.
@@ -27,10 +23,7 @@ absl::StatusOr<ConvShape> TypicalConv(const ConvAttributes& attributes, const Te
     x.push_back(windows * at(attributes.window.strides, axis - 2) +
                 w.dim(axis) * at(attributes.window.dilations, axis - 2));
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(x));
-  // Only its extents are read.
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor,
-                           Tensor::Borrow(DataType::kFloat, x, w.raw(), count * sizeof(float)));
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor, TypicalConvInput(x, w));
   return ResolveConv(attributes, tensor, w, nullptr);
 }
 
@@ -44,31 +37,14 @@ class ConvKernel final : public Kernel {
   Precision precision() const override { return convolution_.precision(); }
 
   bool Accepts(const OpContext& context) const override {
-    const DataType type = context.input(0).type();
-    return IsFloatOrHalf(type) && type == context.input(1).type() &&
-           (Bias(context) == nullptr || Bias(context)->type() == type) && Resolve(context).ok();
+    return HasFloatConvTypes(context) && Resolve(context).ok();
   }
 
   absl::Status Run(OpContext& context) const override {
-    Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(0), allocator));
-    Tensor weight = weight_;
-    if (!weight.defined()) {
-      ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(context.input(1), allocator));
-    }
-    Tensor bias;
-    if (Bias(context) != nullptr) {
-      ATTNRUN_ASSIGN_OR_RETURN(bias, ToFloat(*Bias(context), allocator));
-    }
-    ATTNRUN_ASSIGN_OR_RETURN(
-        FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
-    if (y.num_elements() == 0) return absl::OkStatus();
-    const auto* const b = bias.defined() ? bias.data<float>() : nullptr;
-    ATTNRUN_RETURN_IF_ERROR(
-        convolution_.Run(shape, {x.data<float>(), weight.data<float>(), b, y.data()}, allocator));
-    y.Store();
-    return absl::OkStatus();
+    return RunFloatConv(context, weight_, shape.output, [&](const Convolution::Operands& operands) {
+      return convolution_.Run(shape, operands, context.allocator());
+    });
   }
 
   // Packs constant weights.
@@ -87,7 +63,7 @@ class ConvKernel final : public Kernel {
 
  private:
   absl::StatusOr<ConvShape> Resolve(const OpContext& context) const {
-    return ResolveConv(attributes_, context.input(0), context.input(1), Bias(context));
+    return ResolveConv(attributes_, context.input(0), context.input(1), ConvBias(context));
   }
 
   const ConvAttributes attributes_;
@@ -98,10 +74,7 @@ class ConvKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> Conv::MakeKernel(const KernelContext& context) const {
-  Tensor weight;
-  if (context.constants[1].defined() && IsFloatOrHalf(context.constants[1].type())) {
-    ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(context.constants[1], Allocator::Heap()));
-  }
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor weight, ConstantConvWeight(context));
   auto kernel = std::make_unique<ConvKernel>(attributes_, std::move(weight));
   ATTNRUN_RETURN_IF_ERROR(
       kernel->Prepare(context.constants.size() > 2 && context.constants[2].defined(), context));

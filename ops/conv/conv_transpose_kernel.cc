@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/status.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/convolution.h"
+#include "ops/conv/float_conv.h"
 #include "ops/conv/phase_assembly.h"
 #include "ops/conv/transposed_parts.h"
-#include "ops/interface/optional_input.h"
-#include "ops/tensors/float_operands.h"
-#include "ops/tensors/float_rows.h"
 
 namespace attnrun::ops {
 namespace {
-
-const Tensor* Bias(const OpContext& context) { return OptionalInput(context, 2); }
 
 // A typical shape of a call with these weights: a dozen positions along every axis of x, or many
 // along a single one. kInvalidArgument if no shape fits.
@@ -25,10 +20,7 @@ absl::StatusOr<ConvShape> TypicalShape(const ConvTranspose& op, const Tensor& w)
   if (w.rank() < 3) return absl::InvalidArgumentError("W has no spatial axis");
   Shape x = {1, w.dim(0)};
   for (int axis = 2; axis < w.rank(); ++axis) x.push_back(w.rank() == 3 ? 256 : 14);
-  ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(x));
-  // Only its extents are read.
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor,
-                           Tensor::Borrow(DataType::kFloat, x, w.raw(), count * sizeof(float)));
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor, TypicalConvInput(x, w));
   return op.Resolve(tensor, w, nullptr);
 }
 
@@ -55,35 +47,16 @@ class ConvTransposeKernel final : public Kernel {
   }
 
   bool Accepts(const OpContext& context) const override {
-    const Tensor& x = context.input(0);
-    if (!IsFloatOrHalf(x.type()) || x.type() != context.input(1).type() ||
-        (Bias(context) != nullptr && Bias(context)->type() != x.type())) {
-      return false;
-    }
+    if (!HasFloatConvTypes(context)) return false;
     const absl::StatusOr<ConvShape> shape = Resolve(context);
-    return shape.ok() && x.num_elements() > 0 && IsModest(*shape);
+    return shape.ok() && context.input(0).num_elements() > 0 && IsModest(*shape);
   }
 
   absl::Status Run(OpContext& context) const override {
-    Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(0), allocator));
-    Tensor weight = weight_;
-    if (!weight.defined()) {
-      ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(context.input(1), allocator));
-    }
-    Tensor bias;
-    if (Bias(context) != nullptr) {
-      ATTNRUN_ASSIGN_OR_RETURN(bias, ToFloat(*Bias(context), allocator));
-    }
-    ATTNRUN_ASSIGN_OR_RETURN(
-        FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
-    if (y.num_elements() == 0) return absl::OkStatus();
-    const auto* const b = bias.defined() ? bias.data<float>() : nullptr;
-    ATTNRUN_RETURN_IF_ERROR(
-        Convolve(shape, {x.data<float>(), weight.data<float>(), b, y.data()}, allocator));
-    y.Store();
-    return absl::OkStatus();
+    return RunFloatConv(context, weight_, shape.output, [&](const Convolution::Operands& operands) {
+      return Convolve(shape, operands, context.allocator());
+    });
   }
 
   // Packs constant weights.
@@ -108,7 +81,7 @@ class ConvTransposeKernel final : public Kernel {
 
  private:
   absl::StatusOr<ConvShape> Resolve(const OpContext& context) const {
-    return op_.Resolve(context.input(0), context.input(1), Bias(context));
+    return op_.Resolve(context.input(0), context.input(1), ConvBias(context));
   }
 
   // True if there are not absurdly many phases.
@@ -201,10 +174,7 @@ class ConvTransposeKernel final : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> ConvTranspose::MakeKernel(
     const KernelContext& context) const {
-  Tensor weight;
-  if (context.constants[1].defined() && IsFloatOrHalf(context.constants[1].type())) {
-    ATTNRUN_ASSIGN_OR_RETURN(weight, ToFloat(context.constants[1], Allocator::Heap()));
-  }
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor weight, ConstantConvWeight(context));
   auto kernel = std::make_unique<ConvTransposeKernel>(*this, std::move(weight));
   ATTNRUN_RETURN_IF_ERROR(
       kernel->Prepare(context.constants.size() > 2 && context.constants[2].defined(), context));
