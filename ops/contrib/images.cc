@@ -3,23 +3,19 @@
 // Convolutions and norms of images with what ONNX Runtime fuses to them.
 
 #include <cstdint>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "ops/composite/composite.h"
+#include "ops/composite/step_node.h"
 #include "ops/interface/attribute_reader.h"
+#include "ops/tensors/channels_last.h"
 
 namespace attnrun::ops::contrib {
 namespace {
 
 AttributeMap ReadConv(AttributeReader& attributes) {
-  AttributeMap conv = {{"group", attributes.Int("group", 1)},
-                       {"auto_pad", attributes.String("auto_pad", "NOTSET")}};
-  for (const char* name : {"dilations", "kernel_shape", "pads", "strides"}) {
-    const std::vector<int64_t> values = attributes.Ints(name);
-    if (!values.empty()) conv[name] = values;
-  }
-  return conv;
+  return PassedOn(attributes,
+                  {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
 }
 
 // The image with its channels moved from the last axis to axis 1, or back.
@@ -29,16 +25,7 @@ Value* MoveChannels(Body& b, Value* x, bool to_front) {
     b.Fail("expected an image of known rank, but found " + b.Describe(x));
     return x;
   }
-  std::vector<int64_t> order(rank);
-  std::iota(order.begin(), order.end(), 0);
-  if (to_front) {
-    order.insert(order.begin() + 1, order.back());
-    order.pop_back();
-  } else {
-    order.push_back(1);
-    order.erase(order.begin() + 1);
-  }
-  return b.Op("Transpose", {x}, {{"perm", order}});
+  return b.Op("Transpose", {x}, {{"perm", to_front ? ChannelsFirst(rank) : ChannelsLast(rank)}});
 }
 
 // The operator that ends a FusedConv, and its parameters in the order of activation_params.
