@@ -13,13 +13,6 @@ namespace attnrun::ops::HWY_NAMESPACE {
 
 using P = RowParameters;
 
-// max(0, min(1, x)). NaN stays NaN.
-template <class D, class V>
-HWY_INLINE V Clamp01(D d, V x) {
-  const V one = hn::Set(d, 1.0F);
-  return IfNegative(d, hn::IfThenElse(hn::Gt(x, one), one, x), hn::Zero(d));
-}
-
 template <class D, class V>
 HWY_INLINE V Selu(D d, V x, const P& p) {
   const V alpha = hn::Set(d, p.alpha);
@@ -32,13 +25,6 @@ template <class D, class V>
 HWY_INLINE V Celu(D d, V x, const P& p) {
   const V alpha = hn::Set(d, p.alpha);
   return IfNegative(d, x, hn::Mul(alpha, AnyExpm1(d, hn::Div(x, alpha))));
-}
-
-// ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)).
-template <class D, class V>
-HWY_INLINE V Softplus(D d, V x) {
-  const V rest = hn::Log1p(d, AnyExp(d, hn::Neg(hn::Abs(x))));
-  return hn::Add(IfNegative(d, x, hn::Zero(d)), rest);
 }
 
 // With e = exp(x), tanh(ln(1 + e)) is e (e + 2) / (e (e + 2) + 2), which is 1 in float from x = 20

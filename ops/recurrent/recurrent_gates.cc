@@ -29,8 +29,7 @@ HWY_NOINLINE FloatVec RareFunction(const GateActivation& a, FloatVec x) {
     case GateFunction::kSoftsign:
       return hn::Div(x, hn::Add(one, hn::Abs(x)));
     case GateFunction::kSoftplus:
-      // ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)).
-      return hn::Add(IfNegative(d, x, zero), hn::Log1p(d, AnyExp(d, hn::Neg(hn::Abs(x)))));
+      return Softplus(d, x);
     case GateFunction::kAffine:
       return hn::MulAdd(alpha, x, beta);
     case GateFunction::kLeakyRelu:
@@ -39,10 +38,8 @@ HWY_NOINLINE FloatVec RareFunction(const GateActivation& a, FloatVec x) {
       return hn::IfThenElseZero(hn::Ge(x, alpha), x);
     case GateFunction::kScaledTanh:
       return hn::Mul(alpha, hn::Tanh(d, hn::Mul(beta, x)));
-    case GateFunction::kHardSigmoid: {
-      const FloatVec y = hn::MulAdd(alpha, x, beta);
-      return IfNegative(d, hn::IfThenElse(hn::Gt(y, one), one, y), zero);
-    }
+    case GateFunction::kHardSigmoid:
+      return Clamp01(d, hn::MulAdd(alpha, x, beta));
     default:  // kElu
       return IfNegative(d, x, hn::Mul(alpha, AnyExpm1(d, x)));
   }

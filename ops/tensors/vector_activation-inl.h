@@ -21,6 +21,20 @@ HWY_INLINE V IfNegative(D d, V x, V negative) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), negative, x);
 }
 
+// max(0, min(1, x)). NaN stays NaN.
+template <class D, class V>
+HWY_INLINE V Clamp01(D d, V x) {
+  const V one = hn::Set(d, 1.0F);
+  return IfNegative(d, hn::IfThenElse(hn::Gt(x, one), one, x), hn::Zero(d));
+}
+
+// ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)).
+template <class D, class V>
+HWY_INLINE V Softplus(D d, V x) {
+  const V rest = hn::Log1p(d, AnyExp(d, hn::Neg(hn::Abs(x))));
+  return hn::Add(IfNegative(d, x, hn::Zero(d)), rest);
+}
+
 // Calls use(f) with the function of vectors f(d, x, parameters) of an activation that a product may
 // end with; does nothing for other functions.
 template <class Use>
