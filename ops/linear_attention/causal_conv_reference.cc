@@ -6,6 +6,7 @@
 
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/interface/optional_input.h"
 #include "ops/linear_attention/causal_conv.h"
 
 namespace attnrun::ops {
@@ -45,11 +46,6 @@ struct Call {
     return attributes.silu ? sum / (1 + std::exp(-sum)) : sum;
   }
 };
-
-absl::StatusOr<std::vector<double>> OptionalDoubles(const OpContext& context, int i) {
-  if (!context.has_input(i)) return std::vector<double>();
-  return ToDoubles(context.input(i));
-}
 
 }  // namespace
 

@@ -6,15 +6,11 @@
 #include "core/elements.h"
 #include "core/interrupt.h"
 #include "core/status.h"
+#include "ops/interface/optional_input.h"
 #include "ops/linear_attention/linear_attention.h"
 
 namespace attnrun::ops {
 namespace {
-
-absl::StatusOr<std::vector<double>> OptionalDoubles(const OpContext& context, int i) {
-  if (!context.has_input(i)) return std::vector<double>();
-  return ToDoubles(context.input(i));
-}
 
 // One call, in which `state` is [B, H, dk, dv].
 struct Recurrence {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/vision/deform_conv.h"
+#include "ops/interface/optional_input.h"
 
 #include <cmath>
 #include <utility>
@@ -136,9 +137,7 @@ absl::Status DeformConv::Reference(OpContext& context) const {
   if (context.has_input(3)) {
     ATTNRUN_ASSIGN_OR_RETURN(bias, ToDoubles(context.input(3)));
   }
-  if (context.has_input(4)) {
-    ATTNRUN_ASSIGN_OR_RETURN(call.mask, ToDoubles(context.input(4)));
-  }
+  ATTNRUN_ASSIGN_OR_RETURN(call.mask, OptionalDoubles(context, 4));
   call.channels = x.dim(1);
   call.offset_group = offset_group_;
   ATTNRUN_ASSIGN_OR_RETURN(call.image_size, NumElements(call.window.input));
