@@ -28,8 +28,9 @@ double SquaredErrors(const SideBySide& weight, int64_t begin, int64_t count) {
   if (count < kWidth) std::fill_n(floats, rows * kWidth, 0.0F);
   weight.Copy(0, rows, begin, count, floats, kWidth);
   double squares[kWidth] = {};
-  for (int64_t i = 0; i < rows * kWidth; ++i) {
-    squares[i % kWidth] += static_cast<double>(floats[i]) * floats[i];
+  for (int64_t i = 0; i < rows; ++i) {
+    const float* const row = floats + i * kWidth;
+    for (int64_t j = 0; j < kWidth; ++j) squares[j] += static_cast<double>(row[j]) * row[j];
   }
   double sum = std::accumulate(squares, squares + kWidth, 0.0);
   if (!std::isfinite(sum)) return std::nan("");
@@ -39,9 +40,13 @@ double SquaredErrors(const SideBySide& weight, int64_t begin, int64_t count) {
   auto* const integers = integer_scratch.AtLeast<int8_t>(rows * kWidth);
   RoundColumns(floats, rows, kWidth, scales, integers);
   double errors[kWidth] = {};
-  for (int64_t i = 0; i < rows * kWidth; ++i) {
-    const double error = floats[i] - scales[i % kWidth] * integers[i];
-    errors[i % kWidth] += error * error;
+  for (int64_t i = 0; i < rows; ++i) {
+    const float* const row = floats + i * kWidth;
+    const int8_t* const rounded = integers + i * kWidth;
+    for (int64_t j = 0; j < kWidth; ++j) {
+      const double error = row[j] - scales[j] * rounded[j];
+      errors[j] += error * error;
+    }
   }
   sum = 0;
   for (int64_t j = 0; j < kWidth; ++j) sum += squares[j] > 0 ? errors[j] / squares[j] : 0;
