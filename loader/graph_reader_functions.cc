@@ -39,7 +39,7 @@ absl::StatusOr<std::optional<AttributeValue>> GraphReader::ReadValue(
 
 const onnx::NodeProto* GraphReader::AsOperator(const onnx::FunctionProto& function,
                                                const onnx::NodeProto& call, const Scope& caller) {
-  if (context_.options == nullptr || !context_.options->is_operator) return nullptr;
+  if (!context_.options->is_operator) return nullptr;
   onnx::NodeProto node = call;
   absl::flat_hash_set<std::string> given;
   for (const auto& attribute : call.attribute()) given.insert(attribute.name());

@@ -14,10 +14,6 @@
 namespace attnrun::ops {
 namespace {
 
-bool IsIndex(const Tensor& tensor) {
-  return tensor.type() == DataType::kInt64 || tensor.type() == DataType::kInt32;
-}
-
 // Fills the output with one value and writes the other where an index says.
 class OneHotKernel final : public Kernel {
  public:
@@ -28,9 +24,9 @@ class OneHotKernel final : public Kernel {
   bool Accepts(const OpContext& context) const override {
     const Tensor& depth = context.input(1);
     const Tensor& values = context.input(2);
-    return IsIndex(context.input(0)) && IsIndex(depth) && depth.num_elements() == 1 &&
-           ReadInt(depth, "depth").value_or(-1) >= 0 && values.num_elements() == 2 &&
-           IsMachineWord(values.type()) && NormalizeAxis(axis_, context.input(0).rank() + 1).ok();
+    return CheckIndexType(context.input(0)).ok() && ReadInt(depth, "depth").value_or(-1) >= 0 &&
+           values.num_elements() == 2 && IsMachineWord(values.type()) &&
+           NormalizeAxis(axis_, context.input(0).rank() + 1).ok();
   }
 
   absl::Status Run(OpContext& context) const override {

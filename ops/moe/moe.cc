@@ -230,7 +230,7 @@ ExpertLayer ExpertOf(const ExpertLayer& layer, int64_t expert) {
   return one;
 }
 
-void Moe::SetLikeInput(InferContext& context) { InferLikeInput(context); }
+void Moe::Infer(InferContext& context) const { InferLikeInput(context); }
 
 // The tokens of x [T, H]; those of [B, S, H] are one axis of the router's inputs.
 void Moe::Axes(AxesContext& context) const {

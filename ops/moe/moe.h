@@ -83,7 +83,7 @@ class Moe final : public Op {
   Moe(AttributeReader& attributes, bool quantized);
 
   absl::Status Reference(OpContext& context) const override;
-  void Infer(InferContext& context) const override { SetLikeInput(context); }
+  void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
@@ -100,8 +100,6 @@ class Moe final : public Op {
                                                              const MoeShape& shape) const;
 
  private:
-  static void SetLikeInput(InferContext& context);
-
   MoeAttributes attributes_;
   bool quantized_;
 };

@@ -15,7 +15,7 @@ namespace {
 
 // The position along an axis of x that is read for one of y; it may be outside x.
 int64_t SourceOf(int64_t position, int64_t from, int64_t to) {
-  return from >= to ? position + (from - to) / 2 : position - (to - from) / 2;
+  return position + (from - to) / 2;
 }
 
 }  // namespace

@@ -59,7 +59,6 @@ class IndexedCopy {
       doubles_ = doubles_ && last[i] == static_cast<int64_t>(i / 2);
     }
     if (axes_.size() == 1) axes_.insert(axes_.begin(), {{0}, 0});
-    for (size_t i = 0; i + 1 < axes_.size(); ++i) rows_ *= Extent(i);
     FindRun();
   }
 
@@ -152,7 +151,6 @@ class IndexedCopy {
   std::vector<Source> axes_;
   const int64_t inner_;
   const T outside_;
-  int64_t rows_ = 1;
   IndexRange run_ = {0, 0};
   // True if the last axis holds every element twice.
   bool doubles_ = false;
