@@ -11,15 +11,10 @@
 #include "core/parallel.h"
 #include "hwy/targets.h"
 #include "ops/gemm/gemm_operands.h"
-#include "support/op_tester.h"
+#include "support/gemm_tester.h"
 
 namespace attnrun::testing {
 namespace {
-
-std::vector<float> Random(int64_t count, std::mt19937& generator) {
-  const Tensor tensor = RandomFloats({count}, generator);
-  return {tensor.data<float>(), tensor.data<float>() + count};
-}
 
 std::vector<float> Product(int64_t m, int64_t k, const std::vector<float>& a,
                            const ops::PackedMatrix& b, const ops::Epilogue& epilogue = {}) {
@@ -32,19 +27,13 @@ bool SameBits(const float* a, const float* b, int64_t count) {
   return std::memcmp(a, b, count * sizeof(float)) == 0;
 }
 
-struct Extents {
-  int64_t m;
-  int64_t k;
-  int64_t n;
-};
-
 class GemmBitsTest : public ::testing::TestWithParam<Extents> {
  protected:
   GemmBitsTest()
       : generator_(Seed()),
-        a_(Random(m_ * k_, generator_)),
-        b_(Random(k_ * n_, generator_)),
-        bias_(Random(n_, generator_)) {
+        a_(RandomVector(m_ * k_, generator_)),
+        b_(RandomVector(k_ * n_, generator_)),
+        bias_(RandomVector(n_, generator_)) {
     epilogue_.bias = bias_.data();
     epilogue_.scale = 0.3F;
     epilogue_.activation = {ops::UnaryFunction::kGelu};
@@ -139,8 +128,8 @@ TEST(GemmTest, SumsBlocksOfKInOrder) {
   std::mt19937 generator(Seed());
   for (const auto& [m, k, n] :
        {Extents{3, 700, 100}, Extents{9, 255, 48}, Extents{131, 4099, 100}}) {
-    const std::vector<float> a = Random(m * k, generator);
-    const std::vector<float> b = Random(k * n, generator);
+    const std::vector<float> a = RandomVector(m * k, generator);
+    const std::vector<float> b = RandomVector(k * n, generator);
     const std::vector<float> c =
         Product(m, k, a, *ops::PackedMatrix::Pack({b.data(), k, n, n}).value());
     for (int64_t i = 0; i < m; ++i) {
@@ -177,9 +166,9 @@ TEST(GemmTest, AddsResidualsOfAnyStrides) {
   constexpr int64_t kDepth = 300;
   constexpr int64_t kColumns = 100;
   std::mt19937 generator(Seed());
-  const std::vector<float> a = Random(kRows * kDepth, generator);
-  const std::vector<float> b = Random(kDepth * kColumns, generator);
-  const std::vector<float> r = Random(kRows * kColumns, generator);
+  const std::vector<float> a = RandomVector(kRows * kDepth, generator);
+  const std::vector<float> b = RandomVector(kDepth * kColumns, generator);
+  const std::vector<float> r = RandomVector(kRows * kColumns, generator);
   const auto packed = ops::PackedMatrix::Pack({b.data(), kDepth, kColumns, kColumns}).value();
   for (const ops::UnaryFunction activation :
        {ops::UnaryFunction::kIdentity, ops::UnaryFunction::kRelu}) {
@@ -202,7 +191,7 @@ TEST(GemmTest, AddsResidualsOfAnyStrides) {
 
 TEST(PackedMatrixTest, EqualWeightsShareTheirBytes) {
   std::mt19937 generator(Seed());
-  std::vector<float> weight = Random(70 * 50, generator);
+  std::vector<float> weight = RandomVector(70 * 50, generator);
   const auto first = ops::PackedMatrix::Pack({weight.data(), 70, 50, 50}).value();
   const std::vector<float> copy = weight;
   EXPECT_EQ(ops::PackedMatrix::Pack({copy.data(), 70, 50, 50}).value(), first);

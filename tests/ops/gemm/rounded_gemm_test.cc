@@ -3,25 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <vector>
 
-#include "core/parallel.h"
 #include "ops/gemm/finish_sums.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/int8_weight.h"
-#include "support/op_tester.h"
+#include "support/gemm_tester.h"
 
 namespace attnrun::testing {
 namespace {
 
-std::vector<float> Random(int64_t count, std::mt19937& generator) {
-  const Tensor tensor = RandomFloats({count}, generator);
-  return {tensor.data<float>(), tensor.data<float>() + count};
-}
-
 // The weight in int8, whatever ChooseInt8 says about it.
-std::shared_ptr<const ops::PackedMatrix> Pack(const ops::MatrixView& weight) {
+PackedWeight Pack(const ops::MatrixView& weight) {
   const ops::WeightFormat format = ops::BestInt8Format();
   const int64_t bytes = ops::PanelBytes(format, weight.rows);
   const int64_t width = ops::PanelColumns(format);
@@ -74,43 +67,9 @@ Rounded RoundedColumn(const float* w, int64_t count, int64_t step) {
   return column;
 }
 
-struct Extents {
-  int64_t m;
-  int64_t k;
-  int64_t n;
-};
-
-class RoundedGemmTest : public ::testing::TestWithParam<Extents> {
+class RoundedGemmTest : public PackedProductTest {
  protected:
-  RoundedGemmTest()
-      : generator_(Seed()),
-        a_(Random(m_ * k_, generator_)),
-        b_(Random(k_ * n_, generator_)),
-        bias_(Random(n_, generator_)),
-        residual_(Random(m_ * n_, generator_)) {}
-  ~RoundedGemmTest() override { SetNumThreads(threads_); }
-
-  std::vector<float> OfRows(int64_t first, int64_t rows, const ops::Activation& activation) const {
-    const auto packed = Pack({b_.data(), k_, n_, n_});
-    ops::Epilogue epilogue;
-    epilogue.bias = bias_.data();
-    epilogue.activation = activation;
-    epilogue.residual = {residual_.data() + first * n_, rows, n_, n_, 1};
-    epilogue.residual_scale = 0.5F;
-    std::vector<float> c(rows * n_, NAN);
-    ops::Gemm({a_.data() + first * k_, rows, k_, k_}, *packed, c.data(), n_, epilogue);
-    return c;
-  }
-
-  const int64_t m_ = GetParam().m;
-  const int64_t k_ = GetParam().k;
-  const int64_t n_ = GetParam().n;
-  const int threads_ = NumThreads();
-  std::mt19937 generator_;
-  const std::vector<float> a_;
-  const std::vector<float> b_;
-  const std::vector<float> bias_;
-  const std::vector<float> residual_;
+  RoundedGemmTest() : PackedProductTest(Pack) {}
 };
 
 // Sums are exact, and each step to the output is one operation of floats, so every instruction set
@@ -151,23 +110,9 @@ TEST_P(RoundedGemmTest, TheErrorIsBoundByTheSteps) {
   }
 }
 
-TEST_P(RoundedGemmTest, BitsDoNotDependOnThreads) {
-  SetNumThreads(1);
-  const std::vector<float> one = OfRows(0, m_, {ops::UnaryFunction::kGelu});
-  for (const int threads : {2, 3, 7}) {
-    SetNumThreads(threads);
-    const std::vector<float> many = OfRows(0, m_, {ops::UnaryFunction::kGelu});
-    EXPECT_EQ(std::memcmp(one.data(), many.data(), m_ * n_ * sizeof(float)), 0) << threads;
-  }
-}
+TEST_P(RoundedGemmTest, BitsDoNotDependOnThreads) { ExpectSameBitsOnAnyThreads(); }
 
-TEST_P(RoundedGemmTest, BitsDoNotDependOnOtherRows) {
-  const std::vector<float> all = OfRows(0, m_, {ops::UnaryFunction::kGelu});
-  for (int64_t row = 0; row < m_; row += 13) {
-    const std::vector<float> alone = OfRows(row, 1, {ops::UnaryFunction::kGelu});
-    EXPECT_EQ(std::memcmp(alone.data(), all.data() + row * n_, n_ * sizeof(float)), 0) << row;
-  }
-}
+TEST_P(RoundedGemmTest, BitsDoNotDependOnOtherRows) { ExpectSameBitsOfARowAlone(); }
 
 INSTANTIATE_TEST_SUITE_P(All, RoundedGemmTest,
                          ::testing::Values(Extents{1, 1, 1}, Extents{3, 31, 33},
@@ -176,27 +121,7 @@ INSTANTIATE_TEST_SUITE_P(All, RoundedGemmTest,
                                            Extents{70, 801, 129}, Extents{130, 96, 260},
                                            Extents{5, 0, 7}));
 
-// Rows of A may lie apart in any way, and the result may be scaled by a power of two.
-TEST(RoundedGemmLayoutTest, StridedRowsAndScale) {
-  constexpr int64_t kRows = 19;
-  constexpr int64_t kDepth = 37;
-  constexpr int64_t kColumns = 41;
-  std::mt19937 generator(Seed());
-  const std::vector<float> a = Random(kRows * kDepth, generator);
-  const std::vector<float> b = Random(kDepth * kColumns, generator);
-  std::vector<float> transposed(a.size());
-  for (int64_t i = 0; i < kRows; ++i) {
-    for (int64_t k = 0; k < kDepth; ++k) transposed[k * kRows + i] = a[i * kDepth + k];
-  }
-  const auto packed = Pack({b.data(), kDepth, kColumns, kColumns});
-  ops::Epilogue epilogue;
-  epilogue.scale = 0.5F;
-  std::vector<float> c(kRows * kColumns);
-  std::vector<float> d(kRows * kColumns);
-  ops::Gemm({a.data(), kRows, kDepth, kDepth}, *packed, c.data(), kColumns, {});
-  ops::Gemm({transposed.data(), kRows, kDepth, 1, kRows}, *packed, d.data(), kColumns, epilogue);
-  for (size_t i = 0; i < c.size(); ++i) EXPECT_EQ(c[i] * 0.5F, d[i]);
-}
+TEST(RoundedGemmLayoutTest, StridedRowsAndScale) { ExpectTakesStridesAndScale(Pack); }
 
 // A number that is not finite spoils its own row alone; numbers below 2^-126 count as 0.
 TEST(RoundedGemmLayoutTest, RowsOfUnusualNumbers) {
@@ -230,8 +155,8 @@ TEST(RoundedGemmLayoutTest, SumsOfTilesAreFinishedByTheSameFormula) {
   const std::vector<int32_t> zeros = {-3, 0, 5, -255, 7, 1, -1};
   std::vector<int32_t> columns(kWidth);
   for (int32_t& column : columns) column = static_cast<int32_t>(generator() % 2001) - 1000;
-  const std::vector<float> row_scales = Random(kRows, generator);
-  const std::vector<float> scales = Random(kWidth, generator);
+  const std::vector<float> row_scales = RandomVector(kRows, generator);
+  const std::vector<float> scales = RandomVector(kWidth, generator);
   std::vector<float> c(kRows * kColumns);
   ops::SumsBlock block = {};
   block.sums = sums.data();

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_TESTS_SUPPORT_GEMM_TESTER_H_
+#define ATTNRUN_TESTS_SUPPORT_GEMM_TESTER_H_
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "core/parallel.h"
+#include "ops/gemm/gemm.h"
+#include "support/op_tester.h"
+
+namespace attnrun::testing {
+
+inline std::vector<float> RandomVector(int64_t count, std::mt19937& generator) {
+  const Tensor tensor = RandomFloats({count}, generator);
+  return {tensor.data<float>(), tensor.data<float>() + count};
+}
+
+// C [m, n] = A [m, k] B [k, n].
+struct Extents {
+  int64_t m;
+  int64_t k;
+  int64_t n;
+};
+
+using PackedWeight = std::shared_ptr<const ops::PackedMatrix>;
+using PackFunction = PackedWeight(const ops::MatrixView& weight);
+
+// Products of random operands, by a weight that is packed in some format.
+class PackedProductTest : public ::testing::TestWithParam<Extents> {
+ protected:
+  explicit PackedProductTest(PackFunction* pack)
+      : pack_(pack),
+        generator_(Seed()),
+        a_(RandomVector(m_ * k_, generator_)),
+        b_(RandomVector(k_ * n_, generator_)),
+        bias_(RandomVector(n_, generator_)),
+        residual_(RandomVector(m_ * n_, generator_)) {}
+  ~PackedProductTest() override { SetNumThreads(threads_); }
+
+  // activation(A B + bias) + residual / 2 for some rows.
+  std::vector<float> OfRows(int64_t first, int64_t rows, const ops::Activation& activation) const {
+    const PackedWeight packed = pack_({b_.data(), k_, n_, n_});
+    ops::Epilogue epilogue;
+    epilogue.bias = bias_.data();
+    epilogue.activation = activation;
+    epilogue.residual = {residual_.data() + first * n_, rows, n_, n_, 1};
+    epilogue.residual_scale = 0.5F;
+    std::vector<float> c(rows * n_, NAN);
+    ops::Gemm({a_.data() + first * k_, rows, k_, k_}, *packed, c.data(), n_, epilogue);
+    return c;
+  }
+
+  void ExpectSameBitsOnAnyThreads() const {
+    SetNumThreads(1);
+    const std::vector<float> one = OfRows(0, m_, {ops::UnaryFunction::kGelu});
+    for (const int threads : {2, 3, 7}) {
+      SetNumThreads(threads);
+      const std::vector<float> many = OfRows(0, m_, {ops::UnaryFunction::kGelu});
+      EXPECT_EQ(std::memcmp(one.data(), many.data(), m_ * n_ * sizeof(float)), 0) << threads;
+    }
+  }
+
+  void ExpectSameBitsOfARowAlone() const {
+    const std::vector<float> all = OfRows(0, m_, {ops::UnaryFunction::kGelu});
+    for (int64_t row = 0; row < m_; row += 13) {
+      const std::vector<float> alone = OfRows(row, 1, {ops::UnaryFunction::kGelu});
+      EXPECT_EQ(std::memcmp(alone.data(), all.data() + row * n_, n_ * sizeof(float)), 0) << row;
+    }
+  }
+
+  PackFunction* const pack_;
+  const int64_t m_ = GetParam().m;
+  const int64_t k_ = GetParam().k;
+  const int64_t n_ = GetParam().n;
+  const int threads_ = NumThreads();
+  std::mt19937 generator_;
+  const std::vector<float> a_;
+  const std::vector<float> b_;
+  const std::vector<float> bias_;
+  const std::vector<float> residual_;
+};
+
+// Rows of A may lie apart in any way, and the result may be scaled by a power of two.
+inline void ExpectTakesStridesAndScale(PackFunction* pack) {
+  constexpr int64_t kRows = 19;
+  constexpr int64_t kDepth = 37;
+  constexpr int64_t kColumns = 41;
+  std::mt19937 generator(Seed());
+  const std::vector<float> a = RandomVector(kRows * kDepth, generator);
+  const std::vector<float> b = RandomVector(kDepth * kColumns, generator);
+  std::vector<float> transposed(a.size());
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t k = 0; k < kDepth; ++k) transposed[k * kRows + i] = a[i * kDepth + k];
+  }
+  const PackedWeight packed = pack({b.data(), kDepth, kColumns, kColumns});
+  ops::Epilogue epilogue;
+  epilogue.scale = 0.5F;
+  std::vector<float> c(kRows * kColumns);
+  std::vector<float> d(kRows * kColumns);
+  ops::Gemm({a.data(), kRows, kDepth, kDepth}, *packed, c.data(), kColumns, {});
+  ops::Gemm({transposed.data(), kRows, kDepth, 1, kRows}, *packed, d.data(), kColumns, epilogue);
+  for (size_t i = 0; i < c.size(); ++i) EXPECT_EQ(c[i] * 0.5F, d[i]);
+}
+
+}  // namespace attnrun::testing
+
+#endif  // ATTNRUN_TESTS_SUPPORT_GEMM_TESTER_H_
