@@ -18,8 +18,8 @@ ValueInfo Describe(const Value& value) {
   return {value.name(), value.type().element, value.type().shape, value.constant() != nullptr};
 }
 
-// The extent that a symbol was first bound to, and the input that bound it. The key is the text that
-// SymInt gives the symbol.
+// The extent that a symbol was first bound to, and the input that bound it. The key is the text
+// that SymInt gives the symbol.
 struct Binding {
   int64_t extent;
   std::string input;

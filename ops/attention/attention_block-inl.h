@@ -405,8 +405,8 @@ class TiledAttention {
     }
   }
 
-  // The values of a masked row. All weights of a row that gives 0 in place of NaN are 0, and 0 times
-  // a value that is NaN or infinite is NaN: a value that is not finite shows in the output.
+  // The values of a masked row. All weights of a row that gives 0 in place of NaN are 0, and 0
+  // times a value that is NaN or infinite is NaN: a value that is not finite shows in the output.
   const float* MaskedRow(bool is_nan) const {
     // The space of the values is free by now.
     float* const row = scratch_ + layout_.values;

@@ -12,9 +12,10 @@ namespace attnrun::ops {
 
 // ai.onnx.preview FlexAttention-1 (q [B, N, S, H], k [B, M, T, H], v [B, M, T, W]) -> [B, N, S, W]:
 // attention whose scores scale q k^T [B, N, S, T] pass through the graph score_mod before the
-// softmax, and whose probabilities pass through prob_mod behind it. Both graphs may be left out; they
-// have one input and one output of the same shape, in the type `softmax_precision` (default: double
-// for double, else float). N / M heads of the query, one after the other, share one of the key.
+// softmax, and whose probabilities pass through prob_mod behind it. Both graphs may be left out;
+// they have one input and one output of the same shape, in the type `softmax_precision` (default:
+// double for double, else float). N / M heads of the query, one after the other, share one of the
+// key.
 class FlexAttention final : public Op {
  public:
   explicit FlexAttention(AttributeReader& attributes);

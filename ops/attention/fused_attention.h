@@ -55,8 +55,9 @@ struct FusedAttentionShape {
 // masked, where a window of -1 is unbounded.
 //
 // Masked rows. A row whose scores, its sink included, are all -inf gives NaN, or 0 if masked_row is
-// "zero" or "guarded"; a row with a score that is NaN or infinite gives NaN, or 0 V if masked_row is
-// "guarded": 0, and NaN in the channels where a value is NaN or infinite; a row without keys gives 0.
+// "zero" or "guarded"; a row with a score that is NaN or infinite gives NaN, or 0 V if masked_row
+// is "guarded": 0, and NaN in the channels where a value is NaN or infinite; a row without keys
+// gives 0.
 //
 // Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_masked (int,
 // 0), masked_row ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1)

@@ -66,9 +66,9 @@ Composite::Writer GatedAdd(AttributeReader& /*attributes*/) {
   };
 }
 
-// GatedRMSNorm-1 (x [.., H C], scale [C], gate like x): each C elements of x, divided by the root of
-// their mean square plus epsilon, times scale, times `activation` of the gate: silu (or swish), z
-// sigmoid(z), or sigmoid.
+// GatedRMSNorm-1 (x [.., H C], scale [C], gate like x): each C elements of x, divided by the root
+// of their mean square plus epsilon, times scale, times `activation` of the gate: silu (or swish),
+// z sigmoid(z), or sigmoid.
 Composite::Writer GatedRMSNorm(AttributeReader& attributes) {
   const float epsilon = attributes.Float("epsilon", 1e-5F);
   const bool sigmoid =
@@ -82,8 +82,8 @@ Composite::Writer GatedRMSNorm(AttributeReader& attributes) {
   };
 }
 
-// LinearAttentionGate-1 (a [B, T, H], dt_bias float[H], decay_scale float[H], b [B, T, H]?) -> decay
-// = decay_scale Softplus(a + dt_bias), beta = Sigmoid(b).
+// LinearAttentionGate-1 (a [B, T, H], dt_bias float[H], decay_scale float[H], b [B, T, H]?) ->
+// decay = decay_scale Softplus(a + dt_bias), beta = Sigmoid(b).
 Composite::Writer LinearAttentionGate(AttributeReader& /*attributes*/) {
   return [](Body& b) {
     const SymInt heads = b.Dim(b.input(0), -1);

@@ -86,8 +86,8 @@ Composite::Writer FusedConv(AttributeReader& attributes) {
   };
 }
 
-// NhwcConv-1 (x [N, .., C], w [M, C / group, ..], bias?): Conv on images whose channels are the last
-// axis.
+// NhwcConv-1 (x [N, .., C], w [M, C / group, ..], bias?): Conv on images whose channels are the
+// last axis.
 Composite::Writer NhwcConv(AttributeReader& attributes) {
   const AttributeMap conv = ReadConv(attributes);
   return [=](Body& b) {
@@ -97,8 +97,8 @@ Composite::Writer NhwcConv(AttributeReader& attributes) {
   };
 }
 
-// GroupNorm-1 (x, gamma [C], beta [C]): GroupNormalization of images [N, H, W, C] (channels_last) or
-// [N, C, H, W], in the type of gamma, followed by x sigmoid(x) if `activation` is 1.
+// GroupNorm-1 (x, gamma [C], beta [C]): GroupNormalization of images [N, H, W, C] (channels_last)
+// or [N, C, H, W], in the type of gamma, followed by x sigmoid(x) if `activation` is 1.
 Composite::Writer GroupNorm(AttributeReader& attributes) {
   const bool channels_last = attributes.Int("channels_last", 1) != 0;
   const auto activation = attributes.Required<int64_t>("activation");

@@ -127,8 +127,8 @@ Composite::Writer RotaryEmbedding(AttributeReader& attributes) {
   };
 }
 
-// MRotaryEmbedding-1 (x, position_ids int64[3, B, S], cos_cache, sin_cache): as RotaryEmbedding, but
-// each pair of channels takes its position from one of three: in time, height or width. With
+// MRotaryEmbedding-1 (x, position_ids int64[3, B, S], cos_cache, sin_cache): as RotaryEmbedding,
+// but each pair of channels takes its position from one of three: in time, height or width. With
 // `mrope_layout` 0 the first mrope_section[0] pairs take the first, the next mrope_section[1] the
 // second, and the rest the third. With 1, they alternate, as long as the sections of height and
 // width last, and pairs of other numbers take the first.

@@ -99,10 +99,10 @@ class BlockMask {
 
 // SparseAttention-1 (query, key?, value?, past_key, past_value, block_row_indices int32[L, blocks +
 // 1], block_col_indices int32[L, n], total_sequence_length, key_total_sequence_lengths [B],
-// cos_cache?, sin_cache?) -> y, present_key, present_value: as GroupQueryAttention, with a bias that
-// leaves to each query, of its block of `sparse_block_size` tokens, the keys of the blocks that its
-// head's layout lists: head n has layout n modulo L, and row i of a layout lists the columns from
-// block_row_indices[i] to block_row_indices[i + 1].
+// cos_cache?, sin_cache?) -> y, present_key, present_value: as GroupQueryAttention, with a bias
+// that leaves to each query, of its block of `sparse_block_size` tokens, the keys of the blocks
+// that its head's layout lists: head n has layout n modulo L, and row i of a layout lists the
+// columns from block_row_indices[i] to block_row_indices[i + 1].
 Composite::Writer SparseAttention(AttributeReader& attributes) {
   const auto heads = attributes.Required<int64_t>("num_heads");
   const auto block = attributes.Required<int64_t>("sparse_block_size");

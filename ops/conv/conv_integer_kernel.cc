@@ -62,8 +62,8 @@ absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, i
   return weights;
 }
 
-// to[column][row] = from[row][column], elements of `width` bytes; rows of `to` are `stride` elements
-// apart. On all threads.
+// to[column][row] = from[row][column], elements of `width` bytes; rows of `to` are `stride`
+// elements apart. On all threads.
 void Transposed(int width, int64_t rows, int64_t columns, const void* from, void* to,
                 int64_t stride) {
   constexpr int64_t kAtOnce = 64;

@@ -25,8 +25,8 @@ absl::StatusOr<Tensor> ConstantConvWeight(const KernelContext& context);
 // A tensor of the shape of a typical X. Only its extents may be read, since it has the bytes of W.
 absl::StatusOr<Tensor> TypicalConvInput(const Shape& x, const Tensor& w);
 
-// Sets output 0, of shape `output`, to what convolve(operands) writes to operands.y. Does not call it
-// for an output without elements. `weight`: W as floats if it is constant, else undefined.
+// Sets output 0, of shape `output`, to what convolve(operands) writes to operands.y. Does not call
+// it for an output without elements. `weight`: W as floats if it is constant, else undefined.
 absl::Status RunFloatConv(
     OpContext& context, const Tensor& weight, const Shape& output,
     absl::FunctionRef<absl::Status(const TiledConv::Operands& operands)> convolve);

@@ -47,8 +47,8 @@ struct TransposedPart {
 };
 
 // The convolutions that make up y, for calls of any extents of x. Phases without an element of the
-// kernel belong to none. If they are few, those of a depthwise convolution are parts of their own, which
-// are depthwise, too.
+// kernel belong to none. If they are few, those of a depthwise convolution are parts of their own,
+// which are depthwise, too.
 std::vector<TransposedPart> PartsOf(const ConvShape& transposed);
 
 }  // namespace attnrun::ops

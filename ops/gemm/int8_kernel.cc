@@ -241,8 +241,8 @@ HWY_NOINLINE void AddTileResidual(const Int8Product& p, int64_t row, int64_t row
   }
 }
 
-// The cache lines of the memory to prefetch, from `line` on, of which a tile takes `lines` with every
-// kUnroll steps.
+// The cache lines of the memory to prefetch, from `line` on, of which a tile takes `lines` with
+// every kUnroll steps.
 struct Prefetch {
   const int8_t* line;
   int64_t lines;

@@ -19,8 +19,8 @@ namespace {
 // Columns that are judged at once.
 constexpr int64_t kWidth = 64;
 
-// The square of |w - scale * q| / |w|, summed over columns [begin, begin + count) of the weight; NaN
-// if a number is not finite. Columns of zeros lose nothing.
+// The square of |w - scale * q| / |w|, summed over columns [begin, begin + count) of the weight;
+// NaN if a number is not finite. Columns of zeros lose nothing.
 double SquaredErrors(const SideBySide& weight, int64_t begin, int64_t count) {
   const int64_t rows = weight.rows();
   Scratch float_scratch;

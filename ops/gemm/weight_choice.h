@@ -18,9 +18,10 @@ struct WeightChoice {
 };
 
 // The choice for Precision::kInt8, which depends on the weight alone and on where the product
-// stands. These stay float32: a final product (KernelContext::is_final), whose errors nothing damps;
-// a small one, which gains little; one whose sums could exceed 32 bits; and one whose weights are
-// not all finite. A weight that loses much when it is rounded goes to bf16: its columns'
+// stands. These stay float32: a final product (KernelContext::is_final), whose errors nothing
+// damps; a small one, which gains little; one whose sums could exceed 32 bits; and one whose
+// weights are not all finite. A weight that loses much when it is rounded goes to bf16: the
+// relative errors of its columns,
 //
 //   |w - scale * q| / |w|                                     (2-norms)
 //

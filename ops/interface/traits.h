@@ -31,16 +31,16 @@ struct OpTraits {
   // attribute may say how elements that meet in one place are combined.
   bool assembles = false;
 
-  // Each element of output 0 is a sum of products of elements of input 0 and of input 1 (and of more
-  // inputs, if there are more factors), on which an attribute may name a function to apply.
+  // Each element of output 0 is a sum of products of elements of input 0 and of input 1 (and of
+  // more inputs, if there are more factors), on which an attribute may name a function to apply.
   bool multiplies = false;
   // Takes some axes of input 0, which `axes` names as an attribute or an input, together to one
   // number each. The order along these axes does not matter. They stay with extent 1 unless the
   // attribute `keepdims` is 0.
   bool reduces = false;
   // There is one output beside statistics, of the shape of input 0. Each of its rows, which consist
-  // of last axes, is computed from the same row of input 0. A Softmax does so, too, but does not say
-  // it: rules must tell probabilities from scores.
+  // of last axes, is computed from the same row of input 0. A Softmax does so, too, but does not
+  // say it: rules must tell probabilities from scores.
   bool works_on_rows = false;
   // Leading axes of input 0 that are axes of the output, too, and of no other input, may be joined
   // or split before the node in place of behind it. An attribute `axis` then counts from the end.
@@ -50,8 +50,8 @@ struct OpTraits {
   bool bounded = false;
   // Draws numbers: nodes that differ in nothing but their names may have other outputs.
   bool random = false;
-  // Versions from this one on mean the same wherever they accept the same inputs and attributes. 0 if
-  // nothing is said.
+  // Versions from this one on mean the same wherever they accept the same inputs and attributes. 0
+  // if nothing is said.
   int same_since = 0;
 };
 

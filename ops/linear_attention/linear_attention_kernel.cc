@@ -182,7 +182,8 @@ TokenRows RowsOf(const Tensor& tensor, int64_t sample, int64_t column) {
   return {.data = tensor.data<float>() + sample * tensor.dim(1) * width + column, .stride = width};
 }
 
-// Runs the recurrence token by token. Each block of columns of each head's state is a piece of work.
+// Runs the recurrence token by token. Each block of columns of each head's state is a piece of
+// work.
 class LinearAttentionKernel final : public Kernel {
  public:
   explicit LinearAttentionKernel(const LinearAttentionAttributes& attributes)

@@ -11,11 +11,11 @@ namespace attnrun::ops {
 
 enum class LossReduction { kNone, kSum, kMean };
 
-// ONNX NegativeLogLikelihoodLoss-12, -13, -22 (y [N, C, ..], target [N, ..] of int32 or int64, weight
-// [C]?) and SoftmaxCrossEntropyLoss-12, -13 (scores, labels, weights?) -> loss, y?, where y is the
-// logarithm of the softmax of the scores over axis 1: -y[n, target, ..] weight[target], and 0 where
-// the target is `ignore_index`. `reduction`: none, [N, ..]; sum; or mean, the sum over the sum of
-// the weights (left out: ones) of the targets that are not ignored.
+// ONNX NegativeLogLikelihoodLoss-12, -13, -22 (y [N, C, ..], target [N, ..] of int32 or int64,
+// weight [C]?) and SoftmaxCrossEntropyLoss-12, -13 (scores, labels, weights?) -> loss, y?, where y
+// is the logarithm of the softmax of the scores over axis 1: -y[n, target, ..] weight[target], and
+// 0 where the target is `ignore_index`. `reduction`: none, [N, ..]; sum; or mean, the sum over the
+// sum of the weights (left out: ones) of the targets that are not ignored.
 class Loss final : public Op {
  public:
   Loss(AttributeReader& attributes, bool softmax);

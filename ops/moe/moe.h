@@ -65,11 +65,11 @@ struct Route {
   double weight;
 };
 
-// com.microsoft MoE-1 and QMoE-1 (x [T, H] or [B, S, H], router_probs [T, E], layers 1, 2 and 3 of E
-// experts): each token goes to the k experts of its greatest router_probs, the lower number first
+// com.microsoft MoE-1 and QMoE-1 (x [T, H] or [B, S, H], router_probs [T, E], layers 1, 2 and 3 of
+// E experts): each token goes to the k experts of its greatest router_probs, the lower number first
 // among equal ones, and y is the sum of their outputs, weighted by the softmax of router_probs, in
-// MoE over all experts, in QMoE over the chosen ones, or, if QMoE has router_weights, by these; with
-// `normalize_routing_weights` divided by their sum. An expert is
+// MoE over all experts, in QMoE over the chosen ones, or, if QMoE has router_weights, by these;
+// with `normalize_routing_weights` divided by their sum. An expert is
 //
 //   layer 2 (f(layer 1 (x)) * layer 3 (x)), layer(v) = v W^T + bias
 //

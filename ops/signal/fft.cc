@@ -54,8 +54,8 @@ HWY_INLINE Complex Times(const Complex& a, const float* pair) {
 }
 
 // In a stage, number t + r * after of the rest of a line, r < radix, is at before * (t + r * after)
-// of `x`, and frequency k of those goes to before * (radix * t + k) of `y`, for each of the `before`
-// transforms that earlier stages split off.
+// of `x`, and frequency k of those goes to before * (radix * t + k) of `y`, for each of the
+// `before` transforms that earlier stages split off.
 void Radix2(const FftPlan& plan, const FftPlan::Stage& s, const float* x, float* y) {
   for (int64_t t = 0; t < s.after; ++t) {
     const float* const w = plan.pairs(s.twiddles + t);

@@ -17,8 +17,8 @@ namespace attnrun::ops {
 
 int64_t FftLanes();
 
-// The tables of one length. Transforms split off prime factors, and pairs of two as four (Stockham's
-// order of Cooley and Tukey's algorithm); a large prime factor costs its square.
+// The tables of one length. Transforms split off prime factors, and pairs of two as four
+// (Stockham's order of Cooley and Tukey's algorithm); a large prime factor costs its square.
 class FftPlan {
  public:
   FftPlan(int64_t length, bool inverse);

@@ -19,10 +19,10 @@ class StringConcat final : public Op {
   void Infer(InferContext& context) const override;
 };
 
-// ONNX StringSplit-20 (x) -> parts [.., n], counts int64 like x: each string cut at `delimiter`, or,
-// without one, at runs of white space, of which those at its ends are dropped. The first `maxsplit`
-// delimiters count; the rest of the string is the last part. n is the greatest count; shorter rows
-// end in empty strings.
+// ONNX StringSplit-20 (x) -> parts [.., n], counts int64 like x: each string cut at `delimiter`,
+// or, without one, at runs of white space, of which those at its ends are dropped. The first
+// `maxsplit` delimiters count; the rest of the string is the last part. n is the greatest count;
+// shorter rows end in empty strings.
 class StringSplit final : public Op {
  public:
   explicit StringSplit(AttributeReader& attributes)
@@ -40,8 +40,8 @@ class StringSplit final : public Op {
 };
 
 // ONNX StringNormalizer-10 (x [C] or [1, C]): the strings that are not among `stopwords`, compared
-// with or without case, and in lower or upper case if `case_change_action` says so. One empty string
-// if none are left. `locale` is ignored: letters are those of Unicode.
+// with or without case, and in lower or upper case if `case_change_action` says so. One empty
+// string if none are left. `locale` is ignored: letters are those of Unicode.
 class StringNormalizer final : public Op {
  public:
   explicit StringNormalizer(AttributeReader& attributes);

@@ -12,12 +12,12 @@
 namespace attnrun::ops {
 
 // ONNX TfIdfVectorizer-9 (x [C] or [N, C], of int32, int64 or strings) -> float [M] or [N, M]: how
-// often each n-gram of a pool is in a row. The pool holds n-grams of 1, 2, .. elements one after the
-// other, and those of n begin at ngram_counts[n - 1]; n-gram i counts at place ngram_indexes[i] of
-// the output. Only those of min_gram_length to max_gram_length elements count; they are looked for
-// in each (s + 1)-th element of a row, with s from 0 to max_skip_count (single elements with 0
-// only). `mode`: TF gives the count, IDF the weight of an n-gram that is there, TFIDF the product of
-// both.
+// often each n-gram of a pool is in a row. The pool holds n-grams of 1, 2, .. elements one after
+// the other, and those of n begin at ngram_counts[n - 1]; n-gram i counts at place ngram_indexes[i]
+// of the output. Only those of min_gram_length to max_gram_length elements count; they are looked
+// for in each (s + 1)-th element of a row, with s from 0 to max_skip_count (single elements with 0
+// only). `mode`: TF gives the count, IDF the weight of an n-gram that is there, TFIDF the product
+// of both.
 class TfIdfVectorizer final : public Op {
  public:
   explicit TfIdfVectorizer(AttributeReader& attributes);

@@ -9,9 +9,9 @@
 
 namespace attnrun::ops {
 
-// ONNX MaxRoiPool-1, -22 (x [N, C, H, W], rois [R, 5]) -> [R, C, pooled_shape]: the greatest element
-// of each bin of each region: (image, x, y, x, y), times spatial_scale and rounded, with both ends.
-// A bin without elements is 0.
+// ONNX MaxRoiPool-1, -22 (x [N, C, H, W], rois [R, 5]) -> [R, C, pooled_shape]: the greatest
+// element of each bin of each region: (image, x, y, x, y), times spatial_scale and rounded, with
+// both ends. A bin without elements is 0.
 class MaxRoiPool final : public Op {
  public:
   explicit MaxRoiPool(AttributeReader& attributes)

@@ -8,9 +8,9 @@
 
 namespace attnrun::ops {
 
-// ONNX MaxUnpool-9, -11, -22 (x [N, C, ..], indices like x, output_shape?): zeros, with the elements
-// of x at `indices`, which count over all elements of the output (N x C x (D - 1) stride - pads +
-// kernel). A larger output_shape adds zeros at the end of each axis.
+// ONNX MaxUnpool-9, -11, -22 (x [N, C, ..], indices like x, output_shape?): zeros, with the
+// elements of x at `indices`, which count over all elements of the output (N x C x (D - 1) stride -
+// pads + kernel). A larger output_shape adds zeros at the end of each axis.
 class MaxUnpool final : public Op {
  public:
   explicit MaxUnpool(AttributeReader& attributes);

@@ -8,8 +8,8 @@
 
 namespace attnrun::exec {
 
-// The nodes whose results leave the graph through nothing but element-wise nodes and nodes that move
-// elements, as those of a projection to logits do. `order`: all nodes, topologically.
+// The nodes whose results leave the graph through nothing but element-wise nodes and nodes that
+// move elements, as those of a projection to logits do. `order`: all nodes, topologically.
 absl::flat_hash_set<const Node*> FinalNodes(const Graph& graph, absl::Span<Node* const> order);
 
 }  // namespace attnrun::exec

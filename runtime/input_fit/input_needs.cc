@@ -12,8 +12,8 @@ namespace {
 
 using Pair = std::pair<SymInt, SymInt>;
 
-// The inputs of the main graph whose elements are those of a value, or some of them, perhaps in another type or
-// with a number added.
+// The inputs of the main graph whose elements are those of a value, or some of them, perhaps in
+// another type or with a number added.
 std::vector<const Value*> InputsBehind(const Value* value) {
   std::vector<const Value*> inputs;
   std::vector<const Value*> stack = {value};

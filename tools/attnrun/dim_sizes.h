@@ -19,7 +19,8 @@ namespace attnrun::cli {
 // The extents of generated inputs. --dim, or an input that is given, fixes a symbolic dimension for
 // all inputs. The others have defaults, by name where exporters name them consistently: batch 1,
 // past lengths 0, sequences 16, images 3x224x224, totals the sum of their parts, waveforms 4,000
-// samples, speech features 3,000 frames. An axis without a name is called "x[1]": axis 1 of input x.
+// samples, speech features 3,000 frames. An axis without a name is called "x[1]": axis 1 of input
+// x.
 class DimSizes {
  public:
   static constexpr int64_t kLargest = int64_t{1} << 40;

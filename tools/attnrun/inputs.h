@@ -54,8 +54,8 @@ struct GatheredInputs {
 absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declared,
                                             const InputOptions& options, LazyFitter& fitter);
 
-// "Inputs were made up: ids int64[1,16]; ...": what to say where a run of such inputs fails or tells
-// nothing. Empty if none was made up.
+// "Inputs were made up: ids int64[1,16]; ...": what to say where a run of such inputs fails or
+// tells nothing. Empty if none was made up.
 std::string MadeUpHint(const GatheredInputs& inputs);
 
 }  // namespace attnrun::cli

@@ -18,10 +18,12 @@ std::string ProductsText(const std::vector<ProductPrecision>& products);
 Json ProductsJson(const std::vector<ProductPrecision>& products);
 
 // The report for standard output: a table of the outputs, one of the layers with the largest errors
-// of their own, the products' precisions, and a sentence that names the layer that contributes most.
+// of their own, the products' precisions, and a sentence that names the layer that contributes
+// most.
 std::string PrecisionText(const PrecisionReport& report);
 
-// {"precision","products","outputs","layers","worst_layer"}, with all layers. An infinite figure is null.
+// {"precision","products","outputs","layers","worst_layer"}, with all layers. An infinite figure is
+// null.
 Json PrecisionJson(const PrecisionReport& report);
 
 }  // namespace attnrun::cli

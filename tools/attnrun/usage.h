@@ -10,8 +10,8 @@ namespace attnrun::cli {
 
 bool IsCommand(const CLI::App& app, const std::string& name);
 
-// The message for a command line that cannot be parsed; `first` is its first word. A misspelled word
-// counts before whatever is missing or left over because of it.
+// The message for a command line that cannot be parsed; `first` is its first word. A misspelled
+// word counts before whatever is missing or left over because of it.
 std::string ExplainUsage(const CLI::App& app, const std::string& first,
                          const CLI::ParseError& error);
 

@@ -105,9 +105,9 @@ class Session {
   absl::StatusOr<PrecisionReport> MeasurePrecision(const TensorMap& inputs,
                                                    const RunOptions& options = {}) const;
 
-  // The products that a session of a lower precision computes in a precision other than float32, and
-  // those that it keeps finer than asked for, with the reason; in the order of execution, those in
-  // the bodies of If, Loop and Scan after the node. Empty for float32.
+  // The products that a session of a lower precision computes in a precision other than float32,
+  // and those that it keeps finer than asked for, with the reason; in the order of execution, those
+  // in the bodies of If, Loop and Scan after the node. Empty for float32.
   std::vector<ProductPrecision> ProductPrecisions() const;
 
   // Number of nodes by op type after optimization, as in ModelInfo::op_counts.

@@ -48,7 +48,8 @@ std::optional<View> ApplyViewNode(const Node& node, const Value& output, const V
 // True if a value is computed from one of the node's outputs.
 bool DependsOn(const Value& value, const Node& node);
 
-// True if the node only moves elements of its first input. Trace follows it if the result is a view.
+// True if the node only moves elements of its first input. Trace follows it if the result is a
+// view.
 bool IsViewNode(const Node& node);
 
 // For Mul and Div by a constant of one element: the other operand, and the factor; null for other

@@ -85,8 +85,8 @@ class View {
     return a.offset_ == b.offset_ && a.axes_ == b.axes_;
   }
   // For messages of tests, in the form "64+[B:768 S:64 (12:3 64)]".
-  // The positions of one axis that the view has of a dense tensor of extents `dims`, if it has all of
-  // the other axes and not all of that one; nullopt if it is something else.
+  // The positions of one axis that the view has of a dense tensor of extents `dims`, if it has all
+  // of the other axes and not all of that one; nullopt if it is something else.
   std::optional<AxisPart> PartOf(absl::Span<const SymInt> dims) const;
 
   std::string ToString() const;

@@ -20,8 +20,8 @@ std::optional<ops::HeadLayout> LayoutOf(const View& view, absl::Span<const SymIn
 // layout leaves out has extent 1. nullopt if the layout does not fit.
 std::optional<View> ViewOf(const ops::HeadLayout& layout, const View& base);
 
-// The layout of Q, K or V, operand 0, 1 or 2 of an attnrun.Attention, and the view [b, s, n, h] that
-// the attention reads by it if the operand is the view `of`; nullopt if that does not fit.
+// The layout of Q, K or V, operand 0, 1 or 2 of an attnrun.Attention, and the view [b, s, n, h]
+// that the attention reads by it if the operand is the view `of`; nullopt if that does not fit.
 std::string LayoutOf(const Node& attention, size_t operand);
 std::optional<View> HeadsOf(const Node& attention, size_t operand, const View& of);
 

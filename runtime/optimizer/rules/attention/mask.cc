@@ -136,8 +136,9 @@ class MaskSimplification {
   }
 
   // True if adding the number to a score absorbs the score, so that masking may as well replace the
-  // score by the number. In a bias that holds nothing but this number and another, the lowest number
-  // of float16 suffices: adding it absorbs scores below 16, half its distance to its neighbor.
+  // score by the number. In a bias that holds nothing but this number and another, the lowest
+  // number of float16 suffices: adding it absorbs scores below 16, half its distance to its
+  // neighbor.
   bool SwallowsAlone(double number) const {
     constexpr double kLeastHalf = -65504;
     const DataType type = facts_.TypeOf(node_->input(ops::FusedAttention::kQuery));

@@ -20,9 +20,9 @@ class ExtentSources {
   // `order` has the nodes of the graph in topological order.
   ExtentSources(RuleContext& context, absl::Span<Node* const> order);
 
-  // True if `node` may be replaced by a new computation of the extents: each is a number, or a sum of
-  // numbers and multiples of extents that have sources. No extent is read from a value that depends
-  // on the node.
+  // True if `node` may be replaced by a new computation of the extents: each is a number, or a sum
+  // of numbers and multiples of extents that have sources. No extent is read from a value that
+  // depends on the node.
   bool HaveAll(absl::Span<const SymInt> extents, const Node& node) const;
 
   // True if the node's output is one that ReadAll writes.

@@ -36,8 +36,8 @@
 namespace attnrun::opt {
 namespace {
 
-// The work of a node on heads of the rows `base`. Nodes that do the same are packed into one, even if
-// their norms have different scales.
+// The work of a node on heads of the rows `base`. Nodes that do the same are packed into one, even
+// if their norms have different scales.
 struct HeadWork {
   Value* base = nullptr;
   int64_t head_size = 0;

@@ -19,9 +19,9 @@ struct LinearMatch {
   Value* term = nullptr;
 };
 
-// Read a product with a constant weight: a MatMulInteger; a MatMul or Gemm of operands that come from
-// DequantizeLinear; a MatMulNBits. They return false, without a trace in the patch, for others, else
-// they fill `match`, but for the bias.
+// Read a product with a constant weight: a MatMulInteger; a MatMul or Gemm of operands that come
+// from DequantizeLinear; a MatMulNBits. They return false, without a trace in the patch, for
+// others, else they fill `match`, but for the bias.
 bool ReadIntegerProduct(RuleContext& context, const Node& node, Patch& patch, LinearMatch& match);
 bool ReadDequantizedProduct(RuleContext& context, const Node& node, Patch& patch,
                             LinearMatch& match);

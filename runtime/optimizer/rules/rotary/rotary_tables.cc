@@ -18,8 +18,8 @@ namespace {
 // Exporters write fewer steps from the angles to the tables.
 constexpr int kMaxSteps = 16;
 
-// The track of the last axis of a node's only output, if it is the last axis of all inputs that have
-// it; nullopt if positions along it may see each other.
+// The track of the last axis of a node's only output, if it is the last axis of all inputs that
+// have it; nullopt if positions along it may see each other.
 std::optional<ops::AxisTrack> LastAxisOf(const Node& node, Facts& facts) {
   if (node.outputs().size() != 1) return std::nullopt;
   const ops::AxisRule rule = AxesOf(node, facts);

@@ -30,9 +30,9 @@
 //
 //   x [B,S,D] -> Transpose [B,D,S] -> ReduceMean [B,D]   ->   ReduceMean(x, axis 1) [B,D]
 //
-// Each move lowers a cost (ViewsAbove), or, at a Split, leaves fewer views, so that moves come to an
-// end. The cost is no number of bytes: a view below a product may move more than it did above, until
-// it meets the view that undoes it, or the product is merged with others.
+// Each move lowers a cost (ViewsAbove), or, at a Split, leaves fewer views, so that moves come to
+// an end. The cost is no number of bytes: a view below a product may move more than it did above,
+// until it meets the view that undoes it, or the product is merged with others.
 
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"

@@ -58,7 +58,8 @@ Value* Weight(GraphBuilder& b, int64_t rows, int64_t columns) {
 
 Value* Relu(GraphBuilder& b, Value* x) { return b.Op("Relu", {x}); }
 
-// A chain of products, sums and functions behind two views, parts that are viewed alike, and a mean.
+// A chain of products, sums and functions behind two views, parts that are viewed alike, and a
+// mean.
 void Build(GraphBuilder& b) {
   Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 8});
   Value* y = b.Input("y", DataType::kFloat, {"batch", "seq", 8});
