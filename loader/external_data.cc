@@ -64,17 +64,17 @@ absl::StatusOr<fs::path> Resolve(const fs::path& model, const fs::path& location
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const MappedFile>> ExternalData::Open(const std::string& location) {
+absl::StatusOr<std::shared_ptr<const FileBytes>> ExternalData::Open(const std::string& location) {
   if (const auto it = files_.find(location); it != files_.end()) return it->second;
   ATTNRUN_ASSIGN_OR_RETURN(const fs::path path, Resolve(model_path_, location));
-  absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
+  absl::StatusOr<std::shared_ptr<const FileBytes>> file = FileBytes::Open(path, access_);
   if (!file.ok()) return Annotate(file.status(), absl::StrCat("data file ", Quoted(location)));
   files_[location] = *file;
   return file;
 }
 
-std::vector<std::shared_ptr<const MappedFile>> ExternalData::files() const {
-  std::vector<std::shared_ptr<const MappedFile>> files;
+std::vector<std::shared_ptr<const FileBytes>> ExternalData::files() const {
+  std::vector<std::shared_ptr<const FileBytes>> files;
   files.reserve(files_.size());
   for (const auto& [location, file] : files_) files.push_back(file);
   return files;

@@ -8,28 +8,30 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
-#include "core/mapped_file.h"
+#include "core/file_bytes.h"
 
 namespace attnrun::loader {
 
-// The files beside a model that hold the elements of tensors (ONNX external data), each mapped
+// The files beside a model that hold the elements of tensors (ONNX external data), each opened
 // once.
 class ExternalData {
  public:
-  explicit ExternalData(std::string model_path) : model_path_(std::move(model_path)) {}
+  ExternalData(std::string model_path, FileAccess access)
+      : model_path_(std::move(model_path)), access_(access) {}
 
   // `location` is relative to the folder of the model's path. If the file is not there, it is
   // searched in the folder of the file that the model's path links to. kInvalidArgument if the
   // location is absolute or, with symbolic links resolved, in neither folder. kNotFound if there is
   // no such file.
-  absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& location);
+  absl::StatusOr<std::shared_ptr<const FileBytes>> Open(const std::string& location);
 
   // The files opened so far, ordered by location.
-  std::vector<std::shared_ptr<const MappedFile>> files() const;
+  std::vector<std::shared_ptr<const FileBytes>> files() const;
 
  private:
   const std::string model_path_;
-  absl::btree_map<std::string, std::shared_ptr<const MappedFile>> files_;
+  const FileAccess access_;
+  absl::btree_map<std::string, std::shared_ptr<const FileBytes>> files_;
 };
 
 }  // namespace attnrun::loader

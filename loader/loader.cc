@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/mapped_file.h"
+#include "core/file_bytes.h"
 #include "core/status.h"
 #include "loader/external_data.h"
 #include "loader/graph_reader.h"
@@ -104,9 +104,9 @@ absl::Status Locate(const absl::Status& status, absl::string_view path, absl::st
 }  // namespace
 
 absl::StatusOr<Model> LoadModel(const std::string& path, const LoadOptions& options) {
-  absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
+  absl::StatusOr<std::shared_ptr<const FileBytes>> file = FileBytes::Open(path, options.access);
   if (!file.ok()) return Annotate(file.status(), path);
-  ExternalData external(path);
+  ExternalData external(path, options.access);
   absl::StatusOr<Model> model = Read({(*file)->bytes(), *file, &external}, options);
   if (!model.ok()) return Locate(model.status(), path, "an ONNX model");
   model->files = external.files();
@@ -121,9 +121,9 @@ absl::StatusOr<Model> ParseModel(absl::string_view bytes, const LoadOptions& opt
 }
 
 absl::StatusOr<Tensor> ReadTensorProto(const std::string& path) {
-  absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
+  absl::StatusOr<std::shared_ptr<const FileBytes>> file = FileBytes::Open(path);
   if (!file.ok()) return Annotate(file.status(), path);
-  ExternalData external(path);
+  ExternalData external(path, FileAccess::kMap);
   const TensorSource source = {(*file)->bytes(), *file, &external};
   onnx::TensorProto proto;
   absl::Status status = Parse(source.bytes, RootMessage::kTensor, proto);

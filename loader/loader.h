@@ -12,13 +12,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/tensor.h"
-#include "core/mapped_file.h"
+#include "core/file_bytes.h"
 #include "graph/graph.h"
 
 namespace attnrun::loader {
 
 // The contents of an .onnx file (ONNX ModelProto), with functions inlined as LoadOptions say.
-// Initializers are views of the mapped file and keep it mapped.
+// Initializers are views of the file's bytes and keep them in memory.
 struct Model {
   std::unique_ptr<Graph> graph;
   int64_t ir_version = 0;
@@ -27,7 +27,7 @@ struct Model {
   std::map<std::string, int> opsets;
   // The files read: the model's own first, then those of external data. Empty for a model from
   // bytes.
-  std::vector<std::shared_ptr<const MappedFile>> files;
+  std::vector<std::shared_ptr<const FileBytes>> files;
 };
 
 // A call of a model-local function.
@@ -47,6 +47,8 @@ struct LoadOptions {
   // True if the call should stay a node, because there is an operator that it fits. Not asked for
   // calls that pass a graph as an attribute. If empty, all calls are inlined.
   std::function<bool(const FunctionCall& call)> is_operator;
+  // Of the model's own file and of external data.
+  FileAccess access = FileAccess::kMap;
 };
 
 // Reads and checks a model. kNotFound: the file or its external data is missing. kInvalidArgument:

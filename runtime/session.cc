@@ -8,6 +8,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/exceptions.h"
+#include "core/fork.h"
+#include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "execution/cpus.h"
@@ -62,7 +64,7 @@ class Session::Impl {
     std::optional<cache::WeightCache> cache;
     if (!options.weight_cache.empty() && !model_.files.empty() &&
         options.engine != Engine::kReference) {
-      cache.emplace(options.weight_cache, model_.files);
+      cache.emplace(options.weight_cache, model_.files, options.verify_weight_cache);
     }
     if (options.engine == Engine::kOptimized) {
       ATTNRUN_ASSIGN_OR_RETURN(rewrites_,
@@ -82,8 +84,8 @@ class Session::Impl {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
                              BindInputs(inputs_, graph().equalities(), inputs));
     std::vector<Tensor> results;
-    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Allocator& allocator) {
-      return exec::Execute(*plan_, ordered, options, allocator, results);
+    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Interrupt& interrupt, Allocator& allocator) {
+      return exec::Execute(*plan_, ordered, {options, interrupt, allocator}, results);
     }));
     return results;
   }
@@ -97,12 +99,13 @@ class Session::Impl {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
                              BindInputs(inputs_, graph().equalities(), inputs));
     PrecisionReport report;
-    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Allocator& allocator) -> absl::Status {
-      ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
-      ATTNRUN_ASSIGN_OR_RETURN(
-          report, exec::MeasurePrecision({*float32, *plan_}, ordered, options, allocator));
-      return absl::OkStatus();
-    }));
+    ATTNRUN_RETURN_IF_ERROR(
+        InPlace(options, [&](Interrupt& interrupt, Allocator& allocator) -> absl::Status {
+          ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
+          ATTNRUN_ASSIGN_OR_RETURN(
+              report, exec::MeasurePrecision({*float32, *plan_}, ordered, interrupt, allocator));
+          return absl::OkStatus();
+        }));
     report.precision = precision_;
     report.products = exec::ProductPrecisionsOf(*plan_, precision_);
     for (size_t i = 0; i < outputs_.size(); ++i) report.outputs[i].name = outputs_[i].name;
@@ -118,9 +121,16 @@ class Session::Impl {
   int threads() const { return threads_; }
 
  private:
-  // Waits for a place and calls run(allocator) there, with the memory that `options` allow.
+  // Waits for a place and calls run(interrupt, allocator) there, within the time and the memory that
+  // `options` allow.
   template <typename Function>
   absl::Status InPlace(const RunOptions& options, Function run) {
+    Interrupt interrupt(options.deadline, options.cancel);
+    if (!calls_.Enter()) {
+      return absl::FailedPreconditionError(
+          "this process was forked while another thread ran the session: load it anew here");
+    }
+    const absl::Cleanup end = [this] { calls_.Leave(); };
     std::optional<exec::LimitedAllocator> limited;
     if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
     Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
@@ -129,10 +139,10 @@ class Session::Impl {
           "this thread is running the session already: an observer must not run it again");
     }
     const absl::Cleanup leave = [this] { running_.Leave(); };
-    ATTNRUN_RETURN_IF_ERROR(run_slots_.Acquire(options));
+    ATTNRUN_RETURN_IF_ERROR(run_slots_.Acquire(interrupt));
     const absl::Cleanup release = [this] { run_slots_.Release(); };
     SetNumThreads(threads_);
-    return run(allocator);
+    return run(interrupt, allocator);
   }
 
   // A plan of the same graph with kernels in float32, made at the first call.
@@ -150,6 +160,7 @@ class Session::Impl {
   const std::vector<ValueInfo> inputs_;
   const std::vector<ValueInfo> outputs_;
   exec::PoolAllocator allocator_;
+  CallCount calls_;
   exec::Semaphore run_slots_;
   exec::RunningThreads running_;
   std::vector<Rewrite> rewrites_;
@@ -167,7 +178,9 @@ Session::~Session() = default;
 absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
     ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
-    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path, KnownFunctions()));
+    loader::LoadOptions reading = KnownFunctions();
+    if (!options.map_files) reading.access = FileAccess::kRead;
+    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path, reading));
     absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
     if (!impl.ok()) return Annotate(impl.status(), path);
     return Session(*std::move(impl));

@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/sysinfo.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <fstream>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "attnrun/tensor.h"
+#include "core/control_group.h"
 
 namespace attnrun {
 namespace {
 
-// The machine's memory or the control group's limit, whichever is smaller, in bytes.
+// The machine's memory or the control groups' limit, whichever is smaller, in bytes.
 size_t UsableMemory() {
   struct sysinfo info;
   size_t bytes = size_t{1} << 34;
   if (sysinfo(&info) == 0) bytes = static_cast<size_t>(info.totalram) * info.mem_unit;
-  std::ifstream file("/sys/fs/cgroup/memory.max");
-  size_t limit = 0;
-  // Without a limit the file says "max", which does not parse as a number.
-  if (file >> limit && limit < bytes) bytes = limit;
-  return bytes;
+  return static_cast<size_t>(std::min<uint64_t>(bytes, ReadControlGroupLimits().memory));
 }
 
 class HeapAllocator final : public Allocator {

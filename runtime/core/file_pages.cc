@@ -10,6 +10,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "core/fork.h"
+
 namespace attnrun {
 namespace {
 
@@ -19,23 +21,17 @@ struct FileMaps {
   std::map<uintptr_t, uintptr_t> ends;
 };
 
-FileMaps& GetFileMaps() {
-  // Never destroyed, because sessions may outlive static destruction.
-  static auto* const maps = new FileMaps;
-  return *maps;
-}
-
 }  // namespace
 
 void AddFileMap(const void* data, size_t size) {
-  FileMaps& maps = GetFileMaps();
+  FileMaps& maps = PerProcess<FileMaps>();
   const std::lock_guard<std::shared_mutex> lock(maps.mutex);
   const auto begin = reinterpret_cast<uintptr_t>(data);
   maps.ends[begin] = begin + size;
 }
 
 void RemoveFileMap(const void* data) {
-  FileMaps& maps = GetFileMaps();
+  FileMaps& maps = PerProcess<FileMaps>();
   const std::lock_guard<std::shared_mutex> lock(maps.mutex);
   maps.ends.erase(reinterpret_cast<uintptr_t>(data));
 }
@@ -46,7 +42,7 @@ void ReleaseFilePages(const void* data, size_t size) {
   const uintptr_t begin = (address + page - 1) / page * page;
   const uintptr_t end = (address + size) / page * page;
   if (begin >= end) return;
-  FileMaps& maps = GetFileMaps();
+  FileMaps& maps = PerProcess<FileMaps>();
   // Held so that the file is not unmapped meanwhile.
   const std::shared_lock<std::shared_mutex> lock(maps.mutex);
   const auto after = maps.ends.upper_bound(address);

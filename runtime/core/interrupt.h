@@ -3,6 +3,7 @@
 #define ATTNRUN_CORE_INTERRUPT_H_
 
 #include <atomic>
+#include <chrono>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -12,9 +13,11 @@ namespace attnrun {
 // Two reasons to end a run early: a deadline and a cancel flag. Thread-safe.
 class Interrupt {
  public:
-  // `cancel` may be null; it is only read.
-  Interrupt(absl::Time deadline, const std::atomic<bool>* cancel)
-      : deadline_(deadline), cancel_(cancel) {}
+  // Never ends a run.
+  Interrupt() = default;
+  // `cancel` may be null; it is only read. The time left is taken from the wall clock now; from here
+  // on it is a steady clock's, so that setting the wall clock ends no run.
+  Interrupt(absl::Time deadline, const std::atomic<bool>* cancel);
 
   // Checks the flag and the clock. Once true, stays true even if the flag is reset, because kernels
   // may have skipped work.
@@ -23,9 +26,16 @@ class Interrupt {
   // OK, or the result of an earlier Check: kCancelled or kDeadlineExceeded.
   absl::Status status() const;
 
+  // The longest that a thread may sleep before it calls Check: until the deadline, and only some
+  // milliseconds if there is a cancel flag, since setting it wakes nobody. Not negative.
+  absl::Duration Patience() const;
+
  private:
-  const absl::Time deadline_;
-  const std::atomic<bool>* const cancel_;
+  using Clock = std::chrono::steady_clock;
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
+
+  const Clock::time_point deadline_ = kNever;
+  const std::atomic<bool>* const cancel_ = nullptr;
   std::atomic<absl::StatusCode> found_ = absl::StatusCode::kOk;
 };
 

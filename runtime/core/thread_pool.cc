@@ -2,6 +2,8 @@
 #include "core/thread_pool.h"
 
 #include <emmintrin.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/fork.h"
 #include "core/thread_context.h"
 
 namespace attnrun {
@@ -23,6 +26,23 @@ class InsideScope {
 
  private:
   const bool before_;
+};
+
+// Blocks all signals on this thread and those that it starts, while the scope exists: signals are
+// for the program's threads.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 constexpr int kMostPieces = 0xFFFF;
@@ -71,20 +91,15 @@ void Await(const std::atomic<T>& atomic, T old) {
   atomic.wait(old, std::memory_order_acquire);
 }
 
-// Pools that are not in use, by number of threads. The most recently used one is taken first.
+// Pools that are not in use, by number of threads. The most recently used one is taken first. They
+// are never destroyed: their threads may outlive static destruction.
 struct Idle {
   std::mutex mutex;
   std::map<int, std::vector<ThreadPool*>> pools;
 };
 
-Idle& GetIdle() {
-  // Never destroyed, nor are the pools: their threads may outlive static destruction.
-  static auto* const idle = new Idle;
-  return *idle;
-}
-
 ThreadPool* TakeIdle(int threads) {
-  Idle& idle = GetIdle();
+  Idle& idle = PerProcess<Idle>();
   const std::lock_guard<std::mutex> lock(idle.mutex);
   std::vector<ThreadPool*>& pools = idle.pools[threads];
   if (pools.empty()) return nullptr;
@@ -97,8 +112,12 @@ ThreadPool* TakeIdle(int threads) {
 
 ThreadPool::ThreadPool(int threads)
     : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
+  const NoSignals no_signals;
   try {
-    for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { Serve(i); });
+    for (int i = 1; i < threads; ++i) {
+      threads_.emplace_back([this, i] { Serve(i); });
+      pthread_setname_np(threads_.back().native_handle(), "attnrun");
+    }
   } catch (const std::system_error&) {
     // The system allows no more threads: those started so far do the work.
     return;
@@ -159,7 +178,7 @@ ThreadPoolLease::ThreadPoolLease(int threads)
       }()) {}
 
 ThreadPoolLease::~ThreadPoolLease() {
-  Idle& idle = GetIdle();
+  Idle& idle = PerProcess<Idle>();
   const std::lock_guard<std::mutex> lock(idle.mutex);
   idle.pools[threads_].push_back(pool_);
 }

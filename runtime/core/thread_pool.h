@@ -18,7 +18,8 @@ namespace attnrun {
 // some tens of microseconds, since the next Run often follows, and then sleep.
 class ThreadPool {
  public:
-  // Starts threads - 1 threads, or as many as the system allows. They run until the process ends.
+  // Starts threads - 1 threads, or as many as the system allows. They run until the process ends,
+  // under the name "attnrun", and take no signals of the process.
   explicit ThreadPool(int threads);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -55,7 +56,8 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// A pool with this many threads, for exclusive use while the lease exists.
+// A pool with this many threads, for exclusive use while the lease exists. A child made by fork()
+// gets new ones.
 class ThreadPoolLease {
  public:
   explicit ThreadPoolLease(int threads);

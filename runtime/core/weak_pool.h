@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "core/fork.h"
 
 namespace attnrun {
 
@@ -17,11 +18,7 @@ namespace attnrun {
 template <typename T>
 class WeakPool {
  public:
-  // Never destroyed, because its users may outlive static destruction.
-  static WeakPool& Get() {
-    static auto* const pool = new WeakPool;
-    return *pool;
-  }
+  static WeakPool& Get() { return PerProcess<WeakPool>(); }
 
   // Returns a live object with this fingerprint that `equal` accepts, otherwise the result of
   // `make`. The lock is held during make(), so that two callers do not make the same object twice.

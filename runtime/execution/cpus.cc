@@ -5,21 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <string>
+
+#include "core/control_group.h"
 
 namespace attnrun::exec {
 namespace {
 
-// CPUs granted by the control group's quota, rounded up (cgroup v2 cpu.max: "quota period").
+// CPUs granted by the control groups' quotas, rounded up.
 int QuotaCpus() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0;
-  double period = 0;
-  // Without a quota the file says "max 100000", whose first word does not parse as a number.
-  if (!(file >> quota >> period) || period <= 0) return std::numeric_limits<int>::max();
-  return static_cast<int>(std::ceil(quota / period));
+  constexpr double kMost = std::numeric_limits<int>::max();
+  return static_cast<int>(std::min(kMost, std::ceil(ReadControlGroupLimits().cpus)));
 }
 
 }  // namespace

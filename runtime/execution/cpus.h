@@ -4,7 +4,7 @@
 
 namespace attnrun::exec {
 
-// The number of CPUs that this process may use: its affinity mask, limited by the control group's
+// The number of CPUs that this process may use: its affinity mask, limited by the control groups'
 // CPU quota (rounded up); at least 1.
 int UsableCpus();
 

@@ -185,12 +185,11 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
 
 }  // namespace
 
-absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
-                     Allocator& allocator, std::vector<Tensor>& outputs,
-                     const StepObserver& observer) {
-  Interrupt interrupt(options.deadline, options.cancel);
-  const InterruptScope scope(&interrupt);
-  const RunState state = {options, allocator, interrupt, absl::Now(), observer};
+absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunContext& context,
+                     std::vector<Tensor>& outputs, const StepObserver& observer) {
+  const InterruptScope scope(&context.interrupt);
+  const RunState state = {context.options, context.allocator, context.interrupt, absl::Now(),
+                          observer};
   // Compute catches exceptions where the node is known; this catches the others, such as those of
   // the observers.
   return WithoutExceptions([&] { return RunPlan(plan, inputs, nullptr, state, outputs); });

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "attnrun/run_options.h"
+#include "core/interrupt.h"
 #include "execution/plan.h"
 
 namespace attnrun::exec {
@@ -27,12 +28,19 @@ struct FinishedStep {
 // run. The run ends with the observer's error.
 using StepObserver = std::function<absl::Status(const FinishedStep&)>;
 
+// How a plan runs.
+struct RunContext {
+  // Profile and observer; the others are in force through the members below.
+  const RunOptions& options;
+  Interrupt& interrupt;
+  Allocator& allocator;
+};
+
 // Runs the plan of a main graph once. `inputs` has one tensor per graph input, undefined to use its
 // default. `outputs` receives one tensor per graph output. `observer` may be empty. Error messages
 // begin with the node. Never throws. Thread-safe.
-absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunOptions& options,
-                     Allocator& allocator, std::vector<Tensor>& outputs,
-                     const StepObserver& observer = {});
+absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunContext& context,
+                     std::vector<Tensor>& outputs, const StepObserver& observer = {});
 
 }  // namespace attnrun::exec
 

@@ -112,18 +112,17 @@ std::optional<size_t> WorstOf(const std::vector<LayerPrecision>& layers) {
 }
 
 absl::StatusOr<PrecisionReport> Measure(const PlanPair& plans, absl::Span<const Tensor> inputs,
-                                        const RunOptions& options, Allocator& allocator) {
-  RunOptions limits = options;
-  limits.profile = nullptr;
-  limits.observer = nullptr;
+                                        Interrupt& interrupt, Allocator& allocator) {
+  const RunOptions unobserved;
+  const RunContext context = {unobserved, interrupt, allocator};
   Layers layers(plans.lower);
   std::vector<Tensor> lower;
   ATTNRUN_RETURN_IF_ERROR(
-      Execute(plans.lower, inputs, limits, allocator, lower,
+      Execute(plans.lower, inputs, context, lower,
               [&layers](const FinishedStep& finished) { return layers.Keep(finished); }));
   std::vector<Tensor> float32;
   ATTNRUN_RETURN_IF_ERROR(
-      Execute(plans.float32, inputs, limits, allocator, float32,
+      Execute(plans.float32, inputs, context, float32,
               [&layers](const FinishedStep& finished) { return layers.Measure(finished); }));
   PrecisionReport report;
   for (size_t i = 0; i < float32.size(); ++i) {
@@ -141,8 +140,8 @@ absl::StatusOr<PrecisionReport> Measure(const PlanPair& plans, absl::Span<const 
 
 absl::StatusOr<PrecisionReport> MeasurePrecision(const PlanPair& plans,
                                                  absl::Span<const Tensor> inputs,
-                                                 const RunOptions& options, Allocator& allocator) {
-  return WithoutExceptions([&] { return Measure(plans, inputs, options, allocator); });
+                                                 Interrupt& interrupt, Allocator& allocator) {
+  return WithoutExceptions([&] { return Measure(plans, inputs, interrupt, allocator); });
 }
 
 }  // namespace attnrun::exec

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/precision_report.h"
-#include "attnrun/run_options.h"
+#include "core/interrupt.h"
 #include "execution/plan.h"
 
 namespace attnrun::exec {
@@ -17,11 +17,11 @@ struct PlanPair {
 };
 
 // Runs both plans on the same inputs (as in Execute) and compares outputs and layers. Sets neither
-// the report's precision nor the names of outputs. The profile and the observer of `options` are not
-// used. Keeps the output of each layer from the first run to the second. Never throws. Thread-safe.
+// the report's precision nor the names of outputs. Keeps the output of each layer from the first run to
+// the second. Never throws. Thread-safe.
 absl::StatusOr<PrecisionReport> MeasurePrecision(const PlanPair& plans,
                                                  absl::Span<const Tensor> inputs,
-                                                 const RunOptions& options, Allocator& allocator);
+                                                 Interrupt& interrupt, Allocator& allocator);
 
 }  // namespace attnrun::exec
 

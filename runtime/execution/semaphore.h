@@ -7,8 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
-#include "attnrun/run_options.h"
+#include "core/interrupt.h"
 
 namespace attnrun::exec {
 
@@ -20,17 +19,17 @@ class Semaphore {
   explicit Semaphore(int places) : free_(places) {}
 
   // Waits for a free place and takes it, until Release. On kCancelled and kDeadlineExceeded, as
-  // `options` say, no place was taken.
-  absl::Status Acquire(const RunOptions& options);
+  // `interrupt` says, no place was taken.
+  absl::Status Acquire(Interrupt& interrupt);
   void Release();
 
   // The number of callers that are waiting.
   int64_t num_waiting() const;
 
  private:
-  // Waits until `time` at most; true if a place is free and caller `number` is first in line.
+  // Waits for `patience` at most; true if a place is free and caller `number` is first in line.
   // Numbers ascend from front to back of waiting_.
-  bool AwaitTurn(int64_t number, absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AwaitTurn(int64_t number, absl::Duration patience) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   int free_ ABSL_GUARDED_BY(mutex_);

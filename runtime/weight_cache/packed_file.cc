@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/div_ceil.h"
-#include "core/mapped_file.h"
+#include "core/file_bytes.h"
 #include "ops/gemm/micro_kernel.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/replace_file.h"
@@ -69,7 +69,7 @@ std::optional<ops::WeightFormat> FormatOf(uint64_t word) {
 }
 
 // A view of the matrix whose panels start at `begin`; null if the file does not hold all of them.
-std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const MappedFile>& file,
+std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const FileBytes>& file,
                                                     uint64_t format_word, uint64_t rows,
                                                     uint64_t columns, uint64_t begin) {
   constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
@@ -90,7 +90,7 @@ std::shared_ptr<const ops::PackedMatrix> ViewPanels(const std::shared_ptr<const 
 }
 
 // With `verify`, reads all panels and compares their checksums.
-std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>& file,
+std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const FileBytes>& file,
                                         uint64_t words, bool verify) {
   const absl::string_view bytes = file->bytes();
   WordReader reader(bytes.substr(kHeaderWords * sizeof(uint64_t), words * sizeof(uint64_t)));
@@ -117,7 +117,7 @@ std::optional<PackedMatrices> ReadIndex(const std::shared_ptr<const MappedFile>&
 
 std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentHash& content,
                                          const std::optional<FileIdentity>& trusted) {
-  const auto file = MappedFile::Open(path);
+  const auto file = FileBytes::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   WordReader reader(bytes);

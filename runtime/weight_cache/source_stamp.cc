@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/mapped_file.h"
+#include "core/file_bytes.h"
 #include "weight_cache/cache_files.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/file_words.h"
@@ -42,7 +42,7 @@ std::string SourceStamp::PackedFileName() const {
 // Format: magic, content hash (3 words), panel width, settled, identity of the packed file, path,
 // number of files, their identities, checksum of all that.
 std::optional<SourceStamp> ReadSourceStamp(const std::string& path) {
-  const auto file = MappedFile::Open(path);
+  const auto file = FileBytes::Open(path);
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   const size_t end = std::max(bytes.size(), sizeof(uint64_t)) - sizeof(uint64_t);

@@ -44,8 +44,8 @@ uint64_t SpanOf(const ops::MatrixView& view) {
 
 }  // namespace
 
-WeightCache::WeightCache(std::string directory, Files files)
-    : directory_(std::move(directory)), files_(std::move(files)) {}
+WeightCache::WeightCache(std::string directory, Files files, bool verify)
+    : directory_(std::move(directory)), files_(std::move(files)), verify_(verify) {}
 
 void WeightCache::Open() {
   opened_ = true;
@@ -54,7 +54,7 @@ void WeightCache::Open() {
   stamp_.settled = AreSettled(stamp_.files);
   stamp_.panel_width = ops::PanelWidth();
   const std::optional<SourceStamp> last = ReadSourceStamp(StampPath());
-  const bool known = last.has_value() && last->settled && last->files == stamp_.files;
+  const bool known = !verify_ && last.has_value() && last->settled && last->files == stamp_.files;
   stamp_.content = known ? last->content : HashOf(files_);
   auto packed = OpenPackedFile(PackedPath(), stamp_.content,
                                known ? std::optional(last->packed) : std::nullopt);
@@ -72,7 +72,7 @@ std::optional<WeightKey> WeightCache::KeyOf(ops::WeightFormat format,
     if (part.columns == 0) continue;
     const auto* begin = reinterpret_cast<const char*>(part.data);
     const auto* end = begin + SpanOf(part) * sizeof(float);
-    const auto holds = [&](const std::shared_ptr<const MappedFile>& file) {
+    const auto holds = [&](const std::shared_ptr<const FileBytes>& file) {
       const absl::string_view bytes = file->bytes();
       return begin >= bytes.data() && end <= bytes.data() + bytes.size();
     };

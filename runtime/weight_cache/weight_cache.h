@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/mapped_file.h"
+#include "core/file_bytes.h"
 #include "ops/gemm/packed_store.h"
 #include "weight_cache/packed_file.h"
 #include "weight_cache/source_stamp.h"
@@ -25,11 +25,12 @@ namespace attnrun::cache {
 // computed by the optimizer and half-precision weights are packed at each start.
 class WeightCache final : public ops::PackedStore {
  public:
-  using Files = std::vector<std::shared_ptr<const MappedFile>>;
+  using Files = std::vector<std::shared_ptr<const FileBytes>>;
 
   // `files` are those of the model, its own first; at least one. Nothing is read until a weight
-  // that can be kept is looked up. Damaged files in the directory count as missing.
-  WeightCache(std::string directory, Files files);
+  // that can be kept is looked up. Damaged files in the directory count as missing. `verify`: read
+  // and check everything, even if a SourceStamp says that nothing changed.
+  WeightCache(std::string directory, Files files, bool verify = false);
 
   std::shared_ptr<const ops::PackedMatrix> Find(ops::WeightFormat format,
                                                 const ops::SideBySide& weight) override;
@@ -50,6 +51,7 @@ class WeightCache final : public ops::PackedStore {
 
   const std::string directory_;
   const Files files_;
+  const bool verify_;
   bool opened_ = false;
   SourceStamp stamp_;
   PackedMatrices matrices_;

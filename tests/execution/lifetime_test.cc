@@ -77,7 +77,8 @@ TEST(LifetimeTest, AnInputLeftOutTakesItsDefaultEveryTime) {
   for (const bool given : {false, true, false}) {
     const std::vector<Tensor> inputs = {given ? Make<float>({2}, {3, 4}) : Tensor()};
     std::vector<Tensor> outputs;
-    ASSERT_TRUE(exec::Execute(*plan, inputs, {}, Allocator::Heap(), outputs).ok());
+    Interrupt never;
+    ASSERT_TRUE(exec::Execute(*plan, inputs, {{}, never, Allocator::Heap()}, outputs).ok());
     EXPECT_EQ(Floats(outputs[0])[0], given ? -3 : -1);
   }
 }

@@ -26,8 +26,9 @@ class Meter {
   }
 
   absl::StatusOr<PrecisionReport> Measure(const std::vector<Tensor>& inputs,
-                                          const RunOptions& options = {}) const {
-    return exec::MeasurePrecision({*float32_, *lower_}, inputs, options, Allocator::Heap());
+                                          const std::atomic<bool>* cancel = nullptr) const {
+    Interrupt interrupt(absl::InfiniteFuture(), cancel);
+    return exec::MeasurePrecision({*float32_, *lower_}, inputs, interrupt, Allocator::Heap());
   }
 
  private:
@@ -102,19 +103,12 @@ TEST(PrecisionMeterTest, ShapesMayDependOnThePrecision) {
   EXPECT_EQ(report.outputs[0].error.incomparable, reason);
 }
 
-TEST(PrecisionMeterTest, ObeysTheCancelFlagAndLeavesProfileAndObserverAlone) {
+TEST(PrecisionMeterTest, ObeysTheCancelFlag) {
   const Meter meter(Chain());
-  std::vector<ProfileEvent> events;
-  bool observed = false;
-  RunOptions options;
-  options.profile = &events;
-  options.observer = [&observed](absl::string_view, const Tensor&) { observed = true; };
-  EXPECT_TRUE(meter.Measure({X()}, options).ok());
-  EXPECT_TRUE(events.empty());
-  EXPECT_FALSE(observed);
-  const std::atomic<bool> cancel = true;
-  options.cancel = &cancel;
-  EXPECT_EQ(meter.Measure({X()}, options).status().code(), absl::StatusCode::kCancelled);
+  std::atomic<bool> cancel = false;
+  EXPECT_TRUE(meter.Measure({X()}, &cancel).ok());
+  cancel = true;
+  EXPECT_EQ(meter.Measure({X()}, &cancel).status().code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

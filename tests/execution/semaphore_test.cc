@@ -19,15 +19,20 @@ void AwaitWaiting(const exec::Semaphore& semaphore, int64_t count) {
   while (semaphore.num_waiting() != count) absl::SleepFor(absl::Microseconds(100));
 }
 
+absl::Status Take(exec::Semaphore& semaphore) {
+  Interrupt never;
+  return semaphore.Acquire(never);
+}
+
 TEST(SemaphoreTest, LetsCallersInAsTheyCame) {
   exec::Semaphore semaphore(1);
-  ASSERT_TRUE(semaphore.Acquire({}).ok());
+  ASSERT_TRUE(Take(semaphore).ok());
   // Guarded by the one place.
   std::vector<int> order;
   std::vector<std::thread> callers;
   for (int i = 0; i < 5; ++i) {
     callers.emplace_back([&, i] {
-      EXPECT_TRUE(semaphore.Acquire({}).ok());
+      EXPECT_TRUE(Take(semaphore).ok());
       order.push_back(i);
       semaphore.Release();
     });
@@ -40,27 +45,25 @@ TEST(SemaphoreTest, LetsCallersInAsTheyCame) {
 
 TEST(SemaphoreTest, LetsInAsManyAsThereArePlaces) {
   exec::Semaphore semaphore(2);
-  EXPECT_TRUE(semaphore.Acquire({}).ok());
-  EXPECT_TRUE(semaphore.Acquire({}).ok());
-  RunOptions options;
-  options.deadline = absl::Now() + absl::Milliseconds(10);
-  EXPECT_EQ(semaphore.Acquire(options).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(Take(semaphore).ok());
+  EXPECT_TRUE(Take(semaphore).ok());
+  Interrupt late(absl::Now() + absl::Milliseconds(10), nullptr);
+  EXPECT_EQ(semaphore.Acquire(late).code(), absl::StatusCode::kDeadlineExceeded);
   semaphore.Release();
-  EXPECT_TRUE(semaphore.Acquire({}).ok());
+  EXPECT_TRUE(Take(semaphore).ok());
 }
 
 // Who gives up holds up nobody behind.
 TEST(SemaphoreTest, ForgetsWhoGaveUp) {
   exec::Semaphore semaphore(1);
-  ASSERT_TRUE(semaphore.Acquire({}).ok());
+  ASSERT_TRUE(Take(semaphore).ok());
   std::atomic<bool> cancel = false;
   std::thread first([&] {
-    RunOptions options;
-    options.cancel = &cancel;
-    EXPECT_EQ(semaphore.Acquire(options).code(), absl::StatusCode::kCancelled);
+    Interrupt interrupt(absl::InfiniteFuture(), &cancel);
+    EXPECT_EQ(semaphore.Acquire(interrupt).code(), absl::StatusCode::kCancelled);
   });
   AwaitWaiting(semaphore, 1);
-  std::thread second([&] { EXPECT_TRUE(semaphore.Acquire({}).ok()); });
+  std::thread second([&] { EXPECT_TRUE(Take(semaphore).ok()); });
   AwaitWaiting(semaphore, 2);
   cancel = true;
   first.join();

@@ -18,10 +18,10 @@ absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const TensorMap& inp
   if (!plan.ok()) return plan.status();
   std::vector<Tensor> ordered;
   for (const Value* input : graph.inputs()) ordered.push_back(inputs.at(input->name()));
-  RunOptions options;
-  options.deadline = absl::Now() + absl::Seconds(20);
+  Interrupt interrupt(absl::Now() + absl::Seconds(20), nullptr);
   std::vector<Tensor> outputs;
-  const absl::Status status = exec::Execute(**plan, ordered, options, Allocator::Heap(), outputs);
+  const absl::Status status =
+      exec::Execute(**plan, ordered, {{}, interrupt, Allocator::Heap()}, outputs);
   if (!status.ok()) return status;
   for (Tensor& output : outputs) output = output.Dense().value();
   return outputs;

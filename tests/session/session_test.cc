@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <string>
 #include <thread>
@@ -103,6 +104,20 @@ TEST(SessionTest, AnObserverMustNotRunItsSession) {
   EXPECT_EQ(session->Run(Inputs(), options).status(), absl::OkStatus());
   EXPECT_EQ(inner.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(session->Run(Inputs()).status(), absl::OkStatus());
+}
+
+TEST(SessionTest, ACopiedModelMayChangeWhileItRuns) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("m.onnx", SmallModel().SerializeAsString());
+  SessionOptions options;
+  options.map_files = false;
+  const auto session = Session::Load(path, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const Tensor expected = session->Run(Inputs())->at("y");
+  // A mapped file's bytes would be gone.
+  std::filesystem::resize_file(path, 1);
+  const Tensor y = session->Run(Inputs())->at("y");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(y.data<float>()[i], expected.data<float>()[i]);
 }
 
 TEST(SessionTest, RefusesMoreThreadsThanAnyMachineHas) {

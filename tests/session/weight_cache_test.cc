@@ -69,10 +69,8 @@ class WeightCacheTest : public ::testing::Test {
     return path;
   }
 
-  absl::StatusOr<Session> Load(const std::string& path, Engine engine = Engine::kOptimized) const {
-    SessionOptions options;
+  absl::StatusOr<Session> Load(const std::string& path, SessionOptions options = {}) const {
     options.weight_cache = folder_.path("cache");
-    options.engine = engine;
     return Session::Load(path, options);
   }
 
@@ -105,6 +103,15 @@ class WeightCacheTest : public ::testing::Test {
     return files.empty() ? "" : files.begin()->first;
   }
 
+  // Scribbles and puts the file's times back, so that nothing tells of the change.
+  static void Rot(const std::string& path) {
+    struct stat before = {};
+    ASSERT_EQ(stat(path.c_str(), &before), 0);
+    Scribble(path);
+    const struct timespec times[2] = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  }
+
   // Overwrites elements near the end of a file in place.
   static void Scribble(const std::string& path) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
@@ -127,12 +134,24 @@ TEST_F(WeightCacheTest, TheSecondStartMapsThePackedFileOfTheFirst) {
   EXPECT_EQ(Run(model), expected);
   EXPECT_EQ(Files(".packed"), packed);
   // The session really reads the file: other panels, which nothing else reveals, change the result.
-  struct stat before = {};
-  ASSERT_EQ(stat(Packed().c_str(), &before), 0);
-  Scribble(Packed());
-  const struct timespec times[2] = {before.st_atim, before.st_mtim};
-  ASSERT_EQ(utimensat(AT_FDCWD, Packed().c_str(), times, 0), 0);
+  Rot(Packed());
   EXPECT_NE(Run(model), expected);
+}
+
+TEST_F(WeightCacheTest, VerifyingFindsDamageThatNoTimeTellsOf) {
+  const std::string model = Write("m.onnx", TwoProducts(1));
+  const double expected = Run(model);
+  SessionOptions verify;
+  verify.verify_weight_cache = true;
+  const auto intact = Files(".packed");
+  EXPECT_EQ(SumOf(Load(model, verify)), expected);
+  EXPECT_EQ(Files(".packed"), intact) << "it is intact, so it is not written again";
+  Rot(Packed());
+  EXPECT_EQ(SumOf(Load(model, verify)), expected);
+  EXPECT_EQ(Run(model), expected) << "the damaged file was replaced";
+  // The model's own file, whose contents name the packed file.
+  Rot(model);
+  EXPECT_EQ(SumOf(Load(model, verify)), RunWithout(model));
 }
 
 TEST_F(WeightCacheTest, DamagedFilesAreReplaced) {
@@ -216,14 +235,15 @@ TEST_F(WeightCacheTest, UnneededFilesAreRemoved) {
 
 TEST_F(WeightCacheTest, EnginesShareOneFile) {
   const std::string model = Write("m.onnx", TwoProducts(1));
-  SessionOptions options;
-  options.weight_cache = folder_.path("cache");
-  options.engine = Engine::kReference;
-  ASSERT_TRUE(Session::Load(model, options).ok());
+  SessionOptions reference;
+  reference.engine = Engine::kReference;
+  ASSERT_TRUE(Load(model, reference).ok());
   EXPECT_TRUE(Files(".packed").empty());
   const double expected = Run(model);
   const auto optimized = Files(".packed");
-  EXPECT_EQ(SumOf(Load(model, Engine::kUnoptimized)), expected);
+  SessionOptions unoptimized;
+  unoptimized.engine = Engine::kUnoptimized;
+  EXPECT_EQ(SumOf(Load(model, unoptimized)), expected);
   EXPECT_EQ(Run(model), expected);
   // Both engines multiply by the same packed weights.
   EXPECT_EQ(Files(".packed"), optimized);

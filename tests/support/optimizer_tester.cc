@@ -26,8 +26,10 @@ absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const std::vector<Te
   const auto plan =
       exec::Plan::Make(graph, kernels ? std::optional(exec::KernelOptions{}) : std::nullopt);
   if (!plan.ok()) return plan.status();
+  Interrupt never;
   std::vector<Tensor> outputs;
-  const absl::Status status = exec::Execute(**plan, inputs, {}, Allocator::Heap(), outputs);
+  const absl::Status status =
+      exec::Execute(**plan, inputs, {{}, never, Allocator::Heap()}, outputs);
   if (!status.ok()) return status;
   for (Tensor& output : outputs) output = output.Dense().value();
   return outputs;

@@ -29,8 +29,9 @@ class PlanTester {
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                           const RunOptions& options = {},
                                           Allocator& allocator = Allocator::Heap()) const {
+    Interrupt interrupt(options.deadline, options.cancel);
     std::vector<Tensor> outputs;
-    absl::Status status = exec::Execute(*plan_, inputs, options, allocator, outputs);
+    absl::Status status = exec::Execute(*plan_, inputs, {options, interrupt, allocator}, outputs);
     if (!status.ok()) return status;
     return outputs;
   }

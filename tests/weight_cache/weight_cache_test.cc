@@ -27,7 +27,7 @@ class WeightCacheTest : public ::testing::Test {
     // The cache does not remember files that are too new.
     const struct timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
     EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
-    file_ = MappedFile::Open(path).value();
+    file_ = FileBytes::Open(path).value();
   }
 
   cache::WeightCache Cache() const { return {folder_.path("cache"), {file_}}; }
@@ -45,7 +45,7 @@ class WeightCacheTest : public ::testing::Test {
 
   const TemporaryFolder folder_;
   Tensor floats_;
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const FileBytes> file_;
 };
 
 TEST_F(WeightCacheTest, FindsWeightsKeptByEarlierRuns) {

@@ -29,7 +29,8 @@ struct ProfileEvent {
 
 struct RunOptions {
   // The run fails with kDeadlineExceeded after this time. Checked between nodes, between tiles of
-  // matrix products and attention, and while the run waits for others.
+  // matrix products and attention, and while the run waits for others. Setting the wall clock during
+  // the run changes nothing.
   absl::Time deadline = absl::InfiniteFuture();
   // The run fails with kCancelled once this is true. Checked where the deadline is; every few
   // milliseconds while the run waits. May be null.

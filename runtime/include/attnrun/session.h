@@ -53,17 +53,27 @@ struct SessionOptions {
   // fails if it has something to write and cannot; a read-only cache that holds everything needed
   // is fine. As for a model, the files must not be changed in place.
   std::string weight_cache;
+  // Load reads all of the packed weights and compares their checksums also where no time or size
+  // tells of a change, as after damage by the disk.
+  bool verify_weight_cache = false;
+  // If false, Load copies the model's files into memory, so that they may be changed, cut short or
+  // removed while the session exists. A session then takes the files' size more memory. Files of the
+  // weight cache are mapped all the same.
+  bool map_files = true;
 };
 
 // A model prepared to run. Cheap to move. Run may be called from many threads at once: as many runs
 // proceed as fit into the CPUs with threads() each; the others wait in order of arrival.
+// After fork() a child may use a session that no thread of the parent was running at that moment; a
+// Run of any other gives kFailedPrecondition, and the child has to load the model itself.
 class Session {
  public:
-  // Reads an .onnx file. The file stays mapped and must not change while the session exists.
+  // Reads an .onnx file. The file and its external data stay mapped and must not change while the
+  // session exists, unless SessionOptions::map_files is false.
   // kNotFound: the file or its external data is missing. kPermissionDenied: it may not be read.
   // kInvalidArgument: it breaks ONNX's rules. kUnimplemented: lists all operators, versions and
   // attributes that attnrun does not cover. kFailedPrecondition: the processor lacks AVX2 or FMA.
-  // Messages begin with the path.
+  // kAborted: a file changed while it was copied. Messages begin with the path.
   static absl::StatusOr<Session> Load(const std::string& path, const SessionOptions& options = {});
 
   // As Load, from the bytes of an .onnx file, which must outlive the session. A model with external
@@ -86,6 +96,8 @@ class Session {
   // every graph output under its name. kInvalidArgument: an unknown or missing name, a wrong
   // element type, rank or extent, two extents for one symbolic dimension, or operands that an
   // operator rejects. kResourceExhausted, kDeadlineExceeded, kCancelled: see RunOptions.
+  // kFailedPrecondition: an observer runs its own session, or the process was forked while another
+  // thread ran it.
   absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options = {}) const;
 
   // As above, into the caller's buffers. Each tensor in `outputs` must be mutable and have the type

@@ -212,9 +212,10 @@ std::string Failure(GraphBuilder& b) {
   const auto plan = exec::Plan::Make(*graph, exec::KernelOptions{}).value();
   std::vector<Tensor> outputs;
   std::mt19937 generator(1);
-  return std::string(
-      exec::Execute(*plan, {RandomFloats({1, 3, 8}, generator)}, {}, Allocator::Heap(), outputs)
-          .message());
+  Interrupt never;
+  return std::string(exec::Execute(*plan, {RandomFloats({1, 3, 8}, generator)},
+                                   {{}, never, Allocator::Heap()}, outputs)
+                         .message());
 }
 
 TEST(MergeTest, WeightsOfDifferentHeightsFailWhenTheyRun) {

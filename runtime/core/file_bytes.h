@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_CORE_FILE_BYTES_H_
+#define ATTNRUN_CORE_FILE_BYTES_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/file_identity.h"
+
+namespace attnrun {
+
+// How the bytes of a file come into memory.
+enum class FileAccess {
+  // Mapped read-only and private. The file must not change while it is mapped.
+  kMap,
+  // Copied. Changes of the file make no difference afterwards.
+  kRead,
+};
+
+// The bytes of a regular file. Pages are unmapped on destruction.
+class FileBytes {
+ public:
+  // kNotFound: no such file. kPermissionDenied: not readable. kInvalidArgument: not a regular file.
+  // kResourceExhausted: no memory for a copy. kAborted: the file changed while it was copied. The
+  // message does not name the path.
+  static absl::StatusOr<std::shared_ptr<const FileBytes>> Open(
+      const std::string& path, FileAccess access = FileAccess::kMap);
+
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+  ~FileBytes();
+
+  // The path given to Open.
+  const std::string& path() const { return path_; }
+  absl::string_view bytes() const { return {data_, size_}; }
+  // The state of the file when it was opened.
+  const FileIdentity& identity() const { return identity_; }
+
+ private:
+  FileBytes(std::string path, const char* data, const FileIdentity& identity)
+      : path_(std::move(path)), data_(data), size_(identity.size), identity_(identity) {}
+
+  std::string path_;
+  const char* data_;
+  size_t size_;
+  FileIdentity identity_;
+};
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_CORE_FILE_BYTES_H_
