@@ -47,7 +47,7 @@ struct LoadOptions {
   // True if the call should stay a node, because there is an operator that it fits. Not asked for
   // calls that pass a graph as an attribute. If empty, all calls are inlined.
   std::function<bool(const FunctionCall& call)> is_operator;
-  // Of the model's own file and of external data.
+  // Holds for the model's own file and for external data.
   FileAccess access = FileAccess::kMap;
 };
 

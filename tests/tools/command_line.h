@@ -100,11 +100,13 @@ class CommandLineTest : public ::testing::Test {
   }
 
   // Runs the program in the test's folder. `arguments` are shell words.
-  Outcome Attnrun(const std::string& arguments) const {
+  Outcome Attnrun(const std::string& arguments) const { return Shell("", arguments); }
+  // As Attnrun, after the shell commands `before`.
+  Outcome Shell(const std::string& before, const std::string& arguments) const {
     const fs::path streams = fs::path(::testing::TempDir()) / (folder_.filename().string() + ".");
-    const std::string command = "cd '" + folder_.string() + "' && '" ATTNRUN_PROGRAM "' " +
-                                arguments + " >'" + streams.string() + "out' 2>'" +
-                                streams.string() + "err' </dev/null";
+    const std::string command = "cd '" + folder_.string() + "' && " + before +
+                                "'" ATTNRUN_PROGRAM "' " + arguments + " >'" + streams.string() +
+                                "out' 2>'" + streams.string() + "err' </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(streams.string() + "out"),
             ReadAll(streams.string() + "err")};

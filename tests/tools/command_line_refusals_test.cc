@@ -6,7 +6,20 @@ namespace attnrun::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
+
+// A file of 8 MB, where the shell allows 1,000 blocks of 512 bytes or of 1 kB.
+TEST_F(CommandLineTest, AFileThatIsTooLargeIsAnErrorAndLeavesNothing) {
+  const Outcome outcome =
+      Shell("ulimit -f 1000; ", "m.onnx --dim batch=500000 --output y.npz --threads 1");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("y.npz: "));
+  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  for (const auto& file : fs::directory_iterator(folder_)) {
+    EXPECT_THAT(file.path().filename().string(), Not(StartsWith("y.npz")));
+  }
+}
 
 TEST_F(CommandLineTest, BadUsageIsStatus2) {
   const std::pair<const char*, const char*> cases[] = {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -46,6 +47,9 @@ int Main(int argc, const char* const* argv) {
 }  // namespace attnrun::cli
 
 int main(int argc, char** argv) {
+  // A file that grows beyond the limit of the shell's ulimit is then an error of the write, and the
+  // unfinished file is removed.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return attnrun::cli::Main(argc, argv);
   } catch (const std::bad_alloc&) {
