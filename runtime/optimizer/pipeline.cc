@@ -12,7 +12,8 @@ extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBr
     kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments, kPaddedConvolution,
     kGatheredTable, kIntegerConvolution;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
-    kSoftmax, kSoftmaxWithSink, kRotaryEmbedding, kPartialRotary, kMaskedMean;
+    kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kSoftmaxWithSink, kRotaryEmbedding,
+    kPartialRotary, kMaskedMean;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews,
     kPooledMeans;
 extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kMissingSoftmax,
@@ -40,8 +41,9 @@ const std::vector<Phase>& StandardPhases() {
         &kIntegerConvolution}},
       // Finds operators that exporters write as several nodes.
       {"recognize",
-       {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish, &kSoftmax,
-        &kSoftmaxWithSink, &kRotaryEmbedding, &kPartialRotary, &kMaskedMean}},
+       {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,
+        &kHardSwish, &kHardSigmoid, &kFoldedScale, &kSoftmax, &kSoftmaxWithSink, &kRotaryEmbedding,
+        &kPartialRotary, &kMaskedMean}},
       // Finds products with constant weights.
       {"linear",
        {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kPooledMeans, &kMoveViews}},
