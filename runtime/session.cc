@@ -12,6 +12,7 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "core/thread_pool.h"
 #include "execution/cpus.h"
 #include "execution/executor.h"
 #include "execution/limited_allocator.h"
@@ -41,6 +42,7 @@ class Session::Impl {
         threads_(threads),
         inputs_(DescribeInputs(*model_.graph)),
         outputs_(DescribeOutputs(*model_.graph)),
+        pool_user_(threads),
         allocator_(Allocator::Heap()),
         run_slots_(std::max(1, exec::UsableCpus() / threads)) {}
 
@@ -159,6 +161,7 @@ class Session::Impl {
   const int threads_;
   const std::vector<ValueInfo> inputs_;
   const std::vector<ValueInfo> outputs_;
+  const ThreadPoolUser pool_user_;
   exec::PoolAllocator allocator_;
   CallCount calls_;
   exec::Semaphore run_slots_;

@@ -91,21 +91,35 @@ void Await(const std::atomic<T>& atomic, T old) {
   atomic.wait(old, std::memory_order_acquire);
 }
 
-// Pools that are not in use, by number of threads. The most recently used one is taken first. They
-// are never destroyed: their threads may outlive static destruction.
+using Pools = std::vector<std::unique_ptr<ThreadPool>>;
+
+// By number of threads: the pools that are not in use, the most recently used one last, and the
+// users.
 struct Idle {
   std::mutex mutex;
-  std::map<int, std::vector<ThreadPool*>> pools;
+  std::map<int, Pools> pools;
+  std::map<int, int> users;
 };
 
-ThreadPool* TakeIdle(int threads) {
+std::unique_ptr<ThreadPool> TakeIdle(int threads) {
   Idle& idle = PerProcess<Idle>();
   const std::lock_guard<std::mutex> lock(idle.mutex);
-  std::vector<ThreadPool*>& pools = idle.pools[threads];
+  Pools& pools = idle.pools[threads];
   if (pools.empty()) return nullptr;
-  ThreadPool* pool = pools.back();
+  std::unique_ptr<ThreadPool> pool = std::move(pools.back());
   pools.pop_back();
   return pool;
+}
+
+// Takes a user away, and with the last one the pools.
+Pools RemoveUser(int threads) {
+  Idle& idle = PerProcess<Idle>();
+  const std::lock_guard<std::mutex> lock(idle.mutex);
+  const auto user = idle.users.find(threads);
+  // A child made by fork() destroys users of its parent.
+  if (user == idle.users.end() || --user->second > 0) return {};
+  idle.users.erase(user);
+  return std::exchange(idle.pools[threads], {});
 }
 
 }  // namespace
@@ -122,6 +136,13 @@ ThreadPool::ThreadPool(int threads)
     // The system allows no more threads: those started so far do the work.
     return;
   }
+}
+
+ThreadPool::~ThreadPool() {
+  ended_.store(true, std::memory_order_relaxed);
+  works_.fetch_add(1, std::memory_order_release);
+  works_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadPool::Run(int pieces, absl::FunctionRef<void(int)> body) {
@@ -146,6 +167,7 @@ void ThreadPool::Serve(int thread) {
   for (uint32_t seen = 0;;) {
     Await(works_, seen);
     seen = works_.load(std::memory_order_acquire);
+    if (ended_.load(std::memory_order_relaxed)) return;
     Work(thread);
   }
 }
@@ -171,16 +193,23 @@ int ThreadPool::Claim(int thread) {
   return piece;
 }
 
-ThreadPoolLease::ThreadPoolLease(int threads)
-    : threads_(threads), pool_([threads] {
-        ThreadPool* idle = TakeIdle(threads);
-        return idle != nullptr ? idle : new ThreadPool(threads);
-      }()) {}
+ThreadPoolLease::ThreadPoolLease(int threads) : threads_(threads), pool_(TakeIdle(threads)) {
+  if (pool_ == nullptr) pool_ = std::make_unique<ThreadPool>(threads);
+}
 
 ThreadPoolLease::~ThreadPoolLease() {
   Idle& idle = PerProcess<Idle>();
   const std::lock_guard<std::mutex> lock(idle.mutex);
-  idle.pools[threads_].push_back(pool_);
+  idle.pools[threads_].push_back(std::move(pool_));
 }
+
+ThreadPoolUser::ThreadPoolUser(int threads) : threads_(threads) {
+  Idle& idle = PerProcess<Idle>();
+  const std::lock_guard<std::mutex> lock(idle.mutex);
+  ++idle.users[threads_];
+}
+
+// The threads end after the lock is given back.
+ThreadPoolUser::~ThreadPoolUser() { RemoveUser(threads_); }
 
 }  // namespace attnrun

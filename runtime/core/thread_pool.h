@@ -18,9 +18,11 @@ namespace attnrun {
 // some tens of microseconds, since the next Run often follows, and then sleep.
 class ThreadPool {
  public:
-  // Starts threads - 1 threads, or as many as the system allows. They run until the process ends,
-  // under the name "attnrun", and take no signals of the process.
+  // Starts threads - 1 threads, or as many as the system allows. They bear the name "attnrun" and
+  // take no signals of the process.
   explicit ThreadPool(int threads);
+  // Ends the threads. No Run may be under way.
+  ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
@@ -48,6 +50,7 @@ class ThreadPool {
   const std::unique_ptr<Pieces[]> pieces_;
   // Counts the Runs; the pool's threads sleep on it.
   std::atomic<uint32_t> works_ = 0;
+  std::atomic<bool> ended_ = false;
   // Pieces that have not ended; the caller of Run sleeps on it.
   std::atomic<int> unfinished_ = 0;
   const absl::FunctionRef<void(int)>* body_ = nullptr;
@@ -65,11 +68,24 @@ class ThreadPoolLease {
   ThreadPoolLease(const ThreadPoolLease&) = delete;
   ThreadPoolLease& operator=(const ThreadPoolLease&) = delete;
 
-  ThreadPool* operator->() const { return pool_; }
+  ThreadPool* operator->() const { return pool_.get(); }
 
  private:
   const int threads_;
-  ThreadPool* const pool_;
+  std::unique_ptr<ThreadPool> pool_;
+};
+
+// Pools wait for their next lease. When the last of the ThreadPoolUsers of one size is destroyed, the
+// waiting pools of that size end.
+class ThreadPoolUser {
+ public:
+  explicit ThreadPoolUser(int threads);
+  ~ThreadPoolUser();
+  ThreadPoolUser(const ThreadPoolUser&) = delete;
+  ThreadPoolUser& operator=(const ThreadPoolUser&) = delete;
+
+ private:
+  const int threads_;
 };
 
 }  // namespace attnrun

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,16 +27,27 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A ThreadPool is never destroyed: its threads run until the process ends.
-ThreadPool& NewPool(int threads) {
-  static auto* const pools = new std::vector<ThreadPool*>;
-  pools->push_back(new ThreadPool(threads));
-  return *pools->back();
+// The threads of this process under the name of those of a pool. A thread that was joined is listed
+// for a moment longer.
+int64_t NumPoolThreads() {
+  int64_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(task.path() / "comm") >> name;
+    count += name == "attnrun" ? 1 : 0;
+  }
+  return count;
+}
+void AwaitPoolThreads(int64_t count) {
+  for (int i = 0; i < 1000 && NumPoolThreads() != count; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(NumPoolThreads(), count);
 }
 
 TEST(ThreadPoolTest, RunsEveryPieceOnce) {
   for (const int threads : {1, 2, 5}) {
-    ThreadPool& pool = NewPool(threads);
+    ThreadPool pool(threads);
     for (int pieces = 0; pieces < 300; ++pieces) {
       std::vector<int> calls(pieces, 0);
       pool.Run(pieces, [&](int piece) { ++calls[piece]; });
@@ -42,7 +57,7 @@ TEST(ThreadPoolTest, RunsEveryPieceOnce) {
 }
 
 TEST(ThreadPoolTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
-  ThreadPool& pool = NewPool(2);
+  ThreadPool pool(2);
   const std::thread::id caller = std::this_thread::get_id();
   std::vector<int> taken;
   std::atomic<int> ended = 0;
@@ -63,7 +78,7 @@ TEST(ThreadPoolTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
 }
 
 TEST(ThreadPoolTest, WakesAfterSleeping) {
-  ThreadPool& pool = NewPool(3);
+  ThreadPool pool(3);
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::atomic<int> sum = 0;
@@ -73,7 +88,7 @@ TEST(ThreadPoolTest, WakesAfterSleeping) {
 }
 
 TEST(ThreadPoolTest, SleepsWhenThereIsNothingToDo) {
-  ThreadPool& pool = NewPool(4);
+  ThreadPool pool(4);
   pool.Run(4, [](int) {});
   const double before = CpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -82,7 +97,7 @@ TEST(ThreadPoolTest, SleepsWhenThereIsNothingToDo) {
 }
 
 TEST(ThreadPoolTest, AnExceptionIsThrownAfterAllPiecesHaveEnded) {
-  ThreadPool& pool = NewPool(3);
+  ThreadPool pool(3);
   for (int thrower = 0; thrower < 8; ++thrower) {
     std::atomic<int> ended = 0;
     EXPECT_THROW(pool.Run(8,
@@ -147,6 +162,25 @@ TEST(ParallelForTest, EveryThreadGetsTheSameNumberOfRanges) {
   EXPECT_EQ(NumRanges(1 << 20, 1), 2 * kRangesPerThread);
   SetNumThreads(1);
   EXPECT_EQ(NumRanges(1 << 20, 1), 1);
+  SetNumThreads(before);
+}
+
+TEST(ParallelForTest, ThreadsEndWithTheLastUserOfTheirPool) {
+  // No other test has a pool of this size.
+  constexpr int kThreads = 13;
+  const int before = NumThreads();
+  const int64_t others = NumPoolThreads();
+  {
+    const ThreadPoolUser first(kThreads);
+    {
+      const ThreadPoolUser second(kThreads);
+      SetNumThreads(kThreads);
+      ParallelFor(1 << 10, 1, [](int64_t, int64_t) {});
+    }
+    // The first user may need them again.
+    AwaitPoolThreads(others + kThreads - 1);
+  }
+  AwaitPoolThreads(others);
   SetNumThreads(before);
 }
 
