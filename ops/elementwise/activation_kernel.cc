@@ -27,26 +27,11 @@ HWY_INLINE V Celu(D d, V x, const P& p) {
   return IfNegative(d, x, hn::Mul(alpha, AnyExpm1(d, hn::Div(x, alpha))));
 }
 
-// With e = exp(x), tanh(ln(1 + e)) is e (e + 2) / (e (e + 2) + 2), which is 1 in float from x = 20
-// on.
-template <class D, class V>
-HWY_INLINE V Mish(D d, V x) {
-  const V two = hn::Set(d, 2.0F);
-  const V e = hn::Exp(d, hn::Min(x, hn::Set(d, 20.0F)));
-  const V n = hn::Mul(e, hn::Add(e, two));
-  const V y = hn::Mul(x, hn::Div(n, hn::Add(n, two)));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
-}
-
 RowFunction VectorActivationRow(UnaryFunction function) {
   RowFunction row = nullptr;
   VisitActivation(function, [&](auto f) { row = Row1<float>(f); });
   if (row != nullptr) return row;
   switch (function) {
-    case UnaryFunction::kLeakyRelu:
-      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
-        return IfNegative(d, x, hn::Mul(x, hn::Set(d, p.alpha)));
-      });
     case UnaryFunction::kThresholdedRelu:
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
         return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, p.alpha)), x);
@@ -65,23 +50,12 @@ RowFunction VectorActivationRow(UnaryFunction function) {
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR { return Selu(d, x, p); });
     case UnaryFunction::kCelu:
       return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR { return Celu(d, x, p); });
-    case UnaryFunction::kHardSigmoid:
-      return Row1<float>([](auto d, auto x, const P& p) HWY_ATTR {
-        return Clamp01(d, hn::MulAdd(hn::Set(d, p.alpha), x, hn::Set(d, p.beta)));
-      });
-    case UnaryFunction::kHardSwish:
-      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR {
-        const auto half = hn::Set(d, 0.5F);
-        return hn::Mul(x, Clamp01(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), half)));
-      });
     case UnaryFunction::kSoftplus:
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Softplus(d, x); });
     case UnaryFunction::kSoftsign:
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR {
         return hn::Div(x, hn::Add(hn::Set(d, 1.0F), hn::Abs(x)));
       });
-    case UnaryFunction::kMish:
-      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return Mish(d, x); });
     default:
       return nullptr;
   }

@@ -6,18 +6,15 @@
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/rows-inl.h"
 #include "ops/interface/type_set.h"
+#include "ops/tensors/vector_activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
 // Comparisons and selections, which let NaN pass.
 RowFunction ClipFloats() {
-  return Row1<float>([](auto d, auto x, const RowParameters& p) HWY_ATTR {
-    const auto low = hn::Set(d, p.alpha);
-    const auto high = hn::Set(d, p.beta);
-    const auto raised = hn::IfThenElse(hn::Lt(x, low), low, x);
-    return hn::IfThenElse(hn::Gt(raised, high), high, raised);
-  });
+  return Row1<float>([](auto d, auto x, const RowParameters& p)
+                         HWY_ATTR { return ClipTo(d, x, p.alpha, p.beta); });
 }
 
 RowFunction ClipIntegers() {

@@ -11,6 +11,7 @@ namespace attnrun::ops {
 struct Activation {
   UnaryFunction function = UnaryFunction::kIdentity;
   float alpha = 0;
+  float beta = 0;
 
   explicit operator bool() const { return function != UnaryFunction::kIdentity; }
 };
@@ -18,6 +19,7 @@ struct Activation {
 struct NamedActivation {
   // As an attribute.
   absl::string_view name;
+  // With the defaults of its parameters.
   Activation activation;
 };
 inline constexpr NamedActivation kActivations[] = {
@@ -29,7 +31,27 @@ inline constexpr NamedActivation kActivations[] = {
     {"Silu", {UnaryFunction::kSwish, 1}},
     {"Tanh", {UnaryFunction::kTanh}},
     {"Sigmoid", {UnaryFunction::kSigmoid}},
+    {"HardSigmoid", {UnaryFunction::kHardSigmoid, 0.2F, 0.5F}},
+    {"HardSwish", {UnaryFunction::kHardSwish}},
+    {"LeakyRelu", {UnaryFunction::kLeakyRelu, 0.01F}},
+    {"Mish", {UnaryFunction::kMish}},
+    {"Clip", {UnaryFunction::kClip, 0, 6}},
 };
+
+// The attributes that give the parameters of an activation, and how many of them it has.
+inline constexpr char kActivationAlpha[] = "activation_alpha";
+inline constexpr char kActivationBeta[] = "activation_beta";
+constexpr int NumParameters(const Activation& activation) {
+  switch (activation.function) {
+    case UnaryFunction::kLeakyRelu:
+      return 1;
+    case UnaryFunction::kHardSigmoid:
+    case UnaryFunction::kClip:
+      return 2;
+    default:
+      return 0;
+  }
+}
 
 }  // namespace attnrun::ops
 

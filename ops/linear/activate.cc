@@ -11,7 +11,12 @@ Activation ReadActivation(AttributeReader& attributes) {
   for (const NamedActivation& named : kActivations) names.push_back(named.name);
   const std::string name = attributes.OneOf("activation", "", names);
   for (const NamedActivation& named : kActivations) {
-    if (named.name == name) return named.activation;
+    if (named.name != name) continue;
+    Activation activation = named.activation;
+    const int parameters = NumParameters(activation);
+    if (parameters > 0) activation.alpha = attributes.Float(kActivationAlpha, activation.alpha);
+    if (parameters > 1) activation.beta = attributes.Float(kActivationBeta, activation.beta);
+    return activation;
   }
   // The reader has recorded an error.
   return {};

@@ -7,12 +7,13 @@
 
 namespace attnrun::ops {
 
-// The attribute `activation`, one of the names of kActivations; none if it is left out.
+// The attribute `activation`, one of the names of kActivations, and those of its parameters; none
+// if it is left out.
 Activation ReadActivation(AttributeReader& attributes);
 
 // The activation of one number, for reference code.
 inline double Activate(const Activation& activation, double x) {
-  return Apply(activation.function, x, {.alpha = activation.alpha});
+  return Apply(activation.function, x, {.alpha = activation.alpha, .beta = activation.beta});
 }
 
 }  // namespace attnrun::ops

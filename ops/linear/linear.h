@@ -28,7 +28,8 @@ struct LinearShape {
 // [..., K] of rank 1 or more, Wi is [K, Ni], bias [N] with N = N0 + N1 + ..., and the residual
 // broadcasts to Y [..., N]. Attributes: format (string), one of kLinearFormatNames, says which
 // numbers X and the weights are (FloatLinear, Int8Linear, NBitLinear) and which inputs the node has
-// (LinearInputs); activation (string): a name of kActivations.
+// (LinearInputs); activation (string): a name of kActivations, with activation_alpha and
+// activation_beta (floats) where it has parameters.
 class Linear : public Op {
  public:
   using Weight = LinearWeight<Tensor>;

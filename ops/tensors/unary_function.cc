@@ -38,6 +38,10 @@ double Activate(UnaryFunction function, double x, const UnaryParameters& p) {
       return x * Clamp01(x / 6 + 0.5);
     case UnaryFunction::kSwish:
       return x * Sigmoid(alpha * x);
+    case UnaryFunction::kClip:
+      // Two comparisons, so that beta wins where alpha > beta.
+      x = x < alpha ? alpha : x;
+      return x > p.beta ? p.beta : x;
     case UnaryFunction::kSoftplus:
       return std::fmax(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
     case UnaryFunction::kSoftsign:

@@ -45,6 +45,7 @@ enum class UnaryFunction {
   kHardSigmoid,      // max(0, min(1, alpha x + beta))
   kHardSwish,        // x HardSigmoid(x) with alpha = 1/6, beta = 1/2
   kSwish,            // x Sigmoid(alpha x)
+  kClip,             // min(max(x, alpha), beta)
   kSoftplus,         // ln(1 + exp(x))
   kSoftsign,         // x / (1 + |x|)
   kMish,             // x tanh(Softplus(x))

@@ -35,6 +35,26 @@ HWY_INLINE V Softplus(D d, V x) {
   return hn::Add(IfNegative(d, x, hn::Zero(d)), rest);
 }
 
+// min(max(x, low), high). NaN stays NaN.
+template <class D, class V>
+HWY_INLINE V ClipTo(D d, V x, float low, float high) {
+  const V bottom = hn::Set(d, low);
+  const V top = hn::Set(d, high);
+  const V raised = hn::IfThenElse(hn::Lt(x, bottom), bottom, x);
+  return hn::IfThenElse(hn::Gt(raised, top), top, raised);
+}
+
+// With e = exp(x), tanh(ln(1 + e)) is e (e + 2) / (e (e + 2) + 2), which is 1 in float from x = 20
+// on.
+template <class D, class V>
+HWY_INLINE V Mish(D d, V x) {
+  const V two = hn::Set(d, 2.0F);
+  const V e = hn::Exp(d, hn::Min(x, hn::Set(d, 20.0F)));
+  const V n = hn::Mul(e, hn::Add(e, two));
+  const V y = hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+
 // Calls use(f) with the function of vectors f(d, x, parameters) of an activation that a product may
 // end with; does nothing for other functions.
 template <class Use>
@@ -54,6 +74,23 @@ HWY_INLINE void VisitActivation(UnaryFunction function, Use use) {
       return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR { return hn::Tanh(d, x); });
     case UnaryFunction::kSigmoid:
       return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR { return Sigmoid(d, x); });
+    case UnaryFunction::kHardSigmoid:
+      return use([](auto d, auto x, const auto& p) HWY_ATTR {
+        return Clamp01(d, hn::MulAdd(hn::Set(d, p.alpha), x, hn::Set(d, p.beta)));
+      });
+    case UnaryFunction::kHardSwish:
+      return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR {
+        const auto half = hn::Set(d, 0.5F);
+        return hn::Mul(x, Clamp01(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), half)));
+      });
+    case UnaryFunction::kLeakyRelu:
+      return use([](auto d, auto x, const auto& p)
+                     HWY_ATTR { return IfNegative(d, x, hn::Mul(x, hn::Set(d, p.alpha))); });
+    case UnaryFunction::kMish:
+      return use([](auto d, auto x, const auto& /*p*/) HWY_ATTR { return Mish(d, x); });
+    case UnaryFunction::kClip:
+      return use([](auto d, auto x, const auto& p)
+                     HWY_ATTR { return ClipTo(d, x, p.alpha, p.beta); });
     default:
       return;
   }

@@ -98,6 +98,7 @@ std::string ActivationName(const Node& node) {
   if (unary == nullptr) return "";
   for (const auto& [name, activation] : ops::kActivations) {
     if (activation.function != unary->function()) continue;
+    if (ops::NumParameters(activation) > 0) continue;
     const float off = std::abs(activation.alpha - unary->parameters().alpha);
     // Exporters round 1.702 in several ways.
     if (off == 0 || (activation.alpha != 1 && off < 1e-6F)) return std::string(name);
