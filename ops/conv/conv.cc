@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/conv/channels_last_conv.h"
 #include "ops/interface/families.h"
 
 namespace attnrun::ops {
@@ -17,14 +18,15 @@ absl::Status CheckRanks(const Tensor& x, const Tensor& w) {
                    " and W is ", TypeAndShape(w)));
 }
 
-absl::Status Misfit(const Tensor& x, const Tensor& w, int64_t group, absl::string_view w_layout) {
+absl::Status Misfit(const Tensor& x, const Tensor& w, int64_t group, absl::string_view x_layout,
+                    absl::string_view w_layout) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "expected X [N, C, ..] and W ", w_layout, " with C and M multiples of group, ", "but X is ",
+      "expected X ", x_layout, " and W ", w_layout, " with C and M multiples of group, but X is ",
       TypeAndShape(x), ", W is ", TypeAndShape(w), " and group is ", group));
 }
 
-// `spatial`: the spatial extents of the output.
-absl::StatusOr<ConvShape> MakeShape(const SlidingWindow& window, const Tensor& x, int64_t m,
+// `x`: [N, C, ..]. `spatial`: the spatial extents of the output.
+absl::StatusOr<ConvShape> MakeShape(const SlidingWindow& window, const Shape& x, int64_t m,
                                     int64_t group, const Shape& spatial, const Tensor* bias) {
   if (bias != nullptr && (bias->rank() != 1 || bias->dim(0) != m)) {
     return absl::InvalidArgumentError(
@@ -32,14 +34,14 @@ absl::StatusOr<ConvShape> MakeShape(const SlidingWindow& window, const Tensor& x
   }
   ConvShape shape;
   shape.window = window;
-  shape.n = x.dim(0);
-  shape.c = x.dim(1);
+  shape.n = x[0];
+  shape.c = x[1];
   shape.m = m;
   shape.group = group;
   shape.output = {shape.n, m};
   shape.output.insert(shape.output.end(), spatial.begin(), spatial.end());
   ATTNRUN_RETURN_IF_ERROR(NumElements(shape.output).status());
-  ATTNRUN_ASSIGN_OR_RETURN(shape.input_size, NumElements(absl::MakeSpan(x.shape()).subspan(2)));
+  ATTNRUN_ASSIGN_OR_RETURN(shape.input_size, NumElements(absl::MakeSpan(x).subspan(2)));
   ATTNRUN_ASSIGN_OR_RETURN(shape.kernel_size, NumElements(window.kernel));
   ATTNRUN_ASSIGN_OR_RETURN(shape.output_size, NumElements(spatial));
   return shape;
@@ -54,16 +56,20 @@ ConvAttributes ConvAttributes::Read(AttributeReader& attributes) {
 }
 
 absl::StatusOr<ConvShape> ResolveConv(const ConvAttributes& attributes, const Tensor& x,
-                                      const Tensor& w, const Tensor* bias) {
+                                      const Tensor& w, const Tensor* bias, ImageAxes axes) {
   ATTNRUN_RETURN_IF_ERROR(CheckRanks(x, w));
   const int64_t group = attributes.group;
-  if (group < 1 || w.dim(0) % group != 0 || x.dim(1) % group != 0 || x.dim(1) / group != w.dim(1)) {
-    return Misfit(x, w, group, "[M, C/group, ..]");
+  Shape extents = x.shape();
+  const bool last = axes == ImageAxes::kChannelsLast;
+  if (last) std::rotate(extents.begin() + 1, extents.end() - 1, extents.end());
+  if (group < 1 || w.dim(0) % group != 0 || extents[1] % group != 0 ||
+      extents[1] / group != w.dim(1)) {
+    return Misfit(x, w, group, last ? "[N, .., C]" : "[N, C, ..]", "[M, C/group, ..]");
   }
   ATTNRUN_ASSIGN_OR_RETURN(
       const SlidingWindow window,
-      ResolveWindow(attributes.window, x.shape(), absl::MakeSpan(w.shape()).subspan(2)));
-  return MakeShape(window, x, w.dim(0), group, window.output, bias);
+      ResolveWindow(attributes.window, extents, absl::MakeSpan(w.shape()).subspan(2)));
+  return MakeShape(window, extents, w.dim(0), group, window.output, bias);
 }
 
 ConvTranspose::ConvTranspose(AttributeReader& attributes)
@@ -78,13 +84,13 @@ absl::StatusOr<ConvShape> ConvTranspose::Resolve(const Tensor& x, const Tensor& 
   constexpr int64_t kLargestGroup = int64_t{1} << 30;
   if (group < 1 || group > kLargestGroup || w.dim(1) > kLargestGroup || x.dim(1) != w.dim(0) ||
       x.dim(1) % group != 0) {
-    return Misfit(x, w, group, "[C, M/group, ..]");
+    return Misfit(x, w, group, "[N, C, ..]", "[C, M/group, ..]");
   }
   ATTNRUN_ASSIGN_OR_RETURN(SlidingWindow window, CheckWindow(attributes_.window, x.shape(),
                                                              absl::MakeSpan(w.shape()).subspan(2)));
   window.output = window.input;
   ATTNRUN_RETURN_IF_ERROR(ResolveOutput(window));
-  return MakeShape(window, x, w.dim(1) * group, group, window.input, bias);
+  return MakeShape(window, x.shape(), w.dim(1) * group, group, window.input, bias);
 }
 
 absl::Status ConvTranspose::ResolveOutput(SlidingWindow& window) const {
@@ -141,6 +147,13 @@ void RegisterConv(OpRegistry& registry) {
                      .inputs = {2, 3},
                      .outputs = {1, 1},
                      .make = Make<ConvTranspose>,
+                     .traits = kMultiplies});
+  registry.Register({.domain = "attnrun",
+                     .name = "Conv",
+                     .since = {1},
+                     .inputs = {2, 4},
+                     .outputs = {1, 1},
+                     .make = Make<ChannelsLastConv>,
                      .traits = kMultiplies});
 }
 

@@ -39,10 +39,14 @@ struct ConvShape {
   int64_t flops() const { return 2 * n * m * output_size * (c / group) * kernel_size; }
 };
 
-// Resolves x [N, C, ..], w [M, C/group, ..] and an optional bias [M] (null: none). kInvalidArgument
-// if they do not fit each other or the attributes.
+// How the axes of x and y are ordered: [N, C, ..] or [N, .., C].
+enum class ImageAxes { kChannelsFirst, kChannelsLast };
+
+// Resolves x, w [M, C/group, ..] and an optional bias [M] (null: none). kInvalidArgument if they do
+// not fit each other or the attributes.
 absl::StatusOr<ConvShape> ResolveConv(const ConvAttributes& attributes, const Tensor& x,
-                                      const Tensor& w, const Tensor* bias);
+                                      const Tensor& w, const Tensor* bias,
+                                      ImageAxes axes = ImageAxes::kChannelsFirst);
 
 // ONNX Conv-1, -11, -22: the cross-correlation of x [N, C, ..] with a kernel w [M, C/group, ..],
 // plus an optional bias [M]:

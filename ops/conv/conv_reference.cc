@@ -5,8 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/conv/channels_last_conv.h"
 #include "ops/conv/conv.h"
 #include "ops/interface/optional_input.h"
+#include "ops/linear/activate.h"
 
 namespace attnrun::ops {
 namespace {
@@ -96,6 +98,38 @@ absl::Status Conv::Reference(OpContext& context) const {
       FromDoubles(x.type(), shape.output, absl::MakeSpan(sums.data<double>(), sums.num_elements()),
                   context.allocator()));
   context.SetOutput(0, std::move(y));
+  return absl::OkStatus();
+}
+
+absl::Status ChannelsLastConv::Reference(OpContext& context) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckFloats(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> x, ToDoubles(context.input(kX)));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> w, ToDoubles(context.input(kWeight)));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> bias, OptionalDoubles(context, kBias));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> residual, OptionalDoubles(context, kResidual));
+  const int64_t channels = shape.c / shape.group;
+  std::vector<double> y;
+  const auto element = [&](int64_t n, const Shape& position, int64_t m) {
+    const int64_t first = m / (shape.m / shape.group) * channels;
+    double sum = bias.empty() ? 0 : bias[m];
+    ForEachTap(shape.window, position, [&](int64_t tap, int64_t offset) {
+      for (int64_t c = 0; c < channels; ++c) {
+        sum += x[(n * shape.input_size + offset) * shape.c + first + c] *
+               w[(m * channels + c) * shape.kernel_size + tap];
+      }
+    });
+    const double term = residual.empty() ? 0 : residual[y.size()];
+    return residual_first_ ? Activate(activation_, sum + term) : Activate(activation_, sum) + term;
+  };
+  for (int64_t n = 0; n < shape.n; ++n) {
+    ForEachPosition(shape.window, [&](const Shape& position) {
+      for (int64_t m = 0; m < shape.m; ++m) y.push_back(element(n, position, m));
+    });
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor result, FromDoubles(context.input(kX).type(), OutputOf(shape), y,
+                                                      context.allocator()));
+  context.SetOutput(0, std::move(result));
   return absl::OkStatus();
 }
 

@@ -2,8 +2,10 @@
 // Inference of the types and extents of convolutions.
 #include "ops/conv/infer.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "ops/conv/channels_last_conv.h"
 #include "ops/conv/conv.h"
 #include "ops/interface/axis_rules.h"
 
@@ -69,9 +71,10 @@ Dims Joined(const SymInt& batch, SymInt channels, const Dims& spatial) {
   return dims;
 }
 
-// The extents of Conv's output, from inputs 0 and 1; nullopt if no rank is known.
-std::optional<Dims> InferConv(const ConvAttributes& attributes, InferContext& context) {
-  const std::optional<Dims>& x = context.input(0).dims;
+// The extents of Conv's output [N, M, ..], from those of x [N, C, ..] and of input 1; nullopt if no
+// rank is known.
+std::optional<Dims> InferConv(const ConvAttributes& attributes, const std::optional<Dims>& x,
+                              InferContext& context) {
   const std::optional<Dims>& w = context.input(1).dims;
   if (!x.has_value() && !w.has_value()) return std::nullopt;
   const size_t rank = x.has_value() ? x->size() : w->size();
@@ -82,16 +85,18 @@ std::optional<Dims> InferConv(const ConvAttributes& attributes, InferContext& co
   return Joined(input[0], weight[0], InferWindow(context, attributes.window, input, kernel));
 }
 
-// Adds the samples and the output channels, whose track is `channels` if there is one group. With
-// one group per channel, an output channel is an input channel, too.
-void AddConvAxes(AxesContext& context, int64_t group, AxisTrack channels) {
-  context.Add({{0, 0}}, {{0, 0}});
+// Adds the samples, and the output channels, whose track is `channels` if there is one group. With
+// one group per channel, an output channel is an input channel, too. `axis`: where channels are in
+// input 0.
+void AddConvAxes(AxesContext& context, int64_t group, AxisTrack samples, AxisTrack channels,
+                 size_t axis = 1) {
+  context.Add(std::move(samples));
   if (group == 1) return context.Add(std::move(channels));
-  if (RankOf(context, 0).value_or(0) < 2 || RankOf(context, 1).value_or(0) == 0) return;
-  const SymInt& in = (*context.input(0).dims)[1];
+  if (RankOf(context, 0).value_or(0) <= axis || RankOf(context, 1).value_or(0) == 0) return;
+  const SymInt& in = (*context.input(0).dims)[axis];
   const SymInt& out = context.input(1).dims->front();
   if (!in.is_constant(group) || !out.is_constant(group)) return;
-  channels.inputs[0] = 1;
+  channels.inputs[0] = static_cast<int>(axis);
   context.Add(std::move(channels));
 }
 
@@ -121,11 +126,20 @@ Dims InferWindow(InferContext& context, const WindowAttributes& attributes, cons
 }
 
 void Conv::Infer(InferContext& context) const {
-  SetDims(context, 0, InferConv(attributes_, context));
+  SetDims(context, 0, InferConv(attributes_, context.input(0).dims, context));
 }
 
 void ConvInteger::Infer(InferContext& context) const {
-  context.SetOutput(0, {DataType::kInt32, InferConv(attributes_, context), std::nullopt});
+  context.SetOutput(
+      0, {DataType::kInt32, InferConv(attributes_, context.input(0).dims, context), std::nullopt});
+}
+
+void ChannelsLastConv::Infer(InferContext& context) const {
+  std::optional<Dims> x = context.input(0).dims;
+  if (x.has_value() && x->size() >= 3) std::rotate(x->begin() + 1, x->end() - 1, x->end());
+  std::optional<Dims> y = InferConv(attributes_, x, context);
+  if (y.has_value()) std::rotate(y->begin() + 1, y->begin() + 2, y->end());
+  SetDims(context, 0, std::move(y));
 }
 
 void ConvTranspose::Infer(InferContext& context) const {
@@ -154,7 +168,16 @@ void ConvTranspose::Infer(InferContext& context) const {
 }
 
 void Conv::Axes(AxesContext& context) const {
-  AddConvAxes(context, attributes_.group, context.Track({{1, 0}, {2, 0}}, {{0, 1}}));
+  AddConvAxes(context, attributes_.group, context.Track({{0, 0}}, {{0, 0}}),
+              context.Track({{1, 0}, {2, 0}}, {{0, 1}}));
+}
+
+void ChannelsLastConv::Axes(AxesContext& context) const {
+  const size_t rank = RankOf(context, kX).value_or(RankOf(context, kWeight).value_or(0));
+  if (rank < 3) return;
+  AddConvAxes(context, attributes_.group, context.Track({{kX, 0}, {kResidual, 0}}, {{0, 0}}),
+              context.Track({{kWeight, 0}, {kBias, 0}, {kResidual, rank - 1}}, {{0, rank - 1}}),
+              rank - 1);
 }
 
 // Input 3 is the zero point of the weight: one number, or one for each output channel.
@@ -162,7 +185,8 @@ void ConvInteger::Axes(AxesContext& context) const {
   AxisTrack channels = context.Track({{1, 0}}, {{0, 1}});
   if (RankOf(context, 1).value_or(0) == 0) return;
   const bool plain = AddOperand(context, 3, {context.input(1).dims->front()}, 0, channels);
-  AddConvAxes(context, attributes_.group, plain ? channels : context.Track({}, {}));
+  AddConvAxes(context, attributes_.group, context.Track({{0, 0}}, {{0, 0}}),
+              plain ? channels : context.Track({}, {}));
 }
 
 void ConvTranspose::Axes(AxesContext& context) const {

@@ -164,7 +164,7 @@ struct TileBegin {
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts& depth,
                                          int64_t tiles, TileBegin& at) {
-  const bool added = !p.activation && p.residual.column_stride == 1;
+  const bool added = (!p.activation || p.residual_first) && p.residual.column_stride == 1;
   HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
   for (; tiles > 0; --tiles, at.Advance(p, R)) {
     EndAhead<V> end_ahead = {at.end, R};

@@ -47,8 +47,10 @@ struct PanelProduct {
   const float* bias;
   // Applied next; kNone before the last part of K.
   Activation activation;
-  // Added last; no data before the last part of K.
+  // Added last, or before the activation if `residual_first`, which asks for a column stride of 1; no
+  // data before the last part of K.
   TileResidual residual;
+  bool residual_first;
   // True if the panels are in cache because an earlier product had them as `next`.
   bool fetched;
   // Memory that the thread reads after this product, `next_bytes` long, to be prefetched into the
@@ -57,7 +59,7 @@ struct PanelProduct {
   int64_t next_bytes;
 };
 
-// C = activation((A·B [+ C]) * scale [+ bias]) [+ residual]. The sum of a block is a chain of fused
+// C = activation((A·B [+ C]) * scale [+ bias]) [+ residual], or with the residual inside. The sum of a block is a chain of fused
 // multiply-adds in the order of k that starts at zero, whatever the number of rows and columns and
 // the strides: the bits of an element of C depend only on its own row of A and column of B.
 void MultiplyPanels(const PanelProduct& product);

@@ -17,6 +17,8 @@ std::vector<SampleNode> InternalSamples() {
   const AttributeMap folded = {{"q_layout", std::string("(b n:2) s h")},
                                {"k_layout", std::string("(b n:2) s h")},
                                {"v_layout", std::string("(b n:2) s h")}};
+  const AttributeMap image = {{"activation", std::string("Relu")}, {"residual_first", int64_t{1}}};
+  const AttributeMap depthwise = {{"group", int64_t{4}}, {"pads", Ints{1, 1}}};
   const Tensor q = F({2, 2, 3, 4});
   const Tensor k = F({2, 2, 5, 4});
   const Tensor v = F({1, 2, 5, 6});
@@ -37,6 +39,8 @@ std::vector<SampleNode> InternalSamples() {
       {"attnrun::Linear",
        {F({2, 3, 16}), Bytes({5, 1, 8}), F({5}), F({2, 1, 5}), F({5, 1}), None()},
        nbit},
+      {"attnrun::Conv", {F({2, 5, 6, 4}), F({3, 4, 3, 3}), F({3}), F({2, 3, 4, 3})}, image},
+      {"attnrun::Conv", {F({2, 7, 4}), F({4, 1, 3}), None(), F({2, 7, 4})}, depthwise},
       {"attnrun::GatedActivation", {F({2, 3, 8})}, gate},
       {"attnrun::Attention", {q, k, v, F({2, 1, 3, 5}), None(), F({2, 1, 1})}, {}, 2},
       {"attnrun::Attention", {q, k, v, F({3, 1})}, Int("causal", 1)},

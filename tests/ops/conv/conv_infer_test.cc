@@ -30,6 +30,10 @@ TEST(ConvInferTest, Convolutions) {
       {{"Conv", {unknown, kernel}}, "[?,384,-2+?]"},
       {{"Conv", {unknown, unknown}}, "none"},
       {{"Conv", {sound, unknown}, {{"kernel_shape", Ints{1}}}}, "[batch,?,seq]"},
+      {{"attnrun::Conv", {Floats({kBatch, 224, 224, 3}), Floats({768, 3, 16, 16})}, patches},
+       "[batch,14,14,768]"},
+      {{"attnrun::Conv", {Floats({kBatch, kSeq, 80}), kernel}, halved}, "[batch,div(1+seq,2),384]"},
+      {{"attnrun::Conv", {unknown, kernel}}, "[?,-2+?,384]"},
       {{"ConvInteger", {bytes, Facts(DataType::kUint8, Dims{1, 1, 2, 2})}}, "[1,1,2,2]"},
       {{"ConvTranspose", {Floats({kBatch, 4, kSeq}), Floats({4, 3, 2})}, twice}, "[batch,6,2*seq]"},
   });

@@ -47,6 +47,10 @@ TEST(AxisRowsTest, Products) {
        "0.0 1.0 > 0.0; 0.2 1.2 > 0.1; 0.1 > 0.2; 1.1 > 0.3"},
       {{"attnrun::Linear", {Floats({kBatch, kSeq, 8}), Floats({8, 4}), Floats({4})}},
        "0.0 > 0.0; 0.1 > 0.1; 1.1 2.0 > 0.2"},
+      {{"attnrun::Conv",
+        {Floats({kBatch, 9, kSeq, 8}), Floats({4, 8, 3, 3}), Floats({4}),
+         Floats({kBatch, 7, -2 + kSeq, 4})}},
+       "0.0 3.0 > 0.0; 1.0 2.0 3.3 > 0.3"},
   });
 }
 

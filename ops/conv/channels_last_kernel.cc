@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+#include "ops/conv/channels_last_conv.h"
+#include "ops/conv/conv_tiling.h"
+#include "ops/conv/depthwise_conv.h"
+#include "ops/conv/float_conv.h"
+#include "ops/conv/implicit_gemm.h"
+#include "ops/interface/optional_input.h"
+#include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
+
+namespace attnrun::ops {
+namespace {
+
+using Op = ChannelsLastConv;
+
+// Constant weights, packed for one of the ways to convolve.
+struct Weights {
+  // Empty if `gemm` is set.
+  std::vector<float> depthwise;
+  std::unique_ptr<const ImplicitGemm> gemm;
+};
+
+class ChannelsLastKernel final : public Kernel {
+ public:
+  ChannelsLastKernel(const Op& op, Weights weights) : op_(op), weights_(std::move(weights)) {}
+
+  absl::string_view name() const override {
+    return weights_.gemm != nullptr ? "gemm packed" : "highway";
+  }
+
+  bool Accepts(const OpContext& context) const override {
+    const DataType type = context.input(Op::kX).type();
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      if (context.has_input(i) && context.input(i).type() != type) return false;
+    }
+    if (!IsFloatOrHalf(type)) return false;
+    const absl::StatusOr<ConvShape> shape = op_.Resolve(context);
+    if (!shape.ok()) return false;
+    const bool empty = shape->c == 0 || shape->m * shape->n * shape->output_size == 0;
+    return empty || weights_.gemm == nullptr || ImplicitGemm::Serves(*shape);
+  }
+
+  absl::Status Run(OpContext& context) const override {
+    Allocator& allocator = context.allocator();
+    ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, op_.Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(Op::kX), allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor bias, FloatsOf(context, Op::kBias));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor residual, FloatsOf(context, Op::kResidual));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        FloatOutput y,
+        FloatOutput::Allocate(context, 0, context.input(Op::kX).type(), Op::OutputOf(shape)));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    const ChannelsLastOperands operands = {
+        .x = x.data<float>(),
+        .bias = bias.defined() ? bias.data<float>() : nullptr,
+        .residual = residual.defined() ? residual.data<float>() : nullptr,
+        .residual_first = op_.residual_first(),
+        .activation = op_.activation(),
+        .y = y.data()};
+    if (weights_.gemm != nullptr) {
+      ATTNRUN_RETURN_IF_ERROR(weights_.gemm->Run(shape, operands, allocator));
+    } else {
+      ConvolveDepthwise(shape, weights_.depthwise.data(), operands);
+    }
+    y.Store();
+    return absl::OkStatus();
+  }
+
+  int64_t Flops(const OpContext& context) const override {
+    const absl::StatusOr<ConvShape> shape = op_.Resolve(context);
+    return shape.ok() ? shape->flops() : 0;
+  }
+
+ private:
+  // Input i as floats; undefined if it is left out.
+  static absl::StatusOr<Tensor> FloatsOf(const OpContext& context, int i) {
+    if (!context.has_input(i)) return absl::StatusOr<Tensor>(absl::in_place);
+    return ToFloat(context.input(i), context.allocator());
+  }
+
+  const Op op_;
+  const Weights weights_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> ChannelsLastConv::MakeKernel(
+    const KernelContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor w, ConstantConvWeight(context));
+  const int64_t group = attributes_.group;
+  // The node's calls report weights that do not fit; those that are not constant have no kernel.
+  if (!w.defined() || w.rank() < 3 || w.num_elements() == 0) return nullptr;
+  if (group < 1 || w.dim(0) % group != 0) return nullptr;
+  Weights weights;
+  if (group > 1 && group == w.dim(0) && w.dim(1) == 1) {
+    weights.depthwise = DepthwiseWeights(w.data<float>(), group, w.num_elements() / group);
+  } else {
+    ATTNRUN_ASSIGN_OR_RETURN(weights.gemm, ImplicitGemm::Make(w, group, context));
+  }
+  return std::make_unique<ChannelsLastKernel>(*this, std::move(weights));
+}
+
+}  // namespace attnrun::ops

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv/depthwise_conv.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/interrupt.h"
+#include "core/parallel.h"
+#include "ops/conv/depthwise_lines.h"
+
+namespace attnrun::ops {
+namespace {
+
+// The most additions in a chain, as in products of matrices.
+constexpr int64_t kLongestChain = 128;
+
+class DepthwiseLines {
+ public:
+  DepthwiseLines(const ConvShape& shape, const float* weights, const ChannelsLastOperands& operands)
+      : shape_(shape), window_(shape.window), weights_(weights), operands_(operands) {}
+
+  int64_t size() const { return shape_.n * shape_.output_size / window_.output.back(); }
+
+  void Run(int64_t index) const {
+    const int64_t lines = shape_.output_size / window_.output.back();
+    const std::vector<TapLine> taps = LinesOf(index / lines, index % lines);
+    const int64_t size = window_.output.back() * shape_.c;
+    float* const y = operands_.y + index * size;
+    SumChains(taps, y);
+    const float* const residual =
+        operands_.residual == nullptr ? nullptr : operands_.residual + index * size;
+    EndLine({window_.output.back(), shape_.c, residual, operands_.residual_first,
+             operands_.activation, y});
+  }
+
+ private:
+  // The lines of taps that do not lie in the padding.
+  std::vector<TapLine> LinesOf(int64_t image, int64_t line) const {
+    const size_t last = window_.output.size() - 1;
+    Shape position(last + 1);
+    for (size_t axis = last; axis-- > 0; line /= window_.output[axis]) {
+      position[axis] = line % window_.output[axis];
+    }
+    const float* const x = operands_.x + image * shape_.input_size * shape_.c;
+    std::vector<TapLine> lines;
+    const int64_t width = window_.kernel[last];
+    for (int64_t tap = 0; tap < shape_.kernel_size / width; ++tap) {
+      const std::optional<int64_t> offset = window_.LineOffset(position, tap);
+      if (!offset.has_value()) continue;
+      lines.push_back({x + *offset * shape_.c, weights_ + tap * width * shape_.c});
+    }
+    return lines;
+  }
+
+  // Sums chains of at most kLongestChain taps, and adds them one by one.
+  void SumChains(absl::Span<const TapLine> lines, float* y) const {
+    const int64_t width = window_.kernel.back();
+    const auto at_once = static_cast<size_t>(std::max<int64_t>(kLongestChain / width, 1));
+    bool first = true;
+    for (size_t line = 0; line < lines.size() || first; line += at_once) {
+      for (int64_t tap = 0; tap < width; tap += kLongestChain) {
+        SumLines(lines.subspan(std::min(line, lines.size()), at_once),
+                 {tap, std::min(tap + kLongestChain, width)}, first, y);
+        first = false;
+      }
+    }
+  }
+
+  // Adds the sums over some lines and taps along them to all windows of a line.
+  void SumLines(absl::Span<const TapLine> lines, IndexRange taps, bool first, float* y) const {
+    const size_t last = window_.output.size() - 1;
+    const int64_t count = window_.output[last];
+    const IndexRange inside = PositionsInside(
+        window_.coordinate(last, 0, taps.begin), window_.strides[last],
+        (taps.size() - 1) * window_.dilations[last] + 1, window_.input[last], count);
+    const auto sum = [&](int64_t begin, int64_t end, IndexRange part) {
+      if (begin == end) return;
+      SumRun({.lines = lines,
+              .channels = shape_.c,
+              .offset = window_.coordinate(last, begin, part.begin) * shape_.c,
+              .step = window_.strides[last] * shape_.c,
+              .tap_step = window_.dilations[last] * shape_.c,
+              .taps = part,
+              .count = end - begin,
+              .y = y + begin * shape_.c,
+              .bias = first ? operands_.bias : nullptr,
+              .accumulate = !first});
+    };
+    const auto clip = [&](int64_t position) {
+      const IndexRange all = window_.TapsInside(last, position);
+      sum(position, position + 1,
+          {std::max(all.begin, taps.begin), std::max(all.begin, std::min(all.end, taps.end))});
+    };
+    for (int64_t i = 0; i < inside.begin; ++i) clip(i);
+    sum(inside.begin, inside.end, taps);
+    for (int64_t i = inside.end; i < count; ++i) clip(i);
+  }
+
+  const ConvShape& shape_;
+  const SlidingWindow& window_;
+  const float* const weights_;
+  const ChannelsLastOperands& operands_;
+};
+
+}  // namespace
+
+std::vector<float> DepthwiseWeights(const float* w, int64_t channels, int64_t taps) {
+  std::vector<float> weights(channels * taps);
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    for (int64_t tap = 0; tap < taps; ++tap) weights[tap * channels + channel] = *w++;
+  }
+  return weights;
+}
+
+void ConvolveDepthwise(const ConvShape& shape, const float* weights,
+                       const ChannelsLastOperands& operands) {
+  // The fewest multiplications that are worth a thread.
+  constexpr int64_t kLeast = 1 << 16;
+  const DepthwiseLines lines(shape, weights, operands);
+  const int64_t per_line = shape.window.output.back() * shape.c * shape.kernel_size;
+  ParallelFor(lines.size(), kLeast / per_line + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end && !Interrupted(); ++i) lines.Run(i);
+  });
+}
+
+}  // namespace attnrun::ops
