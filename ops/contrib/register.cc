@@ -5,9 +5,9 @@
 // a function that writes its body (see Body). To add one, declare it here and list it below.
 
 #include "ops/composite/composite.h"
-#include "ops/contrib/dynamic_quantize_lstm.h"
 #include "ops/interface/families.h"
 #include "ops/quantization/int8/qlinear_products.h"
+#include "ops/recurrent/dynamic_quantize_lstm.h"
 
 namespace attnrun::ops {
 namespace contrib {

@@ -11,7 +11,7 @@ void Recurrent::Infer(InferContext& context) const {
   const Dims x = context.input(0).dims.value_or(UnknownDims(3));
   const Dims r = context.input(2).dims.value_or(UnknownDims(3));
   if (x.size() != 3 || r.size() != 3) return;
-  const SymInt directions = attributes_.forward && attributes_.reverse ? 2 : 1;
+  const SymInt directions = attributes_.directions();
   const SymInt hidden = attributes_.hidden_size >= 0 ? attributes_.hidden_size : r[2];
   const SymInt& steps = x[attributes_.batch_first ? 1 : 0];
   const SymInt& batch = x[attributes_.batch_first ? 0 : 1];

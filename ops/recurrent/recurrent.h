@@ -3,7 +3,6 @@
 #define ATTNRUN_OPS_RECURRENT_RECURRENT_H_
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "ops/interface/attribute_reader.h"
@@ -13,6 +12,54 @@ namespace attnrun::ops {
 
 enum class Cell { kRnn, kGru, kLstm };
 
+enum class GateFunction {
+  kTanh,
+  kSigmoid,
+  kRelu,
+  kSoftsign,
+  kSoftplus,
+  kAffine,
+  kLeakyRelu,
+  kThresholdedRelu,
+  kScaledTanh,
+  kHardSigmoid,
+  kElu,
+};
+
+// The attributes of RNN, GRU and LSTM.
+struct RecurrentAttributes {
+  struct Function {
+    GateFunction function;
+    float alpha = 0;
+    float beta = 0;
+  };
+
+  Cell cell;
+  int64_t hidden_size = 0;
+  bool forward = true;
+  bool reverse = false;
+  bool batch_first = false;
+  bool linear_before_reset = false;
+  bool input_forget = false;
+  // Arguments of functions are clipped to [-clip, clip]; 0: they are not.
+  float clip = 0;
+  // The functions of the forward, then the reverse direction; each has as many as the cell uses.
+  std::vector<Function> functions;
+
+  int64_t gates() const { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
+  int64_t directions() const { return forward && reverse ? 2 : 1; }
+  // True if direction d reads the sequences from their ends.
+  bool IsReverse(int64_t d) const { return reverse && (d == 1 || !forward); }
+  // The place in `functions` of the first of direction d.
+  int64_t FirstFunction(int64_t d) const {
+    return d * static_cast<int64_t>(functions.size()) / directions();
+  }
+};
+
+// Reads the attributes of a node. Sets `status` if one is invalid.
+RecurrentAttributes ReadRecurrentAttributes(AttributeReader& attributes, Cell cell,
+                                            absl::Status& status);
+
 // ONNX RNN, GRU and LSTM, versions 7, 14 and 22 (X [T,B,I], W [D,G*H,I], R [D,G*H,H], bias?
 // [D,2*G*H], sequence_lens? [B], initial_h? [D,B,H]; LSTM also initial_c? [D,B,H] and peepholes?
 // [D,3*H]) -> (Y? [T,D,B,H], Y_h? [D,B,H]; LSTM also Y_c?). T is the number of steps, D is 2 if
@@ -20,26 +67,6 @@ enum class Cell { kRnn, kGru, kLstm };
 // the batch axis comes first throughout.
 class Recurrent final : public Op {
  public:
-  // An activation function with its alpha and beta.
-  struct Function {
-    std::string name;
-    double alpha = 0;
-    double beta = 0;
-  };
-  struct Attributes {
-    Cell cell;
-    int64_t hidden_size = 0;
-    bool forward = true;
-    bool reverse = false;
-    bool batch_first = false;
-    bool linear_before_reset = false;
-    bool input_forget = false;
-    // 0: none.
-    double clip = 0;
-    // The functions of the forward, then the reverse direction; each has as many as the cell uses.
-    std::vector<Function> functions;
-  };
-
   Recurrent(AttributeReader& attributes, Cell cell);
 
   absl::Status Reference(OpContext& context) const override;
@@ -48,11 +75,8 @@ class Recurrent final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
-  void ReadDirection(AttributeReader& attributes);
-  void ReadFunctions(AttributeReader& attributes);
-
-  Attributes attributes_;
   absl::Status status_;
+  const RecurrentAttributes attributes_;
 };
 
 }  // namespace attnrun::ops

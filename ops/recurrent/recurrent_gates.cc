@@ -15,15 +15,16 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
+using Function = RecurrentAttributes::Function;
 
 // The functions that models rarely use. Apart from the others, so that those stay short.
-HWY_NOINLINE FloatVec RareFunction(const GateActivation& a, FloatVec x) {
+HWY_NOINLINE FloatVec RareFunction(const Function& f, FloatVec x) {
   const FloatTag d;
   const FloatVec zero = hn::Zero(d);
   const FloatVec one = hn::Set(d, 1.0F);
-  const FloatVec alpha = hn::Set(d, a.alpha);
-  const FloatVec beta = hn::Set(d, a.beta);
-  switch (a.function) {
+  const FloatVec alpha = hn::Set(d, f.alpha);
+  const FloatVec beta = hn::Set(d, f.beta);
+  switch (f.function) {
     case GateFunction::kRelu:
       return IfNegative(d, x, zero);
     case GateFunction::kSoftsign:
@@ -45,17 +46,17 @@ HWY_NOINLINE FloatVec RareFunction(const GateActivation& a, FloatVec x) {
   }
 }
 
-HWY_INLINE FloatVec Activate(const GateActivation& a, FloatVec x) {
+HWY_INLINE FloatVec Activate(const Function& f, float clip, FloatVec x) {
   const FloatTag d;
-  if (a.clip > 0) {
-    const FloatVec high = hn::Set(d, a.clip);
+  if (clip > 0) {
+    const FloatVec high = hn::Set(d, clip);
     const FloatVec low = hn::Neg(high);
     x = hn::IfThenElse(hn::Gt(x, high), high, x);
     x = hn::IfThenElse(hn::Lt(x, low), low, x);
   }
-  if (a.function == GateFunction::kSigmoid) return Sigmoid(d, x);
-  if (a.function == GateFunction::kTanh) return hn::Tanh(d, x);
-  return RareFunction(a, x);
+  if (f.function == GateFunction::kSigmoid) return Sigmoid(d, x);
+  if (f.function == GateFunction::kTanh) return hn::Tanh(d, x);
+  return RareFunction(f, x);
 }
 
 // Up to a vector of floats from unit `first` on, of the rows of one step.
@@ -73,7 +74,9 @@ class Units {
   FloatVec Sum(int64_t gate) const {
     return hn::Add(Input(gate), Load(rows_.state + gate * rows_.hidden));
   }
-  FloatVec F(int index, FloatVec x) const { return Activate(rows_.functions[index], x); }
+  FloatVec F(int index, FloatVec x) const {
+    return Activate(rows_.functions[index], rows_.clip, x);
+  }
 
  private:
   const GateRows& rows_;
@@ -133,37 +136,12 @@ void GruStep(const GateRows& rows, const float* candidate, bool is_reset, float*
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <array>
-#include <utility>
-
 namespace attnrun::ops {
 
 HWY_EXPORT(RnnStep);
 HWY_EXPORT(LstmStep);
 HWY_EXPORT(GruReset);
 HWY_EXPORT(GruStep);
-
-std::optional<GateActivation> ActivationOf(const Recurrent::Function& function, double clip) {
-  using enum GateFunction;
-  static constexpr std::array<std::pair<absl::string_view, GateFunction>, 11> kNames = {
-      {{"tanh", kTanh},
-       {"sigmoid", kSigmoid},
-       {"relu", kRelu},
-       {"softsign", kSoftsign},
-       {"softplus", kSoftplus},
-       {"affine", kAffine},
-       {"leakyrelu", kLeakyRelu},
-       {"thresholdedrelu", kThresholdedRelu},
-       {"scaledtanh", kScaledTanh},
-       {"hardsigmoid", kHardSigmoid},
-       {"elu", kElu}}};
-  for (const auto& [name, known] : kNames) {
-    if (name != function.name) continue;
-    return GateActivation{known, static_cast<float>(function.alpha),
-                          static_cast<float>(function.beta), static_cast<float>(clip)};
-  }
-  return std::nullopt;
-}
 
 void StepRnn(const GateRows& rows, float* h) { HWY_DYNAMIC_DISPATCH(RnnStep)(rows, h); }
 

@@ -3,37 +3,11 @@
 #define ATTNRUN_OPS_RECURRENT_RECURRENT_GATES_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "ops/recurrent/recurrent.h"
 
 // The element-wise part of a step of one sequence, on vectors.
 namespace attnrun::ops {
-
-enum class GateFunction {
-  kTanh,
-  kSigmoid,
-  kRelu,
-  kSoftsign,
-  kSoftplus,
-  kAffine,
-  kLeakyRelu,
-  kThresholdedRelu,
-  kScaledTanh,
-  kHardSigmoid,
-  kElu,
-};
-
-struct GateActivation {
-  GateFunction function;
-  float alpha;
-  float beta;
-  // Arguments are clipped to [-clip, clip]; 0: they are not.
-  float clip;
-};
-
-// Nullopt for a function that is unknown.
-std::optional<GateActivation> ActivationOf(const Recurrent::Function& function, double clip);
 
 // The gates of one step. Each of `input` and `state` holds a row of H floats for each gate.
 struct GateRows {
@@ -42,8 +16,9 @@ struct GateRows {
   const float* input;
   // h·Rᵀ.
   const float* state;
-  // The functions of one direction: f, or f g, or f g h.
-  const GateActivation* functions;
+  // The functions of one direction: f, or f g, or f g h; and their clip.
+  const RecurrentAttributes::Function* functions;
+  float clip;
 };
 
 // h = f(input + state).

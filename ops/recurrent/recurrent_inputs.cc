@@ -18,35 +18,34 @@ MatrixView StateWeights(const Tensor& r, int64_t d, int64_t begin, int64_t end) 
 
 }  // namespace
 
-int64_t GatesOf(Cell cell) {
-  if (cell == Cell::kRnn) return 1;
-  return cell == Cell::kGru ? 3 : 4;
-}
-
-std::optional<RecurrentExtents> ExtentsOf(const Recurrent::Attributes& a,
+std::optional<RecurrentExtents> ExtentsOf(const RecurrentAttributes& a, WeightForm form,
                                           const OpContext& context) {
   const Tensor& x = context.input(kX);
   const Tensor& r = context.input(kR);
   if (x.rank() != 3 || r.rank() != 3) return std::nullopt;
-  const int64_t hidden = r.dim(2);
+  const bool integers = form == WeightForm::kIntegers;
+  const int64_t hidden = r.dim(integers ? 1 : 2);
   if (a.hidden_size >= 0 && a.hidden_size != hidden) return std::nullopt;
-  RecurrentExtents e = {.steps = x.dim(a.batch_first ? 1 : 0),
-                        .batch = x.dim(a.batch_first ? 0 : 1),
-                        .width = x.dim(2),
-                        .hidden = hidden,
-                        .directions = a.forward && a.reverse ? 2 : 1,
-                        .columns = GatesOf(a.cell) * hidden,
-                        .batch_first = a.batch_first};
+  const RecurrentExtents e = {.steps = x.dim(a.batch_first ? 1 : 0),
+                              .batch = x.dim(a.batch_first ? 0 : 1),
+                              .width = x.dim(2),
+                              .hidden = hidden,
+                              .directions = a.directions(),
+                              .columns = a.gates() * hidden,
+                              .batch_first = a.batch_first};
   if (x.num_elements() == 0 || hidden == 0) return std::nullopt;
-  const bool lstm = a.cell == Cell::kLstm;
   const auto fits = [&](RecurrentInput i, const Shape& shape) {
     if (!context.has_input(i)) return true;
     return context.input(i).type() == x.type() && context.input(i).shape() == shape;
   };
-  const bool fit =
-      fits(kW, {e.directions, e.columns, e.width}) && fits(kR, {e.directions, e.columns, hidden}) &&
-      fits(kBias, {e.directions, 2 * e.columns}) && fits(kInitialH, e.StateShape()) &&
-      (!lstm || (fits(kInitialC, e.StateShape()) && fits(kPeepholes, {e.directions, 3 * hidden})));
+  const auto is_weight = [&](RecurrentInput i, int64_t depth) {
+    if (!integers) return fits(i, {e.directions, e.columns, depth});
+    return context.input(i).shape() == Shape{e.directions, depth, e.columns};
+  };
+  const bool fit = is_weight(kW, e.width) && is_weight(kR, hidden) &&
+                   fits(kBias, {e.directions, 2 * e.columns}) && fits(kInitialH, e.StateShape()) &&
+                   (a.cell != Cell::kLstm || (fits(kInitialC, e.StateShape()) &&
+                                              fits(kPeepholes, {e.directions, 3 * hidden})));
   return fit ? std::optional(e) : std::nullopt;
 }
 
@@ -61,25 +60,24 @@ std::optional<std::vector<int64_t>> LengthsOf(const RecurrentExtents& e, const O
   return *std::move(lengths);
 }
 
-absl::StatusOr<RecurrentWeights> PackWeights(const Recurrent::Attributes& a, const Tensor& w,
+absl::StatusOr<RecurrentWeights> PackWeights(const RecurrentAttributes& a, const Tensor& w,
                                              const Tensor& r, DataType stored,
                                              const KernelContext& context) {
   RecurrentWeights weights;
   const int64_t columns = w.dim(0) * w.dim(1);
   ATTNRUN_ASSIGN_OR_RETURN(
-      weights.input,
+      weights.input.floats,
       PackedMatrix::Pack({w.data<float>(), w.dim(2), columns, 1, w.dim(2)}, context, stored));
   KernelContext exact = context;
   exact.precision = Precision::kFloat32;
   const bool resets = ResetsBeforeProduct(a);
   const int64_t first = resets ? 2 * r.dim(2) : r.dim(1);
   for (int64_t d = 0; d < r.dim(0); ++d) {
-    ATTNRUN_ASSIGN_OR_RETURN(auto state, PackedMatrix::Pack(StateWeights(r, d, 0, first), exact));
-    weights.state.push_back(std::move(state));
+    ATTNRUN_ASSIGN_OR_RETURN(weights.state.emplace_back().floats,
+                             PackedMatrix::Pack(StateWeights(r, d, 0, first), exact));
     if (!resets) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(auto candidate,
+    ATTNRUN_ASSIGN_OR_RETURN(weights.candidate.emplace_back().floats,
                              PackedMatrix::Pack(StateWeights(r, d, first, r.dim(1)), exact));
-    weights.candidate.push_back(std::move(candidate));
   }
   return weights;
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrent/recurrent_kernel.h"
+
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/parallel.h"
 #include "core/status.h"
-#include "ops/gemm/gemm.h"
 #include "ops/recurrent/recurrent.h"
-#include "ops/recurrent/recurrent_gates.h"
 #include "ops/recurrent/recurrent_steps.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
@@ -21,23 +22,26 @@ namespace {
 // samples with the packed R.
 class RecurrentKernel final : public Kernel {
  public:
-  RecurrentKernel(Recurrent::Attributes attributes, std::vector<GateActivation> functions,
-                  std::optional<RecurrentWeights> weights)
-      : a_(std::move(attributes)), functions_(std::move(functions)), weights_(std::move(weights)) {}
+  RecurrentKernel(const RecurrentAttributes& attributes, std::optional<RecurrentWeights> weights)
+      : a_(attributes),
+        form_(weights.has_value() ? weights->form : WeightForm::kOnnx),
+        weights_(std::move(weights)) {}
 
-  absl::string_view name() const override { return "gemm and gates"; }
+  absl::string_view name() const override {
+    return form_ == WeightForm::kIntegers ? "integer gemm and gates" : "gemm and gates";
+  }
   Precision precision() const override {
-    return weights_.has_value() ? GemmPrecision(weights_->input.get()) : Precision::kFloat32;
+    return weights_.has_value() ? GemmPrecision(weights_->input.floats.get()) : Precision::kFloat32;
   }
 
   bool Accepts(const OpContext& context) const override {
     if (!IsFloatOrHalf(context.input(kX).type())) return false;
-    const std::optional<RecurrentExtents> extents = ExtentsOf(a_, context);
+    const std::optional<RecurrentExtents> extents = ExtentsOf(a_, form_, context);
     return extents.has_value() && LengthsOf(*extents, context).has_value();
   }
 
   absl::Status Run(OpContext& context) const override {
-    const std::optional<RecurrentExtents> extents = ExtentsOf(a_, context);
+    const std::optional<RecurrentExtents> extents = ExtentsOf(a_, form_, context);
     if (!extents.has_value()) return absl::InternalError("inputs that do not fit each other");
     const RecurrentExtents& e = *extents;
     const std::optional<std::vector<int64_t>> lengths = LengthsOf(e, context);
@@ -84,7 +88,7 @@ class RecurrentKernel final : public Kernel {
   }
 
   int64_t Flops(const OpContext& context) const override {
-    const std::optional<RecurrentExtents> e = ExtentsOf(a_, context);
+    const std::optional<RecurrentExtents> e = ExtentsOf(a_, form_, context);
     if (!e.has_value()) return 0;
     return 2 * e->steps * e->batch * e->directions * e->columns * (e->width + e->hidden);
   }
@@ -141,64 +145,65 @@ class RecurrentKernel final : public Kernel {
     std::vector<float> state_bias;
     ATTNRUN_RETURN_IF_ERROR(ReadBiases(e, context, bias, state_bias));
     if (!state_bias.empty()) operands.state_bias = state_bias.data();
-    const int64_t rows = e.steps * e.batch;
+    // Integers are rounded by the range of all rows, which excludes steps that no sequence has.
+    const int64_t steps =
+        form_ == WeightForm::kOnnx ? e.steps : *absl::c_max_element(operands.lengths);
+    const int64_t rows = steps * e.batch;
     ATTNRUN_ASSIGN_OR_RETURN(
         Tensor input,
         Tensor::Allocate(DataType::kFloat, {rows, e.directions * e.columns}, allocator));
     Epilogue epilogue;
     if (!bias.empty()) epilogue.bias = bias.data();
-    Gemm({x.data<float>(), rows, e.width, e.width}, *operands.weights.input,
-         input.mutable_data<float>(), e.directions * e.columns, epilogue);
+    Multiply({x.data<float>(), rows, e.width, e.width}, operands.weights.input,
+             input.mutable_data<float>(), e.directions * e.columns, epilogue);
     operands.input = input.data<float>();
     // Directions and samples do not depend on each other. A single one leaves the threads to its
     // products, and so do those that are too short for threads.
     constexpr double kLeast = 1 << 19;
     const double work = static_cast<double>(rows * e.directions * e.columns * e.hidden);
-    const int64_t wanted =
-        work < 2 * kLeast ? 1 : std::max(NumThreads() / e.directions, int64_t{1});
+    const bool splits = form_ == WeightForm::kOnnx && work >= 2 * kLeast;
+    const int64_t wanted = splits ? std::max(NumThreads() / e.directions, int64_t{1}) : 1;
     const int64_t blocks = std::min(wanted, e.batch);
     const int64_t most = (e.batch + blocks - 1) / blocks;
-    return ParallelForWithScratch(
-        e.directions * blocks, work < kLeast ? e.directions * blocks : 1, most * ScratchFloats(e),
-        allocator, [&](int64_t begin, int64_t end, float* scratch) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t first = i % blocks * most;
-            const int64_t last = std::min(first + most, e.batch);
-            if (first >= last) continue;
-            RunSteps(a_, functions_, e, operands, i / blocks, first, last, scratch);
-          }
-        });
+    return ParallelForWithScratch(e.directions * blocks, work < kLeast ? e.directions * blocks : 1,
+                                  most * ScratchFloats(e), allocator,
+                                  [&](int64_t begin, int64_t end, float* scratch) {
+                                    for (int64_t i = begin; i < end; ++i) {
+                                      const int64_t first = i % blocks * most;
+                                      const int64_t last = std::min(first + most, e.batch);
+                                      if (first >= last) continue;
+                                      RunSteps(a_, e, operands, i / blocks, first, last, scratch);
+                                    }
+                                  });
   }
 
-  const Recurrent::Attributes a_;
-  const std::vector<GateActivation> functions_;
+  const RecurrentAttributes a_;
+  const WeightForm form_;
   // Nullopt unless W and R are constant.
   const std::optional<RecurrentWeights> weights_;
 };
 
 }  // namespace
 
+std::unique_ptr<Kernel> MakeRecurrentKernel(const RecurrentAttributes& attributes,
+                                            std::optional<RecurrentWeights> weights) {
+  return std::make_unique<RecurrentKernel>(attributes, std::move(weights));
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> Recurrent::MakeKernel(const KernelContext& context) const {
   if (!status_.ok()) return nullptr;
-  std::vector<GateActivation> functions;
-  for (const Function& function : attributes_.functions) {
-    const std::optional<GateActivation> known = ActivationOf(function, attributes_.clip);
-    if (!known.has_value()) return nullptr;
-    functions.push_back(*known);
-  }
   std::optional<RecurrentWeights> weights;
   const Tensor& w = context.constants[kW];
   const Tensor& r = context.constants[kR];
   if (w.defined() && r.defined() && IsFloatOrHalf(w.type()) && w.type() == r.type() &&
       w.rank() == 3 && r.rank() == 3 && w.dim(0) == r.dim(0) && w.dim(1) == r.dim(1) &&
-      r.dim(1) == GatesOf(attributes_.cell) * r.dim(2) && w.num_elements() > 0 &&
-      r.num_elements() > 0) {
+      r.dim(1) == attributes_.gates() * r.dim(2) && w.num_elements() > 0 && r.num_elements() > 0) {
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor w_floats, ToFloat(w, Allocator::Heap()));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor r_floats, ToFloat(r, Allocator::Heap()));
     ATTNRUN_ASSIGN_OR_RETURN(weights,
                              PackWeights(attributes_, w_floats, r_floats, w.type(), context));
   }
-  return std::make_unique<RecurrentKernel>(attributes_, std::move(functions), std::move(weights));
+  return MakeRecurrentKernel(attributes_, std::move(weights));
 }
 
 }  // namespace attnrun::ops

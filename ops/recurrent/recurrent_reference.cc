@@ -12,31 +12,37 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-double Apply(const Recurrent::Function& function, double x) {
-  const std::string& name = function.name;
-  const double alpha = function.alpha;
-  const double beta = function.beta;
-  if (name == "tanh") return std::tanh(x);
-  if (name == "sigmoid") return 1 / (1 + std::exp(-x));
-  if (name == "relu") return std::max(x, 0.0);
-  if (name == "softsign") return x / (1 + std::fabs(x));
-  if (name == "softplus") return std::log1p(std::exp(x));
-  if (name == "affine") return alpha * x + beta;
-  if (name == "leakyrelu") return x >= 0 ? x : alpha * x;
-  if (name == "thresholdedrelu") return x >= alpha ? x : 0;
-  if (name == "scaledtanh") return alpha * std::tanh(beta * x);
-  if (name == "hardsigmoid") return std::min(std::max(alpha * x + beta, 0.0), 1.0);
-  return x >= 0 ? x : alpha * (std::exp(x) - 1);  // elu
-}
-
-int64_t GatesOf(Cell cell) {
-  if (cell == Cell::kRnn) return 1;
-  return cell == Cell::kGru ? 3 : 4;
+double Apply(const RecurrentAttributes::Function& f, double x) {
+  switch (f.function) {
+    case GateFunction::kTanh:
+      return std::tanh(x);
+    case GateFunction::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case GateFunction::kRelu:
+      return std::max(x, 0.0);
+    case GateFunction::kSoftsign:
+      return x / (1 + std::fabs(x));
+    case GateFunction::kSoftplus:
+      return std::log1p(std::exp(x));
+    case GateFunction::kAffine:
+      return f.alpha * x + f.beta;
+    case GateFunction::kLeakyRelu:
+      return x >= 0 ? x : f.alpha * x;
+    case GateFunction::kThresholdedRelu:
+      return x >= f.alpha ? x : 0;
+    case GateFunction::kScaledTanh:
+      return f.alpha * std::tanh(f.beta * x);
+    case GateFunction::kHardSigmoid:
+      return std::min(std::max(f.alpha * x + f.beta, 0.0), 1.0);
+    case GateFunction::kElu:
+      return x >= 0 ? x : f.alpha * (std::exp(x) - 1);
+  }
+  return x;
 }
 
 class Interpreter {
  public:
-  Interpreter(const Recurrent::Attributes& attributes, OpContext& context)
+  Interpreter(const RecurrentAttributes& attributes, OpContext& context)
       : a_(attributes), context_(context) {}
 
   absl::Status Run() {
@@ -47,8 +53,7 @@ class Interpreter {
                              Tensor::Allocate(DataType::kDouble, YShape(), context_.allocator()));
     y_.assign(fits.num_elements(), 0.0);
     for (int64_t d = 0; d < directions_; ++d) {
-      const bool reverse = a_.reverse && (d == 1 || !a_.forward);
-      for (int64_t b = 0; b < batch_; ++b) RunSequence(d, b, reverse);
+      for (int64_t b = 0; b < batch_; ++b) RunSequence(d, b, a_.IsReverse(d));
     }
     return WriteOutputs();
   }
@@ -57,8 +62,8 @@ class Interpreter {
   absl::Status ReadExtents() {
     const Tensor& x = context_.input(0);
     const Tensor& r = context_.input(2);
-    directions_ = a_.forward && a_.reverse ? 2 : 1;
-    gates_ = GatesOf(a_.cell);
+    directions_ = a_.directions();
+    gates_ = a_.gates();
     if (x.rank() != 3 || r.rank() != 3) {
       return absl::InvalidArgumentError(absl::StrCat("X and R must have rank 3, but are ",
                                                      TypeAndShape(x), " and ", TypeAndShape(r)));
@@ -157,9 +162,10 @@ class Interpreter {
   }
 
   // Function `index` of the direction, applied to the clipped argument.
-  double F(int64_t d, size_t index, double x) const {
-    if (a_.clip > 0) x = std::min(std::max(x, -a_.clip), a_.clip);
-    return Apply(a_.functions[d * (a_.functions.size() / directions_) + index], x);
+  double F(int64_t d, int64_t index, double x) const {
+    const double clip = a_.clip;
+    if (clip > 0) x = std::min(std::max(x, -clip), clip);
+    return Apply(a_.functions[a_.FirstFunction(d) + index], x);
   }
 
   void StepRnn(int64_t d, const double* x, double* h) const {
@@ -220,7 +226,7 @@ class Interpreter {
     return a_.cell == Cell::kLstm ? Write(2, StateShape(), c_) : absl::OkStatus();
   }
 
-  const Recurrent::Attributes& a_;
+  const RecurrentAttributes& a_;
   OpContext& context_;
   int64_t directions_ = 1;
   int64_t gates_ = 1;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "core/interrupt.h"
-#include "ops/gemm/gemm.h"
 
 namespace attnrun::ops {
 namespace {
@@ -12,15 +12,14 @@ namespace {
 // Runs the steps of one direction and of the samples [begin, end).
 class Steps {
  public:
-  Steps(const Recurrent::Attributes& attributes, absl::Span<const GateActivation> functions,
-        const RecurrentExtents& extents, const RecurrentOperands& operands, int64_t direction)
+  Steps(const RecurrentAttributes& attributes, const RecurrentExtents& extents,
+        const RecurrentOperands& operands, int64_t direction)
       : a_(attributes),
         e_(extents),
         o_(operands),
         d_(direction),
-        reverse_(attributes.reverse && (direction == 1 || !attributes.forward)),
-        functions_(functions.data() +
-                   direction * (static_cast<int64_t>(functions.size()) / extents.directions)) {}
+        reverse_(attributes.IsReverse(direction)),
+        functions_(attributes.functions.data() + attributes.FirstFunction(direction)) {}
 
   void Run(int64_t begin, int64_t end, float* scratch) {
     begin_ = begin;
@@ -34,18 +33,16 @@ class Steps {
 
  private:
   void Step(int64_t i) {
-    const int64_t step = e_.batch_first ? e_.directions * e_.hidden : e_.hidden;
     Epilogue epilogue;
     if (o_.state_bias != nullptr) epilogue.bias = o_.state_bias + d_ * e_.columns;
-    Gemm({H(begin_), end_ - begin_, e_.hidden, step}, *o_.weights.state[d_], products_, e_.columns,
-         epilogue);
+    Multiply(States(i), o_.weights.state[d_], products_, e_.columns, epilogue);
     const bool resets = ResetsBeforeProduct(a_);
     if (resets) {
       ForEachSample(i, [&](int64_t b, int64_t /*t*/, const GateRows& rows) {
         ResetGru(rows, H(b), damped_ + (b - begin_) * e_.hidden);
       });
-      Gemm({damped_, end_ - begin_, e_.hidden, e_.hidden}, *o_.weights.candidate[d_],
-           products_ + 2 * e_.hidden, e_.columns, {});
+      Multiply({damped_, end_ - begin_, e_.hidden, e_.hidden}, o_.weights.candidate[d_],
+               products_ + 2 * e_.hidden, e_.columns, {});
     }
     ForEachSample(i, [&](int64_t b, int64_t t, const GateRows& rows) {
       float* const h = H(b);
@@ -62,6 +59,23 @@ class Steps {
     });
   }
 
+  // The states before step i. Integers are rounded by the range of all rows: there, states of
+  // sequences that ended before the last step count as zeros, as they do in Y.
+  MatrixView States(int64_t i) {
+    const int64_t rows = end_ - begin_;
+    const int64_t step = e_.batch_first ? e_.directions * e_.hidden : e_.hidden;
+    const auto has_ended = [i](int64_t length) { return i > length; };
+    if (o_.weights.form == WeightForm::kOnnx || !absl::c_any_of(o_.lengths, has_ended)) {
+      return {H(begin_), rows, e_.hidden, step};
+    }
+    for (int64_t b = begin_; b < end_; ++b) {
+      float* const to = damped_ + (b - begin_) * e_.hidden;
+      std::copy_n(H(b), e_.hidden, to);
+      if (has_ended(o_.lengths[b])) std::fill_n(to, e_.hidden, 0.0F);
+    }
+    return {damped_, rows, e_.hidden, e_.hidden};
+  }
+
   // Calls visit(b, t, rows) for the samples that have an i-th step, at time t.
   template <typename Visit>
   void ForEachSample(int64_t i, Visit visit) const {
@@ -72,31 +86,32 @@ class Steps {
             GateRows{.hidden = e_.hidden,
                      .input = o_.input + (e_.XRow(t, b) * e_.directions + d_) * e_.columns,
                      .state = products_ + (b - begin_) * e_.columns,
-                     .functions = functions_});
+                     .functions = functions_,
+                     .clip = a_.clip});
     }
   }
 
   float* H(int64_t b) const { return o_.h + e_.StateRow(d_, b) * e_.hidden; }
 
-  const Recurrent::Attributes& a_;
+  const RecurrentAttributes& a_;
   const RecurrentExtents& e_;
   const RecurrentOperands& o_;
   const int64_t d_;
   const bool reverse_;
-  const GateActivation* const functions_;
+  const RecurrentAttributes::Function* const functions_;
   int64_t begin_ = 0;
   int64_t end_ = 0;
-  // h·Rᵀ, and r h.
+  // h·Rᵀ; and r h, or a copy of the states.
   float* products_ = nullptr;
   float* damped_ = nullptr;
 };
 
 }  // namespace
 
-void RunSteps(const Recurrent::Attributes& a, absl::Span<const GateActivation> functions,
-              const RecurrentExtents& e, const RecurrentOperands& operands, int64_t direction,
-              int64_t begin, int64_t end, float* scratch) {
-  Steps(a, functions, e, operands, direction).Run(begin, end, scratch);
+void RunSteps(const RecurrentAttributes& a, const RecurrentExtents& e,
+              const RecurrentOperands& operands, int64_t direction, int64_t begin, int64_t end,
+              float* scratch) {
+  Steps(a, e, operands, direction).Run(begin, end, scratch);
 }
 
 }  // namespace attnrun::ops

@@ -3,15 +3,14 @@
 #define ATTNRUN_OPS_RECURRENT_RECURRENT_STEPS_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ops/gemm/packed_matrix.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/recurrent/recurrent_gates.h"
+#include "ops/recurrent/recurrent_matrix.h"
 
 // The parts of the recurrent kernel.
 namespace attnrun::ops {
@@ -19,9 +18,8 @@ namespace attnrun::ops {
 // The inputs of the operators.
 enum RecurrentInput { kX, kW, kR, kBias, kLengths, kInitialH, kInitialC, kPeepholes };
 
-int64_t GatesOf(Cell cell);
 // True for a GRU that multiplies its state by the gate r before the product with R.
-inline bool ResetsBeforeProduct(const Recurrent::Attributes& a) {
+inline bool ResetsBeforeProduct(const RecurrentAttributes& a) {
   return a.cell == Cell::kGru && !a.linear_before_reset;
 }
 
@@ -54,25 +52,35 @@ struct RecurrentExtents {
   }
 };
 
+// The types and axes of W and R.
+enum class WeightForm {
+  // Those of X, [D, G*H, I] and [D, G*H, H].
+  kOnnx,
+  // 8-bit integers, [D, I, G*H] and [D, H, G*H].
+  kIntegers,
+};
+
 // Nullopt if the inputs do not fit each other, which the reference reports, or are empty.
-std::optional<RecurrentExtents> ExtentsOf(const Recurrent::Attributes& a, const OpContext& context);
+std::optional<RecurrentExtents> ExtentsOf(const RecurrentAttributes& a, WeightForm form,
+                                          const OpContext& context);
 
 // The number of steps of every sample; nullopt if sequence_lens does not fit.
 std::optional<std::vector<int64_t>> LengthsOf(const RecurrentExtents& e, const OpContext& context);
 
 // W and R, packed.
 struct RecurrentWeights {
+  WeightForm form = WeightForm::kOnnx;
   // [I, D * G * H].
-  std::shared_ptr<const PackedMatrix> input;
+  RecurrentMatrix input;
   // For each direction, the gates that the state before the step makes: [H, G * H], or [H, 2 * H].
-  std::vector<std::shared_ptr<const PackedMatrix>> state;
+  std::vector<RecurrentMatrix> state;
   // For each direction of a GRU that resets the state before its product, the gate h: [H, H].
-  std::vector<std::shared_ptr<const PackedMatrix>> candidate;
+  std::vector<RecurrentMatrix> candidate;
 };
 
 // Packs floats W and R of fitting extents. Products with the state stay in float32, as their
 // errors would add up from step to step.
-absl::StatusOr<RecurrentWeights> PackWeights(const Recurrent::Attributes& a, const Tensor& w,
+absl::StatusOr<RecurrentWeights> PackWeights(const RecurrentAttributes& a, const Tensor& w,
                                              const Tensor& r, DataType stored,
                                              const KernelContext& context);
 
@@ -93,11 +101,11 @@ struct RecurrentOperands {
   float* y;
 };
 
-// Runs the steps of one direction and of the samples [begin, end). `functions` are those of all
-// directions; `scratch` has ScratchFloats for each sample. An interrupted run ends early.
-void RunSteps(const Recurrent::Attributes& a, absl::Span<const GateActivation> functions,
-              const RecurrentExtents& e, const RecurrentOperands& operands, int64_t direction,
-              int64_t begin, int64_t end, float* scratch);
+// Runs the steps of one direction and of the samples [begin, end), which must be all of them if the
+// weights are integers. `scratch` has ScratchFloats for each sample. An interrupted run ends early.
+void RunSteps(const RecurrentAttributes& a, const RecurrentExtents& e,
+              const RecurrentOperands& operands, int64_t direction, int64_t begin, int64_t end,
+              float* scratch);
 inline int64_t ScratchFloats(const RecurrentExtents& e) { return e.columns + e.hidden; }
 
 }  // namespace attnrun::ops

@@ -36,14 +36,14 @@ namespace {
 constexpr int64_t kPiece = 32768;
 
 // The least and the greatest of x and 0. The result depends neither on pieces nor on threads.
-NumberRange FindRange(const Tensor& x) {
-  const int64_t pieces = (x.num_elements() + kPiece - 1) / kPiece;
+NumberRange FindRange(const float* x, int64_t n) {
+  const int64_t pieces = (n + kPiece - 1) / kPiece;
   std::vector<float> lows(pieces, 0);
   std::vector<float> highs(pieces, 0);
   ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t count = std::min(kPiece, x.num_elements() - i * kPiece);
-      HWY_NAMESPACE::WidenRange(x.data<float>() + i * kPiece, count, &lows[i], &highs[i]);
+      const int64_t count = std::min(kPiece, n - i * kPiece);
+      HWY_NAMESPACE::WidenRange(x + i * kPiece, count, &lows[i], &highs[i]);
     }
   });
   NumberRange range{0, 0};
@@ -61,24 +61,15 @@ class DynamicQuantizeKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     const Tensor& x = context.input(0);
-    const NumberRange range = FindRange(x);
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kUint8, x.shape()));
     ATTNRUN_ASSIGN_OR_RETURN(Tensor scale,
                              Tensor::Allocate(DataType::kFloat, {}, context.allocator()));
     ATTNRUN_ASSIGN_OR_RETURN(Tensor zero,
                              Tensor::Allocate(DataType::kUint8, {}, context.allocator()));
-    const auto width = static_cast<float>(range.high - range.low);
-    const float step = width == 0 ? 1 : width / 255;
-    *scale.mutable_data<float>() = step;
-    // The zero point is -min / scale, quantized with a zero point of 0.
-    const auto minus_low = static_cast<float>(-range.low);
-    QuantizeIntegers(&minus_low, 1, {.scale = step}, zero.mutable_data<uint8_t>());
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kUint8, x.shape()));
-    const IntegerScale by = {.scale = step,
-                             .zero_point = static_cast<float>(*zero.data<uint8_t>())};
-    auto* const out = y->mutable_data<uint8_t>();
-    ParallelFor(x.num_elements(), kPiece, [&](int64_t begin, int64_t end) {
-      QuantizeIntegers(x.data<float>() + begin, end - begin, by, out + begin);
-    });
+    const IntegerScale by =
+        QuantizeToOwnRange(x.data<float>(), x.num_elements(), y->mutable_data<uint8_t>());
+    *scale.mutable_data<float>() = by.scale;
+    *zero.mutable_data<uint8_t>() = static_cast<uint8_t>(by.zero_point);
     context.SetOutput(1, std::move(scale));
     context.SetOutput(2, std::move(zero));
     return absl::OkStatus();
@@ -86,6 +77,21 @@ class DynamicQuantizeKernel final : public Kernel {
 };
 
 }  // namespace
+
+IntegerScale QuantizeToOwnRange(const float* x, int64_t n, uint8_t* out) {
+  const NumberRange range = FindRange(x, n);
+  const auto width = static_cast<float>(range.high - range.low);
+  IntegerScale by = {.scale = width == 0 ? 1 : width / 255};
+  // The zero point is -min / scale, quantized with a zero point of 0.
+  const auto minus_low = static_cast<float>(-range.low);
+  uint8_t zero_point = 0;
+  QuantizeIntegers(&minus_low, 1, by, &zero_point);
+  by.zero_point = static_cast<float>(zero_point);
+  ParallelFor(n, kPiece, [&](int64_t begin, int64_t end) {
+    QuantizeIntegers(x + begin, end - begin, by, out + begin);
+  });
+  return by;
+}
 
 absl::StatusOr<std::unique_ptr<Kernel>> DynamicQuantizeLinear::MakeKernel(
     const KernelContext& /*context*/) const {

@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_QUANTIZATION_QDQ_QUANTIZE_INTEGERS_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "attnrun/tensor.h"
 
@@ -24,6 +25,10 @@ inline bool IsShortInteger(DataType type) {
 // out[i] = round(x[i] / scale) + zero_point, halves to even, clamped to the type's range; NaN gives
 // the least number. i < n, on the calling thread.
 void QuantizeIntegers(const float* x, size_t n, const IntegerScale& by, void* out);
+
+// Quantizes n floats as DynamicQuantizeLinear does, on up to NumThreads() threads. The result does not
+// depend on threads.
+IntegerScale QuantizeToOwnRange(const float* x, int64_t n, uint8_t* out);
 
 // out[i] = (x[i] - zero_point) * scale.
 void DequantizeIntegers(const void* x, size_t n, const IntegerScale& by, float* out);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/contrib/dynamic_quantize_lstm.h"
+#include "ops/recurrent/dynamic_quantize_lstm.h"
 
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/interrupt.h"
@@ -48,9 +51,11 @@ class Runner {
     std::vector<Tensor> rows;
     for (int64_t i = 0; i < x_.dim(0) && !Interrupted(); ++i) {
       const Tensor step = steps_.Op("Gather", {x, steps_.Ints({i})});
-      const std::vector<Tensor> next = steps_.Ops(
-          "LSTM", 3, {step, w, r, bias, Tensor(), Rounded(states.h), states.c, peepholes},
-          attributes);
+      // Zeros for sequences that ended before the last step.
+      const Tensor before = i == 0 ? states.h : rows.back();
+      const std::vector<Tensor> next =
+          steps_.Ops("LSTM", 3, {step, w, r, bias, Tensor(), Rounded(before), states.c, peepholes},
+                     attributes);
       const Tensor live = Live(i);
       rows.push_back(steps_.Op("Where", {live, next[1], zeros}));
       states.h = steps_.Op("Where", {live, next[1], states.h});
@@ -107,12 +112,27 @@ class Runner {
   const Tensor lengths_;
 };
 
+// The number of steps of every sample.
+absl::StatusOr<std::vector<int64_t>> ReadLengths(const OpContext& context) {
+  const Tensor& x = context.input(DynamicQuantizeLstm::kX);
+  if (!context.has_input(DynamicQuantizeLstm::kLengths)) {
+    return std::vector<int64_t>(x.dim(1), x.dim(0));
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<int64_t> lengths,
+                           ToInts(context.input(DynamicQuantizeLstm::kLengths)));
+  const auto fits = [&](int64_t length) { return length >= 0 && length <= x.dim(0); };
+  if (std::ssize(lengths) != x.dim(1) || !absl::c_all_of(lengths, fits)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequence_lens must be ", x.dim(1), " numbers in [0,", x.dim(0), "]"));
+  }
+  return lengths;
+}
+
 }  // namespace
 
 DynamicQuantizeLstm::DynamicQuantizeLstm(AttributeReader& attributes)
-    : direction_(
-          attributes.OneOf("direction", "forward", {"forward", "reverse", "bidirectional"})) {
-  const size_t directions = direction_ == "bidirectional" ? 2 : 1;
+    : attributes_(ReadRecurrentAttributes(attributes, Cell::kLstm, status_)) {
+  const size_t directions = attributes_.directions();
   const auto activations =
       attributes.Get<std::vector<std::string>>("activations").value_or(std::vector<std::string>());
   const auto alpha =
@@ -125,38 +145,38 @@ DynamicQuantizeLstm::DynamicQuantizeLstm(AttributeReader& attributes)
     if (!activations.empty()) one["activations"] = PartOf(activations, i, directions);
     if (!alpha.empty()) one["activation_alpha"] = PartOf(alpha, i, directions);
     if (!beta.empty()) one["activation_beta"] = PartOf(beta, i, directions);
-    attributes_.push_back(std::move(one));
+    of_directions_.push_back(std::move(one));
   }
 }
 
 absl::Status DynamicQuantizeLstm::Reference(OpContext& context) const {
+  ATTNRUN_RETURN_IF_ERROR(status_);
   const Tensor& x = context.input(kX);
   if (x.type() != DataType::kFloat || x.rank() != 3 || x.dim(0) == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected X float [T, B, I] with at least one step, but it is ", TypeAndShape(x)));
   }
   ReferenceSteps steps(context);
-  // An empty batch runs one step, which checks all shapes; Y is expanded to all steps below.
-  const bool is_empty = x.dim(1) == 0;
-  const Tensor sequences = is_empty ? steps.Op("Gather", {x, steps.Ints({0})}) : x;
-  const std::vector<int64_t> whole(x.dim(1), x.dim(0));
-  const Tensor lengths = context.has_input(kLengths)
-                             ? steps.Cast(steps.Input(kLengths), DataType::kInt64)
-                             : steps.Ints(whole);
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> all_lengths, ReadLengths(context));
+  const Tensor lengths = steps.Ints(all_lengths);
+  // Runs no step that no sequence has, but one, which checks all shapes. Y has zeros beyond them.
+  const int64_t longest = absl::c_accumulate(all_lengths, int64_t{1},
+                                             [](int64_t a, int64_t b) { return std::max(a, b); });
+  const Tensor sequences = steps.Op("Slice", {x, steps.Ints({0}), steps.Ints({longest})});
   std::vector<Tensor> all;
   std::vector<Tensor> h;
   std::vector<Tensor> c;
-  for (size_t i = 0; i < attributes_.size(); ++i) {
-    const bool reverse = i == 1 || direction_ == "reverse";
+  for (int64_t d = 0; d < attributes_.directions(); ++d) {
     Runner runner(steps, sequences, lengths);
     ATTNRUN_ASSIGN_OR_RETURN(const States states,
-                             runner.Run(static_cast<int64_t>(i), reverse, attributes_[i]));
+                             runner.Run(d, attributes_.IsReverse(d), of_directions_[d]));
     all.push_back(states.all);
     h.push_back(states.h);
     c.push_back(states.c);
   }
   Tensor y = steps.Op("Concat", all, {{"axis", int64_t{1}}});
-  if (is_empty) y = steps.Op("Expand", {y, steps.Ints({x.dim(0), 1, 1, 1})});
+  const std::vector<int64_t> missing = {0, 0, 0, 0, x.dim(0) - longest, 0, 0, 0};
+  if (longest < x.dim(0)) y = steps.Op("Pad", {y, steps.Ints(missing)});
   ATTNRUN_RETURN_IF_ERROR(steps.Give(std::move(y)));
   ATTNRUN_RETURN_IF_ERROR(steps.Give(steps.Op("Concat", h, {{"axis", int64_t{0}}}), 1));
   return steps.Give(steps.Op("Concat", c, {{"axis", int64_t{0}}}), 2);
@@ -167,7 +187,7 @@ void DynamicQuantizeLstm::Infer(InferContext& context) const {
   const std::optional<Dims>& r = context.input(kR).dims;
   Dims y = UnknownDims(4);
   if (x.has_value() && x->size() == 3) y = {(*x)[0], y[1], (*x)[1], y[3]};
-  y[1] = static_cast<int64_t>(attributes_.size());
+  y[1] = attributes_.directions();
   if (r.has_value() && r->size() == 3) y[3] = (*r)[1];
   context.SetOutput(0, {DataType::kFloat, y, std::nullopt});
   for (const int i : {1, 2}) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_
-#define ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_
+#ifndef ATTNRUN_OPS_RECURRENT_DYNAMIC_QUANTIZE_LSTM_H_
+#define ATTNRUN_OPS_RECURRENT_DYNAMIC_QUANTIZE_LSTM_H_
 
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "graph/graph.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
+#include "ops/recurrent/recurrent.h"
 
 namespace attnrun::ops {
 
@@ -15,8 +16,10 @@ namespace attnrun::ops {
 // sequence_lens? [B], initial_h? [D, B, H], initial_c?, P? [D, 3*H], W_scale, W_zero_point,
 // R_scale, R_zero_point) -> (Y? [T, D, B, H], Y_h?, Y_c?): an LSTM whose W and R are int8 or uint8
 // and stand for (W - zero_point) * scale, with one scale and zero point per direction ([D]) or per
-// column ([D, 4*H]). X, and the hidden states before each step, are rounded as by
-// DynamicQuantizeLinear.
+// column ([D, 4*H]). X, as far as the longest sequence goes, and the hidden states of all samples
+// before each step are rounded as by DynamicQuantizeLinear; the states of a sequence that ended
+// before the last step count as zeros. ONNX Runtime does the same, but if it splits the samples
+// among threads it rounds the states of each share by their own range.
 class DynamicQuantizeLstm final : public Op {
  public:
   explicit DynamicQuantizeLstm(AttributeReader& attributes);
@@ -38,13 +41,15 @@ class DynamicQuantizeLstm final : public Op {
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
  private:
-  std::string direction_;
-  // The attributes of each direction's LSTM.
-  std::vector<AttributeMap> attributes_;
+  absl::Status status_;
+  const RecurrentAttributes attributes_;
+  // The attributes of each direction's LSTM, for the reference.
+  std::vector<AttributeMap> of_directions_;
 };
 
 }  // namespace attnrun::ops
 
-#endif  // ATTNRUN_OPS_CONTRIB_DYNAMIC_QUANTIZE_LSTM_H_
+#endif  // ATTNRUN_OPS_RECURRENT_DYNAMIC_QUANTIZE_LSTM_H_
