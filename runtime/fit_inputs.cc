@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "core/exceptions.h"
 #include "core/status.h"
 #include "graph/declared_extent.h"
@@ -15,6 +16,15 @@
 #include "optimizer/optimizer.h"
 
 namespace attnrun {
+namespace {
+
+std::vector<std::string> AllPassesBut(std::initializer_list<absl::string_view> kept) {
+  std::vector<std::string> passes = opt::PassNames();
+  std::erase_if(passes, [&](const std::string& name) { return absl::c_linear_search(kept, name); });
+  return passes;
+}
+
+}  // namespace
 
 class InputFitter::Impl {
  public:
@@ -97,9 +107,11 @@ InputFitter::~InputFitter() = default;
 absl::StatusOr<InputFitter> InputFitter::Load(const std::string& path) {
   return WithoutExceptions([&]() -> absl::StatusOr<InputFitter> {
     ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path, KnownFunctions()));
-    // Further rewrites would remove nodes that tell what they need.
+    // Other rewrites would remove nodes that tell what they need.
     ATTNRUN_RETURN_IF_ERROR(
-        opt::Optimize(*model.graph, {.stop_after = "constant_folding"}).status());
+        opt::Optimize(*model.graph, {.disabled_passes = AllPassesBut(
+                                         {"constant_folding", "shape_folding", "known_branches"})})
+            .status());
     return InputFitter(std::make_unique<const Impl>(*model.graph));
   });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/equalities.h"
 
+#include "absl/strings/match.h"
+
 namespace attnrun {
 namespace {
 
@@ -21,8 +23,10 @@ bool Equalities::Add(const SymInt& a, const SymInt& b, const std::string& node) 
   if (a == b || list_.size() == kMost) return false;
   SymInt difference = Reduced(a) - Reduced(b);
   if (difference.constant().has_value() || !difference.IsComputable()) return false;
-  difference =
-      SymInt::DivideExactly(difference, SymInt::CommonFactor(difference, 0)).value_or(difference);
+  const SymInt common = SymInt::CommonFactor(difference, 0);
+  // Unlike an extent of an input, a slice is often empty.
+  if (absl::StrContains(common.ToString(), "slice(")) return false;
+  difference = SymInt::DivideExactly(difference, common).value_or(difference);
   if (difference.LongestTerm().coefficient() < 0) difference = SymInt(0) - difference;
   // A sum of extents is 0 only if all of them are.
   if (difference.IsNeverNegative()) return false;

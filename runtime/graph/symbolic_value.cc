@@ -15,6 +15,7 @@ bool IsRoundedQuotient(absl::string_view function) {
   return function == "div" || function == "floordiv";
 }
 
+// Functions of two numbers whose value is known. Slice has more, see SliceOperands.
 bool HasValue(absl::string_view function) {
   return IsRoundedQuotient(function) || function == "min" || function == "max" ||
          function == "broadcast" || function == "drop";
@@ -37,12 +38,51 @@ Number Apply(absl::string_view function, int64_t a, int64_t b) {
   return a / b - (lower ? 1 : 0);
 }
 
+// The operands of Slice's extent, which its Infer writes as slice(extent, step(range(start, end),
+// step)).
+struct SliceOperands {
+  SymInt extent;
+  SymInt start;
+  SymInt end;
+  SymInt step;
+};
+
+std::optional<SliceOperands> SliceOperandsOf(const SymInt& extent, const SymInt& bounds) {
+  const auto steps = bounds.OperandsOf("step");
+  const auto range = steps.has_value() ? steps->first.OperandsOf("range") : std::nullopt;
+  if (!range.has_value()) return std::nullopt;
+  return SliceOperands{extent, range->first, range->second, steps->second};
+}
+
+// The number of elements that Slice takes.
+Number SlicedExtent(int64_t extent, int64_t start, int64_t end, int64_t step) {
+  if (step == 0 || extent < 0) return std::nullopt;
+  if (extent == 0) return 0;
+  const auto place = [extent](int64_t bound, int64_t low, int64_t high) {
+    return std::clamp(bound < 0 ? bound + extent : bound, low, high);
+  };
+  int64_t distance = 0;
+  if (step > 0) {
+    distance = place(end, 0, extent) - place(start, 0, extent);
+  } else {
+    distance = place(start, 0, extent - 1) - place(end, -1, extent - 1);
+  }
+  if (distance <= 0) return 0;
+  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+  return static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride + 1);
+}
+
 }  // namespace
 
 bool SymInt::IsComputable() const {
   return absl::c_all_of(terms_, [](const auto& term) {
     return absl::c_all_of(term.first, [](const Factor& factor) {
       if (factor->function.empty()) return !factor->unknown;
+      if (factor->function == "slice") {
+        const auto slice = SliceOperandsOf(factor->a, factor->b);
+        return slice.has_value() && slice->extent.IsComputable() && slice->start.IsComputable() &&
+               slice->end.IsComputable() && slice->step.IsComputable();
+      }
       return HasValue(factor->function) && factor->a.IsComputable() && factor->b.IsComputable();
     });
   });
@@ -65,6 +105,18 @@ std::optional<int64_t> SymInt::ValueAt(Extents extent) const {
 
 std::optional<int64_t> SymInt::ValueOf(const Definition& symbol, Extents extent) {
   if (symbol.function.empty()) return symbol.unknown ? std::nullopt : extent(symbol.text);
+  if (symbol.function == "slice") {
+    const auto slice = SliceOperandsOf(symbol.a, symbol.b);
+    if (!slice.has_value()) return std::nullopt;
+    const Number size = slice->extent.ValueAt(extent);
+    const Number start = slice->start.ValueAt(extent);
+    const Number end = slice->end.ValueAt(extent);
+    const Number step = slice->step.ValueAt(extent);
+    if (!size.has_value() || !start.has_value() || !end.has_value() || !step.has_value()) {
+      return std::nullopt;
+    }
+    return SlicedExtent(*size, *start, *end, *step);
+  }
   const Number a = symbol.a.ValueAt(extent);
   const Number b = symbol.b.ValueAt(extent);
   if (!HasValue(symbol.function) || !a.has_value() || !b.has_value()) return std::nullopt;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The facts that operators which move data infer about their outputs before a run.
 #include <limits>
+#include <random>
 
+#include "ops/movement/slice.h"
 #include "support/infer_tester.h"
+#include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {
@@ -83,6 +86,28 @@ TEST(MovementInferTest, Slice) {
   ASSERT_EQ(part.dims->size(), 2U);
   EXPECT_FALSE(part.dims->front().constant().has_value());
   EXPECT_EQ(part.dims->back(), kSeq);
+}
+
+// The extent of a slice of a symbolic axis, as Infer writes it, has the value of the run.
+TEST(MovementInferTest, ExtentsOfSlicesHaveTheirValues) {
+  std::mt19937 generator(Seed());
+  std::uniform_int_distribution<int64_t> size(0, 12);
+  std::uniform_int_distribution<int64_t> bound(-15, 15);
+  std::uniform_int_distribution<int64_t> steps(-3, 3);
+  for (int i = 0; i < 2000; ++i) {
+    const int64_t extent = size(generator);
+    const int64_t start = bound(generator);
+    const int64_t end = i % 7 == 0 ? kEnd : i % 11 == 0 ? -kEnd : bound(generator);
+    const int64_t step = steps(generator);
+    if (step == 0) continue;
+    const ops::ValueFacts facts = Infer(
+        "Slice", {Floats({kSeq}), Numbers({start}), Numbers({end}), Numbers({0}), Numbers({step})});
+    const SymInt sliced = (*facts.dims)[0];
+    ASSERT_TRUE(sliced.IsComputable()) << sliced.ToString();
+    EXPECT_EQ(sliced.ValueAt([&](const std::string&) { return extent; }),
+              ops::SliceRange(extent, start, end, step).count)
+        << sliced.ToString() << " of " << extent;
+  }
 }
 
 TEST(MovementInferTest, Split) {
