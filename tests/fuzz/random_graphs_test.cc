@@ -30,8 +30,9 @@ TEST(RandomGraphsTest, OptimizedGraphsComputeTheSame) {
 // Reshapes of tensors without elements.
 TEST(RandomGraphsTest, SeedsThatOnceFailed) {
   SetNumThreads(1);
-  for (const uint32_t seed : {105766U, 320093788U, 3361663785U, 3361675552U, 3367007451U,
-                              3367011862U, 4043218630U, 4043223022U, 4179405482U}) {
+  for (const uint32_t seed :
+       {105766U, 320093788U, 3361663785U, 3361675552U, 3367007451U, 3367011862U, 4043218630U,
+        4043223022U, 4179405482U, 1141209208U, 4207079954U}) {
     SCOPED_TRACE(seed);
     const std::optional<Failure> failure = Check(RandomTrial(seed));
     EXPECT_FALSE(failure.has_value()) << failure.value_or(Failure()).detail;

@@ -27,6 +27,35 @@ Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
   return nullptr;
 }
 
+// An extent that is the product of axes and a number, as an int64 tensor of one element.
+Value* ProductOperand(Patch& patch, Facts& facts, const SymInt& extent,
+                      absl::Span<Value* const> like) {
+  SymInt left = extent;
+  Value* product = nullptr;
+  const auto multiply = [&](Value* factor) {
+    product = product == nullptr ? factor : patch.Op("Mul", {product, factor});
+  };
+  for (Value* value : like) {
+    const std::vector<SymInt>* dims = facts.DimsOf(value);
+    for (int64_t i = 0; dims != nullptr && i < std::ssize(*dims); ++i) {
+      const auto quotient = SymInt::DivideExactly(left, (*dims)[i]);
+      if ((*dims)[i].constant().has_value() || !quotient.has_value()) continue;
+      multiply(patch.Op("Shape", {value}, {{"start", i}, {"end", i + 1}}));
+      left = *quotient;
+    }
+  }
+  const auto number = left.constant();
+  if (product == nullptr || !number.has_value()) return nullptr;
+  if (*number != 1) multiply(patch.Ints({*number}));
+  return product;
+}
+
+// True if an entry of a target that is the extent to[i] means this extent beside a -1, where 0
+// would copy an axis.
+bool MeansItself(absl::Span<const SymInt> from, absl::Span<const SymInt> to, size_t i) {
+  return (to[i] - 1).IsNeverNegative() || (i < from.size() && from[i] == to[i]);
+}
+
 }  // namespace
 
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
@@ -70,20 +99,24 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   if (const auto target = ReshapeTarget(*from, to)) {
     return patch.Op("Reshape", {value, patch.Ints(*target)});
   }
+  std::vector<Value*> sources(like.begin(), like.end());
+  sources.push_back(value);
   std::vector<Value*> parts;
-  Value* rest = nullptr;
-  for (const SymInt& extent : to) {
-    Value* part = ExtentOperand(patch, facts, extent, like);
-    if (part == nullptr && rest != nullptr) return nullptr;
-    if (part == nullptr) part = rest = patch.Ints({-1});
-    parts.push_back(part);
+  std::optional<size_t> rest;
+  for (size_t i = 0; i < to.size(); ++i) {
+    Value* part = ExtentOperand(patch, facts, to[i], like);
+    if (part == nullptr) part = ProductOperand(patch, facts, to[i], sources);
+    if (part == nullptr && rest.has_value()) return nullptr;
+    if (part == nullptr) rest = i;
+    parts.push_back(part == nullptr ? patch.Ints({-1}) : part);
   }
-  const bool empty = absl::c_any_of(to, [](const SymInt& extent) { return extent.is_constant(0); });
-  if (rest != nullptr && empty) return nullptr;
+  for (size_t i = 0; rest.has_value() && i < to.size(); ++i) {
+    if (i != *rest && !MeansItself(*from, to, i)) return nullptr;
+  }
   Value* shape = patch.Op("Concat", parts, {{"axis", int64_t{0}}});
-  // Extents that are read off may be 0 in a run and must then count as 0; ONNX forbids that next to
-  // a -1.
-  return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{rest == nullptr}}});
+  // Extents that are read off may be 0 in a run and then count as 0; ONNX forbids that next to a
+  // -1.
+  return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{!rest.has_value()}}});
 }
 
 Value* WithoutRepeats(Patch& patch, Facts& facts, Value* value, absl::Span<const int> axes) {

@@ -211,5 +211,20 @@ TEST(SinkViewsTest, OnlyEqualJoinsMove) {
   }
 }
 
+// An extent that is read off may be 0, which beside a -1 would copy another axis.
+TEST(SinkViewsTest, ABatchThatIsEmptyKeepsItsExtents) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 3, "seq", 8});
+    Value* batch = b.Op("Shape", {x}, {{"end", int64_t{1}}});
+    Value* shape =
+        b.Op("Concat", {Vector(b, {1}), batch, Vector(b, {-1, 8})}, {{"axis", int64_t{0}}});
+    Value* wide = b.Op("Unsqueeze", {x, Vector(b, {0})});
+    b.Output(b.Op("Softmax", {b.Op("Reshape", {wide, shape})}, {{"axis", int64_t{-1}}}));
+  });
+  EXPECT_EQ(test.Count("Softmax"), 1);
+  test.ExpectSameResults(4 * kEpsilon);
+  test.Dim("batch", 0).ExpectSameResults(0);
+}
+
 }  // namespace
 }  // namespace attnrun::testing
