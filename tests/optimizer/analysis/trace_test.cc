@@ -108,5 +108,26 @@ TEST(ViewsTest, OnePositionOfAnAxisIsGathered) {
   }
 }
 
+// nn.MultiheadAttention with a length that was fixed at export: Gathers share a Squeeze and a
+// Transpose of packed projections. Read before these, the parts are a Split.
+OptimizerTester PackedPositions(std::vector<int64_t> indices) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {9, "batch", 12});
+    Value* parts = b.Op("Reshape", {b.Op("Neg", {x}), Vector(b, {1, 9, -1, 3, 4})});
+    Value* first = b.Op("Transpose", {parts}, {{"perm", std::vector<int64_t>{3, 1, 2, 0, 4}}});
+    Value* squeezed = b.Op("Squeeze", {first, Vector(b, {3})});
+    for (const int64_t at : indices) {
+      Value* index = b.Constant<int64_t>("at" + std::to_string(at), {}, {at});
+      b.Output(b.Op("Reshape", {b.Op("Gather", {squeezed, index}), Vector(b, {9, -1, 2})}));
+    }
+  });
+}
+
+TEST(ViewsTest, AGatherBehindASqueezeReadsBeforeIt) {
+  OptimizerTester test = PackedPositions({0, 2});
+  EXPECT_EQ(test.Ops(), "Neg Reshape*3 Split");
+  test.ExpectSameResults(0);
+}
+
 }  // namespace
 }  // namespace attnrun::testing

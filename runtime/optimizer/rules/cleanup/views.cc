@@ -141,6 +141,26 @@ Value* TransposedOnce(Patch& patch, Facts& facts, Value* value, const std::vecto
   return OnePositionTransposed(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
 }
 
+// Rewrites a Gather behind views that reorder or drop axes, where several Gathers may share them, as
+// a Gather of what the views read and a Squeeze, which joins what follows more easily.
+Value* PickedFirst(Patch& patch, Facts& facts, const std::vector<Traced>& chain) {
+  for (size_t i = chain.size(); i-- > 3;) {
+    const View base = View::Dense(*facts.DimsOf(chain[i].base));
+    for (const Position& position : PositionsWhere(base, chain[i].view)) {
+      std::optional<View> squeezed = position.view;
+      std::vector<int64_t> dropped;
+      for (int axis = base.rank(); squeezed.has_value() && axis-- > 0;) {
+        if (!squeezed->Extent(axis).is_constant(1)) continue;
+        squeezed = squeezed->Squeezed(axis);
+        dropped.insert(dropped.begin(), axis);
+      }
+      if (squeezed != chain[i].view) continue;
+      return patch.Op("Squeeze", {position.Picked(patch, chain[i].base), patch.Ints(dropped)});
+    }
+  }
+  return nullptr;
+}
+
 // True if a node that reads indices stands between the base and the value.
 bool IsPicked(const Value* value, const Value* base) {
   while (value != base) {
@@ -186,7 +206,8 @@ Value* Simplified(RuleContext& context, Value* value, Patch& patch) {
     }
     if (simplest != nullptr) return simplest;
   }
-  return TransposedOnce(patch, context.facts, value, chain);
+  if (Value* once = TransposedOnce(patch, context.facts, value, chain)) return once;
+  return ops::TraitsOf(node).reads_indices ? PickedFirst(patch, context.facts, chain) : nullptr;
 }
 
 size_t HashOfAttributes(const Node& node) {
