@@ -82,7 +82,12 @@ std::optional<Dims> InferConv(const ConvAttributes& attributes, const std::optio
   const Dims input = x.value_or(UnknownDims(rank));
   const Dims weight = w.value_or(UnknownDims(rank));
   const Dims kernel = KernelOf(attributes.window, weight);
-  return Joined(input[0], weight[0], InferWindow(context, attributes.window, input, kernel));
+  // A number of features that is no multiple of the groups is no convolution: a node with these
+  // attributes does not follow a choice of channels.
+  const int64_t group = attributes.group;
+  const bool fits = group == 1 || (group > 1 && weight[0].constant().value_or(1) % group == 0);
+  return Joined(input[0], fits ? weight[0] : SymInt::Unknown(),
+                InferWindow(context, attributes.window, input, kernel));
 }
 
 // Adds the samples, and the output channels, whose track is `channels` if there is one group. With

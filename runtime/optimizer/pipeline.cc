@@ -14,6 +14,7 @@ extern const Rule kContribOperators, kRequantization, kKnownConditions, kKnownBr
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kSoftmaxWithSink, kRotaryEmbedding,
     kPartialRotary, kMaskedMean;
+extern const Rule kChannelsLast;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews,
     kPooledMeans;
 extern const Rule kRowFactors, kStackedProducts, kJoinedProducts, kAttention, kMissingSoftmax,
@@ -44,9 +45,10 @@ const std::vector<Phase>& StandardPhases() {
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,
         &kHardSwish, &kHardSigmoid, &kFoldedScale, &kSoftmax, &kSoftmaxWithSink, &kRotaryEmbedding,
         &kPartialRotary, &kMaskedMean}},
+      // Chooses the layout of images. Runs once activations and normalizations are found.
+      {"images", {&kPooledMeans, &kChannelsLast}},
       // Finds products with constant weights.
-      {"linear",
-       {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kPooledMeans, &kMoveViews}},
+      {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kMissingSoftmax,

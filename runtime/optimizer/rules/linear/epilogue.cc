@@ -18,53 +18,77 @@
 //        Add                      y
 //         |
 //         y
+//
+// The same holds for attnrun.Conv, which may also apply the activation to the sum with the residual.
 
-#include <string>
+#include <algorithm>
+#include <optional>
 #include <vector>
 
+#include "ops/conv/channels_last_conv.h"
+#include "ops/linear/linear_inputs.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/linear/linear_parts.h"
+#include "optimizer/rules/activation/ending.h"
 
 namespace attnrun::opt {
 namespace {
 
-// The Linear that computes the value, if the value has one reader and the Linear has no epilogue
-// yet.
-Node* PlainLinear(const RuleContext& context, const Value* value) {
-  Node* node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || !IsLinear(*node)) return nullptr;
-  if (value->consumers().size() != 1 || context.graph.IsOutput(value)) return nullptr;
-  return node->input(ops::LinearInputs::kResidual) == nullptr ? node : nullptr;
+// The input of a product that holds its residual; nullopt for other nodes.
+std::optional<int> ResidualInput(const Node& node) {
+  if (node.domain() != "attnrun") return std::nullopt;
+  if (IsLinear(node)) return ops::LinearInputs::kResidual;
+  if (node.op_type() == "Conv") return ops::ChannelsLastConv::kResidual;
+  return std::nullopt;
 }
 
+// The product that computes the value, if nobody else reads the value.
+Node* ProductOf(const RuleContext& context, const Value* value) {
+  Node* node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || !ResidualInput(*node).has_value()) return nullptr;
+  const bool is_shared = value->consumers().size() != 1 || context.graph.IsOutput(value);
+  return is_shared ? nullptr : node;
+}
+
+bool HasResidual(const Node& product) { return product.input(*ResidualInput(product)) != nullptr; }
+
 bool FuseActivation(RuleContext& context, Node* node, Patch& patch) {
-  const std::string activation = ActivationName(*node);
-  if (activation.empty()) return false;
-  Node* linear = PlainLinear(context, node->input(0));
-  if (linear == nullptr) return false;
-  LinearParts parts = LinearParts::Of(*linear);
-  if (!parts.activation.empty()) return false;
-  parts.activation = activation;
-  patch.Supersede({linear, node});
-  patch.Replace(node->output(0), parts.Write(patch, linear->name()));
+  auto ending = EndingOf(node, context.facts);
+  Node* product = ending.has_value() ? ProductOf(context, ending->x) : nullptr;
+  if (product == nullptr || !EndingAttributes(*product).empty()) return false;
+  AttributeMap attributes = product->attributes();
+  if (HasResidual(*product)) {
+    if (IsLinear(*product)) return false;
+    attributes[ops::ChannelsLastConv::kResidualFirst] = int64_t{1};
+  }
+  attributes.merge(ending->attributes);
+  patch.Supersede({product, node});
+  patch.Replace(node->output(0), patch.Again(*product, product->inputs(), attributes)[0]);
   return true;
+}
+
+// True if the product may add the residual: a Linear broadcasts it.
+bool MayAdd(const Node& product, const Value* residual, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(product.output(0));
+  const std::vector<SymInt>* term = facts.DimsOf(residual);
+  if (dims == nullptr || term == nullptr) return false;
+  if (!(IsLinear(product) ? BroadcastsTo(*term, *dims) : *term == *dims)) return false;
+  return facts.TypeOf(residual) == facts.TypeOf(product.output(0));
 }
 
 bool FuseResidual(RuleContext& context, Node* node, Patch& patch) {
   for (const int side : {0, 1}) {
-    Node* linear = PlainLinear(context, node->input(side));
+    Node* product = ProductOf(context, node->input(side));
     Value* residual = node->input(1 - side);
-    if (linear == nullptr || residual == node->input(side)) continue;
-    const std::vector<SymInt>* dims = context.facts.DimsOf(linear->output(0));
-    const std::vector<SymInt>* term = context.facts.DimsOf(residual);
-    if (dims == nullptr || term == nullptr || !BroadcastsTo(*term, *dims)) continue;
-    if (context.facts.TypeOf(residual) != context.facts.TypeOf(linear->output(0))) continue;
-    patch.Supersede({linear, node});
-    LinearParts parts = LinearParts::Of(*linear);
-    parts.residual = residual;
-    patch.Replace(node->output(0), parts.Write(patch, linear->name()));
+    if (product == nullptr || HasResidual(*product) || residual == node->input(side)) continue;
+    if (!MayAdd(*product, residual, context.facts)) continue;
+    std::vector<Value*> inputs = product->inputs();
+    const size_t at = *ResidualInput(*product);
+    inputs.resize(std::max(inputs.size(), at + 1), nullptr);
+    inputs[at] = residual;
+    patch.Supersede({product, node});
+    patch.Replace(node->output(0), patch.Again(*product, inputs, product->attributes())[0]);
     return true;
   }
   return false;
@@ -72,14 +96,17 @@ bool FuseResidual(RuleContext& context, Node* node, Patch& patch) {
 
 }  // namespace
 
-extern const Rule kActivation = {.name = "activation",
-                                 .summary = "An activation joins the Linear before it",
-                                 .anchors = {"Relu", "Tanh", "Sigmoid", "Gelu", "Swish"},
-                                 .propose = FuseActivation};
+extern const Rule kActivation = {
+    .name = "activation",
+    .summary = "An activation joins the Linear or convolution before it",
+    .anchors = {"Relu", "Tanh", "Sigmoid", "Gelu", "Swish", "HardSigmoid", "HardSwish", "LeakyRelu",
+                "Mish", "Clip", "Max", "Min", "PRelu"},
+    .propose = FuseActivation};
 
-extern const Rule kResidual = {.name = "residual",
-                               .summary = "A sum with a residual joins the Linear before it",
-                               .anchors = {"Add"},
-                               .propose = FuseResidual};
+extern const Rule kResidual = {
+    .name = "residual",
+    .summary = "A sum with a residual joins the Linear or convolution before it",
+    .anchors = {"Add"},
+    .propose = FuseResidual};
 
 }  // namespace attnrun::opt

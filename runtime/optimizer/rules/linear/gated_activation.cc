@@ -19,7 +19,7 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/linear/linear_parts.h"
+#include "optimizer/rules/activation/ending.h"
 
 namespace attnrun::opt {
 namespace {
@@ -50,16 +50,16 @@ bool FuseGatedActivation(RuleContext& context, Node* node, Patch& patch) {
   for (const int side : {0, 1}) {
     Node* activation = node->input(side)->producer();
     if (activation == nullptr || node->input(0) == node->input(1)) continue;
-    const std::string name = ActivationName(*activation);
-    if (name.empty()) continue;
-    const auto gate = FindColumns(activation->input(0), context.facts);
+    const auto ending = EndingOf(activation, context.facts);
+    if (!ending.has_value()) continue;
+    const auto gate = FindColumns(ending->x, context.facts);
     const auto up = FindColumns(node->input(1 - side), context.facts);
     if (!gate.has_value() || !up.has_value()) continue;
     if (gate->base != up->base || gate->width != up->width) continue;
     patch.Supersede({node, activation});
     if (!patch.Admits({node->output(0)}, node)) return false;
-    AttributeMap attributes = {
-        {"activation", name}, {"width", gate->width}, {"gate", gate->first}, {"up", up->first}};
+    AttributeMap attributes = ending->attributes;
+    attributes.insert({{"width", gate->width}, {"gate", gate->first}, {"up", up->first}});
     patch.Replace(node->output(0), patch.Op("attnrun::GatedActivation", {gate->base},
                                             std::move(attributes), node->name()));
     return true;

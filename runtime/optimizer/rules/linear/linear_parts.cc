@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/linear/linear_parts.h"
 
-#include <cmath>
 #include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "ops/elementwise/unary.h"
-#include "ops/gemm/activation.h"
-#include "ops/interface/registry.h"
 #include "ops/linear/float_linear.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/rules/activation/ending.h"
 
 namespace attnrun::opt {
 namespace {
@@ -19,7 +16,6 @@ using ops::LinearFormat;
 using ops::LinearInputs;
 
 constexpr const char* kTransposed = ops::FloatLinear::kTransposed;
-constexpr const char* kActivation = "activation";
 
 constexpr const char* kBlocks[] = {"K", "bits", "block_size"};
 
@@ -38,7 +34,7 @@ LinearParts LinearParts::Of(const Node& node) {
                        .x = node.input(LinearInputs::kX),
                        .bias = node.input(LinearInputs::kBias),
                        .residual = node.input(LinearInputs::kResidual),
-                       .activation = AttributeOr<std::string>(node, kActivation, "")};
+                       .ending = EndingAttributes(node)};
   if (inputs.has_x_scale()) {
     parts.x_scale = node.input(LinearInputs::kXScale);
     parts.x_zero_point = node.input(LinearInputs::kXZeroPoint);
@@ -72,8 +68,7 @@ Value* LinearParts::Write(Patch& patch, absl::string_view name) const {
     Set(inputs, at.zero_points, weight.zero_points);
     transposed.push_back(weight.transposed ? 1 : 0);
   }
-  AttributeMap attributes;
-  if (!activation.empty()) attributes[kActivation] = activation;
+  AttributeMap attributes = ending;
   if (format != LinearFormat::kFloat) {
     attributes[ops::kLinearFormat] = std::string(ops::NameOf(format));
   } else if (absl::c_linear_search(transposed, 1)) {
@@ -89,21 +84,6 @@ int64_t LinearParts::Columns() const {
   int64_t columns = 0;
   for (const LinearWeightParts& weight : weights) columns += weight.Columns();
   return columns;
-}
-
-std::string ActivationName(const Node& node) {
-  if (!ops::TraitsOf(node).elementwise || node.inputs().size() != 1) return "";
-  const auto op = ops::OpRegistry::Get().Create(node);
-  const auto* const unary = op.ok() ? dynamic_cast<const ops::Unary*>(op->get()) : nullptr;
-  if (unary == nullptr) return "";
-  for (const auto& [name, activation] : ops::kActivations) {
-    if (activation.function != unary->function()) continue;
-    if (ops::NumParameters(activation) > 0) continue;
-    const float off = std::abs(activation.alpha - unary->parameters().alpha);
-    // Exporters round 1.702 in several ways.
-    if (off == 0 || (activation.alpha != 1 && off < 1e-6F)) return std::string(name);
-  }
-  return "";
 }
 
 }  // namespace attnrun::opt

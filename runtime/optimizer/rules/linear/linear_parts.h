@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "graph/graph.h"
@@ -33,7 +32,8 @@ struct LinearParts {
   std::vector<LinearWeightParts> weights = {};
   Value* bias = nullptr;
   Value* residual = nullptr;
-  std::string activation = {};
+  // The attributes of its activation, if it has one.
+  AttributeMap ending = {};
   // K, bits and block_size with nbit.
   std::array<int64_t, 3> blocks = {};
 
@@ -45,9 +45,6 @@ struct LinearParts {
   // The number of columns of all weights, which must be constant.
   int64_t Columns() const;
 };
-
-// The name that the node has as an activation of attnrun.Linear; empty if it is no such activation.
-std::string ActivationName(const Node& node);
 
 }  // namespace attnrun::opt
 

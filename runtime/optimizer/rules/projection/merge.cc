@@ -76,7 +76,7 @@ bool LinearMerger::CanMerge(const Node& node, std::string& why) {
     return false;
   }
   const LinearParts parts = LinearParts::Of(node);
-  const bool plain = parts.residual == nullptr && parts.activation.empty();
+  const bool plain = parts.residual == nullptr && parts.ending.empty();
   const bool constant = IsConstantOrLeftOut(parts.bias) && HasConstantWeights(parts);
   if (!plain) {
     why = absl::StrCat(node.description(), " has an activation or residual");

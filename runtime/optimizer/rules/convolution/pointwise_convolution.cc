@@ -22,30 +22,10 @@
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/linear/linear_parts.h"
+#include "optimizer/rules/convolution/conv_parts.h"
 
 namespace attnrun::opt {
 namespace {
-
-// True if an attribute is left out or all its elements equal `value`.
-bool AllAre(const Node& node, absl::string_view name, int64_t value) {
-  const AttributeValue* attribute = node.attribute(name);
-  if (attribute == nullptr) return true;
-  if (const auto* number = std::get_if<int64_t>(attribute)) return *number == value;
-  const auto* numbers = std::get_if<std::vector<int64_t>>(attribute);
-  return numbers != nullptr && absl::c_all_of(*numbers, [&](int64_t n) { return n == value; });
-}
-
-// True if the Conv reads one position at a time. With a kernel of one position and strides of 1,
-// every kind of auto_pad pads nothing.
-bool IsPointwise(const Node& node) {
-  const Value* weight = node.input(1);
-  if (!weight->is_constant() || weight->constant()->rank() != 3) return false;
-  if (weight->constant()->dim(2) != 1 || !AllAre(node, "group", 1)) return false;
-  const Value* bias = node.input(2);
-  if (bias != nullptr && !(bias->is_constant() && bias->constant()->rank() == 1)) return false;
-  return AllAre(node, "kernel_shape", 1) && AllAre(node, "strides", 1) && AllAre(node, "pads", 0);
-}
 
 // True if the value [B,C,L] is a view of a tensor whose last axis is the channels.
 bool HasChannelsSideBySide(Value* value, Facts& facts) {
@@ -61,21 +41,15 @@ bool IsMadeChannelsLast(const Value* value) {
 }
 
 bool RewritePointwiseConvolutions(RuleContext& context, Node* node, Patch& patch) {
-  if (!IsPointwise(*node)) return false;
-  Value* x = node->input(0);
-  if (context.facts.RankOf(x) != 3) return false;
-  if (!HasChannelsSideBySide(x, context.facts) && !IsMadeChannelsLast(node->output(0))) {
+  auto parts = ConvParts::Of(*node, context.facts);
+  if (!parts.has_value() || !parts->IsPointwise()) return false;
+  if (context.facts.RankOf(parts->x) != 3) return false;
+  if (!HasChannelsSideBySide(parts->x, context.facts) && !IsMadeChannelsLast(node->output(0))) {
     return false;
   }
-  const Value* weight = node->input(1);
-  const Tensor& kernel = *weight->constant();
-  Value* matrix = patch.Constant(weight->name(), kernel.Reshaped({kernel.dim(0), kernel.dim(1)}));
   const AttributeMap swap = {{"perm", SwapOfLastTwo(3)}};
-  LinearParts parts;
-  parts.x = patch.Op("Transpose", {x}, swap);
-  parts.weights = {{{matrix}, true}};
-  parts.bias = node->input(2);
-  Value* y = parts.Write(patch, node->name());
+  parts->x = patch.Op("Transpose", {parts->x}, swap);
+  Value* y = parts->Write(patch, node->name());
   return patch.Substitute(node, patch.Op("Transpose", {y}, swap));
 }
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/activation/ending.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "ops/elementwise/unary.h"
+#include "ops/gemm/activation.h"
+#include "ops/interface/registry.h"
+#include "optimizer/analysis/node_queries.h"
+
+namespace attnrun::opt {
+namespace {
+
+constexpr const char* kActivation = "activation";
+
+// `alpha` and `beta` are written if the activation has such parameters.
+Ending Named(Value* x, const ops::NamedActivation& named, double alpha, double beta) {
+  Ending ending = {x, {{kActivation, std::string(named.name)}}};
+  const int parameters = ops::NumParameters(named.activation);
+  if (parameters > 0) ending.attributes[ops::kActivationAlpha] = static_cast<float>(alpha);
+  if (parameters > 1) ending.attributes[ops::kActivationBeta] = static_cast<float>(beta);
+  return ending;
+}
+
+std::optional<Ending> OfFunction(Value* x, ops::UnaryFunction function, double alpha, double beta) {
+  for (const ops::NamedActivation& named : ops::kActivations) {
+    if (named.activation.function != function) continue;
+    if (ops::NumParameters(named.activation) == 0) {
+      const double off = std::abs(named.activation.alpha - alpha);
+      // Exporters round 1.702 in several ways.
+      if (off != 0 && (named.activation.alpha == 1 || off >= 1e-6)) continue;
+    }
+    return Named(x, named, alpha, beta);
+  }
+  return std::nullopt;
+}
+
+std::optional<Ending> OfUnary(const Node& node) {
+  if (!ops::TraitsOf(node).elementwise || node.inputs().size() != 1) return std::nullopt;
+  const auto op = ops::OpRegistry::Get().Create(node);
+  const auto* const unary = op.ok() ? dynamic_cast<const ops::Unary*>(op->get()) : nullptr;
+  if (unary == nullptr) return std::nullopt;
+  return OfFunction(node.input(0), unary->function(), unary->parameters().alpha,
+                    unary->parameters().beta);
+}
+
+// The bound of a Clip, `input` or the attribute `name`; `otherwise` if there is none, nullopt if it
+// is computed.
+std::optional<double> Bound(const Node& clip, size_t input, const char* name, double otherwise) {
+  if (clip.inputs().size() == 1) return AttributeOr(clip, name, static_cast<float>(otherwise));
+  return clip.input(input) == nullptr ? std::optional(otherwise) : ScalarOf(clip.input(input));
+}
+
+std::optional<Ending> OfClip(const Node& clip, Facts& facts) {
+  // The bounds that are left out are numbers of this type.
+  if (facts.TypeOf(clip.input(0)) != DataType::kFloat) return std::nullopt;
+  using Limits = std::numeric_limits<float>;
+  const auto low = Bound(clip, 1, "min", Limits::lowest());
+  const auto high = Bound(clip, 2, "max", Limits::max());
+  if (!low.has_value() || !high.has_value()) return std::nullopt;
+  return OfFunction(clip.input(0), ops::UnaryFunction::kClip, *low, *high);
+}
+
+// Max, Min and PRelu of x and a number.
+std::optional<Ending> WithNumber(const Node& node, Facts& facts) {
+  if (node.inputs().size() != 2 || facts.TypeOf(node.output(0)) != DataType::kFloat) {
+    return std::nullopt;
+  }
+  const bool commutes = node.op_type() != "PRelu";
+  const int side = commutes && ScalarOf(node.input(0)).has_value() ? 1 : 0;
+  Value* x = node.input(side);
+  const auto number = ScalarOf(node.input(1 - side));
+  // A number with more axes than x would add axes.
+  if (!number.has_value() || facts.RankOf(x) < 0 ||
+      facts.RankOf(x) != facts.RankOf(node.output(0)) || std::isnan(*number)) {
+    return std::nullopt;
+  }
+  if (!commutes) return OfFunction(x, ops::UnaryFunction::kLeakyRelu, *number, 0);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return node.op_type() == "Max" ? OfFunction(x, ops::UnaryFunction::kClip, *number, kInfinity)
+                                 : OfFunction(x, ops::UnaryFunction::kClip, -kInfinity, *number);
+}
+
+}  // namespace
+
+std::optional<Ending> EndingOf(const Node* node, Facts& facts) {
+  if (node == nullptr || node->input(0) == nullptr) return std::nullopt;
+  if (IsOp(node, "Clip")) return OfClip(*node, facts);
+  if (IsOp(node, "Max") || IsOp(node, "Min") || IsOp(node, "PRelu")) {
+    return WithNumber(*node, facts);
+  }
+  return OfUnary(*node);
+}
+
+AttributeMap EndingAttributes(const Node& product) {
+  AttributeMap attributes;
+  for (const char* name : {kActivation, ops::kActivationAlpha, ops::kActivationBeta}) {
+    if (const AttributeValue* value = product.attribute(name)) attributes[name] = *value;
+  }
+  return attributes;
+}
+
+}  // namespace attnrun::opt

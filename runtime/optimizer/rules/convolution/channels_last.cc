@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Kernels convolve images whose channels are the last axis. ONNX's images [N, C, H, W] have them
+// first, so each Conv copies its input and its output. Where that saves copies, convolutions and the
+// nodes between them work on images [N, H, W, C]:
+//
+//   x [N,C,H,W]                          x [N,C,H,W]
+//       |                                    |
+//     Conv                               Transpose(0,2,3,1)
+//       |                                    |
+//     Relu                               attnrun.Conv
+//       |                     ->             |
+//   MaxPool                                Relu
+//       |                                    |
+//     Conv                               MaxPool, ..
+//       |                                    |
+//   y [N,M,H,W]                          Transpose(0,3,1,2)
+//                                            |
+//                                        y [N,M,H,W]
+//
+// A Conv that projects each element by itself becomes an attnrun.Linear.
+//
+// Each node that has both forms gets one of them, and a value that is written in one layout and
+// read in the other is transposed once. The choice that moves fewest elements is the minimum cut of
+// a graph with these costs; a Conv in the old layout costs the copies of its input and output. Each
+// node is then rewritten between Transposes of its own, which the clean-up cancels.
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "core/status.h"
+#include "ops/tensors/channels_last.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/convolution/conv_parts.h"
+#include "optimizer/rules/convolution/image_form.h"
+#include "optimizer/rules/convolution/minimum_cut.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The extent of axes that differ from run to run.
+constexpr int64_t kTypicalExtent = 64;
+// The limit on the number of elements, so that costs fit an int64.
+constexpr int64_t kMostElements = int64_t{1} << 30;
+// Costs: of an element, and of a Transpose. A later Transpose of as many elements costs less, by 1
+// for each node, since the rule move_views moves it down as well.
+constexpr int64_t kElement = int64_t{1} << 18;
+constexpr int64_t kTranspose = int64_t{1} << 17;
+
+int64_t TypicalElements(const Value* value, Facts& facts) {
+  double elements = 1;
+  for (const SymInt& extent : *facts.DimsOf(value)) {
+    const auto typical = extent.ValueAt([](const std::string&) { return kTypicalExtent; });
+    elements *= static_cast<double>(std::max<int64_t>(typical.value_or(kTypicalExtent), 1));
+  }
+  return static_cast<int64_t>(std::min(elements, static_cast<double>(kMostElements)));
+}
+
+// The nodes that have both forms, and the cost of each choice. The side of the source has its
+// channels last.
+class LayoutChoice {
+ public:
+  LayoutChoice(Graph& graph, Facts& facts, absl::Span<Node* const> order)
+      : graph_(graph), facts_(facts) {
+    for (Node* node : order) {
+      order_.emplace(node, std::min<int64_t>(std::ssize(order_), kTranspose / 2));
+      auto form = ImageFormOf(*node, facts);
+      if (form.has_value()) forms_.emplace(node, Choice{*std::move(form), cut_.AddVertex()});
+    }
+  }
+
+  // The nodes whose channels should be last.
+  std::vector<Node*> Choose(absl::Span<Node* const> order) {
+    for (Node* node : order) {
+      const auto found = forms_.find(node);
+      if (found == forms_.end()) continue;
+      for (const int i : found->second.form.inputs) AddValue(node->input(i));
+      for (const int i : found->second.form.outputs) AddValue(node->output(i));
+      if (IsOp(node, "Conv")) AddCopies(*node, found->second.vertex);
+    }
+    const std::vector<bool> last = cut_.Solve();
+    std::vector<Node*> chosen;
+    for (Node* node : order) {
+      const auto found = forms_.find(node);
+      if (found != forms_.end() && last[found->second.vertex]) chosen.push_back(node);
+    }
+    return chosen;
+  }
+
+ private:
+  struct Choice {
+    ImageForm form;
+    int vertex;
+  };
+
+  // The cost of a Conv in the old layout, so that one alone between others keeps it.
+  void AddCopies(const Node& conv, int vertex) {
+    const int64_t output = TypicalElements(conv.output(0), facts_);
+    const auto parts = ConvParts::Of(conv, facts_);
+    // A pointwise one is a product in either layout, but ends with an activation in one.
+    const bool copies = parts.has_value() && !parts->IsPointwise();
+    const int64_t elements = copies ? TypicalElements(conv.input(0), facts_) + output : output / 2;
+    cut_.AddEdge(MinimumCut::kSource, vertex, elements * kElement);
+  }
+
+  bool IsLast(const Node* transpose, bool first) const {
+    const int rank = facts_.RankOf(transpose->input(0));
+    return IsTranspose(transpose, first ? ops::ChannelsFirst(rank) : ops::ChannelsLast(rank));
+  }
+
+  // The vertex of the node that computes an image.
+  int VertexOfProducer(const Value* value) const {
+    const Node* node = value->producer();
+    if (node == nullptr) return MinimumCut::kSink;
+    if (IsLast(node, /*first=*/true)) return MinimumCut::kSource;
+    const auto found = forms_.find(node);
+    const bool writes = found != forms_.end() &&
+                        absl::c_linear_search(found->second.form.outputs, value->producer_index());
+    return writes ? found->second.vertex : MinimumCut::kSink;
+  }
+
+  // The vertex of a node that reads an image; nullopt if it takes either layout.
+  std::optional<int> VertexOfReader(const Value* value, const Node* node) const {
+    if (IsOp(node, "Shape")) return std::nullopt;
+    if (IsLast(node, /*first=*/false)) return MinimumCut::kSource;
+    const auto found = forms_.find(node);
+    if (found == forms_.end()) return MinimumCut::kSink;
+    const ImageForm& form = found->second.form;
+    const bool reads = absl::c_any_of(form.inputs, [&](int i) { return node->input(i) == value; });
+    return reads ? found->second.vertex : MinimumCut::kSink;
+  }
+
+  // Adds the cost of the Transpose between the layout in which the image is written and another in
+  // which one or more nodes read it.
+  void AddValue(Value* value) {
+    if (value->is_constant() || !seen_.insert(value).second) return;
+    const auto place = order_.find(value->producer());
+    const int64_t later = place == order_.end() ? 0 : place->second;
+    const int64_t cost = TypicalElements(value, facts_) * kElement + kTranspose - later;
+    const int producer = VertexOfProducer(value);
+    const int is_first = cut_.AddVertex();
+    const int is_last = cut_.AddVertex();
+    cut_.AddEdge(producer, is_first, cost);
+    cut_.AddEdge(is_last, producer, cost);
+    const auto add_reader = [&](int reader) {
+      cut_.AddEdge(is_first, reader, MinimumCut::kNever);
+      cut_.AddEdge(reader, is_last, MinimumCut::kNever);
+    };
+    for (const Node* reader : value->consumers()) {
+      if (const auto vertex = VertexOfReader(value, reader)) add_reader(*vertex);
+    }
+    if (graph_.IsOutput(value)) add_reader(MinimumCut::kSink);
+  }
+
+  Graph& graph_;
+  Facts& facts_;
+  MinimumCut cut_;
+  absl::flat_hash_map<const Node*, Choice> forms_;
+  // The places of nodes, with a limit.
+  absl::flat_hash_map<const Node*, int64_t> order_;
+  absl::flat_hash_set<const Value*> seen_;
+};
+
+bool RewriteBetweenTransposes(RuleContext& context, Node* node, Patch& patch) {
+  const auto form = ImageFormOf(*node, context.facts);
+  if (!form.has_value()) return false;
+  std::vector<Value*> inputs = node->inputs();
+  for (const int i : form->inputs) {
+    inputs[i] = patch.Op("Transpose", {inputs[i]}, {{"perm", ops::ChannelsLast(form->rank)}});
+  }
+  const std::vector<Value*> outputs = form->write(patch, inputs);
+  patch.Supersede({node});
+  for (int i = 0; i < std::ssize(node->outputs()); ++i) {
+    if (node->output(i) == nullptr) continue;
+    const bool is_image = absl::c_linear_search(form->outputs, i);
+    patch.Replace(node->output(i), is_image ? patch.Op("Transpose", {outputs[i]},
+                                                       {{"perm", ops::ChannelsFirst(form->rank)}})
+                                            : outputs[i]);
+  }
+  return true;
+}
+
+absl::StatusOr<int> PutChannelsLast(RuleContext& context) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
+  if (absl::c_none_of(order, [](const Node* node) { return IsOp(node, "Conv"); })) return 0;
+  const std::vector<Node*> chosen = LayoutChoice(context.graph, context.facts, order).Choose(order);
+  return RewriteEachNode(context, chosen, [&](Node* node, Patch& patch) {
+    return RewriteBetweenTransposes(context, node, patch);
+  });
+}
+
+}  // namespace
+
+extern const Rule kChannelsLast = {
+    .name = "channels_last",
+    .summary = "Convolutions and the nodes between them take images whose channels are last",
+    .run = PutChannelsLast};
+
+}  // namespace attnrun::opt
