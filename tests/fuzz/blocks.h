@@ -41,6 +41,9 @@ Value* AddWhere(GraphMaker& maker, Value* x);
 // assignments, rows padded to whole blocks.
 Value* AddIndexed(GraphMaker& maker, Value* x);
 
+// A piece of a convolution stack on an image [N C H W].
+Value* AddImageBlock(GraphMaker& maker, Value* x);
+
 // A graph of a few of these pieces.
 Trial RandomTrial(uint32_t seed);
 

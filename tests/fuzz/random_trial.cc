@@ -42,6 +42,24 @@ Value* AddBlock(GraphMaker& m, Value* x) {
   return kBlocks[m.dice().Int(0, std::ssize(kBlocks) - 1)](m, x);
 }
 
+// Images that convolutions take.
+Trial RandomImages(GraphMaker& maker) {
+  Dice& dice = maker.dice();
+  const int64_t channels = dice.Of<int64_t>({1, 2, 3, 4, 6});
+  maker.Input(DataType::kFloat,
+              {"batch", channels, dice.Chance(0.5) ? DimSpec("seq") : DimSpec(5), 4});
+  const int64_t steps = dice.Int(2, 12);
+  for (int64_t i = 0; i < steps; ++i) {
+    maker.Restart();
+    Value* x = maker.Any([&](const Value* value) {
+      return maker.TypeOf(value) == DataType::kFloat && maker.Rank(value) == 4;
+    });
+    if (x == nullptr) continue;
+    maker.Keep(dice.Chance(0.9) ? AddImageBlock(maker, x) : AddBlock(maker, x));
+  }
+  return maker.Finish();
+}
+
 void AddStep(GraphMaker& m, bool indexed) {
   m.Restart();
   Value* x = m.AnyFloat();
@@ -53,6 +71,8 @@ void AddStep(GraphMaker& m, bool indexed) {
 
 Trial RandomTrial(uint32_t seed) {
   GraphMaker maker(seed);
+  // One graph in eight is a stack of convolutions.
+  if (seed % 8 == 5) return RandomImages(maker);
   AddInputs(maker);
   const int64_t steps = maker.dice().Int(1, 12);
   // One graph in four has computed indices.
