@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "attnrun/tensor.h"
+
 namespace attnrun {
 namespace {
 
@@ -46,7 +48,10 @@ constexpr std::array<Facts, 27> kFacts = {{
     {"int2", 2, Kind::kSigned},
 }};
 
+constexpr Facts kSequenceFacts = {"sequence", 8 * sizeof(Tensor), Kind::kNone};
+
 const Facts& FactsOf(DataType type) {
+  if (type == DataType::kSequence) return kSequenceFacts;
   const auto index = static_cast<size_t>(type);
   return kFacts[index < kFacts.size() ? index : 0];
 }

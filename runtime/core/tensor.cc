@@ -143,6 +143,9 @@ absl::StatusOr<Tensor> Tensor::Dense(Allocator& allocator) const {
 }
 
 std::string TypeAndShape(const Tensor& tensor) {
+  if (tensor.is_sequence()) {
+    return absl::StrCat("sequence(", Name(tensor.element_type()), ")", ToString(tensor.shape()));
+  }
   return absl::StrCat(Name(tensor.type()), ToString(tensor.shape()));
 }
 

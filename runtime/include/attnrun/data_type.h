@@ -7,7 +7,8 @@
 
 namespace attnrun {
 
-// Element types of tensors. The numbers are those of ONNX's TensorProto.DataType (IR version 14).
+// Element types of tensors. The numbers are those of ONNX's TensorProto.DataType (IR version 14),
+// but for that of kSequence.
 enum class DataType : int32_t {
   kUndefined = 0,
   kFloat = 1,
@@ -36,16 +37,18 @@ enum class DataType : int32_t {
   kFloat8E8M0 = 24,
   kUint2 = 25,
   kInt2 = 26,
+  // Elements are tensors themselves: see Tensor::Sequence.
+  kSequence = 31,
 };
 
-// True for every enumerator but kUndefined.
+// True for the types of numbers, bools and strings: every enumerator but kUndefined and kSequence.
 bool IsValid(DataType type);
 
 // ONNX's spelling in type strings, lower case: "float", "int64", "float8e4m3fn".
 absl::string_view Name(DataType type);
 
 // Bits of one element in memory: 2 and 4 for the packed types, 8 for bool, 8 * sizeof(std::string)
-// for strings.
+// for strings, 8 * sizeof(Tensor) for sequences.
 int BitWidth(DataType type);
 
 // True for float16, bfloat16, float, double and the 8- and 4-bit floats.

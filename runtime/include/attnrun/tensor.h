@@ -34,6 +34,10 @@ class Allocator {
 // Copying a Tensor shares the bytes. Elements are dense and row-major unless strides() says
 // otherwise. Elements narrower than a byte are packed, the first in the lowest bits, and always
 // dense. Elements of kString are std::string.
+//
+// A tensor of type kSequence is a sequence of tensors (ONNX's sequence(tensor(T))): it has one axis,
+// and its elements are dense Tensors of one type, whose shapes may differ. An undefined tensor is
+// also the value of an optional without an element.
 class Tensor {
  public:
   // An undefined tensor, of type kUndefined.
@@ -60,6 +64,12 @@ class Tensor {
   template <typename T>
   static absl::StatusOr<Tensor> Of(absl::Span<const int64_t> shape, absl::Span<const T> elements);
 
+  // A sequence of tensors of type `element`, which shares the bytes of `tensors` where they are
+  // dense. The allocator provides the memory of the Tensor objects. kInvalidArgument for a tensor of
+  // another type, and if `element` is not valid.
+  static absl::StatusOr<Tensor> Sequence(DataType element, absl::Span<const Tensor> tensors,
+                                         Allocator& allocator = Allocator::Heap());
+
   DataType type() const { return type_; }
   const Shape& shape() const { return shape_; }
   int rank() const { return static_cast<int>(shape_.size()); }
@@ -68,6 +78,17 @@ class Tensor {
   // Size of the elements when dense, with packed types rounded up to a whole byte.
   size_t byte_size() const;
   bool defined() const { return type_ != DataType::kUndefined; }
+
+  bool is_sequence() const { return type_ == DataType::kSequence; }
+  // The tensors of a sequence, and their type, which an empty sequence has, too. Precondition:
+  // is_sequence().
+  absl::Span<const Tensor> tensors() const;
+  DataType element_type() const;
+  // The sequence with one tensor more at its end. It shares the Tensor objects with this one if this
+  // one was never appended to before, so that building a sequence takes time in proportion to its
+  // length. Thread-safe; errors as in Sequence. Precondition: is_sequence().
+  absl::StatusOr<Tensor> Appended(const Tensor& tensor,
+                                  Allocator& allocator = Allocator::Heap()) const;
 
   // Strides in elements; empty if dense.
   const Shape& strides() const { return strides_; }
@@ -113,7 +134,7 @@ class Tensor {
   std::shared_ptr<const void> owner_;
 };
 
-// Tensors by the name of a graph input or output.
+// Tensors, and sequences of them, by the name of a graph input or output.
 using TensorMap = std::map<std::string, Tensor>;
 
 // The DataType of a C++ type that names exactly one: float, double, bool, the integers,
@@ -149,7 +170,7 @@ DataType DataTypeOf<std::complex<float>>();
 template <>
 DataType DataTypeOf<std::complex<double>>();
 
-// "float[2,3]".
+// "float[2,3]"; "sequence(float)[4]" for four tensors.
 std::string TypeAndShape(const Tensor& tensor);
 
 template <typename T>
