@@ -42,7 +42,6 @@ absl::Status CheckLooksBinary(absl::string_view bytes) {
 // Parses with a larger limit on depth than protobuf's default, which kMaxNesting would exceed.
 template <typename Proto>
 absl::Status Parse(absl::string_view bytes, RootMessage root, Proto& proto) {
-  ATTNRUN_RETURN_IF_ERROR(CheckLooksBinary(bytes));
   ATTNRUN_ASSIGN_OR_RETURN(const std::string skeleton, MakeSkeleton(bytes, root));
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(skeleton.data()),
                                                 static_cast<int>(skeleton.size()));
@@ -75,6 +74,7 @@ absl::Status CheckModel(const onnx::ModelProto& proto) {
 
 absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& options) {
   onnx::ModelProto proto;
+  ATTNRUN_RETURN_IF_ERROR(CheckLooksBinary(source.bytes));
   ATTNRUN_RETURN_IF_ERROR(Parse(source.bytes, RootMessage::kModel, proto));
   ATTNRUN_RETURN_IF_ERROR(CheckModel(proto));
   Frame frame;
@@ -92,6 +92,42 @@ absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& option
       absl::StrCat(proto.producer_name(), " ", proto.producer_version())));
   model.opsets = std::move(frame.opsets);
   return model;
+}
+
+absl::StatusOr<Tensor> ParseTensor(const TensorSource& source) {
+  onnx::TensorProto proto;
+  ATTNRUN_RETURN_IF_ERROR(Parse(source.bytes, RootMessage::kTensor, proto));
+  return ReadTensor(proto, source);
+}
+
+// SequenceProto and OptionalProto, which onnx.proto lacks, hold tensors in field 3 and sequences in
+// field 5. Fields 4, 6 and 7 hold values of other types.
+constexpr int kTensorField = 3;
+constexpr int kSequenceField = 5;
+
+absl::StatusOr<Tensor> ParseSequence(const TensorSource& source, const ValueInfo& declared) {
+  ATTNRUN_ASSIGN_OR_RETURN(const auto bodies, FieldBodies(source.bytes, kTensorField));
+  std::vector<Tensor> tensors;
+  for (const absl::string_view body : bodies) {
+    absl::StatusOr<Tensor> tensor = ParseTensor({body, source.keep_alive, source.external});
+    if (!tensor.ok()) {
+      return Annotate(tensor.status(), absl::StrCat("tensor ", tensors.size()));
+    }
+    tensors.push_back(*std::move(tensor));
+  }
+  return Tensor::Sequence(tensors.empty() ? declared.type : tensors.front().type(), tensors);
+}
+
+absl::StatusOr<Tensor> ParseValue(const TensorSource& source, const ValueInfo& declared) {
+  if (declared.kind == ValueKind::kTensor) return ParseTensor(source);
+  if (declared.kind == ValueKind::kSequence) return ParseSequence(source, declared);
+  const bool holds_sequence = HoldsSequence(declared.kind);
+  ATTNRUN_ASSIGN_OR_RETURN(
+      const auto elements,
+      FieldBodies(source.bytes, holds_sequence ? kSequenceField : kTensorField));
+  if (elements.empty()) return absl::StatusOr<Tensor>(absl::in_place);
+  const TensorSource element = {elements.front(), source.keep_alive, source.external};
+  return holds_sequence ? ParseSequence(element, declared) : ParseTensor(element);
 }
 
 // Puts the path before a message. kDataLoss, which means that the bytes are not of the expected
@@ -121,16 +157,21 @@ absl::StatusOr<Model> ParseModel(absl::string_view bytes, const LoadOptions& opt
 }
 
 absl::StatusOr<Tensor> ReadTensorProto(const std::string& path) {
+  return ReadValueProto(path, ValueInfo());
+}
+
+absl::StatusOr<Tensor> ReadValueProto(const std::string& path, const ValueInfo& declared) {
   absl::StatusOr<std::shared_ptr<const FileBytes>> file = FileBytes::Open(path);
   if (!file.ok()) return Annotate(file.status(), path);
   ExternalData external(path, FileAccess::kMap);
   const TensorSource source = {(*file)->bytes(), *file, &external};
-  onnx::TensorProto proto;
-  absl::Status status = Parse(source.bytes, RootMessage::kTensor, proto);
-  if (!status.ok()) return Locate(status, path, "an ONNX tensor");
-  absl::StatusOr<Tensor> tensor = ReadTensor(proto, source);
-  if (!tensor.ok()) return Annotate(tensor.status(), path);
-  return tensor;
+  absl::Status status = CheckLooksBinary(source.bytes);
+  absl::StatusOr<Tensor> value = status.ok() ? ParseValue(source, declared) : status;
+  if (value.ok()) return value;
+  return Locate(value.status(), path,
+                declared.kind == ValueKind::kTensor
+                    ? "an ONNX tensor"
+                    : absl::StrCat("an ONNX ", Name(declared.kind)));
 }
 
 }  // namespace attnrun::loader

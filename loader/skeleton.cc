@@ -64,11 +64,11 @@ class SkeletonWriter {
 
   // Appends a copy of the message at [begin, end), without the fields that are left out.
   absl::Status Copy(Message message, size_t begin, size_t end, int nesting, std::string& out) const;
+  absl::StatusOr<WireField> ReadField(size_t begin, size_t end) const;
 
  private:
   // Reads a few bytes per stream, because protobuf's streams count positions in 32 bits.
   absl::StatusOr<uint64_t> ReadVarint(size_t& position, size_t end) const;
-  absl::StatusOr<WireField> ReadField(size_t begin, size_t end) const;
   absl::Status CopyNested(const Field& field, const WireField& wire, int nesting,
                           std::string& out) const;
   // True if all elements of the tensor are in one field and in one piece, so that a Payload can
@@ -194,6 +194,18 @@ absl::StatusOr<std::string> MakeSkeleton(absl::string_view bytes, RootMessage ro
                      " bytes, but at most ", std::numeric_limits<int32_t>::max(), " can be read"));
   }
   return skeleton;
+}
+
+absl::StatusOr<std::vector<absl::string_view>> FieldBodies(absl::string_view bytes, int number) {
+  const SkeletonWriter reader(bytes);
+  std::vector<absl::string_view> bodies;
+  for (size_t begin = 0; begin < bytes.size();) {
+    ATTNRUN_ASSIGN_OR_RETURN(const WireField field, reader.ReadField(begin, bytes.size()));
+    begin = field.end;
+    if (field.number != number || field.type != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) continue;
+    bodies.push_back(bytes.substr(field.body, field.end - field.body));
+  }
+  return bodies;
 }
 
 Payload ReadPayload(absl::string_view raw_data) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -36,6 +37,10 @@ absl::StatusOr<std::string> MakeSkeleton(absl::string_view bytes, RootMessage ro
 // The Payload in the raw_data of a TensorProto that was parsed from a skeleton. Precondition: it
 // has raw_data.
 Payload ReadPayload(absl::string_view raw_data);
+
+// The bodies of the message's fields of this number, which are messages or strings. kDataLoss if the
+// bytes are truncated or no message.
+absl::StatusOr<std::vector<absl::string_view>> FieldBodies(absl::string_view bytes, int number);
 
 }  // namespace attnrun::loader
 

@@ -50,18 +50,54 @@ absl::StatusOr<Type> ReadTensorType(const TensorType& proto) {
   return type;
 }
 
-// The name of a type inside "sequence(...)": "tensor(float)".
-absl::StatusOr<std::string> Spell(const onnx::TypeProto& proto) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Type type, ReadType(proto));
+// The name of a type inside "map(...)": "tensor(float)".
+std::string Spell(const Type& type) {
   if (!type.other.empty()) return type.other;
-  return absl::StrCat("tensor(", Name(type.element), ")");
+  std::string text = absl::StrCat("tensor(", Name(type.element), ")");
+  if (HoldsSequence(type.kind)) text = absl::StrCat("sequence(", text, ")");
+  return IsOptional(type.kind) ? absl::StrCat("optional(", text, ")") : text;
 }
 
-absl::StatusOr<Type> Wrap(absl::string_view kind, const onnx::TypeProto& element) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::string spelled, Spell(element));
+// A type that there are no values of.
+Type Other(std::string spelled) {
   Type type;
-  type.other = absl::StrCat(kind, "(", spelled, ")");
+  type.other = std::move(spelled);
   return type;
+}
+
+absl::StatusOr<Type> ReadSequenceType(const onnx::TypeProto::Sequence& proto) {
+  ATTNRUN_ASSIGN_OR_RETURN(Type type, ReadType(proto.elem_type()));
+  if (type.kind != ValueKind::kTensor || !type.other.empty()) {
+    return Other(absl::StrCat("sequence(", Spell(type), ")"));
+  }
+  type.kind = ValueKind::kSequence;
+  return type;
+}
+
+absl::StatusOr<Type> ReadOptionalType(const onnx::TypeProto::Optional& proto) {
+  ATTNRUN_ASSIGN_OR_RETURN(Type type, ReadType(proto.elem_type()));
+  if (IsOptional(type.kind) || !type.other.empty()) {
+    return Other(absl::StrCat("optional(", Spell(type), ")"));
+  }
+  type.kind = HoldsSequence(type.kind) ? ValueKind::kOptionalSequence : ValueKind::kOptionalTensor;
+  return type;
+}
+
+absl::StatusOr<Type> ReadMapType(const onnx::TypeProto::Map& proto) {
+  ATTNRUN_ASSIGN_OR_RETURN(const DataType key, ReadElementType(proto.key_type()));
+  ATTNRUN_ASSIGN_OR_RETURN(const Type value, ReadType(proto.value_type()));
+  return Other(absl::StrCat("map(", Name(key), ",", Spell(value), ")"));
+}
+
+bool SaysNothing(const Type& type) {
+  return type.kind == ValueKind::kTensor && type.element == DataType::kUndefined &&
+         !type.shape.has_value() && type.other.empty();
+}
+
+bool Contradict(const Type& a, const Type& b) {
+  if (SaysNothing(a) || SaysNothing(b)) return false;
+  return a.kind != b.kind || (a.element != DataType::kUndefined &&
+                              b.element != DataType::kUndefined && a.element != b.element);
 }
 
 // True if a tensor of this shape agrees with the declared dimensions.
@@ -80,16 +116,11 @@ absl::StatusOr<Type> ReadType(const onnx::TypeProto& proto) {
     case onnx::TypeProto::kTensorType:
       return ReadTensorType(proto.tensor_type());
     case onnx::TypeProto::kSequenceType:
-      return Wrap("sequence", proto.sequence_type().elem_type());
+      return ReadSequenceType(proto.sequence_type());
     case onnx::TypeProto::kOptionalType:
-      return Wrap("optional", proto.optional_type().elem_type());
-    case onnx::TypeProto::kMapType: {
-      ATTNRUN_ASSIGN_OR_RETURN(const DataType key, ReadElementType(proto.map_type().key_type()));
-      ATTNRUN_ASSIGN_OR_RETURN(const std::string value, Spell(proto.map_type().value_type()));
-      Type type;
-      type.other = absl::StrCat("map(", Name(key), ",", value, ")");
-      return type;
-    }
+      return ReadOptionalType(proto.optional_type());
+    case onnx::TypeProto::kMapType:
+      return ReadMapType(proto.map_type());
     case onnx::TypeProto::kSparseTensorType: {
       ATTNRUN_ASSIGN_OR_RETURN(Type type, ReadTensorType(proto.sparse_tensor_type()));
       type.other = absl::StrCat("sparse_tensor(", Name(type.element), ")");
@@ -105,7 +136,8 @@ absl::Status CheckDeclaration(absl::string_view name, const Tensor& data, const 
   const bool same_type =
       declared.element == DataType::kUndefined || declared.element == data.type();
   const bool same_shape = !declared.shape.has_value() || Matches(data.shape(), *declared.shape);
-  if (same_type && same_shape && declared.other.empty()) return absl::OkStatus();
+  const bool is_tensor = declared.kind == ValueKind::kTensor && declared.other.empty();
+  if (same_type && same_shape && is_tensor) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is declared ", ToString(declared),
                                                  ", but its data is ", TypeAndShape(data)));
 }
@@ -115,11 +147,11 @@ absl::Status Declare(Value* value, const Type& declared) {
     return CheckDeclaration(value->name(), *value->constant(), declared);
   }
   Type type = value->type();
-  if (type.element != DataType::kUndefined && declared.element != DataType::kUndefined &&
-      type.element != declared.element) {
+  if (Contradict(type, declared)) {
     return absl::InvalidArgumentError(absl::StrCat(Quoted(value->name()), " is declared twice, as ",
                                                    ToString(type), " and as ", ToString(declared)));
   }
+  if (SaysNothing(type)) type.kind = declared.kind;
   if (type.element == DataType::kUndefined) type.element = declared.element;
   if (!type.shape.has_value()) type.shape = declared.shape;
   if (type.other.empty()) type.other = declared.other;

@@ -32,6 +32,7 @@ const OpRegistry& OpRegistry::Get() {
     RegisterRelative(*all);
     RegisterResize(*all);
     RegisterSearch(*all);
+    RegisterSequence(*all);
     RegisterShape(*all);
     RegisterSignal(*all);
     RegisterSoftmax(*all);

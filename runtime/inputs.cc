@@ -15,7 +15,8 @@ namespace attnrun {
 namespace {
 
 ValueInfo Describe(const Value& value) {
-  return {value.name(), value.type().element, value.type().shape, value.constant() != nullptr};
+  return {value.name(), value.type().element, value.type().shape, value.constant() != nullptr,
+          value.type().kind};
 }
 
 // The extent that a symbol was first bound to, and the input that bound it. The key is the text
@@ -54,6 +55,27 @@ absl::Status CheckTensor(const ValueInfo& declared, const Tensor& tensor, Bindin
                                  Quoted(it->second.input), " but ", tensor.dim(axis), " here"));
   }
   return absl::OkStatus();
+}
+
+// The tensors of a sequence may differ in extents of one name.
+absl::Status CheckSequence(const ValueInfo& declared, const Tensor& sequence) {
+  if (declared.type != DataType::kUndefined && sequence.element_type() != declared.type) {
+    return Mismatch(declared, sequence, "");
+  }
+  for (const Tensor& tensor : sequence.tensors()) {
+    Bindings own;
+    ATTNRUN_RETURN_IF_ERROR(CheckTensor(declared, tensor, own));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckValue(const ValueInfo& declared, const Tensor& value, Bindings& bindings) {
+  if (value.is_sequence() != HoldsSequence(declared.kind)) return Mismatch(declared, value, "");
+  if (value.is_sequence()) return CheckSequence(declared, value);
+  if (declared.kind == ValueKind::kTensor) return CheckTensor(declared, value, bindings);
+  // Nothing is said of the extents of other inputs where an optional is left out.
+  Bindings own;
+  return CheckTensor(declared, value, own);
 }
 
 absl::Status CheckEqualities(const Equalities& equalities, const Bindings& bindings) {
@@ -109,17 +131,6 @@ absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& de
   return absl::OkStatus();
 }
 
-absl::Status CheckTensorsOnly(const Graph& graph) {
-  for (const auto* values : {&graph.inputs(), &graph.outputs()}) {
-    for (const Value* value : *values) {
-      if (value->type().other.empty()) continue;
-      return absl::UnimplementedError(absl::StrCat(
-          Quoted(value->name()), " is a ", value->type().other, "; only tensors are supported"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
                                                const Equalities& equalities,
                                                const TensorMap& given) {
@@ -129,14 +140,14 @@ absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& dec
   for (const ValueInfo& info : declared) {
     const auto it = given.find(info.name);
     if (it == given.end() || !it->second.defined()) {
-      if (!info.has_default) {
+      if (!info.has_default && !IsOptional(info.kind)) {
         return absl::InvalidArgumentError(
             absl::StrCat("input ", Quoted(info.name), " (", TypeAndShape(info), ") is missing"));
       }
       ordered.emplace_back();
       continue;
     }
-    ATTNRUN_RETURN_IF_ERROR(CheckTensor(info, it->second, bindings));
+    ATTNRUN_RETURN_IF_ERROR(CheckValue(info, it->second, bindings));
     ATTNRUN_ASSIGN_OR_RETURN(ordered.emplace_back(), it->second.Dense());
   }
   ATTNRUN_RETURN_IF_ERROR(CheckEqualities(equalities, bindings));

@@ -20,10 +20,8 @@ std::vector<ValueInfo> DescribeOutputs(const Graph& graph);
 absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& declared,
                         const TensorMap& given);
 
-// kUnimplemented if an input or output of the graph is not a tensor.
-absl::Status CheckTensorsOnly(const Graph& graph);
-
-// The tensors of `given` in the order of `declared`, dense; undefined where a default applies.
+// The tensors of `given` in the order of `declared`, dense; undefined where a default applies or an
+// optional has no element.
 // Errors: the kInvalidArgument cases of Session::Run. `equalities` are those of the graph.
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
                                                const Equalities& equalities,

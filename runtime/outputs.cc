@@ -34,6 +34,9 @@ void CopyInto(const Tensor& from, Tensor& to) {
   });
 }
 
+// Sequences are replaced: they hold no bytes to be filled.
+bool IsBuffer(const Tensor& wanted) { return wanted.defined() && !wanted.is_sequence(); }
+
 absl::Status CheckFits(const ValueInfo& declared, const Tensor& result, const Tensor& buffer) {
   if (buffer.type() == result.type() && buffer.shape() == result.shape()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -46,7 +49,7 @@ absl::Status CheckFits(const ValueInfo& declared, const Tensor& result, const Te
 absl::Status CheckWanted(const std::vector<ValueInfo>& declared, const TensorMap& wanted) {
   ATTNRUN_RETURN_IF_ERROR(CheckNames("output", declared, wanted));
   for (const auto& [name, buffer] : wanted) {
-    if (buffer.defined() && !buffer.is_mutable()) {
+    if (buffer.defined() && !buffer.is_mutable() && !buffer.is_sequence()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the buffer given for output ", Quoted(name), " may not be written"));
     }
@@ -58,14 +61,14 @@ absl::Status Deliver(const std::vector<ValueInfo>& declared, absl::Span<const Te
                      TensorMap& wanted) {
   for (size_t i = 0; i < results.size(); ++i) {
     const auto it = wanted.find(declared[i].name);
-    if (it == wanted.end() || !it->second.defined()) continue;
+    if (it == wanted.end() || !IsBuffer(it->second)) continue;
     ATTNRUN_RETURN_IF_ERROR(CheckFits(declared[i], results[i], it->second));
   }
   for (size_t i = 0; i < results.size(); ++i) {
     const auto it = wanted.find(declared[i].name);
     if (it == wanted.end()) continue;
     ATTNRUN_ASSIGN_OR_RETURN(Tensor dense, results[i].Dense());
-    if (it->second.defined()) {
+    if (IsBuffer(it->second)) {
       CopyInto(dense, it->second);
     } else {
       it->second = std::move(dense);

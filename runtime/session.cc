@@ -15,6 +15,7 @@
 #include "core/thread_pool.h"
 #include "execution/cpus.h"
 #include "execution/executor.h"
+#include "execution/kinds.h"
 #include "execution/limited_allocator.h"
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
@@ -48,8 +49,8 @@ class Session::Impl {
 
   static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model,
                                                     const SessionOptions& options) {
-    ATTNRUN_RETURN_IF_ERROR(CheckTensorsOnly(*model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
+    ATTNRUN_RETURN_IF_ERROR(exec::FindKinds(*model.graph));
     constexpr int kMostThreads = 1024;
     if (options.threads < 0 || options.threads > kMostThreads) {
       return absl::InvalidArgumentError(
@@ -239,6 +240,10 @@ std::string Session::GraphText() const { return DumpText(impl_->graph()); }
 
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) {
   return loader::ReadTensorProto(path);
+}
+
+absl::StatusOr<Tensor> LoadValueProto(const std::string& path, const ValueInfo& info) {
+  return loader::ReadValueProto(path, info);
 }
 
 }  // namespace attnrun

@@ -2,27 +2,14 @@
 #include "ops/control_flow/control_flow.h"
 
 #include "graph/graph.h"
+#include "ops/control_flow/kinds.h"
 #include "ops/interface/families.h"
+#include "ops/interface/reference_kernel.h"
 
 namespace attnrun::ops {
-namespace {
-
-class SubgraphKernel final : public Kernel {
- public:
-  explicit SubgraphKernel(const Op& op) : op_(op) {}
-  absl::string_view name() const override { return "subgraph"; }
-  bool Accepts(const OpContext& /*context*/) const override { return true; }
-  absl::Status Run(OpContext& context) const override { return op_.Reference(context); }
-
- private:
-  const Op& op_;
-};
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Kernel>> ControlFlow::MakeKernel(
     const KernelContext& /*context*/) const {
-  return std::make_unique<SubgraphKernel>(*this);
+  return std::make_unique<ReferenceKernel>(*this, "subgraph");
 }
 
 // The executor runs the graphs; reading them here marks the attributes as read and checks their
@@ -43,18 +30,37 @@ Scan::Scan(AttributeReader& attributes)
   attributes.Required<std::shared_ptr<Graph>>("body");
 }
 
+SequenceMap::SequenceMap(AttributeReader& attributes) {
+  const auto body = attributes.Required<std::shared_ptr<Graph>>("body");
+  if (body == nullptr) return;
+  for (const Value* output : body->outputs()) declared_.push_back(output->type().element);
+}
+
 void RegisterControlFlow(OpRegistry& registry) {
-  registry.Register(
-      {"", "If", {1, 11, 13, 16, 19, 21, 23, 24, 25}, {1, 1}, {1, kVariadic}, Make<If>});
+  registry.Register({"",
+                     "If",
+                     {1, 11, 13, 16, 19, 21, 23, 24, 25},
+                     {1, 1},
+                     {1, kVariadic},
+                     Make<If>,
+                     Kinds(KindsOfIf)});
   // M and cond may both be left out, and no carried value is required.
   registry.Register({"",
                      "Loop",
                      {1, 11, 13, 16, 19, 21, 23, 24, 25},
                      {0, kVariadic},
                      {1, kVariadic},
-                     Make<Loop>});
+                     Make<Loop>,
+                     Kinds(KindsOfLoop)});
   registry.Register(
       {"", "Scan", {9, 11, 16, 19, 21, 23, 24, 25}, {1, kVariadic}, {1, kVariadic}, Make<Scan>});
+  registry.Register({"",
+                     "SequenceMap",
+                     {17},
+                     {1, kVariadic},
+                     {1, kVariadic},
+                     Make<SequenceMap>,
+                     Kinds(KindsOfSequenceMap)});
 }
 
 }  // namespace attnrun::ops

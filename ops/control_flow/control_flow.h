@@ -51,6 +51,19 @@ class Scan final : public ControlFlow {
   std::vector<int64_t> output_directions_;
 };
 
+// ONNX SequenceMap-17 (sequence of n, N tensors or sequences of n): body(inputs...) -> (outputs...)
+// gets one tensor of each sequence per iteration, and the other tensors as they are. Outputs: the
+// sequences of what the body returns.
+class SequenceMap final : public ControlFlow {
+ public:
+  explicit SequenceMap(AttributeReader& attributes);
+  absl::Status Reference(OpContext& context) const override;
+
+ private:
+  // The types that the body declares for its outputs, which an empty sequence takes on.
+  std::vector<DataType> declared_;
+};
+
 }  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_CONTROL_FLOW_CONTROL_FLOW_H_

@@ -6,27 +6,25 @@
 #include "core/status.h"
 #include "ops/elementwise/infer.h"
 #include "ops/interface/axis_rules.h"
+#include "ops/interface/reference_kernel.h"
 #include "ops/interface/type_set.h"
 
 namespace attnrun::ops {
 namespace {
 
-// Runs the reference: the output shares the input's bytes, so there is nothing to optimize.
-class AliasKernel final : public Kernel {
- public:
-  explicit AliasKernel(const Op& op) : op_(op) {}
-
-  absl::string_view name() const override { return "alias"; }
-  bool Accepts(const OpContext& /*context*/) const override { return true; }
-  absl::Status Run(OpContext& context) const override { return op_.Reference(context); }
-
- private:
-  const Op& op_;
-};
-
 bool IsTrue(const Tensor& tensor) {
   return tensor.type() == DataType::kBool && tensor.num_elements() == 1 &&
          *tensor.data<uint8_t>() != 0;
+}
+
+// The output shares the input's bytes.
+std::unique_ptr<Kernel> MakeAliasKernel(const Op& op) {
+  return std::make_unique<ReferenceKernel>(op, "alias");
+}
+
+absl::Status KindOfInput(KindContext& context) {
+  context.outputs[0] = context.inputs[0];
+  return absl::OkStatus();
 }
 
 absl::Status CheckInference(const OpContext& context) {
@@ -50,7 +48,7 @@ void Identity::Infer(InferContext& context) const { context.SetOutput(0, context
 
 absl::StatusOr<std::unique_ptr<Kernel>> Identity::MakeKernel(
     const KernelContext& /*context*/) const {
-  return std::make_unique<AliasKernel>(*this);
+  return MakeAliasKernel(*this);
 }
 
 Dropout::Dropout(AttributeReader& attributes) : mask_is_bool_(attributes.version() >= 10) {
@@ -88,7 +86,7 @@ void Dropout::Axes(AxesContext& context) const {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Dropout::MakeKernel(
     const KernelContext& /*context*/) const {
-  return std::make_unique<AliasKernel>(*this);
+  return MakeAliasKernel(*this);
 }
 
 BitCast::BitCast(AttributeReader& attributes)
@@ -132,7 +130,7 @@ void RegisterIdentity(OpRegistry& registry) {
        .inputs = {1, 1},
        .outputs = {1, 1},
        .make = [](AttributeReader& /*unused*/) { return std::make_unique<Identity>(); },
-       .traits = kElementwise | kKeepsOrder | SameSince(13)});
+       .traits = kElementwise | kKeepsOrder | SameSince(13) | Kinds(KindOfInput)});
 }
 
 }  // namespace attnrun::ops

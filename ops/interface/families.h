@@ -73,6 +73,9 @@ void RegisterResize(OpRegistry& registry);
 // Operators that find elements by their value: ArgMax, ArgMin, NonZero, TopK, Unique.
 void RegisterSearch(OpRegistry& registry);
 
+// Operators on sequences of tensors and on optionals.
+void RegisterSequence(OpRegistry& registry);
+
 // Operators that read or change only the shape: Shape, Size, Reshape, Flatten, Squeeze, Unsqueeze.
 void RegisterShape(OpRegistry& registry);
 

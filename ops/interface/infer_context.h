@@ -12,7 +12,8 @@
 
 namespace attnrun::ops {
 
-// The facts about a value that hold in every run.
+// The facts about a value that hold in every run. A sequence and an optional have the type of their
+// tensors, if it is one, and no other facts.
 struct ValueFacts {
   // kUndefined: unknown.
   DataType type = DataType::kUndefined;

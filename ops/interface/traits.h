@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/interface/kinds.h"
+
 namespace attnrun::ops {
 
 // Properties of an operator that all its nodes have, whatever their versions, attributes and inputs.
@@ -50,6 +52,9 @@ struct OpTraits {
   bool bounded = false;
   // Draws numbers: nodes that differ in nothing but their names may have other outputs.
   bool random = false;
+  // For an operator that takes or gives sequences or optionals: the rule that tells the kinds of its
+  // outputs. The other operators take and give tensors only.
+  KindRule kinds = nullptr;
   // Versions from this one on mean the same wherever they accept the same inputs and attributes. 0
   // if nothing is said.
   int same_since = 0;
@@ -70,6 +75,7 @@ constexpr OpTraits operator|(const OpTraits& a, const OpTraits& b) {
           .takes_any_rank = a.takes_any_rank || b.takes_any_rank,
           .bounded = a.bounded || b.bounded,
           .random = a.random || b.random,
+          .kinds = a.kinds != nullptr ? a.kinds : b.kinds,
           .same_since = std::max(a.same_since, b.same_since)};
 }
 
@@ -88,6 +94,7 @@ inline constexpr OpTraits kWorksOnRows = {.works_on_rows = true};
 inline constexpr OpTraits kTakesAnyRank = {.takes_any_rank = true};
 inline constexpr OpTraits kBounded = {.bounded = true};
 inline constexpr OpTraits kRandom = {.random = true};
+constexpr OpTraits Kinds(KindRule rule) { return {.kinds = rule}; }
 constexpr OpTraits SameSince(int version) { return {.same_since = version}; }
 
 }  // namespace attnrun::ops

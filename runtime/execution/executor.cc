@@ -9,6 +9,7 @@
 #include "core/quote.h"
 #include "core/status.h"
 #include "execution/compute.h"
+#include "ops/interface/registry.h"
 
 namespace attnrun::exec {
 namespace {
@@ -140,9 +141,7 @@ class StepRun {
   absl::Status StoreOutputs() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (step_.outputs[i] < 0) continue;
-      if (!outputs_[i].defined()) {
-        return absl::InternalError(absl::StrCat("output ", i, " was not computed"));
-      }
+      if (!outputs_[i].defined()) ATTNRUN_RETURN_IF_ERROR(CheckMayLack(i));
       if (state_.options.observer) {
         state_.options.observer(step_.node->outputs()[i]->name(), outputs_[i]);
       }
@@ -150,6 +149,17 @@ class StepRun {
     }
     for (const int slot : step_.dead) frame_.Clear(slot);
     return absl::OkStatus();
+  }
+
+  // Only an optional may lack a tensor.
+  absl::Status CheckMayLack(size_t output) const {
+    const ValueKind kind = step_.node->outputs()[output]->type().kind;
+    if (IsOptional(kind)) return absl::OkStatus();
+    if (ops::TraitsOf(*step_.node).kinds == nullptr) {
+      return absl::InternalError(absl::StrCat("output ", output, " was not computed"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat("output ", output, " is an optional without an ",
+                                                   "element, but must be a ", Name(kind)));
   }
 
   const Step& step_;
@@ -167,11 +177,13 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
   Frame frame(plan);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value* value = plan.graph().inputs()[i];
-    if (!inputs[i].defined() && value->constant() == nullptr) {
+    const bool has_default = value->constant() != nullptr;
+    if (!inputs[i].defined() && !has_default && !IsOptional(value->type().kind)) {
       return absl::InvalidArgumentError(
           absl::StrCat("input ", Quoted(value->name()), " is left out"));
     }
-    frame.Set(plan.inputs()[i], inputs[i].defined() ? inputs[i] : *value->constant());
+    const bool given = inputs[i].defined() || !has_default;
+    frame.Set(plan.inputs()[i], given ? inputs[i] : *value->constant());
   }
   for (const auto& [here, outside] : plan.captures()) frame.Set(here, enclosing->Get(outside));
   for (const Step& step : plan.steps()) {

@@ -20,7 +20,7 @@ namespace attnrun {
 
 class Node;
 
-// A tensor of the graph: a graph input, an initializer, an output of one node, or a value of an
+// A tensor of the graph, or a sequence or optional of them: a graph input, an initializer, an output of one node, or a value of an
 // enclosing graph. Owned by its Graph.
 class Value {
  public:

@@ -21,10 +21,29 @@ std::string ToString(const Dim& dim) {
   return dim.symbol.empty() ? "?" : dim.symbol;
 }
 
-std::string TypeAndShape(const ValueInfo& info) { return Shaped(info.type, info.shape); }
+absl::string_view Name(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kTensor:
+      return "tensor";
+    case ValueKind::kSequence:
+      return "sequence";
+    case ValueKind::kOptionalTensor:
+      return "optional tensor";
+    case ValueKind::kOptionalSequence:
+      return "optional sequence";
+  }
+  return "";
+}
+
+std::string TypeAndShape(const ValueInfo& info) {
+  std::string text = Shaped(info.type, info.shape);
+  if (HoldsSequence(info.kind)) text = absl::StrCat("sequence(", text, ")");
+  return IsOptional(info.kind) ? absl::StrCat("optional(", text, ")") : text;
+}
 
 std::string ToString(const Type& type) {
-  return type.other.empty() ? Shaped(type.element, type.shape) : type.other;
+  if (!type.other.empty()) return type.other;
+  return TypeAndShape(ValueInfo{"", type.element, type.shape, false, type.kind});
 }
 
 Type TypeOf(const Tensor& tensor) {

@@ -56,7 +56,9 @@ Value* GraphMaker::Fail() {
 
 Value* GraphMaker::Input(DataType type, const std::vector<DimSpec>& shape, double low,
                          double high) {
-  Type known = {type, std::vector<Dim>(), ""};
+  Type known;
+  known.element = type;
+  known.shape.emplace();
   for (const DimSpec& spec : shape) known.shape->push_back(spec.dim);
   Value* input = graph_.AddInput(absl::StrCat("in", num_inputs_++), known).value();
   for (const auto& extents : extents_) {

@@ -115,7 +115,9 @@ class Shrinker {
       trial.bindings[b][name] = found->second;
     }
     const Tensor& tensor = values_[0].at(name);
-    Type type = {tensor.type(), std::vector<Dim>(), ""};
+    Type type;
+    type.element = tensor.type();
+    type.shape.emplace();
     for (int axis = 0; axis < tensor.rank(); ++axis) {
       type.shape->push_back(DimOf(Extents(name, axis)));
     }

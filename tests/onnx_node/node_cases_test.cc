@@ -62,7 +62,7 @@ absl::StatusOr<TensorMap> ReadTensors(const std::string& folder, const std::stri
   TensorMap tensors;
   for (size_t i = 0; i < infos.size(); ++i) {
     const std::string path = absl::StrCat(folder, "/test_data_set_0/", kind, "_", i, ".pb");
-    ATTNRUN_ASSIGN_OR_RETURN(tensors[infos[i].name], LoadTensorProto(path));
+    ATTNRUN_ASSIGN_OR_RETURN(tensors[infos[i].name], LoadValueProto(path, infos[i]));
   }
   return tensors;
 }
@@ -91,6 +91,14 @@ absl::Status Compare(const std::string& name, const Tensor& actual, const Tensor
   if (TypeAndShape(actual) != TypeAndShape(expected)) {
     return Unequal(
         name, absl::StrCat("is ", TypeAndShape(actual), " instead of ", TypeAndShape(expected)));
+  }
+  if (!expected.defined()) return absl::OkStatus();
+  if (expected.is_sequence()) {
+    for (int64_t i = 0; i < expected.num_elements(); ++i) {
+      ATTNRUN_RETURN_IF_ERROR(
+          Compare(absl::StrCat(name, "/", i), actual.tensors()[i], expected.tensors()[i], one));
+    }
+    return absl::OkStatus();
   }
   if (expected.type() != DataType::kString) return CompareNumbers(name, actual, expected, one);
   ATTNRUN_ASSIGN_OR_RETURN(const auto a, ToStrings(actual));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "attnrun/data_type.h"
 
 namespace attnrun {
@@ -28,18 +29,36 @@ struct Dim {
 // "384", "batch" or "?".
 std::string ToString(const Dim& dim);
 
+// The kinds of a graph's values: tensors, sequences of tensors, and optionals of both, which may lack
+// their element.
+enum class ValueKind : uint8_t { kTensor, kSequence, kOptionalTensor, kOptionalSequence };
+
+// "tensor", "sequence", "optional tensor" or "optional sequence".
+absl::string_view Name(ValueKind kind);
+
+constexpr bool IsOptional(ValueKind kind) {
+  return kind == ValueKind::kOptionalTensor || kind == ValueKind::kOptionalSequence;
+}
+
+// True for a sequence and an optional of one.
+constexpr bool HoldsSequence(ValueKind kind) {
+  return kind == ValueKind::kSequence || kind == ValueKind::kOptionalSequence;
+}
+
 // A graph input or output as the model declares it.
 struct ValueInfo {
   std::string name;
+  // Type and shape are those of the tensor, or of each tensor of a sequence.
   DataType type = DataType::kUndefined;
   // Absent if the model does not state the rank.
   std::optional<std::vector<Dim>> shape;
   // True for an input that the caller may leave out: an initializer of the same name is its
   // default.
   bool has_default = false;
+  ValueKind kind = ValueKind::kTensor;
 };
 
-// "float[batch,128]".
+// "float[batch,128]", "sequence(float[batch,128])", "optional(float)".
 std::string TypeAndShape(const ValueInfo& info);
 
 // An operator of a model that attnrun cannot run.

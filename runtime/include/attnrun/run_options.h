@@ -41,7 +41,8 @@ struct RunOptions {
   // Receives one event per node, in the order of execution. May be null.
   std::vector<ProfileEvent>* profile = nullptr;
   // Called with the name of each value as soon as it is computed, on the thread that called Run.
-  // Values in the bodies of If, Loop and Scan are included, once per iteration. It must not run the
+  // Values in the bodies of If, Loop and Scan are included, once per iteration, and so are sequences
+  // and optionals (an undefined tensor for one without an element). It must not run the
   // same session: that Run gives kFailedPrecondition. An exception that it throws ends the run with
   // kInternal. May be empty.
   std::function<void(absl::string_view name, const Tensor& value)> observer;

@@ -164,6 +164,11 @@ std::vector<PassInfo> DescribePasses();
 // Session::Load.
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
 
+// As LoadTensorProto, for an input or output: reads a TensorProto, a SequenceProto or an OptionalProto
+// of them, as its kind says. An optional without an element gives an undefined tensor, and a sequence
+// without tensors gets the type that `info` declares.
+absl::StatusOr<Tensor> LoadValueProto(const std::string& path, const ValueInfo& info);
+
 }  // namespace attnrun
 
 #endif  // ATTNRUN_SESSION_H_

@@ -19,7 +19,7 @@ ops::ValueFacts Declared(const Value& value) {
   ops::ValueFacts facts;
   facts.type = value.type().element;
   const auto& shape = value.type().shape;
-  if (!shape.has_value()) return facts;
+  if (value.type().kind != ValueKind::kTensor || !shape.has_value()) return facts;
   facts.dims.emplace();
   for (const Dim& dim : *shape) {
     facts.dims->push_back(DeclaredExtent(value.name(), dim, facts.dims->size()));

@@ -45,6 +45,8 @@ constexpr char kByPlace[] = "elements depend on their place";
 constexpr char kByValue[] = "extents depend on the elements";
 constexpr char kMixed[] = "every element of the outputs depends on all positions";
 constexpr char kBody[] = "does what its body does";
+constexpr char kSequences[] =
+    "takes or gives a sequence or an optional, whose tensors have the axes";
 constexpr char kExpanded[] = "the optimizer writes it in other operators before it asks for axes";
 
 // The operators without any track, and why. An operator that is in neither this list nor AllSamples
@@ -54,6 +56,7 @@ const std::map<std::string, std::string>& WithoutTracks() {
       {"Bernoulli", kByPlace},
       {"BlackmanWindow", kNoInputs},
       {"Constant", kNoInputs},
+      {"ConcatFromSequence", kSequences},
       {"ConstantOfShape", kNoInputs},
       {"DynamicQuantizeLinear", kMixed},
       {"EyeLike", kNoInputs},
@@ -66,6 +69,9 @@ const std::map<std::string, std::string>& WithoutTracks() {
       {"Multinomial", kByPlace},
       {"NonMaxSuppression", kByValue},
       {"NonZero", kByValue},
+      {"Optional", kSequences},
+      {"OptionalGetElement", kSequences},
+      {"OptionalHasElement", kSequences},
       {"QLinearConv", kExpanded},
       {"QLinearMatMul", kExpanded},
       {"RandomNormal", kNoInputs},
@@ -74,8 +80,16 @@ const std::map<std::string, std::string>& WithoutTracks() {
       {"RandomUniformLike", kNoInputs},
       {"Range", kNoInputs},
       {"Scan", kBody},
+      {"SequenceAt", kSequences},
+      {"SequenceConstruct", kSequences},
+      {"SequenceEmpty", kSequences},
+      {"SequenceErase", kSequences},
+      {"SequenceInsert", kSequences},
+      {"SequenceLength", kSequences},
+      {"SequenceMap", kBody},
       {"Shape", kNoInputs},
       {"Size", kNoInputs},
+      {"SplitToSequence", kSequences},
       {"StringNormalizer", kByValue},
       {"StringSplit", kByValue},
       {"Unique", kByValue},

@@ -5,7 +5,7 @@
 //
 //   Transpose(initializer w [M, K])  ->  initializer [K, M]
 //
-// Left as they are: random operators, operators with subgraphs, nodes that fail (a run reports
+// Left as they are: random operators, operators with subgraphs or on sequences, nodes that fail (a run reports
 // their error), and results so much larger than their inputs that keeping them would cost more
 // memory than computing them.
 
@@ -40,7 +40,9 @@ class BoundedAllocator final : public Allocator {
 };
 
 bool MayFold(const Graph& graph, const Node& node) {
-  if (ops::TraitsOf(node).random) return false;
+  const ops::OpTraits& traits = ops::TraitsOf(node);
+  // Initializers are tensors, but no sequences or optionals.
+  if (traits.random || traits.kinds != nullptr) return false;
   for (const auto& [name, attribute] : node.attributes()) {
     if (std::holds_alternative<std::shared_ptr<Graph>>(attribute)) return false;
   }
