@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "tools/attnrun/npy.h"
 #include "tools/attnrun/npz.h"
+#include "tools/attnrun/parts.h"
 #include "tools/attnrun/utf.h"
 
 namespace attnrun::cli {
@@ -24,11 +25,11 @@ namespace fs = std::filesystem;
 
 absl::string_view Noun(Role role) { return role == Role::kInput ? "input" : "output"; }
 
-absl::StatusOr<const ValueInfo*> Find(const std::string& name, Role role,
-                                      const std::vector<ValueInfo>& declared) {
+absl::StatusOr<Place> Find(const std::string& name, Role role,
+                           const std::vector<ValueInfo>& declared) {
+  if (const std::optional<Place> place = PlaceOf(name, declared)) return *place;
   std::vector<std::string> names;
   for (const ValueInfo& info : declared) {
-    if (info.name == name) return &info;
     names.push_back(absl::StrCat("'", Printable(info.name), "'"));
   }
   return absl::InvalidArgumentError(absl::StrCat("the model has no ", Noun(role), " '",
@@ -43,13 +44,16 @@ absl::StatusOr<TensorMap> ReadArchive(const std::string& path, Role role,
   for (const auto& [name, index] : file.entries()) {
     ATTNRUN_RETURN_IF_ERROR(Annotate(Find(name, role, declared).status(), path));
   }
-  TensorMap arrays;
-  for (const ValueInfo& info : declared) {
-    if (file.entries().count(info.name) == 0) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor, file.Read(info.name));
-    ATTNRUN_ASSIGN_OR_RETURN(arrays[info.name], AsDeclared(tensor, info.type));
+  Parts parts;
+  for (const auto& [name, index] : file.entries()) {
+    ATTNRUN_ASSIGN_OR_RETURN(const Place place, Find(name, role, declared));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor, file.Read(name));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor array, AsDeclared(tensor, place.info->type));
+    ATTNRUN_RETURN_IF_ERROR(Annotate(parts.Add(place, std::move(array)), path));
   }
-  return arrays;
+  TensorMap values;
+  ATTNRUN_RETURN_IF_ERROR(Annotate(std::move(parts).AddTo(values), path));
+  return values;
 }
 
 // The files input_<k>.pb or output_<k>.pb by number k.
@@ -71,6 +75,14 @@ absl::StatusOr<std::map<size_t, std::string>> ListTestData(const std::string& fo
   if (!files.empty()) return files;
   return absl::InvalidArgumentError(
       absl::StrCat(folder, ": expected an ONNX test data set, but found no ", Noun(role), "_0.pb"));
+}
+
+absl::StatusOr<Tensor> ReadFile(const std::string& file, const Place& place) {
+  if (absl::EndsWith(file, ".pb")) {
+    return place.index == Place::kWhole ? LoadValueProto(file, *place.info) : LoadTensorProto(file);
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(file));
+  return AsDeclared(tensor, place.info->type);
 }
 
 // The inputs or outputs that the files number. Models of old IR versions list initializers as
@@ -96,19 +108,22 @@ absl::StatusOr<TensorMap> ReadTestData(const std::string& folder, Role role,
                                                      " ", Noun(role),
                                                      "s, since the model has no more"));
     }
-    ATTNRUN_ASSIGN_OR_RETURN(arrays[numbered[k]->name], LoadTensorProto(file));
+    ATTNRUN_ASSIGN_OR_RETURN(arrays[numbered[k]->name], LoadValueProto(file, *numbered[k]));
   }
   return arrays;
 }
 
 }  // namespace
 
-absl::StatusOr<Tensor> ReadArray(const std::string& file, const std::string& name, Role role,
-                                 const std::vector<ValueInfo>& declared) {
-  ATTNRUN_ASSIGN_OR_RETURN(const ValueInfo* info, Find(name, role, declared));
-  if (absl::EndsWith(file, ".pb")) return LoadTensorProto(file);
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(file));
-  return AsDeclared(tensor, info->type);
+absl::Status ReadFiles(const std::map<std::string, std::string>& files, Role role,
+                       const std::vector<ValueInfo>& declared, TensorMap& values) {
+  Parts parts;
+  for (const auto& [name, file] : files) {
+    ATTNRUN_ASSIGN_OR_RETURN(const Place place, Find(name, role, declared));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor array, ReadFile(file, place));
+    ATTNRUN_RETURN_IF_ERROR(Annotate(parts.Add(place, std::move(array)), file));
+  }
+  return std::move(parts).AddTo(values);
 }
 
 absl::StatusOr<TensorMap> ReadArrays(const std::string& path, Role role,

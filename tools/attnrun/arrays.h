@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_TOOLS_ATTNRUN_ARRAYS_H_
 #define ATTNRUN_TOOLS_ATTNRUN_ARRAYS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,14 @@ namespace attnrun::cli {
 // The side of the model that arrays belong to.
 enum class Role { kInput, kOutput };
 
-// Reads `file`, an .npy array or a .pb (serialized ONNX TensorProto), as the declared input or
-// output `name`. kInvalidArgument if there is none of that name.
-absl::StatusOr<Tensor> ReadArray(const std::string& file, const std::string& name, Role role,
-                                 const std::vector<ValueInfo>& declared);
+// Reads each file by its name's declared input or output: an .npy array, or a .pb (serialized ONNX
+// TensorProto, SequenceProto or OptionalProto). "x/0" names a tensor of the sequence x; see parts.h.
+// kInvalidArgument if there is no input or output of a name. Adds to `values`.
+absl::Status ReadFiles(const std::map<std::string, std::string>& files, Role role,
+                       const std::vector<ValueInfo>& declared, TensorMap& values);
 
-// Reads the arrays of `path`: an .npz archive with one array per input or output, under its name;
-// or a folder of an ONNX test data set, in which input_<k>.pb or output_<k>.pb is the model's k-th
+// Reads the arrays of `path`: an .npz archive of arrays by the names of inputs or outputs, as
+// ReadFiles takes them; or a folder of an ONNX test data set, in which input_<k>.pb or output_<k>.pb is the model's k-th
 // (or a folder that contains test_data_set_0). They need not be complete. kInvalidArgument for
 // names and numbers that the model does not have.
 absl::StatusOr<TensorMap> ReadArrays(const std::string& path, Role role,

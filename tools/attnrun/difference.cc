@@ -137,17 +137,58 @@ absl::StatusOr<std::string> TextAt(const std::vector<Tensor>& pieces, int64_t el
   return texts[packed ? place : 0];
 }
 
+std::string NameOf(const Tensor& value) {
+  return value.defined() ? TypeAndShape(value) : "an optional without an element";
+}
+
+// The result for values without elements to compare one by one; nullopt for the others.
+std::optional<Difference> Unlike(const Tensor& expected, const Tensor& found) {
+  Difference result;
+  result.elements = expected.num_elements();
+  const std::string name = NameOf(expected);
+  if (name != NameOf(found)) {
+    result.mismatch = absl::StrCat("expected ", name, ", but found ", NameOf(found));
+    return result;
+  }
+  if (expected.defined()) return std::nullopt;
+  result.ok = true;
+  return result;
+}
+
+// The worst tensor's difference, whose index begins with the tensor's. `beyond` and `elements` are
+// sums over all of them.
+absl::StatusOr<Difference> CompareSequences(const Tensor& expected, const Tensor& found,
+                                            const Tolerance& tolerance) {
+  Difference worst;
+  worst.ok = true;
+  int64_t beyond = 0;
+  int64_t elements = 0;
+  for (int64_t i = 0; i < expected.num_elements(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(Difference one,
+                             Compare(expected.tensors()[i], found.tensors()[i], tolerance));
+    if (!one.mismatch.empty()) {
+      one.mismatch = absl::StrCat("tensor ", i, ": ", one.mismatch);
+      return one;
+    }
+    beyond += one.beyond;
+    elements += one.elements;
+    if (i > 0 && (one.ok != worst.ok ? one.ok : one.largest <= worst.largest)) continue;
+    worst = std::move(one);
+    worst.index.insert(worst.index.begin(), i);
+  }
+  worst.beyond = beyond;
+  worst.elements = elements;
+  return worst;
+}
+
 }  // namespace
 
 absl::StatusOr<Difference> Compare(const Tensor& expected, const Tensor& found,
                                    const Tolerance& tolerance) {
+  if (std::optional<Difference> unlike = Unlike(expected, found)) return *std::move(unlike);
+  if (expected.is_sequence()) return CompareSequences(expected, found, tolerance);
   Difference result;
   result.elements = expected.num_elements();
-  if (expected.type() != found.type() || expected.shape() != found.shape()) {
-    result.mismatch =
-        absl::StrCat("expected ", TypeAndShape(expected), ", but found ", TypeAndShape(found));
-    return result;
-  }
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor a, expected.Dense());
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor b, found.Dense());
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> as, Pieces(a));

@@ -111,12 +111,22 @@ absl::StatusOr<Tensor> Plausible(const ValueInfo& info, const FittedInput& fitte
   return Uniform(info.type, shape, std::min<int64_t>(high, 1), high, generator);
 }
 
+// Two tensors of one shape.
+absl::StatusOr<Tensor> PlausibleSequence(const ValueInfo& info, const FittedInput& fitted,
+                                         int64_t past, std::mt19937_64& generator) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor first, Plausible(info, fitted, past, generator));
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor second, Plausible(info, fitted, past, generator));
+  return Tensor::Sequence(first.type(), {first, second});
+}
+
 }  // namespace
 
 absl::StatusOr<Tensor> Generate(const ValueInfo& info, const FittedInput& fitted, int64_t past,
                                 uint64_t seed) {
   std::mt19937_64 generator = GeneratorFor(info.name, seed);
-  absl::StatusOr<Tensor> tensor = Plausible(info, fitted, past, generator);
+  absl::StatusOr<Tensor> tensor = HoldsSequence(info.kind)
+                                      ? PlausibleSequence(info, fitted, past, generator)
+                                      : Plausible(info, fitted, past, generator);
   if (tensor.ok()) return tensor;
   return Annotate(tensor.status(), absl::StrCat("input '", Printable(info.name), "'"));
 }

@@ -19,9 +19,7 @@ absl::StatusOr<TensorMap> ReadGiven(const std::vector<ValueInfo>& declared,
   if (!options.archive.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(inputs, ReadArrays(options.archive, Role::kInput, declared));
   }
-  for (const auto& [name, file] : options.files) {
-    ATTNRUN_ASSIGN_OR_RETURN(inputs[name], ReadArray(file, name, Role::kInput, declared));
-  }
+  ATTNRUN_RETURN_IF_ERROR(ReadFiles(options.files, Role::kInput, declared, inputs));
   return inputs;
 }
 
@@ -91,10 +89,14 @@ absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declar
                         !options.dims.empty() || options.seed.has_value();
   for (const ValueInfo& info : declared) {
     const auto given = inputs.tensors.find(info.name);
-    if (given != inputs.tensors.end()) ATTNRUN_RETURN_IF_ERROR(dims.Bind(info, given->second));
+    // The tensors of a sequence may differ in their extents.
+    if (given == inputs.tensors.end() || info.kind != ValueKind::kTensor) continue;
+    ATTNRUN_RETURN_IF_ERROR(dims.Bind(info, given->second));
   }
   for (const ValueInfo& info : declared) {
     if (info.has_default || inputs.tensors.count(info.name) > 0) continue;
+    // An optional without an element is an input, too.
+    if (IsOptional(info.kind) && (!generate || !info.shape.has_value())) continue;
     if (!generate) return Missing(info);
     if (!info.shape.has_value()) return WithoutRank(info);
     inputs.generated.push_back(info.name);

@@ -82,7 +82,8 @@ Json ValuesJson(const std::vector<ValueInfo>& values) {
     list.push_back({{"name", value.name},
                     {"type", std::string(Name(value.type))},
                     {"shape", shape},
-                    {"has_default", value.has_default}});
+                    {"has_default", value.has_default},
+                    {"kind", std::string(Name(value.kind))}});
   }
   return list;
 }

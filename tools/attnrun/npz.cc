@@ -12,6 +12,7 @@
 #include "core/status.h"
 #include "tools/attnrun/npy.h"
 #include "tools/attnrun/output_file.h"
+#include "tools/attnrun/parts.h"
 #include "tools/attnrun/utf.h"
 
 namespace attnrun::cli {
@@ -158,9 +159,9 @@ absl::Status WriteArchive(const std::string& path,
 
 }  // namespace
 
-absl::Status WriteNpz(const std::string& path, const TensorMap& tensors) {
+absl::Status WriteNpz(const std::string& path, const TensorMap& values) {
   std::vector<std::pair<std::string, NpyBytes>> entries;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : ArraysOf({values.begin(), values.end()})) {
     absl::StatusOr<NpyBytes> bytes = ToNpy(tensor);
     if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat(path, ": ", Printable(name)));
     entries.emplace_back(name, *std::move(bytes));

@@ -38,9 +38,9 @@ class NpzFile {
   std::map<std::string, uint64_t> entries_;
 };
 
-// Writes one uncompressed entry per tensor. Equal tensors give equal bytes. Either the whole file
-// appears, or none.
-absl::Status WriteNpz(const std::string& path, const TensorMap& tensors);
+// Writes one uncompressed entry per array of the values; see ArraysOf. Equal tensors give equal
+// bytes. Either the whole file appears, or none.
+absl::Status WriteNpz(const std::string& path, const TensorMap& values);
 
 }  // namespace attnrun::cli
 

@@ -106,8 +106,10 @@ void AddInputOptions(CLI::App& app, Options& options) {
   AddRepeated(app, options, "--input", AddFile,
               "An input from a file, .npy or .pb (ONNX TensorProto)")
       ->type_name("NAME=FILE");
-  app.add_option("--inputs", options.inputs.archive,
-                 "All inputs: an .npz with one array per input, or an ONNX test data folder")
+  app.add_option(
+         "--inputs", options.inputs.archive,
+         "All inputs: an .npz with one array per input (x/0, x/1 for a sequence x), or an ONNX "
+         "test data folder")
       ->type_name("FILE|DIR");
   AddRepeated(app, options, "--dim", AddDim,
               "The extent of a symbolic dimension of generated inputs")

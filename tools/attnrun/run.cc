@@ -12,6 +12,7 @@
 #include "tools/attnrun/model_run.h"
 #include "tools/attnrun/npz.h"
 #include "tools/attnrun/output_file.h"
+#include "tools/attnrun/parts.h"
 #include "tools/attnrun/summary.h"
 #include "tools/attnrun/table.h"
 
@@ -21,7 +22,7 @@ namespace {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 absl::Status AddRows(absl::string_view label, const NamedTensors& tensors, Table& table) {
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : ArraysOf(tensors)) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::string summary, SummaryText(tensor));
     table.Add({std::string(label), name, TypeAndShape(tensor), summary});
   }
@@ -30,7 +31,7 @@ absl::Status AddRows(absl::string_view label, const NamedTensors& tensors, Table
 
 absl::StatusOr<Json> Summaries(const NamedTensors& tensors) {
   Json list = Json::array();
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : ArraysOf(tensors)) {
     ATTNRUN_ASSIGN_OR_RETURN(list.emplace_back(), SummaryJson(name, tensor));
   }
   return list;
