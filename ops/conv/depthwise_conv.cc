@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "ops/conv/depthwise_lines.h"
@@ -19,23 +20,55 @@ class DepthwiseLines {
   DepthwiseLines(const ConvShape& shape, const float* weights, const ChannelsLastOperands& operands)
       : shape_(shape), window_(shape.window), weights_(weights), operands_(operands) {}
 
-  int64_t size() const { return shape_.n * shape_.output_size / window_.output.back(); }
+  // Blocks of lines of all images.
+  int64_t size() const { return DivCeil(num_lines(), kLines); }
 
+  // Convolves a block, a part of the channels at a time, so that each stays in the first-level cache
+  // with its weights.
   void Run(int64_t index) const {
-    const int64_t lines = shape_.output_size / window_.output.back();
-    const std::vector<TapLine> taps = LinesOf(index / lines, index % lines);
-    const int64_t size = window_.output.back() * shape_.c;
-    float* const y = operands_.y + index * size;
-    SumChains(taps, y);
-    const float* const residual =
-        operands_.residual == nullptr ? nullptr : operands_.residual + index * size;
-    EndLine({window_.output.back(), shape_.c, residual, operands_.residual_first,
-             operands_.activation, y});
+    const int64_t begin = index * kLines;
+    const int64_t end = std::min(begin + kLines, num_lines());
+    std::vector<std::vector<TapLine>> taps;
+    for (int64_t line = begin; line < end; ++line) taps.push_back(LinesOf(line));
+    const int64_t parts = DivCeil(shape_.c, ChannelsAtOnce());
+    for (int64_t part = 0; part < parts; ++part) {
+      const IndexRange channels = {part * ChannelsAtOnce(),
+                                   std::min((part + 1) * ChannelsAtOnce(), shape_.c)};
+      for (int64_t line = begin; line < end; ++line) {
+        RunLine(line, taps[line - begin], channels);
+      }
+    }
   }
 
  private:
-  // The lines of taps that do not lie in the padding.
-  std::vector<TapLine> LinesOf(int64_t image, int64_t line) const {
+  // Lines of a block.
+  static constexpr int64_t kLines = 8;
+
+  int64_t num_lines() const { return shape_.n * shape_.output_size / window_.output.back(); }
+
+  int64_t ChannelsAtOnce() const {
+    constexpr int64_t kFloats = 8192;
+    constexpr int64_t kGranule = 64;
+    const int64_t lines = shape_.kernel_size / window_.kernel.back();
+    const int64_t channels = kFloats / (lines * window_.input.back());
+    return std::max<int64_t>(channels / kGranule, 1) * kGranule;
+  }
+
+  void RunLine(int64_t line, absl::Span<const TapLine> taps, IndexRange channels) const {
+    const int64_t size = window_.output.back() * shape_.c;
+    float* const y = operands_.y + line * size;
+    SumChains(taps, channels, y);
+    const float* const residual =
+        operands_.residual == nullptr ? nullptr : operands_.residual + line * size;
+    EndLine({window_.output.back(), shape_.c, channels, residual, operands_.residual_first,
+             operands_.activation, y});
+  }
+
+  // The lines of taps of a line of y that do not lie in the padding.
+  std::vector<TapLine> LinesOf(int64_t line) const {
+    const int64_t lines_of_image = shape_.output_size / window_.output.back();
+    const int64_t image = line / lines_of_image;
+    line %= lines_of_image;
     const size_t last = window_.output.size() - 1;
     Shape position(last + 1);
     for (size_t axis = last; axis-- > 0; line /= window_.output[axis]) {
@@ -53,21 +86,22 @@ class DepthwiseLines {
   }
 
   // Sums chains of at most kLongestChain taps, and adds them one by one.
-  void SumChains(absl::Span<const TapLine> lines, float* y) const {
+  void SumChains(absl::Span<const TapLine> lines, IndexRange channels, float* y) const {
     const int64_t width = window_.kernel.back();
     const auto at_once = static_cast<size_t>(std::max<int64_t>(kLongestChain / width, 1));
     bool first = true;
     for (size_t line = 0; line < lines.size() || first; line += at_once) {
       for (int64_t tap = 0; tap < width; tap += kLongestChain) {
         SumLines(lines.subspan(std::min(line, lines.size()), at_once),
-                 {tap, std::min(tap + kLongestChain, width)}, first, y);
+                 {tap, std::min(tap + kLongestChain, width)}, channels, first, y);
         first = false;
       }
     }
   }
 
   // Adds the sums over some lines and taps along them to all windows of a line.
-  void SumLines(absl::Span<const TapLine> lines, IndexRange taps, bool first, float* y) const {
+  void SumLines(absl::Span<const TapLine> lines, IndexRange taps, IndexRange channels, bool first,
+                float* y) const {
     const size_t last = window_.output.size() - 1;
     const int64_t count = window_.output[last];
     const IndexRange inside = PositionsInside(
@@ -77,6 +111,7 @@ class DepthwiseLines {
       if (begin == end) return;
       SumRun({.lines = lines,
               .channels = shape_.c,
+              .part = channels,
               .offset = window_.coordinate(last, begin, part.begin) * shape_.c,
               .step = window_.strides[last] * shape_.c,
               .tap_step = window_.dilations[last] * shape_.c,
@@ -117,8 +152,8 @@ void ConvolveDepthwise(const ConvShape& shape, const float* weights,
   // The fewest multiplications that are worth a thread.
   constexpr int64_t kLeast = 1 << 16;
   const DepthwiseLines lines(shape, weights, operands);
-  const int64_t per_line = shape.window.output.back() * shape.c * shape.kernel_size;
-  ParallelFor(lines.size(), kLeast / per_line + 1, [&](int64_t begin, int64_t end) {
+  const int64_t per_block = shape.flops() / (2 * lines.size());
+  ParallelFor(lines.size(), kLeast / (per_block + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end && !Interrupted(); ++i) lines.Run(i);
   });
 }

@@ -20,7 +20,9 @@ struct TapLine {
 // Windows that follow each other along a line of y, all of which read the same taps.
 struct DepthwiseRun {
   absl::Span<const TapLine> lines;
+  // C, and the channels to convolve.
   int64_t channels;
+  IndexRange part;
   // The floats from the beginning of each line of x to the first window's first tap, from window to
   // window, and from tap to tap.
   int64_t offset;
@@ -39,7 +41,9 @@ struct DepthwiseRun {
 // How a line of y, [count, C], ends.
 struct DepthwiseEnd {
   int64_t count;
+  // C, and those of them that end here.
   int64_t channels;
+  IndexRange part;
   // Null for none.
   const float* residual;
   bool residual_first;

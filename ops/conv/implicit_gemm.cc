@@ -10,6 +10,7 @@
 #include "ops/conv/conv_tiling.h"
 #include "ops/conv/padded_window.h"
 #include "ops/gemm/gemm_operands.h"
+#include "ops/gemm/gemm_share.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/tensors/float_rows.h"
 
@@ -19,6 +20,10 @@ namespace {
 // Windows of a tile: few enough that their input stays in the second-level cache, many enough that
 // the weights, which each tile reads, come from memory seldom.
 constexpr int64_t kWindows = 256;
+
+// The bytes of a panel that stay in the second-level cache while the windows of a tile are
+// multiplied.
+constexpr int64_t kPanelBytes = 384 << 10;
 
 // The windows of a 1x1 convolution lie on one line.
 SlidingWindow Simplified(const ConvShape& shape) {
@@ -89,6 +94,22 @@ struct Source {
   int64_t step;
 };
 
+struct TileOfImage {
+  int64_t image;
+  WindowTile windows;
+};
+
+struct Group {
+  int64_t index;
+  const PackedMatrix* weights;
+};
+
+// Panels that are multiplied at once.
+struct Columns {
+  int64_t panel;
+  int64_t count;
+};
+
 class Multiplier {
  public:
   Multiplier(const ConvShape& shape, const SlidingWindow& window,
@@ -108,9 +129,10 @@ class Multiplier {
   }
 
   // Copies what a tile reads, unless it is read in place.
-  Source Prepare(int64_t image, const WindowTile& tile, float* scratch) const {
+  Source Prepare(const TileOfImage& tile_of_image, float* scratch) const {
+    const WindowTile& tile = tile_of_image.windows;
     const size_t last = window_.input.size() - 1;
-    const float* const x = operands_.x + image * shape_.input_size * shape_.c;
+    const float* const x = operands_.x + tile_of_image.image * shape_.input_size * shape_.c;
     const int64_t step = window_.strides[last] * shape_.c;
     if (!in_place_) {
       padded_.Copy(x, tile, scratch);
@@ -127,12 +149,15 @@ class Multiplier {
   }
 
   // Multiplies a tile by some panels of the weights of a group.
-  void Multiply(int64_t image, const WindowTile& tile, const Source& source, int64_t group,
-                const PackedMatrix& weights, IndexRange panels) const {
-    for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      for (int64_t segment = 0; segment < num_segments(); ++segment) {
-        for (int64_t row = tile.rows.begin; row < tile.rows.end; ++row) {
-          MultiplyLine(image, tile, row, source, group, weights, panel, segment);
+  void Multiply(const TileOfImage& tile, const Source& source, const Group& group,
+                IndexRange panels) const {
+    const std::vector<int64_t> offsets = SegmentOffsets(tile.windows);
+    for (Columns columns = {panels.begin, 0}; columns.panel < panels.end;
+         columns.panel += columns.count) {
+      columns.count = PanelsAtOnce(*group.weights, columns.panel, panels.end);
+      for (int64_t pass = 0; pass < passes_; ++pass) {
+        for (int64_t row = tile.windows.rows.begin; row < tile.windows.rows.end; ++row) {
+          MultiplyLine(tile, row, source, offsets, group, columns, pass);
         }
       }
     }
@@ -151,6 +176,33 @@ class Multiplier {
     const bool adjacent = shape_.group == 1 && (taps == 1 || window_.dilations.back() == 1);
     segment_taps_ = adjacent ? taps : 1;
     segment_size_ = segment_taps_ * shape_.c / shape_.group;
+    const int64_t bytes = segment_size_ * PanelWidth() * static_cast<int64_t>(sizeof(float));
+    passes_ = DivCeil(num_segments(), std::max<int64_t>(kPanelBytes / bytes, 1));
+  }
+
+  // Two panels if they are the last ones and have few columns together.
+  static int64_t PanelsAtOnce(const PackedMatrix& weights, int64_t panel, int64_t end) {
+    const int64_t rest = weights.columns() - panel * PanelWidth();
+    return panel + 2 == end && 3 * rest <= 4 * PanelWidth() ? 2 : 1;
+  }
+
+  // The segments of a row of windows that do not lie in the padding above or below the image, if
+  // there are any.
+  IndexRange SegmentsInside(int64_t row) const {
+    const IndexRange all = {0, num_segments()};
+    const size_t axis = window_.kernel.size() - 2;
+    if (axis > 0) return all;
+    const IndexRange taps = window_.TapsInside(axis, row);
+    if (taps.begin >= taps.end) return all;
+    const int64_t per_tap = num_segments() / window_.kernel[axis];
+    return {taps.begin * per_tap, taps.end * per_tap};
+  }
+
+  std::vector<int64_t> SegmentOffsets(const WindowTile& tile) const {
+    std::vector<int64_t> offsets(num_segments());
+    for (size_t i = 0; i < offsets.size(); ++i)
+      offsets[i] = SegmentOffset(tile, static_cast<int64_t>(i));
+    return offsets;
   }
 
   // The distance from a window's first element to a segment.
@@ -170,45 +222,60 @@ class Multiplier {
     return offset;
   }
 
-  void MultiplyLine(int64_t image, const WindowTile& tile, int64_t row, const Source& source,
-                    int64_t group, const PackedMatrix& weights, int64_t panel,
-                    int64_t segment) const {
-    const int64_t channels = shape_.c / shape_.group;
+  // Multiplies a row of windows of a tile; the sums grow pass by pass.
+  void MultiplyLine(const TileOfImage& tile, int64_t row, const Source& source,
+                    absl::Span<const int64_t> offsets, const Group& group, const Columns& columns,
+                    int64_t pass) const {
+    const IndexRange inside = SegmentsInside(row);
+    const int64_t passes = std::min(passes_, inside.size());
+    if (pass >= passes) return;
+    const IndexRange segments = {inside.begin + inside.size() * pass / passes,
+                                 inside.begin + inside.size() * (pass + 1) / passes};
     const int64_t width = PanelWidth();
-    int64_t position = image;
-    for (size_t axis = 0; axis + 2 < window_.output.size(); ++axis) {
-      position = position * window_.output[axis] + tile.position[axis];
-    }
-    position = position * window_.output[window_.output.size() - 2] + row;
-    position = position * window_.output.back() + tile.line.begin;
-    const int64_t column = group * weights.columns() + panel * width;
-    const bool last = segment + 1 == num_segments();
+    const int64_t column = group.index * group.weights->columns() + columns.panel * width;
+    const int64_t y = PositionOf(tile, row) * shape_.m + column;
     PanelProduct product{};
-    product.a = source.at + (row - tile.rows.begin) * source.row_step +
-                SegmentOffset(tile, segment) + group * channels;
+    product.a = source.at + (row - tile.windows.rows.begin) * source.row_step +
+                group.index * (shape_.c / shape_.group);
     product.lda = source.step;
-    product.rows = tile.line.size();
-    product.b = weights.panel(panel) + segment * segment_size_ * width;
-    product.ldb = width;
-    product.panel_stride = weights.rows() * width;
-    product.c = operands_.y + position * shape_.m + column;
-    product.ldc = shape_.m;
-    product.columns = std::min(width, weights.columns() - panel * width);
-    product.padded = true;
+    product.rows = tile.windows.line.size();
+    product.segment_offsets = offsets.data() + segments.begin;
+    product.segments = segments.size();
     product.k = segment_size_;
     product.blocks = std::max<int64_t>(DivCeil(segment_size_, kDepthBlock), 1);
-    product.accumulate = segment > 0;
+    product.segments_per_block = std::max<int64_t>(kDepthBlock / segment_size_, 1);
+    product.b = group.weights->panel(columns.panel) + segments.begin * segment_size_ * width;
+    product.ldb = width;
+    product.panel_stride = group.weights->rows() * width;
+    product.padded = true;
+    product.fetched = row > tile.windows.rows.begin;
+    product.columns =
+        std::min(columns.count * width, group.weights->columns() - columns.panel * width);
+    product.c = operands_.y + y;
+    product.ldc = shape_.m;
+    product.accumulate = pass > 0;
     product.scale = 1;
-    product.fetched = row > tile.rows.begin;
-    if (last) {
-      if (operands_.bias != nullptr) product.bias = operands_.bias + column;
-      product.activation = operands_.activation;
-      product.residual_first = operands_.residual_first;
-      if (operands_.residual != nullptr) {
-        product.residual = {operands_.residual + position * shape_.m + column, shape_.m, 1, 1};
-      }
-    }
+    if (pass + 1 == passes) SetEnd(column, y, product);
     MultiplyPanels(product);
+  }
+
+  // Sets how sums end; `y` is the product's first element.
+  void SetEnd(int64_t column, int64_t y, PanelProduct& product) const {
+    if (operands_.bias != nullptr) product.bias = operands_.bias + column;
+    product.activation = operands_.activation;
+    product.residual_first = operands_.residual_first;
+    if (operands_.residual != nullptr) product.residual = {operands_.residual + y, shape_.m, 1, 1};
+  }
+
+  // The position in y of the first window of a row of a tile.
+  int64_t PositionOf(const TileOfImage& tile, int64_t row) const {
+    const size_t last = window_.output.size() - 1;
+    int64_t position = tile.image;
+    for (size_t axis = 0; axis + 1 < last; ++axis) {
+      position = position * window_.output[axis] + tile.windows.position[axis];
+    }
+    position = position * window_.output[last - 1] + row;
+    return position * window_.output[last] + tile.windows.line.begin;
   }
 
   const ConvShape& shape_;
@@ -219,6 +286,7 @@ class Multiplier {
   const bool in_place_;
   int64_t segment_taps_;
   int64_t segment_size_;
+  int64_t passes_;
 };
 
 // w[g]^T, with rows in the order (tap, channel).
@@ -265,24 +333,24 @@ absl::Status ImplicitGemm::Run(const ConvShape& shape, const ChannelsLastOperand
                                Allocator& allocator) const {
   const SlidingWindow window = Simplified(shape);
   const Multiplier multiplier(shape, window, operands);
-  const int64_t tiles = shape.n * multiplier.tiling().size();
+  const int64_t tiles = multiplier.tiling().size();
   const int64_t panels = weights_[0]->num_panels();
-  // Enough parts for all threads, in whole panels.
+  // Enough parts for all threads, in whole panels of all groups.
   const int64_t wanted = int64_t{NumThreads()} * kRangesPerThread;
-  const int64_t parts = std::min(panels * shape.group, DivCeil(wanted, tiles));
+  const int64_t all = panels * shape.group;
+  const int64_t parts = std::min(all, DivCeil(wanted, shape.n * tiles));
   return ParallelForWithScratch(
-      tiles * parts, 1, multiplier.scratch_floats(), allocator,
+      shape.n * tiles * parts, 1, multiplier.scratch_floats(), allocator,
       [&](int64_t begin, int64_t end, float* scratch) {
         for (int64_t i = begin; i < end && !Interrupted(); ++i) {
-          const int64_t image = i / parts / multiplier.tiling().size();
-          const WindowTile tile = multiplier.tiling()[i / parts % multiplier.tiling().size()];
-          const Source source = multiplier.Prepare(image, tile, scratch);
-          const int64_t all = panels * shape.group;
-          const IndexRange share = {all * (i % parts) / parts, all * (i % parts + 1) / parts};
+          const int64_t index = i / parts;
+          const TileOfImage tile = {index / tiles, multiplier.tiling()[index % tiles]};
+          const Source source = multiplier.Prepare(tile, scratch);
+          const IndexRange share = Part(all, i % parts, parts);
           for (int64_t group = share.begin / panels; group * panels < share.end; ++group) {
-            const IndexRange part = {std::max<int64_t>(share.begin - group * panels, 0),
-                                     std::min(share.end - group * panels, panels)};
-            multiplier.Multiply(image, tile, source, group, *weights_[group], part);
+            multiplier.Multiply(tile, source, {group, weights_[group].get()},
+                                {std::max<int64_t>(share.begin - group * panels, 0),
+                                 std::min(share.end - group * panels, panels)});
           }
         }
       });

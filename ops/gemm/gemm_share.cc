@@ -45,6 +45,7 @@ struct Block {
 PanelProduct Begin(const GemmProblem& problem, const Block& block, Scratch& scratch) {
   PanelProduct product{};
   product.ldc = problem.ldc;
+  product.segments = product.segments_per_block = 1;
   product.blocks = block.count;
   product.accumulate = !block.first;
   product.scale = block.last ? problem.epilogue.scale : 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/micro_kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -35,8 +36,13 @@ constexpr int kAhead = 16;
 // Steps between two updates of the pointers, which would otherwise take instruction slots from the
 // multipliers. AVX2's steps are half as long.
 constexpr int kUnroll = HWY_TARGET <= HWY_AVX3 ? 4 : 8;
-constexpr int kNarrowRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr int kWideRows = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
+// The tallest tile of this many vectors.
+constexpr int RowsOf(int vectors) {
+  constexpr int kRows[] = {14, 12, 8, 6, kWideRows, kWideRows};
+  constexpr int kRowsOnAvx2[] = {12, 6, 4, kWideRows, kWideRows, kWideRows};
+  return (HWY_TARGET <= HWY_AVX3 ? kRows : kRowsOnAvx2)[vectors - 1];
+}
 
 // Prefetches rows [kAhead, kAhead + kUnroll) from `b` on, V vectors wide.
 template <int V>
@@ -94,7 +100,8 @@ HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct&
                                   EndAhead<V>& end) {
   const size_t last = p.columns - (V - 1) * hn::Lanes(Floats());
   const auto width = static_cast<int64_t>(kNarrow * hn::Lanes(Floats()));
-  const int64_t ldb = kLayout == Layout::kPanel ? width : p.ldb;
+  const int64_t ldb =
+      kLayout == Layout::kPanel || kLayout == Layout::kPanelAndSegments ? width : p.ldb;
   const auto step = [&](int count) HWY_ATTR {
     HWY_UNROLL(8)
     for (int u = 0; u < count; ++u) tile.Step(a, u, b + u * ldb, p.panel_stride, last);
@@ -159,6 +166,29 @@ struct TileBegin {
   }
 };
 
+// Sums the segments of K, which are blocks, parts of a block, or cut into blocks. `sums`: space for
+// the tile.
+template <int R, int V, Layout kLayout>
+HWY_ATTR HWY_INLINE void SumSegments(Tile<R, V, kLayout>& tile, const PanelProduct& p,
+                                     const EvenParts& depth, const TileBegin& at, const float* b,
+                                     Ahead& ahead, EndAhead<V>& end, float* HWY_RESTRICT sums) {
+  Rows<R> rows(at.a, p.lda);
+  const int64_t runs = p.segments * p.blocks;
+  int64_t segment = 0;
+  int64_t block = 0;
+  for (int64_t begin = 0, run = 0; run < runs; begin = run) {
+    tile.Clear();
+    for (const int64_t stop = std::min(begin + p.segments_per_block, runs); run < stop; ++run) {
+      if (block == 0) rows = Rows<R>(at.a + p.segment_offsets[segment], p.lda);
+      SumBlock(tile, p, rows, b, depth[block], at.first, ahead, end);
+      if (++block == p.blocks) block = 0, ++segment;
+    }
+    if (begin == 0 && p.accumulate) tile.AddC(p, at.end.c);
+    if (begin > 0) tile.Add(sums);
+    if (run < runs) tile.Put(sums);
+  }
+}
+
 // Computes `tiles` tiles of R rows and V vectors, one below the other; afterwards `at` is the start
 // of the next one.
 template <int R, int V, Layout kLayout>
@@ -168,16 +198,20 @@ HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts&
   HWY_ALIGN float sums[R * V * hn::MaxLanes(Floats())];
   for (; tiles > 0; --tiles, at.Advance(p, R)) {
     EndAhead<V> end_ahead = {at.end, R};
-    Rows<R> rows(at.a, p.lda);
     Ahead ahead = at.ahead;
     const float* b = p.b;
     Tile<R, V, kLayout> tile;
-    for (int64_t block = 0; block < p.blocks; ++block) {
-      tile.Clear();
-      SumBlock(tile, p, rows, b, depth[block], at.first, ahead, end_ahead);
-      if (block == 0 && p.accumulate) tile.AddC(p, at.end.c);
-      if (block > 0) tile.Add(sums);
-      if (block + 1 < p.blocks) tile.Put(sums);
+    if constexpr (kLayout == Layout::kPanelAndSegments) {
+      SumSegments(tile, p, depth, at, b, ahead, end_ahead, sums);
+    } else {
+      Rows<R> rows(at.a, p.lda);
+      for (int64_t block = 0; block < p.blocks; ++block) {
+        tile.Clear();
+        SumBlock(tile, p, rows, b, depth[block], at.first, ahead, end_ahead);
+        if (block == 0 && p.accumulate) tile.AddC(p, at.end.c);
+        if (block > 0) tile.Add(sums);
+        if (block + 1 < p.blocks) tile.Put(sums);
+      }
     }
     tile.Finish(p, added ? at.end.residual : nullptr, at.end.c);
     // Not inlined: there are dozens of tiles.
@@ -193,20 +227,22 @@ using TileFunction = void (*)(const PanelProduct&, const EvenParts&, int64_t, Ti
 // MultiplyTiles<1, V, kLayout>, and so on up to the tallest tile of that width.
 template <int V, Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
-  return std::array<TileFunction, kNarrowRows>{MultiplyTiles<kLess + 1, V, kLayout>...};
+  return std::array<TileFunction, RowsOf(1)>{MultiplyTiles<kLess + 1, V, kLayout>...};
 }
 template <Layout kLayout, int... kLess>
 constexpr auto TilesOf(std::integer_sequence<int, kLess...>) {
-  return std::array<std::array<TileFunction, kNarrowRows>, kWide>{TilesOf<kLess + 1, kLayout>(
-      std::make_integer_sequence<int, kLess + 1 <= kNarrow ? kNarrowRows : kWideRows>())...};
+  return std::array<std::array<TileFunction, RowsOf(1)>, kWide>{
+      TilesOf<kLess + 1, kLayout>(std::make_integer_sequence<int, RowsOf(kLess + 1)>())...};
 }
 // Indexed by layout, vectors and rows.
-constexpr std::array<std::array<std::array<TileFunction, kNarrowRows>, kWide>, 3> kTiles = {
+constexpr std::array<std::array<std::array<TileFunction, RowsOf(1)>, kWide>, 4> kTiles = {
     TilesOf<Layout::kPanel>(std::make_integer_sequence<int, kWide>()),
+    TilesOf<Layout::kPanelAndSegments>(std::make_integer_sequence<int, kWide>()),
     TilesOf<Layout::kInPlace>(std::make_integer_sequence<int, kWide>()),
     TilesOf<Layout::kInPlaceTail>(std::make_integer_sequence<int, kWide>())};
 
 Layout LayoutOf(const PanelProduct& p) {
+  if (p.segment_offsets != nullptr) return Layout::kPanelAndSegments;
   if (p.padded) return Layout::kPanel;
   const bool whole = p.columns % static_cast<int64_t>(hn::Lanes(Floats())) == 0;
   return whole ? Layout::kInPlace : Layout::kInPlaceTail;
@@ -215,7 +251,7 @@ Layout LayoutOf(const PanelProduct& p) {
 // The part of p.next that each of `tiles` tiles prefetches.
 Ahead AheadOf(const PanelProduct& p, int64_t tiles) {
   const auto* const at = reinterpret_cast<const char*>(p.next);
-  const int64_t steps = tiles * (p.k / kUnroll);
+  const int64_t steps = tiles * p.segments * (p.k / kUnroll);
   if (at == nullptr || steps == 0 || tiles == 1) return {at, 0};
   return {at, hwy::DivCeil(hwy::DivCeil(p.next_bytes, Ahead::kLine), steps)};
 }
@@ -226,7 +262,7 @@ void MultiplyRows(const PanelProduct& p) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
   const int64_t vectors = hwy::DivCeil(p.columns, lanes);
   const auto& tiles = kTiles[static_cast<size_t>(LayoutOf(p))][vectors - 1];
-  const int64_t count = hwy::DivCeil<int64_t>(p.rows, vectors <= kNarrow ? kNarrowRows : kWideRows);
+  const int64_t count = hwy::DivCeil<int64_t>(p.rows, RowsOf(static_cast<int>(vectors)));
   if (count == 0) return;
   const EvenParts rows(p.rows, count);
   const EvenParts depth(p.k, p.blocks);
@@ -244,13 +280,15 @@ int64_t PanelWidth() { return kNarrow * static_cast<int64_t>(hn::Lanes(Floats())
 
 void MultiplyPanels(const PanelProduct& p) {
   const int64_t width = PanelWidth();
-  if (p.rows <= kWideRows || p.columns <= width) return MultiplyRows(p);
+  const auto vectors = static_cast<int>(hwy::DivCeil(p.columns, int64_t{hn::Lanes(Floats())}));
+  // One tile across both panels, unless two are taller.
+  if (p.rows <= kWideRows || RowsOf(vectors) > kWideRows) return MultiplyRows(p);
   PanelProduct half = p;
   half.columns = width;
   // Unpacked panels are used in place, with rows far from each other.
   if (p.padded) {
     half.next = p.b + p.panel_stride;
-    half.next_bytes = p.k * width * static_cast<int64_t>(sizeof(float));
+    half.next_bytes = p.segments * p.k * width * static_cast<int64_t>(sizeof(float));
   }
   MultiplyRows(half);
   half.fetched = p.fetched || p.padded;

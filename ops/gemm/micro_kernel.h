@@ -20,11 +20,15 @@ struct TileResidual {
 // Some rows of A and a part of K times up to two panels of B. Strides are run-time numbers, so
 // nothing is generated or cached per shape.
 struct PanelProduct {
-  // [rows, k], `lda` floats between rows.
+  // [rows, segments * k], `lda` floats between rows.
   const float* a;
   int64_t lda;
-  // [k, columns]: panels of PanelWidth() columns, `panel_stride` floats between panels, `ldb`
-  // between rows.
+  // Where the segments of a row lie: each is k adjacent floats, from this many floats behind `a` on.
+  // Null if there is one segment, at `a`; else B is packed.
+  const int64_t* segment_offsets;
+  int64_t segments;
+  // [segments * k, columns]: panels of PanelWidth() columns, `panel_stride` floats between panels,
+  // `ldb` between rows.
   const float* b;
   int64_t ldb;
   int64_t panel_stride;
@@ -36,9 +40,12 @@ struct PanelProduct {
   int64_t columns;
   // True if rows of B may be read up to a whole number of vectors, as in packed panels.
   bool padded;
+  // The length of a segment.
   int64_t k;
-  // K is summed in this many blocks, as even as possible, whose sums are added one by one.
+  // Sums are cut into blocks that are added one by one: either a segment has this many blocks, as
+  // even as possible, or a block has this many segments. One of them is 1.
   int64_t blocks;
+  int64_t segments_per_block;
   // False for the first part of K: C is written, not added to.
   bool accumulate;
   // Applied to the sum after C was added; 1 before the last part of K.

@@ -22,8 +22,8 @@ using Vector = hn::Vec<Floats>;
 // Vectors per row of a panel.
 constexpr int kNarrow = 3;
 
-// Pointers to the next elements of A's R rows. Three pointers serve nine rows, one or two steps
-// from each: one pointer per row would not fit the registers.
+// Pointers to the next elements of A's R rows. A pointer serves three rows, one or two steps
+// from it: one pointer per row would not fit the registers.
 template <int R>
 struct Rows {
   HWY_INLINE Rows(const float* a, int64_t lda) : step(lda) {
@@ -48,6 +48,8 @@ HWY_INLINE void StaysInRegister(Vector v) { asm volatile("" : : "v"(v.raw)); }
 enum class Layout {
   // Packed panels, whose rows follow each other.
   kPanel,
+  // The same, with rows of A in segments.
+  kPanelAndSegments,
   // In place, a whole number of vectors.
   kInPlace,
   // In place, with a last vector that ends early and must not be read beyond.
@@ -58,7 +60,7 @@ enum class Layout {
 template <int R, int V, Layout kLayout>
 struct Tile {
   HWY_ATTR HWY_INLINE void Clear() {
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       HWY_UNROLL(6)
       for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(Floats());
@@ -77,12 +79,13 @@ struct Tile {
                    ? hn::MaskedLoad(hn::FirstN(d, last), d, from)
                    : hn::LoadU(d, from);
     }
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       const Vector factor = hn::Set(d, a.At(r)[k]);
       HWY_UNROLL(6)
       for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
-      StaysInRegister(factor);
+      // The only product with a factor may read it from memory.
+      if (V > 1) StaysInRegister(factor);
     }
     HWY_UNROLL(6)
     for (int v = 0; v < V; ++v) StaysInRegister(row[v]);
@@ -94,7 +97,7 @@ struct Tile {
     HWY_UNROLL(6)
     for (int v = 0; v < V; ++v) {
       const auto keep = hn::FirstN(d, p.columns - v * hn::Lanes(d));
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (int r = 0; r < R; ++r) {
         const float* from = c + r * p.ldc + v * hn::Lanes(d);
         sum[r][v] = hn::Add(sum[r][v], hn::MaskedLoad(keep, d, from));
@@ -118,7 +121,7 @@ struct Tile {
         return kWhole ? hn::LoadU(d, from) : hn::MaskedLoad(keep, d, from);
       };
       const Vector bias = p.bias == nullptr ? hn::Zero(d) : load(p.bias + at);
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (int r = 0; r < R; ++r) {
         Vector y = hn::MulAdd(sum[r][v], scale, bias);
         if (residual != nullptr) {
@@ -144,7 +147,7 @@ struct Tile {
   // Spill and reload the sums of earlier blocks of K while the next block needs the registers.
   HWY_ATTR HWY_INLINE void Put(float* HWY_RESTRICT sums) const {
     const Floats d;
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       HWY_UNROLL(6)
       for (int v = 0; v < V; ++v) hn::Store(sum[r][v], d, sums + (r * V + v) * hn::Lanes(d));
@@ -152,7 +155,7 @@ struct Tile {
   }
   HWY_ATTR HWY_INLINE void Add(const float* HWY_RESTRICT sums) {
     const Floats d;
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       HWY_UNROLL(6)
       for (int v = 0; v < V; ++v) {
