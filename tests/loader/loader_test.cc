@@ -141,7 +141,7 @@ TEST(LoaderTest, AttributesOfEveryKind) {
   }
   EXPECT_THAT(attributes, ElementsAre("float=0.5", "floats=[0.25]", "ints=[-7]", "kindless=3",
                                       "string='caf\xe9'", "strings=['s']", "tensors=[uint8[1]]",
-                                      "type=sequence(tensor(float))", "zero=0"));
+                                      "type=sequence(float)", "zero=0"));
 }
 
 TEST(LoaderTest, InitializersThatAreInputsAreDefaults) {
