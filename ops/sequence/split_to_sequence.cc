@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/elements.h"
+#include "core/interrupt.h"
 #include "core/status.h"
 #include "ops/tensors/strided_copy.h"
 
@@ -91,7 +92,8 @@ absl::Status SplitToSequence::Cut(OpContext& context,
   ATTNRUN_ASSIGN_OR_RETURN(Tensor sequence, Tensor::Sequence(data.type(), {}, context.allocator()));
   const auto num_listed = static_cast<int64_t>(pieces.list.size());
   int64_t start = 0;
-  for (int64_t i = 0; num_listed > 0 ? i < num_listed : start < extent; ++i) {
+  const auto more = [&](int64_t i) { return num_listed > 0 ? i < num_listed : start < extent; };
+  for (int64_t i = 0; more(i) && !Interrupted(); ++i) {
     StridedView view = {data.shape(), data.shape(), strides, start * strides[axis]};
     const int64_t length = pieces.Next(i, extent - start);
     view.shape[axis] = length;
