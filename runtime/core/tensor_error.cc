@@ -75,8 +75,7 @@ std::string WhyIncomparable(const Tensor& float32, const Tensor& lower) {
                         TypeAndShape(lower));
   }
   const DataType type = float32.type();
-  const bool numbers =
-      type != DataType::kString && type != DataType::kComplex64 && type != DataType::kComplex128;
+  const bool numbers = IsFloatingPoint(type) || IsInteger(type) || type == DataType::kBool;
   return numbers ? "" : absl::StrCat("there are no figures for elements of type ", Name(type));
 }
 

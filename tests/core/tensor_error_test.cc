@@ -98,6 +98,9 @@ TEST(TensorErrorTest, SaysWhyThereAreNoFigures) {
   EXPECT_EQ(shapes.relative_rms(), 0);
   const Tensor text = Tensor::Of<std::string>({1}, {"a"}).value();
   EXPECT_THAT(ErrorOf(text, text)->incomparable, HasSubstr("string"));
+  const Tensor sequence = *Tensor::Sequence(DataType::kFloat, {});
+  EXPECT_THAT(ErrorOf(sequence, sequence)->incomparable, HasSubstr("sequence"));
+  EXPECT_FALSE(ErrorOf(Tensor(), Tensor())->incomparable.empty());
 }
 
 }  // namespace
