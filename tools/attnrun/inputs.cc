@@ -23,18 +23,24 @@ absl::StatusOr<TensorMap> ReadGiven(const std::vector<ValueInfo>& declared,
   return inputs;
 }
 
+// The argument that gives an input.
+std::string Option(const ValueInfo& info) {
+  return absl::StrCat("--input ", Printable(info.name), HoldsSequence(info.kind) ? "/0" : "",
+                      "=FILE");
+}
+
 absl::Status Missing(const ValueInfo& info) {
   const std::string name = Printable(info.name);
   return absl::InvalidArgumentError(
       absl::StrCat("input '", name, "' is missing: expected ", Printable(TypeAndShape(info)),
-                   ", but found no file for it (--input ", name,
-                   "=FILE provides it, --seed N generates all inputs that are not given)"));
+                   ", but found no file for it (", Option(info),
+                   " provides it, --seed N generates all inputs that are not given)"));
 }
 
 absl::Status WithoutRank(const ValueInfo& info) {
-  const std::string name = Printable(info.name);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "input '", name, "' has no declared rank, so it must be given: --input ", name, "=FILE"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("input '", Printable(info.name),
+                   "' has no declared rank, so it must be given: ", Option(info)));
 }
 
 // The shape and the fixed axes of an input, whether it is given or not.
