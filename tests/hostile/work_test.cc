@@ -46,6 +46,46 @@ void MakeLoop(GraphProto& graph, const std::string& op) {
   body->add_output()->set_name("next");
 }
 
+// A Loop of 2^62 iterations that adds x to a list.
+void MakeListLoop(GraphProto& graph) {
+  *graph.add_initializer() = Ints("trips", {std::numeric_limits<int64_t>::max() / 2});
+  AddNode(&graph, "SequenceEmpty", {}, {"none"});
+  onnx::NodeProto* loop = AddNode(&graph, "Loop", {"trips", "", "none"}, {"list"}, "bad");
+  GraphProto* body = AddSubgraph(loop, "body");
+  SetType(body->add_input(), "i", onnx::TensorProto::INT64, {});
+  SetType(body->add_input(), "go", onnx::TensorProto::BOOL, {});
+  body->add_input()->set_name("carried");
+  AddNode(body, "Identity", {"go"}, {"on"});
+  AddNode(body, "SequenceInsert", {"carried", "x"}, {"next"}, "inner");
+  body->add_output()->set_name("on");
+  body->add_output()->set_name("next");
+  AddNode(&graph, "SequenceLength", {"list"}, {"y"});
+}
+
+// Loops in each other, the innermost of which makes its carried value an optional without an
+// element. To find out what is an optional must not take time exponential in their depth.
+void MakeNestedLoops(GraphProto& graph, int depth, const std::string& value,
+                     const std::string& result) {
+  const auto named = [depth](const char* name) { return absl::StrCat(name, depth); };
+  onnx::NodeProto* loop = AddNode(&graph, "Loop", {"trips", "", value}, {result}, named("loop"));
+  GraphProto* body = AddSubgraph(loop, "body");
+  SetType(body->add_input(), named("i"), onnx::TensorProto::INT64, {});
+  SetType(body->add_input(), named("go"), onnx::TensorProto::BOOL, {});
+  body->add_input()->set_name(named("carried"));
+  AddNode(body, "Identity", {named("go")}, {named("on")});
+  if (depth == 0) {
+    onnx::NodeProto* none = AddNode(body, "Optional", {}, {named("next")});
+    AddAttribute(none, "type", AttributeProto::TYPE_PROTO)
+        ->mutable_tp()
+        ->mutable_tensor_type()
+        ->set_elem_type(onnx::TensorProto::FLOAT);
+  } else {
+    MakeNestedLoops(*body, depth - 1, named("carried"), named("next"));
+  }
+  body->add_output()->set_name(named("on"));
+  body->add_output()->set_name(named("next"));
+}
+
 // y sums the product of forty operands over all combinations of their elements.
 void MakeEinsum(GraphProto& graph, const std::string& operand) {
   std::string equation;
@@ -96,6 +136,17 @@ const HostileModel kWork[] = {
      [](ModelProto&, GraphProto& g) { MakeLoop(g, "Concat"); },
      {"node 'bad' (Loop)", "node 'inner' (Concat)", "of the run's limit"},
      kExhausted},
+    {"ListWithoutEnd",
+     [](ModelProto&, GraphProto& g) { MakeListLoop(g); },
+     {"node 'bad' (Loop)", "node 'inner' (SequenceInsert)", "of the run's limit"},
+     kExhausted},
+    {"NestedOptionals",
+     [](ModelProto&, GraphProto& g) {
+       *g.add_initializer() = Ints("trips", {1});
+       SetType(g.mutable_output(0), "y", onnx::TensorProto::FLOAT, {2, 3});
+       MakeNestedLoops(g, 60, "x", "y");
+     },
+     {"node 'loop60' (Loop): output 0 is an optional without an element, but must be a tensor"}},
     {"SixtyDoublings",
      [](ModelProto&, GraphProto& g) { MakeChain(g, "Concat", 60, "x"); },
      {"(Concat)", "of the run's limit"},
@@ -134,6 +185,24 @@ const HostileModel kWork[] = {
        AddNode(&g, "MatMul", {"x", last}, {"y"}, "bad");
      },
      {"node 'bad' (MatMul)"}},
+    {"EndlessPieces",
+     [](ModelProto&, GraphProto& g) {
+       Declare(g, {int64_t{1} << 40, 0});
+       AddNode(&g, "SplitToSequence", {"x"}, {"pieces"}, "bad");
+       AddNode(&g, "SequenceLength", {"pieces"}, {"y"});
+     },
+     {"node 'bad' (SplitToSequence)", "of the run's limit"},
+     kExhausted},
+    {"LongList",
+     [](ModelProto&, GraphProto& g) {
+       AddNode(&g, "SequenceEmpty", {}, {"l0"});
+       for (int i = 0; i < 2000; ++i) {
+         AddNode(&g, "SequenceInsert", {absl::StrCat("l", i), "x"}, {absl::StrCat("l", i + 1)});
+       }
+       *g.add_initializer() = Ints("at", {2000});
+       AddNode(&g, "SequenceAt", {"l2000", "at"}, {"y"}, "bad");
+     },
+     {"node 'bad' (SequenceAt)", "from -2000 to 1999"}},
     {"ManyPieces",
      [](ModelProto&, GraphProto& g) {
        constexpr int kPieces = 20'000;
