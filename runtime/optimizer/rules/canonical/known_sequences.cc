@@ -58,8 +58,9 @@ std::optional<int64_t> EqualPieces(const SymInt& n, const Value* each, Facts& fa
   const auto& contents = facts.Of(each).contents;
   if (!contents.has_value() || contents->size() != 1) return std::nullopt;
   const std::optional<SymInt> pieces = SymInt::DivideExactly(n, contents->front());
-  const std::optional<int64_t> count = pieces.has_value() ? pieces->constant() : std::nullopt;
-  return count.value_or(0) >= 1 && *count <= kMostTensors ? count : std::nullopt;
+  if (!pieces.has_value()) return std::nullopt;
+  const int64_t count = pieces->constant().value_or(0);
+  return count >= 1 && count <= kMostTensors ? std::optional(count) : std::nullopt;
 }
 
 // The pieces as outputs of a Split; none if their number is not known.
@@ -81,10 +82,11 @@ std::vector<Value*> SplitPieces(const Node& node, int64_t axis, Facts& facts, Pa
     return {};
   }
   const SymInt& n = (*dims)[axis < 0 ? axis + std::ssize(*dims) : axis];
-  const std::optional<int64_t> each = split == nullptr ? 1 : KnownInt(split, facts);
-  if (each.value_or(0) >= 1 && n.constant().has_value()) {
-    if (*n.constant() < 1 || (*n.constant() - 1) / *each >= kMostTensors) return {};
-    const std::vector<int64_t> extents = Extents(*n.constant(), *each);
+  const int64_t extent = n.constant().value_or(-1);
+  const int64_t each = split == nullptr ? 1 : KnownInt(split, facts).value_or(0);
+  if (extent >= 0 && each >= 1) {
+    if (extent == 0 || (extent - 1) / each >= kMostTensors) return {};
+    const std::vector<int64_t> extents = Extents(extent, each);
     return write(patch.Ints(extents), std::ssize(extents), {});
   }
   const std::optional<int64_t> count =
