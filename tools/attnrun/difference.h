@@ -21,7 +21,8 @@ struct Tolerance {
   std::optional<double> atol = std::nullopt;
 };
 
-// The result of comparing two tensors.
+// The result of comparing two tensors, or two sequences: then the index of an element begins with
+// the number of its tensor.
 struct Difference {
   bool ok = false;
   // Set if type or shape differ, in which case no elements are compared: "expected ..., but found
