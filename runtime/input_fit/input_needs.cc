@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/elements.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/facts.h"
 #include "optimizer/analysis/node_queries.h"
@@ -11,6 +12,9 @@ namespace attnrun::fit {
 namespace {
 
 using Pair = std::pair<SymInt, SymInt>;
+
+// Constant indices beyond this are no sign of a larger axis.
+constexpr int64_t kFarthest = int64_t{1} << 31;
 
 // The inputs of the main graph whose elements are those of a value, or some of them, perhaps in
 // another type or with a number added.
@@ -73,10 +77,20 @@ class Collector {
     for (const Pair& pair : context.broadcast()) AddPair(pair, needs_.broadcast);
     for (const auto& [input, extent] : context.indices()) {
       if (!extent.IsComputable()) continue;
+      if (node.input(input)->is_constant()) AddReach(*node.input(input)->constant(), extent);
       for (const Value* value : InputsBehind(node.input(input))) {
         AddOnce(extent, needs_.indexed[value->name()]);
       }
     }
+  }
+
+  // Constant indices must lie inside the axis that they index.
+  void AddReach(const Tensor& indices, const SymInt& extent) {
+    const absl::StatusOr<std::vector<int64_t>> numbers = ToInts(indices);
+    if (!numbers.ok() || numbers->empty()) return;
+    const auto [least, most] = absl::c_minmax_element(*numbers);
+    if (*most >= 0 && *most < kFarthest) AddNumber(extent - *most - 1);
+    if (*least < 0 && *least > -kFarthest) AddNumber(extent + *least);
   }
 
   void AddNumber(const SymInt& number) {

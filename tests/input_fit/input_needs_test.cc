@@ -41,6 +41,16 @@ TEST(InputNeedsTest, TablesBoundTheIdsThatIndexThem) {
   EXPECT_THAT(needs.indexed, ElementsAre(Pair("ids", UnorderedElementsAre(SymInt(4), kSteps))));
 }
 
+// As torch.as_strided is exported for a batch of 2.
+TEST(InputNeedsTest, ConstantIndicesLieInsideTheAxis) {
+  GraphBuilder b;
+  Value* x = b.Input("x", DataType::kFloat, {"steps", 8});
+  Value* flat = b.Op("Reshape", {x, b.Constant<int64_t>("flat", {1}, {-1})});
+  b.Output(b.Op("Gather", {flat, b.Constant<int64_t>("at", {3}, {-9, 0, 15})}));
+  const fit::InputNeeds needs = fit::NeedsOf(*b.Build().value());
+  EXPECT_THAT(needs.not_negative, UnorderedElementsAre(8 * kSteps - 16, 8 * kSteps - 9));
+}
+
 TEST(InputNeedsTest, AnAxisWithoutANameHasASymbolOfItsOwn) {
   GraphBuilder b;
   Value* x = b.Input("x", DataType::kFloat, {"", 8});
