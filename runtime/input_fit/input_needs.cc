@@ -17,7 +17,7 @@ using Pair = std::pair<SymInt, SymInt>;
 constexpr int64_t kFarthest = int64_t{1} << 31;
 
 // The inputs of the main graph whose elements are those of a value, or some of them, perhaps in
-// another type or with a number added.
+// another type, with a number added, beside others or limited.
 std::vector<const Value*> InputsBehind(const Value* value) {
   std::vector<const Value*> inputs;
   std::vector<const Value*> stack = {value};
@@ -32,9 +32,11 @@ std::vector<const Value*> InputsBehind(const Value* value) {
     if (node == nullptr) continue;
     if (opt::IsOp(node, "Where")) {
       stack.insert(stack.end(), {node->input(1), node->input(2)});
-    } else if (opt::IsOp(node, "Add") || opt::IsOp(node, "Concat")) {
+    } else if (opt::IsOp(node, "Add") || opt::IsOp(node, "Max") || opt::IsOp(node, "Min") ||
+               opt::IsOp(node, "Concat")) {
       stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
-    } else if (opt::IsOp(node, "Cast") || ops::TraitsOf(*node).moves_elements) {
+    } else if (opt::IsOp(node, "Cast") || opt::IsOp(node, "Clip") || opt::IsOp(node, "Pad") ||
+               ops::TraitsOf(*node).moves_elements) {
       stack.push_back(node->input(0));
     }
   }

@@ -51,6 +51,20 @@ TEST(InputNeedsTest, ConstantIndicesLieInsideTheAxis) {
   EXPECT_THAT(needs.not_negative, UnorderedElementsAre(8 * kSteps - 16, 8 * kSteps - 9));
 }
 
+// The labels of SAM's points, which are padded by a label of -1 that counts as 0.
+TEST(InputNeedsTest, IdsMayBePaddedAndLimited) {
+  GraphBuilder b;
+  Value* ids = b.Input("ids", DataType::kInt64, {"batch", "steps"});
+  Value* table = b.Input("table", DataType::kFloat, {4, 8});
+  Value* padded = b.Op("Pad", {ids, b.Constant<int64_t>("pads", {4}, {0, 0, 0, 1}),
+                               b.Constant<int64_t>("-1", {}, {-1})});
+  Value* limited = b.Op("Max", {b.Op("Clip", {padded, b.Constant<int64_t>("least", {}, {0})}),
+                                b.Constant<int64_t>("zero", {}, {0})});
+  b.Output(b.Op("Gather", {table, limited}));
+  const fit::InputNeeds needs = fit::NeedsOf(*b.Build().value());
+  EXPECT_THAT(needs.indexed, ElementsAre(Pair("ids", ElementsAre(SymInt(4)))));
+}
+
 TEST(InputNeedsTest, AnAxisWithoutANameHasASymbolOfItsOwn) {
   GraphBuilder b;
   Value* x = b.Input("x", DataType::kFloat, {"", 8});
