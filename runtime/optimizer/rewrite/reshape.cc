@@ -99,13 +99,14 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   if (const auto target = ReshapeTarget(*from, to)) {
     return patch.Op("Reshape", {value, patch.Ints(*target)});
   }
-  std::vector<Value*> sources(like.begin(), like.end());
-  sources.push_back(value);
+  // A reader of `value` itself could keep it from becoming part of another node.
+  std::vector<Value*> others(like.begin(), like.end());
+  std::erase(others, value);
   std::vector<Value*> parts;
   std::optional<size_t> rest;
   for (size_t i = 0; i < to.size(); ++i) {
     Value* part = ExtentOperand(patch, facts, to[i], like);
-    if (part == nullptr) part = ProductOperand(patch, facts, to[i], sources);
+    if (part == nullptr) part = ProductOperand(patch, facts, to[i], others);
     if (part == nullptr && rest.has_value()) return nullptr;
     if (part == nullptr) rest = i;
     parts.push_back(part == nullptr ? patch.Ints({-1}) : part);

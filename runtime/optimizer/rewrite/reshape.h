@@ -16,7 +16,7 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
                                                   absl::Span<const SymInt> to);
 
 // `value` reshaped to extents `to`, or `value` itself if it has them. Extents that ReshapeTarget
-// cannot express are read off `like` and `value`: each of them must be the extent of an axis of one
+// cannot express are read off `like`: each of them must be the extent of an axis of one
 // of these values, or a product of such and a number; one may be another if the others are never 0.
 // Null if this is not so.
 Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
