@@ -24,6 +24,14 @@ bool IsGiven(const SymInt& number, const Value& value, Facts& facts) {
          });
 }
 
+// True for a product of two values, neither of them constant.
+bool IsOfTwoValues(const Node& node) {
+  return ops::TraitsOf(node).multiplies && node.inputs().size() >= 2 &&
+         absl::c_none_of(node.inputs(), [](const Value* input) {
+           return input != nullptr && input->is_constant();
+         });
+}
+
 }  // namespace
 
 ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order) {
@@ -31,10 +39,16 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
   const std::vector<Value*>& captures = context.graph.captures();
   values.insert(values.end(), captures.begin(), captures.end());
   for (Value* value : values) Add(value, context.facts);
-  for (const Node* node : order) {
-    const ops::OpTraits traits = ops::TraitsOf(*node);
-    if (!traits.elementwise && !traits.rearranges) Add(node->output(0), context.facts);
-  }
+  const auto add_nodes = [&](bool scores) {
+    for (const Node* node : order) {
+      const ops::OpTraits traits = ops::TraitsOf(*node);
+      if (traits.elementwise || traits.rearranges || IsOfTwoValues(*node) != scores) continue;
+      Add(node->output(0), context.facts);
+    }
+  };
+  add_nodes(/*scores=*/false);
+  // A reader would keep scores from becoming part of an attention.
+  add_nodes(/*scores=*/true);
 }
 
 bool ExtentSources::HaveAll(absl::Span<const SymInt> extents, const Node& node) const {

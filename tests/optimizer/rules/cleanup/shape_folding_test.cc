@@ -151,5 +151,27 @@ TEST(ShapeFoldingTest, AReshapeOfAReshapeMayHaveAnUnknownTarget) {
   }
 }
 
+// A reader of scores would keep them from becoming part of an attention.
+TEST(ShapeFoldingTest, ExtentsAreReadFromOtherValuesThanScores) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* image = b.Input("image", DataType::kFloat, {1, 4, "h", "w"});
+    Value* rows = Transposed(b, b.Op("Reshape", {image, Vector(b, {1, 4, -1})}), {0, 2, 1});
+    Value* scores = b.Op("MatMul", {rows, Transposed(b, rows, {0, 2, 1})});
+    Value* weight = b.Constant("w", *Tensor::Of<float>({4, 4}, std::vector<float>(16, 0.5F)));
+    Value* projected = b.Op("MatMul", {rows, weight});
+    b.Output(b.Op("Softmax", {scores})).Output(projected);
+    Value* count = b.Op("Gather", {b.Op("Shape", {scores}), Vector(b, {2})});
+    b.Output(b.Op("Expand", {b.Input("y", DataType::kFloat, {1}), count}));
+  });
+  for (const Node* node : test.graph().nodes()) {
+    if (node->op_type() != "Shape") continue;
+    const Node* source = node->input(0)->producer();
+    ASSERT_NE(source, nullptr);
+    // The projection, which is a Linear.
+    EXPECT_NE(source->op_type(), "MatMul") << source->name();
+  }
+  test.Dim("h", 2).ExpectSameResults(8 * kEpsilon);
+}
+
 }  // namespace
 }  // namespace attnrun::testing
