@@ -154,11 +154,12 @@ void CopyRepeated(Axes axes, int width, const char* source, char* target) {
   });
 }
 
-// Transposes matrices in strips of a cache line: `across` is contiguous in the source, `along` in
-// the target.
+// Transposes matrices in strips of a cache line, or of several where they have few rows: `across` is
+// contiguous in the source, `along` in the target.
 void CopyTransposed(const Axes& outer, Axis along, Axis across, int width, const char* source,
                     char* target) {
-  const int64_t strip = 64 / width;
+  constexpr int64_t kFewRows = 4;
+  const int64_t strip = (along.extent < kFewRows ? 1024 : 64) / width;
   const int64_t strips = (across.extent + strip - 1) / strip;
   ForEachStretch(outer, strips, strip * along.extent * width,
                  [&](int64_t from, int64_t to, int64_t first, int64_t count) {
@@ -217,7 +218,7 @@ void CopyStrided(int width, absl::Span<const int64_t> extents, const void* sourc
     return CopyRepeated(std::move(axes), width, from, to);
   }
   const int across = FindSourceInner(axes, width);
-  if (inner.target == width && across >= 0 && width <= 8 && inner.extent >= 4 &&
+  if (inner.target == width && across >= 0 && width <= 8 && inner.extent >= 2 &&
       axes[across].extent >= 4) {
     const Axis columns = axes[across];
     axes.pop_back();

@@ -71,8 +71,29 @@ void TransposeScalars(const Matrix<T>& matrix, int64_t first_row, int64_t end_ro
   }
 }
 
+// Transposes two or three rows that fill the rows of the target, such as the colors of an image.
+template <typename T>
+void InterleaveRows(const Matrix<T>& matrix, int64_t rows, int64_t columns) {
+  const hn::FixedTag<T, 32 / sizeof(T)> d;
+  constexpr int64_t kLanes = kTileRows<T>;
+  const int64_t whole = columns - columns % kLanes;
+  for (int64_t column = 0; column < whole; column += kLanes) {
+    const auto a = hn::LoadU(d, matrix.Row(0, column));
+    const auto b = hn::LoadU(d, matrix.Row(1, column));
+    if (rows == 2) {
+      hn::StoreInterleaved2(a, b, d, matrix.TargetRow(column, 0));
+    } else {
+      hn::StoreInterleaved3(a, b, hn::LoadU(d, matrix.Row(2, column)), d,
+                            matrix.TargetRow(column, 0));
+    }
+  }
+  TransposeScalars(matrix, 0, rows, whole, columns);
+}
+
 template <typename T>
 void Transpose(const Matrix<T>& matrix, int64_t rows, int64_t columns) {
+  const bool fills = matrix.target_stride == rows * static_cast<int64_t>(sizeof(T));
+  if (fills && (rows == 2 || rows == 3)) return InterleaveRows(matrix, rows, columns);
   const int64_t whole_rows = rows - rows % kTileRows<T>;
   const int64_t whole_columns = columns - columns % kTileColumns<T>;
   for (int64_t row = 0; row < whole_rows; row += kTileRows<T>) {
