@@ -25,6 +25,7 @@
 // a graph with these costs; a Conv in the old layout costs the copies of its input and output. Each
 // node is then rewritten between Transposes of its own, which the clean-up cancels.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -97,6 +98,14 @@ class LayoutChoice {
     int vertex;
   };
 
+  // The elements that a Transpose of the image moves. Those of one position only get another shape.
+  int64_t MovedElements(const Value* value) const {
+    const std::vector<SymInt>& dims = *facts_.DimsOf(value);
+    const bool is_one = std::all_of(dims.begin() + 2, dims.end(),
+                                    [](const SymInt& extent) { return extent.is_constant(1); });
+    return is_one ? 1 : TypicalElements(value, facts_);
+  }
+
   // The cost of a Conv in the old layout, so that one alone between others keeps it.
   void AddCopies(const Node& conv, int vertex) {
     const int64_t output = TypicalElements(conv.output(0), facts_);
@@ -140,7 +149,7 @@ class LayoutChoice {
     if (value->is_constant() || !seen_.insert(value).second) return;
     const auto place = order_.find(value->producer());
     const int64_t later = place == order_.end() ? 0 : place->second;
-    const int64_t cost = TypicalElements(value, facts_) * kElement + kTranspose - later;
+    const int64_t cost = MovedElements(value) * kElement + kTranspose - later;
     const int producer = VertexOfProducer(value);
     const int is_first = cut_.AddVertex();
     const int is_last = cut_.AddVertex();

@@ -219,6 +219,15 @@ TEST(ChannelsLastTest, SqueezeAndExcitation) {
   }
 }
 
+TEST(ChannelsLastTest, AProjectionOfAMeanIsLinear) {
+  Expect(
+      [](GraphBuilder& b) {
+        Value* mean = b.Op("GlobalAveragePool", {Conv(b, Conv(b, Image(b)))});
+        return b.Op("Reshape", {b.Op("HardSwish", {Pointwise(b, mean)}), IntsOf(b, {-1, 6})});
+      },
+      "ReduceMean Reshape Transpose attnrun.Conv*2 attnrun.Linear");
+}
+
 TEST(ChannelsLastTest, AMeanOfEachChannelEndsTheImages) {
   Expect(
       [](GraphBuilder& b) {
