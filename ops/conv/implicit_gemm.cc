@@ -17,10 +17,6 @@
 namespace attnrun::ops {
 namespace {
 
-// Windows of a tile: few enough that their input stays in the second-level cache, many enough that
-// the weights, which each tile reads, come from memory seldom.
-constexpr int64_t kWindows = 256;
-
 // The bytes of a panel that stay in the second-level cache while the windows of a tile are
 // multiplied.
 constexpr int64_t kPanelBytes = 384 << 10;
@@ -35,15 +31,38 @@ SlidingWindow Simplified(const ConvShape& shape) {
   return window;
 }
 
+// The most windows of a tile.
+constexpr int64_t kMostWindows = 2048;
+
+// How many windows make up a tile. Results do not depend on it.
+int64_t WindowsOfTile(const ConvShape& shape, const SlidingWindow& window) {
+  // The floats of x that a tile may read, so that they stay in the second-level cache.
+  constexpr int64_t kFloats = 1 << 15;
+  // The weights that each tile may read anew, since they come from that cache.
+  constexpr double kFewWeights = 1 << 17;
+  constexpr int64_t kLeast = 256;
+  constexpr int64_t kLeastOfFewWeights = 48;
+  const size_t last = window.output.size() - 1;
+  const double read = static_cast<double>(window.strides[last - 1] * window.strides[last]) *
+                      static_cast<double>(shape.c);
+  const int64_t most = std::clamp(static_cast<int64_t>(kFloats / read), kLeast, kMostWindows);
+  const double weights = static_cast<double>(shape.m * (shape.c / shape.group)) *
+                         static_cast<double>(shape.kernel_size);
+  const int64_t least = weights <= kFewWeights ? kLeastOfFewWeights : kLeast;
+  const int64_t parts = int64_t{NumThreads()} * kRangesPerThread;
+  return std::clamp(DivCeil(shape.n * shape.output_size, parts), least, most);
+}
+
 // How the windows of an image are cut into tiles.
 class Tiling {
  public:
-  explicit Tiling(const SlidingWindow& window) : window_(window) {
+  // `windows`: the number of windows of a tile, about.
+  Tiling(const SlidingWindow& window, int64_t windows) : window_(window) {
     const size_t last = window.output.size() - 1;
-    const int64_t lines = DivCeil(window.output[last], kWindows);
+    const int64_t lines = DivCeil(window.output[last], windows);
     line_ = DivCeil(DivCeil(window.output[last], lines), kTileRows) * kTileRows;
     line_ = std::min(line_, window.output[last]);
-    const int64_t rows = std::clamp<int64_t>(kWindows / line_, 1, window.output[last - 1]);
+    const int64_t rows = std::clamp<int64_t>(windows / line_, 1, window.output[last - 1]);
     rows_ = DivCeil(window.output[last - 1], DivCeil(window.output[last - 1], rows));
     line_tiles_ = DivCeil(window.output[last], line_);
     row_tiles_ = DivCeil(window.output[last - 1], rows_);
@@ -78,8 +97,7 @@ class Tiling {
 };
 
 // Floats of a tile's copy.
-double CopySize(const SlidingWindow& window, int64_t channels) {
-  const Tiling tiling(window);
+double CopySize(const SlidingWindow& window, const Tiling& tiling, int64_t channels) {
   const PaddedWindow padded(window, channels);
   return static_cast<double>(padded.Planes()) * static_cast<double>(padded.Rows(tiling.rows())) *
          static_cast<double>(padded.Line(tiling.line())) * static_cast<double>(channels);
@@ -117,7 +135,7 @@ class Multiplier {
       : shape_(shape),
         window_(window),
         operands_(operands),
-        tiling_(window),
+        tiling_(window, WindowsOfTile(shape, window)),
         padded_(window, shape.c),
         in_place_(LiesInside(window)) {
     SetSegments();
@@ -125,7 +143,7 @@ class Multiplier {
 
   const Tiling& tiling() const { return tiling_; }
   int64_t scratch_floats() const {
-    return in_place_ ? 0 : static_cast<int64_t>(CopySize(window_, shape_.c));
+    return in_place_ ? 0 : static_cast<int64_t>(CopySize(window_, tiling_, shape_.c));
   }
 
   // Copies what a tile reads, unless it is read in place.
@@ -326,7 +344,8 @@ absl::StatusOr<std::unique_ptr<const ImplicitGemm>> ImplicitGemm::Make(
 bool ImplicitGemm::Serves(const ConvShape& shape) {
   constexpr double kLargest = 1 << 26;
   const SlidingWindow window = Simplified(shape);
-  return LiesInside(window) || CopySize(window, shape.c) <= kLargest;
+  const Tiling tiling(window, kMostWindows);
+  return LiesInside(window) || CopySize(window, tiling, shape.c) <= kLargest;
 }
 
 absl::Status ImplicitGemm::Run(const ConvShape& shape, const ChannelsLastOperands& operands,
@@ -335,10 +354,11 @@ absl::Status ImplicitGemm::Run(const ConvShape& shape, const ChannelsLastOperand
   const Multiplier multiplier(shape, window, operands);
   const int64_t tiles = multiplier.tiling().size();
   const int64_t panels = weights_[0]->num_panels();
-  // Enough parts for all threads, in whole panels of all groups.
+  // Where there are few tiles, parts for all threads, in whole panels of all groups.
   const int64_t wanted = int64_t{NumThreads()} * kRangesPerThread;
   const int64_t all = panels * shape.group;
-  const int64_t parts = std::min(all, DivCeil(wanted, shape.n * tiles));
+  const bool few = NumThreads() > 1 && 2 * shape.n * tiles < wanted;
+  const int64_t parts = few ? std::min(all, DivCeil(wanted, shape.n * tiles)) : 1;
   return ParallelForWithScratch(
       shape.n * tiles * parts, 1, multiplier.scratch_floats(), allocator,
       [&](int64_t begin, int64_t end, float* scratch) {
