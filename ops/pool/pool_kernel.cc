@@ -41,6 +41,14 @@ bool HasMaxima(const float* x, int64_t count) {
   return true;
 }
 
+// True if windows are one element wide along the last axis and begin at each of its elements, as
+// those of images whose channels are that axis. Loops then run along it.
+bool IsNarrow(const SlidingWindow& window) {
+  const size_t last = window.kernel.size() - 1;
+  return window.kernel[last] == 1 && window.strides[last] == 1 && window.pads_begin[last] == 0 &&
+         window.pads_end[last] == 0;
+}
+
 // Runs oneDNN's primitives, or loops where they differ from ONNX. Indices of maxima are left to the
 // reference.
 class PoolKernel final : public Kernel {
@@ -65,7 +73,9 @@ class PoolKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(
         FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
     if (y.num_elements() == 0) return absl::OkStatus();
-    const Primitive whole = Get(shape, ImagesAtOnce(shape));
+    const bool loops =
+        CanPoolDirectly(shape) && !shape.window.input.empty() && IsNarrow(shape.window);
+    const Primitive whole = loops ? nullptr : Get(shape, ImagesAtOnce(shape));
     const bool maximum = attributes_.pooling == Pooling::kMax;
     if (whole == nullptr || (maximum && !HasMaxima(x.data<float>(), x.num_elements()))) {
       PoolDirectly(attributes_, shape, x.data<float>(), y.data());

@@ -163,6 +163,29 @@ Form ResizeForm(const Node& node, int rank, Facts& /*facts*/) {
                    }};
 }
 
+// Pooling, as that of images with one channel, whose last spatial axis are the old channels:
+// [N, 1, .., C].
+Form PoolForm(const Node& node, int rank, Facts& /*facts*/) {
+  if (node.outputs().size() > 1 && node.output(1) != nullptr) return std::nullopt;
+  AttributeMap attributes = node.attributes();
+  for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
+    const auto found = attributes.find(name);
+    if (found == attributes.end()) continue;
+    auto* const values = std::get_if<std::vector<int64_t>>(&found->second);
+    const bool pads = found->first == "pads";
+    const int axes = rank - 2;
+    if (values == nullptr || std::ssize(*values) != (pads ? 2 * axes : axes)) return std::nullopt;
+    if (pads) values->insert(values->begin() + axes, 0);
+    values->push_back(pads ? 0 : 1);
+  }
+  return ImageForm{rank, {0}, {0}, [&node, attributes](Patch& patch, Values given) {
+                     given[0] = patch.Op("Unsqueeze", {given[0], patch.Ints({1})});
+                     given = patch.Again(node, std::move(given), attributes);
+                     given[0] = patch.Op("Squeeze", {given[0], patch.Ints({1})});
+                     return given;
+                   }};
+}
+
 // Reductions. Where the reduced axes vanish, the others must stay in their order.
 Form ReductionForm(const Node& node, int rank, Facts& facts) {
   const auto axes = KnownInts(node, "axes", 1, facts);
@@ -229,6 +252,7 @@ constexpr NamedForm kForms[] = {
     {"Softmax", OneAxisForm},  {"LogSoftmax", OneAxisForm},
     {"Slice", SliceForm},      {"Pad", PadForm},
     {"Resize", ResizeForm},    {"Upsample", ResizeForm},
+    {"MaxPool", PoolForm},     {"AveragePool", PoolForm},
 };
 
 }  // namespace

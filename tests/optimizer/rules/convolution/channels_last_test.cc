@@ -86,6 +86,27 @@ TEST(ChannelsLastTest, PointwiseConvolutionsAreLinear) {
       "Transpose*2 attnrun.Conv*2");
 }
 
+TEST(ChannelsLastTest, Pools) {
+  const AttributeMap windows = {
+      {"kernel_shape", Ints({3, 2})}, {"strides", Ints({2, 1})}, {"pads", Ints({1, 0, 0, 1})}};
+  AttributeMap whole = windows;
+  whole["ceil_mode"] = int64_t{1};
+  whole["dilations"] = Ints({1, 2});
+  for (const char* pool : {"MaxPool", "AveragePool"}) {
+    for (const AttributeMap& attributes : {windows, whole}) {
+      Expect([&](GraphBuilder& b) { return Conv(b, b.Op(pool, {Conv(b, Image(b))}, attributes)); },
+             std::string(pool) + " Squeeze Transpose*2 Unsqueeze attnrun.Conv*2");
+    }
+  }
+  // Indices count over all elements of the image.
+  const OptimizerTester test([&](GraphBuilder& b) {
+    const std::vector<Value*> pooled = b.Ops("MaxPool", 2, {Conv(b, Image(b))}, windows);
+    b.Output(Conv(b, pooled[0]));
+    b.Output(pooled[1]);
+  });
+  EXPECT_EQ(test.Count("Unsqueeze"), 0);
+}
+
 TEST(ChannelsLastTest, AConvolutionAloneStays) {
   Expect([](GraphBuilder& b) { return Conv(b, Image(b)); }, "Conv");
   Expect([](GraphBuilder& b) { return b.Op("Relu", {Conv(b, b.Op("Sin", {Image(b)}))}); },
