@@ -46,8 +46,9 @@ int64_t WindowsOfTile(const ConvShape& shape, const SlidingWindow& window) {
   const double read = static_cast<double>(window.strides[last - 1] * window.strides[last]) *
                       static_cast<double>(shape.c);
   const int64_t most = std::clamp(static_cast<int64_t>(kFloats / read), kLeast, kMostWindows);
-  const double weights = static_cast<double>(shape.m * (shape.c / shape.group)) *
-                         static_cast<double>(shape.kernel_size);
+  const int64_t channels = shape.c / shape.group;
+  const double weights =
+      static_cast<double>(shape.m * channels) * static_cast<double>(shape.kernel_size);
   const int64_t least = weights <= kFewWeights ? kLeastOfFewWeights : kLeast;
   const int64_t parts = int64_t{NumThreads()} * kRangesPerThread;
   return std::clamp(DivCeil(shape.n * shape.output_size, parts), least, most);
