@@ -83,11 +83,13 @@ class LayoutChoice {
       for (const int i : found->second.form.outputs) AddValue(node->output(i));
       if (IsOp(node, "Conv")) AddCopies(*node, found->second.vertex);
     }
-    const std::vector<bool> last = cut_.Solve();
+    const std::optional<std::vector<bool>> last = cut_.Solve();
+    // The graph is too large to choose; it stays right as it is.
+    if (!last.has_value()) return {};
     std::vector<Node*> chosen;
     for (Node* node : order) {
       const auto found = forms_.find(node);
-      if (found != forms_.end() && last[found->second.vertex]) chosen.push_back(node);
+      if (found != forms_.end() && (*last)[found->second.vertex]) chosen.push_back(node);
     }
     return chosen;
   }

@@ -5,6 +5,7 @@
 #include "optimizer/rules/convolution/minimum_cut.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace attnrun::opt {
 
@@ -25,6 +26,7 @@ bool MinimumCut::FindLevels() {
   level_[kSource] = 0;
   std::vector<int> reached = {kSource};
   for (size_t i = 0; i < reached.size(); ++i) {
+    steps_ -= static_cast<int64_t>(leaving_[reached[i]].size());
     for (const int edge : leaving_[reached[i]]) {
       const auto [to, capacity] = edges_[edge];
       if (capacity == 0 || level_[to] >= 0) continue;
@@ -41,6 +43,7 @@ int64_t MinimumCut::Push(int vertex, int64_t limit) {
   while (vertex != kSink) {
     bool found = false;
     for (size_t& next = next_[vertex]; next < leaving_[vertex].size(); ++next) {
+      --steps_;
       const int edge = leaving_[vertex][next];
       const auto [to, capacity] = edges_[edge];
       if (capacity == 0 || level_[to] != level_[vertex] + 1) continue;
@@ -56,6 +59,7 @@ int64_t MinimumCut::Push(int vertex, int64_t limit) {
     path.pop_back();
     ++next_[vertex];
   }
+  steps_ -= std::ssize(path);
   for (const int edge : path) limit = std::min(limit, edges_[edge].capacity);
   for (const int edge : path) {
     edges_[edge].capacity -= limit;
@@ -64,11 +68,13 @@ int64_t MinimumCut::Push(int vertex, int64_t limit) {
   return limit;
 }
 
-std::vector<bool> MinimumCut::Solve() {
+std::optional<std::vector<bool>> MinimumCut::Solve(int64_t most_steps) {
+  steps_ = most_steps;
   while (FindLevels()) {
     next_.assign(leaving_.size(), 0);
-    while (Push(kSource, kNever) > 0) {
+    while (steps_ >= 0 && Push(kSource, kNever) > 0) {
     }
+    if (steps_ < 0) return std::nullopt;
   }
   // The side of the sink is all that still reaches it.
   std::vector<bool> of_source(leaving_.size(), true);

@@ -53,7 +53,7 @@ TEST(MinimumCutTest, IsTheCheapestOfAllCuts) {
       edges.push_back(edge);
       cut.AddEdge(edge.from, edge.to, edge.cost);
     }
-    const std::vector<bool> of_source = cut.Solve();
+    const std::vector<bool> of_source = cut.Solve().value();
     unsigned found = 0;
     for (int i = 0; i < vertices; ++i) found |= of_source[i] ? 1U << i : 0;
     EXPECT_EQ(found, Cheapest(edges, vertices));
@@ -69,7 +69,8 @@ TEST(MinimumCutTest, LongPathsAndLargeCosts) {
     last = next;
   }
   cut.AddEdge(last, MinimumCut::kSink, MinimumCut::kNever);
-  const std::vector<bool> of_source = cut.Solve();
+  EXPECT_FALSE(cut.Solve(1000).has_value());
+  const std::vector<bool> of_source = cut.Solve().value();
   EXPECT_TRUE(of_source[2 + 69999]);
   EXPECT_FALSE(of_source[2 + 70000]);
 }
