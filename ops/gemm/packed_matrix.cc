@@ -68,7 +68,9 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
     if (matrix != nullptr) return matrix;
   }
   WeightChoice choice = ChooseInt8(weight, context.is_final);
-  if (context.finer_reason != nullptr) *context.finer_reason = std::move(choice.reason);
+  // The first of a node's weights that is kept finer gives the reason.
+  std::string* const reason = context.finer_reason;
+  if (reason != nullptr && reason->empty()) *reason = std::move(choice.reason);
   return PackAs(FormatFor(choice.precision, stored), weight, context.packed_store);
 }
 

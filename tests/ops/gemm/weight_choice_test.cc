@@ -85,7 +85,11 @@ TEST(WeightChoiceTest, PackingFollowsTheChoice) {
   context.is_final = true;
   EXPECT_EQ(pack(), ops::WeightFormat::kFloat32);
   EXPECT_THAT(reason, HasSubstr("final"));
+  // A node with several weights keeps the reason of the first that has one.
   context.is_final = false;
+  EXPECT_EQ(pack(), ops::BestInt8Format());
+  EXPECT_THAT(reason, HasSubstr("final"));
+  reason.clear();
   for (int64_t j = 0; j < kColumns; ++j) weights[j] = 12;
   EXPECT_EQ(pack(), ops::FormatFor(Precision::kBfloat16, DataType::kFloat));
   EXPECT_THAT(reason, HasSubstr("outliers"));
