@@ -22,7 +22,6 @@
 // The same holds for attnrun.Conv, which may also apply the activation to the sum with the residual.
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "ops/conv/channels_last_conv.h"
@@ -35,27 +34,30 @@
 namespace attnrun::opt {
 namespace {
 
-// The input of a product that holds its residual; nullopt for other nodes.
-std::optional<int> ResidualInput(const Node& node) {
-  if (node.domain() != "attnrun") return std::nullopt;
-  if (IsLinear(node)) return ops::LinearInputs::kResidual;
-  if (node.op_type() == "Conv") return ops::ChannelsLastConv::kResidual;
-  return std::nullopt;
+// True for products that may end with a residual and an activation.
+bool IsProduct(const Node& node) {
+  return IsLinear(node) || (node.domain() == "attnrun" && node.op_type() == "Conv");
+}
+
+// The input that holds the residual.
+int ResidualInput(const Node& product) {
+  return IsLinear(product) ? ops::LinearInputs::kResidual : ops::ChannelsLastConv::kResidual;
 }
 
 // The product that computes the value, if nobody else reads the value.
 Node* ProductOf(const RuleContext& context, const Value* value) {
   Node* node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || !ResidualInput(*node).has_value()) return nullptr;
+  if (node == nullptr || !IsProduct(*node)) return nullptr;
   const bool is_shared = value->consumers().size() != 1 || context.graph.IsOutput(value);
   return is_shared ? nullptr : node;
 }
 
-bool HasResidual(const Node& product) { return product.input(*ResidualInput(product)) != nullptr; }
+bool HasResidual(const Node& product) { return product.input(ResidualInput(product)) != nullptr; }
 
 bool FuseActivation(RuleContext& context, Node* node, Patch& patch) {
   auto ending = EndingOf(node, context.facts);
-  Node* product = ending.has_value() ? ProductOf(context, ending->x) : nullptr;
+  if (!ending.has_value()) return false;
+  Node* product = ProductOf(context, ending->x);
   if (product == nullptr || !EndingAttributes(*product).empty()) return false;
   AttributeMap attributes = product->attributes();
   if (HasResidual(*product)) {
@@ -84,7 +86,7 @@ bool FuseResidual(RuleContext& context, Node* node, Patch& patch) {
     if (product == nullptr || HasResidual(*product) || residual == node->input(side)) continue;
     if (!MayAdd(*product, residual, context.facts)) continue;
     std::vector<Value*> inputs = product->inputs();
-    const size_t at = *ResidualInput(*product);
+    const size_t at = ResidualInput(*product);
     inputs.resize(std::max(inputs.size(), at + 1), nullptr);
     inputs[at] = residual;
     patch.Supersede({product, node});
