@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> ChannelsLastConv::MakeKernel(
   if (group < 1 || w.dim(0) % group != 0) return nullptr;
   Weights weights;
   if (group > 1 && group == w.dim(0) && w.dim(1) == 1) {
-    weights.depthwise = DepthwiseWeights(w.data<float>(), group, w.num_elements() / group);
+    weights.depthwise = TapsFirst(w.data<float>(), 1, group, w.num_elements() / group);
   } else {
     ATTNRUN_ASSIGN_OR_RETURN(weights.gemm, ImplicitGemm::Make(w, group, context));
   }

@@ -8,12 +8,10 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "ops/conv/depthwise_lines.h"
+#include "ops/gemm/gemm_operands.h"
 
 namespace attnrun::ops {
 namespace {
-
-// The most additions in a chain, as in products of matrices.
-constexpr int64_t kLongestChain = 128;
 
 class DepthwiseLines {
  public:
@@ -85,15 +83,15 @@ class DepthwiseLines {
     return lines;
   }
 
-  // Sums chains of at most kLongestChain taps, and adds them one by one.
+  // Sums chains of at most kDepthBlock taps, as in products of matrices, and adds them one by one.
   void SumChains(absl::Span<const TapLine> lines, IndexRange channels, float* y) const {
     const int64_t width = window_.kernel.back();
-    const auto at_once = static_cast<size_t>(std::max<int64_t>(kLongestChain / width, 1));
+    const auto at_once = static_cast<size_t>(std::max<int64_t>(kDepthBlock / width, 1));
     bool first = true;
     for (size_t line = 0; line < lines.size() || first; line += at_once) {
-      for (int64_t tap = 0; tap < width; tap += kLongestChain) {
+      for (int64_t tap = 0; tap < width; tap += kDepthBlock) {
         SumLines(lines.subspan(std::min(line, lines.size()), at_once),
-                 {tap, std::min(tap + kLongestChain, width)}, channels, first, y);
+                 {tap, std::min(tap + kDepthBlock, width)}, channels, first, y);
         first = false;
       }
     }
@@ -138,14 +136,6 @@ class DepthwiseLines {
 };
 
 }  // namespace
-
-std::vector<float> DepthwiseWeights(const float* w, int64_t channels, int64_t taps) {
-  std::vector<float> weights(channels * taps);
-  for (int64_t channel = 0; channel < channels; ++channel) {
-    for (int64_t tap = 0; tap < taps; ++tap) weights[tap * channels + channel] = *w++;
-  }
-  return weights;
-}
 
 void ConvolveDepthwise(const ConvShape& shape, const float* weights,
                        const ChannelsLastOperands& operands) {

@@ -24,6 +24,18 @@ absl::StatusOr<Tensor> ConstantConvWeight(const KernelContext& context) {
   return ToFloat(weight, Allocator::Heap());
 }
 
+std::vector<float> TapsFirst(const float* w, int64_t features, int64_t channels, int64_t taps) {
+  std::vector<float> rows(features * channels * taps);
+  for (int64_t feature = 0; feature < features; ++feature) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        rows[(feature * taps + tap) * channels + channel] = *w++;
+      }
+    }
+  }
+  return rows;
+}
+
 absl::StatusOr<Tensor> TypicalConvInput(const Shape& x, const Tensor& w) {
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(x));
   return Tensor::Borrow(DataType::kFloat, x, w.raw(), count * sizeof(float));

@@ -2,6 +2,9 @@
 #ifndef ATTNRUN_OPS_CONV_FLOAT_CONV_H_
 #define ATTNRUN_OPS_CONV_FLOAT_CONV_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +24,10 @@ bool HasFloatConvTypes(const OpContext& context);
 
 // W as floats; undefined if it is not constant or of another type.
 absl::StatusOr<Tensor> ConstantConvWeight(const KernelContext& context);
+
+// Weights w [M, C, taps] as [M, taps, C], the order in which the elements of a channels-last window
+// lie.
+std::vector<float> TapsFirst(const float* w, int64_t features, int64_t channels, int64_t taps);
 
 // A tensor of the shape of a typical X. Only its extents may be read, since it has the bytes of W.
 absl::StatusOr<Tensor> TypicalConvInput(const Shape& x, const Tensor& w);

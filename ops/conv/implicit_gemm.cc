@@ -8,6 +8,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv_tiling.h"
+#include "ops/conv/float_conv.h"
 #include "ops/conv/padded_window.h"
 #include "ops/gemm/gemm_operands.h"
 #include "ops/gemm/gemm_share.h"
@@ -308,19 +309,6 @@ class Multiplier {
   int64_t passes_;
 };
 
-// w[g]^T, with rows in the order (tap, channel).
-std::vector<float> RowsOfWindows(const float* w, int64_t features, int64_t channels, int64_t taps) {
-  std::vector<float> rows(features * channels * taps);
-  for (int64_t feature = 0; feature < features; ++feature) {
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        rows[(feature * taps + tap) * channels + channel] = *w++;
-      }
-    }
-  }
-  return rows;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const ImplicitGemm>> ImplicitGemm::Make(
@@ -333,7 +321,7 @@ absl::StatusOr<std::unique_ptr<const ImplicitGemm>> ImplicitGemm::Make(
   const int64_t depth = w.num_elements() / w.dim(0);
   for (int64_t i = 0; i < group; ++i) {
     const std::vector<float> rows =
-        RowsOfWindows(w.data<float>() + i * features * depth, features, w.dim(1), depth / w.dim(1));
+        TapsFirst(w.data<float>() + i * features * depth, features, w.dim(1), depth / w.dim(1));
     ATTNRUN_ASSIGN_OR_RETURN(
         std::shared_ptr<const PackedMatrix> packed,
         PackedMatrix::Pack(MatrixView{rows.data(), depth, features, 1, depth}, floats));
