@@ -132,12 +132,17 @@ absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& de
 }
 
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
-                                               const Equalities& equalities,
-                                               const TensorMap& given) {
+                                               const Equalities& equalities, const TensorMap& given,
+                                               const TensorMap& carried) {
   ATTNRUN_RETURN_IF_ERROR(CheckNames("input", declared, given));
   std::vector<Tensor> ordered;
   Bindings bindings;
   for (const ValueInfo& info : declared) {
+    if (const auto it = carried.find(info.name); it != carried.end()) {
+      ATTNRUN_RETURN_IF_ERROR(CheckValue(info, it->second, bindings));
+      ordered.push_back(it->second);
+      continue;
+    }
     const auto it = given.find(info.name);
     if (it == given.end() || !it->second.defined()) {
       if (!info.has_default && !IsOptional(info.kind)) {

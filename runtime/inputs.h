@@ -20,12 +20,13 @@ std::vector<ValueInfo> DescribeOutputs(const Graph& graph);
 absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& declared,
                         const TensorMap& given);
 
-// The tensors of `given` in the order of `declared`, dense; undefined where a default applies or an
-// optional has no element.
+// The tensors of `given` and `carried` in the order of `declared`; those of `given` dense, those of
+// `carried`, which come from a state, as they are. Undefined where a default applies or an optional
+// has no element.
 // Errors: the kInvalidArgument cases of Session::Run. `equalities` are those of the graph.
 absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
-                                               const Equalities& equalities,
-                                               const TensorMap& given);
+                                               const Equalities& equalities, const TensorMap& given,
+                                               const TensorMap& carried = {});
 
 }  // namespace attnrun
 

@@ -11,6 +11,7 @@
 #include "core/fork.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "core/thread_pool.h"
 #include "execution/cpus.h"
@@ -32,6 +33,9 @@
 #include "optimizer/optimizer.h"
 #include "optimizer_options.h"
 #include "outputs.h"
+#include "state/carried_values.h"
+#include "state/initial_shapes.h"
+#include "state_impl.h"
 #include "weight_cache/weight_cache.h"
 
 namespace attnrun {
@@ -78,19 +82,50 @@ class Session::Impl {
       precision_ = options.precision;
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
+    state_values_ = state::FindCarriedValues(*model_.graph);
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
     return cache.has_value() ? cache->Save() : absl::OkStatus();
   }
 
-  // One tensor per model output, not necessarily dense.
-  absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options) {
+  // One tensor per model output, not necessarily dense. `carried` has those of a state.
+  absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options,
+                                          const TensorMap& carried = {}) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
-                             BindInputs(inputs_, graph().equalities(), inputs));
+                             BindInputs(inputs_, graph().equalities(), inputs, carried));
     std::vector<Tensor> results;
     ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Interrupt& interrupt, Allocator& allocator) {
       return exec::Execute(*plan_, ordered, {options, interrupt, allocator}, results);
     }));
     return results;
+  }
+
+  absl::StatusOr<std::unique_ptr<State::Impl>> NewState(const StateOptions& options) const {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
+                             state::InitialShapes(graph(), inputs_, state_values_, options));
+    std::vector<DataType> types;
+    for (const StateValue& value : state_values_) {
+      types.push_back(graph().FindValue(value.input)->type().element);
+    }
+    return State::Impl::Make(this, state_values_, types, shapes, options);
+  }
+
+  absl::StatusOr<TensorMap> Step(const TensorMap& inputs, State::Impl& state,
+                                 const RunOptions& options) {
+    if (state.session() != this) {
+      return absl::InvalidArgumentError("the state belongs to another session");
+    }
+    for (const StateValue& value : state_values_) {
+      if (!inputs.contains(value.input)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", Quoted(value.input), " is carried by the state: leave it out"));
+    }
+    if (!state.Enter()) {
+      return absl::FailedPreconditionError("the state is used by another thread");
+    }
+    const absl::Cleanup leave = [&] { state.Leave(); };
+    absl::StatusOr<TensorMap> outputs = StepWithin(inputs, state, options);
+    if (!outputs.ok()) state.Retreat();
+    return outputs;
   }
 
   absl::StatusOr<PrecisionReport> MeasurePrecision(const TensorMap& inputs,
@@ -117,6 +152,7 @@ class Session::Impl {
 
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
   const std::vector<ValueInfo>& outputs() const { return outputs_; }
+  const std::vector<StateValue>& state_values() const { return state_values_; }
   const Graph& graph() const { return *model_.graph; }
   const std::vector<Rewrite>& rewrites() const { return rewrites_; }
   const exec::Plan& plan() const { return *plan_; }
@@ -124,6 +160,23 @@ class Session::Impl {
   int threads() const { return threads_; }
 
  private:
+  absl::StatusOr<TensorMap> StepWithin(const TensorMap& inputs, State::Impl& state,
+                                       const RunOptions& options) {
+    ATTNRUN_ASSIGN_OR_RETURN(std::vector<Tensor> results, Run(inputs, options, state.Inputs()));
+    std::map<absl::string_view, Tensor> by_name;
+    for (size_t i = 0; i < results.size(); ++i) by_name[outputs_[i].name] = std::move(results[i]);
+    std::vector<Tensor> carried;
+    for (const StateValue& value : state_values_) {
+      carried.push_back(std::move(by_name.extract(value.output).mapped()));
+    }
+    TensorMap outputs;
+    for (auto& [name, tensor] : by_name) {
+      ATTNRUN_ASSIGN_OR_RETURN(outputs[std::string(name)], tensor.Dense());
+    }
+    ATTNRUN_RETURN_IF_ERROR(state.Advance(std::move(carried)));
+    return outputs;
+  }
+
   // Waits for a place and calls run(interrupt, allocator) there, within the time and the memory that
   // `options` allow.
   template <typename Function>
@@ -168,6 +221,7 @@ class Session::Impl {
   exec::Semaphore run_slots_;
   exec::RunningThreads running_;
   std::vector<Rewrite> rewrites_;
+  std::vector<StateValue> state_values_;
   Precision precision_ = Precision::kFloat32;
   std::unique_ptr<exec::Plan> plan_;
   std::mutex float32_mutex_;
@@ -217,6 +271,20 @@ absl::Status Session::Run(const TensorMap& inputs, TensorMap& outputs,
   ATTNRUN_RETURN_IF_ERROR(CheckWanted(this->outputs(), outputs));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, impl_->Run(inputs, options));
   return Deliver(this->outputs(), results, outputs);
+}
+
+const std::vector<StateValue>& Session::state_values() const { return impl_->state_values(); }
+
+absl::StatusOr<State> Session::NewState(const StateOptions& options) const {
+  return WithoutExceptions([&]() -> absl::StatusOr<State> {
+    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<State::Impl> state, impl_->NewState(options));
+    return State(std::move(state));
+  });
+}
+
+absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, State& state,
+                                       const RunOptions& options) const {
+  return WithoutExceptions([&] { return impl_->Step(inputs, *state.impl_, options); });
 }
 
 absl::StatusOr<PrecisionReport> Session::MeasurePrecision(const TensorMap& inputs,

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_
 #define ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct CacheAppend {
   std::vector<int64_t> dropped = {};
 
   Shape shape() const { return {batch, heads, after, size}; }
+  // True if the result is the whole past and the whole update behind it.
+  bool only_appends() const {
+    const auto starts_at_end = [this](int64_t start) { return start == before; };
+    const auto drops_none = [](int64_t count) { return count == 0; };
+    return after == before + count && std::all_of(starts.begin(), starts.end(), starts_at_end) &&
+           std::all_of(dropped.begin(), dropped.end(), drops_none);
+  }
 };
 
 // attnrun.AppendToCache-1, made by the optimizer (past [B, N, P, H], update [B, N, S, H], used

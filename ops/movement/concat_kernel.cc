@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
+#include <optional>
+#include <utility>
 
+#include "core/room.h"
 #include "core/status.h"
 #include "ops/movement/concat.h"
 #include "ops/movement/strided_view.h"
@@ -22,20 +24,29 @@ class ConcatKernel final : public Kernel {
     const Tensor& first = context.input(0);
     ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(op_.axis(), first.rank()));
     ATTNRUN_ASSIGN_OR_RETURN(const Shape shape, op_.Join(context, axis));
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, first.type(), shape));
-    if (y->num_elements() == 0) return absl::OkStatus();
-    const int width = BitWidth(first.type()) / 8;
-    const Shape strides = DenseStrides(shape);
-    auto* out = y->mutable_data<char>();
-    for (int i = 0; i < context.num_inputs(); ++i) {
-      const Tensor& x = context.input(i);
-      CopyStrided(width, x.shape(), x.raw(), StridesOf(x), out, strides);
-      out += x.dim(axis) * strides[axis] * width;
+    if (std::optional<Grown> grown = Grow(first, axis, shape[axis] - first.dim(axis))) {
+      CopyInputs(context, 1, axis, StridesOf(grown->tensor), grown->added);
+      context.SetOutput(0, std::move(grown->tensor));
+      return absl::OkStatus();
     }
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, first.type(), shape));
+    CopyInputs(context, 0, axis, DenseStrides(shape), y->mutable_raw());
     return absl::OkStatus();
   }
 
  private:
+  // Copies the inputs from number `begin` on behind each other.
+  static void CopyInputs(const OpContext& context, int begin, int axis, const Shape& strides,
+                         void* to) {
+    const int width = BitWidth(context.input(0).type()) / 8;
+    auto* out = static_cast<char*>(to);
+    for (int i = begin; i < context.num_inputs(); ++i) {
+      const Tensor& x = context.input(i);
+      if (x.num_elements() > 0) CopyStrided(width, x.shape(), x.raw(), StridesOf(x), out, strides);
+      out += x.dim(axis) * strides[axis] * width;
+    }
+  }
+
   const Concat op_;
 };
 

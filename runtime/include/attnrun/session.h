@@ -15,6 +15,7 @@
 #include "attnrun/precision_report.h"
 #include "attnrun/rewrite.h"
 #include "attnrun/run_options.h"
+#include "attnrun/state.h"
 #include "attnrun/tensor.h"
 
 namespace attnrun {
@@ -107,6 +108,23 @@ class Session {
   // that does not fit. After an error the contents of the buffers are unspecified.
   absl::Status Run(const TensorMap& inputs, TensorMap& outputs,
                    const RunOptions& options = {}) const;
+
+  // The values that the model carries from run to run, in the order of the inputs: outputs that are
+  // inputs of the next run. Found from the graph; where it does not tell, from the names.
+  const std::vector<StateValue>& state_values() const;
+
+  // The state before the first run: appended values and windows hold no positions, and all elements
+  // are 0. kInvalidArgument for negative options; kUnimplemented if the model does not state the rank
+  // of a value; kResourceExhausted if there is no memory. The session must outlive it.
+  absl::StatusOr<State> NewState(const StateOptions& options = {}) const;
+
+  // One step: runs the model on `inputs` and the values of the state, which takes those of the next
+  // step. `inputs` and the result lack the values that are carried. Appended values grow in place.
+  // After an error the state is as before. Errors as in Run; also kInvalidArgument for a state of
+  // another session and a carried value among the inputs, kFailedPrecondition if another thread uses
+  // the state.
+  absl::StatusOr<TensorMap> Run(const TensorMap& inputs, State& state,
+                                const RunOptions& options = {}) const;
 
   // Measures how far a session of a lower precision is from float32: runs the same optimized graph
   // in both on the same inputs, and compares the outputs and, layer by layer, the kernels. The first

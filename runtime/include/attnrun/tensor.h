@@ -113,6 +113,9 @@ class Tensor {
   // True if the bytes may be written and no other Tensor shares them.
   bool is_exclusive() const { return mutable_ && owner_ != nullptr && owner_.use_count() == 1; }
 
+  // The pointer that keeps the bytes alive; null if the tensor borrows them without one.
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+
   // The same bytes with another shape. kInvalidArgument unless dense and of equal element count.
   absl::StatusOr<Tensor> Reshaped(absl::Span<const int64_t> shape) const;
 

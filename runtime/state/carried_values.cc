@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/carried_values.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "state/name_match.h"
+#include "state/trail.h"
+
+namespace attnrun::state {
+namespace {
+
+bool IsTensor(const Value* value) { return value->type().kind == ValueKind::kTensor; }
+
+// True if the output's tensors may be those of the input.
+bool TypesFit(const Value* input, const Value* output) {
+  const Type& in = input->type();
+  const Type& out = output->type();
+  if (!IsTensor(input) || !IsTensor(output) || input->constant() != nullptr) return false;
+  const bool known = out.element != DataType::kUndefined;
+  if (known && in.element != out.element) return false;
+  return !in.shape.has_value() || !out.shape.has_value() || in.shape->size() == out.shape->size();
+}
+
+// The axis whose extents differ, as declared; -1 unless there is exactly one.
+int DifferingAxis(const Value* input, const Value* output) {
+  const auto& in = input->type().shape;
+  const auto& out = output->type().shape;
+  if (!in.has_value() || !out.has_value() || in->size() != out->size()) return -1;
+  int found = -1;
+  for (size_t axis = 1; axis < in->size(); ++axis) {
+    const bool differs = !(*in)[axis].is_fixed() && !((*in)[axis] == (*out)[axis]);
+    if (differs && found >= 0) return -1;
+    if (differs) found = static_cast<int>(axis);
+  }
+  return found;
+}
+
+// The only axis behind the first whose extent is not fixed; -1 if there are none or several.
+int OpenAxis(const Value* input) {
+  const auto& shape = input->type().shape;
+  int found = -1;
+  for (size_t axis = 1; shape.has_value() && axis < shape->size(); ++axis) {
+    if ((*shape)[axis].is_fixed()) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int>(axis);
+  }
+  return found;
+}
+
+StateValue Carried(const Value* input, const Value* output, StateKind kind, int axis) {
+  const bool has_axis = kind != StateKind::kReplaced && kind != StateKind::kKept;
+  if (has_axis && axis < 0) axis = OpenAxis(input);
+  const bool needs_axis = kind == StateKind::kAppended || kind == StateKind::kWindow;
+  if (axis < 0 && needs_axis) kind = StateKind::kReplaced;
+  return {input->name(), output->name(), kind, axis};
+}
+
+StateKind KindOf(const Trail& trail) {
+  if (trail.overwrites) return StateKind::kWritten;
+  if (!trail.appends) return StateKind::kReplaced;
+  return trail.cuts ? StateKind::kWindow : StateKind::kAppended;
+}
+
+// Pairs outputs with inputs, each at most once.
+class Pairing {
+ public:
+  explicit Pairing(const Graph& graph) : graph_(graph) {}
+
+  std::vector<StateValue> Find() {
+    // Trails that change their input tell by themselves. Those that only pass it on need a name.
+    for (const Value* output : graph_.outputs()) PairByTrail(output);
+    for (const Value* output : graph_.outputs()) PairByName(output);
+    absl::c_sort(pairs_, [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<StateValue> values;
+    for (auto& [position, value] : pairs_) values.push_back(std::move(value));
+    return values;
+  }
+
+ private:
+  void PairByTrail(const Value* output) {
+    std::vector<Trail> fitting;
+    for (const Trail& trail : TrailsOf(output)) {
+      const bool changes = trail.appends || trail.overwrites;
+      if (IsFree(trail.input) && changes && TypesFit(trail.input, output)) fitting.push_back(trail);
+    }
+    if (fitting.size() > 1) {
+      std::erase_if(fitting, [&](const Trail& trail) {
+        return !NamesMatch(trail.input->name(), output->name());
+      });
+    }
+    if (fitting.size() != 1) return;
+    const Trail& trail = fitting.front();
+    Add(trail.input, output, Carried(trail.input, output, KindOf(trail), trail.axis));
+  }
+
+  void PairByName(const Value* output) {
+    if (paired_.contains(output)) return;
+    std::vector<const Value*> fitting;
+    for (const Value* input : graph_.inputs()) {
+      const bool matches = NamesMatch(input->name(), output->name());
+      if (IsFree(input) && matches && TypesFit(input, output)) fitting.push_back(input);
+    }
+    if (fitting.size() != 1) return;
+    const bool kept = absl::c_any_of(
+        TrailsOf(output), [&](const Trail& trail) { return trail.input == fitting.front(); });
+    const int axis = kept ? -1 : DifferingAxis(fitting.front(), output);
+    const StateKind kind = kept        ? StateKind::kKept
+                           : axis >= 0 ? StateKind::kAppended
+                                       : StateKind::kReplaced;
+    Add(fitting.front(), output, Carried(fitting.front(), output, kind, axis));
+  }
+
+  bool IsFree(const Value* input) const { return !paired_.contains(input); }
+
+  void Add(const Value* input, const Value* output, StateValue value) {
+    paired_.insert({input, output});
+    pairs_.emplace_back(absl::c_find(graph_.inputs(), input) - graph_.inputs().begin(),
+                        std::move(value));
+  }
+
+  const Graph& graph_;
+  absl::flat_hash_set<const Value*> paired_;
+  // With the position of the input.
+  std::vector<std::pair<int64_t, StateValue>> pairs_;
+};
+
+}  // namespace
+
+std::vector<StateValue> FindCarriedValues(const Graph& graph) { return Pairing(graph).Find(); }
+
+}  // namespace attnrun::state

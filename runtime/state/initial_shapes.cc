@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/initial_shapes.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "core/quote.h"
+#include "core/status.h"
+#include "graph/declared_extent.h"
+#include "input_fit/extent_search.h"
+#include "input_fit/input_needs.h"
+
+namespace attnrun::state {
+namespace {
+
+class Shapes {
+ public:
+  Shapes(const Graph& graph, const std::vector<ValueInfo>& inputs,
+         const std::vector<StateValue>& values, const StateOptions& options)
+      : graph_(graph), inputs_(inputs), values_(values), options_(options) {}
+
+  absl::StatusOr<std::vector<Shape>> Find() {
+    std::vector<Shape> shapes;
+    for (const StateValue& value : values_) {
+      const ValueInfo& input = InfoOf(value);
+      if (!input.shape.has_value()) {
+        return absl::UnimplementedError(
+            absl::StrCat("no state can be made: the model does not state the rank of input ",
+                         Quoted(input.name)));
+      }
+      Shape& shape = shapes.emplace_back();
+      for (size_t axis = 0; axis < input.shape->size(); ++axis) {
+        shape.push_back(ExtentOf(value, input, axis));
+      }
+    }
+    return shapes;
+  }
+
+ private:
+  const ValueInfo& InfoOf(const StateValue& value) const {
+    return *absl::c_find_if(inputs_,
+                            [&](const ValueInfo& info) { return info.name == value.input; });
+  }
+
+  int64_t ExtentOf(const StateValue& value, const ValueInfo& input, size_t axis) {
+    const Dim& dim = (*input.shape)[axis];
+    if (dim.is_fixed()) return dim.value;
+    if (axis == 0) return options_.batch;
+    if (static_cast<int>(axis) == value.axis) {
+      return value.kind == StateKind::kWritten ? options_.capacity : 0;
+    }
+    if (search_ == nullptr) Search();
+    return search_->Value(SymbolOf(input, axis));
+  }
+
+  // Looks for a run on one position after another one.
+  void Search() {
+    fit::ExtentSearch::Extents extents;
+    for (const ValueInfo& input : inputs_) {
+      for (size_t axis = 0; input.shape.has_value() && axis < input.shape->size(); ++axis) {
+        if ((*input.shape)[axis].is_fixed()) continue;
+        const bool is_batch = axis == 0;
+        const auto extent = fit::ExtentSearch::Extent{is_batch ? options_.batch : 1, is_batch};
+        extents.try_emplace(SymbolOf(input, axis), extent);
+      }
+    }
+    needs_ = fit::NeedsOf(graph_);
+    search_ = std::make_unique<fit::ExtentSearch>(needs_, extents);
+    search_->Run();
+  }
+
+  static std::string SymbolOf(const ValueInfo& input, size_t axis) {
+    return DeclaredExtent(input.name, (*input.shape)[axis], axis).ToString();
+  }
+
+  const Graph& graph_;
+  const std::vector<ValueInfo>& inputs_;
+  const std::vector<StateValue>& values_;
+  const StateOptions& options_;
+  fit::InputNeeds needs_;
+  std::unique_ptr<fit::ExtentSearch> search_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Shape>> InitialShapes(const Graph& graph,
+                                                 const std::vector<ValueInfo>& inputs,
+                                                 const std::vector<StateValue>& values,
+                                                 const StateOptions& options) {
+  if (options.batch < 0 || options.capacity < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a batch and a capacity of at least 0, but found ", options.batch,
+                     " and ", options.capacity));
+  }
+  return Shapes(graph, inputs, values, options).Find();
+}
+
+}  // namespace attnrun::state

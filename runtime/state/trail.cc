@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/trail.h"
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+
+namespace attnrun::state {
+namespace {
+
+int64_t IntAttribute(const Node& node, absl::string_view name, int64_t otherwise) {
+  const AttributeValue* value = node.attribute(name);
+  const auto* number = value != nullptr ? std::get_if<int64_t>(value) : nullptr;
+  return number != nullptr ? *number : otherwise;
+}
+
+// Follows an output upwards. The axes of a trail are those of the value where the walk stands.
+class Walk {
+ public:
+  std::vector<Trail> From(const Value* output) {
+    Visit(output, Trail());
+    return std::move(found_);
+  }
+
+ private:
+  void Visit(const Value* value, Trail trail) {
+    while (value->outer() != nullptr) value = value->outer();
+    if (!seen_.insert(value).second) return;
+    if (value->is_input()) {
+      trail.input = value;
+      found_.push_back(trail);
+    } else if (value->producer() != nullptr) {
+      Pass(*value->producer(), value->producer_index(), trail);
+    }
+  }
+
+  void Pass(const Node& node, int output, const Trail& trail) {
+    const std::string op = node.qualified_op_type();
+    if (op == "Concat" || op == "attnrun.AppendToCache") {
+      Append(node, trail);
+    } else if (op == "If") {
+      PassIf(node, output, trail);
+    } else if (op == "Where") {
+      for (const int i : {1, 2}) Visit(node.input(i), Overwritten(trail, -1));
+    } else if (op == "ScatterND" || op == "TensorScatter" || op == "ScatterElements") {
+      const int64_t otherwise = op == "TensorScatter" ? -2 : op == "ScatterElements" ? 0 : -1;
+      const int64_t axis = op == "ScatterND" ? -1 : IntAttribute(node, "axis", otherwise);
+      Visit(node.input(0), Overwritten(trail, FromFront(node.input(0), axis)));
+    } else if (op == "Slice" || op == "Gather") {
+      Trail cut = trail;
+      cut.cuts = true;
+      Visit(node.input(0), cut);
+    } else if (op == "Transpose") {
+      Visit(node.input(0), Transposed(node, trail));
+    } else if (op == "Identity" || op == "Cast") {
+      Visit(node.input(0), trail);
+    } else if (op == "Reshape" || op == "Squeeze" || op == "Unsqueeze") {
+      Trail reshaped = trail;
+      reshaped.axis = -1;
+      Visit(node.input(0), reshaped);
+    }
+  }
+
+  // Only what comes first stays where it is.
+  void Append(const Node& node, const Trail& trail) {
+    const bool is_concat = node.op_type() == "Concat";
+    Trail appended = trail;
+    appended.appends = true;
+    if (!is_concat && node.input(4) != nullptr) appended.cuts = true;
+    appended.axis = is_concat ? FromFront(node.input(0), IntAttribute(node, "axis", 0)) : 2;
+    Visit(node.input(0), appended);
+  }
+
+  void PassIf(const Node& node, int output, const Trail& trail) {
+    for (const auto& [name, value] : node.attributes()) {
+      const auto* graph = std::get_if<std::shared_ptr<Graph>>(&value);
+      if (graph != nullptr) Visit((*graph)->outputs()[output], trail);
+    }
+  }
+
+  static Trail Overwritten(Trail trail, int axis) {
+    trail.overwrites = true;
+    if (axis >= 0) trail.axis = axis;
+    return trail;
+  }
+
+  static Trail Transposed(const Node& node, Trail trail) {
+    const AttributeValue* value = node.attribute("perm");
+    const auto* perm = value != nullptr ? std::get_if<std::vector<int64_t>>(value) : nullptr;
+    const bool known =
+        perm != nullptr && trail.axis >= 0 && trail.axis < static_cast<int>(perm->size());
+    trail.axis = known ? static_cast<int>((*perm)[trail.axis]) : -1;
+    return trail;
+  }
+
+  // -1 if the axis counts from the back of a value of unknown rank.
+  static int FromFront(const Value* value, int64_t axis) {
+    const auto& shape = value->type().shape;
+    if (axis >= 0) return static_cast<int>(axis);
+    return shape.has_value() ? static_cast<int>(axis + static_cast<int64_t>(shape->size())) : -1;
+  }
+
+  absl::flat_hash_set<const Value*> seen_;
+  std::vector<Trail> found_;
+};
+
+}  // namespace
+
+std::vector<Trail> TrailsOf(const Value* output) { return Walk().From(output); }
+
+}  // namespace attnrun::state

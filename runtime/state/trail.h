@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_STATE_TRAIL_H_
+#define ATTNRUN_STATE_TRAIL_H_
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace attnrun::state {
+
+// A way from a graph's output back to one of its inputs, along operators that keep elements of their
+// input: they append to it, overwrite a part of it, cut it or rearrange it.
+struct Trail {
+  const Value* input = nullptr;
+  bool appends = false;
+  bool cuts = false;
+  bool overwrites = false;
+  // The axis of the input along which an operator appends, overwrites or cuts; -1 if unknown.
+  int axis = -1;
+};
+
+// The trails of an output, one per input. They also lead through the branches of If.
+std::vector<Trail> TrailsOf(const Value* output);
+
+}  // namespace attnrun::state
+
+#endif  // ATTNRUN_STATE_TRAIL_H_

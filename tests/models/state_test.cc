@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attnrun/state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "attnrun/session.h"
+#include "models/archived_models.h"
+
+// A decoder that reads a text in steps computes the bits of one that reads it at once.
+namespace attnrun::testing {
+namespace {
+
+constexpr int64_t kPositions = 13;
+
+std::vector<int64_t> Iota(int64_t begin, int64_t end) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = begin; i < end; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+// The inputs for positions [begin, end) of a text.
+TensorMap InputsFor(const Session& session, int64_t begin, int64_t end) {
+  std::vector<int64_t> ids;
+  for (const int64_t position : Iota(begin, end)) ids.push_back(1 + position * 7 % 31);
+  const std::vector<int64_t> mask(end, 1);
+  TensorMap inputs;
+  for (const ValueInfo& info : session.inputs()) {
+    if (info.name == "input_ids") inputs[info.name] = *Tensor::Of<int64_t>({1, end - begin}, ids);
+    if (info.name == "attention_mask") inputs[info.name] = *Tensor::Of<int64_t>({1, end}, mask);
+    if (info.name == "position_ids") {
+      inputs[info.name] = *Tensor::Of<int64_t>({1, end - begin}, Iota(begin, end));
+    }
+  }
+  return inputs;
+}
+
+std::string BytesOf(const Tensor& tensor) { return {tensor.data<char>(), tensor.byte_size()}; }
+
+// Reads positions [begin, end) in steps of `step`, and returns the bytes of the logits.
+std::string Read(const Session& session, State& state, int64_t begin, int64_t end, int64_t step) {
+  std::string bytes;
+  for (int64_t at = begin; at < end; at += step) {
+    const int64_t next = std::min(end, at + step);
+    const auto outputs = session.Run(InputsFor(session, at, next), state);
+    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    if (!outputs.ok()) return bytes;
+    EXPECT_EQ(outputs->size(), 1u);
+    EXPECT_EQ(state.length(), next);
+    bytes += BytesOf(outputs->begin()->second);
+  }
+  return bytes;
+}
+
+class StateTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static Session Load() {
+    auto session = Session::Load(InModels(GetParam()));
+    EXPECT_TRUE(session.ok()) << session.status();
+    return *std::move(session);
+  }
+};
+
+TEST_P(StateTest, StepsDoNotChangeBits) {
+  const Session session = Load();
+  State whole = *session.NewState();
+  const std::string expected = Read(session, whole, 0, kPositions, kPositions);
+  for (const int64_t capacity : {0, 5, 64}) {
+    for (const int64_t step : {1, 3, 5}) {
+      State state = *session.NewState({.batch = 1, .capacity = capacity});
+      EXPECT_EQ(Read(session, state, 0, kPositions, step), expected)
+          << "capacity " << capacity << ", step " << step;
+    }
+  }
+}
+
+TEST_P(StateTest, GrowsInPlace) {
+  const Session session = Load();
+  State state = *session.NewState({.batch = 1, .capacity = 64});
+  Read(session, state, 0, 4, 4);
+  const std::string input = session.state_values().front().input;
+  const void* memory = state.value(input).raw();
+  const size_t bytes = state.byte_size();
+  Read(session, state, 4, kPositions, 1);
+  EXPECT_EQ(state.value(input).raw(), memory);
+  EXPECT_EQ(state.byte_size(), bytes);
+}
+
+TEST_P(StateTest, RewindsAndClones) {
+  const Session session = Load();
+  State state = *session.NewState({.batch = 1, .capacity = 64});
+  Read(session, state, 0, 6, 6);
+  State clone = *state.Clone();
+  State row = *state.Select({0});
+  const std::string expected = Read(session, state, 6, kPositions, 1);
+  ASSERT_TRUE(state.Rewind(6).ok());
+  EXPECT_EQ(Read(session, state, 6, kPositions, 7), expected);
+  EXPECT_EQ(Read(session, clone, 6, kPositions, 2), expected);
+  EXPECT_EQ(Read(session, row, 6, kPositions, 1), expected);
+}
+
+TEST_P(StateTest, AFailedRunChangesNothing) {
+  const Session session = Load();
+  State state = *session.NewState({.batch = 1, .capacity = 64});
+  Read(session, state, 0, 6, 6);
+  const std::string expected = Read(session, state, 6, kPositions, 1);
+  ASSERT_TRUE(state.Rewind(6).ok());
+  RunOptions little_memory;
+  little_memory.memory_limit = 1 << 10;
+  EXPECT_EQ(session.Run(InputsFor(session, 6, 13), state, little_memory).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(state.length(), 6);
+  EXPECT_EQ(Read(session, state, 6, kPositions, 1), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Decoders, StateTest,
+    ::testing::Values("llama-past/sdpa-ts.onnx", "llama-past/sdpa-dyn.onnx",
+                      "llama-past/eager-dyn23.onnx", "llama-genai/eager-genai.onnx",
+                      "qwen3-genai/eager-genai.onnx", "qwen3-past/sdpa-ts.onnx",
+                      "gpt2-past/eager-dyn.onnx", "gpt2-past/sdpa-ts.onnx"),
+    [](const ::testing::TestParamInfo<const char*>& info) {
+      std::string name = info.param;
+      std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+      return name;
+    });
+
+}  // namespace
+}  // namespace attnrun::testing
