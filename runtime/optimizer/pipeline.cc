@@ -10,7 +10,7 @@ namespace attnrun::opt {
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
 extern const Rule kContribOperators, kRequantization, kKnownSequences, kKnownConditions,
     kKnownBranches, kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments,
-    kPaddedConvolution, kGatheredTable, kIntegerConvolution;
+    kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kSoftmaxWithSink, kRotaryEmbedding,
     kPartialRotary, kMaskedMean;
@@ -37,9 +37,9 @@ const std::vector<Phase>& StandardPhases() {
   static const auto* const phases = new std::vector<Phase>{
       // Rewrites the several spellings of exporters to one.
       {"canonicalize",
-       {&kContribOperators, &kRequantization, &kKnownSequences, &kKnownConditions, &kKnownBranches,
-        &kFloorDivision, &kMaskedFill, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution,
-        &kGatheredTable, &kIntegerConvolution}},
+       {&kContribOperators, &kFlexAttention, &kRequantization, &kKnownSequences, &kKnownConditions,
+        &kKnownBranches, &kFloorDivision, &kMaskedFill, &kShuffledLists, &kSliceAssignments,
+        &kPaddedConvolution, &kGatheredTable, &kIntegerConvolution}},
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,
