@@ -34,7 +34,7 @@ struct Grown {
 
 // `tensor` with `count` more positions along `axis`, in the same memory; nullopt if it has too little
 // room there, grows along another axis, or has grown before. The elements of the new positions are
-// unspecified. Of several threads that let one tensor grow, one succeeds.
+// unspecified. If several threads let one tensor grow, one succeeds.
 std::optional<Grown> Grow(const Tensor& tensor, int axis, int64_t count);
 
 // The first `length` positions of a tensor with room. Tensors that grew beyond them lose their

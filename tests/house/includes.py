@@ -32,7 +32,8 @@ LAYERS = (
     Layer("execution", r"runtime/execution", ("optimizer",)),
     Layer("weight cache", r"runtime/weight_cache", ("gemm", "loader")),
     Layer("input fit", r"runtime/input_fit", ("analysis",)),
-    Layer("session", r"runtime", ("execution", "weight cache", "input fit", "op list")),
+    Layer("state", r"runtime/state", ("input fit",)),
+    Layer("session", r"runtime", ("execution", "weight cache", "state", "op list")),
     Layer("tools", r"tools/\w+", ("session",)),
 )
 BY_NAME = {layer.name: layer for layer in LAYERS}

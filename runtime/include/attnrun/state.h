@@ -48,7 +48,7 @@ struct StateOptions {
   int64_t capacity = 0;
 };
 
-// What a model has read so far, such as the keys and values of a decoder. Made by Session::NewState,
+// The values of a model between two runs, such as the keys and values of a decoder. Made by Session::NewState,
 // changed by Session::Run. Used by one thread at a time.
 class State {
  public:
