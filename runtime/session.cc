@@ -28,6 +28,7 @@
 #include "graph/dump.h"
 #include "inputs.h"
 #include "known_functions.h"
+#include "last_positions.h"
 #include "loader/loader.h"
 #include "ops/tensors/cpu.h"
 #include "optimizer/optimizer.h"
@@ -53,6 +54,7 @@ class Session::Impl {
 
   static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model,
                                                     const SessionOptions& options) {
+    ATTNRUN_RETURN_IF_ERROR(CutToLastPositions(options.last_positions_of, *model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::FindKinds(*model.graph));
     constexpr int kMostThreads = 1024;

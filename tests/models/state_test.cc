@@ -117,6 +117,54 @@ TEST_P(StateTest, AFailedRunChangesNothing) {
   EXPECT_EQ(Read(session, state, 6, kPositions, 1), expected);
 }
 
+// The floating-point operations of the products of one run.
+int64_t FlopsOfLinears(const std::vector<ProfileEvent>& events) {
+  int64_t flops = 0;
+  for (const ProfileEvent& event : events) {
+    if (event.op_type == "attnrun.Linear") flops += event.flops;
+  }
+  return flops;
+}
+
+TEST_P(StateTest, LastPositionsAreThoseOfAll) {
+  const Session session = Load();
+  SessionOptions options;
+  options.last_positions_of = {"logits"};
+  const auto cut = Session::Load(InModels(GetParam()), options);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  State state = *session.NewState();
+  const std::string all = Read(session, state, 0, kPositions, kPositions);
+  const size_t row = all.size() / kPositions;
+  std::vector<int64_t> flops;
+  for (const int64_t count : {1, 3, 0, 50}) {
+    TensorMap inputs = InputsFor(*cut, 0, kPositions);
+    if (count != 1) inputs[kLastPositions] = *Tensor::Of<int64_t>({1}, {count});
+    State own = *cut->NewState();
+    std::vector<ProfileEvent> events;
+    RunOptions profiled;
+    profiled.profile = &events;
+    const auto outputs = cut->Run(inputs, own, profiled);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const int64_t kept = count == 0 || count > kPositions ? kPositions : count;
+    const Tensor& logits = outputs->at("logits");
+    EXPECT_EQ(logits.dim(1), kept);
+    EXPECT_EQ(BytesOf(logits), all.substr(all.size() - kept * row)) << count;
+    flops.push_back(FlopsOfLinears(events));
+  }
+  EXPECT_LT(flops[0], flops[1]);
+  EXPECT_LT(flops[1], flops[2]);
+  EXPECT_LT(4 * flops[0], 3 * flops[2]);
+}
+
+TEST(StateOptionsTest, UnknownOutputsCannotBeCut) {
+  SessionOptions options;
+  options.last_positions_of = {"nothing"};
+  const auto session = Session::Load(InModels("llama-past/sdpa-ts.onnx"), options);
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(session.status().message()),
+              ::testing::HasSubstr("the model has no output 'nothing'"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Decoders, StateTest,
     ::testing::Values("llama-past/sdpa-ts.onnx", "llama-past/sdpa-dyn.onnx",

@@ -29,6 +29,9 @@ enum class Engine {
   kReference,
 };
 
+// The name of the input that SessionOptions::last_positions_of adds.
+inline constexpr char kLastPositions[] = "last_positions";
+
 struct SessionOptions {
   Engine engine = Engine::kOptimized;
   // Lossy unless kFloat32; see Precision. The reference engine always computes as the model is
@@ -46,6 +49,11 @@ struct SessionOptions {
   // rewrite that changes a result, search for the smallest n that shows the change: the n-th
   // rewrite causes it.
   int64_t max_rewrites = -1;
+  // Outputs of which a run returns only the last positions along axis 1, such as the logits of a
+  // decoder; nothing is computed for the others. The session gets one more input, kLastPositions
+  // (int64[1]): how many positions, 1 if it is left out, all if it is 0. Load fails with
+  // kInvalidArgument for a name that is no output.
+  std::vector<std::string> last_positions_of;
   // A directory where Session::Load keeps packed weights, so that the next start maps them instead
   // of packing again. Created if missing; empty for no cache.
   // An entry is used only for a model with the same contents. Load hashes the model's files, and

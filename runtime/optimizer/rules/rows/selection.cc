@@ -16,6 +16,13 @@ constexpr int64_t kMostPositions = 8;
 // Exporters write numbers from this one on as the end of a Slice that reaches the end of its axis.
 constexpr int64_t kNoEnd = std::numeric_limits<int32_t>::max();
 
+// True for the negative of an input of the graph. A caller who says how many of the last positions
+// to keep asks for few.
+bool IsMinusInput(const Value* value) {
+  const Node* negative = value->producer();
+  return IsOp(negative, "Neg") && negative->input(0)->is_input();
+}
+
 }  // namespace
 
 std::optional<Selection> Selection::Of(Node* node, Facts& facts) {
@@ -62,12 +69,16 @@ bool Selection::ReadSlice(Facts& facts) {
   const auto start = KnownInt(node_->input(1), facts);
   const auto end = KnownInt(node_->input(2), facts);
   const auto along = KnownInt(node_->input(3), facts);
-  if (!start.has_value() || !end.has_value() || !along.has_value()) return false;
+  if (!end.has_value() || !along.has_value()) return false;
   if (node_->input(4) != nullptr && KnownInt(node_->input(4), facts) != 1) return false;
   const auto axis = NormalizeAxis(*along, facts.RankOf(node_->input(0)));
   if (!axis.ok()) return false;
   axis_ = *axis;
   const bool to_the_end = *end >= kNoEnd;
+  if (!start.has_value()) {
+    place_ = SelectedPlace::kLast;
+    return to_the_end && IsMinusInput(node_->input(1));
+  }
   if (*start < 0) {
     // Such a start means all of the axis; the negative of the number may not exist.
     if (*start < -kNoEnd) return false;
