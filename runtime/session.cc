@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +19,7 @@
 #include "core/thread_pool.h"
 #include "execution/cpus.h"
 #include "execution/executor.h"
+#include "execution/joins.h"
 #include "execution/kinds.h"
 #include "execution/limited_allocator.h"
 #include "execution/plan.h"
@@ -25,6 +29,7 @@
 #include "execution/running_threads.h"
 #include "execution/semaphore.h"
 #include "execution/support.h"
+#include "execution/together.h"
 #include "graph/dump.h"
 #include "inputs.h"
 #include "known_functions.h"
@@ -85,6 +90,7 @@ class Session::Impl {
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
     state_values_ = state::FindCarriedValues(*model_.graph);
+    for (const StateValue& value : state_values_) carried_outputs_.insert(value.output);
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
     return cache.has_value() ? cache->Save() : absl::OkStatus();
   }
@@ -113,21 +119,45 @@ class Session::Impl {
 
   absl::StatusOr<TensorMap> Step(const TensorMap& inputs, State::Impl& state,
                                  const RunOptions& options) {
-    if (state.session() != this) {
-      return absl::InvalidArgumentError("the state belongs to another session");
+    StateUse use;
+    ATTNRUN_RETURN_IF_ERROR(use.Add(inputs, state, *this));
+    ATTNRUN_ASSIGN_OR_RETURN(std::vector<Tensor> results, Run(inputs, options, state.Inputs()));
+    ATTNRUN_ASSIGN_OR_RETURN(StepResults parts, Divide(std::move(results)));
+    ATTNRUN_RETURN_IF_ERROR(state.Own(parts.carried));
+    state.Take(std::move(parts.carried));
+    use.Keep();
+    return std::move(parts.outputs);
+  }
+
+  absl::StatusOr<std::vector<TensorMap>> RunTogether(absl::Span<const Request> requests,
+                                                     const RunOptions& options) {
+    if (options.observer) {
+      return absl::InvalidArgumentError("several requests at once cannot be observed");
     }
-    for (const StateValue& value : state_values_) {
-      if (!inputs.contains(value.input)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("input ", Quoted(value.input), " is carried by the state: leave it out"));
+    if (requests.empty()) return std::vector<TensorMap>();
+    StateUse use;
+    std::vector<std::vector<Tensor>> inputs;
+    for (const Request& request : requests) {
+      State::Impl* const state = request.state != nullptr ? request.state->impl_.get() : nullptr;
+      if (state != nullptr) ATTNRUN_RETURN_IF_ERROR(use.Add(request.inputs, *state, *this));
+      ATTNRUN_ASSIGN_OR_RETURN(inputs.emplace_back(),
+                               BindInputs(inputs_, graph().equalities(), request.inputs,
+                                          state != nullptr ? state->Inputs() : TensorMap()));
     }
-    if (!state.Enter()) {
-      return absl::FailedPreconditionError("the state is used by another thread");
+    std::vector<std::vector<Tensor>> results;
+    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Interrupt& interrupt, Allocator& allocator) {
+      return exec::ExecuteTogether(*plan_, Joins(), inputs, {options, interrupt, allocator},
+                                   results);
+    }));
+    std::vector<StepResults> parts;
+    for (size_t r = 0; r < requests.size(); ++r) {
+      if (requests[r].state == nullptr) {
+        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back().outputs, AllOf(std::move(results[r])));
+      } else {
+        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back(), Divide(std::move(results[r])));
+      }
     }
-    const absl::Cleanup leave = [&] { state.Leave(); };
-    absl::StatusOr<TensorMap> outputs = StepWithin(inputs, state, options);
-    if (!outputs.ok()) state.Retreat();
-    return outputs;
+    return Advance(requests, parts, use);
   }
 
   absl::StatusOr<PrecisionReport> MeasurePrecision(const TensorMap& inputs,
@@ -162,21 +192,89 @@ class Session::Impl {
   int threads() const { return threads_; }
 
  private:
-  absl::StatusOr<TensorMap> StepWithin(const TensorMap& inputs, State::Impl& state,
-                                       const RunOptions& options) {
-    ATTNRUN_ASSIGN_OR_RETURN(std::vector<Tensor> results, Run(inputs, options, state.Inputs()));
-    std::map<absl::string_view, Tensor> by_name;
-    for (size_t i = 0; i < results.size(); ++i) by_name[outputs_[i].name] = std::move(results[i]);
-    std::vector<Tensor> carried;
-    for (const StateValue& value : state_values_) {
-      carried.push_back(std::move(by_name.extract(value.output).mapped()));
+  // The states of a run. They are as before the run unless it ends with Keep.
+  class StateUse {
+   public:
+    ~StateUse() {
+      for (State::Impl* state : states_) {
+        if (!keeps_) state->Retreat();
+        state->Leave();
+      }
     }
+
+    absl::Status Add(const TensorMap& inputs, State::Impl& state, const Impl& session) {
+      if (state.session() != &session) {
+        return absl::InvalidArgumentError("the state belongs to another session");
+      }
+      for (const StateValue& value : state.values()) {
+        if (!inputs.contains(value.input)) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("input ", Quoted(value.input), " is carried by the state: leave it out"));
+      }
+      if (!state.Enter()) {
+        return absl::FailedPreconditionError("the state is used by another run");
+      }
+      states_.push_back(&state);
+      return absl::OkStatus();
+    }
+
+    void Keep() { keeps_ = true; }
+
+   private:
+    std::vector<State::Impl*> states_;
+    bool keeps_ = false;
+  };
+
+  // The results of a run with a state: what the caller gets, and what the state keeps.
+  struct StepResults {
     TensorMap outputs;
-    for (auto& [name, tensor] : by_name) {
-      ATTNRUN_ASSIGN_OR_RETURN(outputs[std::string(name)], tensor.Dense());
+    std::vector<Tensor> carried;
+  };
+
+  absl::StatusOr<TensorMap> AllOf(std::vector<Tensor> results) const {
+    TensorMap outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      ATTNRUN_ASSIGN_OR_RETURN(outputs[outputs_[i].name], results[i].Dense());
     }
-    ATTNRUN_RETURN_IF_ERROR(state.Advance(std::move(carried)));
     return outputs;
+  }
+
+  absl::StatusOr<StepResults> Divide(std::vector<Tensor> results) const {
+    StepResults divided;
+    for (const StateValue& value : state_values_) {
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (outputs_[i].name == value.output) divided.carried.push_back(std::move(results[i]));
+      }
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (carried_outputs_.contains(outputs_[i].name)) continue;
+      ATTNRUN_ASSIGN_OR_RETURN(divided.outputs[outputs_[i].name], results[i].Dense());
+    }
+    return divided;
+  }
+
+  static absl::StatusOr<std::vector<TensorMap>> Advance(absl::Span<const Request> requests,
+                                                        std::vector<StepResults>& parts,
+                                                        StateUse& use) {
+    // All tensors that need memory first, so that an error leaves all states as they were.
+    for (size_t r = 0; r < requests.size(); ++r) {
+      if (requests[r].state == nullptr) continue;
+      ATTNRUN_RETURN_IF_ERROR(requests[r].state->impl_->Own(parts[r].carried));
+    }
+    std::vector<TensorMap> outputs;
+    for (size_t r = 0; r < requests.size(); ++r) {
+      if (requests[r].state != nullptr) requests[r].state->impl_->Take(std::move(parts[r].carried));
+      outputs.push_back(std::move(parts[r].outputs));
+    }
+    use.Keep();
+    return outputs;
+  }
+
+  // How steps run for several requests, found at the first call.
+  absl::Span<const exec::Join> Joins() {
+    const std::lock_guard<std::mutex> lock(joins_mutex_);
+    if (joins_.empty()) joins_ = exec::FindJoins(*plan_);
+    return joins_;
   }
 
   // Waits for a place and calls run(interrupt, allocator) there, within the time and the memory that
@@ -224,8 +322,11 @@ class Session::Impl {
   exec::RunningThreads running_;
   std::vector<Rewrite> rewrites_;
   std::vector<StateValue> state_values_;
+  std::set<std::string> carried_outputs_;
   Precision precision_ = Precision::kFloat32;
   std::unique_ptr<exec::Plan> plan_;
+  std::mutex joins_mutex_;
+  std::vector<exec::Join> joins_;
   std::mutex float32_mutex_;
   std::unique_ptr<exec::Plan> float32_plan_;
 };
@@ -287,6 +388,11 @@ absl::StatusOr<State> Session::NewState(const StateOptions& options) const {
 absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, State& state,
                                        const RunOptions& options) const {
   return WithoutExceptions([&] { return impl_->Step(inputs, *state.impl_, options); });
+}
+
+absl::StatusOr<std::vector<TensorMap>> Session::RunTogether(absl::Span<const Request> requests,
+                                                            const RunOptions& options) const {
+  return WithoutExceptions([&] { return impl_->RunTogether(requests, options); });
 }
 
 absl::StatusOr<PrecisionReport> Session::MeasurePrecision(const TensorMap& inputs,

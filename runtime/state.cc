@@ -203,13 +203,12 @@ TensorMap State::Impl::Inputs() const {
   return inputs;
 }
 
-absl::Status State::Impl::Advance(std::vector<Tensor> results) {
+absl::Status State::Impl::Own(std::vector<Tensor>& results) const {
   for (size_t i = 0; i < results.size(); ++i) {
     const bool grew = HasRoom(values_[i], results[i].type()) && CapacityOf(results[i]) > 0;
     if (grew) continue;
     ATTNRUN_ASSIGN_OR_RETURN(results[i], Owned(i, results[i]));
   }
-  tensors_ = std::move(results);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,8 +43,10 @@ class State::Impl {
 
   // The tensors for the next run, by the names of the inputs.
   TensorMap Inputs() const;
-  // Takes the results of a run, in the order of values(). After an error nothing has changed.
-  absl::Status Advance(std::vector<Tensor> results);
+  // Makes results of a run, in the order of values(), tensors that the state may keep.
+  absl::Status Own(std::vector<Tensor>& results) const;
+  // Takes such tensors.
+  void Take(std::vector<Tensor> tensors) { tensors_ = std::move(tensors); }
   // Forgets what a run that failed has appended.
   void Retreat();
 

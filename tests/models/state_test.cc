@@ -4,42 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "attnrun/session.h"
 #include "models/archived_models.h"
+#include "models/decoder_inputs.h"
 
 // A decoder that reads a text in steps computes the bits of one that reads it at once.
 namespace attnrun::testing {
 namespace {
 
 constexpr int64_t kPositions = 13;
-
-std::vector<int64_t> Iota(int64_t begin, int64_t end) {
-  std::vector<int64_t> numbers;
-  for (int64_t i = begin; i < end; ++i) numbers.push_back(i);
-  return numbers;
-}
-
-// The inputs for positions [begin, end) of a text.
-TensorMap InputsFor(const Session& session, int64_t begin, int64_t end) {
-  std::vector<int64_t> ids;
-  for (const int64_t position : Iota(begin, end)) ids.push_back(1 + position * 7 % 31);
-  const std::vector<int64_t> mask(end, 1);
-  TensorMap inputs;
-  for (const ValueInfo& info : session.inputs()) {
-    if (info.name == "input_ids") inputs[info.name] = *Tensor::Of<int64_t>({1, end - begin}, ids);
-    if (info.name == "attention_mask") inputs[info.name] = *Tensor::Of<int64_t>({1, end}, mask);
-    if (info.name == "position_ids") {
-      inputs[info.name] = *Tensor::Of<int64_t>({1, end - begin}, Iota(begin, end));
-    }
-  }
-  return inputs;
-}
-
-std::string BytesOf(const Tensor& tensor) { return {tensor.data<char>(), tensor.byte_size()}; }
 
 // Reads positions [begin, end) in steps of `step`, and returns the bytes of the logits.
 std::string Read(const Session& session, State& state, int64_t begin, int64_t end, int64_t step) {
@@ -165,17 +142,8 @@ TEST(StateOptionsTest, UnknownOutputsCannotBeCut) {
               ::testing::HasSubstr("the model has no output 'nothing'"));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Decoders, StateTest,
-    ::testing::Values("llama-past/sdpa-ts.onnx", "llama-past/sdpa-dyn.onnx",
-                      "llama-past/eager-dyn23.onnx", "llama-genai/eager-genai.onnx",
-                      "qwen3-genai/eager-genai.onnx", "qwen3-past/sdpa-ts.onnx",
-                      "gpt2-past/eager-dyn.onnx", "gpt2-past/sdpa-ts.onnx"),
-    [](const ::testing::TestParamInfo<const char*>& info) {
-      std::string name = info.param;
-      std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Decoders, StateTest, ::testing::ValuesIn(kDecoders),
+                         [](const auto& info) { return LettersOf(info.param); });
 
 }  // namespace
 }  // namespace attnrun::testing

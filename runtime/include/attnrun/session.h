@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "attnrun/model_info.h"
 #include "attnrun/precision.h"
 #include "attnrun/precision_report.h"
@@ -69,6 +70,12 @@ struct SessionOptions {
   // removed while the session exists. A session then takes the files' size more memory. Files of the
   // weight cache are mapped all the same.
   bool map_files = true;
+};
+
+// One of several requests to Session::RunTogether. `state` may be null and must outlive the run.
+struct Request {
+  TensorMap inputs;
+  State* state = nullptr;
 };
 
 // A model prepared to run. Cheap to move. Run may be called from many threads at once: as many runs
@@ -133,6 +140,14 @@ class Session {
   // the state.
   absl::StatusOr<TensorMap> Run(const TensorMap& inputs, State& state,
                                 const RunOptions& options = {}) const;
+
+  // Runs several requests of any lengths at once; results[r] are those of request r, to the bit.
+  // Operators that treat each position by itself, as products with weights do, run once on the
+  // positions of all requests, so that weights are read once and nothing is padded; the others, as
+  // attention, run once per request. Errors as in Run; also kInvalidArgument if options.observer is
+  // set. After an error of one request no state has changed.
+  absl::StatusOr<std::vector<TensorMap>> RunTogether(absl::Span<const Request> requests,
+                                                     const RunOptions& options = {}) const;
 
   // Measures how far a session of a lower precision is from float32: runs the same optimized graph
   // in both on the same inputs, and compares the outputs and, layer by layer, the kernels. The first

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/together.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/exceptions.h"
+#include "core/interrupt.h"
+#include "core/status.h"
+#include "core/strided.h"
+#include "execution/step_run.h"
+#include "ops/tensors/strided_copy.h"
+
+namespace attnrun::exec {
+namespace {
+
+// The shape of the tensors one behind the other along `axis`; nullopt if they do not fit together.
+std::optional<Shape> JoinedShape(absl::Span<const Tensor> parts, int axis) {
+  const Tensor& first = parts[0];
+  if (!first.defined() || first.is_sequence() || first.type() == DataType::kString) {
+    return std::nullopt;
+  }
+  if (BitWidth(first.type()) < 8 || axis >= first.rank()) return std::nullopt;
+  Shape shape = first.shape();
+  shape[axis] = 0;
+  for (const Tensor& part : parts) {
+    if (part.type() != first.type() || part.rank() != first.rank()) return std::nullopt;
+    Shape others = part.shape();
+    others[axis] = shape[axis];
+    if (others != shape) return std::nullopt;
+    shape[axis] += part.dim(axis);
+  }
+  return shape;
+}
+
+absl::StatusOr<Tensor> JoinTensors(absl::Span<const Tensor> parts, int axis, const Shape& shape,
+                                   Allocator& allocator) {
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor joined, Tensor::Allocate(parts[0].type(), shape, allocator));
+  const int width = BitWidth(joined.type()) / 8;
+  const Shape strides = DenseStrides(shape);
+  auto* out = joined.mutable_data<char>();
+  for (const Tensor& part : parts) {
+    if (part.num_elements() == 0) continue;
+    ops::CopyStrided(width, part.shape(), part.raw(), ops::StridesOf(part), out, strides);
+    out += part.dim(axis) * strides[axis] * width;
+  }
+  return joined;
+}
+
+// One run of a plan for several requests. A value is a tensor of all requests in the frame `joined_`,
+// or a tensor of each in `frames_`, or both. A shared value is in all frames.
+class TogetherRun {
+ public:
+  TogetherRun(const Plan& plan, absl::Span<const Join> joins, size_t requests,
+              const RunState& state)
+      : plan_(plan),
+        joins_(joins),
+        state_(state),
+        joined_(plan),
+        frames_(requests, Frame(plan)),
+        places_(plan.num_slots()) {}
+
+  absl::Status Run(absl::Span<const std::vector<Tensor>> inputs,
+                   std::vector<std::vector<Tensor>>& outputs) {
+    for (size_t r = 0; r < frames_.size(); ++r) {
+      ATTNRUN_RETURN_IF_ERROR(SetInputs(plan_, inputs[r], frames_[r]));
+    }
+    for (size_t i = 0; i < plan_.steps().size(); ++i) {
+      const Step& step = plan_.steps()[i];
+      const absl::Status status = RunOne(step, joins_[i]);
+      if (!status.ok()) return Annotate(status, step.node->description());
+      Clear(step);
+    }
+    outputs.assign(frames_.size(), {});
+    for (const int slot : plan_.outputs()) {
+      Separate(slot);
+      for (size_t r = 0; r < frames_.size(); ++r) outputs[r].push_back(frames_[r].Get(slot));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Where a value is. Those in neither place are in the frames of the requests.
+  struct Place {
+    bool is_joined = false;
+    bool is_separate = true;
+    int axis = 0;
+    // The positions of each request.
+    std::vector<int64_t> lengths = {};
+  };
+
+  bool IsConstant(int slot) const { return slot < static_cast<int>(plan_.constants().size()); }
+
+  absl::Status RunOne(const Step& step, const Join& join) {
+    if (join.kind == JoinKind::kShared) return RunShared(step);
+    if (join.kind == JoinKind::kJoined) {
+      ATTNRUN_ASSIGN_OR_RETURN(const bool fits, JoinInputs(step, join));
+      if (fits) return RunJoined(step, join);
+    }
+    return RunSeparately(step);
+  }
+
+  absl::Status RunShared(const Step& step) {
+    ATTNRUN_RETURN_IF_ERROR(RunStep(step, joined_, state_));
+    for (const int slot : step.outputs) {
+      for (size_t r = 0; slot >= 0 && r < frames_.size(); ++r)
+        frames_[r].Set(slot, joined_.Get(slot));
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns false if the tensors of the requests do not fit together, or have different numbers of
+  // positions.
+  absl::StatusOr<bool> JoinInputs(const Step& step, const Join& join) {
+    const std::vector<int64_t>* lengths = nullptr;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const int slot = step.inputs[i].slot;
+      if (slot < 0 || IsConstant(slot) || join.input_axes[i] < 0) continue;
+      ATTNRUN_RETURN_IF_ERROR(JoinParts(slot, join.input_axes[i]));
+      const Place& place = places_[slot];
+      if (!place.is_joined || place.axis != join.input_axes[i]) return false;
+      if (lengths != nullptr && *lengths != place.lengths) return false;
+      lengths = &place.lengths;
+    }
+    return lengths != nullptr;
+  }
+
+  absl::Status JoinParts(int slot, int axis) {
+    Place& place = places_[slot];
+    if (place.is_joined) return absl::OkStatus();
+    std::vector<Tensor> parts;
+    for (const Frame& frame : frames_) parts.push_back(frame.Get(slot));
+    const std::optional<Shape> shape = JoinedShape(parts, axis);
+    if (!shape.has_value()) return absl::OkStatus();
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor joined, JoinTensors(parts, axis, *shape, state_.allocator));
+    joined_.Set(slot, std::move(joined));
+    place.is_joined = true;
+    place.axis = axis;
+    place.lengths.clear();
+    for (const Tensor& part : parts) place.lengths.push_back(part.dim(axis));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunJoined(const Step& step, const Join& join) {
+    std::vector<int64_t> lengths;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const int slot = step.inputs[i].slot;
+      if (slot >= 0 && !IsConstant(slot) && join.input_axes[i] >= 0)
+        lengths = places_[slot].lengths;
+    }
+    ATTNRUN_RETURN_IF_ERROR(RunStep(step, joined_, state_));
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      if (step.outputs[i] < 0) continue;
+      places_[step.outputs[i]] = {true, false, join.output_axes[i], lengths};
+    }
+    return absl::OkStatus();
+  }
+
+  // Makes views of the requests' parts of a joined tensor.
+  void Separate(int slot) {
+    if (slot < 0 || IsConstant(slot)) return;
+    Place& place = places_[slot];
+    if (place.is_separate) return;
+    const Tensor whole = joined_.Get(slot);
+    const Shape strides = ops::StridesOf(whole);
+    Shape shape = whole.shape();
+    int64_t first = 0;
+    for (size_t r = 0; r < frames_.size(); ++r) {
+      shape[place.axis] = place.lengths[r];
+      frames_[r].Set(slot, whole.View(shape, strides, first * strides[place.axis]));
+      first += place.lengths[r];
+    }
+    place.is_separate = true;
+  }
+
+  absl::Status RunSeparately(const Step& step) {
+    for (const InputRef& input : step.inputs) Separate(input.slot);
+    for (const auto& [name, plan] : step.subgraphs) {
+      for (const auto& [here, outside] : plan->captures()) Separate(outside);
+    }
+    for (Frame& frame : frames_) ATTNRUN_RETURN_IF_ERROR(RunStep(step, frame, state_));
+    for (const int slot : step.outputs) {
+      if (slot >= 0) places_[slot] = Place();
+    }
+    return absl::OkStatus();
+  }
+
+  // Frees what no later step reads, in the frames where the step did not run.
+  void Clear(const Step& step) {
+    const auto clear = [&](int slot) {
+      joined_.Clear(slot);
+      for (Frame& frame : frames_) frame.Clear(slot);
+    };
+    for (const int slot : step.dead) clear(slot);
+    for (const InputRef& input : step.inputs) {
+      if (input.last_use) clear(input.slot);
+    }
+  }
+
+  const Plan& plan_;
+  const absl::Span<const Join> joins_;
+  const RunState& state_;
+  Frame joined_;
+  std::vector<Frame> frames_;
+  // By slot.
+  std::vector<Place> places_;
+};
+
+}  // namespace
+
+absl::Status ExecuteTogether(const Plan& plan, absl::Span<const Join> joins,
+                             absl::Span<const std::vector<Tensor>> inputs,
+                             const RunContext& context, std::vector<std::vector<Tensor>>& outputs) {
+  const InterruptScope scope(&context.interrupt);
+  const StepObserver nobody;
+  const RunState state = {context.options, context.allocator, context.interrupt, absl::Now(),
+                          nobody};
+  return WithoutExceptions(
+      [&] { return TogetherRun(plan, joins, inputs.size(), state).Run(inputs, outputs); });
+}
+
+}  // namespace attnrun::exec
