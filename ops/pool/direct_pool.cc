@@ -8,45 +8,12 @@
 
 #include "core/interrupt.h"
 #include "core/parallel.h"
-#include "hwy/highway.h"
 
 namespace attnrun::ops {
 namespace {
 
-// For every position along an axis, the elements of its window: those inside, or with padding.
-std::vector<float> CountsAlong(const SlidingWindow& window, size_t axis, bool with_padding) {
-  std::vector<float> counts(window.output[axis]);
-  const int64_t dilation = window.dilations[axis];
-  for (int64_t i = 0; i < window.output[axis]; ++i) {
-    const IndexRange inside = window.TapsInside(axis, i);
-    int64_t count = std::max<int64_t>(inside.end - inside.begin, 0);
-    if (with_padding) {
-      const int64_t room =
-          window.input[axis] + window.pads_end[axis] - window.coordinate(axis, i, 0);
-      count = std::min(window.kernel[axis], (room + dilation - 1) / dilation);
-    }
-    counts[i] = static_cast<float>(count);
-  }
-  return counts;
-}
-
 // The larger of two numbers; a if it is NaN, else b if that is.
 float LargerOrNaN(float a, float b) { return a >= b || std::isnan(a) ? a : b; }
-
-// to[i] = LargerOrNaN(to[i], from[i]), i < count.
-void TakeMaxima(const float* from, int64_t count, float* to) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  const hn::FixedTag<float, 8> d;
-  constexpr int64_t kLanes = 8;
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const auto a = hn::LoadU(d, to + i);
-    const auto b = hn::LoadU(d, from + i);
-    const auto keeps = hn::Or(hn::Ge(a, b), hn::IsNaN(a));
-    hn::StoreU(hn::IfThenElse(keeps, a, b), d, to + i);
-  }
-  for (; i < count; ++i) to[i] = LargerOrNaN(to[i], from[i]);
-}
 
 class DirectPool {
  public:
@@ -63,7 +30,7 @@ class DirectPool {
     FindTaps();
     if (is_maximum_) return;
     for (size_t axis = 0; axis <= last_; ++axis) {
-      counts_.push_back(CountsAlong(window_, axis, attributes.count_include_pad));
+      counts_.push_back(WindowCounts(window_, axis, attributes.count_include_pad));
     }
   }
 
@@ -115,9 +82,7 @@ class DirectPool {
     const int64_t stride = window_.strides[last_];
     for (const auto& [inside, start] : taps_) {
       const float* const from = line + start;
-      if (is_maximum_ && stride == 1) {
-        TakeMaxima(from + inside.begin, inside.end - inside.begin, to + inside.begin);
-      } else if (is_maximum_) {
+      if (is_maximum_) {
         for (int64_t i = inside.begin; i < inside.end; ++i) {
           to[i] = LargerOrNaN(to[i], from[i * stride]);
         }
@@ -141,6 +106,22 @@ class DirectPool {
 };
 
 }  // namespace
+
+std::vector<float> WindowCounts(const SlidingWindow& window, size_t axis, bool with_padding) {
+  std::vector<float> counts(window.output[axis]);
+  const int64_t dilation = window.dilations[axis];
+  for (int64_t i = 0; i < window.output[axis]; ++i) {
+    const IndexRange inside = window.TapsInside(axis, i);
+    int64_t count = std::max<int64_t>(inside.end - inside.begin, 0);
+    if (with_padding) {
+      const int64_t room =
+          window.input[axis] + window.pads_end[axis] - window.coordinate(axis, i, 0);
+      count = std::min(window.kernel[axis], (room + dilation - 1) / dilation);
+    }
+    counts[i] = static_cast<float>(count);
+  }
+  return counts;
+}
 
 bool CanPoolDirectly(const PoolShape& shape) {
   constexpr int64_t kMost = int64_t{1} << 20;

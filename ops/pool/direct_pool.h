@@ -2,9 +2,14 @@
 #ifndef ATTNRUN_OPS_POOL_DIRECT_POOL_H_
 #define ATTNRUN_OPS_POOL_DIRECT_POOL_H_
 
+#include <vector>
+
 #include "ops/pool/pool.h"
 
 namespace attnrun::ops {
+
+// For every position along an axis, the elements of its window: those inside, or with padding.
+std::vector<float> WindowCounts(const SlidingWindow& window, size_t axis, bool with_padding);
 
 // True unless a table of the kernel's elements along the last axis would be absurdly large.
 bool CanPoolDirectly(const PoolShape& shape);

@@ -8,6 +8,7 @@
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/status.h"
+#include "ops/pool/channel_pool.h"
 #include "ops/pool/direct_pool.h"
 #include "ops/pool/pool.h"
 #include "ops/pool/pool_primitive.h"
@@ -41,15 +42,8 @@ bool HasMaxima(const float* x, int64_t count) {
   return true;
 }
 
-// True if windows are one element wide along the last axis and begin at each of its elements, as
-// those of images whose channels are that axis. Loops then run along it.
-bool IsNarrow(const SlidingWindow& window) {
-  const size_t last = window.kernel.size() - 1;
-  return window.kernel[last] == 1 && window.strides[last] == 1 && window.pads_begin[last] == 0 &&
-         window.pads_end[last] == 0;
-}
-
-// Runs oneDNN's primitives, or loops where they differ from ONNX. Indices of maxima are left to the
+// Runs oneDNN's primitives, vectors of channels where these are the last axis, or loops where
+// primitives differ from ONNX. Indices of maxima are left to the
 // reference.
 class PoolKernel final : public Kernel {
  public:
@@ -62,7 +56,7 @@ class PoolKernel final : public Kernel {
     if (!IsFloatOrHalf(x.type()) || context.wants_output(1)) return false;
     const absl::StatusOr<PoolShape> shape = ResolvePool(attributes_, x);
     if (!shape.ok()) return false;
-    return x.num_elements() == 0 || CanPoolDirectly(*shape) ||
+    return x.num_elements() == 0 || IsChannelPool(*shape) || CanPoolDirectly(*shape) ||
            Get(*shape, ImagesAtOnce(*shape)) != nullptr;
   }
 
@@ -73,9 +67,12 @@ class PoolKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(
         FloatOutput y, FloatOutput::Allocate(context, 0, context.input(0).type(), shape.output));
     if (y.num_elements() == 0) return absl::OkStatus();
-    const bool loops =
-        CanPoolDirectly(shape) && !shape.window.input.empty() && IsNarrow(shape.window);
-    const Primitive whole = loops ? nullptr : Get(shape, ImagesAtOnce(shape));
+    if (IsChannelPool(shape)) {
+      PoolChannels(attributes_, shape, x.data<float>(), y.data());
+      y.Store();
+      return absl::OkStatus();
+    }
+    const Primitive whole = Get(shape, ImagesAtOnce(shape));
     const bool maximum = attributes_.pooling == Pooling::kMax;
     if (whole == nullptr || (maximum && !HasMaxima(x.data<float>(), x.num_elements()))) {
       PoolDirectly(attributes_, shape, x.data<float>(), y.data());

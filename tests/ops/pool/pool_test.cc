@@ -73,6 +73,15 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 2, 4, 5, 6}, {2, 3, 2}, {1, 2, 1}, {1, 1, 0, 0, 1, 1}},
         // Windows that cover whole axes; windows that cover whole images; images in several pieces
         // of unequal size.
+        // Images whose channels are the last axis: many, a few, and windows without elements.
+        Case{{2, 1, 9, 7, 83}, {3, 2, 1}, {2, 1, 1}, {1, 1, 0, 1, 0, 0}},
+        Case{.x = {1, 1, 6, 9, 64}, .kernel = {5, 5, 1}, .pads = {2, 2, 0, 2, 2, 0}},
+        Case{.x = {1, 1, 9, 7, 5}, .kernel = {2, 3, 1}, .dilations = {3, 2, 1}},
+        Case{.x = {2, 2, 7, 20}, .kernel = {3, 1}, .strides = {2, 1}, .ceil_mode = true},
+        Case{.x = {1, 1, 1, 3, 17},
+             .kernel = {1, 2, 1},
+             .strides = {1, 1, 1},
+             .pads = {0, 3, 0, 0, 3, 0}},
         Case{{1, 2, 1, 1, 6, 1, 5}, {1, 1, 2, 1, 3}}, Case{{2, 20, 7, 9}, {7, 9}},
         Case{{3, 37, 40, 40}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, Case{{1, 1, 1}, {1}},
         Case{.x = {1, 1, 3}, .kernel = {2}, .strides = {1}, .pads = {3, 3}},
@@ -109,6 +118,16 @@ TEST(PoolKernelTest, AgreesWithReferenceOnRandomWindows) {
     x.mutable_data<float>()[draw(0, x.num_elements() - 1)] = NAN;
     ExpectKernelAgrees(Tester("MaxPool", param).Input(x), 0);
   }
+}
+
+// Channels are the last axis, as between convolutions.
+TEST(PoolKernelTest, NanIsTheMaximumOfItsChannel) {
+  std::mt19937 generator(Seed());
+  Tensor x = RandomFloats({1, 1, 8, 8, 70}, generator);
+  for (const int64_t i : {0, 69, 1234, 4479}) x.mutable_data<float>()[i] = NAN;
+  x.mutable_data<float>()[5] = -kInf;
+  const Case param = {{}, {2, 2, 1}, {2, 2, 1}};
+  ExpectKernelAgrees(Tester("MaxPool", param).Input(x), 0);
 }
 
 TEST(GlobalPoolTest, KernelAgreesWithReference) {
