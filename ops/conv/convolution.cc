@@ -12,11 +12,20 @@ namespace attnrun::ops {
 absl::Status Convolution::Prepare(const ConvShape& typical, const float* w, bool bias,
                                   const KernelContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, w, context));
-  return product_ != nullptr ? absl::OkStatus() : tiled_.Prepare(typical, w, bias);
+  // A product may be of lower precision.
+  if (product_ == nullptr || context.precision == Precision::kFloat32) {
+    lines_ = LineConv::Make(typical, w);
+  }
+  const bool packed = product_ != nullptr || lines_ != nullptr;
+  return packed ? absl::OkStatus() : tiled_.Prepare(typical, w, bias);
 }
 
 absl::StatusOr<bool> Convolution::RunPacked(const ConvShape& shape, const Operands& operands,
                                             Allocator& allocator) const {
+  if (lines_ != nullptr && LineConv::Serves(shape)) {
+    ATTNRUN_RETURN_IF_ERROR(lines_->Run(shape, operands, allocator));
+    return true;
+  }
   if (product_ == nullptr) return false;
   return product_->Run(shape, {operands.x, operands.bias, operands.y}, allocator);
 }

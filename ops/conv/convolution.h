@@ -9,14 +9,15 @@
 #include "absl/strings/string_view.h"
 #include "attnrun/precision.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/line_conv.h"
 #include "ops/conv/tiled_conv.h"
 #include "ops/conv/window_product.h"
 #include "ops/interface/kernel_context.h"
 
 namespace attnrun::ops {
 
-// One node's convolution on floats. Runs a WindowProduct if the weights are constant and the shape
-// allows one, else oneDNN's primitives (see ConvTiling). Where neither helps, y[n, g] = W[g] ·
+// One node's convolution on floats. Runs a WindowProduct or a LineConv if the weights are constant
+// and the shape allows one, else oneDNN's primitives (see ConvTiling). Where neither helps, y[n, g] = W[g] ·
 // patches(x[n, g]) for every image n and group g is one GEMM each: the weights are not packed, the
 // patches are written a panel at a time. Safe to call from many threads.
 class Convolution {
@@ -39,11 +40,13 @@ class Convolution {
   // not packed or do not serve the shape.
   absl::StatusOr<bool> RunPacked(const ConvShape& shape, const Operands& operands,
                                  Allocator& allocator) const;
+  // True if RunPacked serves all shapes but absurd ones.
   bool is_packed() const { return product_ != nullptr; }
 
   // The name and the arithmetic of its products. 1x1 kernels and short sums run as a GEMM on
   // patches.
   absl::string_view name() const {
+    if (lines_ != nullptr) return "highway";
     return product_ == nullptr ? "onednn or gemm" : product_->name();
   }
   Precision precision() const {
@@ -55,6 +58,8 @@ class Convolution {
 
   // Null if the convolution is not such a product, or the weights are not constant.
   std::unique_ptr<const WindowProduct> product_;
+  // Null if the convolution has many features, or the weights are not constant.
+  std::unique_ptr<const LineConv> lines_;
   const TiledConv tiled_;
 };
 

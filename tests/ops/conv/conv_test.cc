@@ -99,7 +99,46 @@ INSTANTIATE_TEST_SUITE_P(
         // Groups with several features per channel.
         Case{{1, 32, 12, 12}, {64, 1, 3, 3}, true, 32, {1, 1}, {1, 1, 1, 1}},
         Case{{1, 48, 9, 10}, {48, 16, 3, 3}, true, 3, {1, 1}, {1, 1, 1, 1}},
-        Case{{1, 8, 6, 20, 20}, {16, 8, 3, 3, 3}, true, 1, {1, 2, 1}, {1, 1, 1, 0, 1, 2}}));
+        Case{{1, 8, 6, 20, 20}, {16, 8, 3, 3, 3}, true, 1, {1, 2, 1}, {1, 1, 1, 0, 1, 2}},
+        // Few features along lines: in several parts, of several blocks of a sum, in groups, of
+        // images, padded far.
+        Case{{2, 4, 1000}, {4, 4, 11}, true, 1, {1}, {25, 25}, {5}},
+        Case{{1, 31, 400}, {15, 31, 9}, true, 1, {1}, {4, 4}},
+        Case{{1, 12, 401}, {22, 6, 3}, false, 2, {1}, {0, 7}},
+        Case{{2, 3, 9, 65}, {3, 3, 4, 3}, true, 1, {2, 1}, {1, 0, 3, 5}, {2, 1}},
+        Case{{1, 5, 2, 3, 50}, {1, 5, 2, 2, 3}, true, 1, {1, 1, 1}, {1, 0, 1, 0, 1, 1}},
+        Case{{1, 2, 10}, {9, 2, 3}, true, 1, {1}, {70, 0}},
+        Case{{1, 1, 0, 60}, {2, 1, 2, 2}, true, 1, {1, 1}, {1, 0, 2, 0}}));
+
+TEST(ConvKernelTest, AgreesWithReferenceOnRandomLinesOfFewFeatures) {
+  std::mt19937 generator(Seed());
+  const auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(generator);
+  };
+  for (int i = 0; i < 60; ++i) {
+    const int64_t group = draw(1, 3);
+    const int64_t channels = draw(1, 9);
+    Case param = {{draw(1, 2), channels * group}, {draw(1, 12) * group, channels}, draw(0, 1) == 1};
+    param.group = group;
+    const int64_t axes = draw(1, 3);
+    param.pads.resize(2 * axes);
+    for (int64_t axis = 0; axis < axes; ++axis) {
+      const bool last = axis + 1 == axes;
+      param.x.push_back(last ? draw(48, 500) : draw(3, 6));
+      param.w.push_back(draw(1, last ? 8 : 3));
+      param.strides.push_back(last ? 1 : draw(1, 2));
+      param.dilations.push_back(last ? draw(1, 4) : 1);
+      param.pads[axis] = draw(0, last ? 30 : 2);
+      param.pads[axes + axis] = draw(0, last ? 30 : 2);
+    }
+    OpTester op("Conv", 11);
+    SetAttributes(param, op);
+    op.Input(RandomFloats(param.x, generator)).Constant(RandomFloats(param.w, generator));
+    if (param.bias) op.Constant(RandomFloats({param.w[0]}, generator));
+    const auto depth = static_cast<double>(NumElements(absl::MakeSpan(param.w).subspan(1)).value());
+    ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], kEpsilon * (1 + 2 * depth));
+  }
+}
 
 // Convolutions that are divided into pieces in different ways.
 const Case kKinds[] = {{{3, 20, 700}, {130, 20, 3}, true, 1, {2}, {1, 1}},
@@ -109,7 +148,8 @@ const Case kKinds[] = {{{3, 20, 700}, {130, 20, 3}, true, 1, {2}, {1, 1}},
                        {{3, 96, 600}, {96, 24, 16}, true, 4, {1}, {8, 7}},
                        {{3, 96, 28, 28}, {96, 1, 7, 7}, true, 96, {1, 1}, {3, 3, 3, 3}},
                        {{3, 16, 30, 30}, {80, 16, 1, 1}, true},
-                       {{3, 1, 4000}, {64, 1, 10}, true, 1, {5}}};
+                       {{3, 1, 4000}, {64, 1, 10}, true, 1, {5}},
+                       {{3, 8, 900}, {8, 4, 40}, true, 2, {1}, {20, 3}}};
 
 // Sets the number of threads during its lifetime.
 class Threads {
