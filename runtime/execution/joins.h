@@ -20,7 +20,7 @@ enum class JoinKind : uint8_t {
 
 struct Join {
   JoinKind kind = JoinKind::kSeparate;
-  // Of a joined step: for each input the axis of the positions, -1 for one that is shared or left
+  // If the step is joined: for each input the axis of the positions, -1 for one that is shared or left
   // out; and for each output.
   std::vector<int> input_axes = {};
   std::vector<int> output_axes = {};
