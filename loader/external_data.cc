@@ -67,7 +67,8 @@ absl::StatusOr<fs::path> Resolve(const fs::path& model, const fs::path& location
 absl::StatusOr<std::shared_ptr<const FileBytes>> ExternalData::Open(const std::string& location) {
   if (const auto it = files_.find(location); it != files_.end()) return it->second;
   ATTNRUN_ASSIGN_OR_RETURN(const fs::path path, Resolve(model_path_, location));
-  absl::StatusOr<std::shared_ptr<const FileBytes>> file = FileBytes::Open(path, access_);
+  absl::StatusOr<std::shared_ptr<const FileBytes>> file =
+      FileBytes::Open(path, access_, most_bytes_);
   if (!file.ok()) return Annotate(file.status(), absl::StrCat("data file ", Quoted(location)));
   files_[location] = *file;
   return file;

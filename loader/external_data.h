@@ -2,12 +2,14 @@
 #ifndef ATTNRUN_LOADER_EXTERNAL_DATA_H_
 #define ATTNRUN_LOADER_EXTERNAL_DATA_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
+#include "attnrun/limits.h"
 #include "core/file_bytes.h"
 
 namespace attnrun::loader {
@@ -16,8 +18,9 @@ namespace attnrun::loader {
 // once.
 class ExternalData {
  public:
-  ExternalData(std::string model_path, FileAccess access)
-      : model_path_(std::move(model_path)), access_(access) {}
+  // `most_bytes`: of each file.
+  ExternalData(std::string model_path, FileAccess access, int64_t most_bytes = Limits::kNone)
+      : model_path_(std::move(model_path)), access_(access), most_bytes_(most_bytes) {}
 
   // `location` is relative to the folder of the model's path. If the file is not there, it is
   // searched in the folder of the file that the model's path links to. kInvalidArgument if the
@@ -31,6 +34,7 @@ class ExternalData {
  private:
   const std::string model_path_;
   const FileAccess access_;
+  const int64_t most_bytes_;
   absl::btree_map<std::string, std::shared_ptr<const FileBytes>> files_;
 };
 

@@ -37,6 +37,11 @@ absl::StatusOr<std::unique_ptr<Graph>> GraphReader::Read() {
     return absl::InvalidArgumentError(
         absl::StrCat("subgraphs and function calls are nested more than ", kMaxNesting, " deep"));
   }
+  context_.nodes += proto_.node_size();
+  if (context_.nodes > context_.options->limits.nodes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the model has more than ", context_.options->limits.nodes, " nodes, which is the limit"));
+  }
   graph_->set_name(proto_.name());
   ReserveNames();
   ATTNRUN_RETURN_IF_ERROR(DefineInputs());

@@ -29,7 +29,8 @@ struct ModelContext {
   const LoadOptions* options = nullptr;
   FunctionTable functions;
   NodeNames node_names;
-  // Number of nodes in function bodies inlined so far.
+  // Nodes of graphs read and of function bodies inlined so far.
+  int64_t nodes = 0;
   int64_t inlined_nodes = 0;
 };
 

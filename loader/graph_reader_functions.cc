@@ -10,13 +10,6 @@
 #include "loader/skeleton.h"
 
 namespace attnrun::loader {
-namespace {
-
-// Functions that call each other can describe 2^n nodes in n lines.
-constexpr int64_t kMaxInlinedNodes = 100'000;
-
-}  // namespace
-
 std::string GraphReader::InventName(const std::string& hint) const {
   std::string name = graph_->UniqueName(hint);
   for (int64_t i = 1; reserved_names_.contains(name); ++i) {
@@ -90,10 +83,12 @@ absl::StatusOr<Scope*> GraphReader::EnterBody(const onnx::FunctionProto& functio
 
 absl::Status GraphReader::Inline(const onnx::FunctionProto& function, const onnx::NodeProto& call,
                                  Scope& caller) {
+  // Functions that call each other can describe 2^n nodes in n lines.
+  const int64_t most = context_.options->limits.function_nodes;
   context_.inlined_nodes += function.node_size() + 1;
-  if (context_.inlined_nodes > kMaxInlinedNodes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model's functions expand to more than ", kMaxInlinedNodes, " nodes"));
+  if (context_.inlined_nodes > most) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the model's functions expand to more than ", most, " nodes"));
   }
   ATTNRUN_ASSIGN_OR_RETURN(Scope* const body, EnterBody(function, call, caller));
   ATTNRUN_ASSIGN_OR_RETURN(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/loader.h"
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
@@ -22,6 +23,8 @@
 namespace attnrun::loader {
 namespace {
 
+using google::protobuf::Arena;
+
 constexpr int64_t kOldestIrVersion = 3;
 constexpr int64_t kNewestIrVersion = 14;
 
@@ -39,17 +42,26 @@ absl::Status CheckLooksBinary(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-// Parses with a larger limit on depth than protobuf's default, which kMaxNesting would exceed.
+// A small model needs one block.
+google::protobuf::ArenaOptions ArenaFor(absl::string_view bytes) {
+  constexpr size_t kMost = size_t{1} << 20;
+  google::protobuf::ArenaOptions options;
+  options.start_block_size = std::clamp(8 * bytes.size(), options.start_block_size, kMost);
+  options.max_block_size = kMost;
+  return options;
+}
+
+// Parses with a larger limit on depth than protobuf's default, which kMaxNesting would exceed. Without
+// an arena, protobuf would lose the message that it is reading when memory runs out.
 template <typename Proto>
-absl::Status Parse(absl::string_view bytes, RootMessage root, Proto& proto) {
+absl::StatusOr<const Proto*> Parse(absl::string_view bytes, RootMessage root, Arena& arena) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::string skeleton, MakeSkeleton(bytes, root));
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(skeleton.data()),
                                                 static_cast<int>(skeleton.size()));
   // Each subgraph adds three levels: graph, node and attribute. Types nest within values.
   stream.SetRecursionLimit(3 * kMaxNesting + 100);
-  if (proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage()) {
-    return absl::OkStatus();
-  }
+  auto* const proto = Arena::CreateMessage<Proto>(&arena);
+  if (proto->ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage()) return proto;
   return absl::DataLossError("its messages do not follow ONNX's schema, or are nested too deep");
 }
 
@@ -73,9 +85,11 @@ absl::Status CheckModel(const onnx::ModelProto& proto) {
 }
 
 absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& options) {
-  onnx::ModelProto proto;
   ATTNRUN_RETURN_IF_ERROR(CheckLooksBinary(source.bytes));
-  ATTNRUN_RETURN_IF_ERROR(Parse(source.bytes, RootMessage::kModel, proto));
+  Arena arena(ArenaFor(source.bytes));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto* const parsed,
+                           Parse<onnx::ModelProto>(source.bytes, RootMessage::kModel, arena));
+  const onnx::ModelProto& proto = *parsed;
   ATTNRUN_RETURN_IF_ERROR(CheckModel(proto));
   Frame frame;
   ATTNRUN_ASSIGN_OR_RETURN(frame.opsets, ReadOpsets(proto.opset_import()));
@@ -95,9 +109,10 @@ absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& option
 }
 
 absl::StatusOr<Tensor> ParseTensor(const TensorSource& source) {
-  onnx::TensorProto proto;
-  ATTNRUN_RETURN_IF_ERROR(Parse(source.bytes, RootMessage::kTensor, proto));
-  return ReadTensor(proto, source);
+  Arena arena(ArenaFor(source.bytes));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto* const proto,
+                           Parse<onnx::TensorProto>(source.bytes, RootMessage::kTensor, arena));
+  return ReadTensor(*proto, source);
 }
 
 // SequenceProto and OptionalProto, which onnx.proto lacks, hold tensors in field 3 and sequences in
@@ -140,9 +155,10 @@ absl::Status Locate(const absl::Status& status, absl::string_view path, absl::st
 }  // namespace
 
 absl::StatusOr<Model> LoadModel(const std::string& path, const LoadOptions& options) {
-  absl::StatusOr<std::shared_ptr<const FileBytes>> file = FileBytes::Open(path, options.access);
+  absl::StatusOr<std::shared_ptr<const FileBytes>> file =
+      FileBytes::Open(path, options.access, options.limits.file_bytes);
   if (!file.ok()) return Annotate(file.status(), path);
-  ExternalData external(path, options.access);
+  ExternalData external(path, options.access, options.limits.file_bytes);
   absl::StatusOr<Model> model = Read({(*file)->bytes(), *file, &external}, options);
   if (!model.ok()) return Locate(model.status(), path, "an ONNX model");
   model->files = external.files();

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "attnrun/limits.h"
 #include "attnrun/tensor.h"
 #include "core/file_bytes.h"
 #include "graph/graph.h"
@@ -49,6 +50,7 @@ struct LoadOptions {
   std::function<bool(const FunctionCall& call)> is_operator;
   // Holds for the model's own file and for external data.
   FileAccess access = FileAccess::kMap;
+  Limits limits = {};
 };
 
 // Reads and checks a model. kNotFound: the file or its external data is missing. kInvalidArgument:

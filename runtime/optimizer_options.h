@@ -13,6 +13,7 @@ inline opt::OptimizerOptions OptimizerOptionsOf(const SessionOptions& options) {
   chosen.disabled_passes = options.disabled_passes;
   chosen.stop_after = options.stop_after;
   chosen.max_rewrites = options.max_rewrites;
+  chosen.folded_bytes = options.limits.folded_bytes;
   return chosen;
 }
 

@@ -10,13 +10,14 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "checked_options.h"
 #include "core/exceptions.h"
 #include "core/fork.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/quote.h"
 #include "core/status.h"
-#include "core/thread_pool.h"
+#include "core/team.h"
 #include "execution/cpus.h"
 #include "execution/executor.h"
 #include "execution/joins.h"
@@ -26,49 +27,47 @@
 #include "execution/pool_allocator.h"
 #include "execution/precision_meter.h"
 #include "execution/product_precisions.h"
-#include "execution/running_threads.h"
+#include "execution/run_scope.h"
 #include "execution/semaphore.h"
 #include "execution/support.h"
 #include "execution/together.h"
 #include "graph/dump.h"
 #include "inputs.h"
-#include "known_functions.h"
 #include "last_positions.h"
 #include "loader/loader.h"
 #include "ops/tensors/cpu.h"
 #include "optimizer/optimizer.h"
 #include "optimizer_options.h"
 #include "outputs.h"
+#include "run_meter.h"
 #include "state/carried_values.h"
 #include "state/initial_shapes.h"
 #include "state_impl.h"
+#include "thread_pool_impl.h"
 #include "weight_cache/weight_cache.h"
 
 namespace attnrun {
 
 class Session::Impl {
  public:
-  Impl(loader::Model model, int threads)
+  Impl(loader::Model model, int threads, const SessionOptions& options)
       : model_(std::move(model)),
         threads_(threads),
         inputs_(DescribeInputs(*model_.graph)),
         outputs_(DescribeOutputs(*model_.graph)),
-        pool_user_(threads),
+        team_user_(threads),
         allocator_(Allocator::Heap()),
-        run_slots_(std::max(1, exec::UsableCpus() / threads)) {}
+        limits_(options.limits),
+        pool_(options.thread_pool),
+        own_places_(std::max(threads, exec::UsableCpus())) {}
 
   static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model,
                                                     const SessionOptions& options) {
     ATTNRUN_RETURN_IF_ERROR(CutToLastPositions(options.last_positions_of, *model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::FindKinds(*model.graph));
-    constexpr int kMostThreads = 1024;
-    if (options.threads < 0 || options.threads > kMostThreads) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("expected 0 to ", kMostThreads, " threads, but found ", options.threads));
-    }
-    const int threads = options.threads > 0 ? options.threads : exec::UsableCpus();
-    auto impl = std::make_unique<Impl>(std::move(model), threads);
+    ATTNRUN_ASSIGN_OR_RETURN(const int threads, ThreadsOf(options));
+    auto impl = std::make_unique<Impl>(std::move(model), threads, options);
     ATTNRUN_RETURN_IF_ERROR(impl->Prepare(options));
     return impl;
   }
@@ -92,19 +91,20 @@ class Session::Impl {
     state_values_ = state::FindCarriedValues(*model_.graph);
     for (const StateValue& value : state_values_) carried_outputs_.insert(value.output);
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
-    return cache.has_value() ? cache->Save() : absl::OkStatus();
+    for (const Tensor& constant : plan_->constants()) {
+      constant_bytes_ += static_cast<int64_t>(constant.byte_size());
+    }
+    if (cache.has_value()) Save(*cache, options.log);
+    return absl::OkStatus();
   }
 
-  // One tensor per model output, not necessarily dense. `carried` has those of a state.
-  absl::StatusOr<std::vector<Tensor>> Run(const TensorMap& inputs, const RunOptions& options,
-                                          const TensorMap& carried = {}) {
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
-                             BindInputs(inputs_, graph().equalities(), inputs, carried));
-    std::vector<Tensor> results;
-    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Interrupt& interrupt, Allocator& allocator) {
-      return exec::Execute(*plan_, ordered, {options, interrupt, allocator}, results);
-    }));
-    return results;
+  absl::Status Run(const TensorMap& inputs, TensorMap& outputs, const RunOptions& options) {
+    return meter_.Counted([&](RunMeter::Run& run) -> absl::Status {
+      ATTNRUN_RETURN_IF_ERROR(CheckWanted(outputs_, outputs));
+      ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                               Compute(run, inputs, options, {}));
+      return Deliver(outputs_, results, outputs);
+    });
   }
 
   absl::StatusOr<std::unique_ptr<State::Impl>> NewState(const StateOptions& options) const {
@@ -119,67 +119,37 @@ class Session::Impl {
 
   absl::StatusOr<TensorMap> Step(const TensorMap& inputs, State::Impl& state,
                                  const RunOptions& options) {
-    StateUse use;
-    ATTNRUN_RETURN_IF_ERROR(use.Add(inputs, state, *this));
-    ATTNRUN_ASSIGN_OR_RETURN(std::vector<Tensor> results, Run(inputs, options, state.Inputs()));
-    ATTNRUN_ASSIGN_OR_RETURN(StepResults parts, Divide(std::move(results)));
-    ATTNRUN_RETURN_IF_ERROR(state.Own(parts.carried));
-    state.Take(std::move(parts.carried));
-    use.Keep();
-    return std::move(parts.outputs);
+    return meter_.Counted([&](RunMeter::Run& run) -> absl::StatusOr<TensorMap> {
+      StateUse use;
+      ATTNRUN_RETURN_IF_ERROR(use.Add(inputs, state, *this));
+      ATTNRUN_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                               Compute(run, inputs, options, state.Inputs()));
+      ATTNRUN_ASSIGN_OR_RETURN(StepResults parts, Divide(std::move(results)));
+      ATTNRUN_RETURN_IF_ERROR(state.Own(parts.carried));
+      state.Take(std::move(parts.carried));
+      use.Keep();
+      return std::move(parts.outputs);
+    });
   }
 
   absl::StatusOr<std::vector<TensorMap>> RunTogether(absl::Span<const Request> requests,
                                                      const RunOptions& options) {
-    if (options.observer) {
-      return absl::InvalidArgumentError("several requests at once cannot be observed");
-    }
-    if (requests.empty()) return std::vector<TensorMap>();
-    StateUse use;
-    std::vector<std::vector<Tensor>> inputs;
-    for (const Request& request : requests) {
-      State::Impl* const state = request.state != nullptr ? request.state->impl_.get() : nullptr;
-      if (state != nullptr) ATTNRUN_RETURN_IF_ERROR(use.Add(request.inputs, *state, *this));
-      ATTNRUN_ASSIGN_OR_RETURN(inputs.emplace_back(),
-                               BindInputs(inputs_, graph().equalities(), request.inputs,
-                                          state != nullptr ? state->Inputs() : TensorMap()));
-    }
-    std::vector<std::vector<Tensor>> results;
-    ATTNRUN_RETURN_IF_ERROR(InPlace(options, [&](Interrupt& interrupt, Allocator& allocator) {
-      return exec::ExecuteTogether(*plan_, Joins(), inputs, {options, interrupt, allocator},
-                                   results);
-    }));
-    std::vector<StepResults> parts;
-    for (size_t r = 0; r < requests.size(); ++r) {
-      if (requests[r].state == nullptr) {
-        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back().outputs, AllOf(std::move(results[r])));
-      } else {
-        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back(), Divide(std::move(results[r])));
-      }
-    }
-    return Advance(requests, parts, use);
+    return meter_.Counted([&](RunMeter::Run& run) { return RunTogether(run, requests, options); });
   }
 
   absl::StatusOr<PrecisionReport> MeasurePrecision(const TensorMap& inputs,
                                                    const RunOptions& options) {
-    if (precision_ == Precision::kFloat32) {
-      return absl::InvalidArgumentError(
-          "the session computes in float32, so there is no lower precision to measure");
-    }
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
-                             BindInputs(inputs_, graph().equalities(), inputs));
-    PrecisionReport report;
-    ATTNRUN_RETURN_IF_ERROR(
-        InPlace(options, [&](Interrupt& interrupt, Allocator& allocator) -> absl::Status {
-          ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
-          ATTNRUN_ASSIGN_OR_RETURN(
-              report, exec::MeasurePrecision({*float32, *plan_}, ordered, interrupt, allocator));
-          return absl::OkStatus();
-        }));
-    report.precision = precision_;
-    report.products = exec::ProductPrecisionsOf(*plan_, precision_);
-    for (size_t i = 0; i < outputs_.size(); ++i) report.outputs[i].name = outputs_[i].name;
-    return report;
+    return meter_.Counted(
+        [&](RunMeter::Run& run) { return MeasurePrecision(run, inputs, options); });
+  }
+
+  SessionMetrics Metrics() const {
+    SessionMetrics metrics;
+    meter_.Read(metrics);
+    metrics.arena_bytes = static_cast<int64_t>(allocator_.bytes());
+    metrics.arena_peak_bytes = static_cast<int64_t>(allocator_.peak_bytes());
+    metrics.constant_bytes = constant_bytes_;
+    return metrics;
   }
 
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
@@ -211,6 +181,8 @@ class Session::Impl {
         return absl::InvalidArgumentError(
             absl::StrCat("input ", Quoted(value.input), " is carried by the state: leave it out"));
       }
+      // An exception must not leave the state entered.
+      states_.reserve(states_.size() + 1);
       if (!state.Enter()) {
         return absl::FailedPreconditionError("the state is used by another run");
       }
@@ -262,6 +234,7 @@ class Session::Impl {
       ATTNRUN_RETURN_IF_ERROR(requests[r].state->impl_->Own(parts[r].carried));
     }
     std::vector<TensorMap> outputs;
+    outputs.reserve(requests.size());
     for (size_t r = 0; r < requests.size(); ++r) {
       if (requests[r].state != nullptr) requests[r].state->impl_->Take(std::move(parts[r].carried));
       outputs.push_back(std::move(parts[r].outputs));
@@ -277,28 +250,125 @@ class Session::Impl {
     return joins_;
   }
 
-  // Waits for a place and calls run(interrupt, allocator) there, within the time and the memory that
+  // One tensor per model output, not necessarily dense. `carried` has those of a state.
+  absl::StatusOr<std::vector<Tensor>> Compute(RunMeter::Run& run, const TensorMap& inputs,
+                                              const RunOptions& options, const TensorMap& carried) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
+                             BindInputs(inputs_, graph().equalities(), inputs, carried));
+    std::vector<Tensor> results;
+    ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) {
+      return exec::Execute(*plan_, ordered, {options, interrupt, allocator, limits_.body_runs},
+                           results);
+    }));
+    return results;
+  }
+
+  absl::StatusOr<std::vector<TensorMap>> RunTogether(RunMeter::Run& run,
+                                                     absl::Span<const Request> requests,
+                                                     const RunOptions& options) {
+    if (options.observer) {
+      return absl::InvalidArgumentError("several requests at once cannot be observed");
+    }
+    if (requests.empty()) return std::vector<TensorMap>();
+    StateUse use;
+    std::vector<std::vector<Tensor>> inputs;
+    for (const Request& request : requests) {
+      State::Impl* const state = request.state != nullptr ? request.state->impl_.get() : nullptr;
+      if (state != nullptr) ATTNRUN_RETURN_IF_ERROR(use.Add(request.inputs, *state, *this));
+      ATTNRUN_ASSIGN_OR_RETURN(inputs.emplace_back(),
+                               BindInputs(inputs_, graph().equalities(), request.inputs,
+                                          state != nullptr ? state->Inputs() : TensorMap()));
+    }
+    std::vector<std::vector<Tensor>> results;
+    ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) {
+      return exec::ExecuteTogether(*plan_, Joins(), inputs,
+                                   {options, interrupt, allocator, limits_.body_runs}, results);
+    }));
+    std::vector<StepResults> parts;
+    for (size_t r = 0; r < requests.size(); ++r) {
+      if (requests[r].state == nullptr) {
+        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back().outputs, AllOf(std::move(results[r])));
+      } else {
+        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back(), Divide(std::move(results[r])));
+      }
+    }
+    return Advance(requests, parts, use);
+  }
+
+  absl::StatusOr<PrecisionReport> MeasurePrecision(RunMeter::Run& run, const TensorMap& inputs,
+                                                   const RunOptions& options) {
+    if (precision_ == Precision::kFloat32) {
+      return absl::InvalidArgumentError(
+          "the session computes in float32, so there is no lower precision to measure");
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
+                             BindInputs(inputs_, graph().equalities(), inputs));
+    PrecisionReport report;
+    ATTNRUN_RETURN_IF_ERROR(
+        InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) -> absl::Status {
+          ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
+          ATTNRUN_ASSIGN_OR_RETURN(
+              report, exec::MeasurePrecision({*float32, *plan_}, ordered, interrupt, allocator));
+          return absl::OkStatus();
+        }));
+    report.precision = precision_;
+    report.products = exec::ProductPrecisionsOf(*plan_, precision_);
+    for (size_t i = 0; i < outputs_.size(); ++i) report.outputs[i].name = outputs_[i].name;
+    return report;
+  }
+
+  // The next start packs the weights again.
+  static void Save(cache::WeightCache& cache, const LogSink& log) {
+    const absl::Status status = WithoutExceptions([&] { return cache.Save(); });
+    if (status.ok() || !log) return;
+    WithoutExceptions([&] {
+      log(LogLevel::kWarning, absl::StrCat("the weight cache was not written: ", status.message()));
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
+
+  // Waits for places and calls body(interrupt, allocator) there, within the time and the memory that
   // `options` allow.
   template <typename Function>
-  absl::Status InPlace(const RunOptions& options, Function run) {
+  absl::Status InPlace(RunMeter::Run& run, const RunOptions& options, Function body) {
     Interrupt interrupt(options.deadline, options.cancel);
     if (!calls_.Enter()) {
       return absl::FailedPreconditionError(
           "this process was forked while another thread ran the session: load it anew here");
     }
     const absl::Cleanup end = [this] { calls_.Leave(); };
+    const int64_t most_bytes = options.memory_limit > 0
+                                   ? std::min(options.memory_limit, limits_.run_bytes)
+                                   : limits_.run_bytes;
     std::optional<exec::LimitedAllocator> limited;
-    if (options.memory_limit > 0) limited.emplace(allocator_, options.memory_limit);
+    if (std::min(most_bytes, limits_.tensor_bytes) < Limits::kNone) {
+      limited.emplace(allocator_, most_bytes, limits_.tensor_bytes);
+    }
     Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
-    if (!running_.Enter()) {
+    if (exec::RunScope::IsRunning(this)) {
       return absl::FailedPreconditionError(
           "this thread is running the session already: an observer must not run it again");
     }
-    const absl::Cleanup leave = [this] { running_.Leave(); };
-    ATTNRUN_RETURN_IF_ERROR(run_slots_.Acquire(interrupt));
-    const absl::Cleanup release = [this] { run_slots_.Release(); };
-    SetNumThreads(threads_);
-    return run(interrupt, allocator);
+    exec::Semaphore& places = pool_ != nullptr ? pool_->impl_->places() : own_places_;
+    // An observer's run has the places of the run around it.
+    const int held = exec::RunScope::NumPlaces(&places);
+    const int threads = held > 0 ? std::min(held, threads_) : threads_;
+    if (held == 0) ATTNRUN_RETURN_IF_ERROR(Wait(run, places, interrupt));
+    const absl::Cleanup release = [&] {
+      if (held == 0) places.Release(threads_);
+    };
+    const exec::RunScope scope(this, &places, threads);
+    const RunMeter::Running running(meter_);
+    const int before = NumThreads();
+    SetNumThreads(threads);
+    const absl::Cleanup restore = [before] { SetNumThreads(before); };
+    return body(interrupt, allocator);
+  }
+
+  absl::Status Wait(RunMeter::Run& run, exec::Semaphore& places, Interrupt& interrupt) {
+    run.BeginWait(meter_);
+    const absl::Cleanup end = [&] { run.EndWait(meter_); };
+    return places.Acquire(threads_, interrupt, limits_.waiting_runs);
   }
 
   // A plan of the same graph with kernels in float32, made at the first call.
@@ -315,11 +385,15 @@ class Session::Impl {
   const int threads_;
   const std::vector<ValueInfo> inputs_;
   const std::vector<ValueInfo> outputs_;
-  const ThreadPoolUser pool_user_;
+  const TeamUser team_user_;
   exec::PoolAllocator allocator_;
   CallCount calls_;
-  exec::Semaphore run_slots_;
-  exec::RunningThreads running_;
+  const Limits limits_;
+  const std::shared_ptr<ThreadPool> pool_;
+  // In use without a pool.
+  exec::Semaphore own_places_;
+  RunMeter meter_;
+  int64_t constant_bytes_ = 0;
   std::vector<Rewrite> rewrites_;
   std::vector<StateValue> state_values_;
   std::set<std::string> carried_outputs_;
@@ -339,8 +413,7 @@ Session::~Session() = default;
 absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
     ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
-    loader::LoadOptions reading = KnownFunctions();
-    if (!options.map_files) reading.access = FileAccess::kRead;
+    ATTNRUN_ASSIGN_OR_RETURN(const loader::LoadOptions reading, LoadOptionsOf(options));
     ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path, reading));
     absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
     if (!impl.ok()) return Annotate(impl.status(), path);
@@ -351,7 +424,8 @@ absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOpti
 absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const SessionOptions& options) {
   return WithoutExceptions([&]() -> absl::StatusOr<Session> {
     ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
-    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::ParseModel(bytes, KnownFunctions()));
+    ATTNRUN_ASSIGN_OR_RETURN(const loader::LoadOptions reading, LoadOptionsOf(options));
+    ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::ParseModel(bytes, reading));
     ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
     return Session(std::move(impl));
   });
@@ -363,17 +437,17 @@ const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs()
 int Session::threads() const { return impl_->threads(); }
 
 absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, const RunOptions& options) const {
-  TensorMap outputs;
-  for (const ValueInfo& info : this->outputs()) outputs[info.name];
-  ATTNRUN_RETURN_IF_ERROR(Run(inputs, outputs, options));
-  return outputs;
+  return WithoutExceptions([&]() -> absl::StatusOr<TensorMap> {
+    TensorMap outputs;
+    for (const ValueInfo& info : this->outputs()) outputs[info.name];
+    ATTNRUN_RETURN_IF_ERROR(impl_->Run(inputs, outputs, options));
+    return outputs;
+  });
 }
 
 absl::Status Session::Run(const TensorMap& inputs, TensorMap& outputs,
                           const RunOptions& options) const {
-  ATTNRUN_RETURN_IF_ERROR(CheckWanted(this->outputs(), outputs));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, impl_->Run(inputs, options));
-  return Deliver(this->outputs(), results, outputs);
+  return impl_->Run(inputs, outputs, options);
 }
 
 const std::vector<StateValue>& Session::state_values() const { return impl_->state_values(); }
@@ -387,18 +461,20 @@ absl::StatusOr<State> Session::NewState(const StateOptions& options) const {
 
 absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, State& state,
                                        const RunOptions& options) const {
-  return WithoutExceptions([&] { return impl_->Step(inputs, *state.impl_, options); });
+  return impl_->Step(inputs, *state.impl_, options);
 }
 
 absl::StatusOr<std::vector<TensorMap>> Session::RunTogether(absl::Span<const Request> requests,
                                                             const RunOptions& options) const {
-  return WithoutExceptions([&] { return impl_->RunTogether(requests, options); });
+  return impl_->RunTogether(requests, options);
 }
 
 absl::StatusOr<PrecisionReport> Session::MeasurePrecision(const TensorMap& inputs,
                                                           const RunOptions& options) const {
-  return WithoutExceptions([&] { return impl_->MeasurePrecision(inputs, options); });
+  return impl_->MeasurePrecision(inputs, options);
 }
+
+SessionMetrics Session::Metrics() const { return impl_->Metrics(); }
 
 std::vector<ProductPrecision> Session::ProductPrecisions() const {
   return exec::ProductPrecisionsOf(impl_->plan(), impl_->precision());
@@ -415,11 +491,11 @@ const std::vector<Rewrite>& Session::Rewrites() const { return impl_->rewrites()
 std::string Session::GraphText() const { return DumpText(impl_->graph()); }
 
 absl::StatusOr<Tensor> LoadTensorProto(const std::string& path) {
-  return loader::ReadTensorProto(path);
+  return WithoutExceptions([&] { return loader::ReadTensorProto(path); });
 }
 
 absl::StatusOr<Tensor> LoadValueProto(const std::string& path, const ValueInfo& info) {
-  return loader::ReadValueProto(path, info);
+  return WithoutExceptions([&] { return loader::ReadValueProto(path, info); });
 }
 
 }  // namespace attnrun

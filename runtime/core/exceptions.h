@@ -2,30 +2,26 @@
 #ifndef ATTNRUN_CORE_EXCEPTIONS_H_
 #define ATTNRUN_CORE_EXCEPTIONS_H_
 
-#include <cxxabi.h>
-
-#include <exception>
-#include <new>
-
 #include "absl/status/status.h"
 
 namespace attnrun {
+
+// kResourceExhausted, made beforehand, since a message needs memory.
+const absl::Status& OutOfMemory();
+
+// The exception that is being handled as an error. Passes on the one by which the C library ends a
+// thread.
+absl::Status StatusOfException();
 
 // Returns call(), an absl::Status or StatusOr, and turns an exception into an error status.
 // Libraries, and standard containers when memory runs out, throw; no exception may leave attnrun.
 template <typename Call>
 auto WithoutExceptions(Call call) -> decltype(call()) {
+  OutOfMemory();
   try {
     return call();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  } catch (const abi::__forced_unwind&) {
-    // The thread was cancelled: the C library must see its own exception.
-    throw;
   } catch (...) {
-    return absl::InternalError("an exception of an unknown type");
+    return StatusOfException();
   }
 }
 

@@ -56,19 +56,26 @@ absl::StatusOr<char*> Pages(int file, size_t size, FileAccess access) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const FileBytes>> FileBytes::Open(const std::string& path,
-                                                                 FileAccess access) {
+                                                                 FileAccess access,
+                                                                 int64_t most_bytes) {
   // Without O_NONBLOCK, open() on a named pipe would wait for a writer.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return OpenError(errno);
   const auto closer = absl::MakeCleanup([file] { close(file); });
   ATTNRUN_ASSIGN_OR_RETURN(const FileIdentity identity, IdentityOf(file));
-  if (identity.size == 0) {
-    return std::shared_ptr<const FileBytes>(new FileBytes(path, nullptr, identity));
+  if (identity.size > static_cast<uint64_t>(most_bytes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("it has ", identity.size, " bytes, but the limit is ", most_bytes));
   }
+  const std::shared_ptr<FileBytes> bytes(new FileBytes(path, identity));
+  if (identity.size == 0) return bytes;
   ATTNRUN_ASSIGN_OR_RETURN(char* const data, Pages(file, identity.size, access));
-  if (access == FileAccess::kMap) AddFileMap(data, identity.size);
-  std::shared_ptr<const FileBytes> bytes(new FileBytes(path, data, identity));
-  if (access == FileAccess::kMap) return bytes;
+  // From here on its destructor unmaps them, also when memory runs out.
+  bytes->data_ = data;
+  if (access == FileAccess::kMap) {
+    AddFileMap(data, identity.size);
+    return bytes;
+  }
   ATTNRUN_RETURN_IF_ERROR(ReadAll(file, data, identity.size));
   ATTNRUN_ASSIGN_OR_RETURN(const FileIdentity after, IdentityOf(file));
   if (after != identity) return absl::AbortedError("the file changed while it was read");
@@ -76,9 +83,9 @@ absl::StatusOr<std::shared_ptr<const FileBytes>> FileBytes::Open(const std::stri
 }
 
 FileBytes::~FileBytes() {
-  if (size_ == 0) return;
+  if (data_ == nullptr) return;
   RemoveFileMap(data_);
-  munmap(const_cast<char*>(data_), size_);
+  munmap(const_cast<char*>(data_), identity_.size);
 }
 
 }  // namespace attnrun

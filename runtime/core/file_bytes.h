@@ -2,6 +2,8 @@
 #ifndef ATTNRUN_CORE_FILE_BYTES_H_
 #define ATTNRUN_CORE_FILE_BYTES_H_
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,10 +26,11 @@ enum class FileAccess {
 class FileBytes {
  public:
   // kNotFound: no such file. kPermissionDenied: not readable. kInvalidArgument: not a regular file.
-  // kResourceExhausted: no memory for a copy. kAborted: the file changed while it was copied. The
+  // kResourceExhausted: no memory for a copy, or more than `most_bytes`. kAborted: the file changed while it was copied. The
   // message does not name the path.
   static absl::StatusOr<std::shared_ptr<const FileBytes>> Open(
-      const std::string& path, FileAccess access = FileAccess::kMap);
+      const std::string& path, FileAccess access = FileAccess::kMap,
+      int64_t most_bytes = std::numeric_limits<int64_t>::max());
 
   FileBytes(const FileBytes&) = delete;
   FileBytes& operator=(const FileBytes&) = delete;
@@ -35,18 +38,18 @@ class FileBytes {
 
   // The path given to Open.
   const std::string& path() const { return path_; }
-  absl::string_view bytes() const { return {data_, size_}; }
+  absl::string_view bytes() const { return {data_, identity_.size}; }
   // The state of the file when it was opened.
   const FileIdentity& identity() const { return identity_; }
 
  private:
-  FileBytes(std::string path, const char* data, const FileIdentity& identity)
-      : path_(std::move(path)), data_(data), size_(identity.size), identity_(identity) {}
+  FileBytes(std::string path, const FileIdentity& identity)
+      : path_(std::move(path)), identity_(identity) {}
 
-  std::string path_;
-  const char* data_;
-  size_t size_;
-  FileIdentity identity_;
+  const std::string path_;
+  const FileIdentity identity_;
+  // Null if the file is empty.
+  const char* data_ = nullptr;
 };
 
 }  // namespace attnrun

@@ -3,7 +3,9 @@
 #define ATTNRUN_CORE_FORK_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace attnrun {
 
@@ -13,22 +15,49 @@ namespace attnrun {
 // The number of forks from the process that called this first to the present one.
 uint32_t Forks();
 
-// The one T of this process. A child has a T of its own: the parent's may be locked, or in the midst
-// of a change. Never destroyed, because threads may use it after static destruction.
+// A T for each process. A child has a T of its own: the parent's may be locked, or in the midst of a
+// change, so the child leaves it alone. Thread-safe.
 template <typename T>
-T& PerProcess() {
+class ForkLocal {
+ public:
+  ForkLocal() = default;
+  ~ForkLocal() {
+    const Slot* slot = current_.load(std::memory_order_acquire);
+    if (slot != nullptr && slot->forks == Forks()) delete slot;
+  }
+  ForkLocal(const ForkLocal&) = delete;
+  ForkLocal& operator=(const ForkLocal&) = delete;
+
+  // Makes the T from `arguments` if this process has none.
+  template <typename... Arguments>
+  T& Get(const Arguments&... arguments) {
+    Slot* slot = current_.load(std::memory_order_acquire);
+    if (slot != nullptr && slot->forks == Forks()) return slot->value;
+    auto* const made = new Slot(arguments...);
+    if (current_.compare_exchange_strong(slot, made, std::memory_order_acq_rel)) return made->value;
+    // Another thread was faster.
+    delete made;
+    return slot->value;
+  }
+
+ private:
   struct Slot {
+    template <typename... Arguments>
+    explicit Slot(const Arguments&... arguments) : value(arguments...) {}
+
     const uint32_t forks = Forks();
     T value;
   };
-  static std::atomic<Slot*> current = nullptr;
-  Slot* slot = current.load(std::memory_order_acquire);
-  if (slot != nullptr && slot->forks == Forks()) return slot->value;
-  auto* const made = new Slot;
-  if (current.compare_exchange_strong(slot, made, std::memory_order_acq_rel)) return made->value;
-  // Another thread was faster.
-  delete made;
-  return slot->value;
+
+  std::atomic<Slot*> current_ = nullptr;
+};
+
+// The one T of this process. Never destroyed, because threads may use it after static destruction.
+template <typename T>
+T& PerProcess() {
+  alignas(ForkLocal<T>) static std::byte place[sizeof(ForkLocal<T>)];
+  static auto* const local = new (place) ForkLocal<T>;
+  return local->Get();
 }
 
 // Counts the calls of an object that are under way. Thread-safe.

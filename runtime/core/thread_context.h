@@ -10,8 +10,8 @@ namespace attnrun {
 struct ThreadContext {
   // The threads that ParallelFor uses; 0 until it is known.
   int num_threads = 0;
-  // True inside a body of ThreadPool::Run.
-  bool in_pool = false;
+  // True inside a body of Team::Run.
+  bool in_team = false;
   // Set by the innermost InterruptScope; null if there is none.
   Interrupt* interrupt = nullptr;
 };

@@ -42,8 +42,9 @@ absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Fr
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunContext& context,
                      std::vector<Tensor>& outputs, const StepObserver& observer) {
   const InterruptScope scope(&context.interrupt);
-  const RunState state = {context.options, context.allocator, context.interrupt, absl::Now(),
-                          observer};
+  int64_t body_runs = 0;
+  const RunState state = {context.options, context.allocator,      context.interrupt, absl::Now(),
+                          observer,        context.most_body_runs, body_runs};
   // Compute catches exceptions where the node is known; this catches the others, such as those of
   // the observers.
   return WithoutExceptions([&] { return RunPlan(plan, inputs, nullptr, state, outputs); });

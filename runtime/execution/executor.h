@@ -2,11 +2,13 @@
 #ifndef ATTNRUN_EXECUTION_EXECUTOR_H_
 #define ATTNRUN_EXECUTION_EXECUTOR_H_
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "attnrun/limits.h"
 #include "attnrun/run_options.h"
 #include "core/interrupt.h"
 #include "execution/plan.h"
@@ -34,6 +36,8 @@ struct RunContext {
   const RunOptions& options;
   Interrupt& interrupt;
   Allocator& allocator;
+  // How often bodies of control flow may run.
+  int64_t most_body_runs = Limits::kNone;
 };
 
 // Runs the plan of a main graph once. `inputs` has one tensor per graph input, undefined to use its

@@ -7,10 +7,17 @@
 
 namespace attnrun::exec {
 
-LimitedAllocator::LimitedAllocator(Allocator& source, int64_t limit)
-    : source_(source), limit_(limit), used_(std::make_shared<std::atomic<int64_t>>(0)) {}
+LimitedAllocator::LimitedAllocator(Allocator& source, int64_t limit, int64_t tensor_limit)
+    : source_(source),
+      limit_(limit),
+      tensor_limit_(tensor_limit),
+      used_(std::make_shared<std::atomic<int64_t>>(0)) {}
 
 absl::StatusOr<std::shared_ptr<void>> LimitedAllocator::Allocate(size_t bytes) {
+  if (bytes > static_cast<size_t>(tensor_limit_)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a tensor of ", bytes, " bytes exceeds the limit of ", tensor_limit_, " for each tensor"));
+  }
   const auto size = static_cast<int64_t>(bytes);
   if (const int64_t before = used_->fetch_add(size); size > limit_ - before) {
     *used_ -= size;

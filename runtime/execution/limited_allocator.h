@@ -10,17 +10,18 @@
 
 namespace attnrun::exec {
 
-// Passes on blocks of `source` while the blocks in use total at most `limit` bytes. Thread-safe;
-// blocks may outlive the allocator.
+// Passes on blocks of `source` of at most `tensor_limit` bytes, while the blocks in use total at most
+// `limit`. Thread-safe; blocks may outlive the allocator.
 class LimitedAllocator final : public Allocator {
  public:
-  LimitedAllocator(Allocator& source, int64_t limit);
+  LimitedAllocator(Allocator& source, int64_t limit, int64_t tensor_limit);
 
   absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override;
 
  private:
   Allocator& source_;
   const int64_t limit_;
+  const int64_t tensor_limit_;
   const std::shared_ptr<std::atomic<int64_t>> used_;
 };
 

@@ -27,6 +27,11 @@ class StepSubgraphs final : public ops::SubgraphRunner {
                    std::vector<Tensor>& outputs) override {
     // A graph without nodes checks nowhere else, and a loop over it may never end.
     ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.interrupt));
+    if (++state_.body_runs > state_.most_body_runs) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the bodies of If, Loop, Scan and SequenceMap run more than ",
+                       state_.most_body_runs, " times, which is the limit"));
+    }
     const auto it = step_.subgraphs.find(attribute);
     if (it == step_.subgraphs.end()) {
       return absl::InvalidArgumentError(absl::StrCat("there is no graph '", attribute, "'"));

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_EXECUTION_STEP_RUN_H_
 #define ATTNRUN_EXECUTION_STEP_RUN_H_
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct RunState {
   Interrupt& interrupt;
   absl::Time start;
   const StepObserver& observer;
+  const int64_t most_body_runs;
+  // Those so far.
+  int64_t& body_runs;
 };
 
 // The tensors of one run of one plan.

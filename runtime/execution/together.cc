@@ -215,8 +215,9 @@ absl::Status ExecuteTogether(const Plan& plan, absl::Span<const Join> joins,
                              const RunContext& context, std::vector<std::vector<Tensor>>& outputs) {
   const InterruptScope scope(&context.interrupt);
   const StepObserver nobody;
-  const RunState state = {context.options, context.allocator, context.interrupt, absl::Now(),
-                          nobody};
+  int64_t body_runs = 0;
+  const RunState state = {context.options, context.allocator,      context.interrupt, absl::Now(),
+                          nobody,          context.most_body_runs, body_runs};
   return WithoutExceptions(
       [&] { return TogetherRun(plan, joins, inputs.size(), state).Run(inputs, outputs); });
 }

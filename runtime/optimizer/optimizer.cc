@@ -98,7 +98,7 @@ class Optimizer {
     if (options.check_graph || kDebug) shared_.checked = &graph;
     shared_.rewrites_left =
         options.max_rewrites < 0 ? std::numeric_limits<int64_t>::max() : options.max_rewrites;
-    shared_.foldable_bytes = FoldableBytes(graph);
+    shared_.foldable_bytes = std::min(FoldableBytes(graph), options.folded_bytes);
   }
 
   // Repeats the rounds: a rule of a late phase may create what a rule of an early phase needs.

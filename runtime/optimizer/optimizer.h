@@ -2,6 +2,8 @@
 #ifndef ATTNRUN_OPTIMIZER_OPTIMIZER_H_
 #define ATTNRUN_OPTIMIZER_OPTIMIZER_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct OptimizerOptions {
   std::string stop_after = {};
   // The number of rewrites to apply, in the order of the report; -1 for all.
   int64_t max_rewrites = -1;
+  // The most bytes of constants to compute.
+  int64_t folded_bytes = std::numeric_limits<int64_t>::max();
   // Calls CheckGraph after each rule and returns its error. Debug builds always do.
   bool check_graph = false;
 };

@@ -21,7 +21,7 @@ void AwaitWaiting(const exec::Semaphore& semaphore, int64_t count) {
 
 absl::Status Take(exec::Semaphore& semaphore) {
   Interrupt never;
-  return semaphore.Acquire(never);
+  return semaphore.Acquire(1, never);
 }
 
 TEST(SemaphoreTest, LetsCallersInAsTheyCame) {
@@ -34,11 +34,11 @@ TEST(SemaphoreTest, LetsCallersInAsTheyCame) {
     callers.emplace_back([&, i] {
       EXPECT_TRUE(Take(semaphore).ok());
       order.push_back(i);
-      semaphore.Release();
+      semaphore.Release(1);
     });
     AwaitWaiting(semaphore, i + 1);
   }
-  semaphore.Release();
+  semaphore.Release(1);
   for (std::thread& caller : callers) caller.join();
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4));
 }
@@ -48,8 +48,8 @@ TEST(SemaphoreTest, LetsInAsManyAsThereArePlaces) {
   EXPECT_TRUE(Take(semaphore).ok());
   EXPECT_TRUE(Take(semaphore).ok());
   Interrupt late(absl::Now() + absl::Milliseconds(10), nullptr);
-  EXPECT_EQ(semaphore.Acquire(late).code(), absl::StatusCode::kDeadlineExceeded);
-  semaphore.Release();
+  EXPECT_EQ(semaphore.Acquire(1, late).code(), absl::StatusCode::kDeadlineExceeded);
+  semaphore.Release(1);
   EXPECT_TRUE(Take(semaphore).ok());
 }
 
@@ -60,16 +60,54 @@ TEST(SemaphoreTest, ForgetsWhoGaveUp) {
   std::atomic<bool> cancel = false;
   std::thread first([&] {
     Interrupt interrupt(absl::InfiniteFuture(), &cancel);
-    EXPECT_EQ(semaphore.Acquire(interrupt).code(), absl::StatusCode::kCancelled);
+    EXPECT_EQ(semaphore.Acquire(1, interrupt).code(), absl::StatusCode::kCancelled);
   });
   AwaitWaiting(semaphore, 1);
   std::thread second([&] { EXPECT_TRUE(Take(semaphore).ok()); });
   AwaitWaiting(semaphore, 2);
   cancel = true;
   first.join();
-  semaphore.Release();
+  semaphore.Release(1);
   second.join();
   EXPECT_EQ(semaphore.num_waiting(), 0);
+}
+
+TEST(SemaphoreTest, ManyPlacesAreWaitedForInOrder) {
+  exec::Semaphore semaphore(2);
+  ASSERT_TRUE(Take(semaphore).ok());
+  Interrupt never;
+  std::thread both([&] { EXPECT_TRUE(semaphore.Acquire(2, never).ok()); });
+  AwaitWaiting(semaphore, 1);
+  // One place is free, but it is not this caller's turn.
+  Interrupt late(absl::Now() + absl::Milliseconds(5), nullptr);
+  EXPECT_EQ(semaphore.Acquire(1, late).code(), absl::StatusCode::kDeadlineExceeded);
+  semaphore.Release(1);
+  both.join();
+  semaphore.Release(2);
+}
+
+TEST(SemaphoreTest, WhoGivesUpMakesRoomForThoseBehind) {
+  exec::Semaphore semaphore(2);
+  ASSERT_TRUE(Take(semaphore).ok());
+  std::atomic<bool> cancel = false;
+  Interrupt interrupt(absl::InfiniteFuture(), &cancel);
+  std::thread both(
+      [&] { EXPECT_EQ(semaphore.Acquire(2, interrupt).code(), absl::StatusCode::kCancelled); });
+  AwaitWaiting(semaphore, 1);
+  std::thread behind([&] { EXPECT_TRUE(Take(semaphore).ok()); });
+  AwaitWaiting(semaphore, 2);
+  cancel = true;
+  both.join();
+  behind.join();
+}
+
+TEST(SemaphoreTest, RefusesToLetTooManyWait) {
+  exec::Semaphore semaphore(1);
+  ASSERT_TRUE(Take(semaphore).ok());
+  Interrupt never;
+  EXPECT_EQ(semaphore.Acquire(1, never, 0).code(), absl::StatusCode::kUnavailable);
+  semaphore.Release(1);
+  EXPECT_TRUE(semaphore.Acquire(1, never, 0).ok());
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "attnrun/limits.h"
+#include "attnrun/log.h"
+#include "attnrun/metrics.h"
 #include "attnrun/model_info.h"
 #include "attnrun/precision.h"
 #include "attnrun/precision_report.h"
@@ -18,6 +21,7 @@
 #include "attnrun/run_options.h"
 #include "attnrun/state.h"
 #include "attnrun/tensor.h"
+#include "attnrun/thread_pool.h"
 
 namespace attnrun {
 
@@ -39,8 +43,17 @@ struct SessionOptions {
   // written.
   Precision precision = Precision::kFloat32;
   // Threads per run, at most 1,024. 0: as many as the process may use by its CPU affinity and
-  // control group.
+  // control group, or as the pool has. Load fails with kInvalidArgument for more than the pool has.
   int threads = 0;
+  // Sessions with the same pool compute on its threads: their runs wait for each other if together
+  // they would use more. Without a pool, the runs of this session alone use at most as many threads
+  // as the process may use CPUs.
+  std::shared_ptr<ThreadPool> thread_pool;
+  // Bounds on the model and on each run.
+  Limits limits;
+  // Receives what goes wrong without being an error, as a weight cache that cannot be written. Empty:
+  // attnrun is silent.
+  LogSink log;
   // Names of optimizer passes to skip; Load fails with kInvalidArgument for an unknown name.
   std::vector<std::string> disabled_passes;
   // The last optimizer pass to run; empty for all. Load fails with kInvalidArgument for an unknown
@@ -59,9 +72,9 @@ struct SessionOptions {
   // of packing again. Created if missing; empty for no cache.
   // An entry is used only for a model with the same contents. Load hashes the model's files, and
   // skips that while their inode, size and modification time stay the same. Damaged entries are
-  // replaced; entries of deleted or changed models are removed after an hour at the earliest. Load
-  // fails if it has something to write and cannot; a read-only cache that holds everything needed
-  // is fine. As for a model, the files must not be changed in place.
+  // replaced; entries of deleted or changed models are removed after an hour at the earliest. If Load
+  // cannot write, it logs a warning, and the session works all the same. As for a model, the files
+  // must not be changed in place.
   std::string weight_cache;
   // Load reads all of the packed weights and compares their checksums also where no time or size
   // tells of a change, as after damage by the disk.
@@ -82,6 +95,8 @@ struct Request {
 // proceed as fit into the CPUs with threads() each; the others wait in order of arrival.
 // After fork() a child may use a session that no thread of the parent was running at that moment; a
 // Run of any other gives kFailedPrecondition, and the child has to load the model itself.
+// When memory runs out, functions that return a status give kResourceExhausted and leave the session
+// as it was; the others throw std::bad_alloc.
 class Session {
  public:
   // Reads an .onnx file. The file and its external data stay mapped and must not change while the
@@ -89,6 +104,7 @@ class Session {
   // kNotFound: the file or its external data is missing. kPermissionDenied: it may not be read.
   // kInvalidArgument: it breaks ONNX's rules. kUnimplemented: lists all operators, versions and
   // attributes that attnrun does not cover. kFailedPrecondition: the processor lacks AVX2 or FMA.
+  // kResourceExhausted: the model exceeds SessionOptions::limits, or memory ran out.
   // kAborted: a file changed while it was copied. Messages begin with the path.
   static absl::StatusOr<Session> Load(const std::string& path, const SessionOptions& options = {});
 
@@ -112,6 +128,7 @@ class Session {
   // every graph output under its name. kInvalidArgument: an unknown or missing name, a wrong
   // element type, rank or extent, two extents for one symbolic dimension, or operands that an
   // operator rejects. kResourceExhausted, kDeadlineExceeded, kCancelled: see RunOptions.
+  // kUnavailable: see Limits::waiting_runs.
   // kFailedPrecondition: an observer runs its own session, or the process was forked while another
   // thread ran it.
   absl::StatusOr<TensorMap> Run(const TensorMap& inputs, const RunOptions& options = {}) const;
@@ -165,6 +182,9 @@ class Session {
 
   // Number of nodes by op type after optimization, as in ModelInfo::op_counts.
   std::map<std::string, int64_t> OpCounts() const;
+
+  // Counts of the runs so far, and the memory that they use. Takes about a microsecond.
+  SessionMetrics Metrics() const;
 
   // Rewrites applied and near misses, in the order in which the optimizer met them.
   const std::vector<Rewrite>& Rewrites() const;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_CORE_THREAD_POOL_H_
-#define ATTNRUN_CORE_THREAD_POOL_H_
+#ifndef ATTNRUN_CORE_TEAM_H_
+#define ATTNRUN_CORE_TEAM_H_
 
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -16,18 +17,21 @@ namespace attnrun {
 
 // A fixed set of threads that share the work of one caller at a time. After a Run they spin for
 // some tens of microseconds, since the next Run often follows, and then sleep.
-class ThreadPool {
+class Team {
  public:
   // Starts threads - 1 threads, or as many as the system allows. They bear the name "attnrun" and
   // take no signals of the process.
-  explicit ThreadPool(int threads);
+  explicit Team(int threads);
   // Ends the threads. No Run may be under way.
-  ~ThreadPool();
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // Those that the system allowed, the caller of Run among them.
+  int num_started() const { return static_cast<int>(threads_.size()) + 1; }
 
   // Calls body(piece) once for each piece in [0, pieces), on the calling thread and on those of the
-  // pool, and returns when all calls have ended. Each thread owns a run of pieces, works through it
+  // team, and returns when all calls have ended. Each thread owns a run of pieces, works through it
   // in order, and then takes pieces from the end of other threads' runs. The caller never waits for
   // a thread that has not begun. Rethrows the first exception that left a body.
   void Run(int pieces, absl::FunctionRef<void(int)> body);
@@ -40,6 +44,7 @@ class ThreadPool {
     std::atomic<uint64_t> ticket = 0;
   };
 
+  void End();
   // `thread` is the number of the calling thread; the caller of Run is 0.
   void Serve(int thread);
   void Work(int thread);
@@ -48,7 +53,7 @@ class ThreadPool {
 
   const int num_threads_;
   const std::unique_ptr<Pieces[]> pieces_;
-  // Counts the Runs; the pool's threads sleep on it.
+  // Counts the Runs; the team's threads sleep on it.
   std::atomic<uint32_t> works_ = 0;
   std::atomic<bool> ended_ = false;
   // Pieces that have not ended; the caller of Run sleeps on it.
@@ -59,30 +64,34 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// A pool with this many threads, for exclusive use while the lease exists. A child made by fork()
-// gets new ones.
-class ThreadPoolLease {
- public:
-  explicit ThreadPoolLease(int threads);
-  ~ThreadPoolLease();
-  ThreadPoolLease(const ThreadPoolLease&) = delete;
-  ThreadPoolLease& operator=(const ThreadPoolLease&) = delete;
+// The teams of one size in this process.
+struct TeamsOfSize;
 
-  ThreadPool* operator->() const { return pool_.get(); }
+// A team of this many threads, for exclusive use while the lease exists. A child made by fork() gets
+// new ones.
+class TeamLease {
+ public:
+  explicit TeamLease(int threads);
+  ~TeamLease();
+  TeamLease(const TeamLease&) = delete;
+  TeamLease& operator=(const TeamLease&) = delete;
+
+  Team* operator->() const { return team_.front().get(); }
 
  private:
-  const int threads_;
-  std::unique_ptr<ThreadPool> pool_;
+  TeamsOfSize* of_size_ = nullptr;
+  // One team, in the node that it has among the idle ones.
+  std::list<std::unique_ptr<Team>> team_;
 };
 
-// Pools wait for their next lease. When the last of the ThreadPoolUsers of one size is destroyed, the
-// waiting pools of that size end.
-class ThreadPoolUser {
+// Teams wait for their next lease. When the last of the TeamUsers of one size is destroyed, the
+// waiting teams of that size end.
+class TeamUser {
  public:
-  explicit ThreadPoolUser(int threads);
-  ~ThreadPoolUser();
-  ThreadPoolUser(const ThreadPoolUser&) = delete;
-  ThreadPoolUser& operator=(const ThreadPoolUser&) = delete;
+  explicit TeamUser(int threads);
+  ~TeamUser();
+  TeamUser(const TeamUser&) = delete;
+  TeamUser& operator=(const TeamUser&) = delete;
 
  private:
   const int threads_;
@@ -90,4 +99,4 @@ class ThreadPoolUser {
 
 }  // namespace attnrun
 
-#endif  // ATTNRUN_CORE_THREAD_POOL_H_
+#endif  // ATTNRUN_CORE_TEAM_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/thread_pool.h"
+#include "core/team.h"
 
 #include <emmintrin.h>
 #include <pthread.h>
@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <list>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -19,8 +21,8 @@ namespace {
 
 class InsideScope {
  public:
-  InsideScope() : before_(std::exchange(CurrentThread().in_pool, true)) {}
-  ~InsideScope() { CurrentThread().in_pool = before_; }
+  InsideScope() : before_(std::exchange(CurrentThread().in_team, true)) {}
+  ~InsideScope() { CurrentThread().in_team = before_; }
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
 
@@ -91,42 +93,40 @@ void Await(const std::atomic<T>& atomic, T old) {
   atomic.wait(old, std::memory_order_acquire);
 }
 
-using Pools = std::vector<std::unique_ptr<ThreadPool>>;
+using Teams = std::list<std::unique_ptr<Team>>;
 
-// By number of threads: the pools that are not in use, the most recently used one last, and the
-// users.
-struct Idle {
-  std::mutex mutex;
-  std::map<int, Pools> pools;
-  std::map<int, int> users;
+}  // namespace
+
+struct TeamsOfSize {
+  // Not in use, the most recently used one last.
+  Teams idle;
+  int users = 0;
 };
 
-std::unique_ptr<ThreadPool> TakeIdle(int threads) {
-  Idle& idle = PerProcess<Idle>();
-  const std::lock_guard<std::mutex> lock(idle.mutex);
-  Pools& pools = idle.pools[threads];
-  if (pools.empty()) return nullptr;
-  std::unique_ptr<ThreadPool> pool = std::move(pools.back());
-  pools.pop_back();
-  return pool;
-}
+namespace {
 
-// Takes a user away, and with the last one the pools.
-Pools RemoveUser(int threads) {
-  Idle& idle = PerProcess<Idle>();
-  const std::lock_guard<std::mutex> lock(idle.mutex);
-  const auto user = idle.users.find(threads);
+// By number of threads. Entries stay.
+struct AllTeams {
+  std::mutex mutex;
+  std::map<int, TeamsOfSize> by_size;
+};
+
+// Takes a user away, and with the last one the teams.
+Teams RemoveUser(int threads) {
+  AllTeams& all = PerProcess<AllTeams>();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto of_size = all.by_size.find(threads);
   // A child made by fork() destroys users of its parent.
-  if (user == idle.users.end() || --user->second > 0) return {};
-  idle.users.erase(user);
-  return std::exchange(idle.pools[threads], {});
+  if (of_size == all.by_size.end() || of_size->second.users == 0) return {};
+  if (--of_size->second.users > 0) return {};
+  return std::exchange(of_size->second.idle, {});
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads)
-    : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
+Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
   const NoSignals no_signals;
+  threads_.reserve(threads);
   try {
     for (int i = 1; i < threads; ++i) {
       threads_.emplace_back([this, i] { Serve(i); });
@@ -135,17 +135,22 @@ ThreadPool::ThreadPool(int threads)
   } catch (const std::system_error&) {
     // The system allows no more threads: those started so far do the work.
     return;
+  } catch (...) {
+    End();
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() {
+Team::~Team() { End(); }
+
+void Team::End() {
   ended_.store(true, std::memory_order_relaxed);
   works_.fetch_add(1, std::memory_order_release);
   works_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::Run(int pieces, absl::FunctionRef<void(int)> body) {
+void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
   body_ = &body;
   unfinished_.store(pieces, std::memory_order_relaxed);
   const uint32_t work = works_.load(std::memory_order_relaxed) + 1;
@@ -163,7 +168,7 @@ void ThreadPool::Run(int pieces, absl::FunctionRef<void(int)> body) {
   if (exception_ != nullptr) std::rethrow_exception(std::exchange(exception_, nullptr));
 }
 
-void ThreadPool::Serve(int thread) {
+void Team::Serve(int thread) {
   for (uint32_t seen = 0;;) {
     Await(works_, seen);
     seen = works_.load(std::memory_order_acquire);
@@ -172,7 +177,7 @@ void ThreadPool::Serve(int thread) {
   }
 }
 
-void ThreadPool::Work(int thread) {
+void Team::Work(int thread) {
   const InsideScope inside;
   for (int piece = Claim(thread); piece >= 0; piece = Claim(thread)) {
     try {
@@ -185,7 +190,7 @@ void ThreadPool::Work(int thread) {
   }
 }
 
-int ThreadPool::Claim(int thread) {
+int Team::Claim(int thread) {
   int piece = ClaimOf(pieces_[thread].ticket, true);
   for (int i = 1; piece < 0 && i < num_threads_; ++i) {
     piece = ClaimOf(pieces_[(thread + i) % num_threads_].ticket, false);
@@ -193,23 +198,31 @@ int ThreadPool::Claim(int thread) {
   return piece;
 }
 
-ThreadPoolLease::ThreadPoolLease(int threads) : threads_(threads), pool_(TakeIdle(threads)) {
-  if (pool_ == nullptr) pool_ = std::make_unique<ThreadPool>(threads);
+TeamLease::TeamLease(int threads) {
+  AllTeams& all = PerProcess<AllTeams>();
+  {
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    of_size_ = &all.by_size[threads];
+    Teams& idle = of_size_->idle;
+    if (!idle.empty()) team_.splice(team_.end(), idle, std::prev(idle.end()));
+  }
+  if (team_.empty()) team_.push_back(std::make_unique<Team>(threads));
 }
 
-ThreadPoolLease::~ThreadPoolLease() {
-  Idle& idle = PerProcess<Idle>();
-  const std::lock_guard<std::mutex> lock(idle.mutex);
-  idle.pools[threads_].push_back(std::move(pool_));
+// Allocates nothing, since a destructor cannot fail.
+TeamLease::~TeamLease() {
+  AllTeams& all = PerProcess<AllTeams>();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  of_size_->idle.splice(of_size_->idle.end(), team_);
 }
 
-ThreadPoolUser::ThreadPoolUser(int threads) : threads_(threads) {
-  Idle& idle = PerProcess<Idle>();
-  const std::lock_guard<std::mutex> lock(idle.mutex);
-  ++idle.users[threads_];
+TeamUser::TeamUser(int threads) : threads_(threads) {
+  AllTeams& all = PerProcess<AllTeams>();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  ++all.by_size[threads_].users;
 }
 
 // The threads end after the lock is given back.
-ThreadPoolUser::~ThreadPoolUser() { RemoveUser(threads_); }
+TeamUser::~TeamUser() { RemoveUser(threads_); }
 
 }  // namespace attnrun

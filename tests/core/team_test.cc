@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/thread_pool.h"
+#include "core/team.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// The threads of this process under the name of those of a pool. A thread that was joined is listed
+// The threads of this process under the name of those of a team. A thread that was joined is listed
 // for a moment longer.
-int64_t NumPoolThreads() {
+int64_t NumTeamThreads() {
   int64_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
@@ -38,30 +38,30 @@ int64_t NumPoolThreads() {
   }
   return count;
 }
-void AwaitPoolThreads(int64_t count) {
-  for (int i = 0; i < 1000 && NumPoolThreads() != count; ++i) {
+void AwaitTeamThreads(int64_t count) {
+  for (int i = 0; i < 1000 && NumTeamThreads() != count; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(NumPoolThreads(), count);
+  EXPECT_EQ(NumTeamThreads(), count);
 }
 
-TEST(ThreadPoolTest, RunsEveryPieceOnce) {
+TEST(TeamTest, RunsEveryPieceOnce) {
   for (const int threads : {1, 2, 5}) {
-    ThreadPool pool(threads);
+    Team team(threads);
     for (int pieces = 0; pieces < 300; ++pieces) {
       std::vector<int> calls(pieces, 0);
-      pool.Run(pieces, [&](int piece) { ++calls[piece]; });
+      team.Run(pieces, [&](int piece) { ++calls[piece]; });
       EXPECT_THAT(calls, Each(1));
     }
   }
 }
 
-TEST(ThreadPoolTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
-  ThreadPool pool(2);
+TEST(TeamTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
+  Team team(2);
   const std::thread::id caller = std::this_thread::get_id();
   std::vector<int> taken;
   std::atomic<int> ended = 0;
-  pool.Run(8, [&](int piece) {
+  team.Run(8, [&](int piece) {
     if (std::this_thread::get_id() == caller) {
       taken.push_back(piece);
     } else {
@@ -77,30 +77,30 @@ TEST(ThreadPoolTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
   EXPECT_EQ(taken, expected);
 }
 
-TEST(ThreadPoolTest, WakesAfterSleeping) {
-  ThreadPool pool(3);
+TEST(TeamTest, WakesAfterSleeping) {
+  Team team(3);
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::atomic<int> sum = 0;
-    pool.Run(3, [&](int piece) { sum += piece; });
+    team.Run(3, [&](int piece) { sum += piece; });
     EXPECT_EQ(sum, 3);
   }
 }
 
-TEST(ThreadPoolTest, SleepsWhenThereIsNothingToDo) {
-  ThreadPool pool(4);
-  pool.Run(4, [](int) {});
+TEST(TeamTest, SleepsWhenThereIsNothingToDo) {
+  Team team(4);
+  team.Run(4, [](int) {});
   const double before = CpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   // Three threads that spin all the time would use 0.2 s or more.
   EXPECT_LT(CpuSeconds() - before, 0.05);
 }
 
-TEST(ThreadPoolTest, AnExceptionIsThrownAfterAllPiecesHaveEnded) {
-  ThreadPool pool(3);
+TEST(TeamTest, AnExceptionIsThrownAfterAllPiecesHaveEnded) {
+  Team team(3);
   for (int thrower = 0; thrower < 8; ++thrower) {
     std::atomic<int> ended = 0;
-    EXPECT_THROW(pool.Run(8,
+    EXPECT_THROW(team.Run(8,
                           [&](int piece) {
                             if (piece == thrower) throw std::runtime_error("thrown");
                             ++ended;
@@ -109,7 +109,7 @@ TEST(ThreadPoolTest, AnExceptionIsThrownAfterAllPiecesHaveEnded) {
     EXPECT_EQ(ended, 7);
   }
   std::atomic<int> ended = 0;
-  pool.Run(8, [&](int) { ++ended; });
+  team.Run(8, [&](int) { ++ended; });
   EXPECT_EQ(ended, 8);
 }
 
@@ -165,26 +165,26 @@ TEST(ParallelForTest, EveryThreadGetsTheSameNumberOfRanges) {
   SetNumThreads(before);
 }
 
-TEST(ParallelForTest, ThreadsEndWithTheLastUserOfTheirPool) {
-  // No other test has a pool of this size.
+TEST(ParallelForTest, ThreadsEndWithTheLastUserOfTheirTeam) {
+  // No other test has a team of this size.
   constexpr int kThreads = 13;
   const int before = NumThreads();
-  const int64_t others = NumPoolThreads();
+  const int64_t others = NumTeamThreads();
   {
-    const ThreadPoolUser first(kThreads);
+    const TeamUser first(kThreads);
     {
-      const ThreadPoolUser second(kThreads);
+      const TeamUser second(kThreads);
       SetNumThreads(kThreads);
       ParallelFor(1 << 10, 1, [](int64_t, int64_t) {});
     }
     // The first user may need them again.
-    AwaitPoolThreads(others + kThreads - 1);
+    AwaitTeamThreads(others + kThreads - 1);
   }
-  AwaitPoolThreads(others);
+  AwaitTeamThreads(others);
   SetNumThreads(before);
 }
 
-TEST(ParallelForTest, CallersDoNotShareAPool) {
+TEST(ParallelForTest, CallersDoNotShareATeam) {
   std::vector<std::thread> callers;
   callers.reserve(4);
   std::atomic<int64_t> total = 0;
