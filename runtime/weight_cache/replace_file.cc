@@ -2,11 +2,14 @@
 #include "weight_cache/replace_file.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <random>
 #include <utility>
 
@@ -39,8 +42,42 @@ bool WriteAll(int file, absl::string_view bytes) {
   return true;
 }
 
+// While it exists, a file that grows beyond the process's limit is an error (EFBIG) and does not end
+// the process.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &Signals(), &before_);
+  }
+  ~NoSizeSignal() {
+    constexpr timespec kNoWait = {};
+    if (!was_pending_) sigtimedwait(&Signals(), nullptr, &kNoWait);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSizeSignal(const NoSizeSignal&) = delete;
+  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
+
+ private:
+  static const sigset_t& Signals() {
+    static const sigset_t signals = [] {
+      sigset_t set;
+      sigemptyset(&set);
+      sigaddset(&set, SIGXFSZ);
+      return set;
+    }();
+    return signals;
+  }
+
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
 absl::StatusOr<FileIdentity> Write(const std::string& path,
                                    absl::Span<const absl::string_view> parts) {
+  const NoSizeSignal no_signal;
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return Failed(path);
   const auto closer = absl::MakeCleanup([file] { close(file); });

@@ -139,7 +139,10 @@ TEST_F(CommandLineTest, WeightCacheOptionWritesFiles) {
   WriteAll(folder_ / "p.onnx", model.SerializeAsString());
   EXPECT_EQ(Attnrun("p.onnx --weight-cache made/cache").status, 0);
   EXPECT_FALSE(fs::is_empty(folder_ / "made" / "cache"));
-  ExpectRefused("p.onnx --weight-cache m.onnx/cache", 3, "m.onnx/cache");
+  const Outcome unwritable = Attnrun("p.onnx --weight-cache m.onnx/cache");
+  EXPECT_EQ(unwritable.status, 0);
+  EXPECT_THAT(unwritable.err, StartsWith("attnrun: warning: the weight cache was not written"));
+  EXPECT_THAT(unwritable.err, HasSubstr("m.onnx/cache"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <new>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tools/attnrun/commands.h"
@@ -31,15 +32,20 @@ absl::StatusOr<int> Dispatch(const Options& options) {
   return Run(options);
 }
 
+void Print(absl::string_view text) { std::cerr << "attnrun: " << Message(text) << "\n"; }
+
 int Main(int argc, const char* const* argv) {
   Options options;
+  options.session.log = [](LogLevel level, absl::string_view message) {
+    if (level == LogLevel::kWarning) Print(absl::StrCat("warning: ", message));
+  };
   if (const std::optional<int> status = ParseOptions(argc, argv, options)) return *status;
   absl::StatusOr<int> status = Dispatch(options);
   if (status.ok() && !std::cout.flush()) {
     status = absl::DataLossError("standard output cannot be written");
   }
   if (status.ok()) return *status;
-  std::cerr << "attnrun: " << Message(status.status().message()) << "\n";
+  Print(status.status().message());
   return kInvalid;
 }
 
