@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "attnrun/session.h"
+#include "attnrun/version.h"
 #include "ops/interface/registry.h"
 #include "ops/tensors/cpu.h"
 #include "optimizer/optimizer.h"
@@ -59,6 +60,8 @@ std::vector<std::string> OptimizerPasses() {
   }
   return names;
 }
+
+absl::string_view Version() { return ATTNRUN_VERSION; }
 
 std::string UsedInstructionSets() { return ops::ThisCpu().Names(); }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple
 
 CODE = ("ops", "runtime", "loader", "tools")
-FOLDERS = (*CODE, "tests", "models")
+FOLDERS = (*CODE, "tests", "models", "packaging")
 SUFFIXES = (".cc", ".h", ".py", ".cmake")
 
 Files = dict[str, str]

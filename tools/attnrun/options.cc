@@ -290,8 +290,8 @@ std::vector<std::string> Arguments(int argc, const char* const* argv, const CLI:
 
 std::optional<int> ParseOptions(int argc, const char* const* argv, Options& options) {
   CLI::App app("Runs exported transformer models (ONNX) on x86-64 CPUs.", "attnrun");
-  app.set_version_flag("--version",
-                       "attnrun " ATTNRUN_VERSION "\ninstruction sets: " + UsedInstructionSets());
+  app.set_version_flag("--version", absl::StrCat("attnrun ", Version(),
+                                                 "\ninstruction sets: ", UsedInstructionSets()));
   app.require_subcommand(1);
   app.footer(
       "attnrun MODEL is attnrun run MODEL; attnrun COMMAND --help lists a command's options.\n"

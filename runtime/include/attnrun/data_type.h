@@ -3,7 +3,9 @@
 #define ATTNRUN_DATA_TYPE_H_
 
 #include <cstdint>
+
 #include "absl/strings/string_view.h"
+#include "attnrun/export.h"
 
 namespace attnrun {
 
@@ -42,23 +44,23 @@ enum class DataType : int32_t {
 };
 
 // True for the types of numbers, bools and strings: every enumerator but kUndefined and kSequence.
-bool IsValid(DataType type);
+ATTNRUN_EXPORT bool IsValid(DataType type);
 
 // ONNX's spelling in type strings, lower case: "float", "int64", "float8e4m3fn".
-absl::string_view Name(DataType type);
+ATTNRUN_EXPORT absl::string_view Name(DataType type);
 
 // Bits of one element in memory: 2 and 4 for the packed types, 8 for bool, 8 * sizeof(std::string)
 // for strings, 8 * sizeof(Tensor) for sequences.
-int BitWidth(DataType type);
+ATTNRUN_EXPORT int BitWidth(DataType type);
 
 // True for float16, bfloat16, float, double and the 8- and 4-bit floats.
-bool IsFloatingPoint(DataType type);
+ATTNRUN_EXPORT bool IsFloatingPoint(DataType type);
 
 // True for the signed and unsigned integers of every width; not for bool.
-bool IsInteger(DataType type);
+ATTNRUN_EXPORT bool IsInteger(DataType type);
 
 // True for the signed integers.
-bool IsSignedInteger(DataType type);
+ATTNRUN_EXPORT bool IsSignedInteger(DataType type);
 
 }  // namespace attnrun
 

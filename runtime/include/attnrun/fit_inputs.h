@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "attnrun/export.h"
 #include "attnrun/tensor.h"
 
 namespace attnrun {
@@ -32,7 +33,7 @@ struct FittedInput {
 // Fits made-up inputs to a model, to try it, measure it or warm it up without data. From the graph
 // follow conditions on the extents of the inputs: operands that must have equal extents or
 // broadcast, windows that must fit, tables of positions that must be long enough.
-class InputFitter {
+class ATTNRUN_EXPORT InputFitter {
  public:
   // Reads the conditions of an .onnx file. Errors as in InspectModel.
   static absl::StatusOr<InputFitter> Load(const std::string& path);

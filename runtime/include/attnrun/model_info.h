@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "attnrun/data_type.h"
+#include "attnrun/export.h"
 
 namespace attnrun {
 
@@ -27,14 +28,14 @@ struct Dim {
 };
 
 // "384", "batch" or "?".
-std::string ToString(const Dim& dim);
+ATTNRUN_EXPORT std::string ToString(const Dim& dim);
 
 // The kinds of a graph's values: tensors, sequences of tensors, and optionals of both, which may lack
 // their element.
 enum class ValueKind : uint8_t { kTensor, kSequence, kOptionalTensor, kOptionalSequence };
 
 // "tensor", "sequence", "optional tensor" or "optional sequence".
-absl::string_view Name(ValueKind kind);
+ATTNRUN_EXPORT absl::string_view Name(ValueKind kind);
 
 constexpr bool IsOptional(ValueKind kind) {
   return kind == ValueKind::kOptionalTensor || kind == ValueKind::kOptionalSequence;
@@ -59,7 +60,7 @@ struct ValueInfo {
 };
 
 // "float[batch,128]", "sequence(float[batch,128])", "optional(float)".
-std::string TypeAndShape(const ValueInfo& info);
+ATTNRUN_EXPORT std::string TypeAndShape(const ValueInfo& info);
 
 // An operator of a model that attnrun cannot run.
 struct UnsupportedOp {

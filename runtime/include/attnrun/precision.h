@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "attnrun/export.h"
 
 namespace attnrun {
 
@@ -25,10 +26,10 @@ enum class Precision {
 };
 
 // "float32", "bf16", "int8-activations" or "int8".
-absl::string_view Name(Precision precision);
+ATTNRUN_EXPORT absl::string_view Name(Precision precision);
 
 // The precision of a name. kInvalidArgument for an unknown one, with all names.
-absl::StatusOr<Precision> PrecisionOf(absl::string_view name);
+ATTNRUN_EXPORT absl::StatusOr<Precision> PrecisionOf(absl::string_view name);
 
 }  // namespace attnrun
 

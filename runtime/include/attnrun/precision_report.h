@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attnrun/export.h"
 #include "attnrun/precision.h"
 #include "attnrun/tensor.h"
 
@@ -30,7 +31,7 @@ struct PrecisionError {
   double cosine = 0;
 
   // rms / float32_rms; 0 if nothing differs, infinite if only the float32 values are all zero.
-  double relative_rms() const;
+  ATTNRUN_EXPORT double relative_rms() const;
 };
 
 // An output of the model, in both runs.

@@ -3,14 +3,16 @@
 #define ATTNRUN_SESSION_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
-#include "absl/strings/string_view.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "attnrun/export.h"
 #include "attnrun/limits.h"
 #include "attnrun/log.h"
 #include "attnrun/metrics.h"
@@ -22,6 +24,7 @@
 #include "attnrun/state.h"
 #include "attnrun/tensor.h"
 #include "attnrun/thread_pool.h"
+#include "attnrun/version.h"
 
 namespace attnrun {
 
@@ -97,7 +100,7 @@ struct Request {
 // Run of any other gives kFailedPrecondition, and the child has to load the model itself.
 // When memory runs out, functions that return a status give kResourceExhausted and leave the session
 // as it was; the others throw std::bad_alloc.
-class Session {
+class ATTNRUN_EXPORT Session {
  public:
   // Reads an .onnx file. The file and its external data stay mapped and must not change while the
   // session exists, unless SessionOptions::map_files is false.
@@ -200,35 +203,40 @@ class Session {
 
 // Reads what an .onnx file declares, without preparing it to run. Operators that attnrun does not
 // cover are no error; the result lists them. Other errors as in Session::Load.
-absl::StatusOr<ModelInfo> InspectModel(const std::string& path);
+ATTNRUN_EXPORT absl::StatusOr<ModelInfo> InspectModel(const std::string& path);
 
 // A Graphviz drawing of the model before and after optimization. Errors as in Session::Load.
-absl::StatusOr<std::string> DrawModel(const std::string& path, const SessionOptions& options = {});
+ATTNRUN_EXPORT absl::StatusOr<std::string> DrawModel(const std::string& path,
+                                                     const SessionOptions& options = {});
 
 // All operators that attnrun runs, by domain and name.
-std::vector<SupportedOp> SupportedOperators();
+ATTNRUN_EXPORT std::vector<SupportedOp> SupportedOperators();
 
-OpsetRange SupportedOpsets();
+ATTNRUN_EXPORT OpsetRange SupportedOpsets();
 
 // The instruction sets that kernels use on this machine, such as "AVX-512, VNNI, AMX-BF16". The
 // environment variable ATTNRUN_MAX_ISA caps them: avx2, avx-vnni, avx512, vnni, bf16 or amx.
-std::string UsedInstructionSets();
+ATTNRUN_EXPORT std::string UsedInstructionSets();
+
+// The version of the library in use, such as "0.1.0"; ATTNRUN_VERSION is that of the headers.
+ATTNRUN_EXPORT absl::string_view Version();
 
 // The names that SessionOptions::disabled_passes and stop_after accept: first the passes in the
 // order in which they run, then earlier names of passes.
-std::vector<std::string> OptimizerPasses();
+ATTNRUN_EXPORT std::vector<std::string> OptimizerPasses();
 
 // The rewrites of the optimizer, in the order in which they run.
-std::vector<PassInfo> DescribePasses();
+ATTNRUN_EXPORT std::vector<PassInfo> DescribePasses();
 
 // Reads a serialized ONNX TensorProto, such as a .pb file of an ONNX test data set. Errors as in
 // Session::Load.
-absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
+ATTNRUN_EXPORT absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
 
 // As LoadTensorProto, for an input or output: reads a TensorProto, a SequenceProto or an OptionalProto
 // of them, as its kind says. An optional without an element gives an undefined tensor, and a sequence
 // without tensors gets the type that `info` declares.
-absl::StatusOr<Tensor> LoadValueProto(const std::string& path, const ValueInfo& info);
+ATTNRUN_EXPORT absl::StatusOr<Tensor> LoadValueProto(const std::string& path,
+                                                     const ValueInfo& info);
 
 }  // namespace attnrun
 

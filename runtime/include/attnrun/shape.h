@@ -8,6 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "attnrun/export.h"
 
 namespace attnrun {
 
@@ -17,21 +18,22 @@ using Shape = absl::InlinedVector<int64_t, 6>;
 
 // The product of the extents; 1 for a scalar. kInvalidArgument for a negative extent or a product
 // that exceeds int64.
-absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> shape);
+ATTNRUN_EXPORT absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> shape);
 
 // "[2,3]"; "[]" for a scalar.
-std::string ToString(absl::Span<const int64_t> shape);
+ATTNRUN_EXPORT std::string ToString(absl::Span<const int64_t> shape);
 
 // Strides, in elements, of a dense row-major tensor of this shape. Precondition: NumElements(shape)
 // is OK.
-Shape DenseStrides(absl::Span<const int64_t> shape);
+ATTNRUN_EXPORT Shape DenseStrides(absl::Span<const int64_t> shape);
 
 // Maps an axis in [-rank, rank) to [0, rank). kInvalidArgument, naming axis and rank, otherwise.
-absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank);
+ATTNRUN_EXPORT absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank);
 
 // The shape of two operands after ONNX's multidirectional (NumPy) broadcasting. kInvalidArgument if
 // they do not broadcast.
-absl::StatusOr<Shape> BroadcastShapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b);
+ATTNRUN_EXPORT absl::StatusOr<Shape> BroadcastShapes(absl::Span<const int64_t> a,
+                                                     absl::Span<const int64_t> b);
 
 }  // namespace attnrun
 

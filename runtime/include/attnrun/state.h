@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "attnrun/export.h"
 #include "attnrun/tensor.h"
 
 namespace attnrun {
@@ -29,7 +30,7 @@ enum class StateKind : uint8_t {
 };
 
 // "appended", "window", "written", "kept" or "replaced".
-absl::string_view Name(StateKind kind);
+ATTNRUN_EXPORT absl::string_view Name(StateKind kind);
 
 // A value that a model carries from run to run.
 struct StateValue {
@@ -50,7 +51,7 @@ struct StateOptions {
 
 // The values of a model between two runs, such as the keys and values of a decoder. Made by Session::NewState,
 // changed by Session::Run. Used by one thread at a time.
-class State {
+class ATTNRUN_EXPORT State {
  public:
   State(State&&) noexcept;
   State& operator=(State&&) noexcept;

@@ -13,12 +13,13 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/data_type.h"
+#include "attnrun/export.h"
 #include "attnrun/shape.h"
 
 namespace attnrun {
 
 // A source of memory for tensors.
-class Allocator {
+class ATTNRUN_EXPORT Allocator {
  public:
   virtual ~Allocator() = default;
 
@@ -38,7 +39,7 @@ class Allocator {
 // A tensor of type kSequence is a sequence of tensors (ONNX's sequence(tensor(T))): it has one axis,
 // and its elements are dense Tensors of one type, whose shapes may differ. An undefined tensor is
 // also the value of an optional without an element.
-class Tensor {
+class ATTNRUN_EXPORT Tensor {
  public:
   // An undefined tensor, of type kUndefined.
   Tensor() = default;
@@ -143,38 +144,38 @@ using TensorMap = std::map<std::string, Tensor>;
 // The DataType of a C++ type that names exactly one: float, double, bool, the integers,
 // std::string, std::complex.
 template <typename T>
-DataType DataTypeOf();
+ATTNRUN_EXPORT DataType DataTypeOf();
 template <>
-DataType DataTypeOf<float>();
+ATTNRUN_EXPORT DataType DataTypeOf<float>();
 template <>
-DataType DataTypeOf<double>();
+ATTNRUN_EXPORT DataType DataTypeOf<double>();
 template <>
-DataType DataTypeOf<bool>();
+ATTNRUN_EXPORT DataType DataTypeOf<bool>();
 template <>
-DataType DataTypeOf<int8_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<int8_t>();
 template <>
-DataType DataTypeOf<int16_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<int16_t>();
 template <>
-DataType DataTypeOf<int32_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<int32_t>();
 template <>
-DataType DataTypeOf<int64_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<int64_t>();
 template <>
-DataType DataTypeOf<uint8_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<uint8_t>();
 template <>
-DataType DataTypeOf<uint16_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<uint16_t>();
 template <>
-DataType DataTypeOf<uint32_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<uint32_t>();
 template <>
-DataType DataTypeOf<uint64_t>();
+ATTNRUN_EXPORT DataType DataTypeOf<uint64_t>();
 template <>
-DataType DataTypeOf<std::string>();
+ATTNRUN_EXPORT DataType DataTypeOf<std::string>();
 template <>
-DataType DataTypeOf<std::complex<float>>();
+ATTNRUN_EXPORT DataType DataTypeOf<std::complex<float>>();
 template <>
-DataType DataTypeOf<std::complex<double>>();
+ATTNRUN_EXPORT DataType DataTypeOf<std::complex<double>>();
 
 // "float[2,3]"; "sequence(float)[4]" for four tensors.
-std::string TypeAndShape(const Tensor& tensor);
+ATTNRUN_EXPORT std::string TypeAndShape(const Tensor& tensor);
 
 template <typename T>
 absl::StatusOr<Tensor> Tensor::Of(absl::Span<const int64_t> shape, absl::Span<const T> elements) {
