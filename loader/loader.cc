@@ -104,6 +104,10 @@ absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& option
   model.ir_version = proto.ir_version();
   model.producer = std::string(absl::StripAsciiWhitespace(
       absl::StrCat(proto.producer_name(), " ", proto.producer_version())));
+  model.domain = proto.domain();
+  model.version = proto.model_version();
+  model.description = proto.doc_string();
+  for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
   model.opsets = std::move(frame.opsets);
   return model;
 }

@@ -24,6 +24,10 @@ struct Model {
   std::unique_ptr<Graph> graph;
   int64_t ir_version = 0;
   std::string producer;
+  std::string domain;
+  int64_t version = 0;
+  std::string description;
+  std::map<std::string, std::string> metadata;
   // Opset version by domain; "" for ai.onnx.
   std::map<std::string, int> opsets;
   // The files read: the model's own first, then those of external data. Empty for a model from

@@ -19,6 +19,10 @@ constexpr Field kModelFields[] = {{ModelProto::kIrVersionFieldNumber},
                                   {ModelProto::kOpsetImportFieldNumber},
                                   {ModelProto::kProducerNameFieldNumber},
                                   {ModelProto::kProducerVersionFieldNumber},
+                                  {ModelProto::kDomainFieldNumber},
+                                  {ModelProto::kModelVersionFieldNumber},
+                                  {ModelProto::kDocStringFieldNumber},
+                                  {ModelProto::kMetadataPropsFieldNumber},
                                   {ModelProto::kGraphFieldNumber, Message::kGraph},
                                   {ModelProto::kFunctionsFieldNumber, Message::kFunction}};
 constexpr Field kGraphFields[] = {

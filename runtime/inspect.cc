@@ -35,6 +35,10 @@ absl::StatusOr<ModelInfo> Inspect(const std::string& path) {
   ModelInfo info;
   info.ir_version = model.ir_version;
   info.producer = model.producer;
+  info.domain = model.domain;
+  info.model_version = model.version;
+  info.description = model.description;
+  info.metadata = model.metadata;
   info.opsets = model.opsets;
   info.inputs = DescribeInputs(*model.graph);
   info.outputs = DescribeOutputs(*model.graph);

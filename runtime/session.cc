@@ -155,6 +155,7 @@ class Session::Impl {
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
   const std::vector<ValueInfo>& outputs() const { return outputs_; }
   const std::vector<StateValue>& state_values() const { return state_values_; }
+  const loader::Model& model() const { return model_; }
   const Graph& graph() const { return *model_.graph; }
   const std::vector<Rewrite>& rewrites() const { return rewrites_; }
   const exec::Plan& plan() const { return *plan_; }
@@ -433,6 +434,10 @@ absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const Sessio
 
 const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs(); }
 const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs(); }
+
+const std::map<std::string, std::string>& Session::metadata() const {
+  return impl_->model().metadata;
+}
 
 int Session::threads() const { return impl_->threads(); }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/json.h"
@@ -46,14 +47,26 @@ void PrintFacts(const Options& options, const ModelInfo& info) {
   facts.Add({"written by", absl::StrCat(info.producer.empty() ? "unknown" : info.producer,
                                         " (IR version ", info.ir_version, ")")});
   facts.Add({"opsets", OpsetsText(info)});
+  if (info.model_version != 0) facts.Add({"version", absl::StrCat(info.model_version)});
   facts.Add({"parameters", absl::StrFormat("%d (%.1f MB)", info.parameters,
                                            static_cast<double>(info.parameter_bytes) / 1e6)});
   facts.Add({"runs with", UsedInstructionSets()});
   std::cout << facts.Text();
 }
 
+// Some exporters keep whole configurations in their notes: --json has them in full.
+void PrintNotes(const ModelInfo& info) {
+  Table notes("lll");
+  if (!info.description.empty()) notes.Add({"description", Shortened(info.description), ""});
+  for (const auto& [key, value] : info.metadata) {
+    notes.Add({"metadata", key, Shortened(value)});
+  }
+  std::cout << notes.Text();
+}
+
 void PrintText(const Options& options, const ModelInfo& info) {
   PrintFacts(options, info);
+  PrintNotes(info);
   Table values("llll");
   AddValues("input", info.inputs, values);
   AddValues("output", info.outputs, values);
@@ -104,6 +117,10 @@ void PrintInfoJson(const ModelInfo& info) {
   Json opsets = Json::object();
   for (const auto& [domain, version] : info.opsets) opsets[DomainName(domain)] = version;
   PrintJson({{"producer", info.producer},
+             {"domain", info.domain},
+             {"model_version", info.model_version},
+             {"description", info.description},
+             {"metadata", info.metadata},
              {"ir_version", info.ir_version},
              {"opsets", opsets},
              {"inputs", ValuesJson(info.inputs)},

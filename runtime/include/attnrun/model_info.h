@@ -115,6 +115,13 @@ struct PassInfo {
 struct ModelInfo {
   int64_t ir_version = 0;
   std::string producer;
+  // The exporter's name space for the model, the model's own version and a text about it; "" or 0 if
+  // the file does not say.
+  std::string domain;
+  int64_t model_version = 0;
+  std::string description;
+  // Notes by key (ONNX's metadata_props): labels, authors, preprocessing. Not interpreted.
+  std::map<std::string, std::string> metadata;
   // Opset version by domain; "" for ai.onnx.
   std::map<std::string, int> opsets;
   std::vector<ValueInfo> inputs;

@@ -124,6 +124,9 @@ class ATTNRUN_EXPORT Session {
   const std::vector<ValueInfo>& inputs() const;
   const std::vector<ValueInfo>& outputs() const;
 
+  // The model's own notes (ONNX's metadata_props), as in ModelInfo.
+  const std::map<std::string, std::string>& metadata() const;
+
   // Threads that one run uses: SessionOptions::threads, with 0 replaced by the actual number.
   int threads() const;
 
