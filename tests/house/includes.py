@@ -34,6 +34,7 @@ LAYERS = (
     Layer("input fit", r"runtime/input_fit", ("analysis",)),
     Layer("state", r"runtime/state", ("input fit",)),
     Layer("session", r"runtime", ("execution", "weight cache", "state", "op list")),
+    Layer("c api", r"runtime/capi", ("session",)),
     Layer("tools", r"tools/\w+", ("session",)),
 )
 BY_NAME = {layer.name: layer for layer in LAYERS}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "attnrun/c.h"
+#include "core/quote.h"
+#include "core/status.h"
+#include "session.h"
+#include "status.h"
+#include "tensor.h"
+
+struct attnrun_run_options {
+  // Negative for none.
+  int64_t timeout_microseconds = -1;
+  int64_t memory_limit = 0;
+  std::atomic<bool> cancelled = false;
+};
+
+namespace {
+
+using attnrun::Tensor;
+using attnrun::TensorMap;
+using attnrun::capi::Guarded;
+using attnrun::capi::IsNull;
+
+attnrun::RunOptions SettingsOf(const attnrun_run_options* options) {
+  attnrun::RunOptions settings;
+  if (options == nullptr) return settings;
+  if (options->timeout_microseconds >= 0) {
+    settings.deadline = absl::Now() + absl::Microseconds(options->timeout_microseconds);
+  }
+  settings.memory_limit = options->memory_limit;
+  settings.cancel = &options->cancelled;
+  return settings;
+}
+
+// The tensors by name; an undefined one for NULL. `kind` is "input" or "output".
+template <typename Handle>
+absl::StatusOr<TensorMap> ByName(const char* kind, const char* const* names, Handle* tensors,
+                                 size_t count) {
+  if (count > 0 && names == nullptr) return IsNull(absl::StrCat(kind, "_names"));
+  if (count > 0 && tensors == nullptr) return IsNull(absl::StrCat(kind, "s"));
+  TensorMap map;
+  for (size_t i = 0; i < count; ++i) {
+    if (names[i] == nullptr) return IsNull(absl::StrCat(kind, "_names[", i, "]"));
+    const Tensor tensor = tensors[i] == nullptr ? Tensor() : tensors[i]->tensor;
+    if (map.emplace(names[i], tensor).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(kind, " ", attnrun::Quoted(names[i]), " is given twice"));
+  }
+  return map;
+}
+
+// Puts a new tensor into each place that has none: all of them or, if memory runs out, none.
+void Deliver(TensorMap& results, const char* const* names, attnrun_tensor** outputs, size_t count) {
+  std::vector<std::unique_ptr<attnrun_tensor>> made(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (outputs[i] != nullptr) continue;
+    made[i] = std::make_unique<attnrun_tensor>();
+    made[i]->tensor = std::move(results[names[i]]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (made[i] != nullptr) outputs[i] = made[i].release();
+  }
+}
+
+}  // namespace
+
+attnrun_status* attnrun_run_options_new(attnrun_run_options** options) {
+  return Guarded([&]() -> absl::Status {
+    if (options == nullptr) return IsNull("options");
+    *options = new attnrun_run_options;
+    return absl::OkStatus();
+  });
+}
+
+void attnrun_run_options_free(attnrun_run_options* options) { delete options; }
+
+void attnrun_run_options_set_timeout(attnrun_run_options* options, int64_t microseconds) {
+  options->timeout_microseconds = microseconds;
+}
+
+void attnrun_run_options_set_memory_limit(attnrun_run_options* options, int64_t bytes) {
+  options->memory_limit = bytes;
+}
+
+void attnrun_run_options_set_cancelled(attnrun_run_options* options, int cancelled) {
+  options->cancelled = cancelled != 0;
+}
+
+attnrun_status* attnrun_session_run(const attnrun_session* session,
+                                    const attnrun_run_options* options,
+                                    const char* const* input_names,
+                                    const attnrun_tensor* const* inputs, size_t input_count,
+                                    const char* const* output_names, attnrun_tensor** outputs,
+                                    size_t output_count) {
+  return Guarded([&]() -> absl::Status {
+    if (session == nullptr) return IsNull("session");
+    const attnrun::RunOptions settings = SettingsOf(options);
+    ATTNRUN_ASSIGN_OR_RETURN(const TensorMap given,
+                             ByName("input", input_names, inputs, input_count));
+    ATTNRUN_ASSIGN_OR_RETURN(TensorMap results,
+                             ByName("output", output_names, outputs, output_count));
+    ATTNRUN_RETURN_IF_ERROR(session->session.Run(given, results, settings));
+    Deliver(results, output_names, outputs, output_count);
+    return absl::OkStatus();
+  });
+}

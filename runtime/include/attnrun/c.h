@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_C_H_
+#define ATTNRUN_C_H_
+
+// The C API (C99) of libattnrun.so, for C and for languages that call C.
+//
+// Handles. A function with a handle as its last parameter, a pointer to a pointer, makes an object
+// there, which the caller frees by the attnrun_..._free function of its type; these accept NULL. If
+// the function fails, the pointer is left as it was. Pointers that getters return belong to the
+// object and live as long as it does.
+//
+// Errors. A function that can fail returns NULL, which means that all is well, or an attnrun_status,
+// which the caller frees. No C++ exception leaves a function. When no memory is left, even for a
+// message, a constant status is returned.
+//
+// Strings end with a zero byte and are UTF-8 where attnrun writes them; paths and names are the
+// bytes that the caller gives. Only the elements of string tensors may hold zero bytes.
+//
+// Threads. An object may be read, and a session run, by many threads at once. Only
+// attnrun_run_options_set_cancelled may change an object that others use.
+//
+// Growth. Functions are added and never changed, and a setting that the caller does not know keeps
+// its default: therefore options are set by functions and are no structures. attnrun_version says
+// which library is running. See docs/packaging.md.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attnrun/export.h"
+#include "attnrun/version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// "0.1.0". ATTNRUN_VERSION is the version of this header.
+ATTNRUN_EXPORT const char* attnrun_version(void);
+
+// ---- Status ----
+
+// The codes are those of absl::Status and gRPC. The header attnrun/session.h says which of them a
+// load and a run give, and when.
+typedef int32_t attnrun_code;
+enum {
+  ATTNRUN_OK = 0,
+  ATTNRUN_CANCELLED = 1,
+  ATTNRUN_UNKNOWN = 2,
+  ATTNRUN_INVALID_ARGUMENT = 3,
+  ATTNRUN_DEADLINE_EXCEEDED = 4,
+  ATTNRUN_NOT_FOUND = 5,
+  ATTNRUN_ALREADY_EXISTS = 6,
+  ATTNRUN_PERMISSION_DENIED = 7,
+  ATTNRUN_RESOURCE_EXHAUSTED = 8,
+  ATTNRUN_FAILED_PRECONDITION = 9,
+  ATTNRUN_ABORTED = 10,
+  ATTNRUN_OUT_OF_RANGE = 11,
+  ATTNRUN_UNIMPLEMENTED = 12,
+  ATTNRUN_INTERNAL = 13,
+  ATTNRUN_UNAVAILABLE = 14,
+  ATTNRUN_DATA_LOSS = 15
+};
+
+typedef struct attnrun_status attnrun_status;
+
+// NULL is a status, too: ATTNRUN_OK and "".
+ATTNRUN_EXPORT attnrun_code attnrun_status_code(const attnrun_status* status);
+ATTNRUN_EXPORT const char* attnrun_status_message(const attnrun_status* status);
+ATTNRUN_EXPORT void attnrun_status_free(attnrun_status* status);
+
+// ---- Types ----
+
+// The numbers are those of ONNX's TensorProto.DataType, but for that of sequences. float16 and
+// bfloat16 are held in uint16_t, 8-bit floats in uint8_t, bool in one byte that is 0 or 1, complex
+// numbers as two floats or doubles. Types of 4 and 2 bits are packed, the first element in the
+// lowest bits.
+typedef int32_t attnrun_type;
+enum {
+  ATTNRUN_TYPE_UNDEFINED = 0,
+  ATTNRUN_TYPE_FLOAT = 1,
+  ATTNRUN_TYPE_UINT8 = 2,
+  ATTNRUN_TYPE_INT8 = 3,
+  ATTNRUN_TYPE_UINT16 = 4,
+  ATTNRUN_TYPE_INT16 = 5,
+  ATTNRUN_TYPE_INT32 = 6,
+  ATTNRUN_TYPE_INT64 = 7,
+  ATTNRUN_TYPE_STRING = 8,
+  ATTNRUN_TYPE_BOOL = 9,
+  ATTNRUN_TYPE_FLOAT16 = 10,
+  ATTNRUN_TYPE_DOUBLE = 11,
+  ATTNRUN_TYPE_UINT32 = 12,
+  ATTNRUN_TYPE_UINT64 = 13,
+  ATTNRUN_TYPE_COMPLEX64 = 14,
+  ATTNRUN_TYPE_COMPLEX128 = 15,
+  ATTNRUN_TYPE_BFLOAT16 = 16,
+  ATTNRUN_TYPE_FLOAT8E4M3FN = 17,
+  ATTNRUN_TYPE_FLOAT8E4M3FNUZ = 18,
+  ATTNRUN_TYPE_FLOAT8E5M2 = 19,
+  ATTNRUN_TYPE_FLOAT8E5M2FNUZ = 20,
+  ATTNRUN_TYPE_UINT4 = 21,
+  ATTNRUN_TYPE_INT4 = 22,
+  ATTNRUN_TYPE_FLOAT4E2M1 = 23,
+  ATTNRUN_TYPE_FLOAT8E8M0 = 24,
+  ATTNRUN_TYPE_UINT2 = 25,
+  ATTNRUN_TYPE_INT2 = 26,
+  ATTNRUN_TYPE_SEQUENCE = 31
+};
+
+// ONNX's spelling: "float", "int64"; "undefined" for a number that is no type.
+ATTNRUN_EXPORT const char* attnrun_type_name(attnrun_type type);
+
+// ---- Tensors ----
+
+typedef struct attnrun_tensor attnrun_tensor;
+
+// A view of the caller's memory, which must outlive the tensor: `size` bytes at `data`, of which the
+// first element is the first. `strides` are in elements, at least 0 and one per axis, or NULL for a
+// dense, row-major tensor; packed types are always dense. Not for strings. INVALID_ARGUMENT if an
+// element lies outside the memory, and for a dense tensor if `size` is not exactly its size.
+ATTNRUN_EXPORT attnrun_status* attnrun_tensor_borrow(attnrun_type type, size_t rank,
+                                                     const int64_t* shape, const int64_t* strides,
+                                                     const void* data, size_t size,
+                                                     attnrun_tensor** tensor);
+
+// As attnrun_tensor_borrow, for memory that a run fills. No two elements may be at one place.
+ATTNRUN_EXPORT attnrun_status* attnrun_tensor_borrow_mutable(attnrun_type type, size_t rank,
+                                                             const int64_t* shape,
+                                                             const int64_t* strides, void* data,
+                                                             size_t size, attnrun_tensor** tensor);
+
+// A dense tensor with memory of its own; numbers are uninitialized, strings empty.
+ATTNRUN_EXPORT attnrun_status* attnrun_tensor_allocate(attnrun_type type, size_t rank,
+                                                       const int64_t* shape,
+                                                       attnrun_tensor** tensor);
+
+// A tensor of copies of `count` strings, one per element. `lengths` may be NULL for strings that end
+// with a zero byte.
+ATTNRUN_EXPORT attnrun_status* attnrun_tensor_strings(size_t rank, const int64_t* shape,
+                                                      const char* const* strings,
+                                                      const size_t* lengths, size_t count,
+                                                      attnrun_tensor** tensor);
+
+// A sequence of `count` tensors of one type, which shares their memory. `tensors` may be freed.
+ATTNRUN_EXPORT attnrun_status* attnrun_tensor_sequence(attnrun_type type,
+                                                       const attnrun_tensor* const* tensors,
+                                                       size_t count, attnrun_tensor** sequence);
+
+ATTNRUN_EXPORT void attnrun_tensor_free(attnrun_tensor* tensor);
+
+// A sequence has the type ATTNRUN_TYPE_SEQUENCE and one axis; an optional without an element has the
+// type ATTNRUN_TYPE_UNDEFINED.
+ATTNRUN_EXPORT attnrun_type attnrun_tensor_type(const attnrun_tensor* tensor);
+ATTNRUN_EXPORT size_t attnrun_tensor_rank(const attnrun_tensor* tensor);
+// One extent per axis.
+ATTNRUN_EXPORT const int64_t* attnrun_tensor_shape(const attnrun_tensor* tensor);
+ATTNRUN_EXPORT size_t attnrun_tensor_element_count(const attnrun_tensor* tensor);
+
+// The bytes of the elements of a dense tensor; packed types are rounded up to a whole byte. 0 for
+// strings and sequences.
+ATTNRUN_EXPORT size_t attnrun_tensor_byte_size(const attnrun_tensor* tensor);
+// The first element; NULL for strings and sequences. Results of runs are dense.
+ATTNRUN_EXPORT const void* attnrun_tensor_data(const attnrun_tensor* tensor);
+// The same if the elements may be written, NULL otherwise.
+ATTNRUN_EXPORT void* attnrun_tensor_mutable_data(attnrun_tensor* tensor);
+
+// An element of a string tensor, in row-major order, and its length if `length` is not NULL. NULL if
+// there is none.
+ATTNRUN_EXPORT const char* attnrun_tensor_string(const attnrun_tensor* tensor, size_t index,
+                                                 size_t* length);
+// A tensor of a sequence, which shares its memory. OUT_OF_RANGE if there is none.
+ATTNRUN_EXPORT attnrun_status* attnrun_tensor_sequence_at(const attnrun_tensor* sequence,
+                                                          size_t index, attnrun_tensor** tensor);
+
+// ---- Models ----
+
+// An input or output as the model declares it.
+typedef struct attnrun_value_info attnrun_value_info;
+
+typedef int32_t attnrun_kind;
+enum {
+  ATTNRUN_KIND_TENSOR = 0,
+  ATTNRUN_KIND_SEQUENCE = 1,
+  ATTNRUN_KIND_OPTIONAL_TENSOR = 2,
+  ATTNRUN_KIND_OPTIONAL_SEQUENCE = 3
+};
+
+ATTNRUN_EXPORT const char* attnrun_value_info_name(const attnrun_value_info* info);
+// Type and shape are those of the tensor, or of each tensor of a sequence.
+ATTNRUN_EXPORT attnrun_type attnrun_value_info_type(const attnrun_value_info* info);
+ATTNRUN_EXPORT attnrun_kind attnrun_value_info_kind(const attnrun_value_info* info);
+// 1 for an input that may be left out, since the model holds its default; otherwise 0.
+ATTNRUN_EXPORT int attnrun_value_info_has_default(const attnrun_value_info* info);
+// -1 if the model does not state the rank.
+ATTNRUN_EXPORT int32_t attnrun_value_info_rank(const attnrun_value_info* info);
+// The extent of an axis in [0, rank); -1 if it is not fixed.
+ATTNRUN_EXPORT int64_t attnrun_value_info_dim(const attnrun_value_info* info, int32_t axis);
+// The name of an extent that is not fixed, such as "batch"; "" if it has none.
+ATTNRUN_EXPORT const char* attnrun_value_info_dim_name(const attnrun_value_info* info,
+                                                       int32_t axis);
+
+// The inputs, outputs and notes that a model declares.
+typedef struct attnrun_model_info attnrun_model_info;
+
+// Reads an .onnx file without preparing it to run.
+ATTNRUN_EXPORT attnrun_status* attnrun_model_info_load(const char* path, attnrun_model_info** info);
+ATTNRUN_EXPORT void attnrun_model_info_free(attnrun_model_info* info);
+
+// In the model's order. NULL beyond the last.
+ATTNRUN_EXPORT size_t attnrun_model_info_input_count(const attnrun_model_info* info);
+ATTNRUN_EXPORT const attnrun_value_info* attnrun_model_info_input(const attnrun_model_info* info,
+                                                                  size_t index);
+ATTNRUN_EXPORT size_t attnrun_model_info_output_count(const attnrun_model_info* info);
+ATTNRUN_EXPORT const attnrun_value_info* attnrun_model_info_output(const attnrun_model_info* info,
+                                                                   size_t index);
+
+// The model's own notes (ONNX's metadata_props), ordered by key. NULL beyond the last.
+ATTNRUN_EXPORT size_t attnrun_model_info_metadata_count(const attnrun_model_info* info);
+ATTNRUN_EXPORT const char* attnrun_model_info_metadata_key(const attnrun_model_info* info,
+                                                           size_t index);
+ATTNRUN_EXPORT const char* attnrun_model_info_metadata_value(const attnrun_model_info* info,
+                                                             size_t index);
+
+// ---- Sessions ----
+
+// The settings of attnrun::SessionOptions (attnrun/session.h), with their defaults.
+typedef struct attnrun_session_options attnrun_session_options;
+
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_new(attnrun_session_options** options);
+ATTNRUN_EXPORT void attnrun_session_options_free(attnrun_session_options* options);
+// "optimized", "unoptimized" or "reference".
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_engine(attnrun_session_options* options,
+                                                                  const char* name);
+// "float32", "bf16", "int8-activations" or "int8".
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_precision(
+    attnrun_session_options* options, const char* name);
+// Threads per run; 0 for as many as the process may use.
+ATTNRUN_EXPORT void attnrun_session_options_set_threads(attnrun_session_options* options,
+                                                        int32_t threads);
+// A directory where packed weights are kept; "" for none.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_weight_cache(
+    attnrun_session_options* options, const char* path);
+// Unless 0, a load compares the checksums of all packed weights.
+ATTNRUN_EXPORT void attnrun_session_options_set_verify_weight_cache(
+    attnrun_session_options* options, int verify);
+// If 0, a load copies the model's files into memory instead of mapping them.
+ATTNRUN_EXPORT void attnrun_session_options_set_map_files(attnrun_session_options* options,
+                                                          int map);
+// Skips a pass of the optimizer. May be called for several.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_disable_pass(
+    attnrun_session_options* options, const char* name);
+
+// A model prepared to run.
+typedef struct attnrun_session attnrun_session;
+
+// `options` may be NULL, and may be freed afterwards.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_load(const char* path,
+                                                    const attnrun_session_options* options,
+                                                    attnrun_session** session);
+// From the bytes of an .onnx file without external data, which must outlive the session.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_load_bytes(const void* bytes, size_t size,
+                                                          const attnrun_session_options* options,
+                                                          attnrun_session** session);
+// No run may be under way.
+ATTNRUN_EXPORT void attnrun_session_free(attnrun_session* session);
+
+ATTNRUN_EXPORT const attnrun_model_info* attnrun_session_model(const attnrun_session* session);
+// Threads that one run uses.
+ATTNRUN_EXPORT int32_t attnrun_session_threads(const attnrun_session* session);
+
+// ---- Runs ----
+
+// The settings of attnrun::RunOptions (attnrun/run_options.h). Several runs may use them at once.
+typedef struct attnrun_run_options attnrun_run_options;
+
+ATTNRUN_EXPORT attnrun_status* attnrun_run_options_new(attnrun_run_options** options);
+ATTNRUN_EXPORT void attnrun_run_options_free(attnrun_run_options* options);
+// A run fails with DEADLINE_EXCEEDED this long after it was called, waiting included. Negative, as
+// by default: it may take any time.
+ATTNRUN_EXPORT void attnrun_run_options_set_timeout(attnrun_run_options* options,
+                                                    int64_t microseconds);
+// Bytes of intermediate tensors and outputs beyond which a run fails with RESOURCE_EXHAUSTED; 0 for
+// no limit but the process's.
+ATTNRUN_EXPORT void attnrun_run_options_set_memory_limit(attnrun_run_options* options,
+                                                         int64_t bytes);
+// Unless 0, runs with these options end with CANCELLED: those under way, and those to come until it
+// is 0 again. May be called from any thread at any time.
+ATTNRUN_EXPORT void attnrun_run_options_set_cancelled(attnrun_run_options* options, int cancelled);
+
+// Runs the model on `inputs` of these names and gives the outputs of the names in `output_names`,
+// each name once. An input with a default, or an optional one, may be left out or be NULL. Where
+// `outputs` has a tensor, it must be mutable and have the type and shape of the result; it is filled
+// and keeps its strides. Where it has NULL, a new tensor is put there, which the caller frees. If
+// the run fails, no tensor is put anywhere, and the contents of those given are unspecified.
+// `options` may be NULL.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_run(
+    const attnrun_session* session, const attnrun_run_options* options,
+    const char* const* input_names, const attnrun_tensor* const* inputs, size_t input_count,
+    const char* const* output_names, attnrun_tensor** outputs, size_t output_count);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // ATTNRUN_C_H_
