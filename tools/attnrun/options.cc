@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -15,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "tools/attnrun/contradiction.h"
 #include "tools/attnrun/dim_sizes.h"
+#include "tools/attnrun/manual.h"
 #include "tools/attnrun/model_run.h"
 #include "tools/attnrun/suggestion.h"
 #include "tools/attnrun/usage.h"
@@ -271,6 +273,9 @@ void AddCommands(CLI::App& app, Options& options) {
       ->type_name("FILE");
   profile.add_option("--svg", options.svg, "Draw the time of each node, one line per layer (SVG)")
       ->type_name("FILE");
+  // Not listed: for packages.
+  app.add_subcommand("manual", "Print the manual page")->group("");
+  app.add_subcommand("completion", "Print a script for bash")->group("");
   AddCommand(app, options, "ops", "List the operators that attnrun runs, and their versions");
   AddCommand(app, options, "passes", "List what the optimizer rewrites, phase by phase");
 }
@@ -292,6 +297,7 @@ std::optional<int> ParseOptions(int argc, const char* const* argv, Options& opti
   CLI::App app("Runs exported transformer models (ONNX) on x86-64 CPUs.", "attnrun");
   app.set_version_flag("--version", absl::StrCat("attnrun ", Version(),
                                                  "\ninstruction sets: ", UsedInstructionSets()));
+  app.formatter(std::make_shared<WrappedHelp>());
   app.require_subcommand(1);
   app.footer(
       "attnrun MODEL is attnrun run MODEL; attnrun COMMAND --help lists a command's options.\n"
@@ -302,6 +308,10 @@ std::optional<int> ParseOptions(int argc, const char* const* argv, Options& opti
   try {
     app.parse(Arguments(argc, argv, app));
     options.command = app.get_subcommands().front()->get_name();
+    if (options.command == "manual" || options.command == "completion") {
+      std::cout << (options.command == "manual" ? ManualPage(app) : BashCompletion(app));
+      return kFine;
+    }
     const std::string contradiction = Contradiction(options);
     if (!contradiction.empty()) throw CLI::ValidationError(contradiction);
   } catch (const CLI::Success& success) {

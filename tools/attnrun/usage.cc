@@ -28,6 +28,10 @@ std::vector<std::string> OptionNames(const CLI::App& command) {
 
 }  // namespace
 
+std::vector<const CLI::App*> VisibleCommands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
 bool IsCommand(const CLI::App& app, const std::string& name) {
   return absl::c_linear_search(CommandNames(app), name);
 }

@@ -3,10 +3,14 @@
 #define ATTNRUN_TOOLS_ATTNRUN_USAGE_H_
 
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 
 namespace attnrun::cli {
+
+// The commands that the help lists, in its order.
+std::vector<const CLI::App*> VisibleCommands(const CLI::App& app);
 
 bool IsCommand(const CLI::App& app, const std::string& name);
 
