@@ -81,6 +81,15 @@ NBitWeight Codes(const ExpertLayer& layer) {
   return weight;
 }
 
+// The weight [N, K] as float: itself if its rows or its columns are dense.
+absl::StatusOr<Tensor> Floats(const Tensor& weight) {
+  const Shape& strides = weight.strides();
+  const bool in_place = weight.is_dense() || strides[0] == 1 || strides[1] == 1;
+  if (weight.type() == DataType::kFloat && in_place) return weight;
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, weight.Dense());
+  return ToFloat(dense, Allocator::Heap());
+}
+
 // Packs layers with the same inputs side by side.
 absl::StatusOr<PackedLayer> Pack(const std::vector<ExpertLayer>& layers,
                                  const KernelContext& context) {
@@ -103,10 +112,11 @@ absl::StatusOr<PackedLayer> Pack(const std::vector<ExpertLayer>& layers,
       ATTNRUN_RETURN_IF_ERROR(weights.back().Check());
       continue;
     }
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, layer.weight.Dense());
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor numbers, ToFloat(dense, Allocator::Heap()));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor numbers, Floats(layer.weight));
     floats.push_back(numbers);
-    matrices.push_back({numbers.data<float>(), layer.k, layer.n, 1, layer.k});
+    const Shape strides =
+        numbers.is_dense() ? DenseStrides(numbers.shape()) : Shape(numbers.strides());
+    matrices.push_back({numbers.data<float>(), layer.k, layer.n, strides[1], strides[0]});
   }
   if (!weights.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(packed.codes, PackSideBySide(weights));
@@ -118,11 +128,11 @@ absl::StatusOr<PackedLayer> Pack(const std::vector<ExpertLayer>& layers,
 }
 
 absl::StatusOr<PackedExpert> PackExpert(const MoeAttributes& attributes, const ExpertLayers& layers,
-                                        int64_t number, const KernelContext& context) {
+                                        const KernelContext& context) {
   std::vector<ExpertLayer> experts;
   for (const ExpertLayer& layer : layers) {
     if (!layer.weight.defined()) continue;
-    ExpertLayer one = ExpertOf(layer, number);
+    ExpertLayer one = layer;
     if (layer.bits > 0) {
       ATTNRUN_ASSIGN_OR_RETURN(one, InBlocks(one));
     }
@@ -153,20 +163,21 @@ void PackedLayer::Apply(const float* x, int64_t rows, int64_t k, float* out) con
 }
 
 absl::StatusOr<std::vector<PackedExpert>> PackExperts(const MoeAttributes& attributes,
-                                                      const ExpertLayers& layers,
+                                                      const std::vector<ExpertLayers>& experts,
                                                       const KernelContext& context) {
-  for (const ExpertLayer& layer : layers) {
+  const ExpertLayers& first = experts[0];
+  for (const ExpertLayer& layer : first) {
     const bool whole = layer.block_size != 0 || BlockOf(layer.k) > 0;
-    const bool same_bits = layer.bits == layers[0].bits || &layer == &layers[1];
+    const bool same_bits = layer.bits == first[0].bits || &layer == &first[1];
     if (layer.weight.defined() && layer.bits > 0 && (!whole || !same_bits))
       return std::vector<PackedExpert>();
   }
-  std::vector<PackedExpert> experts;
-  for (int64_t i = 0; i < layers[1].weight.dim(0); ++i) {
-    ATTNRUN_ASSIGN_OR_RETURN(PackedExpert expert, PackExpert(attributes, layers, i, context));
-    experts.push_back(std::move(expert));
+  std::vector<PackedExpert> packed;
+  for (const ExpertLayers& layers : experts) {
+    ATTNRUN_ASSIGN_OR_RETURN(PackedExpert expert, PackExpert(attributes, layers, context));
+    packed.push_back(std::move(expert));
   }
-  return experts;
+  return packed;
 }
 
 }  // namespace attnrun::ops

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "ops/gemm/gemm.h"
-#include "ops/moe/moe.h"
+#include "ops/moe/experts_op.h"
 
 namespace attnrun::ops {
 
@@ -32,7 +32,7 @@ struct PackedExpert {
 
 // Packs the experts; empty if the kernel does not take their blocks. `context`: of the kernel.
 absl::StatusOr<std::vector<PackedExpert>> PackExperts(const MoeAttributes& attributes,
-                                                      const ExpertLayers& layers,
+                                                      const std::vector<ExpertLayers>& experts,
                                                       const KernelContext& context);
 
 }  // namespace attnrun::ops

@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/div_ceil.h"
 #include "core/elements.h"
 #include "core/status.h"
 #include "ops/interface/families.h"
 #include "ops/interface/infer_rules.h"
-#include "ops/quantization/nbit/codes.h"
+#include "ops/moe/routed_experts.h"
 
 namespace attnrun::ops {
 namespace {
@@ -30,15 +29,6 @@ constexpr std::array<LayerInputs, 3> kFloatInputs = {
     {{2, -1, 3, -1}, {4, -1, 5, -1}, {6, -1, 7, -1}}};
 constexpr std::array<LayerInputs, 3> kCodeInputs = {{{2, 3, 4, 11}, {5, 6, 7, 12}, {8, 9, 10, 13}}};
 constexpr int kRouterWeights = 14;
-
-ExpertActivation ReadActivation(AttributeReader& attributes) {
-  const std::string name =
-      attributes.OneOf("activation_type", "relu", {"relu", "gelu", "silu", "swiglu", "identity"});
-  if (name == "relu") return ExpertActivation::kRelu;
-  if (name == "gelu") return ExpertActivation::kGelu;
-  if (name == "silu") return ExpertActivation::kSilu;
-  return name == "swiglu" ? ExpertActivation::kSwiglu : ExpertActivation::kIdentity;
-}
 
 void ReadQuantization(AttributeReader& attributes, MoeAttributes& read) {
   const auto bits = static_cast<int>(attributes.Int("expert_weight_bits", 4));
@@ -56,69 +46,30 @@ void ReadQuantization(AttributeReader& attributes, MoeAttributes& read) {
   }
 }
 
-absl::Status Unfit(absl::string_view what, const Shape& expected, const Tensor& found) {
-  return absl::InvalidArgumentError(absl::StrCat("expected ", what, " ", ToString(expected),
-                                                 ", but found ", TypeAndShape(found)));
-}
-
-absl::Status CheckScales(const ExpertLayer& layer, int64_t experts) {
-  if (!IsCodeWidth(layer.bits) || layer.k * layer.bits % 8 != 0 ||
-      (layer.block_size != 0 &&
-       (!IsBlockSize(layer.block_size) || layer.k % layer.block_size != 0))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected codes of 2, 4 or 8 bits in whole bytes, and blocks of a power of two from 16 on, "
-        "but found rows of ",
-        layer.k, " codes of ", layer.bits, " bits in blocks of ", layer.block_size));
+// The layers of one expert, as views of those of all.
+ExpertLayers ExpertOf(ExpertLayers layers, int64_t expert) {
+  for (ExpertLayer& layer : layers) {
+    for (Tensor* tensor : {&layer.weight, &layer.scales, &layer.zero_points, &layer.bias}) {
+      if (!tensor->defined()) continue;
+      const Shape shape(tensor->shape().begin() + 1, tensor->shape().end());
+      const int64_t size = tensor->num_elements() / tensor->dim(0);
+      *tensor = tensor->View(shape, DenseStrides(shape), expert * size);
+    }
   }
-  const int64_t blocks = layer.block_size == 0 ? 1 : layer.k / layer.block_size;
-  Shape scales = {experts, layer.n};
-  if (layer.block_size != 0) scales.push_back(blocks);
-  if (!layer.scales.defined() || !IsFloatingPoint(layer.scales.type()) ||
-      layer.scales.shape() != scales) {
-    return Unfit("scales of floats", scales, layer.scales);
-  }
-  if (!layer.zero_points.defined()) return absl::OkStatus();
-  Shape points = {experts, DivCeil(layer.n * layer.bits, int64_t{8})};
-  if (layer.block_size != 0) {
-    points = {experts, layer.n, DivCeil(blocks * layer.bits, int64_t{8})};
-  }
-  const bool fits =
-      layer.zero_points.type() == DataType::kUint8 && layer.zero_points.shape() == points;
-  return fits ? absl::OkStatus() : Unfit("zero points uint8", points, layer.zero_points);
-}
-
-// Checks the tensors of a layer with k elements in and n out.
-absl::Status CheckLayer(ExpertLayer& layer, int64_t experts, int64_t n, int64_t k) {
-  layer.n = n;
-  layer.k = k;
-  const bool codes = layer.bits > 0;
-  const Shape weight = {experts, n, codes ? k * layer.bits / 8 : k};
-  const bool type =
-      codes ? layer.weight.type() == DataType::kUint8 : IsFloatingPoint(layer.weight.type());
-  if (!type || layer.weight.shape() != weight) {
-    return Unfit(codes ? "experts of uint8" : "experts of floats", weight, layer.weight);
-  }
-  if (codes) ATTNRUN_RETURN_IF_ERROR(CheckScales(layer, experts));
-  if (!layer.bias.defined()) return absl::OkStatus();
-  const bool fits = IsFloatingPoint(layer.bias.type()) && layer.bias.shape() == Shape{experts, n};
-  return fits ? absl::OkStatus() : Unfit("a bias of floats", {experts, n}, layer.bias);
+  return layers;
 }
 
 }  // namespace
 
-Moe::Moe(AttributeReader& attributes, bool quantized) : attributes_{}, quantized_(quantized) {
+Moe::Moe(AttributeReader& attributes, bool quantized)
+    : ExpertsOp(attributes), quantized_(quantized) {
   attributes_.k = attributes.Int("k", 1);
   attributes_.normalize = attributes.Int("normalize_routing_weights", 0) != 0;
-  attributes_.activation = ReadActivation(attributes);
-  attributes_.fusion = attributes.Int("swiglu_fusion", 0);
-  attributes_.alpha = attributes.Float("activation_alpha", 1);
-  attributes_.beta = attributes.Float("activation_beta", 0);
-  attributes_.limit = attributes.Get<float>("swiglu_limit");
   attributes.ExpectInt("use_sparse_mixer", 0);
   if (quantized) ReadQuantization(attributes, attributes_);
 }
 
-absl::StatusOr<ExpertLayers> Moe::ReadLayers(Inputs input) const {
+absl::StatusOr<std::vector<ExpertLayers>> Moe::ReadExperts(Inputs input, int /*count*/) const {
   ExpertLayers layers(3);
   const auto& places = quantized_ ? kCodeInputs : kFloatInputs;
   for (int i = 0; i < 3; ++i) {
@@ -131,47 +82,26 @@ absl::StatusOr<ExpertLayers> Moe::ReadLayers(Inputs input) const {
     layers[i].block_size = attributes_.block_size;
   }
   const Tensor& second = layers[1].weight;
-  if (second.rank() != 3 || second.num_elements() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected experts with elements in layer 2, but found ", TypeAndShape(second)));
-  }
-  const bool swiglu = attributes_.activation == ExpertActivation::kSwiglu;
-  const bool fused = swiglu && attributes_.fusion != 0;
-  const bool has_third = layers[2].weight.defined();
-  if (attributes_.fusion < 0 || attributes_.fusion > 2 || (swiglu && has_third == fused)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected swiglu_fusion 1 or 2 without layer 3, or 0 with it, but found ",
-                     attributes_.fusion, has_third ? " with it" : " without it"));
-  }
-  const int64_t experts = second.dim(0);
-  const int64_t hidden = second.dim(1);
-  const int64_t inner =
-      attributes_.bits[1] > 0 ? second.dim(2) * 8 / attributes_.bits[1] : second.dim(2);
-  ATTNRUN_RETURN_IF_ERROR(CheckLayer(layers[0], experts, fused ? 2 * inner : inner, hidden));
-  ATTNRUN_RETURN_IF_ERROR(CheckLayer(layers[1], experts, hidden, inner));
-  if (layers[2].weight.defined()) {
-    ATTNRUN_RETURN_IF_ERROR(CheckLayer(layers[2], experts, inner, hidden));
-  }
-  return layers;
+  const int64_t experts = second.rank() > 0 ? second.dim(0) : 0;
+  ATTNRUN_RETURN_IF_ERROR(CheckLayers(attributes_, experts, layers));
+  std::vector<ExpertLayers> result;
+  for (int64_t i = 0; i < experts; ++i) result.push_back(ExpertOf(layers, i));
+  return result;
 }
 
-absl::StatusOr<MoeShape> Moe::Resolve(const OpContext& context, const ExpertLayers& layers) const {
+absl::StatusOr<MoeShape> Moe::Resolve(const OpContext& context, MoeShape shape) const {
   const Tensor& x = context.input(0);
-  const MoeShape shape = {.tokens = x.rank() == 2   ? x.dim(0)
-                                    : x.rank() == 3 ? x.dim(0) * x.dim(1)
-                                                    : -1,
-                          .hidden = layers[1].n,
-                          .inner = layers[1].k,
-                          .experts = layers[1].weight.dim(0)};
+  shape.tokens = x.rank() == 2 ? x.dim(0) : x.rank() == 3 ? x.dim(0) * x.dim(1) : -1;
+  shape.k = attributes_.k;
   if (shape.tokens < 0 || !IsFloatingPoint(x.type()) || x.shape().back() != shape.hidden) {
-    return Unfit("x of floats [T,H] or [B,S,H] for layers", {shape.inner, shape.hidden}, x);
+    return UnfitTensor("x of floats [T,H] or [B,S,H] for layers", {shape.inner, shape.hidden}, x);
   }
   const Shape router = {shape.tokens, shape.experts};
   for (const int i : {1, quantized_ ? kRouterWeights : 1}) {
     if (!context.has_input(i)) continue;
     const Tensor& tensor = context.input(i);
     if (!IsFloatingPoint(tensor.type()) || tensor.shape() != router) {
-      return Unfit("router_probs and router_weights of floats", router, tensor);
+      return UnfitTensor("router_probs and router_weights of floats", router, tensor);
     }
   }
   if (attributes_.k < 1 || attributes_.k > shape.experts) {
@@ -219,19 +149,6 @@ absl::StatusOr<std::vector<std::vector<Route>>> Moe::ReadRoutes(const OpContext&
   return routes;
 }
 
-ExpertLayer ExpertOf(const ExpertLayer& layer, int64_t expert) {
-  ExpertLayer one = layer;
-  for (Tensor* tensor : {&one.weight, &one.scales, &one.zero_points, &one.bias}) {
-    if (!tensor->defined()) continue;
-    const Shape shape(tensor->shape().begin() + 1, tensor->shape().end());
-    const int64_t size = tensor->num_elements() / tensor->dim(0);
-    *tensor = tensor->View(shape, DenseStrides(shape), expert * size);
-  }
-  return one;
-}
-
-void Moe::Infer(InferContext& context) const { InferLikeInput(context); }
-
 // The tokens of x [T, H]; those of [B, S, H] are one axis of the router's inputs.
 void Moe::Axes(AxesContext& context) const {
   const std::optional<Dims>& x = context.input(0).dims;
@@ -246,6 +163,7 @@ void RegisterMoe(OpRegistry& registry) {
   registry.Register({kContribDomain, "QMoE", {1}, {3, 21}, {1, 1}, [](AttributeReader& attributes) {
                        return std::make_unique<Moe>(attributes, /*quantized=*/true);
                      }});
+  registry.Register({"attnrun", "Experts", {1}, {4, kVariadic}, {1, 1}, Make<RoutedExperts>});
 }
 
 }  // namespace attnrun::ops

@@ -33,8 +33,6 @@ namespace {
 HWY_EXPORT(ActivateRow);
 
 constexpr int64_t kElementsPerPiece = 8192;
-// Inputs from 2 up to this one are the layers.
-constexpr int kLayersEnd = 14;
 
 Activation ActivationOf(const MoeAttributes& attributes) {
   switch (attributes.activation) {
@@ -64,8 +62,13 @@ struct Job {
 // touched.
 class MoeKernel final : public Kernel {
  public:
-  MoeKernel(const Moe& op, ExpertLayers layers, std::vector<PackedExpert> experts)
-      : op_(op), layers_(std::move(layers)), experts_(std::move(experts)) {}
+  // `constant`: for each input, if it was there when the weights were packed.
+  MoeKernel(std::unique_ptr<ExpertsOp> op, const MoeShape& sizes, std::vector<bool> constant,
+            std::vector<PackedExpert> experts)
+      : op_(std::move(op)),
+        sizes_(sizes),
+        constant_(std::move(constant)),
+        experts_(std::move(experts)) {}
 
   absl::string_view name() const override {
     return experts_[0].in.floats != nullptr ? GemmName(experts_[0].in.floats.get()) : "gemm n-bit";
@@ -74,15 +77,15 @@ class MoeKernel final : public Kernel {
 
   bool Accepts(const OpContext& context) const override {
     if (!IsFloatOrHalf(context.input(0).type())) return false;
-    // Inputs that are computed were not there when the weights were packed.
-    const absl::StatusOr<ExpertLayers> layers =
-        op_.ReadLayers([&](int i) { return InputOrUndefined(context, i); });
-    return layers.ok() && SameInputs(*layers);
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      if (op_->IsOfLayer(i) && context.has_input(i) && !constant_[i]) return false;
+    }
+    return true;
   }
 
   absl::Status Run(OpContext& context) const override {
-    ATTNRUN_ASSIGN_OR_RETURN(const MoeShape shape, op_.Resolve(context, layers_));
-    ATTNRUN_ASSIGN_OR_RETURN(const auto routes, op_.ReadRoutes(context, shape));
+    ATTNRUN_ASSIGN_OR_RETURN(const MoeShape shape, op_->Resolve(context, sizes_));
+    ATTNRUN_ASSIGN_OR_RETURN(const auto routes, op_->ReadRoutes(context, shape));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(0), context.allocator()));
     ATTNRUN_ASSIGN_OR_RETURN(FloatOutput y,
                              FloatOutput::Allocate(context, 0, context.input(0).type(), x.shape()));
@@ -94,7 +97,7 @@ class MoeKernel final : public Kernel {
             {token, static_cast<int64_t>(i), static_cast<float>(route.weight)});
       }
     }
-    const int64_t k = op_.attributes().k;
+    const int64_t k = shape.k;
     ATTNRUN_ASSIGN_OR_RETURN(
         Tensor parts,
         Tensor::Allocate(DataType::kFloat, {shape.tokens * k, shape.hidden}, context.allocator()));
@@ -103,27 +106,19 @@ class MoeKernel final : public Kernel {
       ATTNRUN_RETURN_IF_ERROR(RunExpert(experts_[i], jobs[i], shape, x.data<float>(),
                                         parts.mutable_data<float>(), context.allocator()));
     }
-    AddParts(parts.data<float>(), k, shape, y.data());
+    if (k == 0) std::fill_n(y.data(), shape.tokens * shape.hidden, 0.0F);
+    if (k > 0) AddParts(parts.data<float>(), k, shape, y.data());
     y.Store();
     return absl::OkStatus();
   }
 
   int64_t Flops(const OpContext& context) const override {
-    const int64_t rows = context.input(1).dim(0) * op_.attributes().k;
-    return 2 * rows * layers_[1].n * layers_[1].k * (1 + experts_[0].in.n / layers_[1].k);
+    const absl::StatusOr<MoeShape> shape = op_->Resolve(context, sizes_);
+    if (!shape.ok()) return 0;
+    return 2 * shape->tokens * shape->k * shape->hidden * (shape->inner + experts_[0].in.n);
   }
 
  private:
-  bool SameInputs(const ExpertLayers& layers) const {
-    for (size_t i = 0; i < layers.size(); ++i) {
-      const bool same = layers[i].weight.defined() == layers_[i].weight.defined() &&
-                        layers[i].bias.defined() == layers_[i].bias.defined() &&
-                        layers[i].zero_points.defined() == layers_[i].zero_points.defined();
-      if (!same) return false;
-    }
-    return true;
-  }
-
   absl::Status RunExpert(const PackedExpert& expert, const std::vector<Job>& jobs,
                          const MoeShape& shape, const float* x, float* parts,
                          Allocator& allocator) const {
@@ -146,7 +141,7 @@ class MoeKernel final : public Kernel {
     Combine(inner.mutable_data<float>(), expert.in.n, rows, shape.inner,
             product.mutable_data<float>());
     expert.out.Apply(product.data<float>(), rows, shape.inner, in);
-    const int64_t k = op_.attributes().k;
+    const int64_t k = shape.k;
     for (int64_t i = 0; i < rows; ++i) {
       float* part = parts + (jobs[i].token * k + jobs[i].rank) * shape.hidden;
       for (int64_t j = 0; j < shape.hidden; ++j)
@@ -157,7 +152,7 @@ class MoeKernel final : public Kernel {
 
   // product [rows, inner] = f(the first `inner` columns) times the others of `in` [rows, width].
   void Combine(float* in, int64_t width, int64_t rows, int64_t inner, float* product) const {
-    const MoeAttributes& attributes = op_.attributes();
+    const MoeAttributes& attributes = op_->attributes();
     const Activation activation = ActivationOf(attributes);
     const bool swiglu = attributes.activation == ExpertActivation::kSwiglu;
     const std::optional<float> limit = swiglu ? attributes.limit : std::nullopt;
@@ -198,27 +193,32 @@ class MoeKernel final : public Kernel {
     });
   }
 
-  const Moe op_;
-  const ExpertLayers layers_;
+  const std::unique_ptr<ExpertsOp> op_;
+  const MoeShape sizes_;
+  const std::vector<bool> constant_;
   const std::vector<PackedExpert> experts_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Moe::MakeKernel(const KernelContext& context) const {
-  std::vector<Tensor> tensors(kLayersEnd);
-  const size_t end = std::min<size_t>(kLayersEnd, context.constants.size());
-  for (size_t i = 2; i < end; ++i) {
-    if (!context.constants[i].defined()) continue;
+absl::StatusOr<std::unique_ptr<Kernel>> ExpertsOp::MakeKernel(const KernelContext& context) const {
+  const auto count = static_cast<int>(context.constants.size());
+  std::vector<bool> constant;
+  std::vector<Tensor> tensors(count);
+  for (int i = 0; i < count; ++i) {
+    constant.push_back(context.constants[i].defined());
+    if (!constant.back() || !IsOfLayer(i)) continue;
     ATTNRUN_ASSIGN_OR_RETURN(tensors[i], context.constants[i].Dense());
   }
-  absl::StatusOr<ExpertLayers> layers = ReadLayers([&](int i) { return tensors[i]; });
+  const absl::StatusOr<std::vector<ExpertLayers>> layers =
+      ReadExperts([&](int i) { return i < count ? tensors[i] : Tensor(); }, count);
   // The run says what is wrong with them.
   if (!layers.ok()) return nullptr;
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<PackedExpert> experts,
                            PackExperts(attributes_, *layers, context));
   if (experts.empty()) return nullptr;
-  return std::make_unique<MoeKernel>(*this, *std::move(layers), std::move(experts));
+  return std::make_unique<MoeKernel>(Copy(), SizesOf(*layers), std::move(constant),
+                                     std::move(experts));
 }
 
 }  // namespace attnrun::ops

@@ -8,7 +8,7 @@
 #include "core/interrupt.h"
 #include "core/status.h"
 #include "ops/interface/optional_input.h"
-#include "ops/moe/moe.h"
+#include "ops/moe/experts_op.h"
 #include "ops/quantization/nbit/codes.h"
 
 namespace attnrun::ops {
@@ -61,11 +61,11 @@ struct Expert {
   }
 };
 
-absl::StatusOr<Expert> ReadExpert(const ExpertLayers& layers, int64_t expert) {
+absl::StatusOr<Expert> ReadExpert(const ExpertLayers& layers) {
   Expert result;
   for (int i = 0; i < 3; ++i) {
     if (!layers[i].weight.defined()) continue;
-    const ExpertLayer one = ExpertOf(layers[i], expert);
+    const ExpertLayer& one = layers[i];
     ATTNRUN_ASSIGN_OR_RETURN(result.weight[i], Weight(one));
     if (!one.bias.defined()) continue;
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor bias, one.bias.Dense());
@@ -117,21 +117,23 @@ std::vector<double> Inner(const MoeAttributes& attributes, const std::vector<dou
 
 }  // namespace
 
-absl::Status Moe::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(const ExpertLayers layers,
-                           ReadLayers([&](int i) { return InputOrUndefined(context, i); }));
-  ATTNRUN_ASSIGN_OR_RETURN(const MoeShape shape, Resolve(context, layers));
+absl::Status ExpertsOp::Reference(OpContext& context) const {
+  ATTNRUN_ASSIGN_OR_RETURN(
+      const std::vector<ExpertLayers> experts,
+      ReadExperts([&](int i) { return InputOrUndefined(context, i); }, context.num_inputs()));
+  ATTNRUN_ASSIGN_OR_RETURN(const MoeShape shape, Resolve(context, SizesOf(experts)));
   ATTNRUN_ASSIGN_OR_RETURN(const auto routes, ReadRoutes(context, shape));
   const Tensor& input = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> x, ToDoubles(input));
   std::vector<double> y(x.size());
   for (int64_t number = 0; number < shape.experts && !Interrupted(); ++number) {
+    const ExpertLayers& layers = experts[number];
     std::optional<Expert> expert;
     for (int64_t token = 0; token < shape.tokens; ++token) {
       for (const Route& route : routes[token]) {
         if (route.expert != number) continue;
         if (!expert.has_value()) {
-          ATTNRUN_ASSIGN_OR_RETURN(expert, ReadExpert(layers, number));
+          ATTNRUN_ASSIGN_OR_RETURN(expert, ReadExpert(layers));
         }
         const double* row = x.data() + token * shape.hidden;
         std::vector<double> third;
