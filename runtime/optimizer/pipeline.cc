@@ -10,7 +10,7 @@ namespace attnrun::opt {
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
 extern const Rule kContribOperators, kRequantization, kKnownSequences, kKnownConditions,
     kKnownBranches, kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments,
-    kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention;
+    kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention, kKnownHits, kExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kSoftmaxWithSink, kRotaryEmbedding,
     kPartialRotary, kMaskedMean;
@@ -39,7 +39,7 @@ const std::vector<Phase>& StandardPhases() {
       {"canonicalize",
        {&kContribOperators, &kFlexAttention, &kRequantization, &kKnownSequences, &kKnownConditions,
         &kKnownBranches, &kFloorDivision, &kMaskedFill, &kShuffledLists, &kSliceAssignments,
-        &kPaddedConvolution, &kGatheredTable, &kIntegerConvolution}},
+        &kPaddedConvolution, &kGatheredTable, &kIntegerConvolution, &kKnownHits}},
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,
@@ -49,6 +49,8 @@ const std::vector<Phase>& StandardPhases() {
       {"images", {&kPooledMeans, &kChannelsLast}},
       // Finds products with constant weights.
       {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
+      // Finds mixtures of experts. Runs before the layers of an expert merge.
+      {"experts", {&kExperts}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kMissingSoftmax,

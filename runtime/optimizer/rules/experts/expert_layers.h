@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPTIMIZER_RULES_EXPERTS_EXPERT_LAYERS_H_
+#define ATTNRUN_OPTIMIZER_RULES_EXPERTS_EXPERT_LAYERS_H_
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "optimizer/analysis/facts.h"
+
+namespace attnrun::opt {
+
+// A constant: an initializer, or a part of one, which shares its bytes.
+struct ConstantPart {
+  Value* whole = nullptr;
+  // Undefined if it is all of `whole`.
+  Tensor part = {};
+  bool defined() const { return whole != nullptr; }
+  const Shape& shape() const { return part.defined() ? part.shape() : whole->constant()->shape(); }
+};
+
+// A product with a constant matrix, plus a bias.
+struct ExpertLayerMatch {
+  Value* x = nullptr;
+  ConstantPart weight;
+  // True if the weight is [N, K].
+  bool transposed = false;
+  ConstantPart bias;
+};
+
+// An expert, as attnrun.Experts computes it from some rows.
+struct ExpertMatch {
+  Value* rows = nullptr;
+  // Layers 1 to 3.
+  std::array<ExpertLayerMatch, 3> layers;
+  AttributeMap attributes;
+};
+
+// `value` before nodes that only changed its shape and left its last axis as it is.
+Value* SameRows(Value* value, Facts& facts);
+
+// The expert whose results are the rows of `value`; nullopt if it is something else.
+std::optional<ExpertMatch> MatchExpert(Value* value, Facts& facts);
+
+}  // namespace attnrun::opt
+
+#endif  // ATTNRUN_OPTIMIZER_RULES_EXPERTS_EXPERT_LAYERS_H_

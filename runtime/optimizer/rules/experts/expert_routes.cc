@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rules/experts/expert_routes.h"
+
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
+#include "optimizer/analysis/view.h"
+#include "optimizer/rules/experts/expert_layers.h"
+
+namespace attnrun::opt {
+namespace {
+
+bool KeepsOrder(const Value* value) {
+  return value->producer() != nullptr && ops::TraitsOf(*value->producer()).keeps_order;
+}
+
+// The value before nodes that only changed its shape.
+Value* InOrder(Value* value) {
+  while (KeepsOrder(value)) value = value->producer()->input(0);
+  return value;
+}
+
+// The same, up to the first that has these extents; null if there is none.
+Value* InOrderAs(Value* value, const std::vector<SymInt>& dims, Facts& facts) {
+  while (true) {
+    const std::vector<SymInt>* own = facts.DimsOf(value);
+    if (own != nullptr && *own == dims) return value;
+    if (!KeepsOrder(value)) return nullptr;
+    value = value->producer()->input(0);
+  }
+}
+
+Value* BeforeCasts(Value* value) {
+  while (IsOp(value->producer(), "Cast")) value = value->producer()->input(0);
+  return value;
+}
+
+// The value before views and casts of truth values, and what it is a view of that.
+Traced TracedThroughCasts(Value* value, Facts& facts) {
+  const std::vector<Traced> trace = Trace(BeforeCasts(value), facts);
+  if (trace.empty()) return {};
+  Traced traced = trace.back();
+  traced.base = BeforeCasts(traced.base);
+  return traced;
+}
+
+// Without axes of extent 1.
+View WithoutOnes(View view) {
+  for (int axis = view.rank() - 1; axis >= 0; --axis) {
+    if (view.axes()[axis].empty()) view = *view.Squeezed(axis);
+  }
+  return view;
+}
+
+// Numbers of experts [T, k] and a bool or a number for each of them and, perhaps, each expert.
+struct Marks {
+  Value* numbers = nullptr;
+  // -1: the last axis says which expert is meant.
+  int64_t expert = -1;
+};
+
+// True for the numbers 0, 1, ... in their order.
+bool Counts(const Value* value) {
+  if (!value->is_constant()) return false;
+  const auto ints = IntsOf(value);
+  for (size_t i = 0; ints.has_value() && i < ints->size(); ++i) {
+    if ((*ints)[i] != static_cast<int64_t>(i)) return false;
+  }
+  return ints.has_value() && value->constant()->rank() == 1;
+}
+
+std::optional<Marks> MarksOf(Value* value, Facts& facts) {
+  const Node* node = value->producer();
+  const std::vector<SymInt>* dims = facts.DimsOf(value);
+  if (node == nullptr || dims == nullptr) return std::nullopt;
+  std::vector<SymInt> matrix(dims->begin(), dims->begin() + std::min<size_t>(dims->size(), 2));
+  if (IsOp(node, "OneHot") && dims->size() == 3) {
+    const auto values = IntsOf(node->input(2));
+    const int64_t axis = AttributeOr<int64_t>(*node, "axis", -1);
+    if (values != std::vector<int64_t>{0, 1} || (axis != -1 && axis != 2)) return std::nullopt;
+    Value* numbers = InOrderAs(node->input(0), matrix, facts);
+    return numbers == nullptr ? std::nullopt : std::optional(Marks{numbers});
+  }
+  for (const int side : {0, 1}) {
+    if (!IsOp(node, "Equal")) break;
+    Value* numbers = InOrderAs(node->input(1 - side), matrix, facts);
+    if (numbers == nullptr) continue;
+    if (dims->size() == 3 && Counts(node->input(side)) &&
+        facts.Extent(node->input(1 - side), -1) == 1) {
+      return Marks{numbers};
+    }
+    const auto expert = ScalarOf(node->input(side));
+    if (dims->size() == 2 && expert.has_value()) {
+      return Marks{numbers, static_cast<int64_t>(*expert)};
+    }
+  }
+  return std::nullopt;
+}
+
+// The two index tensors of a GatherND at places of two axes, side by side.
+bool IsPairOf(const Node* concat, const ExpertTokens& tokens, Facts& facts) {
+  if (!IsOp(concat, "Concat") || concat->inputs().size() != 2) return false;
+  for (const int i : {0, 1}) {
+    const auto row = PlaceRowOf(concat->input(i), facts);
+    if (facts.Extent(concat->input(i), -1) != 1 || !row.has_value() ||
+        row->places != tokens.places || (row->row == tokens.token_row) != (i == 0)) {
+      return false;
+    }
+  }
+  return facts.Extent(concat->output(0), -1) == 2;
+}
+
+bool IsRow(Value* value, const ExpertTokens& tokens, bool of_tokens, Facts& facts) {
+  const auto row = PlaceRowOf(value, facts);
+  return row.has_value() && row->places == tokens.places &&
+         (row->row == tokens.token_row) == of_tokens;
+}
+
+// True if the value is k * token + place.
+bool IsFlatPlace(Value* value, int64_t k, const ExpertTokens& tokens, Facts& facts) {
+  const Node* sum = InOrder(value)->producer();
+  for (const int side : {0, 1}) {
+    if (!IsOp(sum, "Add") || !IsRow(sum->input(side), tokens, false, facts)) continue;
+    double factor = 1;
+    Value* token = InOrder(sum->input(1 - side));
+    const Node* scaled = token->producer();
+    Value* inner = scaled == nullptr ? nullptr : ScaledOperand(*scaled, factor);
+    if (IsOp(scaled, "Mul") && inner != nullptr) token = inner;
+    if (factor == static_cast<double>(k) && IsRow(token, tokens, true, facts)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts) {
+  value = InOrder(BeforeCasts(value));
+  const Node* node = value->producer();
+  if (node == nullptr) return std::nullopt;
+  // The row and the axis of rows, in what the node reads.
+  int64_t row = -1;
+  int64_t axis = -1;
+  if (IsOp(node, "Split")) {
+    axis = AttributeOr<int64_t>(*node, "axis", 0);
+    row = node->outputs().size() == 2 ? value->producer_index() : -1;
+  } else if (IsOp(node, "Gather")) {
+    axis = AttributeOr<int64_t>(*node, "axis", 0);
+    row = static_cast<int64_t>(ScalarOf(node->input(1)).value_or(-1));
+  } else if (IsOp(node, "Slice")) {
+    const auto starts = KnownInts(node->input(1), facts);
+    const auto axes = KnownInts(node->input(3), facts);
+    if (!starts.has_value() || starts->size() != 1 || !axes.has_value()) return std::nullopt;
+    axis = (*axes)[0];
+    row = (*starts)[0];
+  }
+  if (row < 0 || row > 1 || facts.RankOf(node->input(0)) != 2) return std::nullopt;
+  if (axis < 0) axis += 2;
+  // One row, whose elements stay in their order.
+  if (!IsOp(node, "Gather") && facts.Extent(value, static_cast<int>(axis)) != 1) {
+    return std::nullopt;
+  }
+  const Node* list = node->input(0)->producer();
+  if (IsTranspose(list, {1, 0})) {
+    axis = 1 - axis;
+    list = list->input(0)->producer();
+  }
+  if (axis != 0 || !IsOp(list, "NonZero")) return std::nullopt;
+  return PlaceRow{list, static_cast<int>(row)};
+}
+
+std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts) {
+  const Traced traced = TracedThroughCasts(places.input(0), facts);
+  if (traced.base == nullptr || traced.view.rank() != 2) return std::nullopt;
+  const auto marks = MarksOf(traced.base, facts);
+  if (!marks.has_value()) return std::nullopt;
+  const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
+  ExpertTokens tokens = {marks->numbers, marks->expert, &places, 0};
+  View view = View::Dense(dims);
+  if (marks->expert < 0) {
+    const auto expert = traced.view.offset().constant();
+    const auto experts = dims[2].constant();
+    if (!expert.has_value() || !experts.has_value() || *expert >= *experts) return std::nullopt;
+    tokens.expert = *expert;
+    const auto one = view.Sliced(2, *expert, 1);
+    if (!one.has_value() || !one->Squeezed(2).has_value()) return std::nullopt;
+    view = *one->Squeezed(2);
+  }
+  if (traced.view == view) return tokens;
+  tokens.token_row = 1;
+  return traced.view == view.Transposed({1, 0}) ? std::optional(tokens) : std::nullopt;
+}
+
+bool AreBelow(const Value* numbers, int64_t count, bool of_several, Facts& facts) {
+  while (KeepsOrder(numbers)) numbers = numbers->producer()->input(0);
+  const Node* node = numbers->producer();
+  if (of_several && IsOp(node, "Concat")) {
+    return absl::c_all_of(node->inputs(), [&](const Value* part) {
+      return AreBelow(part, count, of_several, facts);
+    });
+  }
+  if (!IsOp(node, "TopK") || numbers->producer_index() != 1) return false;
+  const int axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", -1));
+  const auto size = facts.Extent(node->input(0), axis);
+  return size.has_value() && *size <= count;
+}
+
+Value* GatheredFrom(Value* rows, const ExpertTokens& tokens, Facts& facts) {
+  const Node* node = rows->producer();
+  const auto size = facts.Extent(rows, -1);
+  if (node == nullptr || !size.has_value()) return nullptr;
+  Value* x = node->input(0);
+  const int rank = facts.RankOf(x);
+  if (rank < 2 || facts.Extent(x, -1) != size || !IsRow(node->input(1), tokens, true, facts)) {
+    return nullptr;
+  }
+  // The tokens are the only axis of x before the last that has not extent 1.
+  int axis = 0;
+  if (IsOp(node, "Gather")) axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", 0));
+  if (!IsOp(node, "Gather") && (!IsOp(node, "GatherND") || facts.Extent(node->input(1), -1) != 1 ||
+                                AttributeOr<int64_t>(*node, "batch_dims", 0) != 0)) {
+    return nullptr;
+  }
+  for (int i = 0; i + 1 < rank; ++i) {
+    if (i != axis && facts.Extent(x, i) != 1) return nullptr;
+  }
+  return SameRows(x, facts);
+}
+
+std::optional<RouteWeights> WeightsOf(Value* gathered, const ExpertTokens& tokens, Facts& facts) {
+  const Node* node = InOrder(gathered)->producer();
+  const std::vector<SymInt>& routes = *facts.DimsOf(tokens.numbers);
+  if (IsOp(node, "GatherND")) {
+    Value* matrix = InOrderAs(node->input(0), routes, facts);
+    const int rank = facts.RankOf(node->input(0));
+    const bool fits = matrix != nullptr && (rank == 2 || facts.Extent(node->input(0), -1) == 1) &&
+                      rank <= 3 && AttributeOr<int64_t>(*node, "batch_dims", 0) == 0 &&
+                      IsPairOf(node->input(1)->producer(), tokens, facts);
+    return fits ? std::optional(RouteWeights{matrix}) : std::nullopt;
+  }
+  if (!IsOp(node, "Gather")) return std::nullopt;
+  const auto axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", 0));
+  Value* read = node->input(0);
+  const int rank = facts.RankOf(read);
+  for (int i = 0; i < rank; ++i) {
+    if (i != (axis < 0 ? axis + rank : axis) && facts.Extent(read, i) != 1) return std::nullopt;
+  }
+  if (Value* matrix = InOrderAs(read, routes, facts); matrix != nullptr) {
+    const auto k = routes[1].constant();
+    const bool fits = k.has_value() && IsFlatPlace(node->input(1), *k, tokens, facts);
+    return fits ? std::optional(RouteWeights{matrix}) : std::nullopt;
+  }
+  if (!IsRow(node->input(1), tokens, true, facts)) return std::nullopt;
+  const std::vector<Traced> trace = Trace(read, facts);
+  if (trace.empty() || facts.RankOf(trace.back().base) != 2) return std::nullopt;
+  const Traced& traced = trace.back();
+  const auto column = View::Dense(*facts.DimsOf(traced.base)).Sliced(1, tokens.expert, 1);
+  const bool fits = column.has_value() && WithoutOnes(traced.view) == WithoutOnes(*column);
+  return fits ? std::optional(RouteWeights{traced.base, true}) : std::nullopt;
+}
+
+}  // namespace attnrun::opt

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A mixture of experts, as PyTorch's exporters write it: every expert works on the tokens that chose
+// it, which are gathered, and its results, times their weights, are added to the rows of these
+// tokens. The sum of all becomes one operator:
+//
+//   router [T, E]                                    router
+//      |                                               |
+//     TopK -- weights, numbers [T, k]                 TopK
+//                  |                                  |  |
+//   for each expert e:                           x    |  |    the layers of all experts
+//     NonZero(numbers == e) -> tokens             \   |  |   /
+//     x -> Gather tokens -> layers        ->      attnrun.Experts
+//       -> Mul weights at (tokens, place)                |
+//     ScatterElements or ScatterND, adding               y
+//                  |
+//           0 + ... + ... = y
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "optimizer/analysis/broadcasting.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/reshape.h"
+#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/experts/expert_layers.h"
+#include "optimizer/rules/experts/expert_routes.h"
+
+namespace attnrun::opt {
+namespace {
+
+constexpr int kMaxExperts = 1024;
+
+// The share of one expert in the sum.
+struct Term {
+  ExpertMatch expert;
+  ExpertTokens tokens;
+  Value* x = nullptr;
+  RouteWeights weights;
+};
+
+bool IsZero(const Value* value) { return UniformOf(value) == 0; }
+
+// True if the node puts rows into its first input.
+bool ScattersRows(const Node* node) {
+  return IsOp(node, "ScatterND") ||
+         (IsOp(node, "ScatterElements") && AttributeOr<int64_t>(*node, "axis", 0) == 0);
+}
+// True if it adds them to what is there.
+bool Adds(const Node& scatter) {
+  return AttributeOr<std::string>(scatter, "reduction", "none") == "add";
+}
+// True if it sets rows of zeros, which adds them if each row is set once.
+bool Sets(const Node& scatter) {
+  return AttributeOr<std::string>(scatter, "reduction", "none") == "none" &&
+         IsZero(scatter.input(0));
+}
+bool AddsRows(const Node* node) { return ScattersRows(node) && (Adds(*node) || Sets(*node)); }
+bool AddsRows(const Value* value) { return AddsRows(value->producer()); }
+
+class ExpertSum {
+ public:
+  ExpertSum(RuleContext& context, Node* first) : context_(context), facts_(context.facts) {
+    FindSum(first);
+  }
+
+  bool Propose(Patch& patch) {
+    if (!Collect(sum_) || terms_.empty()) return Miss();
+    const Term& first = terms_[0];
+    const auto& routes = *facts_.DimsOf(first.tokens.numbers);
+    const auto size = facts_.Extent(first.x, -1);
+    const std::vector<SymInt>* dims = facts_.DimsOf(sum_);
+    if (dims == nullptr || !size.has_value() || *dims != std::vector<SymInt>{routes[0], *size}) {
+      return Miss("the sum has other rows than the numbers of experts");
+    }
+    const auto count = static_cast<int64_t>(terms_.size());
+    if (!AreBelow(first.tokens.numbers, count, !distinct_, facts_)) {
+      return Miss("the numbers of experts may be beyond those that it adds");
+    }
+    patch.Supersede(nodes_);
+    Value* x = ReshapeTo(patch, facts_, first.x, *dims);
+    if (x == nullptr) return Miss("the rows of its input are not known");
+    std::vector<Value*> inputs = {x, first.tokens.numbers, Weights(patch)};
+    for (int64_t number = 0; number < count; ++number) {
+      for (const ExpertLayerMatch& layer : TermOf(number)->expert.layers) {
+        inputs.push_back(Constant(patch, layer.weight));
+        inputs.push_back(Constant(patch, layer.bias));
+      }
+    }
+    while (inputs.back() == nullptr) inputs.pop_back();
+    patch.Replace(sum_, patch.Op("attnrun::Experts", inputs, first.expert.attributes,
+                                 sum_->producer()->name()));
+    return true;
+  }
+
+ private:
+  // Follows the sum down to its last term.
+  void FindSum(Node* node) {
+    sum_ = node->output(0);
+    nodes_ = {node};
+    for (int i = 0; i < 2 * kMaxExperts; ++i) {
+      Node* reader = OnlyReader(context_.graph, sum_);
+      if (AddsRows(reader) ? reader->input(0) != sum_ : !IsOp(reader, "Add")) return;
+      if (IsOp(reader, "Add")) {
+        const Value* other = OtherOperand(*reader, sum_);
+        if (!IsZero(other) && !AddsRows(other)) return;
+      }
+      sum_ = reader->output(0);
+    }
+  }
+
+  // Finds the terms of a sum; false if something else is added.
+  bool Collect(Value* sum) {
+    nodes_.clear();
+    while (true) {
+      Node* node = sum->producer();
+      if (IsZero(sum)) return true;
+      if (node == nullptr || terms_.size() > kMaxExperts) return false;
+      if (sum != sum_ && OnlyReader(context_.graph, sum) == nullptr) return false;
+      nodes_.push_back(node);
+      Value* rest = node->input(0);
+      if (IsOp(node, "Add")) {
+        const int side = AddsRows(node->input(1)) || IsZero(node->input(1)) ? 1 : 0;
+        rest = node->input(1 - side);
+        if (!AddZeroOrRows(node->input(side))) return false;
+      } else if (!AddsRows(node) || !AddTerm(*node)) {
+        return false;
+      }
+      sum = rest;
+    }
+  }
+
+  bool AddZeroOrRows(Value* value) {
+    if (IsZero(value)) return true;
+    if (!AddsRows(value) || !IsZero(value->producer()->input(0)) ||
+        OnlyReader(context_.graph, value) == nullptr) {
+      return false;
+    }
+    nodes_.push_back(value->producer());
+    return AddTerm(*value->producer());
+  }
+
+  bool AddTerm(const Node& scatter) {
+    auto term = MatchTerm(scatter);
+    if (!term.has_value()) return false;
+    if (!Adds(scatter)) distinct_ = true;
+    if (!numbers_.insert(term->tokens.expert).second) {
+      why_ = absl::StrCat("expert ", term->tokens.expert, " is added twice");
+      return false;
+    }
+    if (!terms_.empty() && !AgreesWithFirst(*term)) {
+      why_ = absl::StrCat("expert ", term->tokens.expert, " differs from the others");
+      return false;
+    }
+    terms_.push_back(*std::move(term));
+    return true;
+  }
+
+  bool AgreesWithFirst(const Term& term) const {
+    const Term& first = terms_[0];
+    if (term.x != first.x || term.tokens.numbers != first.tokens.numbers ||
+        term.weights.matrix != first.weights.matrix ||
+        term.weights.by_expert != first.weights.by_expert ||
+        term.expert.attributes.size() != first.expert.attributes.size()) {
+      return false;
+    }
+    for (const auto& [name, value] : term.expert.attributes) {
+      const auto other = first.expert.attributes.find(name);
+      if (other == first.expert.attributes.end() || !Equal(value, other->second)) return false;
+    }
+    for (size_t i = 0; i < term.expert.layers.size(); ++i) {
+      const ExpertLayerMatch& own = term.expert.layers[i];
+      const ExpertLayerMatch& other = first.expert.layers[i];
+      if (own.weight.defined() != other.weight.defined() ||
+          own.bias.defined() != other.bias.defined() ||
+          (own.weight.defined() && own.weight.shape() != other.weight.shape())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static bool Equal(const AttributeValue& a, const AttributeValue& b) {
+    return std::visit(
+        [&](const auto& own) {
+          using T = std::decay_t<decltype(own)>;
+          if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
+                        std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<int64_t>>) {
+            const T* other = std::get_if<T>(&b);
+            return other != nullptr && own == *other;
+          }
+          return false;
+        },
+        a);
+  }
+
+  std::optional<Term> MatchTerm(const Node& scatter) {
+    Term term;
+    const bool elements = IsOp(&scatter, "ScatterElements");
+    Value* places = scatter.input(1);
+    if (elements) places = Repeated(places);
+    const auto row = places == nullptr ? std::nullopt : PlaceRowOf(places, facts_);
+    if (!row.has_value() || facts_.RankOf(places) != 2 || facts_.Extent(places, -1) != 1) {
+      return std::nullopt;
+    }
+    auto tokens = TokensOf(*row->places, facts_);
+    if (!tokens.has_value() || tokens->token_row != row->row) return std::nullopt;
+    term.tokens = *tokens;
+    why_ = absl::StrCat("the layers of expert ", tokens->expert, " are of another form");
+    Value* added = elements ? WithoutExpand(scatter.input(2)) : scatter.input(2);
+    const Node* product = ProducerOf(SameRows(added, facts_), "Mul");
+    for (const int side : {0, 1}) {
+      if (product == nullptr) break;
+      auto expert = MatchExpert(product->input(side), facts_);
+      if (!expert.has_value()) continue;
+      term.x = GatheredFrom(expert->rows, term.tokens, facts_);
+      const auto weights = WeightsOf(product->input(1 - side), term.tokens, facts_);
+      if (term.x == nullptr || !weights.has_value()) {
+        why_ = absl::StrCat(term.x == nullptr ? "the rows" : "the weights", " of expert ",
+                            tokens->expert, " are not those of its tokens");
+        return std::nullopt;
+      }
+      term.weights = *weights;
+      term.expert = *std::move(expert);
+      why_.clear();
+      return term;
+    }
+    return std::nullopt;
+  }
+
+  // One index for each row, before an Expand that repeats it for all columns; null if the indices
+  // are something else.
+  Value* Repeated(Value* indices) {
+    const Node* expand = ProducerOf(indices, "Expand");
+    return expand == nullptr ? nullptr : expand->input(0);
+  }
+
+  // PyTorch expands what it adds to the first row of the sum, which changes nothing: its extents are
+  // those of a row, or of none if there are none.
+  Value* WithoutExpand(Value* added) {
+    const Node* expand = ProducerOf(added, "Expand");
+    const auto* dims = facts_.DimsOf(sum_);
+    if (expand == nullptr || dims == nullptr) return added;
+    const auto& target = facts_.Of(expand->input(1)).contents;
+    if (!target.has_value() || target->size() != 2 || (*target)[0] == (*dims)[0] ||
+        !BroadcastsTo(*target, *dims)) {
+      return added;
+    }
+    return expand->input(0);
+  }
+
+  const Term* TermOf(int64_t number) const {
+    for (const Term& term : terms_) {
+      if (term.tokens.expert == number) return &term;
+    }
+    return nullptr;
+  }
+
+  // True if no token may choose an expert twice.
+  bool AreDistinct() const {
+    const auto count = static_cast<int64_t>(terms_.size());
+    return AreBelow(terms_[0].tokens.numbers, count, /*of_several=*/false, facts_);
+  }
+
+  Value* Weights(Patch& patch) const {
+    const RouteWeights& weights = terms_[0].weights;
+    Value* numbers = terms_[0].tokens.numbers;
+    if (!weights.by_expert) return weights.matrix;
+    // Weights that were put into a row of zeros, one for each expert.
+    const Node* row = ProducerOf(weights.matrix, "ScatterElements");
+    const int64_t axis = row == nullptr ? 0 : AttributeOr<int64_t>(*row, "axis", 0);
+    if (row != nullptr && (axis == 1 || axis == -1) && (Adds(*row) || Sets(*row)) &&
+        IsZero(row->input(0)) && row->input(1) == numbers && AreDistinct()) {
+      return row->input(2);
+    }
+    return patch.Op("GatherElements", {weights.matrix, numbers}, {{"axis", int64_t{1}}});
+  }
+
+  static Value* Constant(Patch& patch, const ConstantPart& constant) {
+    if (!constant.part.defined()) return constant.whole;
+    return patch.Constant(constant.whole->name(), constant.part);
+  }
+
+  bool Miss(std::string why = "") {
+    if (!why.empty()) why_ = std::move(why);
+    if (!why_.empty()) context_.Miss(*sum_->producer(), why_);
+    return false;
+  }
+
+  RuleContext& context_;
+  Facts& facts_;
+  Value* sum_ = nullptr;
+  std::vector<Node*> nodes_;
+  std::vector<Term> terms_;
+  absl::flat_hash_set<int64_t> numbers_;
+  // True if no token may choose an expert twice.
+  bool distinct_ = false;
+  std::string why_;
+};
+
+bool FuseExperts(RuleContext& context, Node* scatter, Patch& patch) {
+  // The sum is looked at once, from its first term.
+  if (!AddsRows(scatter) || !IsZero(scatter->input(0))) return false;
+  const Node* reader = OnlyReader(context.graph, scatter->output(0), "Add");
+  if (reader != nullptr && IsOp(OtherOperand(*reader, scatter->output(0))->producer(), "Add")) {
+    return false;
+  }
+  return ExpertSum(context, scatter).Propose(patch);
+}
+
+}  // namespace
+
+extern const Rule kExperts = {
+    .name = "experts",
+    .summary =
+        "A sum over experts of what each adds for the tokens that chose it becomes one "
+        "attnrun.Experts",
+    .anchors = {"ScatterElements", "ScatterND"},
+    .propose = FuseExperts};
+
+}  // namespace attnrun::opt

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/graph_parts.h"
+#include "support/optimizer_tester.h"
+
+namespace attnrun::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr int64_t kExperts = 3;
+constexpr int64_t kHidden = 8;
+constexpr int64_t kInner = 6;
+// Sums of 8 and of 6 products, of at most two experts.
+constexpr double kTolerance = 64 * kEpsilon;
+
+// How a mixture of experts is written.
+struct Spelling {
+  // TorchScript: a OneHot, a Split of what NonZero finds, one index for all columns, and sums of
+  // rows set in zeros. Else dynamo's: an Equal, GatherND, and ScatterND that adds.
+  bool script = true;
+  // TorchScript's loop over the experts that some token chose, not over all.
+  bool chosen_only = false;
+  // A OneHot that tells one number more than there are experts.
+  int64_t classes = kExperts;
+  // Weights of all experts in one constant, gate and factor in turns, limited, with biases.
+  bool stacked = false;
+  // The weights of the routes stand in a row of zeros, one for each expert.
+  bool row_of_weights = false;
+  // The last expert has another activation.
+  bool other_last = false;
+  // The last expert reads other rows.
+  bool other_rows = false;
+  int64_t experts_added = kExperts;
+  // Each token chooses one expert, twice.
+  bool twice = false;
+};
+
+class Mixture {
+ public:
+  Mixture(GraphBuilder& b, const Spelling& spelling) : b_(b), s_(spelling) {}
+
+  void Write() {
+    x_ = Shaped(b_, b_.Input("x", DataType::kFloat, {"batch", "seq", kHidden}), {-1, kHidden});
+    Value* router = b_.Op("MatMul", {x_, Random({kHidden, kExperts})});
+    const auto top = b_.Ops("TopK", 2, {b_.Op("Softmax", {router}), Vector(b_, {2})});
+    weights_ = top[0];
+    numbers_ = top[1];
+    if (s_.twice) {
+      const auto best = b_.Ops("TopK", 2, {router, Vector(b_, {1})});
+      numbers_ = b_.Op("Concat", {best[1], best[1]}, {{"axis", int64_t{1}}});
+    }
+    if (s_.row_of_weights) {
+      Value* zeros = b_.Op("ConstantOfShape", {b_.Op("Shape", {router})});
+      row_ = b_.Op("ScatterElements", {zeros, numbers_, weights_}, {{"axis", int64_t{1}}});
+    }
+    marks_ = Marks();
+    Value* sum = b_.Op("ConstantOfShape", {b_.Op("Shape", {x_})});
+    zeros_ = sum;
+    if (s_.chosen_only) FindChosen();
+    for (int64_t i = 0; i < s_.experts_added; ++i) sum = Added(sum, i);
+    b_.Output(sum);
+  }
+
+ private:
+  Value* Random(std::vector<int64_t> shape) {
+    return b_.Constant("w", RandomFloats(std::move(shape), generator_, 0.4F));
+  }
+
+  // For each expert, the places and tokens that it has: [E, k, T].
+  Value* Marks() {
+    Value* marks = nullptr;
+    if (s_.script) {
+      marks = b_.Op("OneHot", {numbers_, Scalar(b_, s_.classes), Vector(b_, {0, 1})});
+    } else {
+      Value* all =
+          b_.Op("Equal", {b_.Op("Unsqueeze", {numbers_, Vector(b_, {-1})}), Vector(b_, {0, 1, 2})});
+      marks = b_.Op("Cast", {all}, {{"to", static_cast<int64_t>(DataType::kInt64)}});
+    }
+    return Transposed(b_, marks, {2, 1, 0});
+  }
+
+  void FindChosen() {
+    Value* count = b_.Op("ReduceSum", {marks_, Vector(b_, {-1, -2})}, {{"keepdims", int64_t{0}}});
+    Value* hits = b_.Op("NonZero", {b_.Op("Greater", {count, Scalar(b_, 0)})});
+    chosen_ = b_.Ops("Split", kExperts, {Transposed(b_, hits, {1, 0}), Vector(b_, {1, 1, 1})},
+                     {{"axis", int64_t{0}}});
+  }
+
+  Value* MarksOf(int64_t expert) {
+    if (!s_.chosen_only) return b_.Op("Gather", {marks_, Scalar(b_, expert)});
+    Value* number = b_.Op("Squeeze", {chosen_[expert], Vector(b_, {0})});
+    return b_.Op("Squeeze", {b_.Op("Gather", {marks_, number}), Vector(b_, {0})});
+  }
+
+  Value* Added(Value* sum, int64_t expert) {
+    Value* places = Transposed(b_, b_.Op("NonZero", {MarksOf(expert)}), {1, 0});
+    const auto columns = b_.Ops("Split", 2, {places, Vector(b_, {1, 1})}, {{"axis", int64_t{1}}});
+    place_ = columns[0];
+    token_ = columns[1];
+    Value* weighted = b_.Op("Mul", {Expert(Rows(expert), expert), WeightsOf(expert)});
+    if (!s_.script) {
+      return b_.Op("ScatterND", {sum, token_, weighted}, {{"reduction", std::string("add")}});
+    }
+    Value* indices = b_.Op("Expand", {token_, b_.Op("Shape", {weighted})});
+    Value* rows = b_.Op("ScatterElements", {zeros_, indices, weighted}, {{"axis", int64_t{0}}});
+    return b_.Op("Add", {sum, rows});
+  }
+
+  Value* Flat(Value* column) { return b_.Op("Squeeze", {column, Vector(b_, {1})}); }
+
+  Value* Rows(int64_t expert) {
+    const bool other = s_.other_rows && expert + 1 == kExperts;
+    Value* x = other ? b_.Op("Neg", {x_}) : x_;
+    return s_.script ? b_.Op("Gather", {x, Flat(token_)}) : b_.Op("GatherND", {x, token_});
+  }
+
+  // The weights of the expert's tokens [n, 1].
+  Value* WeightsOf(int64_t expert) {
+    if (s_.row_of_weights) {
+      Value* column = b_.Op("Gather", {row_, Vector(b_, {expert})}, {{"axis", int64_t{1}}});
+      return b_.Op("Gather", {column, Flat(token_)});
+    }
+    if (!s_.script) {
+      Value* pairs = b_.Op("Concat", {token_, place_}, {{"axis", int64_t{-1}}});
+      return b_.Op("GatherND", {b_.Op("Unsqueeze", {weights_, Vector(b_, {2})}), pairs});
+    }
+    Value* place = b_.Op("Add", {Flat(place_), b_.Op("Mul", {Flat(token_), Scalar(b_, 2)})});
+    return b_.Op("Gather", {Shaped(b_, weights_, {-1, 1}), place});
+  }
+
+  Value* Expert(Value* rows, int64_t expert) {
+    if (s_.stacked) return StackedExpert(rows, expert);
+    Value* gate = b_.Op("MatMul", {rows, Random({kHidden, kInner})});
+    const bool other = s_.other_last && expert + 1 == kExperts;
+    Value* active = b_.Op(other ? "Tanh" : "Sigmoid", {gate});
+    if (!other) active = b_.Op("Mul", {gate, active});
+    Value* factor = b_.Op("MatMul", {rows, Random({kHidden, kInner})});
+    return b_.Op("MatMul", {b_.Op("Mul", {active, factor}), Random({kInner, kHidden})});
+  }
+
+  Value* Every(Value* x, int64_t first) {
+    return b_.Op("Slice",
+                 {x, Vector(b_, {first}), Vector(b_, {1000}), Vector(b_, {-1}), Vector(b_, {2})});
+  }
+
+  Value* StackedExpert(Value* rows, int64_t expert) {
+    if (stack_.empty()) {
+      stack_ = {Random({kExperts, kHidden, 2 * kInner}), Random({kExperts, 2 * kInner}),
+                Random({kExperts, kInner, kHidden}), Random({kExperts, kHidden})};
+    }
+    const auto own = [&](int i) { return b_.Op("Gather", {stack_[i], Scalar(b_, expert)}); };
+    Value* both = b_.Op("Add", {b_.Op("MatMul", {rows, own(0)}), own(1)});
+    Value* gate = b_.Op("Clip", {Every(both, 0), nullptr, Number(b_, 2)});
+    Value* factor = b_.Op("Clip", {Every(both, 1), Number(b_, -2), Number(b_, 2)});
+    Value* open = b_.Op("Sigmoid", {b_.Op("Mul", {gate, Number(b_, 1.5F)})});
+    Value* inner =
+        b_.Op("Mul", {b_.Op("Add", {factor, Number(b_, 1)}), b_.Op("Mul", {gate, open})});
+    return b_.Op("Add", {b_.Op("MatMul", {inner, own(2)}), own(3)});
+  }
+
+  GraphBuilder& b_;
+  const Spelling s_;
+  std::mt19937 generator_{7};
+  Value* x_ = nullptr;
+  Value* weights_ = nullptr;
+  Value* numbers_ = nullptr;
+  Value* row_ = nullptr;
+  Value* marks_ = nullptr;
+  Value* zeros_ = nullptr;
+  Value* place_ = nullptr;
+  Value* token_ = nullptr;
+  std::vector<Value*> chosen_;
+  std::vector<Value*> stack_;
+};
+
+OptimizerTester Mixed(const Spelling& spelling) {
+  return OptimizerTester([=](GraphBuilder& b) { Mixture(b, spelling).Write(); });
+}
+
+TEST(ExpertsTest, BecomeOneOperator) {
+  for (const Spelling& spelling :
+       {Spelling{}, Spelling{.chosen_only = true}, Spelling{.script = false},
+        Spelling{
+            .chosen_only = true, .classes = kExperts + 1, .stacked = true, .row_of_weights = true},
+        Spelling{.stacked = true}, Spelling{.row_of_weights = true},
+        Spelling{.script = false, .stacked = true, .row_of_weights = true}}) {
+    SCOPED_TRACE(::testing::Message() << spelling.script << spelling.chosen_only << spelling.stacked
+                                      << spelling.row_of_weights);
+    OptimizerTester test = Mixed(spelling);
+    EXPECT_EQ(test.Count("attnrun.Experts"), 1) << test.Ops();
+    EXPECT_EQ(test.Count("NonZero") + test.Count("ScatterElements") + test.Count("ScatterND"), 0)
+        << test.Ops();
+    // As many tokens that each expert has some, so that TorchScript's loop has all its steps.
+    test.Dim("batch", 2).Dim("seq", 12).ExpectSameResults(kTolerance);
+    if (spelling.chosen_only) continue;
+    test.Dim("batch", 1).Dim("seq", 1).ExpectSameResults(kTolerance);
+    test.Dim("seq", 0).ExpectSameResults(kTolerance);
+  }
+}
+
+TEST(ExpertsTest, MayBeChosenTwice) {
+  OptimizerTester test = Mixed({.script = false, .twice = true});
+  EXPECT_EQ(test.Count("attnrun.Experts"), 1) << test.Ops();
+  test.Dim("batch", 2).Dim("seq", 12).ExpectSameResults(kTolerance);
+  // A row that is set twice has been set once.
+  EXPECT_EQ(Mixed({.twice = true}).Count("attnrun.Experts"), 0);
+}
+
+TEST(ExpertsTest, FewerStepsThanExpertsStay) {
+  // Four may be chosen, and the loop has three steps: which ones they are is not known.
+  const OptimizerTester test = OptimizerTester([](GraphBuilder& b) {
+    Value* chosen = b.Op("NonZero", {b.Input("chosen", DataType::kBool, {4})});
+    for (Value* piece : b.Ops("Split", 3, {Transposed(b, chosen, {1, 0}), Vector(b, {1, 1, 1})})) {
+      b.Output(piece);
+    }
+  });
+  EXPECT_EQ(test.Count("NonZero"), 1);
+}
+
+TEST(ExpertsTest, OthersStayAndSayWhy) {
+  const auto expect = [](const Spelling& spelling, const char* why) {
+    const OptimizerTester test = Mixed(spelling);
+    EXPECT_EQ(test.Count("attnrun.Experts"), 0) << test.Ops();
+    EXPECT_THAT(test.Misses("experts"), Contains(HasSubstr(why)));
+  };
+  expect({.other_last = true}, "the layers of expert 2 are of another form");
+  expect({.other_rows = true}, "differs from the others");
+  expect({.experts_added = kExperts - 1}, "may be beyond those that it adds");
+}
+
+}  // namespace
+}  // namespace attnrun::testing
