@@ -85,6 +85,7 @@ absl::StatusOr<std::vector<ExpertLayers>> Moe::ReadExperts(Inputs input, int /*c
   const int64_t experts = second.rank() > 0 ? second.dim(0) : 0;
   ATTNRUN_RETURN_IF_ERROR(CheckLayers(attributes_, experts, layers));
   std::vector<ExpertLayers> result;
+  result.reserve(experts);
   for (int64_t i = 0; i < experts; ++i) result.push_back(ExpertOf(layers, i));
   return result;
 }
