@@ -41,6 +41,9 @@ def headers() -> dict[str, str]:
 
 
 FUNCTION = re.compile(r"(?<!typename T>\n)^ATTNRUN_EXPORT [^;{]*?(\w+)(?:<[\w:<>]+>)?\(", re.MULTILINE)
+UNMARKED = re.compile(
+    r"^(?:class \w+ \{|(?!ATTNRUN_EXPORT|inline|constexpr|template)[A-Za-z][\w:<>, *]* \w+\([^;{]*;)", re.MULTILINE
+)
 CLASS = re.compile(r"^class ATTNRUN_EXPORT (\w+)", re.MULTILINE)
 EXPORTED = re.compile(r"(?:(?:vtable|typeinfo|typeinfo name) for )?(?:attnrun::DataType )?attnrun::(\w+)")
 
@@ -71,6 +74,11 @@ class ExportsTest(unittest.TestCase):
         functions = Counter(FUNCTION.findall(text))
         self.assertGreater(len(functions), 25)
         self.assertEqual({name: names.count(name) for name in functions}, functions)
+
+    def test_nothing_public_is_unmarked(self) -> None:
+        for header, text in headers().items():
+            unmarked = UNMARKED.findall(text)
+            self.assertEqual(unmarked, [], header)
 
     def test_the_library_is_named_and_stays_loaded(self) -> None:
         dynamic = output_of("readelf", "--dynamic", "--wide", str(library()))

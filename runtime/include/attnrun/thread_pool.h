@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "attnrun/export.h"
 
 namespace attnrun {
 
@@ -14,7 +15,7 @@ namespace attnrun {
 // and waits for others if too few are free, in the order in which runs of all these sessions came.
 // Thread-safe.
 // In a child made by fork() all threads are free, and new ones are started when a run needs them.
-class ThreadPool {
+class ATTNRUN_EXPORT ThreadPool {
  public:
   // `threads` as many as the process may use by its CPU affinity and control group: 0 for all, and
   // greater numbers are cut. Starts them. The affinity of the calling thread holds for them.
