@@ -16,7 +16,7 @@
 namespace attnrun {
 
 // The tensors of a state, and how a run changes them.
-class State::Impl {
+class __attribute__((visibility("hidden"))) State::Impl {
  public:
   // `session` tells the states of one session from those of others. There is one shape per value.
   static absl::StatusOr<std::unique_ptr<Impl>> Make(const void* session,
