@@ -1,31 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
+#include "run.h"
+
+#include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "attnrun/c.h"
 #include "core/quote.h"
 #include "core/status.h"
 #include "session.h"
 #include "status.h"
 #include "tensor.h"
 
-struct attnrun_run_options {
-  // Negative for none.
-  int64_t timeout_microseconds = -1;
-  int64_t memory_limit = 0;
-  std::atomic<bool> cancelled = false;
-};
-
+namespace attnrun::capi {
 namespace {
 
-using attnrun::Tensor;
-using attnrun::TensorMap;
-using attnrun::capi::Guarded;
-using attnrun::capi::IsNull;
+// `kind` is "input" or "output".
+template <typename Handle>
+absl::StatusOr<TensorMap> ByName(absl::string_view kind, const char* const* names, Handle* tensors,
+                                 size_t count) {
+  if (count > 0 && names == nullptr) return IsNull(absl::StrCat(kind, "_names"));
+  if (count > 0 && tensors == nullptr) return IsNull(absl::StrCat(kind, "s"));
+  TensorMap map;
+  for (size_t i = 0; i < count; ++i) {
+    if (names[i] == nullptr) return IsNull(absl::StrCat(kind, "_names[", i, "]"));
+    const Tensor tensor = tensors[i] == nullptr ? Tensor() : tensors[i]->tensor;
+    if (map.emplace(names[i], tensor).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat(kind, " ", Quoted(names[i]), " is given twice"));
+  }
+  return map;
+}
 
-attnrun::RunOptions SettingsOf(const attnrun_run_options* options) {
-  attnrun::RunOptions settings;
+}  // namespace
+
+RunOptions SettingsOf(const attnrun_run_options* options) {
+  RunOptions settings;
   if (options == nullptr) return settings;
   if (options->timeout_microseconds >= 0) {
     settings.deadline = absl::Now() + absl::Microseconds(options->timeout_microseconds);
@@ -35,24 +44,16 @@ attnrun::RunOptions SettingsOf(const attnrun_run_options* options) {
   return settings;
 }
 
-// The tensors by name; an undefined one for NULL. `kind` is "input" or "output".
-template <typename Handle>
-absl::StatusOr<TensorMap> ByName(const char* kind, const char* const* names, Handle* tensors,
-                                 size_t count) {
-  if (count > 0 && names == nullptr) return IsNull(absl::StrCat(kind, "_names"));
-  if (count > 0 && tensors == nullptr) return IsNull(absl::StrCat(kind, "s"));
-  TensorMap map;
-  for (size_t i = 0; i < count; ++i) {
-    if (names[i] == nullptr) return IsNull(absl::StrCat(kind, "_names[", i, "]"));
-    const Tensor tensor = tensors[i] == nullptr ? Tensor() : tensors[i]->tensor;
-    if (map.emplace(names[i], tensor).second) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(kind, " ", attnrun::Quoted(names[i]), " is given twice"));
-  }
-  return map;
+absl::StatusOr<TensorMap> InputsByName(const char* const* names,
+                                       const attnrun_tensor* const* tensors, size_t count) {
+  return ByName("input", names, tensors, count);
 }
 
-// Puts a new tensor into each place that has none: all of them or, if memory runs out, none.
+absl::StatusOr<TensorMap> OutputsByName(const char* const* names, attnrun_tensor* const* tensors,
+                                        size_t count) {
+  return ByName("output", names, tensors, count);
+}
+
 void Deliver(TensorMap& results, const char* const* names, attnrun_tensor** outputs, size_t count) {
   std::vector<std::unique_ptr<attnrun_tensor>> made(count);
   for (size_t i = 0; i < count; ++i) {
@@ -65,7 +66,11 @@ void Deliver(TensorMap& results, const char* const* names, attnrun_tensor** outp
   }
 }
 
-}  // namespace
+}  // namespace attnrun::capi
+
+using attnrun::TensorMap;
+using attnrun::capi::Guarded;
+using attnrun::capi::IsNull;
 
 attnrun_status* attnrun_run_options_new(attnrun_run_options** options) {
   return Guarded([&]() -> absl::Status {
@@ -97,13 +102,13 @@ attnrun_status* attnrun_session_run(const attnrun_session* session,
                                     size_t output_count) {
   return Guarded([&]() -> absl::Status {
     if (session == nullptr) return IsNull("session");
-    const attnrun::RunOptions settings = SettingsOf(options);
+    const attnrun::RunOptions settings = attnrun::capi::SettingsOf(options);
     ATTNRUN_ASSIGN_OR_RETURN(const TensorMap given,
-                             ByName("input", input_names, inputs, input_count));
+                             attnrun::capi::InputsByName(input_names, inputs, input_count));
     ATTNRUN_ASSIGN_OR_RETURN(TensorMap results,
-                             ByName("output", output_names, outputs, output_count));
+                             attnrun::capi::OutputsByName(output_names, outputs, output_count));
     ATTNRUN_RETURN_IF_ERROR(session->session.Run(given, results, settings));
-    Deliver(results, output_names, outputs, output_count);
+    attnrun::capi::Deliver(results, output_names, outputs, output_count);
     return absl::OkStatus();
   });
 }

@@ -102,6 +102,14 @@ attnrun_status* attnrun_session_options_disable_pass(attnrun_session_options* op
   });
 }
 
+attnrun_status* attnrun_session_options_add_last_positions_of(attnrun_session_options* options,
+                                                              const char* output) {
+  return SetText(options, output, [](attnrun::SessionOptions& settings, absl::string_view text) {
+    settings.last_positions_of.emplace_back(text);
+    return absl::OkStatus();
+  });
+}
+
 attnrun_status* attnrun_session_load(const char* path, const attnrun_session_options* options,
                                      attnrun_session** session) {
   return Give(path, options, session, [&](const attnrun::SessionOptions& settings) {

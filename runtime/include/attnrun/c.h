@@ -248,6 +248,11 @@ ATTNRUN_EXPORT void attnrun_session_options_set_map_files(attnrun_session_option
 ATTNRUN_EXPORT attnrun_status* attnrun_session_options_disable_pass(
     attnrun_session_options* options, const char* name);
 
+// Computes of an output only the last positions along axis 1, such as the logits of a decoder: see
+// SessionOptions::last_positions_of. May be called for several.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_add_last_positions_of(
+    attnrun_session_options* options, const char* output);
+
 // A model prepared to run.
 typedef struct attnrun_session attnrun_session;
 
@@ -295,6 +300,50 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_run(
     const attnrun_session* session, const attnrun_run_options* options,
     const char* const* input_names, const attnrun_tensor* const* inputs, size_t input_count,
     const char* const* output_names, attnrun_tensor** outputs, size_t output_count);
+
+// ---- State ----
+
+// The values that a model carries from run to run, such as the keys and values of a decoder: see
+// attnrun/state.h. Its session must outlive it. Used by one thread at a time.
+typedef struct attnrun_state attnrun_state;
+
+// The state before the first step: `batch` rows without positions. `capacity` is the number of
+// positions for which memory is taken at once; more is taken when they are used up.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_new_state(const attnrun_session* session,
+                                                         int64_t batch, int64_t capacity,
+                                                         attnrun_state** state);
+ATTNRUN_EXPORT void attnrun_state_free(attnrun_state* state);
+
+// The values that the model carries: the names of their inputs. NULL beyond the last.
+ATTNRUN_EXPORT size_t attnrun_session_state_count(const attnrun_session* session);
+ATTNRUN_EXPORT const char* attnrun_session_state_name(const attnrun_session* session, size_t index);
+
+// As attnrun_session_run on `inputs` and the values of the state, which takes those of the next
+// step. Neither `inputs` nor `outputs` has values that are carried, and all of `outputs` must be
+// NULL: new tensors are put there. If the step fails, the state is as before.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_step(
+    const attnrun_session* session, const attnrun_run_options* options, attnrun_state* state,
+    const char* const* input_names, const attnrun_tensor* const* inputs, size_t input_count,
+    const char* const* output_names, attnrun_tensor** outputs, size_t output_count);
+
+ATTNRUN_EXPORT int64_t attnrun_state_batch(const attnrun_state* state);
+// The positions that the state holds.
+ATTNRUN_EXPORT int64_t attnrun_state_length(const attnrun_state* state);
+ATTNRUN_EXPORT size_t attnrun_state_byte_size(const attnrun_state* state);
+// Forgets the positions from `length` on. FAILED_PRECONDITION if the model cannot.
+ATTNRUN_EXPORT attnrun_status* attnrun_state_rewind(attnrun_state* state, int64_t length);
+// A state with the same values.
+ATTNRUN_EXPORT attnrun_status* attnrun_state_clone(const attnrun_state* state,
+                                                   attnrun_state** clone);
+// A state whose row i is row rows[i] of this one, as for beams.
+ATTNRUN_EXPORT attnrun_status* attnrun_state_select(const attnrun_state* state, const int64_t* rows,
+                                                    size_t count, attnrun_state** selected);
+// The value of an input in the next step. It shares the state's memory, which the step may change.
+ATTNRUN_EXPORT attnrun_status* attnrun_state_value(const attnrun_state* state, const char* input,
+                                                   attnrun_tensor** value);
+// Replaces a value, such as keys of an encoder that another model has computed.
+ATTNRUN_EXPORT attnrun_status* attnrun_state_set(attnrun_state* state, const char* input,
+                                                 const attnrun_tensor* value);
 
 #ifdef __cplusplus
 }  // extern "C"
