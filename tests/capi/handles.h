@@ -17,6 +17,7 @@ struct Free {
   void operator()(attnrun_session* session) const { attnrun_session_free(session); }
   void operator()(attnrun_session_options* options) const { attnrun_session_options_free(options); }
   void operator()(attnrun_run_options* options) const { attnrun_run_options_free(options); }
+  void operator()(attnrun_thread_pool* pool) const { attnrun_thread_pool_free(pool); }
   void operator()(attnrun_state* state) const { attnrun_state_free(state); }
   void operator()(attnrun_model_info* info) const { attnrun_model_info_free(info); }
 };

@@ -253,6 +253,27 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_options_disable_pass(
 ATTNRUN_EXPORT attnrun_status* attnrun_session_options_add_last_positions_of(
     attnrun_session_options* options, const char* output);
 
+// Bounds a load or the runs: see attnrun::Limits (attnrun/limits.h), whose fields are the names:
+// "file_bytes", "nodes", "waiting_runs" and so on. INVALID_ARGUMENT for a name that is none.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_limit(attnrun_session_options* options,
+                                                                 const char* name, int64_t limit);
+
+// Threads that several sessions share: see attnrun/thread_pool.h. 0 threads for as many as the
+// process may use. Lives as long as a session uses it, also after it is freed.
+typedef struct attnrun_thread_pool attnrun_thread_pool;
+ATTNRUN_EXPORT attnrun_status* attnrun_thread_pool_new(int32_t threads, attnrun_thread_pool** pool);
+ATTNRUN_EXPORT void attnrun_thread_pool_free(attnrun_thread_pool* pool);
+ATTNRUN_EXPORT int32_t attnrun_thread_pool_threads(const attnrun_thread_pool* pool);
+ATTNRUN_EXPORT void attnrun_session_options_set_thread_pool(attnrun_session_options* options,
+                                                            const attnrun_thread_pool* pool);
+
+// Receives what goes wrong without being an error, one line each, on the thread that called attnrun.
+// `level` is 0 for information and 1 for a warning.
+typedef void (*attnrun_log_function)(void* context, int level, const char* message);
+ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_log(attnrun_session_options* options,
+                                                               attnrun_log_function log,
+                                                               void* context);
+
 // A model prepared to run.
 typedef struct attnrun_session attnrun_session;
 
@@ -270,6 +291,11 @@ ATTNRUN_EXPORT void attnrun_session_free(attnrun_session* session);
 ATTNRUN_EXPORT const attnrun_model_info* attnrun_session_model(const attnrun_session* session);
 // Threads that one run uses.
 ATTNRUN_EXPORT int32_t attnrun_session_threads(const attnrun_session* session);
+
+// A count of the session since it was loaded: see attnrun::SessionMetrics (attnrun/metrics.h), whose
+// fields are the names: "succeeded", "failed", "waiting", "arena_bytes" and so on, and the sums
+// "latency_microseconds" and "wait_microseconds". -1 for a name that is none.
+ATTNRUN_EXPORT int64_t attnrun_session_metric(const attnrun_session* session, const char* name);
 
 // ---- Runs ----
 
