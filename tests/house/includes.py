@@ -33,7 +33,8 @@ LAYERS = (
     Layer("weight cache", r"runtime/weight_cache", ("gemm", "loader")),
     Layer("input fit", r"runtime/input_fit", ("analysis",)),
     Layer("state", r"runtime/state", ("input fit",)),
-    Layer("session", r"runtime", ("execution", "weight cache", "state", "op list")),
+    Layer("generation", r"runtime/generation", ("core",)),
+    Layer("session", r"runtime", ("generation", "execution", "weight cache", "state", "op list")),
     Layer("c api", r"runtime/capi", ("session",)),
     Layer("tools", r"tools/\w+", ("session",)),
 )

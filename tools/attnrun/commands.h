@@ -15,6 +15,7 @@ absl::StatusOr<int> ReportFusions(const Options& options);
 absl::StatusOr<int> CompareEngines(const Options& options);
 absl::StatusOr<int> Bench(const Options& options);
 absl::StatusOr<int> Profile(const Options& options);
+absl::StatusOr<int> GenerateTokens(const Options& options);
 absl::StatusOr<int> ListOperators(const Options& options);
 absl::StatusOr<int> ListPasses(const Options& options);
 

@@ -27,6 +27,7 @@ absl::StatusOr<int> Dispatch(const Options& options) {
   if (options.command == "compare") return CompareEngines(options);
   if (options.command == "bench") return Bench(options);
   if (options.command == "profile") return Profile(options);
+  if (options.command == "generate") return GenerateTokens(options);
   if (options.command == "ops") return ListOperators(options);
   if (options.command == "passes") return ListPasses(options);
   return Run(options);

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "tools/attnrun/contradiction.h"
 #include "tools/attnrun/dim_sizes.h"
+#include "tools/attnrun/generation_options.h"
 #include "tools/attnrun/manual.h"
 #include "tools/attnrun/model_run.h"
 #include "tools/attnrun/suggestion.h"
@@ -235,6 +236,21 @@ void AddBenchModes(CLI::App& app, Options& options) {
   stream->type_name("NAME=LOW..HIGH")->excludes(callers);
 }
 
+void AddGenerateCommand(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("generate", "Generate tokens with a decoder");
+  command.add_flag("--json", options.json, "Print JSON");
+  command
+      .add_option("MODEL|FOLDER", options.model,
+                  "A decoder (.onnx), or a folder with one and its configuration")
+      ->required()
+      ->type_name("");
+  AddGenerationOptions(command, options.generation);
+  AddRepeated(command, options, "--input", AddFile,
+              "An input of the encoder from a file, .npy or .pb, with a row for each request")
+      ->type_name("NAME=FILE");
+  AddSessionOptions(command, options);
+}
+
 // Adds a command; all but `ops` take a model.
 CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
                      const std::string& description) {
@@ -273,6 +289,7 @@ void AddCommands(CLI::App& app, Options& options) {
       ->type_name("FILE");
   profile.add_option("--svg", options.svg, "Draw the time of each node, one line per layer (SVG)")
       ->type_name("FILE");
+  AddGenerateCommand(app, options);
   // Not listed: for packages.
   app.add_subcommand("manual", "Print the manual page")->group("");
   app.add_subcommand("completion", "Print a script for bash")->group("");

@@ -9,6 +9,7 @@
 
 #include "attnrun/session.h"
 #include "tools/attnrun/difference.h"
+#include "tools/attnrun/generation_arguments.h"
 #include "tools/attnrun/inputs.h"
 
 namespace attnrun::cli {
@@ -35,7 +36,8 @@ struct Stream {
 
 // The parsed command line.
 struct Options {
-  // "run", "inspect", "fusions", "compare", "bench", "profile" or "ops".
+  // "run", "inspect", "fusions", "compare", "bench", "profile", "generate", "ops" or
+  // "passes".
   std::string command;
   std::string model;
   InputOptions inputs;
@@ -60,6 +62,7 @@ struct Options {
   std::string dot;
   // Print the optimized graph.
   bool graph = false;
+  GenerationArguments generation;
 };
 
 // Parses the command line into `options`. Returns an exit status if the program is done: help and

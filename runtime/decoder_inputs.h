@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_RUNTIME_DECODER_INPUTS_H_
+#define ATTNRUN_RUNTIME_DECODER_INPUTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attnrun/generation_config.h"
+#include "attnrun/model_info.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+// One step of a decoder.
+struct DecoderStep {
+  // The ids that each row reads, the same number of all.
+  absl::Span<const TokenIds> ids;
+  // The number of ids that each row has read before.
+  int64_t past = 0;
+};
+
+// The inputs of a step by the names that exporters give them: ids, masks that hide nothing,
+// positions and switches. `given` has inputs that are known, such as what an encoder made, and
+// `carried` the names of those that a state holds. kUnimplemented for an input of another name.
+absl::StatusOr<TensorMap> DecoderInputs(const std::vector<ValueInfo>& declared,
+                                        const absl::flat_hash_set<std::string>& carried,
+                                        const TensorMap& given, const DecoderStep& step);
+
+// The ids as a tensor [rows, length].
+absl::StatusOr<Tensor> IdTensor(DataType type, absl::Span<const TokenIds> ids);
+
+// A tensor with each element `value`.
+absl::StatusOr<Tensor> FilledTensor(DataType type, absl::Span<const int64_t> shape, double value);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_RUNTIME_DECODER_INPUTS_H_

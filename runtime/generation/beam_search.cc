@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/algorithm/container.h"
+#include "core/status.h"
+#include "generation/random.h"
+#include "generation/scores.h"
+#include "generation/search.h"
+
+// The beam search of transformers since version 4.50, on single-precision scores as there.
+namespace attnrun::gen {
+namespace {
+
+// Worse than any sum of log-probabilities, and far from the end of the numbers.
+constexpr float kWorst = -1e9F;
+
+struct Beam {
+  TokenIds ids;
+  float score = kWorst;
+  bool finished = false;
+  bool stopped = false;
+  // The row of the decoder that it continues.
+  int64_t source = 0;
+};
+
+// The indices of the `count` largest scores, the best first; of equal ones the first comes first.
+std::vector<size_t> Largest(absl::Span<const float> scores, size_t count) {
+  std::vector<size_t> indices(scores.size());
+  std::iota(indices.begin(), indices.end(), size_t{0});
+  const auto before = [&](size_t a, size_t b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  };
+  const auto end = indices.begin() + static_cast<std::ptrdiff_t>(std::min(count, indices.size()));
+  std::partial_sort(indices.begin(), end, indices.end(), before);
+  indices.erase(end, indices.end());
+  return indices;
+}
+
+// Draws `count` indices without putting them back: the largest of score + Gumbel noise.
+std::vector<size_t> Drawn(absl::Span<const float> scores, size_t count, Random& random) {
+  std::vector<float> noisy(scores.begin(), scores.end());
+  for (float& score : noisy) {
+    if (score == kExcluded) continue;
+    const double uniform = random.Uniform() + 0x1p-54;
+    score = static_cast<float>(score - std::log(-std::log(uniform)));
+  }
+  return Largest(noisy, count);
+}
+
+std::vector<Beam> Best(const std::vector<Beam>& beams, size_t count) {
+  std::vector<float> scores;
+  for (const Beam& beam : beams) scores.push_back(beam.score);
+  std::vector<Beam> best;
+  for (const size_t i : Largest(scores, count)) best.push_back(beams[i]);
+  return best;
+}
+
+class BeamSearch {
+ public:
+  BeamSearch(Decoder& decoder, const Prompt& prompt, SearchContext& context)
+      : decoder_(decoder),
+        prompt_(prompt),
+        context_(context),
+        config_(context.config),
+        beams_(static_cast<size_t>(config_.num_beams)),
+        kept_(std::max<size_t>(2, 1 + config_.eos_token_id.size()) * beams_),
+        processors_(config_, prompt.facts),
+        random_(config_.seed, 0),
+        running_(beams_),
+        finished_(beams_) {
+    for (Beam& beam : running_) beam.ids = prompt.ids;
+    // The beams are equal before the first token, so only one of them counts.
+    running_[0].score = 0;
+    for (Beam& beam : finished_) beam.ids = prompt.ids;
+  }
+
+  absl::Status Run() {
+    ATTNRUN_ASSIGN_OR_RETURN(Logits logits, ReadPrompts(decoder_, {prompt_.ids}, context_));
+    ATTNRUN_RETURN_IF_ERROR(CheckVocabulary(config_, prompt_, logits.vocabulary));
+    while (true) {
+      ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Beam> candidates, Continue(logits));
+      UpdateRunning(candidates);
+      UpdateFinished(candidates);
+      if (IsOver(candidates)) return absl::OkStatus();
+      ATTNRUN_ASSIGN_OR_RETURN(logits, Step());
+    }
+  }
+
+  void Deliver(std::vector<GeneratedSequence>& sequences) const {
+    for (size_t i = 0; i < static_cast<size_t>(config_.num_return_sequences); ++i) {
+      const Beam& beam = finished_[i];
+      GeneratedSequence& sequence = sequences[prompt_.place + i];
+      sequence.prompt_tokens = prompt_.facts.length;
+      sequence.tokens.assign(beam.ids.begin() + prompt_.facts.length, beam.ids.end());
+      sequence.score = beam.score;
+      sequence.finish = beam.stopped ? FinishReason::kStop : FinishReason::kLength;
+    }
+  }
+
+ private:
+  // The number of new tokens so far.
+  double Generated() const {
+    return static_cast<double>(running_[0].ids.size()) - static_cast<double>(prompt_.ids.size());
+  }
+
+  float Penalty(double length) const {
+    return static_cast<float>(std::pow(length, config_.length_penalty));
+  }
+
+  // The scores of all continuations of all beams, beam by beam.
+  absl::StatusOr<std::vector<float>> Scores(Logits& logits) const {
+    const size_t vocabulary = static_cast<size_t>(logits.vocabulary);
+    const bool is_first = logits.values.size() == vocabulary;
+    std::vector<float> all(beams_ * vocabulary);
+    for (size_t b = 0; b < beams_; ++b) {
+      const absl::Span<const float> source = logits.row(is_first ? 0 : b);
+      const absl::Span<float> scores = absl::MakeSpan(all).subspan(b * vocabulary, vocabulary);
+      absl::c_copy(source, scores.begin());
+      LogSoftmax(scores);
+      ATTNRUN_RETURN_IF_ERROR(processors_.Apply(running_[b].ids, scores));
+      for (float& score : scores) score += running_[b].score;
+    }
+    return all;
+  }
+
+  // The best continuations, as many as leave num_beams that do not end.
+  absl::StatusOr<std::vector<Beam>> Continue(Logits& logits) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<float> scores, Scores(logits));
+    const std::vector<size_t> chosen =
+        config_.do_sample ? Drawn(scores, kept_, random_) : Largest(scores, kept_);
+    const bool time_over = IsTimeOver(context_);
+    std::vector<Beam> candidates;
+    for (const size_t index : chosen) {
+      Beam beam;
+      beam.source = static_cast<int64_t>(index) / logits.vocabulary;
+      beam.ids = running_[beam.source].ids;
+      beam.ids.push_back(static_cast<int64_t>(index) % logits.vocabulary);
+      beam.score = scores[index];
+      beam.stopped = EndsWithStop(config_, beam.ids, prompt_.facts.length);
+      beam.finished = beam.stopped || time_over ||
+                      static_cast<int64_t>(beam.ids.size()) >= prompt_.facts.max_length;
+      candidates.push_back(std::move(beam));
+    }
+    return candidates;
+  }
+
+  void UpdateRunning(std::vector<Beam> candidates) {
+    for (Beam& beam : candidates) {
+      if (beam.finished) beam.score += kWorst;
+    }
+    running_ = Best(candidates, beams_);
+  }
+
+  // Only the best num_beams candidates may finish; the others stand by to go on.
+  void UpdateFinished(std::vector<Beam> candidates) {
+    const bool full = absl::c_all_of(finished_, [](const Beam& beam) { return beam.finished; });
+    const float penalty = Penalty(Generated());
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      Beam& beam = candidates[i];
+      beam.finished = beam.finished && i < beams_;
+      beam.score /= penalty;
+      if (full && config_.early_stopping == EarlyStopping::kAtOnce) beam.score += kWorst;
+      if (!can_improve_) beam.score += kWorst;
+      if (!beam.finished) beam.score += kWorst;
+    }
+    std::vector<Beam> merged = finished_;
+    merged.insert(merged.end(), candidates.begin(), candidates.end());
+    finished_ = Best(merged, beams_);
+  }
+
+  // True if the best running beam may still beat a finished one.
+  bool CanImprove() const {
+    const bool any_length =
+        config_.early_stopping == EarlyStopping::kNever && config_.length_penalty > 0;
+    const double length = any_length
+                              ? static_cast<double>(prompt_.facts.max_length - prompt_.facts.length)
+                              : Generated();
+    const float best = running_[0].score / Penalty(length);
+    float least = finished_[0].score;
+    for (const Beam& beam : finished_) least = std::min(least, beam.score);
+    return absl::c_any_of(
+        finished_, [&](const Beam& beam) { return best > (beam.finished ? least : kWorst); });
+  }
+
+  bool IsOver(const std::vector<Beam>& candidates) {
+    const auto is_finished = [](const Beam& beam) { return beam.finished; };
+    can_improve_ = can_improve_ && CanImprove();
+    return !can_improve_ ||
+           (absl::c_all_of(finished_, is_finished) &&
+            config_.early_stopping == EarlyStopping::kAtOnce) ||
+           absl::c_all_of(candidates, is_finished);
+  }
+
+  absl::StatusOr<Logits> Step() {
+    std::vector<int64_t> rows;
+    TokenIds last;
+    for (const Beam& beam : running_) {
+      // After the prompt there is one row, which all beams continue.
+      rows.push_back(is_first_ ? 0 : beam.source);
+      last.push_back(beam.ids.back());
+    }
+    is_first_ = false;
+    ATTNRUN_RETURN_IF_ERROR(decoder_.Select(rows));
+    return ReadNext(decoder_, last, context_);
+  }
+
+  Decoder& decoder_;
+  const Prompt& prompt_;
+  SearchContext& context_;
+  const GenerationConfig& config_;
+  const size_t beams_;
+  const size_t kept_;
+  const Processors processors_;
+  Random random_;
+  std::vector<Beam> running_;
+  std::vector<Beam> finished_;
+  bool can_improve_ = true;
+  bool is_first_ = true;
+};
+
+}  // namespace
+
+absl::Status SearchBeams(Decoder& decoder, const Prompt& prompt, SearchContext& context,
+                         std::vector<GeneratedSequence>& sequences) {
+  BeamSearch search(decoder, prompt, context);
+  ATTNRUN_RETURN_IF_ERROR(search.Run());
+  search.Deliver(sequences);
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun::gen

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_GENERATION_JSON_FIELDS_H_
+#define ATTNRUN_GENERATION_JSON_FIELDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attnrun/generation_config.h"
+#include "nlohmann/json.hpp"
+
+// Readers of JSON values. Each returns kInvalidArgument, with what was expected and found, for a
+// value of another form.
+namespace attnrun::gen {
+
+using Json = nlohmann::json;
+
+// The object that `text` is.
+absl::StatusOr<Json> ParseObject(absl::string_view text);
+
+absl::Status Read(const Json& json, bool& value);
+absl::Status Read(const Json& json, int64_t& value);
+absl::Status Read(const Json& json, uint64_t& value);
+absl::Status Read(const Json& json, double& value);
+absl::Status Read(const Json& json, std::string& value);
+// A list, or one id.
+absl::Status Read(const Json& json, TokenIds& ids);
+absl::Status Read(const Json& json, std::vector<TokenIds>& lists);
+// [start, factor], or [position, id].
+absl::Status Read(const Json& json, std::pair<int64_t, double>& pair);
+absl::Status Read(const Json& json, std::pair<int64_t, int64_t>& pair);
+absl::Status Read(const Json& json, std::vector<std::pair<int64_t, int64_t>>& pairs);
+// [[ids, bias], ...].
+absl::Status Read(const Json& json, std::vector<std::pair<TokenIds, double>>& biases);
+absl::Status Read(const Json& json, EarlyStopping& value);
+
+template <typename T>
+absl::Status Read(const Json& json, std::optional<T>& value) {
+  T read{};
+  absl::Status status = Read(json, read);
+  if (status.ok()) value = std::move(read);
+  return status;
+}
+
+// The value under `name`; null if `json` is no object or has none.
+const Json& Field(const Json& json, absl::string_view name);
+
+// Reads the field `name` if it is there and not null. Errors name the field.
+template <typename T>
+absl::Status ReadField(const Json& json, absl::string_view name, T& value) {
+  const Json& field = Field(json, name);
+  if (field.is_null()) return absl::OkStatus();
+  const absl::Status status = Read(field, value);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), std::string(name) + ": " + std::string(status.message()));
+}
+
+}  // namespace attnrun::gen
+
+#endif  // ATTNRUN_GENERATION_JSON_FIELDS_H_

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "core/status.h"
+#include "generation/json_fields.h"
+#include "generation/model_folder.h"
+
+namespace attnrun::gen {
+namespace {
+
+// The part of a configuration that describes the decoder.
+const Json& TextPart(const Json& json) {
+  for (const char* name : {"text_config", "decoder", "llm_config"}) {
+    if (const Json& part = Field(json, name); part.is_object()) return part;
+  }
+  return json;
+}
+
+// The length of a table of positions. Models with relative positions have none.
+absl::Status ReadPositions(const Json& json, ModelFacts& facts) {
+  for (const char* name : {"max_target_positions", "max_position_embeddings", "n_positions",
+                           "max_sequence_length", "n_ctx"}) {
+    if (facts.max_positions.has_value()) break;
+    ATTNRUN_RETURN_IF_ERROR(ReadField(json, name, facts.max_positions));
+  }
+  const bool relative = facts.type == "t5" || facts.type == "mt5" || facts.type == "umt5" ||
+                        facts.type == "longt5" || facts.type == "bloom" || facts.type == "mpt";
+  if (relative) facts.max_positions.reset();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
+  const Json& model = Field(object, "model");
+  ATTNRUN_RETURN_IF_ERROR(ReadField(model, "type", folder.facts.type));
+  ATTNRUN_RETURN_IF_ERROR(ReadField(model, "context_length", folder.facts.max_positions));
+  GenerationConfig& config = folder.config;
+  ATTNRUN_RETURN_IF_ERROR(ReadField(model, "eos_token_id", config.eos_token_id));
+  ATTNRUN_RETURN_IF_ERROR(ReadField(model, "bos_token_id", config.bos_token_id));
+  ATTNRUN_RETURN_IF_ERROR(ReadField(model, "pad_token_id", config.pad_token_id));
+  ATTNRUN_RETURN_IF_ERROR(
+      ReadField(model, "decoder_start_token_id", config.decoder_start_token_id));
+  ATTNRUN_RETURN_IF_ERROR(ReadField(Field(model, "decoder"), "filename", folder.files.decoder));
+  ATTNRUN_RETURN_IF_ERROR(ReadField(Field(model, "encoder"), "filename", folder.files.encoder));
+  ATTNRUN_RETURN_IF_ERROR(
+      ReadField(Field(model, "embedding"), "filename", folder.files.embed_tokens));
+  // The builder writes early_stopping and max_length without regard to the model, so they say
+  // nothing of what its makers want.
+  Json search = Field(object, "search");
+  if (!search.is_object()) return absl::OkStatus();
+  for (const char* name : {"early_stopping", "max_length"}) search.erase(name);
+  return UpdateGenerationConfig(search.dump(-1, ' ', true, Json::error_handler_t::replace),
+                                /*strict=*/false, config);
+}
+
+absl::Status ReadModelConfig(absl::string_view json, bool with_generation, ModelFolder& folder) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
+  const Json& text = TextPart(object);
+  ATTNRUN_RETURN_IF_ERROR(ReadField(object, "model_type", folder.facts.type));
+  ATTNRUN_RETURN_IF_ERROR(ReadPositions(text, folder.facts));
+  if (!with_generation) return absl::OkStatus();
+  for (const Json* part : {&text, &object}) {
+    ATTNRUN_RETURN_IF_ERROR(
+        UpdateGenerationConfig(part->dump(-1, ' ', true, Json::error_handler_t::replace),
+                               /*strict=*/false, folder.config));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun::gen

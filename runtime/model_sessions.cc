@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_sessions.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "core/status.h"
+#include "decoder_inputs.h"
+
+namespace attnrun {
+namespace {
+
+// The output with logits for each position, of which only the last count.
+absl::StatusOr<std::vector<std::string>> PositionedLogits(const std::string& path) {
+  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo model, InspectModel(path));
+  std::vector<std::string> names;
+  for (const ValueInfo& info : model.outputs) {
+    const bool positioned = info.shape.has_value() && info.shape->size() == 3;
+    if (info.name == "logits" && positioned) names.push_back(info.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+bool HasInput(const Session& session, absl::string_view name) {
+  return absl::c_any_of(session.inputs(), [&](const ValueInfo& info) { return info.name == name; });
+}
+
+std::string ContinuedInput(absl::string_view output) {
+  if (absl::StrContains(output, "present_key_values")) {
+    return absl::StrReplaceAll(output, {{"present_key_values", "past_key_values"}});
+  }
+  const bool dotted = absl::StrContains(output, "present.");
+  return absl::StrReplaceAll(output, {{"present", dotted ? "past_key_values" : "past"}});
+}
+
+absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
+                                                    const SessionOptions& options) {
+  SessionOptions last = options;
+  ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path));
+  ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
+  DecoderSession decoder{std::move(session), {}, "", -1};
+  absl::flat_hash_set<std::string> carried;
+  for (const StateValue& value : decoder.session.state_values()) {
+    decoder.carried.insert(value.input);
+    carried.insert(value.output);
+  }
+  for (const ValueInfo& info : decoder.session.outputs()) {
+    const bool may_be = IsFloatingPoint(info.type) && !carried.contains(info.name);
+    if (!may_be || (!decoder.logits.empty() && info.name != "logits")) continue;
+    decoder.logits = info.name;
+    const bool fixed = info.shape.has_value() && !info.shape->empty();
+    decoder.vocabulary = fixed ? info.shape->back().value : -1;
+  }
+  if (!decoder.logits.empty()) return decoder;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": expected a decoder, but no output holds logits"));
+}
+
+absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
+                                                  const SessionOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(DecoderSession decoder, DecoderSession::Load(files.decoder, options));
+  ModelSessions sessions{std::move(decoder), std::nullopt, std::nullopt, std::nullopt};
+  if (!files.decoder_with_past.empty()) {
+    ATTNRUN_ASSIGN_OR_RETURN(sessions.with_past,
+                             DecoderSession::Load(files.decoder_with_past, options));
+  }
+  if (!files.encoder.empty()) {
+    ATTNRUN_ASSIGN_OR_RETURN(sessions.encoder, Session::Load(files.encoder, options));
+  }
+  if (!files.embed_tokens.empty()) {
+    ATTNRUN_ASSIGN_OR_RETURN(sessions.embed_tokens, Session::Load(files.embed_tokens, options));
+  }
+  return sessions;
+}
+
+absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap& inputs,
+                                 const RunOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, sessions.encoder->Run(inputs, options));
+  TensorMap encoded;
+  const Session& decoder = sessions.decoder.session;
+  const Tensor& states = outputs.at(sessions.encoder->outputs()[0].name);
+  for (const ValueInfo& info : decoder.inputs()) {
+    if (info.name == "encoder_hidden_states") encoded[info.name] = states;
+    if (info.name != "encoder_attention_mask") continue;
+    // The decoder sees all that the encoder read.
+    const auto mask = inputs.find("attention_mask");
+    if (mask != inputs.end() && mask->second.type() == info.type) {
+      encoded[info.name] = mask->second;
+    } else if (states.rank() == 3) {
+      ATTNRUN_ASSIGN_OR_RETURN(encoded[info.name],
+                               FilledTensor(info.type, {states.dim(0), states.dim(1)}, 1));
+    }
+  }
+  for (const auto& [name, tensor] : outputs) {
+    for (const std::string& input : {name, ContinuedInput(name)}) {
+      if (HasInput(decoder, input) && !sessions.decoder.carried.contains(input)) {
+        encoded[input] = tensor;
+      }
+    }
+  }
+  return encoded;
+}
+
+}  // namespace attnrun

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_RUNTIME_MODEL_SESSIONS_H_
+#define ATTNRUN_RUNTIME_MODEL_SESSIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attnrun/session.h"
+#include "generation/model_folder.h"
+
+namespace attnrun {
+
+// A session and how a decoder uses it.
+struct DecoderSession {
+  static absl::StatusOr<DecoderSession> Load(const std::string& path,
+                                             const SessionOptions& options);
+
+  Session session;
+  // The inputs that a state carries.
+  absl::flat_hash_set<std::string> carried;
+  std::string logits;
+  // -1 if the model does not declare it.
+  int64_t vocabulary = -1;
+};
+
+// The sessions of a model that generates.
+struct ModelSessions {
+  static absl::StatusOr<ModelSessions> Load(const gen::ModelFiles& files,
+                                            const SessionOptions& options);
+
+  DecoderSession decoder;
+  // Goes on where `decoder` takes no cache but gives one.
+  std::optional<DecoderSession> with_past;
+  std::optional<Session> encoder;
+  std::optional<Session> embed_tokens;
+};
+
+// Runs the encoder on `inputs`: the decoder's inputs that follow from its outputs.
+absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap& inputs,
+                                 const RunOptions& options);
+
+bool HasInput(const Session& session, absl::string_view name);
+
+// The name of the input that the output of another file continues: past_key_values.0.key for
+// present.0.key.
+std::string ContinuedInput(absl::string_view output);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_RUNTIME_MODEL_SESSIONS_H_

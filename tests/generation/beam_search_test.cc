@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "generation/fake_decoder.h"
+#include "generation/search.h"
+
+// Beam search against the sequences and scores of transformers 4.57 on the same logits.
+namespace attnrun::gen {
+namespace {
+
+struct Sequence {
+  TokenIds tokens;
+  float score;
+};
+
+struct Case {
+  const char* config;
+  std::vector<Sequence> sequences;
+};
+
+std::vector<GeneratedSequence> Searched(const std::string& json) {
+  GenerationConfig config;
+  config.num_beams = 4;
+  config.eos_token_id = {3};
+  EXPECT_TRUE(UpdateGenerationConfig(json, /*strict=*/true, config).ok());
+  const GenerateOptions options;
+  Meter meter;
+  SearchContext context{config, options, {}, meter};
+  FakeDecoder decoder(23, 1);
+  std::vector<GeneratedSequence> sequences(config.num_return_sequences);
+  const Prompt prompt = {{1, 9, 4}, {3, 12, {}}, 0};
+  const absl::Status status = SearchBeams(decoder, prompt, context, sequences);
+  EXPECT_TRUE(status.ok()) << status;
+  return sequences;
+}
+
+TEST(BeamSearchTest, AgreesWithTransformers) {
+  const Case cases[] = {
+      {R"({})", {{{5, 9, 11, 8, 19, 0, 16, 6, 11}, -1.513774F}}},
+      {R"({"early_stopping":true})", {{{5, 9, 11, 8, 19, 0, 16, 6, 11}, -1.513774F}}},
+      {R"({"early_stopping":"never","length_penalty":2.0})",
+       {{{5, 9, 11, 8, 19, 0, 16, 6, 11}, -0.1681971F}}},
+      {R"({"length_penalty":0.0})", {{{5, 9, 11, 12, 8, 19, 3}, -10.96776F}}},
+      {R"({"num_return_sequences":3,"early_stopping":"never"})",
+       {{{5, 9, 11, 8, 19, 0, 16, 6, 11}, -1.513774F},
+        {{5, 9, 11, 8, 19, 0, 16, 21, 16}, -1.547875F},
+        {{5, 9, 11, 12, 8, 19, 12, 2, 22}, -1.565603F}}},
+      {R"({"repetition_penalty":1.4})", {{{0, 2, 14, 18, 3}, -1.597694F}}},
+      {R"({"no_repeat_ngram_size":1,"num_beams":2})", {{{0, 15, 2, 8, 21, 5, 20, 3}, -1.618601F}}},
+      {R"({"eos_token_id":[3,5,8],"num_return_sequences":4})",
+       {{{20, 12, 17, 16, 1, 7, 16, 17, 14}, -1.55905F},
+        {{20, 12, 17, 16, 1, 7, 15, 19, 17}, -1.592197F},
+        {{20, 12, 17, 16, 1, 7, 16, 17, 13}, -1.600717F},
+        {{0, 15, 2, 8}, -1.601723F}}},
+      {R"({"length_penalty":-1.0})", {{{5, 9, 11, 12, 8, 19, 3}, -76.7743F}}},
+      {R"({"min_new_tokens":6})", {{{5, 9, 11, 8, 19, 0, 16, 6, 11}, -1.513774F}}},
+  };
+  for (const Case& row : cases) {
+    SCOPED_TRACE(row.config);
+    const std::vector<GeneratedSequence> found = Searched(row.config);
+    ASSERT_EQ(found.size(), row.sequences.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].tokens, row.sequences[i].tokens);
+      // Sums of nine log-probabilities in single precision.
+      EXPECT_NEAR(found[i].score, row.sequences[i].score, 1e-5);
+    }
+  }
+}
+
+TEST(BeamSearchTest, TellsHowASequenceEnds) {
+  EXPECT_EQ(Searched(R"({"length_penalty": 0.0})")[0].finish, FinishReason::kStop);
+  EXPECT_EQ(Searched("{}")[0].finish, FinishReason::kLength);
+}
+
+}  // namespace
+}  // namespace attnrun::gen

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// attnrun generate: its contract, and what it refuses.
+#include "attnrun/generation_config.h"
+#include "tools/command_line.h"
+
+namespace attnrun::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kVocabulary = 8;
+
+// A decoder without cache: logits = table[input_ids]. The most probable token behind i is i + 1, and
+// the next one i + 2, modulo 8.
+onnx::ModelProto MakeDecoder() {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("graph");
+  Declare(*graph.add_input(), "input_ids", onnx::TensorProto::INT64, {"batch", "sequence"});
+  Declare(*graph.add_output(), "logits", onnx::TensorProto::FLOAT, {"batch", "sequence", "8"});
+  onnx::TensorProto& table = *graph.add_initializer();
+  table.set_name("table");
+  table.set_data_type(onnx::TensorProto::FLOAT);
+  table.add_dims(kVocabulary);
+  table.add_dims(kVocabulary);
+  for (int i = 0; i < kVocabulary; ++i) {
+    for (int j = 0; j < kVocabulary; ++j) {
+      const int step = (j - i + kVocabulary) % kVocabulary;
+      table.add_float_data(step == 1 ? 4.0F : step == 2 ? 3.0F : 0.0F);
+    }
+  }
+  AddNode(graph, "Gather", "gather", "table", "logits").add_input("input_ids");
+  return model;
+}
+
+class GenerateTest : public CommandLineTest {
+ protected:
+  void SetUp() override {
+    CommandLineTest::SetUp();
+    WriteAll(folder_ / "model.onnx", MakeDecoder().SerializeAsString());
+    WriteAll(folder_ / "config.json", R"({"eos_token_id": 7, "max_position_embeddings": 20})");
+  }
+
+  // The tokens of each sequence.
+  std::vector<TokenIds> Tokens(const std::string& arguments) const {
+    std::vector<TokenIds> tokens;
+    const nlohmann::json report = Json("generate . --json " + arguments);
+    for (const auto& sequence : report["sequences"]) {
+      tokens.push_back(sequence["tokens"].get<TokenIds>());
+    }
+    return tokens;
+  }
+};
+
+TEST_F(GenerateTest, PrintsTheReport) {
+  const nlohmann::json report = Json("generate . --prompt-ids 1,2 --max-new-tokens 3 --json");
+  for (const char* name :
+       {"time_to_first_token_ms", "prompt_tokens_per_second", "decode_tokens_per_second"}) {
+    EXPECT_GT(report[name].get<double>(), 0) << name;
+  }
+  ASSERT_EQ(report["sequences"].size(), 1u);
+  const nlohmann::json& sequence = report["sequences"][0];
+  EXPECT_EQ(sequence["prompt_tokens"], 2);
+  EXPECT_EQ(sequence["tokens"], nlohmann::json({3, 4, 5}));
+  EXPECT_EQ(sequence["finish"], "length");
+  EXPECT_LT(sequence["score"].get<double>(), 0);
+}
+
+TEST_F(GenerateTest, StopsAtTheEnd) {
+  EXPECT_THAT(Tokens("--prompt-ids 4 --max-new-tokens 9"), ElementsAre(TokenIds{5, 6, 7}));
+  EXPECT_THAT(Tokens("--prompt-ids 4 --max-new-tokens 5 --ignore-eos"),
+              ElementsAre(TokenIds{5, 6, 7, 0, 1}));
+  EXPECT_THAT(Tokens("--prompt-ids 4 --max-new-tokens 9 --stop-sequence 5,6"),
+              ElementsAre(TokenIds{5, 6}));
+  EXPECT_EQ(Json("generate . --prompt-ids 4 --json")["sequences"][0]["finish"], "stop");
+}
+
+TEST_F(GenerateTest, RunsSeveralPromptsInOrder) {
+  EXPECT_THAT(Tokens("--prompt-ids 1 --prompt-ids 5,4,3 --max-new-tokens 2"),
+              ElementsAre(TokenIds{2, 3}, TokenIds{4, 5}));
+  WriteAll(folder_ / "lines.txt", "1\n\n5 4 3\n");
+  WriteAll(folder_ / "lists.json", "[[1], [5, 4, 3]]");
+  for (const char* file : {"lines.txt", "lists.json"}) {
+    EXPECT_THAT(Tokens(std::string("--max-new-tokens 2 --prompt-ids-file ") + file),
+                ElementsAre(TokenIds{2, 3}, TokenIds{4, 5}));
+  }
+}
+
+TEST_F(GenerateTest, SettingsOverrideThoseBefore) {
+  WriteAll(folder_ / "generation_config.json", R"({"eos_token_id": 6, "max_new_tokens": 9})");
+  EXPECT_THAT(Tokens("--prompt-ids 4"), ElementsAre(TokenIds{5, 6}));
+  WriteAll(folder_ / "mine.json", R"({"eos_token_id": [5], "repetition_penalty": null})");
+  EXPECT_THAT(Tokens("--prompt-ids 4 --generation-config mine.json"), ElementsAre(TokenIds{5}));
+  EXPECT_THAT(Tokens("--prompt-ids 4 --generation-config mine.json --eos-token-id 7"),
+              ElementsAre(TokenIds{5, 6, 7}));
+  EXPECT_THAT(Tokens("--prompt-ids 4 --suppress-tokens 5 --max-new-tokens 1"),
+              ElementsAre(TokenIds{6}));
+}
+
+TEST_F(GenerateTest, ReturnsTheBestBeamsFirst) {
+  const std::vector<TokenIds> beams =
+      Tokens("--prompt-ids 0 --max-new-tokens 2 --num-beams 3 --num-return-sequences 2");
+  EXPECT_THAT(beams, ElementsAre(TokenIds{1, 2}, TokenIds{1, 3}));
+}
+
+TEST_F(GenerateTest, TheSeedFixesDrawnTokens) {
+  const std::string draw = "--prompt-ids 0 --max-new-tokens 12 --ignore-eos --do-sample --seed ";
+  EXPECT_EQ(Tokens(draw + "1"), Tokens(draw + "1"));
+  EXPECT_NE(Tokens(draw + "1"), Tokens(draw + "2"));
+  EXPECT_EQ(Tokens(draw + "1 --top-k 1"), Tokens(draw + "1 --greedy"));
+}
+
+TEST_F(GenerateTest, FindsFilesInTheSubfolderOnnx) {
+  fs::create_directories(folder_ / "onnx");
+  fs::rename(folder_ / "model.onnx", folder_ / "onnx" / "model_q4.onnx");
+  EXPECT_THAT(Tokens("--prompt-ids 4"), ElementsAre(TokenIds{5, 6, 7}));
+}
+
+TEST_F(GenerateTest, BadUsageIsStatus2) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"generate", "is required"},
+      {"generate . --prompt-ids 1,x", "--prompt-ids: expected ids separated by commas"},
+      {"generate . --prompt-ids 1 --top-p high", "--top-p: expected a number, but found high"},
+      {"generate . --prompt-ids 1 --top-q 1", "there is no option --top-q of generate"},
+      {"generate . --prompt-ids 1 --do-sample --temperature 0", "temperature: expected a number"},
+      {"generate . --prompt-ids 1 --top-p 2", "top_p: expected a number from 0 to 1"},
+      {"generate . --prompt-ids 1 --num-beams 2 --num-return-sequences 3",
+       "num_return_sequences is 3, but num_beams is 2"},
+      {"generate . --prompt-ids 1 --num-return-sequences 2", "one most probable sequence"},
+      {"generate . --prompt-ids 1 --max-new-tokens 0", "max_new_tokens"},
+      {"generate . --prompt-ids 1 --max-new-tokens 2 --min-new-tokens 3", "min_new_tokens is 3"},
+      {"generate . --prompt-ids 1 --early-stopping soon", "expected true, false or never"},
+  };
+  for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 2, message);
+}
+
+TEST_F(GenerateTest, BadRequestsAreStatus3) {
+  WriteAll(folder_ / "unknown.json", R"({"num_beans": 3})");
+  WriteAll(folder_ / "type.json", R"({"num_beams": "many"})");
+  WriteAll(folder_ / "guided.json", R"({"guidance_scale": 2.5})");
+  const std::pair<const char*, const char*> cases[] = {
+      {"generate . --prompt-ids 1,8", "expected ids from 0 to 7"},
+      {"generate . --prompt-ids 1,-1", "but found -1"},
+      {"generate .", "it is empty"},
+      {"generate . --prompt-ids 0,1,2,3,4,5,6,7,0,1,2,3,4,5,6,7,0,1,2,3", "reads at most 20"},
+      {"generate . --prompt-ids 1,2 --max-length 2", "it has 2 ids, but max_length is 2"},
+      {"generate . --prompt-ids 1 --bad-words 3,9", "bad_words_ids: expected ids from 0 to 7"},
+      {"generate . --prompt-ids 1 --suppress-tokens 0,1,2,3,4,5,6,7", "exclude every token"},
+      {"generate . --prompt-ids 1 --encoder-ids 1", "the model has none"},
+      {"generate . --prompt-ids 1 --generation-config unknown.json", "no setting 'num_beans'"},
+      {"generate . --prompt-ids 1 --generation-config type.json", "num_beams: expected an integer"},
+      {"generate . --prompt-ids 1 --generation-config guided.json", "guidance_scale"},
+      {"generate . --prompt-ids-file none.txt", "none.txt: cannot be read"},
+      {"generate data --prompt-ids 1", "expected model.onnx"},
+      {"generate m.onnx --prompt-ids 1", "does not know how to fill the decoder's input 'x'"},
+  };
+  for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 3, message);
+}
+
+}  // namespace
+}  // namespace attnrun::cli

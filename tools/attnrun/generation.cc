@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iostream>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "attnrun/generator.h"
+#include "core/status.h"
+#include "tools/attnrun/arrays.h"
+#include "tools/attnrun/commands.h"
+#include "tools/attnrun/generation_ids.h"
+#include "tools/attnrun/json.h"
+
+namespace attnrun::cli {
+namespace {
+
+// The arrays of --input, each with a row per request.
+absl::StatusOr<TensorMap> ReadEncoderInputs(const Options& options, const Generator& generator) {
+  TensorMap inputs;
+  if (options.inputs.files.empty()) return inputs;
+  if (generator.encoder_inputs().empty()) {
+    return absl::InvalidArgumentError("--input is for encoders, and the model has none");
+  }
+  ATTNRUN_RETURN_IF_ERROR(
+      ReadFiles(options.inputs.files, Role::kInput, generator.encoder_inputs(), inputs));
+  for (const auto& [name, tensor] : inputs) {
+    if (tensor.rank() > 0 && tensor.dim(0) > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--input ", name, ": expected a row for each request, but found ", TypeAndShape(tensor)));
+  }
+  return inputs;
+}
+
+// The number of requests, which all sources that are given must agree on.
+absl::StatusOr<size_t> CountRequests(const std::vector<TokenIds>& prompts,
+                                     const std::vector<TokenIds>& texts, const TensorMap& inputs) {
+  std::optional<size_t> count;
+  absl::Status status;
+  const auto agree = [&](absl::string_view source, size_t found) {
+    if (count.has_value() && *count != found) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat(source, ": expected ", *count, " of them, but found ", found));
+    }
+    count = found;
+  };
+  for (const auto& [name, tensor] : inputs) {
+    agree(absl::StrCat("--input ", name), static_cast<size_t>(tensor.dim(0)));
+  }
+  if (!texts.empty()) agree("--encoder-ids", texts.size());
+  if (!prompts.empty()) agree("--prompt-ids", prompts.size());
+  ATTNRUN_RETURN_IF_ERROR(status);
+  return count.value_or(1);
+}
+
+Tensor Row(const Tensor& tensor, size_t row) {
+  Shape shape = tensor.shape();
+  const Shape strides = DenseStrides(shape);
+  shape[0] = 1;
+  return tensor.View(shape, strides, static_cast<int64_t>(row) * strides[0]);
+}
+
+absl::StatusOr<std::vector<GenerationRequest>> MakeRequests(const Options& options,
+                                                            const Generator& generator) {
+  const GenerationArguments& arguments = options.generation;
+  std::vector<TokenIds> prompts = arguments.prompts;
+  if (!arguments.prompts_file.empty()) {
+    ATTNRUN_ASSIGN_OR_RETURN(prompts, ReadIdsFile(arguments.prompts_file));
+  }
+  if (!arguments.encoder_ids.empty() && generator.encoder_inputs().empty()) {
+    return absl::InvalidArgumentError("--encoder-ids is for encoders, and the model has none");
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, ReadEncoderInputs(options, generator));
+  ATTNRUN_ASSIGN_OR_RETURN(const size_t count,
+                           CountRequests(prompts, arguments.encoder_ids, inputs));
+  std::vector<GenerationRequest> requests(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (!prompts.empty()) requests[i].prompt = prompts[i];
+    if (!arguments.encoder_ids.empty()) requests[i].encoder_ids = arguments.encoder_ids[i];
+    for (const auto& [name, tensor] : inputs) {
+      ATTNRUN_ASSIGN_OR_RETURN(requests[i].encoder_inputs[name], Row(tensor, i).Dense());
+    }
+  }
+  return requests;
+}
+
+// Applies --generation-config and then the flags.
+absl::Status UpdateConfig(const GenerationArguments& arguments, GenerationConfig& config) {
+  if (!arguments.config_file.empty()) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(arguments.config_file));
+    ATTNRUN_RETURN_IF_ERROR(
+        Annotate(UpdateGenerationConfig(text, /*strict=*/true, config), arguments.config_file));
+  }
+  ATTNRUN_RETURN_IF_ERROR(
+      UpdateGenerationConfig(arguments.SettingsJson(), /*strict=*/true, config));
+  if (arguments.ignore_eos) config.eos_token_id.clear();
+  return absl::OkStatus();
+}
+
+Json ToJson(const GeneratedSequence& sequence) {
+  Json json = {{"prompt_tokens", sequence.prompt_tokens},
+               {"tokens", sequence.tokens},
+               {"score", sequence.score},
+               {"finish", Name(sequence.finish)}};
+  for (const auto& candidates : sequence.candidates) {
+    Json list = Json::array();
+    for (const auto& [id, value] : candidates) list.push_back({id, value});
+    json["candidates"].push_back(list);
+  }
+  return json;
+}
+
+void Print(const Options& options, const GenerationResult& result) {
+  if (options.json) {
+    Json json = {{"sequences", Json::array()}};
+    for (const GeneratedSequence& sequence : result.sequences) {
+      json["sequences"].push_back(ToJson(sequence));
+    }
+    json["time_to_first_token_ms"] = absl::ToDoubleMilliseconds(result.time_to_first_token);
+    json["prompt_tokens_per_second"] = result.prompt_tokens_per_second;
+    json["decode_tokens_per_second"] = result.decode_tokens_per_second;
+    return PrintJson(json);
+  }
+  for (size_t i = 0; i < result.sequences.size(); ++i) {
+    const GeneratedSequence& sequence = result.sequences[i];
+    std::cout << absl::StrFormat("sequence %d: %d prompt tokens, %d new, score %.4g, end by %s\n",
+                                 i, sequence.prompt_tokens, sequence.tokens.size(), sequence.score,
+                                 Name(sequence.finish))
+              << "  " << absl::StrJoin(sequence.tokens, ",") << "\n";
+  }
+  std::cout << absl::StrFormat(
+      "first token after %.1f ms; %.1f prompt tokens/s, %.1f new tokens/s\n",
+      absl::ToDoubleMilliseconds(result.time_to_first_token), result.prompt_tokens_per_second,
+      result.decode_tokens_per_second);
+}
+
+}  // namespace
+
+absl::StatusOr<int> GenerateTokens(const Options& options) {
+  const GenerationArguments& arguments = options.generation;
+  // Settings that cannot be are bad usage if the command line alone gives them.
+  GenerationConfig alone;
+  const absl::Status usage = UpdateGenerationConfig(arguments.SettingsJson(), true, alone);
+  if (!usage.ok()) {
+    std::cerr << "attnrun: " << usage.message() << "\n";
+    return kBadUsage;
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(const Generator generator,
+                           Generator::Load(options.model, options.session));
+  GenerationConfig config = generator.config();
+  ATTNRUN_RETURN_IF_ERROR(UpdateConfig(arguments, config));
+  const absl::Status check = CheckGenerationConfig(config);
+  if (!check.ok() && !CheckGenerationConfig(alone).ok()) {
+    std::cerr << "attnrun: " << check.message() << "\n";
+    return kBadUsage;
+  }
+  ATTNRUN_RETURN_IF_ERROR(check);
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<GenerationRequest> requests,
+                           MakeRequests(options, generator));
+  GenerateOptions generate;
+  generate.top_candidates = arguments.top_candidates;
+  ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result,
+                           generator.Generate(requests, config, generate));
+  Print(options, result);
+  return kFine;
+}
+
+}  // namespace attnrun::cli

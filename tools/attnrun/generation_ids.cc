@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/attnrun/generation_ids.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/quote.h"
+#include "core/status.h"
+#include "tools/attnrun/json.h"
+
+namespace attnrun::cli {
+namespace {
+
+absl::StatusOr<std::vector<TokenIds>> ParseJsonLists(absl::string_view text) {
+  const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  std::vector<TokenIds> lists;
+  for (const Json& item : json) {
+    if (!item.is_array()) break;
+    TokenIds& ids = lists.emplace_back();
+    for (const Json& id : item) {
+      if (!id.is_number_integer()) break;
+      ids.push_back(id.get<int64_t>());
+    }
+    if (ids.empty() || ids.size() != item.size()) lists.clear();
+  }
+  if (!lists.empty() && lists.size() == json.size()) return lists;
+  return absl::InvalidArgumentError("expected a JSON list of lists of ids");
+}
+
+}  // namespace
+
+absl::StatusOr<TokenIds> ParseIds(absl::string_view text) {
+  TokenIds ids;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(", \t\r"), absl::SkipEmpty())) {
+    if (!absl::SimpleAtoi(word, &ids.emplace_back())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected ids separated by commas, but found ", Quoted(word)));
+    }
+  }
+  if (ids.empty()) {
+    return absl::InvalidArgumentError("expected ids separated by commas, but found none");
+  }
+  return ids;
+}
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) {
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<TokenIds>> ReadIdsFile(const std::string& path) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "[")) {
+    absl::StatusOr<std::vector<TokenIds>> lists = ParseJsonLists(text);
+    if (!lists.ok()) return Annotate(lists.status(), path);
+    return lists;
+  }
+  std::vector<TokenIds> lists;
+  int64_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    absl::StatusOr<TokenIds> ids = ParseIds(line);
+    if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(path, ":", number));
+    lists.push_back(*std::move(ids));
+  }
+  if (lists.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a prompt in each line"));
+  }
+  return lists;
+}
+
+}  // namespace attnrun::cli
