@@ -36,7 +36,7 @@ absl::string_view Name(FinishReason reason) {
   return reason == FinishReason::kStop ? "stop" : "length";
 }
 
-class Generator::Impl {
+class __attribute__((visibility("hidden"))) Generator::Impl {
  public:
   Impl(gen::ModelFolder folder, ModelSessions sessions)
       : folder_(std::move(folder)), sessions_(std::move(sessions)) {

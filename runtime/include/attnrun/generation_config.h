@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "attnrun/export.h"
 
 namespace attnrun {
 
@@ -94,10 +95,11 @@ struct GenerationConfig {
 // passed over otherwise; null leaves a setting as it is. kInvalidArgument for text that is no JSON
 // object and for a value of the wrong type; kUnimplemented for a setting that changes tokens and that
 // attnrun lacks.
-absl::Status UpdateGenerationConfig(absl::string_view json, bool strict, GenerationConfig& config);
+ATTNRUN_EXPORT absl::Status UpdateGenerationConfig(absl::string_view json, bool strict,
+                                                   GenerationConfig& config);
 
 // kInvalidArgument for a value out of its range and for settings that contradict each other.
-absl::Status CheckGenerationConfig(const GenerationConfig& config);
+ATTNRUN_EXPORT absl::Status CheckGenerationConfig(const GenerationConfig& config);
 
 }  // namespace attnrun
 

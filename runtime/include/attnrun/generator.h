@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "attnrun/export.h"
 #include "attnrun/generation_config.h"
 #include "attnrun/session.h"
 #include "attnrun/tensor.h"
@@ -38,7 +39,7 @@ enum class FinishReason : uint8_t {
 };
 
 // "length" or "stop".
-absl::string_view Name(FinishReason reason);
+ATTNRUN_EXPORT absl::string_view Name(FinishReason reason);
 
 struct GeneratedSequence {
   // Number of ids that the decoder started with.
@@ -78,7 +79,7 @@ struct GenerateOptions {
 // Generates tokens with a decoder, or an encoder and a decoder. The tokens of a request do not depend
 // on other requests, on the number of threads, or on how the prompt is cut. Generate may be called
 // from many threads at once.
-class Generator {
+class ATTNRUN_EXPORT Generator {
  public:
   // Reads a decoder (an .onnx file) or a folder; docs/generation.md lists the files. Errors as in
   // Session::Load; also kNotFound for a folder without a decoder, kInvalidArgument for a
