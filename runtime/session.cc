@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -43,6 +42,7 @@
 #include "state/carried_values.h"
 #include "state/initial_shapes.h"
 #include "state_impl.h"
+#include "state_use.h"
 #include "thread_pool_impl.h"
 #include "weight_cache/weight_cache.h"
 
@@ -89,7 +89,6 @@ class Session::Impl {
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
     state_values_ = state::FindCarriedValues(*model_.graph);
-    for (const StateValue& value : state_values_) carried_outputs_.insert(value.output);
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
     for (const Tensor& constant : plan_->constants()) {
       constant_bytes_ += static_cast<int64_t>(constant.byte_size());
@@ -121,10 +120,11 @@ class Session::Impl {
                                  const RunOptions& options) {
     return meter_.Counted([&](RunMeter::Run& run) -> absl::StatusOr<TensorMap> {
       StateUse use;
-      ATTNRUN_RETURN_IF_ERROR(use.Add(inputs, state, *this));
+      ATTNRUN_RETURN_IF_ERROR(use.Add(inputs, state, this));
       ATTNRUN_ASSIGN_OR_RETURN(std::vector<Tensor> results,
                                Compute(run, inputs, options, state.Inputs()));
-      ATTNRUN_ASSIGN_OR_RETURN(StepResults parts, Divide(std::move(results)));
+      ATTNRUN_ASSIGN_OR_RETURN(StepResults parts,
+                               Divide(outputs_, state_values_, std::move(results)));
       ATTNRUN_RETURN_IF_ERROR(state.Own(parts.carried));
       state.Take(std::move(parts.carried));
       use.Keep();
@@ -163,69 +163,6 @@ class Session::Impl {
   int threads() const { return threads_; }
 
  private:
-  // The states of a run. They are as before the run unless it ends with Keep.
-  class StateUse {
-   public:
-    ~StateUse() {
-      for (State::Impl* state : states_) {
-        if (!keeps_) state->Retreat();
-        state->Leave();
-      }
-    }
-
-    absl::Status Add(const TensorMap& inputs, State::Impl& state, const Impl& session) {
-      if (state.session() != &session) {
-        return absl::InvalidArgumentError("the state belongs to another session");
-      }
-      for (const StateValue& value : state.values()) {
-        if (!inputs.contains(value.input)) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat("input ", Quoted(value.input), " is carried by the state: leave it out"));
-      }
-      // An exception must not leave the state entered.
-      states_.reserve(states_.size() + 1);
-      if (!state.Enter()) {
-        return absl::FailedPreconditionError("the state is used by another run");
-      }
-      states_.push_back(&state);
-      return absl::OkStatus();
-    }
-
-    void Keep() { keeps_ = true; }
-
-   private:
-    std::vector<State::Impl*> states_;
-    bool keeps_ = false;
-  };
-
-  // The results of a run with a state: what the caller gets, and what the state keeps.
-  struct StepResults {
-    TensorMap outputs;
-    std::vector<Tensor> carried;
-  };
-
-  absl::StatusOr<TensorMap> AllOf(std::vector<Tensor> results) const {
-    TensorMap outputs;
-    for (size_t i = 0; i < results.size(); ++i) {
-      ATTNRUN_ASSIGN_OR_RETURN(outputs[outputs_[i].name], results[i].Dense());
-    }
-    return outputs;
-  }
-
-  absl::StatusOr<StepResults> Divide(std::vector<Tensor> results) const {
-    StepResults divided;
-    for (const StateValue& value : state_values_) {
-      for (size_t i = 0; i < results.size(); ++i) {
-        if (outputs_[i].name == value.output) divided.carried.push_back(std::move(results[i]));
-      }
-    }
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (carried_outputs_.contains(outputs_[i].name)) continue;
-      ATTNRUN_ASSIGN_OR_RETURN(divided.outputs[outputs_[i].name], results[i].Dense());
-    }
-    return divided;
-  }
-
   static absl::StatusOr<std::vector<TensorMap>> Advance(absl::Span<const Request> requests,
                                                         std::vector<StepResults>& parts,
                                                         StateUse& use) {
@@ -275,7 +212,7 @@ class Session::Impl {
     std::vector<std::vector<Tensor>> inputs;
     for (const Request& request : requests) {
       State::Impl* const state = request.state != nullptr ? request.state->impl_.get() : nullptr;
-      if (state != nullptr) ATTNRUN_RETURN_IF_ERROR(use.Add(request.inputs, *state, *this));
+      if (state != nullptr) ATTNRUN_RETURN_IF_ERROR(use.Add(request.inputs, *state, this));
       ATTNRUN_ASSIGN_OR_RETURN(inputs.emplace_back(),
                                BindInputs(inputs_, graph().equalities(), request.inputs,
                                           state != nullptr ? state->Inputs() : TensorMap()));
@@ -285,13 +222,13 @@ class Session::Impl {
       return exec::ExecuteTogether(*plan_, Joins(), inputs,
                                    {options, interrupt, allocator, limits_.body_runs}, results);
     }));
+    static const std::vector<StateValue> kNone;
     std::vector<StepResults> parts;
     for (size_t r = 0; r < requests.size(); ++r) {
-      if (requests[r].state == nullptr) {
-        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back().outputs, AllOf(std::move(results[r])));
-      } else {
-        ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back(), Divide(std::move(results[r])));
-      }
+      const bool carries = requests[r].state != nullptr;
+      ATTNRUN_ASSIGN_OR_RETURN(
+          parts.emplace_back(),
+          Divide(outputs_, carries ? state_values_ : kNone, std::move(results[r])));
     }
     return Advance(requests, parts, use);
   }
@@ -397,7 +334,6 @@ class Session::Impl {
   int64_t constant_bytes_ = 0;
   std::vector<Rewrite> rewrites_;
   std::vector<StateValue> state_values_;
-  std::set<std::string> carried_outputs_;
   Precision precision_ = Precision::kFloat32;
   std::unique_ptr<exec::Plan> plan_;
   std::mutex joins_mutex_;

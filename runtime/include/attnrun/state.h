@@ -85,6 +85,7 @@ class ATTNRUN_EXPORT State {
 
  private:
   friend class Session;
+  friend class StateUse;
   class Impl;
   explicit State(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
