@@ -55,7 +55,9 @@ class DepthwiseLines {
   void RunLine(int64_t line, absl::Span<const TapLine> taps, IndexRange channels) const {
     const int64_t size = window_.output.back() * shape_.c;
     float* const y = operands_.y + line * size;
-    SumChains(taps, channels, y);
+    const bool ends = EndsWithSums(taps);
+    SumChains(taps, channels, ends ? operands_.activation : Activation(), y);
+    if (ends) return;
     const float* const residual =
         operands_.residual == nullptr ? nullptr : operands_.residual + line * size;
     EndLine({window_.output.back(), shape_.c, channels, residual, operands_.residual_first,
@@ -83,15 +85,24 @@ class DepthwiseLines {
     return lines;
   }
 
+  // True if nothing follows the sums of a single chain but an activation that clamps.
+  bool EndsWithSums(absl::Span<const TapLine> lines) const {
+    const int64_t width = window_.kernel.back();
+    return operands_.residual == nullptr && ops::EndsWithSums(operands_.activation) &&
+           std::max<int64_t>(std::ssize(lines), 1) * width <= kDepthBlock;
+  }
+
   // Sums chains of at most kDepthBlock taps, as in products of matrices, and adds them one by one.
-  void SumChains(absl::Span<const TapLine> lines, IndexRange channels, float* y) const {
+  // `activation` clamps each chain.
+  void SumChains(absl::Span<const TapLine> lines, IndexRange channels, const Activation& activation,
+                 float* y) const {
     const int64_t width = window_.kernel.back();
     const auto at_once = static_cast<size_t>(std::max<int64_t>(kDepthBlock / width, 1));
     bool first = true;
     for (size_t line = 0; line < lines.size() || first; line += at_once) {
       for (int64_t tap = 0; tap < width; tap += kDepthBlock) {
         SumLines(lines.subspan(std::min(line, lines.size()), at_once),
-                 {tap, std::min(tap + kDepthBlock, width)}, channels, first, y);
+                 {tap, std::min(tap + kDepthBlock, width)}, channels, first, activation, y);
         first = false;
       }
     }
@@ -99,7 +110,7 @@ class DepthwiseLines {
 
   // Adds the sums over some lines and taps along them to all windows of a line.
   void SumLines(absl::Span<const TapLine> lines, IndexRange taps, IndexRange channels, bool first,
-                float* y) const {
+                const Activation& activation, float* y) const {
     const size_t last = window_.output.size() - 1;
     const int64_t count = window_.output[last];
     const IndexRange inside = PositionsInside(
@@ -117,7 +128,8 @@ class DepthwiseLines {
               .count = end - begin,
               .y = y + begin * shape_.c,
               .bias = first ? operands_.bias : nullptr,
-              .accumulate = !first});
+              .accumulate = !first,
+              .activation = activation});
     };
     const auto clip = [&](int64_t position) {
       const IndexRange all = window_.TapsInside(last, position);

@@ -45,10 +45,12 @@ struct Sums {
 
   HWY_INLINE void Store(const DepthwiseRun& r, const WindowVector& at) {
     const DF d;
+    const Clamp clamp(r.activation);
     float* to = r.y + at.window * r.channels + at.channel;
     HWY_UNROLL(8)
     for (int p = 0; p < P; ++p, to += r.channels) {
       if (r.accumulate) sums[p] = hn::Add(sums[p], LoadChannels<kWhole>(at, to));
+      sums[p] = clamp.Apply(d, sums[p]);
       if (kWhole) {
         hn::StoreU(sums[p], d, to);
       } else {
@@ -136,10 +138,11 @@ HWY_NOINLINE void SumWindow(const DepthwiseRun& r, int64_t window) {
       }
     }
     float* const y = r.y + window * r.channels + channel;
+    const Clamp clamp(r.activation);
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       if (r.accumulate) sums[v] = hn::Add(sums[v], hn::LoadU(d, y + v * lanes));
-      hn::StoreU(sums[v], d, y + v * lanes);
+      hn::StoreU(clamp.Apply(d, sums[v]), d, y + v * lanes);
     }
   }
   for (; channel + lanes <= r.part.end; channel += lanes) {
@@ -190,6 +193,8 @@ void SumRun(const DepthwiseRun& r) {
   if ((rest & 1) != 0) SumWindow(r, window + (rest & 6));
 }
 
+bool EndsWithSums(const Activation& activation) { return Clamp(activation).is_all; }
+
 // y += residual.
 void AddResidual(const DepthwiseEnd& end) {
   const DF d;
@@ -223,9 +228,13 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun::ops {
 
 HWY_EXPORT(SumRun);
+HWY_EXPORT(EndsWithSums);
 HWY_EXPORT(EndLine);
 
 void SumRun(const DepthwiseRun& run) { HWY_DYNAMIC_DISPATCH(SumRun)(run); }
+bool EndsWithSums(const Activation& activation) {
+  return HWY_DYNAMIC_DISPATCH(EndsWithSums)(activation);
+}
 void EndLine(const DepthwiseEnd& end) { HWY_DYNAMIC_DISPATCH(EndLine)(end); }
 
 }  // namespace attnrun::ops

@@ -36,6 +36,8 @@ struct DepthwiseRun {
   const float* bias;
   // True if the sums are added to y.
   bool accumulate;
+  // Clamps the sums if it does no more than that (see EndsWithSums), else left to EndLine.
+  Activation activation;
 };
 
 // How a line of y, [count, C], ends.
@@ -52,6 +54,8 @@ struct DepthwiseEnd {
 };
 
 void SumRun(const DepthwiseRun& run);
+// True if SumRun applies the activation.
+bool EndsWithSums(const Activation& activation);
 void EndLine(const DepthwiseEnd& end);
 
 }  // namespace attnrun::ops

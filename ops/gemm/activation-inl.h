@@ -8,6 +8,7 @@
 #endif
 
 #include <cstdint>
+#include <limits>
 
 #include "hwy/highway.h"
 #include "ops/gemm/activation.h"
@@ -46,6 +47,28 @@ inline HWY_NOINLINE void ActivateTile(const Activation& activation, const TileVi
     MapTile(tile, [&](auto d, auto x) HWY_ATTR { return f(d, x, activation); });
   });
 }
+
+// An activation that does no more than clamp, for kernels that apply it in registers; other
+// activations clamp nothing.
+struct Clamp {
+  explicit Clamp(const Activation& activation) {
+    const bool clips = activation.function == UnaryFunction::kClip;
+    is_all = clips || activation.function == UnaryFunction::kRelu || !activation;
+    if (activation.function == UnaryFunction::kRelu) low = 0;
+    if (clips) low = activation.alpha, high = activation.beta;
+  }
+
+  // x86's minimum and maximum return their second operand if either one is NaN, or both are zeros.
+  template <class D, class V>
+  HWY_INLINE V Apply(D d, V x) const {
+    return hn::Min(hn::Set(d, high), hn::Max(hn::Set(d, low), x));
+  }
+
+  // True if nothing is left to apply.
+  bool is_all;
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+};
 
 }  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "ops/gemm/activation-inl.h"
 #include "ops/gemm/micro_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -105,12 +106,13 @@ struct Tile {
     }
   }
 
-  // C = sum * scale [+ bias] [+ residual]; the rows of the residual are p.residual.row_stride
-  // apart. kWhole: C consists of whole vectors, which avoids masked stores (see StoreUpTo).
+  // C = sum * scale [+ bias] [+ residual], clamped; the rows of the residual are
+  // p.residual.row_stride apart. kWhole: C consists of whole vectors, which avoids masked stores (see StoreUpTo).
   template <bool kWhole>
   HWY_ATTR HWY_INLINE void FinishAs(const PanelProduct& p, const float* HWY_RESTRICT residual,
                                     float* HWY_RESTRICT c) const {
     const Floats d;
+    const Clamp clamp(p.activation);
     const Vector scale = hn::Set(d, p.scale);
     const Vector residual_scale = hn::Set(d, p.residual.scale);
     HWY_UNROLL(6)
@@ -127,6 +129,7 @@ struct Tile {
         if (residual != nullptr) {
           y = hn::MulAdd(load(residual + r * p.residual.row_stride + at), residual_scale, y);
         }
+        y = clamp.Apply(d, y);
         if (kWhole) {
           hn::StoreU(y, d, c + r * p.ldc + at);
         } else {

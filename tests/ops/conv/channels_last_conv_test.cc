@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -79,6 +80,9 @@ TEST_P(ChannelsLastConvTest, KernelAgreesWithReference) {
   const Ending endings[] = {{.bias = false},
                             {.residual = true},
                             {.residual = true, .activation = "Sigmoid"},
+                            {.activation = "Relu"},
+                            {.bias = false, .activation = "Clip"},
+                            {.residual = true, .activation = "Clip"},
                             {.residual = true, .residual_first = true, .activation = "Relu"},
                             {.bias = false, .residual = true, .residual_first = true}};
   for (const DataType type : {DataType::kFloat, DataType::kBfloat16}) {
@@ -128,6 +132,19 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{1, 20, 20, 3}, {3, 1, 15, 13}, 3, {1, 1}, {7, 6, 7, 6}},
         Case{{1, 700, 3}, {3, 1, 600}, 3, {1}, {10, 0}},
         Case{{1, 5, 9, 8, 6}, {6, 1, 3, 3, 3}, 6, {1, 1, 1}, {1, 1, 1, 1, 1, 1}}));
+
+TEST(ChannelsLastConvTest, NanStaysNanWhereSumsAreClamped) {
+  // A convolution of each element with 1.
+  for (const Case& c : {Case{{1, 1, 3, 1}, {1, 1, 1, 1}}, Case{{1, 1, 3, 2}, {2, 1, 1, 1}, 2}}) {
+    for (const char* activation : {"Relu", "Clip"}) {
+      OpTester op = Tester(c, {.activation = activation});
+      const std::vector<float> values = {NAN, -0.0F, -1, NAN, -0.0F, 0.5F};
+      op.Input(Make<float>(c.x, {values.begin(), values.begin() + 3 * c.x[3]}));
+      op.Constant(Make<float>(c.w, std::vector<float>(c.w[0], 1)));
+      ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 0);
+    }
+  }
+}
 
 TEST(ChannelsLastConvTest, EveryActivationAgreesWithReference) {
   const Case cases[] = {{{2, 9, 21, 5}, {50, 5, 3, 3}}, {{2, 9, 21, 35}, {35, 1, 3, 3}, 35}};
