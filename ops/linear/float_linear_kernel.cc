@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/gemm.h"
+#include "ops/linear/few_columns.h"
 #include "ops/linear/float_linear.h"
 #include "ops/linear/linear_rows.h"
 #include "ops/linear/linear_weights.h"
@@ -17,13 +18,17 @@ namespace {
 
 class FloatLinearKernel final : public Kernel {
  public:
-  // `weight`: the packed weights if they are constant, else null.
-  FloatLinearKernel(const FloatLinear& op, std::shared_ptr<const PackedMatrix> weight)
-      : op_(op), weight_(std::move(weight)) {}
+  // `weight`: the packed weights if they are constant, else null. `columns`: the weights if they are
+  // constant and have few columns.
+  FloatLinearKernel(const FloatLinear& op, std::shared_ptr<const PackedMatrix> weight,
+                    std::optional<FewColumns> columns)
+      : op_(op), weight_(std::move(weight)), columns_(std::move(columns)) {}
 
-  absl::string_view name() const override { return GemmName(weight_.get()); }
+  absl::string_view name() const override {
+    return columns_.has_value() ? "highway" : GemmName(weight_.get());
+  }
   Precision precision() const override { return GemmPrecision(weight_.get()); }
-  bool accepts_strided() const override { return true; }
+  bool accepts_strided() const override { return !columns_.has_value(); }
   bool can_store_bf16() const override { return UsesTiles(); }
   bool rounds_input(int i) const override { return i == Linear::kX && UsesTiles(); }
 
@@ -46,7 +51,9 @@ class FloatLinearKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const MatrixView rows, RowsOf(x, shape.m, shape.k, allocator));
     ATTNRUN_ASSIGN_OR_RETURN(const EpilogueInputs inputs,
                              EpilogueInputs::Read(context, shape, op_.activation()));
-    if (weight_ != nullptr) {
+    if (columns_.has_value()) {
+      columns_->Multiply(rows, y.data(), inputs.epilogue());
+    } else if (weight_ != nullptr) {
       Gemm(rows, *weight_, y.data(), shape.n, inputs.epilogue());
     } else {
       GemmProblem problem = {rows, {}, y.data(), shape.n, inputs.epilogue()};
@@ -114,6 +121,7 @@ class FloatLinearKernel final : public Kernel {
 
   const FloatLinear op_;
   const std::shared_ptr<const PackedMatrix> weight_;
+  const std::optional<FewColumns> columns_;
 };
 
 // The type of all weights, or float.
@@ -129,14 +137,19 @@ DataType StoredType(absl::Span<const Linear::Weight> weights) {
 absl::StatusOr<std::unique_ptr<Kernel>> FloatLinear::MakeKernel(
     const KernelContext& context) const {
   std::shared_ptr<const PackedMatrix> packed;
+  std::optional<FewColumns> columns;
   const std::vector<Weight> weights = Weights(context);
   if (FitTogether(*this, weights)) {
     ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights floats,
                              FloatWeights::Read(*this, weights, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(packed,
-                             PackedMatrix::Pack(floats.Matrix(), context, StoredType(weights)));
+    const SideBySide matrix = floats.Matrix();
+    if (context.precision == Precision::kFloat32 && FewColumns::Serves(matrix)) {
+      columns.emplace(matrix);
+    } else {
+      ATTNRUN_ASSIGN_OR_RETURN(packed, PackedMatrix::Pack(matrix, context, StoredType(weights)));
+    }
   }
-  return std::make_unique<FloatLinearKernel>(*this, std::move(packed));
+  return std::make_unique<FloatLinearKernel>(*this, std::move(packed), std::move(columns));
 }
 
 }  // namespace attnrun::ops

@@ -141,21 +141,26 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{300, 24}, 40, {{1, 40}}}, Case{{2, 3, 31}, 17, {{2, 3, 17}}},
                       Case{{2, 3, 31}, 17, {{3, 17}}}, Case{{2, 3, 31}, 17, {{2, 1, 17}}},
                       Case{{2, 3, 4, 16}, 48, {{2, 3, 4, 48}}}, Case{{2, 3, 4, 16}, 1, {{}}},
+                      // Few columns.
+                      Case{{2, 9, 33}, 1, {{2, 9, 1}}}, Case{{301, 50}, 3, {{301, 1}}},
+                      Case{{16}, 4}, Case{{6, 1024}, 2, {{6, 2}}}, Case{{0, 20}, 2},
                       Case{{0, 3}, 4, {{0, 4}}}, Case{{2, 0}, 3, {{3}}}, Case{{2, 3}, 0}));
 
 TEST(LinearKernelTest, BitsDoNotDependOnThreads) {
   std::mt19937 generator(Seed());
   const int threads = NumThreads();
   for (const auto& [activation, function] : ops::kActivations) {
-    OpTester op = LinearTester();
-    op.Attribute("activation", std::string(activation));
-    op.Input(RandomFloats({2, 45, 500}, generator)).Constant(RandomFloats({500, 77}, generator));
-    op.Input(RandomFloats({77}, generator)).Input(RandomFloats({2, 45, 77}, generator));
-    SetNumThreads(1);
-    const Tensor one = op.Kernel().value()[0];
-    SetNumThreads(2);
-    const Tensor two = op.Kernel().value()[0];
-    EXPECT_EQ(std::memcmp(one.raw(), two.raw(), one.byte_size()), 0) << activation;
+    for (const int64_t n : {77, 3}) {
+      OpTester op = LinearTester();
+      op.Attribute("activation", std::string(activation));
+      op.Input(RandomFloats({2, 45, 500}, generator)).Constant(RandomFloats({500, n}, generator));
+      op.Input(RandomFloats({n}, generator)).Input(RandomFloats({2, 45, n}, generator));
+      SetNumThreads(1);
+      const Tensor one = op.Kernel().value()[0];
+      SetNumThreads(2);
+      const Tensor two = op.Kernel().value()[0];
+      EXPECT_EQ(std::memcmp(one.raw(), two.raw(), one.byte_size()), 0) << activation;
+    }
   }
   SetNumThreads(threads);
 }
