@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input_fit/input_needs.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/elements.h"
@@ -43,6 +46,46 @@ std::vector<const Value*> InputsBehind(const Value* value) {
   return inputs;
 }
 
+// Numbers that bound the elements of an integer tensor that has some: all are at least `least`, and
+// one of them is at least `reach`.
+struct Bounds {
+  int64_t least = 0;
+  int64_t reach = 0;
+};
+
+// nullopt where nothing is known. Places of elements (NonZero), and sums and multiples of them, are
+// never negative; exporters add constants to them.
+std::optional<Bounds> BoundsOf(const Value* value, int depth = 12) {
+  if (value == nullptr || depth == 0) return std::nullopt;
+  if (value->is_constant()) {
+    const absl::StatusOr<std::vector<int64_t>> numbers = ToInts(*value->constant());
+    if (!numbers.ok() || numbers->empty()) return std::nullopt;
+    const auto [least, most] = absl::c_minmax_element(*numbers);
+    if (*most >= kFarthest || *least <= -kFarthest) return std::nullopt;
+    return Bounds{*least, *most};
+  }
+  const Node* node = value->producer();
+  if (node == nullptr) return std::nullopt;
+  if (opt::IsOp(node, "NonZero")) return Bounds{};
+  if (opt::IsOp(node, "Cast") || ops::TraitsOf(*node).rearranges) {
+    return BoundsOf(node->input(0), depth - 1);
+  }
+  // A part of the elements need not have the greatest.
+  if (ops::TraitsOf(*node).moves_elements) {
+    const auto bounds = BoundsOf(node->input(0), depth - 1);
+    return bounds.has_value() ? std::optional(Bounds{bounds->least, bounds->least}) : bounds;
+  }
+  if (!opt::IsOp(node, "Add") && !opt::IsOp(node, "Mul")) return std::nullopt;
+  const auto a = BoundsOf(node->input(0), depth - 1);
+  const auto b = BoundsOf(node->input(1), depth - 1);
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  if (opt::IsOp(node, "Mul")) {
+    if (a->least < 0 || b->least < 0) return std::nullopt;
+    return Bounds{};
+  }
+  return Bounds{a->least + b->least, std::max(a->reach + b->least, a->least + b->reach)};
+}
+
 class Collector {
  public:
   explicit Collector(const Graph& graph) : facts_(graph) {
@@ -79,20 +122,19 @@ class Collector {
     for (const Pair& pair : context.broadcast()) AddPair(pair, needs_.broadcast);
     for (const auto& [input, extent] : context.indices()) {
       if (!extent.IsComputable()) continue;
-      if (node.input(input)->is_constant()) AddReach(*node.input(input)->constant(), extent);
+      AddReach(node.input(input), extent);
       for (const Value* value : InputsBehind(node.input(input))) {
         AddOnce(extent, needs_.indexed[value->name()]);
       }
     }
   }
 
-  // Constant indices must lie inside the axis that they index.
-  void AddReach(const Tensor& indices, const SymInt& extent) {
-    const absl::StatusOr<std::vector<int64_t>> numbers = ToInts(indices);
-    if (!numbers.ok() || numbers->empty()) return;
-    const auto [least, most] = absl::c_minmax_element(*numbers);
-    if (*most >= 0 && *most < kFarthest) AddNumber(extent - *most - 1);
-    if (*least < 0 && *least > -kFarthest) AddNumber(extent + *least);
+  // Indices must lie inside the axis that they index.
+  void AddReach(const Value* indices, const SymInt& extent) {
+    const auto bounds = BoundsOf(indices);
+    if (!bounds.has_value()) return;
+    if (bounds->reach >= 0) AddNumber(extent - bounds->reach - 1);
+    if (indices->is_constant() && bounds->least < 0) AddNumber(extent + bounds->least);
   }
 
   void AddNumber(const SymInt& number) {

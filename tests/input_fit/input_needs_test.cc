@@ -51,6 +51,23 @@ TEST(InputNeedsTest, ConstantIndicesLieInsideTheAxis) {
   EXPECT_THAT(needs.not_negative, UnorderedElementsAre(8 * kSteps - 16, 8 * kSteps - 9));
 }
 
+// LED adds places along an axis of any extent to constants.
+TEST(InputNeedsTest, ConstantsAddedToPlacesLieInsideTheAxis) {
+  GraphBuilder b;
+  Value* x = b.Input("x", DataType::kFloat, {"steps", 8});
+  Value* mask = b.Input("mask", DataType::kBool, {"steps"});
+  Value* shift = b.Input("shift", DataType::kInt64, {1});
+  Value* flat = b.Op("Reshape", {x, b.Constant<int64_t>("flat", {1}, {-1})});
+  Value* places = b.Op("Mul", {b.Op("NonZero", {mask}), b.Constant<int64_t>("4", {}, {4})});
+  Value* column = b.Op("Transpose", {places});
+  Value* constant = b.Constant<int64_t>("at", {3}, {0, 5, 15});
+  b.Output(b.Op("Gather", {flat, b.Op("Add", {column, constant})}));
+  // The shift may be below 0.
+  b.Output(b.Op("Gather", {flat, b.Op("Add", {shift, b.Constant<int64_t>("far", {}, {90})})}));
+  const fit::InputNeeds needs = fit::NeedsOf(*b.Build().value());
+  EXPECT_THAT(needs.not_negative, ElementsAre(8 * kSteps - 16));
+}
+
 // The labels of SAM's points, which are padded by a label of -1 that counts as 0.
 TEST(InputNeedsTest, IdsMayBePaddedAndLimited) {
   GraphBuilder b;
