@@ -10,7 +10,8 @@ namespace attnrun::opt {
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
 extern const Rule kContribOperators, kRequantization, kKnownSequences, kKnownConditions,
     kKnownBranches, kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments,
-    kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention, kKnownHits, kExperts;
+    kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention, kKnownHits, kExperts,
+    kStackedExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kSoftmaxWithSink, kRotaryEmbedding,
     kPartialRotary, kMaskedMean;
@@ -50,7 +51,7 @@ const std::vector<Phase>& StandardPhases() {
       // Finds products with constant weights.
       {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
       // Finds mixtures of experts. Runs before the layers of an expert merge.
-      {"experts", {&kExperts}},
+      {"experts", {&kExperts, &kStackedExperts}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kMissingSoftmax,

@@ -19,8 +19,9 @@ ConstantPart ConstantOf(Value* value, size_t rank, Facts& facts) {
   if (dims == nullptr || dims->size() < rank) return {};
   Shape shape;
   for (const SymInt& dim : *dims) {
-    if (!dim.constant().has_value()) return {};
-    shape.push_back(*dim.constant());
+    const auto extent = dim.constant();
+    if (!extent.has_value()) return {};
+    shape.push_back(*extent);
   }
   while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
   while (value->producer() != nullptr && ops::TraitsOf(*value->producer()).keeps_order) {
@@ -58,24 +59,38 @@ std::optional<ExpertLayerMatch> MatchLinear(const Node& node, Facts& facts) {
   return layer;
 }
 
-std::optional<ExpertLayerMatch> MatchLayer(Value* value, Facts& facts) {
+// The bias [N] or, for `stacked` experts, [E, 1, N], of a layer with this weight; nothing if it is
+// something else.
+ConstantPart BiasOf(Value* value, const ExpertLayerMatch& layer, int64_t stacked, Facts& facts) {
+  const int64_t columns = layer.weight.shape()[layer.transposed ? 0 : stacked > 0 ? 2 : 1];
+  ConstantPart bias = ConstantOf(value, stacked > 0 ? 3 : 1, facts);
+  if (!bias.defined()) return {};
+  if (stacked == 0) return bias.shape()[0] == columns ? bias : ConstantPart();
+  if (bias.shape() != Shape{stacked, 1, columns}) return {};
+  const Tensor& tensor = bias.part.defined() ? bias.part : *bias.whole->constant();
+  const Shape shape = {stacked, columns};
+  return {bias.whole, tensor.View(shape, DenseStrides(shape), 0)};
+}
+
+std::optional<ExpertLayerMatch> MatchLayer(Value* value, int64_t stacked, Facts& facts) {
   value = SameRows(value, facts);
   const Node* node = value->producer();
   if (node == nullptr) return std::nullopt;
-  if (IsLinear(*node)) return MatchLinear(*node, facts);
+  if (IsLinear(*node) && stacked == 0) return MatchLinear(*node, facts);
   if (IsOp(node, "MatMul")) {
-    ExpertLayerMatch layer = {node->input(0), ConstantOf(node->input(1), 2, facts), false, {}};
-    return layer.weight.defined() ? std::optional(layer) : std::nullopt;
+    const ExpertLayerMatch product = {node->input(0),
+                                      ConstantOf(node->input(1), stacked > 0 ? 3 : 2, facts), false,
+                                      ConstantOf(nullptr, 1, facts)};
+    const bool fits =
+        product.weight.defined() && (stacked == 0 || product.weight.shape()[0] == stacked);
+    return fits ? std::optional(product) : std::nullopt;
   }
   for (const int side : {0, 1}) {
     if (!IsOp(node, "Add")) break;
-    auto layer = MatchLayer(node->input(side), facts);
+    auto layer = MatchLayer(node->input(side), stacked, facts);
     if (!layer.has_value() || layer->bias.defined()) continue;
-    layer->bias = ConstantOf(node->input(1 - side), 1, facts);
-    if (layer->bias.defined() &&
-        layer->bias.shape()[0] == layer->weight.shape()[layer->transposed ? 0 : 1]) {
-      return layer;
-    }
+    layer->bias = BiasOf(node->input(1 - side), *layer, stacked, facts);
+    if (layer->bias.defined()) return layer;
   }
   return std::nullopt;
 }
@@ -99,13 +114,18 @@ Columns ColumnsOf(Value* value, Facts& facts) {
     return columns;
   }
   if (!IsOp(node, "Slice")) return {value};
-  const auto starts = KnownInts(node->input(1), facts);
-  const auto axes = node->input(3) == nullptr ? std::nullopt : KnownInts(node->input(3), facts);
-  const auto steps =
-      node->input(4) == nullptr ? std::vector<int64_t>{1} : KnownInts(node->input(4), facts);
-  const auto is_one = [](const auto& ints) { return ints.has_value() && ints->size() == 1; };
-  if (!is_one(starts) || !is_one(axes) || !is_one(steps) || !is_last((*axes)[0])) return {value};
-  return {node->input(0), (*starts)[0], (*steps)[0]};
+  // The only one of the integers; -1 if there is not one.
+  const auto only = [&](int i, int64_t otherwise) -> int64_t {
+    if (node->input(i) == nullptr) return otherwise;
+    const std::vector<int64_t> ints =
+        KnownInts(node->input(i), facts).value_or(std::vector<int64_t>());
+    return ints.size() == 1 ? ints[0] : -1;
+  };
+  const int64_t start = only(1, -1);
+  const int64_t axis = node->input(3) == nullptr ? -2 : only(3, -2);
+  const int64_t step = only(4, 1);
+  if (start < 0 || step < 1 || !is_last(axis)) return {value};
+  return {node->input(0), start, step};
 }
 
 // Clip(x, least, most), or x itself.
@@ -130,7 +150,8 @@ Bounds BoundsOf(Value* value) {
 // Matches what stands between the layers.
 class Gate {
  public:
-  Gate(ExpertMatch& match, Facts& facts) : match_(match), facts_(facts) {}
+  Gate(ExpertMatch& match, int64_t stacked, Facts& facts)
+      : match_(match), stacked_(stacked), facts_(facts) {}
 
   bool Find(Value* inner) {
     inner = SameRows(inner, facts_);
@@ -165,7 +186,7 @@ class Gate {
   }
 
   bool TakeAlone() {
-    auto layer = MatchLayer(gate_, facts_);
+    auto layer = MatchLayer(gate_, stacked_, facts_);
     if (!layer.has_value() || (swish_ && alpha_ != 1)) return false;
     match_.layers[0] = *std::move(layer);
     return true;
@@ -202,10 +223,10 @@ class Gate {
     const Columns a = ColumnsOf(gate, facts_);
     const Columns b = ColumnsOf(factor, facts_);
     const auto size = facts_.Extent(gate, -1);
-    auto first = MatchLayer(a.whole, facts_);
+    auto first = MatchLayer(a.whole, stacked_, facts_);
     if (!first.has_value()) return false;
     if (a.whole != b.whole) {
-      auto third = MatchLayer(factor, facts_);
+      auto third = MatchLayer(factor, stacked_, facts_);
       if (a.whole != gate || !third.has_value()) return false;
       match_.layers[2] = *std::move(third);
     } else {
@@ -221,6 +242,7 @@ class Gate {
   }
 
   ExpertMatch& match_;
+  const int64_t stacked_;
   Facts& facts_;
   Value* gate_ = nullptr;
   bool swish_ = false;
@@ -239,18 +261,37 @@ Value* SameRows(Value* value, Facts& facts) {
   return value;
 }
 
-std::optional<ExpertMatch> MatchExpert(Value* value, Facts& facts) {
+std::optional<ExpertMatch> MatchExpert(Value* value, Facts& facts, int64_t stacked) {
   ExpertMatch match;
-  auto last = MatchLayer(value, facts);
-  if (!last.has_value() || !Gate(match, facts).Find(last->x)) return std::nullopt;
+  auto last = MatchLayer(value, stacked, facts);
+  if (!last.has_value() || !Gate(match, stacked, facts).Find(last->x)) return std::nullopt;
   match.layers[1] = *std::move(last);
   match.rows = SameRows(match.layers[0].x, facts);
   const Value* other = match.layers[2].x;
   if (other != nullptr && SameRows(match.layers[2].x, facts) != match.rows) return std::nullopt;
-  std::vector<int64_t> transposed;
-  for (const ExpertLayerMatch& layer : match.layers) transposed.push_back(layer.transposed ? 1 : 0);
-  match.attributes["trans_w"] = std::move(transposed);
+  const auto transposed = [&](int i) { return int64_t{match.layers[i].transposed ? 1 : 0}; };
+  match.attributes["trans_w"] = std::vector<int64_t>{transposed(0), transposed(1), transposed(2)};
   return match;
+}
+
+void AppendLayers(Patch& patch, const ExpertMatch& match, std::optional<int64_t> number,
+                  std::vector<Value*>& inputs) {
+  const auto append = [&](const ConstantPart& constant) {
+    if (!constant.defined() || (!number.has_value() && !constant.part.defined())) {
+      inputs.push_back(constant.whole);
+      return;
+    }
+    Tensor part = constant.part.defined() ? constant.part : *constant.whole->constant();
+    if (number.has_value()) {
+      const Shape shape(part.shape().begin() + 1, part.shape().end());
+      part = part.View(shape, DenseStrides(shape), *number * (part.num_elements() / part.dim(0)));
+    }
+    inputs.push_back(patch.Constant(constant.whole->name(), std::move(part)));
+  };
+  for (const ExpertLayerMatch& layer : match.layers) {
+    append(layer.weight);
+    append(layer.bias);
+  }
 }
 
 }  // namespace attnrun::opt

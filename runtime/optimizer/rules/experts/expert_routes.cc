@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/experts/expert_routes.h"
 
+#include <cmath>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/analysis/view.h"
 #include "optimizer/rules/experts/expert_layers.h"
@@ -50,7 +52,7 @@ Traced TracedThroughCasts(Value* value, Facts& facts) {
 // Without axes of extent 1.
 View WithoutOnes(View view) {
   for (int axis = view.rank() - 1; axis >= 0; --axis) {
-    if (view.axes()[axis].empty()) view = *view.Squeezed(axis);
+    if (view.axes()[axis].empty()) view = view.Squeezed(axis).value_or(view);
   }
   return view;
 }
@@ -185,8 +187,9 @@ std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts) {
     if (!expert.has_value() || !experts.has_value() || *expert >= *experts) return std::nullopt;
     tokens.expert = *expert;
     const auto one = view.Sliced(2, *expert, 1);
-    if (!one.has_value() || !one->Squeezed(2).has_value()) return std::nullopt;
-    view = *one->Squeezed(2);
+    const auto matrix = one.has_value() ? one->Squeezed(2) : std::nullopt;
+    if (!matrix.has_value()) return std::nullopt;
+    view = *matrix;
   }
   if (traced.view == view) return tokens;
   tokens.token_row = 1;
@@ -259,6 +262,51 @@ std::optional<RouteWeights> WeightsOf(Value* gathered, const ExpertTokens& token
   const auto column = View::Dense(*facts.DimsOf(traced.base)).Sliced(1, tokens.expert, 1);
   const bool fits = column.has_value() && WithoutOnes(traced.view) == WithoutOnes(*column);
   return fits ? std::optional(RouteWeights{traced.base, true}) : std::nullopt;
+}
+
+bool SetsInZeros(const Node& scatter) {
+  return AttributeOr<std::string>(scatter, "reduction", "none") == "none" &&
+         IsZero(scatter.input(0));
+}
+
+std::optional<WeightRow> RowOfWeights(const Value* value, Facts& facts) {
+  const Node* scatter = ProducerOf(value, "ScatterElements");
+  if (scatter == nullptr || !SetsInZeros(*scatter) || facts.RankOf(value) != 2) {
+    return std::nullopt;
+  }
+  const int64_t axis = AttributeOr<int64_t>(*scatter, "axis", 0);
+  const bool in_rows = axis == 1 || axis == -1;
+  return in_rows ? std::optional(WeightRow{scatter->input(1), scatter->input(2)}) : std::nullopt;
+}
+
+std::optional<WeightOfExpert> WeightOfExpertIn(const Value* value, Facts& facts) {
+  const Node* sum = value->producer();
+  if (!IsOp(sum, "ReduceSum") || ReducedAxis(*sum, "ReduceSum", facts) != -1) return std::nullopt;
+  const Node* chosen = sum->input(0)->producer();
+  WeightOfExpert weight;
+  Value* marks = nullptr;
+  if (IsOp(chosen, "Where") && UniformOf(chosen->input(2)) == 0) {
+    marks = chosen->input(0);
+    weight.matrix = chosen->input(1);
+  }
+  for (const auto& [scaled, factor] : ScalingsOf(IsOp(chosen, "Mul") ? chosen : nullptr)) {
+    if (!IsOp(BeforeCasts(factor)->producer(), "Equal")) continue;
+    marks = BeforeCasts(factor);
+    weight.matrix = scaled;
+  }
+  const Node* equal = marks == nullptr ? nullptr : marks->producer();
+  for (const int side : {0, 1}) {
+    if (!IsOp(equal, "Equal")) break;
+    const auto expert = ScalarOf(equal->input(side));
+    if (!expert.has_value() || *expert != std::floor(*expert)) continue;
+    weight.numbers = equal->input(1 - side);
+    weight.expert = static_cast<int64_t>(*expert);
+  }
+  if (weight.numbers == nullptr) return std::nullopt;
+  const std::vector<SymInt>* own = facts.DimsOf(weight.numbers);
+  const std::vector<SymInt>* other = facts.DimsOf(weight.matrix);
+  const bool same = own != nullptr && other != nullptr && *own == *other;
+  return same ? std::optional(weight) : std::nullopt;
 }
 
 }  // namespace attnrun::opt

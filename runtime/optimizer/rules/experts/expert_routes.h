@@ -47,6 +47,27 @@ struct RouteWeights {
 // Where the weights `gathered`, one for each place that the NonZero lists, come from.
 std::optional<RouteWeights> WeightsOf(Value* gathered, const ExpertTokens& tokens, Facts& facts);
 
+inline bool IsZero(const Value* value) { return UniformOf(value) == 0; }
+
+// True if a scatter sets elements of zeros, which adds them if each is set once.
+bool SetsInZeros(const Node& scatter);
+
+// Weights [T, k] put into zeros [T, E] at their numbers of experts [T, k].
+struct WeightRow {
+  Value* numbers = nullptr;
+  Value* weights = nullptr;
+};
+std::optional<WeightRow> RowOfWeights(const Value* value, Facts& facts);
+
+// A weight for each token [..., 1]: the sum of its weights [..., k] where its numbers of experts
+// [..., k] are `expert`, 0 if none is.
+struct WeightOfExpert {
+  Value* numbers = nullptr;
+  int64_t expert = 0;
+  Value* matrix = nullptr;
+};
+std::optional<WeightOfExpert> WeightOfExpertIn(const Value* value, Facts& facts);
+
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_RULES_EXPERTS_EXPERT_ROUTES_H_

@@ -15,6 +15,11 @@
 //     ScatterElements or ScatterND, adding               y
 //                  |
 //           0 + ... + ... = y
+//
+// Other exporters let every expert work on all tokens and give the weight 0 to those that did not
+// choose it. The operator leaves out products of finite numbers with 0:
+//
+//   for each expert e: x -> layers -> Mul (ReduceSum (weights * (numbers == e)))
 
 #include <string>
 #include <utility>
@@ -42,24 +47,29 @@ struct Term {
   RouteWeights weights;
 };
 
-bool IsZero(const Value* value) { return UniformOf(value) == 0; }
-
 // True if the node puts rows into its first input.
 bool ScattersRows(const Node* node) {
   return IsOp(node, "ScatterND") ||
          (IsOp(node, "ScatterElements") && AttributeOr<int64_t>(*node, "axis", 0) == 0);
 }
-// True if it adds them to what is there.
 bool Adds(const Node& scatter) {
   return AttributeOr<std::string>(scatter, "reduction", "none") == "add";
 }
-// True if it sets rows of zeros, which adds them if each row is set once.
-bool Sets(const Node& scatter) {
-  return AttributeOr<std::string>(scatter, "reduction", "none") == "none" &&
-         IsZero(scatter.input(0));
+bool AddsRows(const Node* node) {
+  return ScattersRows(node) && (Adds(*node) || SetsInZeros(*node));
 }
-bool AddsRows(const Node* node) { return ScattersRows(node) && (Adds(*node) || Sets(*node)); }
 bool AddsRows(const Value* value) { return AddsRows(value->producer()); }
+
+// The weights that all rows of an expert are multiplied by, which `value` is then; null if it is
+// something else. Cheap: says nothing about the rest.
+const Value* WeightedBy(const Value* value) {
+  for (const auto& [rows, weights] : ScalingsOf(ProducerOf(value, "Mul"))) {
+    if (IsOp(weights->producer(), "ReduceSum")) return weights;
+  }
+  return nullptr;
+}
+
+bool IsTerm(const Value* value) { return AddsRows(value) || WeightedBy(value) != nullptr; }
 
 class ExpertSum {
  public:
@@ -70,10 +80,11 @@ class ExpertSum {
   bool Propose(Patch& patch) {
     if (!Collect(sum_) || terms_.empty()) return Miss();
     const Term& first = terms_[0];
-    const auto& routes = *facts_.DimsOf(first.tokens.numbers);
+    std::vector<SymInt> rows = *facts_.DimsOf(first.tokens.numbers);
     const auto size = facts_.Extent(first.x, -1);
+    if (size.has_value() && !rows.empty()) rows.back() = *size;
     const std::vector<SymInt>* dims = facts_.DimsOf(sum_);
-    if (dims == nullptr || !size.has_value() || *dims != std::vector<SymInt>{routes[0], *size}) {
+    if (dims == nullptr || !size.has_value() || *dims != rows) {
       return Miss("the sum has other rows than the numbers of experts");
     }
     const auto count = static_cast<int64_t>(terms_.size());
@@ -85,10 +96,7 @@ class ExpertSum {
     if (x == nullptr) return Miss("the rows of its input are not known");
     std::vector<Value*> inputs = {x, first.tokens.numbers, Weights(patch)};
     for (int64_t number = 0; number < count; ++number) {
-      for (const ExpertLayerMatch& layer : TermOf(number)->expert.layers) {
-        inputs.push_back(Constant(patch, layer.weight));
-        inputs.push_back(Constant(patch, layer.bias));
-      }
+      AppendLayers(patch, TermOf(number)->expert, std::nullopt, inputs);
     }
     while (inputs.back() == nullptr) inputs.pop_back();
     patch.Replace(sum_, patch.Op("attnrun::Experts", inputs, first.expert.attributes,
@@ -98,15 +106,14 @@ class ExpertSum {
 
  private:
   // Follows the sum down to its last term.
-  void FindSum(Node* node) {
+  void FindSum(const Node* node) {
     sum_ = node->output(0);
-    nodes_ = {node};
     for (int i = 0; i < 2 * kMaxExperts; ++i) {
       Node* reader = OnlyReader(context_.graph, sum_);
       if (AddsRows(reader) ? reader->input(0) != sum_ : !IsOp(reader, "Add")) return;
       if (IsOp(reader, "Add")) {
         const Value* other = OtherOperand(*reader, sum_);
-        if (!IsZero(other) && !AddsRows(other)) return;
+        if (!IsZero(other) && !IsTerm(other)) return;
       }
       sum_ = reader->output(0);
     }
@@ -121,32 +128,30 @@ class ExpertSum {
       if (node == nullptr || terms_.size() > kMaxExperts) return false;
       if (sum != sum_ && OnlyReader(context_.graph, sum) == nullptr) return false;
       nodes_.push_back(node);
+      if (WeightedBy(sum) != nullptr) return AddTerm(MatchAllRows(*node));
       Value* rest = node->input(0);
       if (IsOp(node, "Add")) {
-        const int side = AddsRows(node->input(1)) || IsZero(node->input(1)) ? 1 : 0;
+        const int side = IsTerm(node->input(1)) || IsZero(node->input(1)) ? 1 : 0;
         rest = node->input(1 - side);
-        if (!AddZeroOrRows(node->input(side))) return false;
-      } else if (!AddsRows(node) || !AddTerm(*node)) {
+        if (!AddPart(node->input(side))) return false;
+      } else if (!AddsRows(node) || !AddTerm(MatchTerm(*node))) {
         return false;
       }
       sum = rest;
     }
   }
 
-  bool AddZeroOrRows(Value* value) {
+  bool AddPart(Value* value) {
     if (IsZero(value)) return true;
-    if (!AddsRows(value) || !IsZero(value->producer()->input(0)) ||
-        OnlyReader(context_.graph, value) == nullptr) {
-      return false;
-    }
-    nodes_.push_back(value->producer());
-    return AddTerm(*value->producer());
+    Node* node = value->producer();
+    if (!IsTerm(value) || OnlyReader(context_.graph, value) == nullptr) return false;
+    nodes_.push_back(node);
+    if (WeightedBy(value) != nullptr) return AddTerm(MatchAllRows(*node));
+    return IsZero(node->input(0)) && AddTerm(MatchTerm(*node));
   }
 
-  bool AddTerm(const Node& scatter) {
-    auto term = MatchTerm(scatter);
+  bool AddTerm(std::optional<Term> term) {
     if (!term.has_value()) return false;
-    if (!Adds(scatter)) distinct_ = true;
     if (!numbers_.insert(term->tokens.expert).second) {
       why_ = absl::StrCat("expert ", term->tokens.expert, " is added twice");
       return false;
@@ -208,6 +213,7 @@ class ExpertSum {
     }
     auto tokens = TokensOf(*row->places, facts_);
     if (!tokens.has_value() || tokens->token_row != row->row) return std::nullopt;
+    if (!Adds(scatter)) distinct_ = true;
     term.tokens = *tokens;
     why_ = absl::StrCat("the layers of expert ", tokens->expert, " are of another form");
     Value* added = elements ? WithoutExpand(scatter.input(2)) : scatter.input(2);
@@ -216,8 +222,10 @@ class ExpertSum {
       if (product == nullptr) break;
       auto expert = MatchExpert(product->input(side), facts_);
       if (!expert.has_value()) continue;
+      Value* factor = product->input(1 - side);
       term.x = GatheredFrom(expert->rows, term.tokens, facts_);
-      const auto weights = WeightsOf(product->input(1 - side), term.tokens, facts_);
+      const auto weights =
+          facts_.Extent(factor, -1) == 1 ? WeightsOf(factor, term.tokens, facts_) : std::nullopt;
       if (term.x == nullptr || !weights.has_value()) {
         why_ = absl::StrCat(term.x == nullptr ? "the rows" : "the weights", " of expert ",
                             tokens->expert, " are not those of its tokens");
@@ -226,6 +234,27 @@ class ExpertSum {
       term.weights = *weights;
       term.expert = *std::move(expert);
       why_.clear();
+      return term;
+    }
+    return std::nullopt;
+  }
+
+  // An expert that works on all rows.
+  std::optional<Term> MatchAllRows(const Node& product) {
+    for (const auto& [rows, weights] : ScalingsOf(&product)) {
+      const auto weight = WeightOfExpertIn(weights, facts_);
+      if (!weight.has_value()) continue;
+      auto expert = MatchExpert(rows, facts_);
+      if (!expert.has_value()) {
+        why_ = absl::StrCat("the layers of expert ", weight->expert, " are of another form");
+        return std::nullopt;
+      }
+      Term term;
+      term.x = expert->rows;
+      term.expert = *std::move(expert);
+      term.tokens.numbers = weight->numbers;
+      term.tokens.expert = weight->expert;
+      term.weights.matrix = weight->matrix;
       return term;
     }
     return std::nullopt;
@@ -269,19 +298,9 @@ class ExpertSum {
     const RouteWeights& weights = terms_[0].weights;
     Value* numbers = terms_[0].tokens.numbers;
     if (!weights.by_expert) return weights.matrix;
-    // Weights that were put into a row of zeros, one for each expert.
-    const Node* row = ProducerOf(weights.matrix, "ScatterElements");
-    const int64_t axis = row == nullptr ? 0 : AttributeOr<int64_t>(*row, "axis", 0);
-    if (row != nullptr && (axis == 1 || axis == -1) && (Adds(*row) || Sets(*row)) &&
-        IsZero(row->input(0)) && row->input(1) == numbers && AreDistinct()) {
-      return row->input(2);
-    }
+    const auto row = RowOfWeights(weights.matrix, facts_);
+    if (row.has_value() && row->numbers == numbers && AreDistinct()) return row->weights;
     return patch.Op("GatherElements", {weights.matrix, numbers}, {{"axis", int64_t{1}}});
-  }
-
-  static Value* Constant(Patch& patch, const ConstantPart& constant) {
-    if (!constant.part.defined()) return constant.whole;
-    return patch.Constant(constant.whole->name(), constant.part);
   }
 
   bool Miss(std::string why = "") {
@@ -301,14 +320,23 @@ class ExpertSum {
   std::string why_;
 };
 
-bool FuseExperts(RuleContext& context, Node* scatter, Patch& patch) {
+bool FuseExperts(RuleContext& context, Node* term, Patch& patch) {
   // The sum is looked at once, from its first term.
-  if (!AddsRows(scatter) || !IsZero(scatter->input(0))) return false;
-  const Node* reader = OnlyReader(context.graph, scatter->output(0), "Add");
-  if (reader != nullptr && IsOp(OtherOperand(*reader, scatter->output(0))->producer(), "Add")) {
+  const Node* reader = OnlyReader(context.graph, term->output(0), "Add");
+  if (reader != nullptr && IsOp(OtherOperand(*reader, term->output(0))->producer(), "Add")) {
     return false;
   }
-  return ExpertSum(context, scatter).Propose(patch);
+  return ExpertSum(context, term).Propose(patch);
+}
+
+bool FuseScattered(RuleContext& context, Node* scatter, Patch& patch) {
+  return AddsRows(scatter) && IsZero(scatter->input(0)) && FuseExperts(context, scatter, patch);
+}
+
+bool FuseAllRows(RuleContext& context, Node* weight, Patch& patch) {
+  Node* product = OnlyReader(context.graph, weight->output(0), "Mul");
+  return product != nullptr && WeightOfExpertIn(weight->output(0), context.facts).has_value() &&
+         FuseExperts(context, product, patch);
 }
 
 }  // namespace
@@ -318,7 +346,8 @@ extern const Rule kExperts = {
     .summary =
         "A sum over experts of what each adds for the tokens that chose it becomes one "
         "attnrun.Experts",
-    .anchors = {"ScatterElements", "ScatterND"},
-    .propose = FuseExperts};
+    .starts = {{{"ScatterElements", FuseScattered},
+                {"ScatterND", FuseScattered},
+                {"ReduceSum", FuseAllRows}}}};
 
 }  // namespace attnrun::opt

@@ -42,6 +42,10 @@ struct Spelling {
   int64_t experts_added = kExperts;
   // Each token chooses one expert, twice.
   bool twice = false;
+  // Every expert works on all tokens, as mobius writes it.
+  bool all_rows = false;
+  // So do all experts at once, as Optimum writes them.
+  bool at_once = false;
 };
 
 class Mixture {
@@ -49,22 +53,27 @@ class Mixture {
   Mixture(GraphBuilder& b, const Spelling& spelling) : b_(b), s_(spelling) {}
 
   void Write() {
-    x_ = Shaped(b_, b_.Input("x", DataType::kFloat, {"batch", "seq", kHidden}), {-1, kHidden});
+    x_ = b_.Input("x", DataType::kFloat, {"batch", "seq", kHidden});
+    if (s_.script || !s_.all_rows) x_ = Shaped(b_, x_, {-1, kHidden});
     Value* router = b_.Op("MatMul", {x_, Random({kHidden, kExperts})});
     const auto top = b_.Ops("TopK", 2, {b_.Op("Softmax", {router}), Vector(b_, {2})});
     weights_ = top[0];
     numbers_ = top[1];
     if (s_.twice) {
       const auto best = b_.Ops("TopK", 2, {router, Vector(b_, {1})});
-      numbers_ = b_.Op("Concat", {best[1], best[1]}, {{"axis", int64_t{1}}});
+      numbers_ = b_.Op("Concat", {best[1], best[1]}, {{"axis", int64_t{-1}}});
     }
     if (s_.row_of_weights) {
       Value* zeros = b_.Op("ConstantOfShape", {b_.Op("Shape", {router})});
       row_ = b_.Op("ScatterElements", {zeros, numbers_, weights_}, {{"axis", int64_t{1}}});
     }
-    marks_ = Marks();
+    if (!s_.all_rows) marks_ = Marks();
     Value* sum = b_.Op("ConstantOfShape", {b_.Op("Shape", {x_})});
     zeros_ = sum;
+    if (s_.at_once) {
+      b_.Output(AtOnce());
+      return;
+    }
     if (s_.chosen_only) FindChosen();
     for (int64_t i = 0; i < s_.experts_added; ++i) sum = Added(sum, i);
     b_.Output(sum);
@@ -102,6 +111,10 @@ class Mixture {
   }
 
   Value* Added(Value* sum, int64_t expert) {
+    if (s_.all_rows) {
+      Value* weighted = b_.Op("Mul", {Expert(x_, expert), WeightOfAll(expert)});
+      return expert == 0 ? weighted : b_.Op("Add", {sum, weighted});
+    }
     Value* places = Transposed(b_, b_.Op("NonZero", {MarksOf(expert)}), {1, 0});
     const auto columns = b_.Ops("Split", 2, {places, Vector(b_, {1, 1})}, {{"axis", int64_t{1}}});
     place_ = columns[0];
@@ -113,6 +126,19 @@ class Mixture {
     Value* indices = b_.Op("Expand", {token_, b_.Op("Shape", {weighted})});
     Value* rows = b_.Op("ScatterElements", {zeros_, indices, weighted}, {{"axis", int64_t{0}}});
     return b_.Op("Add", {sum, rows});
+  }
+
+  // The weight of the expert for each token [T, 1].
+  Value* WeightOfAll(int64_t expert) {
+    Value* mark = b_.Op("Equal", {numbers_, Scalar(b_, expert)});
+    Value* weights = nullptr;
+    if (s_.script) {
+      Value* number = b_.Op("Cast", {mark}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
+      weights = b_.Op("Mul", {weights_, number});
+    } else {
+      weights = b_.Op("Where", {mark, weights_, Number(b_, 0)});
+    }
+    return b_.Op("ReduceSum", {weights, Vector(b_, {-1})});
   }
 
   Value* Flat(Value* column) { return b_.Op("Squeeze", {column, Vector(b_, {1})}); }
@@ -152,12 +178,26 @@ class Mixture {
                  {x, Vector(b_, {first}), Vector(b_, {1000}), Vector(b_, {-1}), Vector(b_, {2})});
   }
 
+  Value* AtOnce() {
+    Value* one = b_.Op("Unsqueeze", {x_, Vector(b_, {0})});
+    Value* rows = s_.script ? b_.Op("Tile", {x_, Vector(b_, {kExperts, 1})})
+                            : b_.Op("Expand", {one, Vector(b_, {kExperts, 1, 1})});
+    Value* y = StackedExpert(Shaped(b_, rows, {kExperts, -1, kHidden}), -1);
+    Value* weights = b_.Op("Unsqueeze", {Transposed(b_, row_, {1, 0}), Vector(b_, {2})});
+    return b_.Op("ReduceSum", {b_.Op("Mul", {y, weights}), Vector(b_, {0})},
+                 {{"keepdims", int64_t{0}}});
+  }
+
+  // One expert, or all at once if `expert` is -1.
   Value* StackedExpert(Value* rows, int64_t expert) {
     if (stack_.empty()) {
       stack_ = {Random({kExperts, kHidden, 2 * kInner}), Random({kExperts, 2 * kInner}),
                 Random({kExperts, kInner, kHidden}), Random({kExperts, kHidden})};
     }
-    const auto own = [&](int i) { return b_.Op("Gather", {stack_[i], Scalar(b_, expert)}); };
+    const auto own = [&](int i) {
+      if (expert >= 0) return b_.Op("Gather", {stack_[i], Scalar(b_, expert)});
+      return i % 2 == 0 ? stack_[i] : b_.Op("Unsqueeze", {stack_[i], Vector(b_, {1})});
+    };
     Value* both = b_.Op("Add", {b_.Op("MatMul", {rows, own(0)}), own(1)});
     Value* gate = b_.Op("Clip", {Every(both, 0), nullptr, Number(b_, 2)});
     Value* factor = b_.Op("Clip", {Every(both, 1), Number(b_, -2), Number(b_, 2)});
@@ -191,7 +231,10 @@ TEST(ExpertsTest, BecomeOneOperator) {
        {Spelling{}, Spelling{.chosen_only = true}, Spelling{.script = false},
         Spelling{
             .chosen_only = true, .classes = kExperts + 1, .stacked = true, .row_of_weights = true},
-        Spelling{.stacked = true}, Spelling{.row_of_weights = true},
+        Spelling{.stacked = true}, Spelling{.row_of_weights = true}, Spelling{.all_rows = true},
+        Spelling{.script = false, .stacked = true, .all_rows = true},
+        Spelling{.row_of_weights = true, .at_once = true},
+        Spelling{.script = false, .row_of_weights = true, .at_once = true},
         Spelling{.script = false, .stacked = true, .row_of_weights = true}}) {
     SCOPED_TRACE(::testing::Message() << spelling.script << spelling.chosen_only << spelling.stacked
                                       << spelling.row_of_weights);
@@ -208,11 +251,19 @@ TEST(ExpertsTest, BecomeOneOperator) {
 }
 
 TEST(ExpertsTest, MayBeChosenTwice) {
-  OptimizerTester test = Mixed({.script = false, .twice = true});
-  EXPECT_EQ(test.Count("attnrun.Experts"), 1) << test.Ops();
-  test.Dim("batch", 2).Dim("seq", 12).ExpectSameResults(kTolerance);
+  for (const bool all_rows : {false, true}) {
+    OptimizerTester test = Mixed({.script = false, .twice = true, .all_rows = all_rows});
+    EXPECT_EQ(test.Count("attnrun.Experts"), 1) << test.Ops();
+    test.Dim("batch", 2).Dim("seq", 12).ExpectSameResults(kTolerance);
+  }
   // A row that is set twice has been set once.
   EXPECT_EQ(Mixed({.twice = true}).Count("attnrun.Experts"), 0);
+}
+
+TEST(ExpertsTest, AllAtOnceNeedTheNumbersOfOneTopK) {
+  const OptimizerTester test = Mixed({.row_of_weights = true, .twice = true, .at_once = true});
+  EXPECT_EQ(test.Count("attnrun.Experts"), 0);
+  EXPECT_THAT(test.Misses("experts"), Contains(HasSubstr("may be beyond those")));
 }
 
 TEST(ExpertsTest, FewerStepsThanExpertsStay) {
@@ -235,6 +286,8 @@ TEST(ExpertsTest, OthersStayAndSayWhy) {
   expect({.other_last = true}, "the layers of expert 2 are of another form");
   expect({.other_rows = true}, "differs from the others");
   expect({.experts_added = kExperts - 1}, "may be beyond those that it adds");
+  expect({.experts_added = kExperts - 1, .all_rows = true}, "may be beyond those that it adds");
+  expect({.other_last = true, .all_rows = true}, "the layers of expert 2 are of another form");
 }
 
 }  // namespace
