@@ -186,6 +186,9 @@ class ModelDecoder : public gen::Decoder {
   absl::StatusOr<gen::Logits> Collect(absl::Span<const TokenIds> ids,
                                       const std::vector<TensorMap>& outputs) const {
     gen::Logits logits;
+    const Tensor& some = outputs[0].at(current_->logits);
+    // Rows without ids may come first.
+    logits.vocabulary = some.rank() > 0 ? some.dim(some.rank() - 1) : 0;
     size_t next = 0;
     for (const TokenIds& row : ids) {
       if (row.empty()) {

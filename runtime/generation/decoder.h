@@ -28,7 +28,7 @@ class Decoder {
  public:
   virtual ~Decoder() = default;
 
-  // Reads the next ids of each row. The logits of a row without any are 0; the first has some.
+  // Reads the next ids of each row. The logits of a row without any are 0; one row has some.
   virtual absl::StatusOr<Logits> Read(absl::Span<const TokenIds> ids,
                                       const RunOptions& options) = 0;
 
