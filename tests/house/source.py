@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple
 
 CODE = ("ops", "runtime", "loader", "tools")
-FOLDERS = (*CODE, "tests", "models", "packaging")
+FOLDERS = (*CODE, "tests", "models", "packaging", "examples")
 SUFFIXES = (".cc", ".h", ".py", ".cmake")
 
 Files = dict[str, str]
