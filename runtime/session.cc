@@ -222,13 +222,12 @@ class Session::Impl {
       return exec::ExecuteTogether(*plan_, Joins(), inputs,
                                    {options, interrupt, allocator, limits_.body_runs}, results);
     }));
-    static const std::vector<StateValue> kNone;
     std::vector<StepResults> parts;
     for (size_t r = 0; r < requests.size(); ++r) {
-      const bool carries = requests[r].state != nullptr;
-      ATTNRUN_ASSIGN_OR_RETURN(
-          parts.emplace_back(),
-          Divide(outputs_, carries ? state_values_ : kNone, std::move(results[r])));
+      absl::Span<const StateValue> carried;
+      if (requests[r].state != nullptr) carried = state_values_;
+      ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back(),
+                               Divide(outputs_, carried, std::move(results[r])));
     }
     return Advance(requests, parts, use);
   }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/quote.h"
 #include "core/status.h"
 
@@ -37,7 +38,7 @@ absl::Status StateUse::Add(const TensorMap& inputs, State::Impl& state, const vo
 }
 
 absl::StatusOr<StepResults> Divide(const std::vector<ValueInfo>& outputs,
-                                   const std::vector<StateValue>& values,
+                                   absl::Span<const StateValue> values,
                                    std::vector<Tensor> results) {
   std::map<absl::string_view, Tensor> left;
   for (size_t i = 0; i < results.size(); ++i) left[outputs[i].name] = std::move(results[i]);

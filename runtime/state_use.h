@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "attnrun/model_info.h"
 #include "attnrun/state.h"
 #include "attnrun/tensor.h"
@@ -42,7 +43,7 @@ struct StepResults {
 
 // Divides the results of a run, in the order of `outputs`, between the caller and the state.
 absl::StatusOr<StepResults> Divide(const std::vector<ValueInfo>& outputs,
-                                   const std::vector<StateValue>& values,
+                                   absl::Span<const StateValue> values,
                                    std::vector<Tensor> results);
 
 }  // namespace attnrun
