@@ -48,7 +48,7 @@ absl::Status Cut(Graph& graph, Value* whole, Value* start, Value* end, Value* ax
   const std::vector<Node*> readers = whole->consumers();
   ATTNRUN_ASSIGN_OR_RETURN(Value * last, AddNode(graph, "Slice", {whole, start, end, axis}, name));
   Type cut = type;
-  (*cut.shape)[1] = Dim();
+  if (cut.shape.has_value()) (*cut.shape)[1] = Dim();
   last->set_type(std::move(cut));
   graph.ReplaceUses(whole, last);
   // Nodes go on reading all positions.

@@ -110,6 +110,7 @@ class Session::Impl {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
                              state::InitialShapes(graph(), inputs_, state_values_, options));
     std::vector<DataType> types;
+    types.reserve(state_values_.size());
     for (const StateValue& value : state_values_) {
       types.push_back(graph().FindValue(value.input)->type().element);
     }

@@ -131,6 +131,7 @@ class TogetherRun {
     Place& place = places_[slot];
     if (place.is_joined) return absl::OkStatus();
     std::vector<Tensor> parts;
+    parts.reserve(frames_.size());
     for (const Frame& frame : frames_) parts.push_back(frame.Get(slot));
     const std::optional<Shape> shape = JoinedShape(parts, axis);
     if (!shape.has_value()) return absl::OkStatus();

@@ -76,6 +76,7 @@ class Pairing {
     for (const Value* output : graph_.outputs()) PairByName(output);
     absl::c_sort(pairs_, [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<StateValue> values;
+    values.reserve(pairs_.size());
     for (auto& [position, value] : pairs_) values.push_back(std::move(value));
     return values;
   }

@@ -32,7 +32,7 @@ class Shapes {
       }
       Shape& shape = shapes.emplace_back();
       for (size_t axis = 0; axis < input.shape->size(); ++axis) {
-        shape.push_back(ExtentOf(value, input, axis));
+        shape.push_back(ExtentOf(value, input.name, (*input.shape)[axis], axis));
       }
     }
     return shapes;
@@ -44,15 +44,14 @@ class Shapes {
                             [&](const ValueInfo& info) { return info.name == value.input; });
   }
 
-  int64_t ExtentOf(const StateValue& value, const ValueInfo& input, size_t axis) {
-    const Dim& dim = (*input.shape)[axis];
+  int64_t ExtentOf(const StateValue& value, const std::string& input, const Dim& dim, size_t axis) {
     if (dim.is_fixed()) return dim.value;
     if (axis == 0) return options_.batch;
     if (static_cast<int>(axis) == value.axis) {
       return value.kind == StateKind::kWritten ? options_.capacity : 0;
     }
     if (search_ == nullptr) Search();
-    return search_->Value(SymbolOf(input, axis));
+    return search_->Value(SymbolOf(input, dim, axis));
   }
 
   // Looks for a run on one position after another one.
@@ -60,10 +59,11 @@ class Shapes {
     fit::ExtentSearch::Extents extents;
     for (const ValueInfo& input : inputs_) {
       for (size_t axis = 0; input.shape.has_value() && axis < input.shape->size(); ++axis) {
-        if ((*input.shape)[axis].is_fixed()) continue;
+        const Dim& dim = (*input.shape)[axis];
+        if (dim.is_fixed()) continue;
         const bool is_batch = axis == 0;
         const auto extent = fit::ExtentSearch::Extent{is_batch ? options_.batch : 1, is_batch};
-        extents.try_emplace(SymbolOf(input, axis), extent);
+        extents.try_emplace(SymbolOf(input.name, dim, axis), extent);
       }
     }
     needs_ = fit::NeedsOf(graph_);
@@ -71,8 +71,8 @@ class Shapes {
     search_->Run();
   }
 
-  static std::string SymbolOf(const ValueInfo& input, size_t axis) {
-    return DeclaredExtent(input.name, (*input.shape)[axis], axis).ToString();
+  static std::string SymbolOf(const std::string& input, const Dim& dim, size_t axis) {
+    return DeclaredExtent(input, dim, axis).ToString();
   }
 
   const Graph& graph_;
