@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <future>
 #include <string>
 
 #include "attnrun/session.h"
 #include "loader/model_maker.h"
+#include "session/occupant.h"
 
 // Each limit of SessionOptions::limits: what is refused and what it says, and that the session goes
 // on.
@@ -137,24 +137,12 @@ TEST(LimitsTest, OfRunsOfBodies) {
 TEST(LimitsTest, OfRunsThatWait) {
   const auto session =
       Session::LoadBytes(SmallModel().SerializeAsString(), With(&Limits::waiting_runs, 0)).value();
-  std::promise<void> entered;
-  std::promise<void> leave;
-  std::atomic<bool> inside = false;
-  RunOptions occupying;
-  occupying.observer = [&](absl::string_view, const Tensor&) {
-    if (inside.exchange(true)) return;
-    entered.set_value();
-    leave.get_future().wait();
-  };
-  auto occupant =
-      std::async(std::launch::async, [&] { return session.Run(Inputs(), occupying).status(); });
-  entered.get_future().wait();
+  Occupant occupant(session, Inputs());
   const absl::Status status = session.Run(Inputs()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(Message(status), HasSubstr("cannot wait for others: 0 do, which is the limit"));
   EXPECT_EQ(session.Metrics().refused, 1);
-  leave.set_value();
-  EXPECT_EQ(occupant.get(), absl::OkStatus());
+  EXPECT_EQ(occupant.Leave(), absl::OkStatus());
   EXPECT_EQ(session.Run(Inputs()).status(), absl::OkStatus());
 }
 

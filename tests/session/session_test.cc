@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <future>
 #include <string>
-#include <thread>
 
 #include "absl/time/clock.h"
 #include "loader/model_maker.h"
+#include "session/occupant.h"
 
 namespace attnrun::testing {
 namespace {
@@ -29,40 +29,11 @@ TensorMap Inputs() {
   return inputs;
 }
 
-// Occupies a session's only slot until Leave().
-class Occupant {
- public:
-  explicit Occupant(const Session& session)
-      : thread_([this, &session] {
-          RunOptions options;
-          options.observer = [this](absl::string_view, const Tensor&) {
-            if (!inside_.exchange(true)) entered_.set_value();
-            left_.wait();
-          };
-          status_ = session.Run(Inputs(), options).status();
-        }) {
-    entered_.get_future().wait();
-  }
-  absl::Status Leave() {
-    leave_.set_value();
-    thread_.join();
-    return status_;
-  }
-
- private:
-  std::atomic<bool> inside_ = false;
-  std::promise<void> entered_;
-  std::promise<void> leave_;
-  const std::shared_future<void> left_ = leave_.get_future().share();
-  absl::Status status_;
-  std::thread thread_;
-};
-
 TEST(SessionTest, AWaitingRunObeysDeadlineAndCancel) {
   const std::string bytes = SmallModel().SerializeAsString();
   const auto session = Load(bytes);
   ASSERT_TRUE(session.ok()) << session.status();
-  Occupant occupant(*session);
+  Occupant occupant(*session, Inputs());
 
   RunOptions late;
   late.deadline = absl::Now() + absl::Milliseconds(20);

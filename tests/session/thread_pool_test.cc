@@ -3,19 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <future>
 #include <thread>
 
 #include "absl/time/clock.h"
 #include "attnrun/session.h"
-#include "loader/model_maker.h"
+#include "session/in_child.h"
+#include "session/occupant.h"
+#include "session/square_product.h"
 
 // Sessions that share a pool of threads.
 namespace attnrun::testing {
@@ -25,23 +23,9 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 256;
 
-// y = x·W, large enough for two threads.
-std::string Product(char byte) {
-  onnx::ModelProto model = EmptyModel();
-  onnx::GraphProto* graph = model.mutable_graph();
-  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {kRows, kRows});
-  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {kRows, kRows});
-  *graph->add_initializer() = RawTensor("W", onnx::TensorProto::FLOAT, {kRows, kRows},
-                                        std::string(kRows * kRows * sizeof(float), byte));
-  AddNode(graph, "MatMul", {"x", "W"}, {"y"}, "product");
-  return model.SerializeAsString();
-}
-
-TensorMap Inputs() {
-  TensorMap inputs;
-  inputs["x"] = *Tensor::Of<float>({kRows, kRows}, std::vector<float>(kRows * kRows, 1));
-  return inputs;
-}
+// Large enough for two threads.
+std::string Product(char byte) { return SquareProduct(kRows, byte); }
+TensorMap Inputs() { return SquareOfOnes(kRows); }
 
 absl::StatusOr<Session> Load(const std::string& bytes, std::shared_ptr<ThreadPool> pool,
                              int threads = 0) {
@@ -78,24 +62,14 @@ TEST(ThreadPoolTest, RunsOfDifferentSessionsWaitForEachOther) {
   const auto pool = ThreadPool::Make().value();
   const auto first = Load(bytes, pool);
   const auto second = Load(bytes, pool);
-  std::promise<void> entered;
-  std::promise<void> leave;
-  RunOptions occupying;
-  occupying.observer = [&](absl::string_view, const Tensor&) {
-    entered.set_value();
-    leave.get_future().wait();
-  };
-  auto occupant =
-      std::async(std::launch::async, [&] { return first->Run(Inputs(), occupying).status(); });
-  entered.get_future().wait();
+  Occupant occupant(*first, Inputs());
   RunOptions late;
   late.deadline = absl::Now() + absl::Milliseconds(20);
   const absl::Status status = second->Run(Inputs(), late).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Message(status), HasSubstr("waited for others"));
   EXPECT_EQ(pool->waiting(), 0);
-  leave.set_value();
-  EXPECT_EQ(occupant.get(), absl::OkStatus());
+  EXPECT_EQ(occupant.Leave(), absl::OkStatus());
   EXPECT_EQ(second->Run(Inputs()).status(), absl::OkStatus());
 }
 
@@ -156,28 +130,12 @@ TEST(ThreadPoolTest, AllThreadsAreFreeInAForkedChild) {
   const auto pool = ThreadPool::Make().value();
   const auto busy = Load(bytes, pool);
   const auto idle = Load(bytes, pool);
-  std::promise<void> entered;
-  std::promise<void> leave;
-  RunOptions occupying;
-  occupying.observer = [&](absl::string_view, const Tensor&) {
-    entered.set_value();
-    leave.get_future().wait();
-  };
-  auto occupant =
-      std::async(std::launch::async, [&] { return busy->Run(Inputs(), occupying).status(); });
-  entered.get_future().wait();
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    const bool right = idle->Run(Inputs()).ok() &&
-                       busy->Run(Inputs()).status().code() == absl::StatusCode::kFailedPrecondition;
-    _exit(right ? EXIT_SUCCESS : EXIT_FAILURE);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
-  leave.set_value();
-  EXPECT_EQ(occupant.get(), absl::OkStatus());
+  Occupant occupant(*busy, Inputs());
+  EXPECT_TRUE(InChild([&] {
+    return idle->Run(Inputs()).ok() &&
+           busy->Run(Inputs()).status().code() == absl::StatusCode::kFailedPrecondition;
+  }));
+  EXPECT_EQ(occupant.Leave(), absl::OkStatus());
 }
 
 }  // namespace
