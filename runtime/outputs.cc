@@ -8,13 +8,14 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "inputs.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun {
 namespace {
 
 // Precondition: types and shapes are equal, and `from` is dense.
 void CopyInto(const Tensor& from, Tensor& to) {
-  const Shape strides = to.is_dense() ? DenseStrides(to.shape()) : to.strides();
+  const Shape strides = ops::StridesOf(to);
   if (from.type() == DataType::kString) {
     const auto* in = from.data<std::string>();
     auto* out = to.mutable_data<std::string>();

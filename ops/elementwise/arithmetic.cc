@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/strided.h"
 #include "ops/elementwise/infer.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -119,7 +120,7 @@ SymInt Apply(const InferContext& context, BinaryFunction function, const SymInt&
 bool ContainsZero(const Tensor& tensor, int width) {
   static constexpr char kZero[8] = {};
   bool found = false;
-  const Shape strides = tensor.is_dense() ? DenseStrides(tensor.shape()) : tensor.strides();
+  const Shape strides = StridesOf(tensor);
   ForEachOffset(tensor.shape(), strides, [&](int64_t offset) {
     found = found || std::memcmp(tensor.data<char>() + offset * width, kZero, width) == 0;
   });

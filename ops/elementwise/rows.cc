@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -57,7 +58,7 @@ Axes MergedAxes(Operands operands, const Shape& shape) {
   Axes axes;
   absl::InlinedVector<Shape, kMaxOperands> strides;
   for (const Tensor* operand : operands) {
-    strides.push_back(operand->is_dense() ? DenseStrides(operand->shape()) : operand->strides());
+    strides.push_back(StridesOf(*operand));
   }
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 1) continue;

@@ -8,6 +8,7 @@
 #include "ops/quantization/nbit/codes.h"
 #include "ops/quantization/nbit/nbit_weight.h"
 #include "ops/tensors/float_operands.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -20,7 +21,7 @@ ExpertLayer EachSecond(const ExpertLayer& layer, int64_t first) {
     // Zero points of whole rows are unpacked later.
     if (!tensor.defined()) return;
     Shape shape = tensor.shape();
-    Shape strides = tensor.strides().empty() ? DenseStrides(shape) : tensor.strides();
+    Shape strides = StridesOf(tensor);
     const int64_t offset = first * strides[0];
     shape[0] = half.n;
     strides[0] *= 2;
@@ -114,8 +115,7 @@ absl::StatusOr<PackedLayer> Pack(const std::vector<ExpertLayer>& layers,
     }
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor numbers, Floats(layer.weight));
     floats.push_back(numbers);
-    const Shape strides =
-        numbers.is_dense() ? DenseStrides(numbers.shape()) : Shape(numbers.strides());
+    const Shape strides = StridesOf(numbers);
     matrices.push_back({numbers.data<float>(), layer.k, layer.n, strides[1], strides[0]});
   }
   if (!weights.empty()) {

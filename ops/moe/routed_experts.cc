@@ -9,6 +9,7 @@
 #include "core/div_ceil.h"
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // A matrix with its axes exchanged.
 Tensor Transposed(const Tensor& matrix) {
   if (!matrix.defined() || matrix.rank() != 2) return matrix;
-  const Shape strides = matrix.strides().empty() ? DenseStrides(matrix.shape()) : matrix.strides();
+  const Shape strides = StridesOf(matrix);
   return matrix.View({matrix.dim(1), matrix.dim(0)}, {strides[1], strides[0]}, 0);
 }
 

@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "ops/shape/view_kernel.h"
 #include "ops/tensors/int_input.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -12,10 +13,6 @@ namespace {
 // The same elements, with axes of extent 1 added or removed.
 absl::StatusOr<Tensor> WithAxes(const Tensor& data, const Shape& shape, const Shape& strides) {
   return data.is_dense() ? data.Reshaped(shape) : data.View(shape, strides, 0);
-}
-
-Shape StridesOf(const Tensor& tensor) {
-  return tensor.is_dense() ? DenseStrides(tensor.shape()) : tensor.strides();
 }
 
 }  // namespace
