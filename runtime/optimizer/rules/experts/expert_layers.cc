@@ -24,9 +24,7 @@ ConstantPart ConstantOf(Value* value, size_t rank, Facts& facts) {
     shape.push_back(*extent);
   }
   while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
-  while (value->producer() != nullptr && ops::TraitsOf(*value->producer()).keeps_order) {
-    value = value->producer()->input(0);
-  }
+  value = InOrder(value);
   const Node* gather = ProducerOf(value, "Gather");
   Value* whole = gather == nullptr ? value : gather->input(0);
   if (!whole->is_constant() || shape.size() != rank) return {};
@@ -251,8 +249,17 @@ class Gate {
 
 }  // namespace
 
+bool KeepsOrder(const Value* value) {
+  return value->producer() != nullptr && ops::TraitsOf(*value->producer()).keeps_order;
+}
+
+Value* InOrder(Value* value) {
+  while (KeepsOrder(value)) value = value->producer()->input(0);
+  return value;
+}
+
 Value* SameRows(Value* value, Facts& facts) {
-  while (value->producer() != nullptr && ops::TraitsOf(*value->producer()).keeps_order) {
+  while (KeepsOrder(value)) {
     Value* before = value->producer()->input(0);
     const auto size = facts.Extent(value, -1);
     if (facts.RankOf(before) < 1 || !size.has_value() || facts.Extent(before, -1) != size) break;

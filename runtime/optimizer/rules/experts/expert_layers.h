@@ -37,6 +37,12 @@ struct ExpertMatch {
   AttributeMap attributes;
 };
 
+// True if the node that computes the value only changed a shape.
+bool KeepsOrder(const Value* value);
+
+// `value` before nodes that only changed its shape.
+Value* InOrder(Value* value);
+
 // `value` before nodes that only changed its shape and left its last axis as it is.
 Value* SameRows(Value* value, Facts& facts);
 

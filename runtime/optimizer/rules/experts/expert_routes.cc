@@ -15,17 +15,7 @@
 namespace attnrun::opt {
 namespace {
 
-bool KeepsOrder(const Value* value) {
-  return value->producer() != nullptr && ops::TraitsOf(*value->producer()).keeps_order;
-}
-
-// The value before nodes that only changed its shape.
-Value* InOrder(Value* value) {
-  while (KeepsOrder(value)) value = value->producer()->input(0);
-  return value;
-}
-
-// The same, up to the first that has these extents; null if there is none.
+// As InOrder, up to the first value that has these extents; null if there is none.
 Value* InOrderAs(Value* value, const std::vector<SymInt>& dims, Facts& facts) {
   while (true) {
     const std::vector<SymInt>* own = facts.DimsOf(value);
