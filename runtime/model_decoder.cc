@@ -63,7 +63,8 @@ class ModelDecoder : public gen::Decoder {
       ATTNRUN_ASSIGN_OR_RETURN(TensorMap inputs, Inputs(rows_[i], step, options));
       requests.push_back({std::move(inputs), &rows_[i].state});
     }
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<TensorMap> outputs, Run(requests, options));
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<TensorMap> outputs,
+                             current_->session.RunTogether(requests, options));
     ATTNRUN_ASSIGN_OR_RETURN(gen::Logits logits, Collect(ids, outputs));
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!ids[i].empty()) ATTNRUN_RETURN_IF_ERROR(KeepCross(rows_[i]));
@@ -173,16 +174,6 @@ class ModelDecoder : public gen::Decoder {
     return outputs.at(session.outputs()[0].name);
   }
 
-  absl::StatusOr<std::vector<TensorMap>> Run(const std::vector<Request>& requests,
-                                             const RunOptions& options) const {
-    const Session& session = current_->session;
-    if (requests.size() != 1) return session.RunTogether(requests, options);
-    std::vector<TensorMap> outputs;
-    ATTNRUN_ASSIGN_OR_RETURN(outputs.emplace_back(),
-                             session.Run(requests[0].inputs, *requests[0].state, options));
-    return outputs;
-  }
-
   absl::StatusOr<gen::Logits> Collect(absl::Span<const TokenIds> ids,
                                       const std::vector<TensorMap>& outputs) const {
     gen::Logits logits;
@@ -207,7 +198,7 @@ class ModelDecoder : public gen::Decoder {
     for (size_t i = 0; i < rows_.size(); ++i) {
       ATTNRUN_RETURN_IF_ERROR(Restart(rows_[i]));
       for (const auto& [name, tensor] : outputs[i]) {
-        const std::string input = ContinuedInput(name);
+        const std::string input = ContinuedInput(current_->session, name);
         if (current_->carried.contains(input)) {
           ATTNRUN_RETURN_IF_ERROR(rows_[i].state.Set(input, tensor));
         } else if (HasInput(current_->session, input)) {

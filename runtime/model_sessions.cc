@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "core/status.h"
 #include "decoder_inputs.h"
+#include "state/name_match.h"
 
 namespace attnrun {
 namespace {
@@ -30,12 +29,11 @@ bool HasInput(const Session& session, absl::string_view name) {
   return absl::c_any_of(session.inputs(), [&](const ValueInfo& info) { return info.name == name; });
 }
 
-std::string ContinuedInput(absl::string_view output) {
-  if (absl::StrContains(output, "present_key_values")) {
-    return absl::StrReplaceAll(output, {{"present_key_values", "past_key_values"}});
+std::string ContinuedInput(const Session& session, absl::string_view output) {
+  for (const ValueInfo& info : session.inputs()) {
+    if (state::NamesMatch(info.name, output)) return info.name;
   }
-  const bool dotted = absl::StrContains(output, "present.");
-  return absl::StrReplaceAll(output, {{"present", dotted ? "past_key_values" : "past"}});
+  return "";
 }
 
 absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
@@ -97,7 +95,7 @@ absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap&
     }
   }
   for (const auto& [name, tensor] : outputs) {
-    for (const std::string& input : {name, ContinuedInput(name)}) {
+    for (const std::string& input : {name, ContinuedInput(decoder, name)}) {
       if (HasInput(decoder, input) && !sessions.decoder.carried.contains(input)) {
         encoded[input] = tensor;
       }

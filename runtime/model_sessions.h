@@ -45,9 +45,9 @@ absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap&
 
 bool HasInput(const Session& session, absl::string_view name);
 
-// The name of the input that the output of another file continues: past_key_values.0.key for
-// present.0.key.
-std::string ContinuedInput(absl::string_view output);
+// The name of the input that the output of another file becomes, as past_key_values.0.key for
+// present.0.key; empty if there is none.
+std::string ContinuedInput(const Session& session, absl::string_view output);
 
 }  // namespace attnrun
 

@@ -220,8 +220,11 @@ class Session::Impl {
     }
     std::vector<std::vector<Tensor>> results;
     ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) {
-      return exec::ExecuteTogether(*plan_, Joins(), inputs,
-                                   {options, interrupt, allocator, limits_.body_runs}, results);
+      const exec::RunContext context = {options, interrupt, allocator, limits_.body_runs};
+      if (inputs.size() > 1) {
+        return exec::ExecuteTogether(*plan_, Joins(), inputs, context, results);
+      }
+      return exec::Execute(*plan_, inputs[0], context, results.emplace_back());
     }));
     std::vector<StepResults> parts;
     for (size_t r = 0; r < requests.size(); ++r) {

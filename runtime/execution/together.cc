@@ -82,13 +82,15 @@ class TogetherRun {
   }
 
  private:
+  using Lengths = std::vector<int64_t>;
+
   // Where a value is. Those in neither place are in the frames of the requests.
   struct Place {
     bool is_joined = false;
     bool is_separate = true;
     int axis = 0;
     // The positions of each request.
-    std::vector<int64_t> lengths = {};
+    Lengths lengths = {};
   };
 
   bool IsConstant(int slot) const { return slot < static_cast<int>(plan_.constants().size()); }
@@ -96,8 +98,8 @@ class TogetherRun {
   absl::Status RunOne(const Step& step, const Join& join) {
     if (join.kind == JoinKind::kShared) return RunShared(step);
     if (join.kind == JoinKind::kJoined) {
-      ATTNRUN_ASSIGN_OR_RETURN(const bool fits, JoinInputs(step, join));
-      if (fits) return RunJoined(step, join);
+      ATTNRUN_ASSIGN_OR_RETURN(const std::optional<Lengths> lengths, JoinInputs(step, join));
+      if (lengths.has_value()) return RunJoined(step, join, *lengths);
     }
     return RunSeparately(step);
   }
@@ -111,20 +113,20 @@ class TogetherRun {
     return absl::OkStatus();
   }
 
-  // Returns false if the tensors of the requests do not fit together, or have different numbers of
-  // positions.
-  absl::StatusOr<bool> JoinInputs(const Step& step, const Join& join) {
-    const std::vector<int64_t>* lengths = nullptr;
+  // Returns the positions of each request, or nullopt if the tensors of the requests do not fit
+  // together, or have different numbers of positions.
+  absl::StatusOr<std::optional<Lengths>> JoinInputs(const Step& step, const Join& join) {
+    std::optional<Lengths> lengths;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const int slot = step.inputs[i].slot;
       if (slot < 0 || IsConstant(slot) || join.input_axes[i] < 0) continue;
       ATTNRUN_RETURN_IF_ERROR(JoinParts(slot, join.input_axes[i]));
       const Place& place = places_[slot];
-      if (!place.is_joined || place.axis != join.input_axes[i]) return false;
-      if (lengths != nullptr && *lengths != place.lengths) return false;
-      lengths = &place.lengths;
+      if (!place.is_joined || place.axis != join.input_axes[i]) return std::nullopt;
+      if (lengths.value_or(place.lengths) != place.lengths) return std::nullopt;
+      lengths = place.lengths;
     }
-    return lengths != nullptr;
+    return lengths;
   }
 
   absl::Status JoinParts(int slot, int axis) {
@@ -144,13 +146,7 @@ class TogetherRun {
     return absl::OkStatus();
   }
 
-  absl::Status RunJoined(const Step& step, const Join& join) {
-    std::vector<int64_t> lengths;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      const int slot = step.inputs[i].slot;
-      if (slot >= 0 && !IsConstant(slot) && join.input_axes[i] >= 0)
-        lengths = places_[slot].lengths;
-    }
+  absl::Status RunJoined(const Step& step, const Join& join, const Lengths& lengths) {
     ATTNRUN_RETURN_IF_ERROR(RunStep(step, joined_, state_));
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       if (step.outputs[i] < 0) continue;

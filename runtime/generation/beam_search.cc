@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
@@ -25,21 +24,8 @@ struct Beam {
   int64_t source = 0;
 };
 
-// The indices of the `count` largest scores, the best first; of equal ones the first comes first.
-std::vector<size_t> Largest(absl::Span<const float> scores, size_t count) {
-  std::vector<size_t> indices(scores.size());
-  std::iota(indices.begin(), indices.end(), size_t{0});
-  const auto before = [&](size_t a, size_t b) {
-    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
-  };
-  const auto end = indices.begin() + static_cast<std::ptrdiff_t>(std::min(count, indices.size()));
-  std::partial_sort(indices.begin(), end, indices.end(), before);
-  indices.erase(end, indices.end());
-  return indices;
-}
-
 // Draws `count` indices without putting them back: the largest of score + Gumbel noise.
-std::vector<size_t> Drawn(absl::Span<const float> scores, size_t count, Random& random) {
+std::vector<int64_t> Drawn(absl::Span<const float> scores, size_t count, Random& random) {
   std::vector<float> noisy(scores.begin(), scores.end());
   for (float& score : noisy) {
     if (score == kExcluded) continue;
@@ -53,7 +39,7 @@ std::vector<Beam> Best(const std::vector<Beam>& beams, size_t count) {
   std::vector<float> scores;
   for (const Beam& beam : beams) scores.push_back(beam.score);
   std::vector<Beam> best;
-  for (const size_t i : Largest(scores, count)) best.push_back(beams[i]);
+  for (const int64_t i : Largest(scores, count)) best.push_back(beams[i]);
   return best;
 }
 
@@ -128,15 +114,15 @@ class BeamSearch {
   // The best continuations, as many as leave num_beams that do not end.
   absl::StatusOr<std::vector<Beam>> Continue(Logits& logits) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<float> scores, Scores(logits));
-    const std::vector<size_t> chosen =
+    const std::vector<int64_t> chosen =
         config_.do_sample ? Drawn(scores, kept_, random_) : Largest(scores, kept_);
     const bool time_over = IsTimeOver(context_);
     std::vector<Beam> candidates;
-    for (const size_t index : chosen) {
+    for (const int64_t index : chosen) {
       Beam beam;
-      beam.source = static_cast<int64_t>(index) / logits.vocabulary;
+      beam.source = index / logits.vocabulary;
       beam.ids = running_[beam.source].ids;
-      beam.ids.push_back(static_cast<int64_t>(index) % logits.vocabulary);
+      beam.ids.push_back(index % logits.vocabulary);
       beam.score = scores[index];
       beam.stopped = EndsWithStop(config_, beam.ids, prompt_.facts.length);
       beam.finished = beam.stopped || time_over ||

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/algorithm/container.h"
 
@@ -33,18 +34,21 @@ size_t ArgMax(absl::Span<const float> scores) {
   return absl::c_max_element(scores) - scores.begin();
 }
 
-std::vector<int64_t> Ranked(absl::Span<const float> scores, size_t most) {
-  std::vector<int64_t> ids;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i] != kExcluded) ids.push_back(static_cast<int64_t>(i));
-  }
+std::vector<int64_t> Largest(absl::Span<const float> scores, size_t count) {
+  std::vector<int64_t> indices(scores.size());
+  std::iota(indices.begin(), indices.end(), int64_t{0});
   const auto before = [&](int64_t a, int64_t b) {
     return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
   };
-  most = std::min(most, ids.size());
-  const auto end = ids.begin() + static_cast<std::ptrdiff_t>(most);
-  std::partial_sort(ids.begin(), end, ids.end(), before);
-  ids.resize(most);
+  const auto end = indices.begin() + static_cast<std::ptrdiff_t>(std::min(count, indices.size()));
+  std::partial_sort(indices.begin(), end, indices.end(), before);
+  indices.erase(end, indices.end());
+  return indices;
+}
+
+std::vector<int64_t> Ranked(absl::Span<const float> scores, size_t most) {
+  std::vector<int64_t> ids = Largest(scores, most);
+  while (!ids.empty() && scores[ids.back()] == kExcluded) ids.pop_back();
   return ids;
 }
 

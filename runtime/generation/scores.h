@@ -26,6 +26,9 @@ std::vector<float> Softmax(absl::Span<const float> scores);
 // The first of the largest.
 size_t ArgMax(absl::Span<const float> scores);
 
+// The indices of the `count` largest scores, the best first; of equal ones the first comes first.
+std::vector<int64_t> Largest(absl::Span<const float> scores, size_t count);
+
 // The tokens that are not excluded, in falling order of their scores; of equal ones the first comes
 // first. At most `most` of them.
 std::vector<int64_t> Ranked(absl::Span<const float> scores, size_t most);

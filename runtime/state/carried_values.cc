@@ -102,8 +102,8 @@ class Pairing {
     if (paired_.contains(output)) return;
     std::vector<const Value*> fitting;
     for (const Value* input : graph_.inputs()) {
-      const bool matches = NamesMatch(input->name(), output->name());
-      if (IsFree(input) && matches && TypesFit(input, output)) fitting.push_back(input);
+      if (!IsFree(input) || !TypesFit(input, output)) continue;
+      if (NamesMatch(input->name(), output->name())) fitting.push_back(input);
     }
     if (fitting.size() != 1) return;
     const bool kept = absl::c_any_of(
