@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "attnrun/session.h"
 #include "core/elements.h"
 #include "core/quote.h"
 #include "core/status.h"
@@ -48,7 +49,11 @@ absl::StatusOr<std::optional<Tensor>> Make(const ValueInfo& info, const DecoderS
   }
   if (name == "token_type_ids") return FilledTensor(info.type, {rows, length}, 0);
   if (name == "use_cache_branch") return FilledTensor(info.type, {1}, step.past > 0 ? 1 : 0);
-  if (name == "logits_to_keep" || name == "num_logits_to_keep") return Number(info, 1);
+  // Left out it is 1.
+  if (name == kLastPositions && step.positions == 1) return std::nullopt;
+  if (name == "logits_to_keep" || name == "num_logits_to_keep" || name == kLastPositions) {
+    return Number(info, step.positions);
+  }
   if (name == "past_sequence_length" || name == "past_seq_len") return Number(info, step.past);
   if (name == "total_sequence_length" || name == "total_seq_len") return Number(info, total);
   return std::nullopt;

@@ -20,6 +20,8 @@ struct DecoderStep {
   absl::Span<const TokenIds> ids;
   // The number of ids that each row has read before.
   int64_t past = 0;
+  // The last positions whose logits are wanted.
+  int64_t positions = 1;
 };
 
 // The inputs of a step by the names that exporters give them: ids, masks that hide nothing,

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/exceptions.h"
 #include "core/status.h"
 #include "decoder_inputs.h"
 #include "generation/model_folder.h"
-#include "generation/search.h"
+#include "generation/scheduler.h"
 #include "model_decoder.h"
 
 namespace attnrun {
@@ -30,6 +32,39 @@ absl::Status CheckIds(const TokenIds& ids, int64_t vocabulary) {
   return absl::OkStatus();
 }
 
+absl::Status CheckOptions(const GeneratorOptions& options) {
+  for (const auto& [value, name] :
+       {std::pair{options.max_step_tokens, "max_step_tokens"},
+        std::pair{options.max_rows, "max_rows"}, std::pair{options.max_waiting, "max_waiting"}}) {
+    if (value > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected a number above 0, but found ", value));
+  }
+  return absl::OkStatus();
+}
+
+// kInvalidArgument unless `draft` can guess the tokens of a model.
+absl::Status CheckDraft(const ModelSessions& sessions, const ModelSessions& draft) {
+  if (sessions.encoder.has_value() || draft.encoder.has_value()) {
+    return absl::InvalidArgumentError("a draft model works without encoders alone");
+  }
+  if (sessions.decoder.vocabulary != draft.decoder.vocabulary) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a vocabulary of ", sessions.decoder.vocabulary,
+                     ", that of the model, but found ", draft.decoder.vocabulary));
+  }
+  for (const ModelSessions* model : {&sessions, &draft}) {
+    const bool reads = model->decoder.can_rewind && model->decoder.has_positions;
+    if (reads) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        model == &draft ? "it" : "the model",
+        model->decoder.has_positions
+            ? " has a state that cannot be rewound, so wrong guesses could not be taken back"
+            : " has logits of the last position alone"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::string_view Name(FinishReason reason) {
@@ -38,8 +73,13 @@ absl::string_view Name(FinishReason reason) {
 
 class __attribute__((visibility("hidden"))) Generator::Impl {
  public:
-  Impl(gen::ModelFolder folder, ModelSessions sessions)
-      : folder_(std::move(folder)), sessions_(std::move(sessions)) {
+  Impl(gen::ModelFolder folder, ModelSessions sessions, std::optional<ModelSessions> draft,
+       std::optional<int64_t> draft_positions, const GeneratorOptions& options)
+      : folder_(std::move(folder)),
+        sessions_(std::move(sessions)),
+        decoder_(sessions_),
+        draft_sessions_(std::move(draft)),
+        scheduler_(decoder_, Draft(draft_positions), options) {
     if (sessions_.encoder.has_value()) encoder_inputs_ = sessions_.encoder->inputs();
   }
 
@@ -49,24 +89,22 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
   absl::StatusOr<GenerationResult> Generate(const std::vector<GenerationRequest>& requests,
                                             const GenerationConfig& config,
                                             const GenerateOptions& options) const {
+    gen::SearchSettings settings;
     ATTNRUN_RETURN_IF_ERROR(CheckGenerationConfig(config));
-    GenerationResult result;
-    gen::Meter meter;
-    meter.start = absl::Now();
+    settings.config = config;
+    settings.top_candidates = options.top_candidates;
     RunOptions run;
     run.deadline = options.deadline;
     run.cancel = options.cancel;
-    gen::SearchContext context{config, options, run, meter};
-    std::vector<gen::Prompt> prompts;
+    std::vector<gen::Task> tasks;
     for (size_t i = 0; i < requests.size(); ++i) {
-      absl::StatusOr<gen::Prompt> prompt = MakePrompt(requests[i], config);
-      if (!prompt.ok()) return Annotate(prompt.status(), NameOf(i, requests.size()));
-      prompt->place = i * static_cast<size_t>(config.num_return_sequences);
-      prompts.push_back(*std::move(prompt));
+      absl::StatusOr<gen::Task> task = MakeTask(requests[i], config, run);
+      if (!task.ok()) return Annotate(task.status(), NameOf(i, requests.size()));
+      tasks.push_back(*std::move(task));
     }
-    result.sequences.resize(requests.size() * static_cast<size_t>(config.num_return_sequences));
-    ATTNRUN_RETURN_IF_ERROR(Search(requests, prompts, context, result.sequences));
-    Report(meter, result);
+    GenerationResult result;
+    ATTNRUN_RETURN_IF_ERROR(
+        scheduler_.Run(std::move(tasks), settings, run, options.on_token, result));
     return result;
   }
 
@@ -92,16 +130,26 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     return ids;
   }
 
-  absl::StatusOr<gen::Prompt> MakePrompt(const GenerationRequest& request,
-                                         const GenerationConfig& config) const {
-    gen::Prompt prompt;
+  absl::StatusOr<gen::Task> MakeTask(const GenerationRequest& request,
+                                     const GenerationConfig& config, const RunOptions& run) const {
+    gen::Task task;
+    gen::Prompt& prompt = task.prompt;
     ATTNRUN_ASSIGN_OR_RETURN(prompt.ids, FirstIds(request.prompt, config));
     ATTNRUN_RETURN_IF_ERROR(CheckIds(prompt.ids, sessions_.decoder.vocabulary));
     ATTNRUN_RETURN_IF_ERROR(CheckIds(request.encoder_ids, -1));
     const auto length = static_cast<int64_t>(prompt.ids.size());
     ATTNRUN_ASSIGN_OR_RETURN(const int64_t most, MaxLength(length, config));
     prompt.facts = {length, most, request.encoder_ids};
-    return prompt;
+    TensorMap encoded;
+    if (sessions_.encoder.has_value()) {
+      ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, EncoderInputs(request));
+      ATTNRUN_ASSIGN_OR_RETURN(encoded, Encode(sessions_, inputs, run));
+    }
+    task.shares_prefixes = encoded.empty() && sessions_.decoder.can_grow;
+    task.new_row = [this, encoded, use_cache = config.use_cache](int64_t capacity) {
+      return decoder_.NewRow(encoded, capacity, use_cache);
+    };
+    return task;
   }
 
   // The most ids of a sequence whose prompt has `length`.
@@ -123,40 +171,6 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
       }
     }
     return std::min(most, positions);
-  }
-
-  absl::Status Search(const std::vector<GenerationRequest>& requests,
-                      const std::vector<gen::Prompt>& prompts, gen::SearchContext& context,
-                      std::vector<GeneratedSequence>& sequences) const {
-    std::vector<DecoderRow> rows;
-    for (size_t i = 0; i < prompts.size(); ++i) {
-      ATTNRUN_ASSIGN_OR_RETURN(rows.emplace_back(), MakeRow(requests[i], prompts[i], context));
-    }
-    const bool use_cache = context.config.use_cache;
-    if (context.config.num_beams == 1) {
-      ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<gen::Decoder> decoder,
-                               StartDecoder(sessions_, rows, use_cache));
-      return gen::SearchRows(*decoder, prompts, context, sequences);
-    }
-    for (size_t i = 0; i < prompts.size(); ++i) {
-      ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<gen::Decoder> decoder,
-                               StartDecoder(sessions_, {rows[i]}, use_cache));
-      ATTNRUN_RETURN_IF_ERROR(gen::SearchBeams(*decoder, prompts[i], context, sequences));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<DecoderRow> MakeRow(const GenerationRequest& request, const gen::Prompt& prompt,
-                                     const gen::SearchContext& context) const {
-    DecoderRow row;
-    // A state that outgrows its capacity takes more, so a large max_length costs nothing in advance.
-    constexpr int64_t kNew = 4096;
-    row.capacity = std::min(prompt.facts.max_length, prompt.facts.length + kNew);
-    if (sessions_.encoder.has_value()) {
-      ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, EncoderInputs(request));
-      ATTNRUN_ASSIGN_OR_RETURN(row.encoded, Encode(sessions_, inputs, context.run));
-    }
-    return row;
   }
 
   absl::StatusOr<TensorMap> EncoderInputs(const GenerationRequest& request) const {
@@ -181,19 +195,26 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     return inputs;
   }
 
-  static void Report(const gen::Meter& meter, GenerationResult& result) {
-    const auto rate = [](int64_t tokens, absl::Duration time) {
-      const double seconds = absl::ToDoubleSeconds(time);
-      return seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0;
+  gen::DraftModel Draft(std::optional<int64_t> positions) {
+    gen::DraftModel draft;
+    if (!draft_sessions_.has_value()) return draft;
+    draft_decoder_.emplace(*draft_sessions_);
+    draft.decoder = &*draft_decoder_;
+    draft.new_row = [this](int64_t capacity) {
+      return draft_decoder_->NewRow({}, capacity, /*use_cache=*/true);
     };
-    result.time_to_first_token = meter.first_token;
-    result.prompt_tokens_per_second = rate(meter.prompt_tokens, meter.prompt_time);
-    result.decode_tokens_per_second = rate(meter.decode_tokens, meter.decode_time);
+    draft.max_positions = positions.value_or(draft.max_positions);
+    draft.vocabulary = sessions_.decoder.vocabulary;
+    return draft;
   }
 
-  gen::ModelFolder folder_;
-  ModelSessions sessions_;
+  const gen::ModelFolder folder_;
+  const ModelSessions sessions_;
+  const ModelDecoder decoder_;
+  const std::optional<ModelSessions> draft_sessions_;
+  std::optional<ModelDecoder> draft_decoder_;
   std::vector<ValueInfo> encoder_inputs_;
+  mutable gen::Scheduler scheduler_;
 };
 
 Generator::Generator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -201,11 +222,24 @@ Generator::Generator(Generator&&) noexcept = default;
 Generator& Generator::operator=(Generator&&) noexcept = default;
 Generator::~Generator() = default;
 
-absl::StatusOr<Generator> Generator::Load(const std::string& path, const SessionOptions& options) {
+absl::StatusOr<Generator> Generator::Load(const std::string& path, const SessionOptions& options,
+                                          const GeneratorOptions& generation) {
   return WithoutExceptions([&]() -> absl::StatusOr<Generator> {
+    ATTNRUN_RETURN_IF_ERROR(CheckOptions(generation));
     ATTNRUN_ASSIGN_OR_RETURN(gen::ModelFolder folder, gen::ReadModelFolder(path));
     ATTNRUN_ASSIGN_OR_RETURN(ModelSessions sessions, ModelSessions::Load(folder.files, options));
-    return Generator(std::make_unique<Impl>(std::move(folder), std::move(sessions)));
+    std::optional<ModelSessions> draft;
+    std::optional<int64_t> draft_positions;
+    if (!generation.draft.empty()) {
+      ATTNRUN_ASSIGN_OR_RETURN(const gen::ModelFolder small,
+                               gen::ReadModelFolder(generation.draft));
+      ATTNRUN_ASSIGN_OR_RETURN(draft, ModelSessions::Load(small.files, options));
+      ATTNRUN_RETURN_IF_ERROR(
+          Annotate(CheckDraft(sessions, *draft), absl::StrCat("draft ", generation.draft)));
+      draft_positions = small.facts.max_positions;
+    }
+    return Generator(std::make_unique<Impl>(std::move(folder), std::move(sessions),
+                                            std::move(draft), draft_positions, generation));
   });
 }
 

@@ -13,19 +13,27 @@
 
 namespace attnrun {
 
-// A row of a decoder before it has read anything.
-struct DecoderRow {
-  // The inputs that an encoder made.
-  TensorMap encoded;
-  // The number of ids for which memory is taken at once.
-  int64_t capacity = 0;
-};
+// The sessions of a model as a decoder. Each row gets the bits that it would get alone.
+class ModelDecoder : public gen::Decoder {
+ public:
+  // `sessions` must outlive it and its rows.
+  explicit ModelDecoder(const ModelSessions& sessions) : sessions_(sessions) {}
 
-// A decoder that runs the model on each row as if it were alone, all rows at once. Without
-// `use_cache` each step reads all ids anew. `sessions` must outlive it.
-absl::StatusOr<std::unique_ptr<gen::Decoder>> StartDecoder(const ModelSessions& sessions,
-                                                           const std::vector<DecoderRow>& rows,
-                                                           bool use_cache);
+  // A row that has read nothing, with memory for `capacity` ids. `given` has the inputs that an
+  // encoder made. Without `use_cache` each step of the row reads all ids anew.
+  absl::StatusOr<std::unique_ptr<gen::Row>> NewRow(const TensorMap& given, int64_t capacity,
+                                                   bool use_cache) const;
+
+  // All rows must be of this decoder.
+  absl::StatusOr<std::vector<gen::Logits>> Read(absl::Span<const gen::Reading> readings,
+                                                const RunOptions& options) const override;
+
+ private:
+  absl::Status RunOne(const DecoderSession& session, absl::Span<const gen::Reading> readings,
+                      const RunOptions& options, std::vector<TensorMap>& outputs) const;
+
+  const ModelSessions& sessions_;
+};
 
 }  // namespace attnrun
 

@@ -41,11 +41,15 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   SessionOptions last = options;
   ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path));
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
-  DecoderSession decoder{std::move(session), {}, "", -1};
+  DecoderSession decoder{std::move(session), {}, ""};
   absl::flat_hash_set<std::string> carried;
   for (const StateValue& value : decoder.session.state_values()) {
     decoder.carried.insert(value.input);
     carried.insert(value.output);
+    if (value.kind == StateKind::kWritten) decoder.can_grow = false;
+    if (value.kind == StateKind::kWindow || value.kind == StateKind::kReplaced) {
+      decoder.can_rewind = false;
+    }
   }
   for (const ValueInfo& info : decoder.session.outputs()) {
     const bool may_be = IsFloatingPoint(info.type) && !carried.contains(info.name);
@@ -53,6 +57,7 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
     decoder.logits = info.name;
     const bool fixed = info.shape.has_value() && !info.shape->empty();
     decoder.vocabulary = fixed ? info.shape->back().value : -1;
+    decoder.has_positions = !info.shape.has_value() || info.shape->size() > 2;
   }
   if (!decoder.logits.empty()) return decoder;
   return absl::InvalidArgumentError(

@@ -23,6 +23,12 @@ struct DecoderSession {
   // The inputs that a state carries.
   absl::flat_hash_set<std::string> carried;
   std::string logits;
+  // False if there are logits of the last position alone.
+  bool has_positions = true;
+  // False if a state has values that cannot be rewound.
+  bool can_rewind = true;
+  // True if a clone of a state may be given more memory.
+  bool can_grow = true;
   // -1 if the model does not declare it.
   int64_t vocabulary = -1;
 };

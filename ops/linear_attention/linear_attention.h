@@ -70,7 +70,6 @@ class LinearAttention final : public Op {
   void Axes(AxesContext& context) const override;
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
-
  private:
   LinearAttentionAttributes attributes_;
 };

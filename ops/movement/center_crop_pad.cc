@@ -14,9 +14,7 @@ namespace attnrun::ops {
 namespace {
 
 // The position along an axis of x that is read for one of y; it may be outside x.
-int64_t SourceOf(int64_t position, int64_t from, int64_t to) {
-  return position + (from - to) / 2;
-}
+int64_t SourceOf(int64_t position, int64_t from, int64_t to) { return position + (from - to) / 2; }
 
 }  // namespace
 

@@ -43,13 +43,12 @@ std::vector<Beam> Best(const std::vector<Beam>& beams, size_t count) {
   return best;
 }
 
-class BeamSearch {
+class BeamSearch : public Search {
  public:
-  BeamSearch(Decoder& decoder, const Prompt& prompt, SearchContext& context)
-      : decoder_(decoder),
+  BeamSearch(const SearchSettings& settings, const Prompt& prompt)
+      : settings_(settings),
         prompt_(prompt),
-        context_(context),
-        config_(context.config),
+        config_(settings.config),
         beams_(static_cast<size_t>(config_.num_beams)),
         kept_(std::max<size_t>(2, 1 + config_.eos_token_id.size()) * beams_),
         processors_(config_, prompt.facts),
@@ -62,27 +61,40 @@ class BeamSearch {
     for (Beam& beam : finished_) beam.ids = prompt.ids;
   }
 
-  absl::Status Run() {
-    ATTNRUN_ASSIGN_OR_RETURN(Logits logits, ReadPrompts(decoder_, {prompt_.ids}, context_));
-    ATTNRUN_RETURN_IF_ERROR(CheckVocabulary(config_, prompt_, logits.vocabulary));
-    while (true) {
-      ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Beam> candidates, Continue(logits));
-      UpdateRunning(candidates);
-      UpdateFinished(candidates);
-      if (IsOver(candidates)) return absl::OkStatus();
-      ATTNRUN_ASSIGN_OR_RETURN(logits, Step());
+  bool takes_guesses() const override { return false; }
+
+  int64_t num_tokens() const override { return num_tokens_; }
+
+  absl::StatusOr<std::vector<Continuation>> Advance(absl::Span<const RowLogits> rows) override {
+    if (is_first_) {
+      ATTNRUN_RETURN_IF_ERROR(CheckVocabulary(config_, prompt_, rows[0].logits.vocabulary));
     }
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Beam> candidates, Continue(rows));
+    UpdateRunning(candidates);
+    UpdateFinished(candidates);
+    num_tokens_ += static_cast<int64_t>(beams_);
+    std::vector<Continuation> continuations;
+    if (IsOver(candidates)) return continuations;
+    for (const Beam& beam : running_) {
+      // After the prompt there is one row, which all beams continue.
+      continuations.push_back({is_first_ ? 0 : static_cast<size_t>(beam.source),
+                               static_cast<int64_t>(beam.ids.size()) - 1, beam.ids.back()});
+    }
+    is_first_ = false;
+    return continuations;
   }
 
-  void Deliver(std::vector<GeneratedSequence>& sequences) const {
-    for (size_t i = 0; i < static_cast<size_t>(config_.num_return_sequences); ++i) {
+  std::vector<GeneratedSequence> TakeSequences() override {
+    std::vector<GeneratedSequence> sequences(config_.num_return_sequences);
+    for (size_t i = 0; i < sequences.size(); ++i) {
       const Beam& beam = finished_[i];
-      GeneratedSequence& sequence = sequences[prompt_.place + i];
+      GeneratedSequence& sequence = sequences[i];
       sequence.prompt_tokens = prompt_.facts.length;
       sequence.tokens.assign(beam.ids.begin() + prompt_.facts.length, beam.ids.end());
       sequence.score = beam.score;
       sequence.finish = beam.stopped ? FinishReason::kStop : FinishReason::kLength;
     }
+    return sequences;
   }
 
  private:
@@ -96,14 +108,12 @@ class BeamSearch {
   }
 
   // The scores of all continuations of all beams, beam by beam.
-  absl::StatusOr<std::vector<float>> Scores(Logits& logits) const {
-    const size_t vocabulary = static_cast<size_t>(logits.vocabulary);
-    const bool is_first = logits.values.size() == vocabulary;
+  absl::StatusOr<std::vector<float>> Scores(absl::Span<const RowLogits> rows) const {
+    const auto vocabulary = static_cast<size_t>(rows[0].logits.vocabulary);
     std::vector<float> all(beams_ * vocabulary);
     for (size_t b = 0; b < beams_; ++b) {
-      const absl::Span<const float> source = logits.row(is_first ? 0 : b);
       const absl::Span<float> scores = absl::MakeSpan(all).subspan(b * vocabulary, vocabulary);
-      absl::c_copy(source, scores.begin());
+      absl::c_copy(rows[is_first_ ? 0 : b].logits.at(0), scores.begin());
       LogSoftmax(scores);
       ATTNRUN_RETURN_IF_ERROR(processors_.Apply(running_[b].ids, scores));
       for (float& score : scores) score += running_[b].score;
@@ -112,17 +122,18 @@ class BeamSearch {
   }
 
   // The best continuations, as many as leave num_beams that do not end.
-  absl::StatusOr<std::vector<Beam>> Continue(Logits& logits) {
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<float> scores, Scores(logits));
+  absl::StatusOr<std::vector<Beam>> Continue(absl::Span<const RowLogits> rows) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<float> scores, Scores(rows));
     const std::vector<int64_t> chosen =
         config_.do_sample ? Drawn(scores, kept_, random_) : Largest(scores, kept_);
-    const bool time_over = IsTimeOver(context_);
+    const int64_t vocabulary = rows[0].logits.vocabulary;
+    const bool time_over = IsTimeOver(settings_);
     std::vector<Beam> candidates;
     for (const int64_t index : chosen) {
       Beam beam;
-      beam.source = index / logits.vocabulary;
+      beam.source = index / vocabulary;
       beam.ids = running_[beam.source].ids;
-      beam.ids.push_back(index % logits.vocabulary);
+      beam.ids.push_back(index % vocabulary);
       beam.score = scores[index];
       beam.stopped = EndsWithStop(config_, beam.ids, prompt_.facts.length);
       beam.finished = beam.stopped || time_over ||
@@ -179,22 +190,8 @@ class BeamSearch {
            absl::c_all_of(candidates, is_finished);
   }
 
-  absl::StatusOr<Logits> Step() {
-    std::vector<int64_t> rows;
-    TokenIds last;
-    for (const Beam& beam : running_) {
-      // After the prompt there is one row, which all beams continue.
-      rows.push_back(is_first_ ? 0 : beam.source);
-      last.push_back(beam.ids.back());
-    }
-    is_first_ = false;
-    ATTNRUN_RETURN_IF_ERROR(decoder_.Select(rows));
-    return ReadNext(decoder_, last, context_);
-  }
-
-  Decoder& decoder_;
-  const Prompt& prompt_;
-  SearchContext& context_;
+  const SearchSettings& settings_;
+  const Prompt prompt_;
   const GenerationConfig& config_;
   const size_t beams_;
   const size_t kept_;
@@ -202,18 +199,15 @@ class BeamSearch {
   Random random_;
   std::vector<Beam> running_;
   std::vector<Beam> finished_;
+  int64_t num_tokens_ = 0;
   bool can_improve_ = true;
   bool is_first_ = true;
 };
 
 }  // namespace
 
-absl::Status SearchBeams(Decoder& decoder, const Prompt& prompt, SearchContext& context,
-                         std::vector<GeneratedSequence>& sequences) {
-  BeamSearch search(decoder, prompt, context);
-  ATTNRUN_RETURN_IF_ERROR(search.Run());
-  search.Deliver(sequences);
-  return absl::OkStatus();
+std::unique_ptr<Search> MakeBeamSearch(const SearchSettings& settings, const Prompt& prompt) {
+  return std::make_unique<BeamSearch>(settings, prompt);
 }
 
 }  // namespace attnrun::gen

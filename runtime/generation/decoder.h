@@ -2,7 +2,9 @@
 #ifndef ATTNRUN_GENERATION_DECODER_H_
 #define ATTNRUN_GENERATION_DECODER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,27 +15,60 @@
 
 namespace attnrun::gen {
 
-// The logits of the next token, row by row.
+// Logits [positions, vocabulary]: for each position, of the token behind it.
 struct Logits {
   int64_t vocabulary = 0;
   std::vector<float> values;
 
-  absl::Span<float> row(size_t i) {
-    return absl::MakeSpan(values).subspan(i * vocabulary, vocabulary);
+  absl::Span<const float> at(size_t position) const {
+    return absl::MakeConstSpan(values).subspan(position * vocabulary, vocabulary);
   }
 };
 
-// A model that reads rows of token ids, which do not see each other.
+// A sequence of ids that a decoder reads, and what the model keeps of them.
+class Row {
+ public:
+  virtual ~Row() = default;
+
+  // All that it has read.
+  virtual const TokenIds& ids() const = 0;
+
+  // If false, each step of this row reads all ids anew.
+  virtual bool has_cache() const = 0;
+
+  // If false, only the whole row can be cloned.
+  virtual bool can_rewind() const = 0;
+
+  // True if it can rewind and has logits of several positions.
+  virtual bool reads_guesses() const = 0;
+
+  // Forgets the ids from `length` on.
+  virtual absl::Status Rewind(int64_t length) = 0;
+
+  // A row that has read the first `length` ids, with memory for `capacity`.
+  virtual absl::StatusOr<std::unique_ptr<Row>> Clone(int64_t length, int64_t capacity) const = 0;
+
+  // The bytes that it takes, 0 without a cache.
+  virtual size_t byte_size() const = 0;
+};
+
+// What a row reads in one step.
+struct Reading {
+  Row* row = nullptr;
+  absl::Span<const int64_t> ids;
+  // The last positions whose logits are wanted.
+  int64_t positions = 1;
+};
+
+// A model that reads rows, which do not see each other.
 class Decoder {
  public:
   virtual ~Decoder() = default;
 
-  // Reads the next ids of each row. The logits of a row without any are 0; one row has some.
-  virtual absl::StatusOr<Logits> Read(absl::Span<const TokenIds> ids,
-                                      const RunOptions& options) = 0;
-
-  // Goes on with rows.size() rows, of which row i has read what row rows[i] has so far.
-  virtual absl::Status Select(absl::Span<const int64_t> rows) = 0;
+  // The logits of each reading, at least those that it wants, the last position last. After an error
+  // no row has changed.
+  virtual absl::StatusOr<std::vector<Logits>> Read(absl::Span<const Reading> readings,
+                                                   const RunOptions& options) const = 0;
 };
 
 }  // namespace attnrun::gen

@@ -69,6 +69,9 @@ const std::map<std::string, Reader>& Readers() {
       {"decoder_start_token_id", Into(&C::decoder_start_token_id)},
       {"use_cache", Into(&C::use_cache)},
       {"prefill_chunk_size", Into(&C::prefill_chunk_size)},
+      {"prompt_lookup_num_tokens", Into(&C::prompt_lookup_num_tokens)},
+      {"max_matching_ngram_size", Into(&C::max_matching_ngram_size)},
+      {"num_assistant_tokens", Into(&C::num_assistant_tokens)},
       {"presence_penalty", Into(&C::presence_penalty)},
       {"frequency_penalty", Into(&C::frequency_penalty)},
       {"stop_sequences", Into(&C::stop_sequences)},
@@ -102,11 +105,8 @@ bool IsPassedOver(const std::string& name) {
                                                                    "output_logits",
                                                                    "return_dict_in_generate",
                                                                    "is_assistant",
-                                                                   "num_assistant_tokens",
                                                                    "num_assistant_tokens_schedule",
                                                                    "assistant_confidence_threshold",
-                                                                   "prompt_lookup_num_tokens",
-                                                                   "max_matching_ngram_size",
                                                                    "assistant_early_exit",
                                                                    "assistant_lookbehind",
                                                                    "target_lookbehind",
@@ -162,6 +162,10 @@ absl::Status CheckLengths(const GenerationConfig& c) {
   ATTNRUN_RETURN_IF_ERROR(
       at_least(0, c.encoder_no_repeat_ngram_size, "encoder_no_repeat_ngram_size"));
   ATTNRUN_RETURN_IF_ERROR(at_least(0, c.prefill_chunk_size, "prefill_chunk_size"));
+  ATTNRUN_RETURN_IF_ERROR(
+      at_least(1, c.prompt_lookup_num_tokens.value_or(1), "prompt_lookup_num_tokens"));
+  ATTNRUN_RETURN_IF_ERROR(at_least(1, c.max_matching_ngram_size, "max_matching_ngram_size"));
+  ATTNRUN_RETURN_IF_ERROR(at_least(0, c.num_assistant_tokens, "num_assistant_tokens"));
   if (c.max_new_tokens.has_value() && c.min_new_tokens > *c.max_new_tokens) {
     return absl::InvalidArgumentError(absl::StrCat("min_new_tokens is ", c.min_new_tokens,
                                                    ", but max_new_tokens is ", *c.max_new_tokens));
@@ -220,8 +224,16 @@ absl::Status CheckBeams(const GenerationConfig& c) {
     return absl::InvalidArgumentError(absl::StrCat(
         "num_return_sequences is ", c.num_return_sequences, ", but num_beams is ", c.num_beams));
   }
-  if (c.num_beam_groups > 1) {
-    return absl::UnimplementedError("num_beam_groups: attnrun searches one group of beams");
+  if (c.num_beams % c.num_beam_groups != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "num_beams is ", c.num_beams, ", no multiple of num_beam_groups, ", c.num_beam_groups));
+  }
+  if (c.num_beam_groups > 1 && c.do_sample) {
+    return absl::InvalidArgumentError("num_beam_groups: expected no do_sample beside it");
+  }
+  if (c.num_beam_groups > 1 && c.diversity_penalty <= 0) {
+    return absl::InvalidArgumentError(
+        "num_beam_groups needs a diversity_penalty above 0, as the groups would all be alike");
   }
   return absl::OkStatus();
 }

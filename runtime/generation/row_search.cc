@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <deque>
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
@@ -12,10 +11,9 @@ namespace attnrun::gen {
 namespace {
 
 // A sequence that grows.
-struct Row {
-  const Prompt* prompt;
-  const Processors* processors;
-  size_t place;
+struct Sequence {
+  // Its number among those of the prompt.
+  int64_t number;
   TokenIds ids;
   Random random;
 };
@@ -47,116 +45,96 @@ std::vector<std::pair<int64_t, float>> Candidates(absl::Span<const float> scores
   return candidates;
 }
 
-class RowSearch {
+class RowSearch : public Search {
  public:
-  RowSearch(Decoder& decoder, SearchContext& context, std::vector<GeneratedSequence>& sequences)
-      : decoder_(decoder), context_(context), sequences_(sequences) {}
-
-  absl::Status Run(const std::vector<Prompt>& prompts) {
-    std::vector<TokenIds> ids;
-    for (const Prompt& prompt : prompts) ids.push_back(prompt.ids);
-    ATTNRUN_ASSIGN_OR_RETURN(Logits logits, ReadPrompts(decoder_, ids, context_));
-    for (const Prompt& prompt : prompts) {
-      ATTNRUN_RETURN_IF_ERROR(CheckVocabulary(context_.config, prompt, logits.vocabulary));
-    }
-    std::vector<int64_t> sources = Start(prompts);
-    while (true) {
-      ATTNRUN_RETURN_IF_ERROR(Advance(sources, logits));
-      if (rows_.empty()) return absl::OkStatus();
-      if (!IsAll(sources, decoder_rows_)) ATTNRUN_RETURN_IF_ERROR(decoder_.Select(sources));
-      decoder_rows_ = sources.size();
-      TokenIds last;
-      for (const Row& row : rows_) last.push_back(row.ids.back());
-      ATTNRUN_ASSIGN_OR_RETURN(logits, ReadNext(decoder_, last, context_));
-      for (size_t i = 0; i < sources.size(); ++i) sources[i] = static_cast<int64_t>(i);
+  RowSearch(const SearchSettings& settings, const Prompt& prompt)
+      : settings_(settings), prompt_(prompt), processors_(settings.config, prompt.facts) {
+    for (int64_t i = 0; i < settings.config.num_return_sequences; ++i) {
+      // The stream depends on nothing but the sequence's number among those of its prompt.
+      running_.push_back({i, prompt.ids, Random(settings.config.seed, static_cast<uint64_t>(i))});
+      sequences_.emplace_back().prompt_tokens = prompt.facts.length;
     }
   }
+
+  // As long as nothing is drawn for a guess that was wrong, drawn tokens are those without guesses.
+  bool takes_guesses() const override { return true; }
+
+  int64_t num_tokens() const override { return num_tokens_; }
+
+  absl::StatusOr<std::vector<Continuation>> Advance(absl::Span<const RowLogits> rows) override {
+    if (is_first_) {
+      ATTNRUN_RETURN_IF_ERROR(
+          CheckVocabulary(settings_.config, prompt_, rows[0].logits.vocabulary));
+    }
+    std::vector<Sequence> running;
+    std::vector<Continuation> continuations;
+    for (size_t i = 0; i < running_.size(); ++i) {
+      // All sequences continue the prompt's row.
+      const size_t source = is_first_ ? 0 : i;
+      ATTNRUN_ASSIGN_OR_RETURN(const std::optional<int64_t> read,
+                               Follow(running_[i], rows[source]));
+      if (!read.has_value()) continue;
+      continuations.push_back({source, *read, running_[i].ids.back()});
+      running.push_back(std::move(running_[i]));
+    }
+    running_ = std::move(running);
+    is_first_ = false;
+    return continuations;
+  }
+
+  std::vector<GeneratedSequence> TakeSequences() override { return std::move(sequences_); }
 
  private:
-  // Makes the rows of each prompt; returns the row of the logits that each continues.
-  std::vector<int64_t> Start(const std::vector<Prompt>& prompts) {
-    const GenerationConfig& config = context_.config;
-    std::vector<int64_t> sources;
-    for (size_t p = 0; p < prompts.size(); ++p) {
-      const Prompt& prompt = prompts[p];
-      processors_.emplace_back(config, prompt.facts);
-      for (int64_t i = 0; i < config.num_return_sequences; ++i) {
-        // The stream depends on nothing but the sequence's number among those of its prompt.
-        rows_.push_back({&prompt, &processors_.back(), prompt.place + i, prompt.ids,
-                         Random(config.seed, static_cast<uint64_t>(i))});
-        sequences_[prompt.place + i].prompt_tokens = prompt.facts.length;
-        sources.push_back(static_cast<int64_t>(p));
-      }
+  // Adds the next token and, as long as guesses were right, those behind it. Returns how many ids the
+  // row has read rightly; nullopt if the sequence is over.
+  absl::StatusOr<std::optional<int64_t>> Follow(Sequence& sequence, const RowLogits& row) {
+    auto read = static_cast<int64_t>(sequence.ids.size());
+    for (size_t i = 0;; ++i, ++read) {
+      ATTNRUN_ASSIGN_OR_RETURN(const bool ended, Choose(sequence, row.logits.at(i)));
+      if (ended) return std::nullopt;
+      if (i == row.guesses.size() || row.guesses[i] != sequence.ids.back()) return read;
     }
-    decoder_rows_ = prompts.size();
-    return sources;
   }
 
-  // Chooses a token for each row. Leaves those that go on, and their sources.
-  absl::Status Advance(std::vector<int64_t>& sources, Logits& logits) {
-    std::vector<Row> rows;
-    std::vector<int64_t> left;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const absl::Span<const float> source = logits.row(sources[i]);
-      std::vector<float> scores(source.begin(), source.end());
-      ATTNRUN_ASSIGN_OR_RETURN(const bool ended, Choose(rows_[i], absl::MakeSpan(scores), source));
-      if (ended) continue;
-      rows.push_back(std::move(rows_[i]));
-      left.push_back(sources[i]);
-    }
-    rows_ = std::move(rows);
-    sources = std::move(left);
-    return absl::OkStatus();
-  }
-
-  // Adds a token to the row. True if it is the last.
-  absl::StatusOr<bool> Choose(Row& row, absl::Span<float> scores, absl::Span<const float> logits) {
-    ATTNRUN_RETURN_IF_ERROR(row.processors->Apply(row.ids, scores));
-    const size_t best = ArgMax(scores);
-    if (scores[best] == kExcluded) {
+  // Adds a token to the sequence. True if it is the last.
+  absl::StatusOr<bool> Choose(Sequence& running, absl::Span<const float> logits) {
+    scores_.assign(logits.begin(), logits.end());
+    ATTNRUN_RETURN_IF_ERROR(processors_.Apply(running.ids, absl::MakeSpan(scores_)));
+    const size_t best = ArgMax(scores_);
+    if (scores_[best] == kExcluded) {
       return absl::InvalidArgumentError("the settings exclude every token");
     }
-    const size_t token = context_.config.do_sample ? Draw(scores, row.random) : best;
-    GeneratedSequence& sequence = sequences_[row.place];
+    const size_t token = settings_.config.do_sample ? Draw(scores_, running.random) : best;
+    GeneratedSequence& sequence = sequences_[running.number];
     sequence.score += logits[token] - LogSumExp(logits);
-    if (context_.options.top_candidates > 0) {
-      sequence.candidates.push_back(Candidates(scores, context_.options.top_candidates));
+    if (settings_.top_candidates > 0) {
+      sequence.candidates.push_back(Candidates(scores_, settings_.top_candidates));
     }
     sequence.tokens.push_back(static_cast<int64_t>(token));
-    row.ids.push_back(static_cast<int64_t>(token));
-    if (context_.options.on_token) {
-      context_.options.on_token(row.place, static_cast<int64_t>(token));
-    }
-    const PromptFacts& facts = row.prompt->facts;
-    const bool stops = EndsWithStop(context_.config, row.ids, facts.length);
+    running.ids.push_back(static_cast<int64_t>(token));
+    ++num_tokens_;
+    if (settings_.on_token) settings_.on_token(running.number, static_cast<int64_t>(token));
+    const bool stops = EndsWithStop(settings_.config, running.ids, prompt_.facts.length);
     sequence.finish = stops ? FinishReason::kStop : FinishReason::kLength;
-    return stops || static_cast<int64_t>(row.ids.size()) >= facts.max_length ||
-           IsTimeOver(context_);
+    return stops || static_cast<int64_t>(running.ids.size()) >= prompt_.facts.max_length ||
+           IsTimeOver(settings_);
   }
 
-  // True if `rows` are the numbers from 0 to count - 1.
-  static bool IsAll(const std::vector<int64_t>& rows, size_t count) {
-    if (rows.size() != count) return false;
-    for (size_t i = 0; i < count; ++i) {
-      if (rows[i] != static_cast<int64_t>(i)) return false;
-    }
-    return true;
-  }
-
-  Decoder& decoder_;
-  SearchContext& context_;
-  std::vector<GeneratedSequence>& sequences_;
-  // Rows point to them.
-  std::deque<Processors> processors_;
-  std::vector<Row> rows_;
-  size_t decoder_rows_ = 0;
+  const SearchSettings& settings_;
+  const Prompt prompt_;
+  const Processors processors_;
+  std::vector<Sequence> running_;
+  std::vector<GeneratedSequence> sequences_;
+  // Kept for its memory.
+  std::vector<float> scores_;
+  int64_t num_tokens_ = 0;
+  bool is_first_ = true;
 };
 
 }  // namespace
 
-absl::Status SearchRows(Decoder& decoder, const std::vector<Prompt>& prompts,
-                        SearchContext& context, std::vector<GeneratedSequence>& sequences) {
-  return RowSearch(decoder, context, sequences).Run(prompts);
+std::unique_ptr<Search> MakeRowSearch(const SearchSettings& settings, const Prompt& prompt) {
+  return std::make_unique<RowSearch>(settings, prompt);
 }
 
 }  // namespace attnrun::gen

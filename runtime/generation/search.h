@@ -3,11 +3,15 @@
 #define ATTNRUN_GENERATION_SEARCH_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "attnrun/generation_config.h"
 #include "attnrun/generator.h"
 #include "generation/decoder.h"
@@ -19,52 +23,77 @@ namespace attnrun::gen {
 struct Prompt {
   TokenIds ids;
   PromptFacts facts;
-  // The place of its first sequence in the result.
-  size_t place = 0;
 };
 
-// Time and number of the tokens that a search has read and made.
-struct Meter {
-  absl::Time start;
-  absl::Duration first_token = absl::InfiniteDuration();
-  absl::Duration prompt_time;
-  absl::Duration decode_time;
-  int64_t prompt_tokens = 0;
-  int64_t decode_tokens = 0;
+// How a search is done. Must outlive the search.
+struct SearchSettings {
+  GenerationConfig config;
+  int64_t top_candidates = 0;
+  // Called with each token that is certain and the number of its sequence. May be empty.
+  std::function<void(int64_t sequence, int64_t token)> on_token;
+  // config.max_time counts from here.
+  absl::Time start = absl::Now();
 };
 
-// The parts of a search that all prompts share.
-struct SearchContext {
-  const GenerationConfig& config;
-  const GenerateOptions& options;
-  RunOptions run;
-  Meter& meter;
+// What a row has read in a step.
+struct RowLogits {
+  // Behind the row's last certain id, and behind each guess.
+  Logits logits;
+  // Ids that the row has read behind it because they may come next.
+  TokenIds guesses;
 };
 
-// Reads the prompts in pieces of prefill_chunk_size. Adds to the meter.
-absl::StatusOr<Logits> ReadPrompts(Decoder& decoder, absl::Span<const TokenIds> prompts,
-                                   SearchContext& context);
+// A row of the next step.
+struct Continuation {
+  // The row of the last step that it continues.
+  size_t source = 0;
+  // The ids of that row that stay; the others are guesses that were wrong.
+  int64_t length = 0;
+  // The id to read next.
+  int64_t token = 0;
+};
+
+// A search for continuations of one prompt. It starts as one row, which reads the prompt.
+class Search {
+ public:
+  virtual ~Search() = default;
+
+  // Chooses the next tokens. Returns the rows to go on with, none once the search is over.
+  // kInvalidArgument if the prompt or a setting has an id that the vocabulary lacks, or if the
+  // settings exclude every token.
+  virtual absl::StatusOr<std::vector<Continuation>> Advance(absl::Span<const RowLogits> rows) = 0;
+
+  // The tokens that it has chosen so far, in all its rows.
+  virtual int64_t num_tokens() const = 0;
+
+  // True if rows may read guesses.
+  virtual bool takes_guesses() const = 0;
+
+  // num_return_sequences sequences, once the search is over.
+  virtual std::vector<GeneratedSequence> TakeSequences() = 0;
+};
+
+// Continues a prompt by the most probable tokens or by drawn ones, num_return_sequences times.
+std::unique_ptr<Search> MakeRowSearch(const SearchSettings& settings, const Prompt& prompt);
+
+// Continues a prompt by a beam search.
+std::unique_ptr<Search> MakeBeamSearch(const SearchSettings& settings, const Prompt& prompt);
+
+// Continues a prompt by a beam search in num_beam_groups groups.
+std::unique_ptr<Search> MakeGroupBeamSearch(const SearchSettings& settings, const Prompt& prompt);
+
+// A search of the kind that the settings ask for.
+std::unique_ptr<Search> MakeSearch(const SearchSettings& settings, const Prompt& prompt);
 
 // kInvalidArgument if the prompt or a setting has an id that the vocabulary lacks.
 absl::Status CheckVocabulary(const GenerationConfig& config, const Prompt& prompt,
                              int64_t vocabulary);
 
-// Reads one more token of each row. Adds to the meter.
-absl::StatusOr<Logits> ReadNext(Decoder& decoder, const TokenIds& tokens, SearchContext& context);
-
 // True if the ids end with a stop token or a stop sequence, which lies behind the prompt.
 bool EndsWithStop(const GenerationConfig& config, absl::Span<const int64_t> ids, int64_t prompt);
 
 // True if max_time is over.
-bool IsTimeOver(const SearchContext& context);
-
-// Continues the prompts by the most probable tokens or drawn ones, num_return_sequences of each. Sets sequences[place...] of each prompt.
-absl::Status SearchRows(Decoder& decoder, const std::vector<Prompt>& prompts,
-                        SearchContext& context, std::vector<GeneratedSequence>& sequences);
-
-// Continues a prompt by a beam search. Sets sequences[place...].
-absl::Status SearchBeams(Decoder& decoder, const Prompt& prompt, SearchContext& context,
-                         std::vector<GeneratedSequence>& sequences);
+bool IsTimeOver(const SearchSettings& settings);
 
 }  // namespace attnrun::gen
 

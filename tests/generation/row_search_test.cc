@@ -6,39 +6,25 @@
 #include <cmath>
 #include <vector>
 
-#include "generation/fake_decoder.h"
 #include "generation/scores.h"
-#include "generation/search.h"
+#include "generation/searched.h"
 
 namespace attnrun::gen {
 namespace {
 
 constexpr int64_t kVocabulary = 23;
 
-std::vector<GeneratedSequence> Searched(const std::vector<TokenIds>& prompts,
-                                        const GenerationConfig& config) {
-  const GenerateOptions options;
-  Meter meter;
-  SearchContext context{config, options, {}, meter};
-  FakeDecoder decoder(kVocabulary, prompts.size());
-  std::vector<Prompt> all;
-  for (const TokenIds& ids : prompts) {
-    const auto length = static_cast<int64_t>(ids.size());
-    all.push_back({ids, {length, length + 12, {}}, all.size() * config.num_return_sequences});
-  }
-  std::vector<GeneratedSequence> sequences(prompts.size() * config.num_return_sequences);
-  const absl::Status status = SearchRows(decoder, all, context, sequences);
-  EXPECT_TRUE(status.ok()) << status;
-  return sequences;
+std::vector<GeneratedSequence> Continued(const std::vector<TokenIds>& prompts,
+                                         const GenerationConfig& config) {
+  return Searched(FakeDecoder(kVocabulary), prompts, config, 12);
 }
 
 // The most probable tokens, by a loop of its own.
 TokenIds MostProbable(TokenIds ids, size_t count) {
+  const FakeDecoder decoder(kVocabulary);
   TokenIds tokens;
   while (tokens.size() < count) {
-    FakeDecoder decoder(kVocabulary, 1);
-    Logits logits = *decoder.Read({ids}, {});
-    tokens.push_back(static_cast<int64_t>(ArgMax(logits.row(0))));
+    tokens.push_back(static_cast<int64_t>(ArgMax(decoder.LogitsBehind(ids).values)));
     ids.push_back(tokens.back());
   }
   return tokens;
@@ -50,7 +36,7 @@ const std::vector<TokenIds>& Prompts() {
 }
 
 TEST(RowSearchTest, TakesTheMostProbableTokens) {
-  const std::vector<GeneratedSequence> found = Searched(Prompts(), {});
+  const std::vector<GeneratedSequence> found = Continued(Prompts(), {});
   for (size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].tokens, MostProbable(Prompts()[i], 12));
     EXPECT_EQ(found[i].prompt_tokens, static_cast<int64_t>(Prompts()[i].size()));
@@ -64,11 +50,11 @@ TEST(RowSearchTest, StopsBehindAStopTokenOrSequence) {
   GenerationConfig config;
   config.eos_token_id = {all[4]};
   const size_t first = std::find(all.begin(), all.end(), all[4]) - all.begin() + 1;
-  EXPECT_EQ(Searched({{1}}, config)[0].tokens, TokenIds(all.begin(), all.begin() + first));
-  EXPECT_EQ(Searched({{1}}, config)[0].finish, FinishReason::kStop);
+  EXPECT_EQ(Continued({{1}}, config)[0].tokens, TokenIds(all.begin(), all.begin() + first));
+  EXPECT_EQ(Continued({{1}}, config)[0].finish, FinishReason::kStop);
   config.eos_token_id = {};
   config.stop_sequences = {{all[0], all[1]}};
-  EXPECT_EQ(Searched({{1}}, config)[0].tokens, TokenIds(all.begin(), all.begin() + 2));
+  EXPECT_EQ(Continued({{1}}, config)[0].tokens, TokenIds(all.begin(), all.begin() + 2));
 }
 
 TEST(RowSearchTest, DrawnTokensDependOnSeedAndPromptAlone) {
@@ -76,20 +62,19 @@ TEST(RowSearchTest, DrawnTokensDependOnSeedAndPromptAlone) {
   config.do_sample = true;
   config.num_return_sequences = 2;
   config.seed = 5;
-  const std::vector<GeneratedSequence> together = Searched(Prompts(), config);
+  const std::vector<GeneratedSequence> together = Continued(Prompts(), config);
   for (size_t i = 0; i < Prompts().size(); ++i) {
-    const std::vector<GeneratedSequence> alone = Searched({Prompts()[i]}, config);
+    const std::vector<GeneratedSequence> alone = Continued({Prompts()[i]}, config);
     EXPECT_EQ(alone[0].tokens, together[2 * i].tokens);
     EXPECT_EQ(alone[1].tokens, together[2 * i + 1].tokens);
     EXPECT_NE(alone[0].tokens, alone[1].tokens);
   }
   config.seed = 6;
-  EXPECT_NE(Searched(Prompts(), config)[0].tokens, together[0].tokens);
+  EXPECT_NE(Continued(Prompts(), config)[0].tokens, together[0].tokens);
 }
 
 TEST(RowSearchTest, DrawsInProportionToTheProbabilities) {
-  FakeDecoder decoder(kVocabulary, 1);
-  const std::vector<float> expected = Softmax(decoder.Read({{1}}, {})->values);
+  const std::vector<float> expected = Softmax(FakeDecoder(kVocabulary).LogitsBehind({1}).values);
   GenerationConfig config;
   config.do_sample = true;
   config.top_k = 0;
@@ -97,7 +82,7 @@ TEST(RowSearchTest, DrawsInProportionToTheProbabilities) {
   std::vector<double> counts(kVocabulary, 0);
   config.stop_sequences = {{0}};
   for (int64_t v = 1; v < kVocabulary; ++v) config.stop_sequences.push_back({v});
-  for (const GeneratedSequence& sequence : Searched({{1}}, config)) ++counts[sequence.tokens[0]];
+  for (const GeneratedSequence& sequence : Continued({{1}}, config)) ++counts[sequence.tokens[0]];
   for (int64_t v = 0; v < kVocabulary; ++v) {
     // Five standard deviations of the count.
     const double deviation = std::sqrt(20000 * expected[v] * (1 - expected[v]));
@@ -107,10 +92,10 @@ TEST(RowSearchTest, DrawsInProportionToTheProbabilities) {
 
 TEST(RowSearchTest, PiecesOfThePromptChangeNothing) {
   GenerationConfig config;
-  const std::vector<GeneratedSequence> whole = Searched(Prompts(), config);
+  const std::vector<GeneratedSequence> whole = Continued(Prompts(), config);
   for (const int64_t size : {1, 2, 3, 100}) {
     config.prefill_chunk_size = size;
-    const std::vector<GeneratedSequence> cut = Searched(Prompts(), config);
+    const std::vector<GeneratedSequence> cut = Continued(Prompts(), config);
     for (size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(cut[i].tokens, whole[i].tokens);
   }
 }

@@ -155,9 +155,8 @@ TEST(FunctionsTest, CallsOfOperatorsStayNodes) {
   const std::string bytes = model.SerializeAsString();
   const absl::StatusOr<loader::Model> loaded = loader::ParseModel(bytes, options);
   ASSERT_TRUE(loaded.ok()) << Message(loaded.status());
-  EXPECT_THAT(Describe(*loaded->graph),
-              ElementsAre("call/nested=Known1(_ x )->y given=3last=-1",
-                          "unfit/Neg_0=Neg18(x )->z "));
+  EXPECT_THAT(Describe(*loaded->graph), ElementsAre("call/nested=Known1(_ x )->y given=3last=-1",
+                                                    "unfit/Neg_0=Neg18(x )->z "));
 }
 
 TEST(FunctionsTest, OutputsMayBeInputsOrRepeated) {

@@ -120,6 +120,10 @@ void Print(const Options& options, const GenerationResult& result) {
     json["time_to_first_token_ms"] = absl::ToDoubleMilliseconds(result.time_to_first_token);
     json["prompt_tokens_per_second"] = result.prompt_tokens_per_second;
     json["decode_tokens_per_second"] = result.decode_tokens_per_second;
+    json["reused_tokens"] = result.reused_tokens;
+    json["guessed_tokens"] = result.guessed_tokens;
+    json["accepted_tokens"] = result.accepted_tokens;
+    json["state_bytes"] = result.state_bytes;
     return PrintJson(json);
   }
   for (size_t i = 0; i < result.sequences.size(); ++i) {
@@ -133,6 +137,23 @@ void Print(const Options& options, const GenerationResult& result) {
       "first token after %.1f ms; %.1f prompt tokens/s, %.1f new tokens/s\n",
       absl::ToDoubleMilliseconds(result.time_to_first_token), result.prompt_tokens_per_second,
       result.decode_tokens_per_second);
+  if (result.reused_tokens > 0) {
+    std::cout << absl::StrFormat("%d prompt tokens were read once for several prompts\n",
+                                 result.reused_tokens);
+  }
+  if (result.guessed_tokens > 0) {
+    std::cout << absl::StrFormat("%d of %d guesses were right\n", result.accepted_tokens,
+                                 result.guessed_tokens);
+  }
+}
+
+// --stream: prints a token of a sequence. Behind --json it is an object of its own line.
+void PrintToken(bool is_json, size_t sequence, int64_t token) {
+  if (is_json) {
+    std::cout << Json({{"sequence", sequence}, {"token", token}}).dump() << std::endl;
+  } else {
+    std::cout << sequence << " " << token << std::endl;
+  }
 }
 
 }  // namespace
@@ -146,8 +167,10 @@ absl::StatusOr<int> GenerateTokens(const Options& options) {
     std::cerr << "attnrun: " << usage.message() << "\n";
     return kBadUsage;
   }
+  GeneratorOptions generation;
+  generation.draft = arguments.draft;
   ATTNRUN_ASSIGN_OR_RETURN(const Generator generator,
-                           Generator::Load(options.model, options.session));
+                           Generator::Load(options.model, options.session, generation));
   GenerationConfig config = generator.config();
   ATTNRUN_RETURN_IF_ERROR(UpdateConfig(arguments, config));
   const absl::Status check = CheckGenerationConfig(config);
@@ -160,6 +183,15 @@ absl::StatusOr<int> GenerateTokens(const Options& options) {
                            MakeRequests(options, generator));
   GenerateOptions generate;
   generate.top_candidates = arguments.top_candidates;
+  if (arguments.streams) {
+    if (config.num_beams > 1) {
+      std::cerr << "attnrun: --stream: a beam search is not sure of any token before its end\n";
+      return kBadUsage;
+    }
+    generate.on_token = [&](size_t sequence, int64_t token) {
+      PrintToken(options.json, sequence, token);
+    };
+  }
   ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result,
                            generator.Generate(requests, config, generate));
   Print(options, result);

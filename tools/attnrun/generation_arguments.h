@@ -23,6 +23,10 @@ struct GenerationArguments {
   // Settings by their names in transformers, and their values as JSON.
   std::map<std::string, std::string> settings;
   bool ignore_eos = false;
+  // --draft; may be empty.
+  std::string draft;
+  // --stream.
+  bool streams = false;
   // --top-candidates.
   int64_t top_candidates = 0;
 

@@ -29,6 +29,9 @@ constexpr Setting kSettings[] = {
     {"min_length", "N", "Do not stop before, the prompt included"},
     {"max_time", "SECONDS", "Stop after the token at which this time is over"},
     {"num_beams", "N", "Beam search"},
+    {"num_beam_groups", "N", "Beam search in N groups that differ"},
+    {"diversity_penalty", "X",
+     "Taken off the score of a token for each earlier group's that is alike"},
     {"num_return_sequences", "N", "Sequences of each prompt, the best first"},
     {"length_penalty", "X", "Beam scores are divided by length^X"},
     {"temperature", "X", "With --do-sample: scores are divided by it"},
@@ -45,6 +48,10 @@ constexpr Setting kSettings[] = {
     {"no_repeat_ngram_size", "N", "No sequence of N tokens comes twice"},
     {"encoder_no_repeat_ngram_size", "N", "None of the encoder's text comes again"},
     {"prefill_chunk_size", "N", "Read the prompt in pieces of N; changes no token"},
+    {"prompt_lookup_num_tokens", "N",
+     "Guess up to N tokens at once from what followed the last ones before; changes no token"},
+    {"max_matching_ngram_size", "N", "With the former: the last N tokens must match (2), or fewer"},
+    {"num_assistant_tokens", "N", "With --draft: guess up to N tokens at once (20)"},
     {"forced_bos_token_id", "ID", "The token after the decoder's start"},
     {"decoder_start_token_id", "ID", "The decoder's first token"},
     {"seed", "N", "Seed of --do-sample; 0 if not given"},
@@ -190,6 +197,12 @@ void AddGenerationOptions(CLI::App& app, GenerationArguments& arguments) {
           "Read all ids anew for each token; changes no token");
   AddFlag(app, arguments, "--return-timestamps", "return_timestamps", "true",
           "Whisper: with timestamps");
+  app.add_option("--draft", arguments.draft,
+                 "A smaller model of the same vocabulary, which guesses tokens; changes none")
+      ->type_name("MODEL|FOLDER");
+  app.add_flag("--stream", arguments.streams,
+               "Print each token as soon as it is certain: a line with the number of its sequence "
+               "and its id");
   app.add_flag("--ignore-eos", arguments.ignore_eos, "Do not stop at stop tokens");
   app.add_option_function<std::string>(
          "--early-stopping",

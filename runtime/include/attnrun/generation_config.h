@@ -81,6 +81,12 @@ struct GenerationConfig {
   bool use_cache = true;
   // Tokens of the prompt that are read at once; 0: all.
   int64_t prefill_chunk_size = 0;
+  // Guesses up to so many next tokens, those that followed the last max_matching_ngram_size ids (or
+  // fewer) earlier in the sequence. The tokens stay the same.
+  std::optional<int64_t> prompt_lookup_num_tokens;
+  int64_t max_matching_ngram_size = 2;
+  // The most tokens that a draft model guesses at once; 0: none.
+  int64_t num_assistant_tokens = 20;
 
   // Unknown to transformers.
   // Taken off the score of each token that was generated, once or as often as it was.

@@ -63,6 +63,30 @@ struct GenerationResult {
   double prompt_tokens_per_second = 0;
   // The tokens after the first of each sequence.
   double decode_tokens_per_second = 0;
+  // Ids of prompts that were not read, because rows that began alike had read them.
+  int64_t reused_tokens = 0;
+  // Tokens that were guessed, and those of them that were right.
+  int64_t guessed_tokens = 0;
+  int64_t accepted_tokens = 0;
+  // The most memory that caches of the requests took at once.
+  size_t state_bytes = 0;
+};
+
+struct GeneratorOptions {
+  // A smaller decoder with the same vocabulary, a file or folder as for Generator::Load. It guesses
+  // tokens, which the model checks, several in one step; the tokens stay the same. Empty: none.
+  std::string draft;
+  // Memory for the caches of requests that are over, the least recently used of which make place for
+  // new ones. A request that begins like one of them, or like one that runs, does not read the same
+  // ids again.
+  size_t prefix_cache_bytes = size_t{256} << 20;
+  // The requests of all threads run together, step by step: a step reads one more token of each
+  // sequence, and as many ids of prompts as it has place for.
+  int64_t max_step_tokens = 512;
+  // The sequences that run together; more wait.
+  int64_t max_rows = 64;
+  // Generate fails with kUnavailable while so many prompts wait.
+  int64_t max_waiting = 1024;
 };
 
 struct GenerateOptions {
@@ -77,15 +101,15 @@ struct GenerateOptions {
 };
 
 // Generates tokens with a decoder, or an encoder and a decoder. The tokens of a request do not depend
-// on other requests, on the number of threads, or on how the prompt is cut. Generate may be called
-// from many threads at once.
+// on other requests, on what is reused or guessed, on the number of threads, or on how the prompt is
+// cut. Generate may be called from many threads at once; their requests run together.
 class ATTNRUN_EXPORT Generator {
  public:
   // Reads a decoder (an .onnx file) or a folder; docs/generation.md lists the files. Errors as in
   // Session::Load; also kNotFound for a folder without a decoder, kInvalidArgument for a
-  // configuration that cannot be read and for a model that is no decoder.
-  static absl::StatusOr<Generator> Load(const std::string& path,
-                                        const SessionOptions& options = {});
+  // configuration that cannot be read, a model that is no decoder, and options that are not positive.
+  static absl::StatusOr<Generator> Load(const std::string& path, const SessionOptions& options = {},
+                                        const GeneratorOptions& generation = {});
 
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;
@@ -98,7 +122,7 @@ class ATTNRUN_EXPORT Generator {
   const std::vector<ValueInfo>& encoder_inputs() const;
 
   // kInvalidArgument for settings or requests that cannot be, such as ids outside the vocabulary or a
-  // prompt longer than the model allows.
+  // prompt longer than the model allows; kUnavailable if too many prompts wait.
   absl::StatusOr<GenerationResult> Generate(const std::vector<GenerationRequest>& requests,
                                             const GenerationConfig& config,
                                             const GenerateOptions& options = {}) const;

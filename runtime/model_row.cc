@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_row.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "core/status.h"
+#include "decoder_inputs.h"
+#include "ops/tensors/strided_copy.h"
+
+namespace attnrun {
+namespace {
+
+absl::StatusOr<State> NewState(const DecoderSession& session, int64_t capacity) {
+  StateOptions options;
+  options.capacity = capacity;
+  return session.session.NewState(options);
+}
+
+// True if the encoder's keys or values go through this input.
+bool IsCross(absl::string_view input) {
+  return absl::StrContains(input, ".encoder.") || absl::StrContains(input, "cross");
+}
+
+// The first `length` positions of a value.
+Tensor First(const Tensor& tensor, const StateValue& value, int64_t length) {
+  if (value.kind != StateKind::kAppended) return tensor;
+  Shape shape = tensor.shape();
+  shape[value.axis] = length;
+  return tensor.View(shape, ops::StridesOf(tensor), 0);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelRow>> ModelRow::Make(const ModelSessions& sessions,
+                                                         const TensorMap& given, int64_t capacity,
+                                                         bool use_cache) {
+  const DecoderSession& first = sessions.decoder;
+  ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(first, capacity));
+  std::unique_ptr<ModelRow> row(
+      new ModelRow(sessions, first, given, capacity, use_cache, std::move(state)));
+  ATTNRUN_RETURN_IF_ERROR(row->MatchEncoder());
+  return row;
+}
+
+bool ModelRow::can_rewind() const { return !has_cache() || current_->can_rewind; }
+
+bool ModelRow::reads_guesses() const { return can_rewind() && current_->has_positions; }
+
+absl::Status ModelRow::Rewind(int64_t length) {
+  if (has_cache()) ATTNRUN_RETURN_IF_ERROR(state_.Rewind(length));
+  ids_.resize(static_cast<size_t>(length));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<gen::Row>> ModelRow::Clone(int64_t length, int64_t capacity) const {
+  ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(*current_, capacity));
+  if (has_cache()) {
+    for (const StateValue& value : current_->session.state_values()) {
+      const Tensor held = First(state_.value(value.input), value, length);
+      ATTNRUN_RETURN_IF_ERROR(state.Set(value.input, held));
+    }
+  }
+  std::unique_ptr<ModelRow> clone(
+      new ModelRow(sessions_, *current_, given_, capacity, use_cache_, std::move(state)));
+  clone->ids_.assign(ids_.begin(), ids_.begin() + length);
+  clone->cross_ = cross_;
+  return clone;
+}
+
+absl::StatusOr<Request> ModelRow::Next(absl::Span<const int64_t> ids, int64_t positions,
+                                       const RunOptions& options) {
+  TokenIds read(ids.begin(), ids.end());
+  if (!has_cache()) {
+    ATTNRUN_RETURN_IF_ERROR(Restart());
+    read.insert(read.begin(), ids_.begin(), ids_.end());
+  }
+  const auto past = static_cast<int64_t>(ids_.size() + ids.size() - read.size());
+  const DecoderStep step{absl::MakeConstSpan(&read, 1), past, positions};
+  TensorMap given = given_;
+  if (sessions_.embed_tokens.has_value() && HasInput(current_->session, "inputs_embeds")) {
+    ATTNRUN_ASSIGN_OR_RETURN(given["inputs_embeds"], Embed(step, options));
+  }
+  Request request;
+  ATTNRUN_ASSIGN_OR_RETURN(
+      request.inputs, DecoderInputs(current_->session.inputs(), current_->carried, given, step));
+  request.state = &state_;
+  return request;
+}
+
+absl::Status ModelRow::Take(absl::Span<const int64_t> ids, const TensorMap& outputs) {
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  ATTNRUN_RETURN_IF_ERROR(KeepCross());
+  const bool goes_on =
+      current_ == &sessions_.decoder && sessions_.with_past.has_value() && use_cache_;
+  return goes_on ? GoOnWithPast(outputs) : absl::OkStatus();
+}
+
+absl::Status ModelRow::Restart() {
+  ATTNRUN_ASSIGN_OR_RETURN(state_, NewState(*current_, capacity_));
+  cross_.clear();
+  return MatchEncoder();
+}
+
+// Gives the empty keys of the encoder the length of its output, which a merged decoder's inputs
+// share already in the first step.
+absl::Status ModelRow::MatchEncoder() {
+  const auto states = given_.find("encoder_hidden_states");
+  if (states == given_.end() || states->second.rank() != 3) return absl::OkStatus();
+  for (const std::string& input : current_->carried) {
+    const Tensor value = state_.value(input);
+    if (!IsCross(input) || value.rank() != 4) continue;
+    Shape shape = value.shape();
+    shape[2] = states->second.dim(1);
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor zeros, FilledTensor(value.type(), shape, 0));
+    ATTNRUN_RETURN_IF_ERROR(state_.Set(input, zeros));
+  }
+  return absl::OkStatus();
+}
+
+// Keeps what the first step made of the encoder. In the later ones the outputs of Optimum's merged
+// decoders have no such values.
+absl::Status ModelRow::KeepCross() {
+  const bool is_first = cross_.empty();
+  for (const std::string& input : current_->carried) {
+    if (!IsCross(input)) continue;
+    if (is_first) {
+      cross_[input] = state_.value(input);
+    } else {
+      ATTNRUN_RETURN_IF_ERROR(state_.Set(input, cross_[input]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Hands the caches of the first step to the session that goes on: those that it carries, and those
+// that stay.
+absl::Status ModelRow::GoOnWithPast(const TensorMap& outputs) {
+  current_ = &*sessions_.with_past;
+  ATTNRUN_RETURN_IF_ERROR(Restart());
+  for (const auto& [name, tensor] : outputs) {
+    const std::string input = ContinuedInput(current_->session, name);
+    if (current_->carried.contains(input)) {
+      ATTNRUN_RETURN_IF_ERROR(state_.Set(input, tensor));
+    } else if (HasInput(current_->session, input)) {
+      given_[input] = tensor;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> ModelRow::Embed(const DecoderStep& step, const RunOptions& options) const {
+  const Session& session = *sessions_.embed_tokens;
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, DecoderInputs(session.inputs(), {}, {}, step));
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, session.Run(inputs, options));
+  return outputs.at(session.outputs()[0].name);
+}
+
+}  // namespace attnrun
