@@ -3,11 +3,11 @@
 #define ATTNRUN_LOADER_EXTERNAL_DATA_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "attnrun/limits.h"
 #include "core/file_bytes.h"
@@ -35,7 +35,7 @@ class ExternalData {
   const std::string model_path_;
   const FileAccess access_;
   const int64_t most_bytes_;
-  absl::btree_map<std::string, std::shared_ptr<const FileBytes>> files_;
+  std::map<std::string, std::shared_ptr<const FileBytes>> files_;
 };
 
 }  // namespace attnrun::loader

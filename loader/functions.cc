@@ -134,9 +134,9 @@ absl::StatusOr<Frame> EnterFunction(const FunctionProto& function, const NodePro
   return frame;
 }
 
-absl::StatusOr<absl::flat_hash_map<std::string, std::string>> BindInputs(
-    const FunctionProto& function, const NodeProto& call) {
-  absl::flat_hash_map<std::string, std::string> inputs;
+absl::StatusOr<HashMap<std::string, std::string>> BindInputs(const FunctionProto& function,
+                                                             const NodeProto& call) {
+  HashMap<std::string, std::string> inputs;
   for (int i = 0; i < function.input_size(); ++i) {
     const std::string actual = i < call.input_size() ? call.input(i) : "";
     if (inputs.try_emplace(function.input(i), actual).second) continue;

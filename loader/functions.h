@@ -6,9 +6,9 @@
 #include <string>
 #include <tuple>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/hash_map.h"
 #include "loader/scope.h"
 #include "onnx.pb.h"
 
@@ -41,7 +41,7 @@ class FunctionTable {
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;
-  absl::flat_hash_map<Key, const onnx::FunctionProto*> functions_;
+  HashMap<Key, const onnx::FunctionProto*> functions_;
 };
 
 // The frame for inlining the body of `function` in place of `call`; `prefix` goes before the names
@@ -52,8 +52,8 @@ absl::StatusOr<Frame> EnterFunction(const onnx::FunctionProto& function,
 
 // The formal inputs of a function, each with the name of the value that the call passes; "" if it
 // passes none.
-absl::StatusOr<absl::flat_hash_map<std::string, std::string>> BindInputs(
-    const onnx::FunctionProto& function, const onnx::NodeProto& call);
+absl::StatusOr<HashMap<std::string, std::string>> BindInputs(const onnx::FunctionProto& function,
+                                                             const onnx::NodeProto& call);
 
 }  // namespace attnrun::loader
 

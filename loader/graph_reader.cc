@@ -80,7 +80,7 @@ void GraphReader::ReserveNames() {
 
 absl::Status GraphReader::DefineInputs() {
   // Before IR version 4 every initializer was also listed as an input; such inputs are constants.
-  absl::flat_hash_set<std::string> constants;
+  HashSet<std::string> constants;
   if (context_.ir_version < 4 && scope_.enclosing == nullptr) {
     for (const auto& initializer : proto_.initializer()) constants.insert(initializer.name());
   }
@@ -146,7 +146,7 @@ absl::Status GraphReader::DeclareTypes(
 }
 
 absl::Status GraphReader::DefineOutputs() {
-  absl::flat_hash_set<std::string> names;
+  HashSet<std::string> names;
   for (const auto& output : proto_.output()) {
     const std::optional<Value*> value = scope_.Find(output.name());
     if (!value.has_value() || *value == nullptr) {

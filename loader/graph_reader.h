@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 #include "loader/functions.h"
 #include "loader/loader.h"
@@ -98,7 +98,7 @@ class GraphReader {
   const onnx::GraphProto& proto_;
   std::unique_ptr<Graph> graph_;
   Scope scope_;
-  absl::flat_hash_set<std::string> reserved_names_;
+  HashSet<std::string> reserved_names_;
   std::vector<Pending> pending_;
   // Scopes point to each other, and a deque does not move its elements. The same holds below.
   std::deque<Scope> bodies_;

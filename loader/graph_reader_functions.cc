@@ -34,7 +34,7 @@ const onnx::NodeProto* GraphReader::AsOperator(const onnx::FunctionProto& functi
                                                const onnx::NodeProto& call, const Scope& caller) {
   if (!context_.options->is_operator) return nullptr;
   onnx::NodeProto node = call;
-  absl::flat_hash_set<std::string> given;
+  HashSet<std::string> given;
   for (const auto& attribute : call.attribute()) given.insert(attribute.name());
   for (const auto& attribute : function.attribute_proto()) {
     if (given.contains(attribute.name())) continue;

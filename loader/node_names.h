@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 #include "onnx.pb.h"
 
 namespace attnrun::loader {
@@ -22,9 +21,9 @@ class NodeNames {
   std::string Unique(const std::string& name, const std::string& op_type);
 
  private:
-  absl::flat_hash_set<std::string> reserved_;
-  absl::flat_hash_set<std::string> taken_;
-  absl::flat_hash_map<std::string, int64_t> next_;
+  HashSet<std::string> reserved_;
+  HashSet<std::string> taken_;
+  HashMap<std::string, int64_t> next_;
 };
 
 }  // namespace attnrun::loader

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 #include "onnx.pb.h"
 
@@ -27,7 +27,7 @@ struct Frame {
   const Frame* caller = nullptr;
   // Opset version by domain.
   std::map<std::string, int> opsets;
-  absl::flat_hash_map<std::string, Binding> attributes;
+  HashMap<std::string, Binding> attributes;
   // Put before the names of the body's nodes and values: "layer.0/".
   std::string prefix;
 };
@@ -40,10 +40,10 @@ struct Scope {
   Scope* enclosing = nullptr;
   // For a function body: the scope of the call, and the names of the formal inputs there.
   Scope* caller = nullptr;
-  absl::flat_hash_map<std::string, std::string> formal_inputs;
+  HashMap<std::string, std::string> formal_inputs;
   // For a function body: the names of its outputs in the graph.
-  absl::flat_hash_map<std::string, std::string> output_names;
-  absl::flat_hash_map<std::string, Value*> values;
+  HashMap<std::string, std::string> output_names;
+  HashMap<std::string, Value*> values;
   // The number of graphs and calls around this one.
   int nesting = 0;
 

@@ -74,8 +74,8 @@ absl::StatusOr<Tensor> FilledTensor(DataType type, absl::Span<const int64_t> sha
 }
 
 absl::StatusOr<TensorMap> DecoderInputs(const std::vector<ValueInfo>& declared,
-                                        const absl::flat_hash_set<std::string>& carried,
-                                        const TensorMap& given, const DecoderStep& step) {
+                                        const HashSet<std::string>& carried, const TensorMap& given,
+                                        const DecoderStep& step) {
   TensorMap inputs;
   for (const ValueInfo& info : declared) {
     if (carried.contains(info.name)) continue;

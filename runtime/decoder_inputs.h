@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/generation_config.h"
 #include "attnrun/model_info.h"
 #include "attnrun/tensor.h"
+#include "core/hash_map.h"
 
 namespace attnrun {
 
@@ -28,8 +28,8 @@ struct DecoderStep {
 // positions and switches. `given` has inputs that are known, such as what an encoder made, and
 // `carried` the names of those that a state holds. kUnimplemented for an input of another name.
 absl::StatusOr<TensorMap> DecoderInputs(const std::vector<ValueInfo>& declared,
-                                        const absl::flat_hash_set<std::string>& carried,
-                                        const TensorMap& given, const DecoderStep& step);
+                                        const HashSet<std::string>& carried, const TensorMap& given,
+                                        const DecoderStep& step);
 
 // The ids as a tensor [rows, length].
 absl::StatusOr<Tensor> IdTensor(DataType type, absl::Span<const TokenIds> ids);

@@ -42,7 +42,7 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path));
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
   DecoderSession decoder{std::move(session), {}, ""};
-  absl::flat_hash_set<std::string> carried;
+  HashSet<std::string> carried;
   for (const StateValue& value : decoder.session.state_values()) {
     decoder.carried.insert(value.input);
     carried.insert(value.output);

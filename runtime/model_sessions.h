@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/session.h"
+#include "core/hash_map.h"
 #include "generation/model_folder.h"
 
 namespace attnrun {
@@ -21,7 +21,7 @@ struct DecoderSession {
 
   Session session;
   // The inputs that a state carries.
-  absl::flat_hash_set<std::string> carried;
+  HashSet<std::string> carried;
   std::string logits;
   // False if there are logits of the last position alone.
   bool has_positions = true;

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/node_hash_map.h"
+#include "core/hash_map.h"
 #include "ops/composite/body.h"
 
 namespace attnrun::ops {
@@ -51,8 +50,8 @@ class DetachedBody : public Body {
   std::deque<Value> values_;
   std::vector<Value*> inputs_;
   // References to facts stay valid.
-  absl::node_hash_map<const Value*, ValueFacts> facts_;
-  absl::flat_hash_map<const Value*, Tensor> tensors_;
+  HashMap<const Value*, ValueFacts> facts_;
+  HashMap<const Value*, Tensor> tensors_;
 };
 
 }  // namespace attnrun::ops

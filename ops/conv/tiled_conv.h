@@ -7,10 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
+#include "core/hash_map.h"
 #include "ops/conv/conv_tiles.h"
 
 namespace attnrun::ops {
@@ -45,7 +44,7 @@ class TiledConv {
   struct Layout {
     Primitive model;
     Tensor weights;
-    absl::flat_hash_map<Shape, Primitive> primitives;
+    HashMap<Shape, Primitive> primitives;
   };
   struct Choice {
     TilePrimitives primitives;
@@ -65,7 +64,7 @@ class TiledConv {
   mutable std::mutex mutex_;
   mutable std::vector<Layout> layouts_;
   // Shapes that oneDNN has no primitive for.
-  mutable absl::flat_hash_set<Shape> lacking_;
+  mutable HashSet<Shape> lacking_;
 };
 
 }  // namespace attnrun::ops

@@ -7,9 +7,9 @@
 #include <vector>
 #include "absl/strings/string_view.h"
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 
 namespace attnrun::ops {
@@ -89,7 +89,7 @@ class AttributeReader {
 
   const Node& node_;
   const int version_;
-  absl::flat_hash_set<std::string> read_;
+  HashSet<std::string> read_;
   std::vector<std::string> errors_;
 };
 

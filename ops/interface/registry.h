@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -11,7 +12,6 @@
 #include <vector>
 #include "absl/strings/string_view.h"
 
-#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ops/interface/attribute_reader.h"
@@ -126,7 +126,7 @@ class OpRegistry {
       return Key(a.first, a.second) < Key(b.first, b.second);
     }
   };
-  absl::btree_map<std::pair<std::string, std::string>, OpDef, Less> defs_;
+  std::map<std::pair<std::string, std::string>, OpDef, Less> defs_;
 };
 
 // The traits of a node's operator; none set if there is no such operator.

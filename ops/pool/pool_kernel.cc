@@ -4,8 +4,8 @@
 #include <mutex>
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
 #include "core/div_ceil.h"
+#include "core/hash_map.h"
 #include "core/interrupt.h"
 #include "core/status.h"
 #include "ops/pool/channel_pool.h"
@@ -118,7 +118,7 @@ class PoolKernel final : public Kernel {
   const PoolAttributes attributes_;
   mutable std::mutex mutex_;
   // By the extents of an image, then the number of images.
-  mutable absl::flat_hash_map<Shape, Primitive> primitives_;
+  mutable HashMap<Shape, Primitive> primitives_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "core/hash_map.h"
 
 // Fast Fourier transforms of many lines at once, for kernels: each lane of a vector holds a line,
 // so that lines do not depend on each other. Number j of FftLanes() lines is a row of real parts
@@ -68,7 +68,7 @@ class FftPlans {
 
  private:
   mutable std::mutex mutex_;
-  mutable absl::flat_hash_map<std::pair<int64_t, bool>, std::shared_ptr<const FftPlan>> plans_;
+  mutable HashMap<std::pair<int64_t, bool>, std::shared_ptr<const FftPlan>> plans_;
 };
 
 }  // namespace attnrun::ops

@@ -14,8 +14,8 @@ bool PassesOn(const Node& node) {
 
 }  // namespace
 
-absl::flat_hash_set<const Node*> FinalNodes(const Graph& graph, absl::Span<Node* const> order) {
-  absl::flat_hash_set<const Node*> nodes;
+HashSet<const Node*> FinalNodes(const Graph& graph, absl::Span<Node* const> order) {
+  HashSet<const Node*> nodes;
   const auto leaves = [&](const Value* value) {
     if (value == nullptr) return true;
     if (value->consumers().empty()) return graph.IsOutput(value);

@@ -2,15 +2,15 @@
 #ifndef ATTNRUN_EXECUTION_FINAL_NODES_H_
 #define ATTNRUN_EXECUTION_FINAL_NODES_H_
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 
 namespace attnrun::exec {
 
 // The nodes whose results leave the graph through nothing but element-wise nodes and nodes that
 // move elements, as those of a projection to logits do. `order`: all nodes, topologically.
-absl::flat_hash_set<const Node*> FinalNodes(const Graph& graph, absl::Span<Node* const> order);
+HashSet<const Node*> FinalNodes(const Graph& graph, absl::Span<Node* const> order);
 
 }  // namespace attnrun::exec
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/algorithm/container.h"
+#include "core/hash_map.h"
 #include "optimizer/analysis/axes.h"
 #include "optimizer/analysis/facts.h"
 
@@ -86,8 +86,8 @@ class JoinFinder {
 
   opt::Facts facts_;
   // The values that depend on an input of the graph.
-  absl::flat_hash_set<const Value*> dependent_;
-  absl::flat_hash_map<const Value*, int> axes_;
+  HashSet<const Value*> dependent_;
+  HashMap<const Value*, int> axes_;
 };
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <exception>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
+#include "core/hash_map.h"
 #include "core/status.h"
 #include "execution/final_nodes.h"
 #include "execution/rounded_values.h"
@@ -56,8 +56,8 @@ class PlanMaker {
     std::string finer_reason;
   };
   // Operators and kernels made so far for this model, by KeyOf and whether the node is final.
-  using PreparedMap = absl::flat_hash_map<std::pair<std::string, bool>, Prepared>;
-  using SlotMap = absl::flat_hash_map<const Value*, int>;
+  using PreparedMap = HashMap<std::pair<std::string, bool>, Prepared>;
+  using SlotMap = HashMap<const Value*, int>;
   // `enclosing`: slots of the values of the enclosing graph; null for the main graph. `is_final`:
   // the outputs of the graph are outputs of the model.
   PlanMaker(const Graph& graph, const std::optional<KernelOptions>& options,
@@ -171,7 +171,7 @@ class PlanMaker {
 
   // Walks backwards, so that the first sight of a slot is its last use.
   void MarkLastUses() {
-    absl::flat_hash_set<int> seen(plan_->outputs_.begin(), plan_->outputs_.end());
+    HashSet<int> seen(plan_->outputs_.begin(), plan_->outputs_.end());
     const int constants = static_cast<int>(plan_->constants_.size());
     for (size_t i = plan_->steps_.size(); i-- > 0;) {
       Step& step = plan_->steps_[i];
@@ -196,7 +196,7 @@ class PlanMaker {
   const std::optional<KernelOptions>& options_;
   const SlotMap* enclosing_;
   const bool is_final_;
-  absl::flat_hash_set<const Node*> final_nodes_;
+  HashSet<const Node*> final_nodes_;
   PreparedMap& prepared_;
   std::unique_ptr<Plan> plan_;
   SlotMap slots_;

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 #include "ops/interface/op.h"
 
@@ -45,7 +45,7 @@ struct Step {
   uint64_t rounded = 0;
   // Slots that no later step reads, to be freed after this step.
   std::vector<int> dead;
-  absl::flat_hash_map<std::string, std::unique_ptr<Plan>> subgraphs;
+  HashMap<std::string, std::unique_ptr<Plan>> subgraphs;
 };
 
 // The settings that all kernels of a session share; see KernelContext.

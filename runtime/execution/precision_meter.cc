@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "core/exceptions.h"
+#include "core/hash_map.h"
 #include "core/status.h"
 #include "core/tensor_error.h"
 #include "execution/compute.h"
@@ -95,7 +95,7 @@ class Layers {
     Tensor output;
   };
 
-  absl::flat_hash_map<const Node*, Layer> layers_;
+  HashMap<const Node*, Layer> layers_;
   std::vector<LayerPrecision> measured_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/rounded_values.h"
 
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 
 namespace attnrun::exec {
 namespace {
@@ -16,8 +16,8 @@ bool Rounds(const Step& step, size_t input) {
 
 // The slots that some step reads without rounding them. A subgraph may do anything with what it
 // captures.
-absl::flat_hash_set<const Value*> ReadAsFloats(absl::Span<const Step> steps) {
-  absl::flat_hash_set<const Value*> values;
+HashSet<const Value*> ReadAsFloats(absl::Span<const Step> steps) {
+  HashSet<const Value*> values;
   for (const Step& step : steps) {
     for (const Value* value : step.node->implicit_inputs()) values.insert(value);
     for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -30,9 +30,9 @@ absl::flat_hash_set<const Value*> ReadAsFloats(absl::Span<const Step> steps) {
 }  // namespace
 
 void MarkRoundedValues(absl::Span<Step> steps, absl::Span<const int> kept) {
-  const absl::flat_hash_set<int> outputs(kept.begin(), kept.end());
-  const absl::flat_hash_set<const Value*> floats = ReadAsFloats(steps);
-  absl::flat_hash_set<int> rounded;
+  const HashSet<int> outputs(kept.begin(), kept.end());
+  const HashSet<const Value*> floats = ReadAsFloats(steps);
+  HashSet<int> rounded;
   for (Step& step : steps) {
     for (size_t i = 0; i < step.inputs.size() && i < kInputs; ++i) {
       if (rounded.contains(step.inputs[i].slot)) step.rounded |= uint64_t{1} << i;

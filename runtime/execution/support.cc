@@ -5,10 +5,10 @@
 #include <memory>
 #include <tuple>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "core/hash_map.h"
 #include "core/quote.h"
 #include "ops/interface/registry.h"
 
@@ -30,7 +30,7 @@ void ForEachNode(const Graph& graph, absl::FunctionRef<void(const Node&)> visit)
 
 std::vector<UnsupportedOp> FindUnsupported(const Graph& graph) {
   std::vector<UnsupportedOp> found;
-  absl::flat_hash_map<std::tuple<std::string, std::string, std::string>, size_t> places;
+  HashMap<std::tuple<std::string, std::string, std::string>, size_t> places;
   ForEachNode(graph, [&](const Node& node) {
     const absl::Status status = ops::OpRegistry::Get().Create(node).status();
     if (status.ok()) return;

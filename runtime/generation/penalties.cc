@@ -3,8 +3,7 @@
 #include <set>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 #include "generation/processor.h"
 #include "generation/scores.h"
 
@@ -39,7 +38,7 @@ Processor BiasSequences(std::vector<std::pair<TokenIds, double>> biases) {
     // Like transformers, sums the biases first; the last of a repeated sequence counts.
     std::map<TokenIds, float> by_sequence;
     for (const auto& [sequence, bias] : biases) by_sequence[sequence] = static_cast<float>(bias);
-    absl::flat_hash_map<int64_t, float> sums;
+    HashMap<int64_t, float> sums;
     for (const auto& [sequence, bias] : by_sequence) {
       const bool fits = sequence.size() == 1 || sequence.size() <= ids.size();
       if (fits && Precedes(ids, sequence)) sums[sequence.back()] += bias;
@@ -51,7 +50,7 @@ Processor BiasSequences(std::vector<std::pair<TokenIds, double>> biases) {
 Processor PenalizeRepetition(double penalty) {
   return [penalty = static_cast<float>(penalty)](absl::Span<const int64_t> ids,
                                                  absl::Span<float> scores) {
-    const absl::flat_hash_set<int64_t> tokens(ids.begin(), ids.end());
+    const HashSet<int64_t> tokens(ids.begin(), ids.end());
     for (const int64_t token : tokens) scores[token] = Penalized(scores[token], penalty);
   };
 }
@@ -66,7 +65,7 @@ Processor PreferEncoderTokens(double penalty, TokenIds encoder_ids) {
 
 Processor PenalizePresence(double presence, double frequency, int64_t prompt_length) {
   return [=](absl::Span<const int64_t> ids, absl::Span<float> scores) {
-    absl::flat_hash_map<int64_t, int64_t> counts;
+    HashMap<int64_t, int64_t> counts;
     for (const int64_t token : ids.subspan(prompt_length)) ++counts[token];
     for (const auto& [token, count] : counts) {
       scores[token] -= static_cast<float>(presence + frequency * static_cast<double>(count));

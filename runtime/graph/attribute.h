@@ -2,12 +2,12 @@
 #ifndef ATTNRUN_GRAPH_ATTRIBUTE_H_
 #define ATTNRUN_GRAPH_ATTRIBUTE_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "attnrun/tensor.h"
 #include "graph/type.h"
 
@@ -20,7 +20,7 @@ using AttributeValue = std::variant<int64_t, float, std::string, Tensor, std::sh
                                     Type, std::vector<int64_t>, std::vector<float>,
                                     std::vector<std::string>, std::vector<Tensor>>;
 
-using AttributeMap = absl::btree_map<std::string, AttributeValue>;
+using AttributeMap = std::map<std::string, AttributeValue, std::less<>>;
 
 // ONNX's name of the kind, for messages: "int", "floats", "graph".
 absl::string_view KindName(const AttributeValue& value);

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/hash_map.h"
 #include "core/quote.h"
 #include "core/status.h"
 
@@ -49,9 +48,9 @@ class Checker {
   absl::Status CheckSubgraphs(const Node& node);
 
   const Graph& graph_;
-  absl::flat_hash_set<std::string> node_names_;
+  HashSet<std::string> node_names_;
   // The nodes that read each value, one entry per input slot.
-  absl::flat_hash_map<const Value*, std::vector<const Node*>> readers_;
+  HashMap<const Value*, std::vector<const Node*>> readers_;
 };
 
 absl::Status Checker::CheckInterface(bool is_subgraph) const {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <queue>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "core/hash_map.h"
 #include "core/quote.h"
 #include "core/status.h"
 
@@ -33,7 +33,7 @@ std::string DescribeCycle(const Node* node, absl::FunctionRef<bool(const Node*)>
     return nullptr;
   };
   std::vector<const Node*> path;
-  absl::flat_hash_map<const Node*, size_t> visited;
+  HashMap<const Node*, size_t> visited;
   while (visited.try_emplace(node, path.size()).second) {
     path.push_back(node);
     node = stuck_producer(node);
@@ -85,13 +85,18 @@ Value* Graph::FindValue(absl::string_view name) const {
 }
 
 absl::StatusOr<Value*> Graph::NewValue(std::string name) {
-  auto [it, inserted] = values_.try_emplace(name, nullptr);
-  if (!inserted) {
+  if (values_.contains(name)) {
     return absl::AlreadyExistsError(absl::StrCat("the name ", Quoted(name), " is defined twice"));
   }
-  it->second = std::make_unique<Value>();
-  it->second->name_ = std::move(name);
-  return it->second.get();
+  auto value = std::make_unique<Value>();
+  value->name_ = std::move(name);
+  return Own(std::move(value));
+}
+
+Value* Graph::Own(std::unique_ptr<Value> value) {
+  const size_t names = values_.size() + past_names_.size() + 1;
+  if (past_names_.bucket_count() < names) past_names_.reserve(2 * names);
+  return values_.try_emplace(value->name_, std::move(value)).first->second.get();
 }
 
 absl::StatusOr<Value*> Graph::AddInput(std::string name, Type type) {
@@ -120,7 +125,7 @@ absl::StatusOr<Value*> Graph::AddCapture(std::string name, Value* outer) {
 void Graph::SetDefault(Value* input, Tensor data) { input->constant_ = std::move(data); }
 
 absl::Status Graph::CheckFree(absl::Span<const std::string> names) const {
-  absl::flat_hash_set<absl::string_view> seen;
+  HashSet<absl::string_view> seen;
   for (const std::string& name : names) {
     if (name.empty() || (!values_.contains(name) && seen.insert(name).second)) continue;
     return absl::AlreadyExistsError(absl::StrCat("the name ", Quoted(name), " is defined twice"));
@@ -192,10 +197,10 @@ std::string Graph::UniqueName(absl::string_view hint) {
 }
 
 void Graph::Rename(Value* value, std::string name) {
-  std::unique_ptr<Value> owned = std::move(values_[value->name_]);
-  values_.erase(value->name_);
-  value->name_ = name;
-  values_[std::move(name)] = std::move(owned);
+  auto entry = values_.extract(value->name_);
+  entry.key() = name;
+  value->name_ = std::move(name);
+  values_.insert(std::move(entry));
 }
 
 void Graph::SetInput(Node* node, size_t index, Value* value) {
@@ -234,8 +239,9 @@ void Graph::RemoveNode(Node* node) {
   }
   for (const Value* value : node->outputs_) {
     if (value == nullptr) continue;
-    past_names_.insert(value->name_);
-    values_.erase(value->name_);
+    auto entry = values_.extract(value->name_);
+    entry.mapped().reset();
+    past_names_.insert(std::move(entry));
   }
   node_names_.erase(node->name_);
   std::erase_if(nodes_, [node](const auto& owned) { return owned.get() == node; });
@@ -294,7 +300,7 @@ std::vector<Value*> Graph::Inline(Node* node, const std::string& attribute) {
     std::unique_ptr<Value> owned = std::move(body->values_[value->name_]);
     if (value->outer_ != nullptr) continue;
     value->name_ = UniqueName(value->name_);
-    values_[value->name_] = std::move(owned);
+    Own(std::move(owned));
   }
   for (auto& moved : body->nodes_) {
     moved->name_ = NewNodeName(moved->name_, moved->op_type_);
@@ -315,7 +321,7 @@ bool Graph::IsOutput(const Value* value) const {
 }
 
 absl::StatusOr<std::vector<Node*>> Graph::TopologicalOrder() const {
-  absl::flat_hash_map<const Node*, size_t> position;
+  HashMap<const Node*, size_t> position;
   std::vector<int64_t> missing(nodes_.size(), 0);
   // Among the ready nodes, takes the one added first, which keeps the order of a file.
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;

@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/hash_map.h"
 #include "graph/attribute.h"
 #include "graph/equalities.h"
 #include "graph/type.h"
@@ -182,6 +181,8 @@ class Graph {
 
  private:
   absl::StatusOr<Value*> NewValue(std::string name);
+  // Precondition: no value has its name.
+  Value* Own(std::unique_ptr<Value> value);
   void AdoptConstants();
   void DropUnreadCaptures();
   // Sets the node's implicit inputs to the captures of its subgraphs.
@@ -193,15 +194,16 @@ class Graph {
 
   std::string name_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  absl::flat_hash_map<std::string, std::unique_ptr<Value>> values_;
+  HashMap<std::string, std::unique_ptr<Value>> values_;
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<Value*> captures_;
-  absl::flat_hash_set<std::string> node_names_;
-  absl::flat_hash_map<std::string, int64_t> next_node_name_;
-  // Names of removed values that nodes computed, so that no new value is mistaken for one of them.
-  absl::flat_hash_set<std::string> past_names_;
-  absl::flat_hash_map<std::string, int64_t> next_suffix_;
+  HashSet<std::string> node_names_;
+  HashMap<std::string, int64_t> next_node_name_;
+  // Names of removed values that nodes computed, so that no new value is mistaken for one of them. The
+  // entries of values_ move here, since a removal must not fail when memory runs out.
+  HashMap<std::string, std::unique_ptr<Value>> past_names_;
+  HashMap<std::string, int64_t> next_suffix_;
   Equalities equalities_;
 };
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "core/elements.h"
+#include "core/hash_map.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/facts.h"
 #include "optimizer/analysis/node_queries.h"
@@ -24,7 +24,7 @@ constexpr int64_t kFarthest = int64_t{1} << 31;
 std::vector<const Value*> InputsBehind(const Value* value) {
   std::vector<const Value*> inputs;
   std::vector<const Value*> stack = {value};
-  absl::flat_hash_set<const Value*> seen;
+  HashSet<const Value*> seen;
   while (!stack.empty()) {
     const Value* top = stack.back();
     stack.pop_back();

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/facts.h"
 #include "optimizer/analysis/node_queries.h"
@@ -58,7 +58,7 @@ std::optional<Derived> Step(const Node& node, const Derived& from) {
 
 bool MasksWhereTrue(const Value* input) {
   std::vector<Derived> stack = {{input, false}};
-  absl::flat_hash_set<const Value*> seen;
+  HashSet<const Value*> seen;
   while (!stack.empty()) {
     const Derived from = stack.back();
     stack.pop_back();

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/hash_map.h"
 #include "core/status.h"
 #include "optimizer/phase_runner.h"
 #include "optimizer/pipeline.h"
@@ -163,8 +163,8 @@ class Optimizer {
 
 // Drops near misses that are reported twice, and those at nodes that a later rewrite removed.
 void DropOutdatedMisses(std::vector<Rewrite>& report) {
-  absl::flat_hash_set<std::string> said;
-  absl::flat_hash_set<std::string> done;
+  HashSet<std::string> said;
+  HashSet<std::string> done;
   const auto place = [](const Rewrite& rewrite, const std::string& node) {
     return absl::StrCat(rewrite.pass, "@", rewrite.body, "@", node);
   };

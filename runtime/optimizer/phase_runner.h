@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "attnrun/rewrite.h"
+#include "core/hash_map.h"
 #include "optimizer/pipeline.h"
 
 namespace attnrun::opt {
@@ -28,7 +28,7 @@ class NodeIndex {
   using Places = std::vector<std::pair<size_t, Node*>>;
 
   Places all_;
-  absl::flat_hash_map<std::string, Places> by_operator_;
+  HashMap<std::string, Places> by_operator_;
 };
 
 // Runs phases of rules on one graph, each to its fixpoint, and cleans up whenever rules have
@@ -64,7 +64,7 @@ class PhaseRunner {
   Facts& facts_;
   const std::string body_;
   Shared& shared_;
-  absl::flat_hash_map<const Value*, size_t> settled_;
+  HashMap<const Value*, size_t> settled_;
   // Absent after the graph has changed, until it is built again.
   std::optional<NodeIndex> index_;
 };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 #include "state/name_match.h"
 #include "state/trail.h"
 
@@ -124,7 +124,7 @@ class Pairing {
   }
 
   const Graph& graph_;
-  absl::flat_hash_set<const Value*> paired_;
+  HashSet<const Value*> paired_;
   // With the position of the input.
   std::vector<std::pair<int64_t, StateValue>> pairs_;
 };

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 
 namespace attnrun::state {
 namespace {
@@ -103,7 +103,7 @@ class Walk {
     return shape.has_value() ? static_cast<int>(axis + static_cast<int64_t>(shape->size())) : -1;
   }
 
-  absl::flat_hash_set<const Value*> seen_;
+  HashSet<const Value*> seen_;
   std::vector<Trail> found_;
 };
 

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/file_identity.h"
+#include "core/hash_map.h"
 #include "weight_cache/source_stamp.h"
 
 namespace attnrun::cache {
@@ -65,7 +65,7 @@ bool IsDeleted(const SourceStamp& stamp) {
 void SweepCache(const std::string& directory) {
   const auto path = [&](absl::string_view name) { return absl::StrCat(directory, "/", name); };
   const std::vector<CacheFile> files = FilesIn(directory);
-  absl::flat_hash_set<std::string> kept;
+  HashSet<std::string> kept;
   for (const auto& [name, old] : files) {
     if (old && absl::EndsWith(name, kUnfinishedSuffix)) unlink(path(name).c_str());
     if (!absl::EndsWith(name, kStampSuffix)) continue;

@@ -2,11 +2,11 @@
 #ifndef ATTNRUN_WEIGHT_CACHE_PACKED_FILE_H_
 #define ATTNRUN_WEIGHT_CACHE_PACKED_FILE_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "core/file_identity.h"
 #include "ops/gemm/packed_matrix.h"
@@ -18,7 +18,7 @@ namespace attnrun::cache {
 // Identifies a weight of a model: its packed format, and for each part the file, offset, extents and
 // strides.
 using WeightKey = FileWords;
-using PackedMatrices = absl::btree_map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
+using PackedMatrices = std::map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
 
 // A file of packed matrices:
 //   header    magic, format, panel width, content hash of the model (3 words), words of the index

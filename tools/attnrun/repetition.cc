@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/repetition.h"
 
-#include "absl/container/flat_hash_map.h"
+#include <unordered_map>
 
 namespace attnrun::cli {
 namespace {
 
 // Replaces each kind by a number, since numbers compare faster than names.
 std::vector<size_t> Numbered(const std::vector<std::string>& kinds) {
-  absl::flat_hash_map<std::string, size_t> numbers;
+  std::unordered_map<std::string, size_t> numbers;
   std::vector<size_t> result;
   result.reserve(kinds.size());
   for (const std::string& kind : kinds) {

@@ -40,8 +40,8 @@ std::unique_ptr<const ops::ValueFacts> Kept(ops::ValueFacts facts, const Equalit
 }
 
 // The nodes on which outputs of the graph depend.
-absl::flat_hash_set<const Node*> NeededNodes(const Graph& graph) {
-  absl::flat_hash_set<const Node*> needed;
+HashSet<const Node*> NeededNodes(const Graph& graph) {
+  HashSet<const Node*> needed;
   std::vector<const Value*> stack(graph.outputs().begin(), graph.outputs().end());
   while (!stack.empty()) {
     const Node* node = stack.back() == nullptr ? nullptr : stack.back()->producer();

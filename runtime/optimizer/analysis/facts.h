@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 #include "ops/interface/infer_context.h"
 
@@ -74,12 +73,12 @@ class Facts {
   Facts* outer_ = nullptr;
   std::vector<ops::ValueFacts> inputs_;
   std::vector<SymInt> extents_;
-  absl::flat_hash_map<const Value*, std::unique_ptr<const ops::ValueFacts>> facts_;
+  HashMap<const Value*, std::unique_ptr<const ops::ValueFacts>> facts_;
   // True while FindExtents adds what operators require.
   bool collects_ = false;
   Equalities equalities_;
   // The nodes to ask for equalities, and whether they told any.
-  absl::flat_hash_set<const Node*> asked_;
+  HashSet<const Node*> asked_;
   bool found_ = false;
 };
 

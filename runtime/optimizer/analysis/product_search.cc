@@ -2,7 +2,7 @@
 #include "optimizer/analysis/product_search.h"
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
@@ -16,7 +16,7 @@ bool IsProductOfComputed(const Node& node) {
 }
 
 // True if the value is such a product, or made of one by operators on elements and views.
-bool MadeOfProduct(const Value* value, absl::flat_hash_set<const Value*>& visited) {
+bool MadeOfProduct(const Value* value, HashSet<const Value*>& visited) {
   constexpr size_t kMostVisited = 64;
   const Node* node = value == nullptr ? nullptr : value->producer();
   if (node == nullptr || !node->domain().empty()) return false;
@@ -49,7 +49,7 @@ class ProductSearch {
 
  private:
   const bool fused_counts_;
-  absl::flat_hash_set<const Value*> visited_;
+  HashSet<const Value*> visited_;
 };
 
 }  // namespace
@@ -116,7 +116,7 @@ bool ComesFromProduct(const Value* value) {
 }
 
 bool IsMadeOfProduct(const Value* value) {
-  absl::flat_hash_set<const Value*> visited;
+  HashSet<const Value*> visited;
   return MadeOfProduct(value, visited);
 }
 

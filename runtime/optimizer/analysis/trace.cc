@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
@@ -293,7 +293,7 @@ std::optional<View> ApplyViewNode(const Node& node, const Value& output, const V
 }
 
 bool DependsOn(const Value& value, const Node& node) {
-  absl::flat_hash_set<const Value*> seen;
+  HashSet<const Value*> seen;
   std::vector<const Value*> open = {&value};
   while (!open.empty()) {
     const Node* producer = open.back()->producer();

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/rewrite.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 #include "optimizer/analysis/facts.h"
 
@@ -30,7 +30,7 @@ struct RuleContext {
   int64_t& foldable_bytes;
   // Fingerprints of the nodes that compute a value, where the rule `views` found nothing to do. It
   // looks again once they differ.
-  absl::flat_hash_map<const Value*, size_t>& settled;
+  HashMap<const Value*, size_t>& settled;
 
   // Must be called before each rewrite is applied; counts it. kCancelled if no more rewrites are
   // wanted.

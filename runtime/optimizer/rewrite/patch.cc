@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/elements.h"
+#include "core/hash_map.h"
 #include "core/quote.h"
 #include "core/status.h"
 
@@ -51,8 +51,9 @@ void RuleContext::Miss(const Node& node, std::string reason) {
       {std::string(rule), false, std::string(body), {node.name()}, {}, std::move(reason)});
 }
 
+// After an exception the graph, which may be half rewritten, is of no more use.
 Patch::~Patch() {
-  if (!applied_) Discard();
+  if (!applied_ && std::uncaught_exceptions() == exceptions_) Discard();
 }
 
 void Patch::Supersede(absl::Span<Node* const> nodes) {
@@ -215,7 +216,7 @@ absl::StatusOr<int> Patch::Apply() {
     for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
   }
   for (Node* node : superseded_) context_.Remove(node);
-  absl::flat_hash_set<const Value*> named;
+  HashSet<const Value*> named;
   for (const auto& [value, name] : renamed) {
     Value* old = context_.graph.FindValue(name);
     // A value that replaces several takes the first name. Inputs and initializers keep theirs.
@@ -239,7 +240,7 @@ void Patch::Discard() {
 
 absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node*>& nodes,
                                     absl::FunctionRef<bool(Node*, Patch&)> propose) {
-  absl::flat_hash_set<const Node*> removed;
+  HashSet<const Node*> removed;
   int rewrites = 0;
   for (Node* node : nodes) {
     if (removed.contains(node)) continue;

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPTIMIZER_REWRITE_PATCH_H_
 #define ATTNRUN_OPTIMIZER_REWRITE_PATCH_H_
 
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,8 @@ class Patch {
   std::vector<Value*> constants_;
   std::vector<std::pair<Value*, Value*>> replacements_;
   absl::Status status_;
+  // Exceptions under way when the patch was made.
+  const int exceptions_ = std::uncaught_exceptions();
   bool applied_ = false;
 };
 

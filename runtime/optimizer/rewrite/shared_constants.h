@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 
 namespace attnrun::opt {
@@ -27,7 +27,7 @@ class SharedConstants {
   void Share(Graph& graph);
 
  private:
-  absl::flat_hash_map<std::string, std::vector<Tensor>> seen_;
+  HashMap<std::string, std::vector<Tensor>> seen_;
 };
 
 }  // namespace attnrun::opt

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/hash_map.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/patched_body.h"
 #include "optimizer/rewrite/rule.h"
@@ -114,7 +114,7 @@ class FlexAttentionParts {
   Value* Inline(const std::string& attribute, const Graph& body, Value* value) {
     const auto order = body.TopologicalOrder();
     if (!order.ok()) return nullptr;
-    absl::flat_hash_map<const Value*, Value*> here = {{body.inputs()[0], value}};
+    HashMap<const Value*, Value*> here = {{body.inputs()[0], value}};
     const auto in_graph = [&](Value* inner) -> Value* {
       if (inner == nullptr) return nullptr;
       Value*& outer = here[inner];

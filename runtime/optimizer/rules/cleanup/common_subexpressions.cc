@@ -12,8 +12,8 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/hash_map.h"
 #include "core/status.h"
 #include "graph/attribute_key.h"
 #include "ops/interface/registry.h"
@@ -25,7 +25,7 @@ namespace attnrun::opt {
 namespace {
 
 int MergeInitializers(RuleContext& context) {
-  absl::flat_hash_map<std::string, std::vector<Value*>> seen;
+  HashMap<std::string, std::vector<Value*>> seen;
   int merged = 0;
   for (Value* value : context.graph.values()) {
     if (!value->is_constant() || value->consumers().empty()) continue;
@@ -76,7 +76,7 @@ std::string NodeKey(const Node& node) {
 absl::StatusOr<int> MergeCommonSubexpressions(RuleContext& context) {
   int merged = MergeInitializers(context);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
-  absl::flat_hash_map<std::string, Node*> seen;
+  HashMap<std::string, Node*> seen;
   for (Node* node : order) {
     const std::string key = NodeKey(*node);
     if (key.empty()) continue;

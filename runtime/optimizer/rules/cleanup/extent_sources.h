@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "core/hash_map.h"
 #include "optimizer/rewrite/patch.h"
 
 namespace attnrun::opt {
@@ -46,7 +46,7 @@ class ExtentSources {
   bool IsRead(const Value* value, int terms = 8) const;
   bool IsSource(const Node& shape) const;
 
-  absl::flat_hash_map<std::string, Source> sources_;
+  HashMap<std::string, Source> sources_;
 };
 
 // Tensors of rank 1 one after the other.

@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
+#include "core/hash_map.h"
 #include "core/status.h"
 #include "ops/tensors/channels_last.h"
 #include "optimizer/analysis/node_queries.h"
@@ -170,10 +170,10 @@ class LayoutChoice {
   Graph& graph_;
   Facts& facts_;
   MinimumCut cut_;
-  absl::flat_hash_map<const Node*, Choice> forms_;
+  HashMap<const Node*, Choice> forms_;
   // The places of nodes, with a limit.
-  absl::flat_hash_map<const Node*, int64_t> order_;
-  absl::flat_hash_set<const Value*> seen_;
+  HashMap<const Node*, int64_t> order_;
+  HashSet<const Value*> seen_;
 };
 
 bool RewriteBetweenTransposes(RuleContext& context, Node* node, Patch& patch) {

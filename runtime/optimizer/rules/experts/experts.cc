@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/hash_map.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/reshape.h"
@@ -314,7 +314,7 @@ class ExpertSum {
   Value* sum_ = nullptr;
   std::vector<Node*> nodes_;
   std::vector<Term> terms_;
-  absl::flat_hash_set<int64_t> numbers_;
+  HashSet<int64_t> numbers_;
   // True if no token may choose an expert twice.
   bool distinct_ = false;
   std::string why_;

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/hash_map.h"
 #include "core/quote.h"
 #include "ops/attention/fused_attention.h"
 #include "optimizer/analysis/node_queries.h"
@@ -109,7 +109,7 @@ bool PackedRewrite::ReadsOtherColumns(const Node& reader) const {
 
 bool PackedRewrite::LeadTo(absl::Span<Value* const> operands) const {
   constexpr size_t kMaxNodes = 256;
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   std::vector<const Value*> open(operands.begin(), operands.end());
   while (!open.empty() && !other_readers_.empty()) {
     const Node* node = open.back() == nullptr ? nullptr : open.back()->producer();

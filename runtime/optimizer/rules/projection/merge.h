@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "core/hash_map.h"
 #include "optimizer/rewrite/patch.h"
 #include "optimizer/rules/linear/linear_parts.h"
 
@@ -44,7 +44,7 @@ class LinearMerger {
 
   RuleContext& context_;
   // Weights of merges that were refused. Merging them elsewhere would need a copy of them.
-  absl::flat_hash_set<const Value*> unmerged_;
+  HashSet<const Value*> unmerged_;
 };
 
 }  // namespace attnrun::opt

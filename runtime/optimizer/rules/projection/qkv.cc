@@ -22,9 +22,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/hash_map.h"
 #include "core/quote.h"
 #include "core/status.h"
 #include "ops/interface/registry.h"
@@ -63,7 +63,7 @@ class ProjectionSearch {
     for (size_t i = 0; i < count; ++i) Visit(node->input(i), depth + 1);
   }
 
-  absl::flat_hash_set<const Node*> visited_;
+  HashSet<const Node*> visited_;
   std::vector<Node*> found_;
 };
 
@@ -75,7 +75,7 @@ std::vector<std::vector<Node*>> AttentionGroups(const std::vector<Node*>& order,
     return node.qualified_op_type() == "attnrun.Attention";
   };
   std::vector<std::vector<Node*>> groups;
-  absl::flat_hash_map<const Node*, size_t> group_of;
+  HashMap<const Node*, size_t> group_of;
   for (Node* node : order) {
     if (is_attention(*node)) {
       group_of[node] = groups.size();
@@ -115,7 +115,7 @@ struct Projections {
   std::vector<Value*> inputs;
   // Inputs that only projections before other projections have.
   std::vector<Value*> farther_inputs;
-  absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
+  HashMap<const Value*, std::vector<Node*>> by_input;
   std::string not_merged;
 
   void Add(Node* node, std::vector<Value*>& to) {
@@ -188,7 +188,7 @@ absl::StatusOr<int> MergeGroup(RuleContext& context, LinearMerger& merger,
 absl::StatusOr<int> MergeUnfused(RuleContext& context, LinearMerger& merger) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   std::vector<Value*> inputs;
-  absl::flat_hash_map<const Value*, std::vector<Node*>> by_input;
+  HashMap<const Value*, std::vector<Node*>> by_input;
   for (Node* node : order) {
     std::string why;
     if (!IsLinear(*node) || !LinearMerger::CanMerge(*node, why)) continue;

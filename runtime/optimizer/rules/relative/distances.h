@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "core/hash_map.h"
 #include "optimizer/rewrite/patch.h"
 
 namespace attnrun::opt {
@@ -52,11 +52,11 @@ class Distances {
   Facts& facts_;
   int depth_ = 0;
   // The axes of values that depend on the distance; nullopt for others.
-  absl::flat_hash_map<const Value*, std::optional<PairAxes>> axes_;
+  HashMap<const Value*, std::optional<PairAxes>> axes_;
   // The inputs of their producers that do.
-  absl::flat_hash_map<const Node*, std::vector<size_t>> pairs_;
-  absl::flat_hash_map<const Node*, bool> differences_;
-  absl::flat_hash_map<const Value*, Value*> made_;
+  HashMap<const Node*, std::vector<size_t>> pairs_;
+  HashMap<const Node*, bool> differences_;
+  HashMap<const Value*, Value*> made_;
 };
 
 }  // namespace attnrun::opt

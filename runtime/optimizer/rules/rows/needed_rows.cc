@@ -28,8 +28,8 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/hash_map.h"
 #include "core/quote.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
@@ -205,12 +205,12 @@ class NeededRows {
   const Selection selection_;
   // Other nodes that select the same rows.
   std::vector<Selection> same_;
-  absl::flat_hash_map<const Value*, Needed> needed_;
+  HashMap<const Value*, Needed> needed_;
   std::vector<Node*> open_;
   // The nodes of which only the selected positions are needed, each after all its readers.
   std::vector<Node*> nodes_;
-  absl::flat_hash_map<const Node*, RowOperands> rows_;
-  absl::flat_hash_map<std::pair<const Value*, int>, Value*> selected_;
+  HashMap<const Node*, RowOperands> rows_;
+  HashMap<std::pair<const Value*, int>, Value*> selected_;
 };
 
 bool SelectNeededRows(RuleContext& context, Node* node, Patch& patch) {
