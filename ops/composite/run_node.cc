@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 
 #include "core/status.h"
 #include "ops/interface/registry.h"
@@ -24,6 +25,8 @@ absl::StatusOr<std::vector<Tensor>> RunNode(const Node& node, absl::Span<const T
     }
     const bool accepts = kernel != nullptr && kernel->Accepts(context);
     ATTNRUN_RETURN_IF_ERROR(accepts ? kernel->Run(context) : op->Reference(context));
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }

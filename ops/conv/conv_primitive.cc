@@ -71,9 +71,11 @@ class OneDnnRunner final : public ConvPrimitive::Runner {
                                                        {DNNL_ARG_BIAS, bias_.get()}}};
     const int count = bias == nullptr ? 4 : 5;
     const OneThread one_thread;
-    dnnl::error::wrap_c_api(
-        dnnl_primitive_execute(primitive_.get(), stream_.get(), count, arguments.data()),
-        "oneDNN could not execute a convolution");
+    WithinMemory([&] {
+      dnnl::error::wrap_c_api(
+          dnnl_primitive_execute(primitive_.get(), stream_.get(), count, arguments.data()),
+          "oneDNN could not execute a convolution");
+    });
   }
 
  private:
@@ -98,14 +100,17 @@ class OneDnnConv final : public ConvPrimitive {
 
   void Pack(const float* w, float* packed) const override {
     const OneThread one_thread;
-    memory from(plain_weights_, OneDnnEngine(), const_cast<float*>(w));
-    memory to(desc_.weights_desc(), OneDnnEngine(), packed);
-    dnnl::stream stream(OneDnnEngine());
-    dnnl::reorder(from, to).execute(stream, from, to);
+    ExpectPrimitiveMemory();
+    WithinMemory([&] {
+      memory from(plain_weights_, OneDnnEngine(), const_cast<float*>(w));
+      memory to(desc_.weights_desc(), OneDnnEngine(), packed);
+      dnnl::stream stream(OneDnnEngine());
+      dnnl::reorder(from, to).execute(stream, from, to);
+    });
   }
 
   std::unique_ptr<Runner> MakeRunner(float* scratch) const override {
-    return std::make_unique<OneDnnRunner>(primitive_, desc_, scratch);
+    return WithinMemory([&] { return std::make_unique<OneDnnRunner>(primitive_, desc_, scratch); });
   }
 
  private:
@@ -119,7 +124,7 @@ class OneDnnConv final : public ConvPrimitive {
 std::shared_ptr<const ConvPrimitive> ConvPrimitive::Make(const ConvPrimitiveShape& shape,
                                                          const ConvPrimitive* layout) {
   const OneThread one_thread;
-  try {
+  return MadeOrNull([&]() -> std::shared_ptr<const ConvPrimitive> {
     const memory::desc weights =
         layout != nullptr ? static_cast<const OneDnnConv*>(layout)->weights()
                           : memory::desc(WeightDims(shape), kFloat, memory::format_tag::any);
@@ -129,9 +134,7 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitive::Make(const ConvPrimitiveShap
     const std::string name = desc.impl_info_str();
     if (absl::StrContains(name, "ref") || absl::StrContains(name, "gemm")) return nullptr;
     return std::make_shared<OneDnnConv>(shape, std::move(desc));
-  } catch (const dnnl::error&) {
-    return nullptr;
-  }
+  });
 }
 
 }  // namespace attnrun::ops

@@ -25,9 +25,10 @@ TiledConv::Primitive TiledConv::Get(Layout& layout, const ConvPrimitiveShape& sh
   // A model needs a handful per node; each takes some tens of kilobytes.
   constexpr size_t kMost = 128;
   if (layout.primitives.size() >= kMost) layout.primitives.clear();
-  const auto [it, is_new] = layout.primitives.try_emplace(KeyOf(shape));
-  if (is_new) it->second = ConvPrimitive::Make(shape, layout.model.get());
-  return it->second;
+  Shape key = KeyOf(shape);
+  const auto found = layout.primitives.find(key);
+  if (found != layout.primitives.end()) return found->second;
+  return layout.primitives[std::move(key)] = ConvPrimitive::Make(shape, layout.model.get());
 }
 
 std::optional<TilePrimitives> TiledConv::GetAll(Layout& layout, const ConvTiling& tiling,

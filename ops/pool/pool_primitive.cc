@@ -164,11 +164,13 @@ class OneDnnPool final : public PoolPrimitive {
     float* const last_x = scratch;
     float* const last_y = last_x + pool_.from_floats();
     float* const rest = last_y + to_plain_.from_floats();
-    dnnl::stream stream(OneDnnEngine());
     const OneThread one_thread;
-    to_channels_last_.Run(stream, x, last_x, rest);
-    pool_.Run(stream, last_x, last_y, rest);
-    to_plain_.Run(stream, last_y, y, rest);
+    WithinMemory([&] {
+      dnnl::stream stream(OneDnnEngine());
+      to_channels_last_.Run(stream, x, last_x, rest);
+      pool_.Run(stream, last_x, last_y, rest);
+      to_plain_.Run(stream, last_y, y, rest);
+    });
   }
 
  private:
@@ -202,14 +204,12 @@ std::shared_ptr<const PoolPrimitive> PoolPrimitive::Make(const PoolAttributes& a
                                                          const SlidingWindow& window,
                                                          int64_t channels) {
   const OneThread one_thread;
-  try {
+  return MadeOrNull([&]() -> std::shared_ptr<const PoolPrimitive> {
     const auto desc = DescribePool(attributes, window, channels);
     // oneDNN's reference code is thousands of times slower.
     if (absl::StrContains(desc.impl_info_str(), "ref")) return nullptr;
     return std::make_shared<OneDnnPool>(window, channels, desc);
-  } catch (const dnnl::error&) {
-    return nullptr;
-  }
+  });
 }
 
 }  // namespace attnrun::ops

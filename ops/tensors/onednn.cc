@@ -45,6 +45,18 @@ dnnl::primitive_attr UserScratch() {
   return attributes;
 }
 
+void ExpectPrimitiveMemory() {
+  // The buffer of generated code, 256 KiB, is the largest part.
+  constexpr size_t kBytes = size_t{1} << 20;
+  ::operator delete(::operator new(kBytes), kBytes);
+}
+
+void ForgetPrimitives() {
+  const int capacity = dnnl::get_primitive_cache_capacity();
+  dnnl::set_primitive_cache_capacity(0);
+  dnnl::set_primitive_cache_capacity(capacity);
+}
+
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
 OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 OneThread::~OneThread() { omp_set_num_threads(before_); }

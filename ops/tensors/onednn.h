@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <new>
 
 #include "attnrun/shape.h"
 #include "oneapi/dnnl/dnnl.hpp"
@@ -28,6 +29,38 @@ int64_t WholeLines(const dnnl::memory::desc& desc);
 // Attributes for scratch space that the caller provides: with oneDNN's own, a primitive could not
 // run on two threads at once.
 dnnl::primitive_attr UserScratch();
+
+// Returns call(), which calls oneDNN. Throws std::bad_alloc in place of oneDNN's own error when memory
+// has run out.
+template <typename Call>
+auto WithinMemory(Call call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw;
+  }
+}
+
+// Throws std::bad_alloc unless there is memory enough to make a primitive: oneDNN does not check all
+// of its allocations.
+void ExpectPrimitiveMemory();
+// Empties oneDNN's cache of primitives, in which one that could not be finished would stay, unusable.
+void ForgetPrimitives();
+
+// Returns make(), a pointer that holds a primitive; null if oneDNN has no such primitive.
+template <typename Make>
+auto MadeOrNull(Make make) -> decltype(make()) {
+  ExpectPrimitiveMemory();
+  try {
+    return WithinMemory(make);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  } catch (const std::bad_alloc&) {
+    ForgetPrimitives();
+    throw;
+  }
+}
 
 // While it exists, oneDNN starts no threads on behalf of this thread: ParallelFor splits the work,
 // and OpenMP's threads would busy-wait on cores that others need.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "core/file_pages.h"
@@ -158,6 +159,8 @@ class PlanMaker {
           prepared.kernel,
           prepared.op->MakeKernel({constants, options_->precision, options_->packed_store,
                                    final_nodes_.contains(&node), &prepared.finer_reason}));
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("preparing the kernel failed: ", error.what()));
     }
