@@ -6,6 +6,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "core/exceptions.h"
 #include "core/hash_map.h"
 #include "core/quote.h"
 #include "core/status.h"
@@ -81,15 +82,16 @@ const std::map<std::string, Reader>& Readers() {
 }
 
 // Settings of transformers that attnrun lacks, and that change tokens unless they have one of these
-// values.
-bool HasNoEffect(const std::string& name, const Json& json) {
-  static const auto& settings = *new std::map<std::string, Json>{
-      {"constraints", nullptr},         {"force_words_ids", nullptr}, {"guidance_scale", 1.0},
-      {"watermarking_config", nullptr}, {"dola_layers", nullptr},     {"penalty_alpha", 0.0},
-      {"token_healing", false},         {"stop_strings", nullptr},    {"top_h", nullptr},
-  };
-  const auto found = settings.find(name);
-  return found == settings.end() || json == found->second;
+// values; null is never given.
+bool HasNoEffect(absl::string_view name, const Json& json) {
+  for (const char* lacking : {"constraints", "force_words_ids", "watermarking_config",
+                              "dola_layers", "stop_strings", "top_h"}) {
+    if (name == lacking) return false;
+  }
+  if (name == "guidance_scale") return json.Number() == 1.0;
+  if (name == "penalty_alpha") return json.Number() == 0.0;
+  if (name == "token_healing") return json.As<bool>() != nullptr && !*json.As<bool>();
+  return true;
 }
 
 // Settings of transformers that change no token, and Whisper's that need a tokenizer.
@@ -267,9 +269,9 @@ absl::Status CheckIds(const GenerationConfig& c) {
 
 }  // namespace
 
-absl::Status UpdateGenerationConfig(absl::string_view json, bool strict, GenerationConfig& config) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Json object, gen::ParseObject(json));
-  for (const auto& [name, value] : object.items()) {
+absl::Status gen::UpdateGenerationConfig(const Json& object, bool strict,
+                                         GenerationConfig& config) {
+  for (const auto& [name, value] : *object.As<Json::Object>()) {
     if (value.is_null()) continue;
     const auto reader = Readers().find(name);
     if (reader != Readers().end()) {
@@ -285,11 +287,20 @@ absl::Status UpdateGenerationConfig(absl::string_view json, bool strict, Generat
   return absl::OkStatus();
 }
 
+absl::Status UpdateGenerationConfig(absl::string_view json, bool strict, GenerationConfig& config) {
+  return WithoutExceptions([&]() -> absl::Status {
+    ATTNRUN_ASSIGN_OR_RETURN(const Json object, gen::ParseObject(json));
+    return gen::UpdateGenerationConfig(object, strict, config);
+  });
+}
+
 absl::Status CheckGenerationConfig(const GenerationConfig& config) {
-  ATTNRUN_RETURN_IF_ERROR(CheckLengths(config));
-  ATTNRUN_RETURN_IF_ERROR(CheckNumbers(config));
-  ATTNRUN_RETURN_IF_ERROR(CheckBeams(config));
-  return CheckIds(config);
+  return WithoutExceptions([&]() -> absl::Status {
+    ATTNRUN_RETURN_IF_ERROR(CheckLengths(config));
+    ATTNRUN_RETURN_IF_ERROR(CheckNumbers(config));
+    ATTNRUN_RETURN_IF_ERROR(CheckBeams(config));
+    return CheckIds(config);
+  });
 }
 
 }  // namespace attnrun

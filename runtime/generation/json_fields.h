@@ -9,19 +9,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/generation_config.h"
-#include "nlohmann/json.hpp"
+#include "generation/json.h"
 
 // Readers of JSON values. Each returns kInvalidArgument, with what was expected and found, for a
 // value of another form.
 namespace attnrun::gen {
-
-using Json = nlohmann::json;
-
-// The object that `text` is.
-absl::StatusOr<Json> ParseObject(absl::string_view text);
 
 absl::Status Read(const Json& json, bool& value);
 absl::Status Read(const Json& json, int64_t& value);
@@ -47,9 +41,6 @@ absl::Status Read(const Json& json, std::optional<T>& value) {
   return status;
 }
 
-// The value under `name`; null if `json` is no object or has none.
-const Json& Field(const Json& json, absl::string_view name);
-
 // Reads the field `name` if it is there and not null. Errors name the field.
 template <typename T>
 absl::Status ReadField(const Json& json, absl::string_view name, T& value) {
@@ -59,6 +50,9 @@ absl::Status ReadField(const Json& json, absl::string_view name, T& value) {
   if (status.ok()) return status;
   return absl::Status(status.code(), std::string(name) + ": " + std::string(status.message()));
 }
+
+// As attnrun::UpdateGenerationConfig, from what was read.
+absl::Status UpdateGenerationConfig(const Json& object, bool strict, GenerationConfig& config);
 
 }  // namespace attnrun::gen
 

@@ -11,7 +11,7 @@ namespace {
 // The part of a configuration that describes the decoder.
 const Json& TextPart(const Json& json) {
   for (const char* name : {"text_config", "decoder", "llm_config"}) {
-    if (const Json& part = Field(json, name); part.is_object()) return part;
+    if (const Json& part = Field(json, name); part.As<Json::Object>() != nullptr) return part;
   }
   return json;
 }
@@ -49,10 +49,10 @@ absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder) {
   // The builder writes early_stopping and max_length without regard to the model, so they say
   // nothing of what its makers want.
   Json search = Field(object, "search");
-  if (!search.is_object()) return absl::OkStatus();
-  for (const char* name : {"early_stopping", "max_length"}) search.erase(name);
-  return UpdateGenerationConfig(search.dump(-1, ' ', true, Json::error_handler_t::replace),
-                                /*strict=*/false, config);
+  auto* const settings = std::get_if<Json::Object>(&search.value);
+  if (settings == nullptr) return absl::OkStatus();
+  for (const char* name : {"early_stopping", "max_length"}) settings->erase(name);
+  return UpdateGenerationConfig(search, /*strict=*/false, config);
 }
 
 absl::Status ReadModelConfig(absl::string_view json, bool with_generation, ModelFolder& folder) {
@@ -62,9 +62,7 @@ absl::Status ReadModelConfig(absl::string_view json, bool with_generation, Model
   ATTNRUN_RETURN_IF_ERROR(ReadPositions(text, folder.facts));
   if (!with_generation) return absl::OkStatus();
   for (const Json* part : {&text, &object}) {
-    ATTNRUN_RETURN_IF_ERROR(
-        UpdateGenerationConfig(part->dump(-1, ' ', true, Json::error_handler_t::replace),
-                               /*strict=*/false, folder.config));
+    ATTNRUN_RETURN_IF_ERROR(UpdateGenerationConfig(*part, /*strict=*/false, folder.config));
   }
   return absl::OkStatus();
 }
