@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "attnrun/c.h"
+#include "attnrun/c_generator.h"
 
 namespace attnrun::testing {
 
@@ -20,6 +21,16 @@ struct Free {
   void operator()(attnrun_thread_pool* pool) const { attnrun_thread_pool_free(pool); }
   void operator()(attnrun_state* state) const { attnrun_state_free(state); }
   void operator()(attnrun_model_info* info) const { attnrun_model_info_free(info); }
+  void operator()(attnrun_generator* generator) const { attnrun_generator_free(generator); }
+  void operator()(attnrun_generation_request* request) const {
+    attnrun_generation_request_free(request);
+  }
+  void operator()(attnrun_generate_options* options) const {
+    attnrun_generate_options_free(options);
+  }
+  void operator()(attnrun_generation_result* result) const {
+    attnrun_generation_result_free(result);
+  }
 };
 template <typename T>
 using Handle = std::unique_ptr<T, Free>;

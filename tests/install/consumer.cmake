@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A project that uses attnrun, in the new folder WORK. Variables: README, COMPILER, C_COMPILER, FLAGS, MODEL,
-# HERE (this folder), PREFIX (where attnrun is installed), WORK.
+# DECODER, HERE (this folder), PREFIX (where attnrun is installed), WORK.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C API from Python without any other package: a BERT runs on several threads, and errors have a text.
+"""The C API from Python without any other package: a BERT runs on several threads, a decoder generates, and errors
+have a text.
 
-usage: ctypes_test.py PREFIX MODEL
+usage: ctypes_test.py PREFIX MODEL DECODER
 """
 
 import ctypes
@@ -13,6 +14,7 @@ from typing import Any
 
 PREFIX = Path()
 MODEL = ""
+DECODER = ""
 
 INT64, FLOAT, STRING = 7, 1, 8
 OK, INVALID_ARGUMENT, NOT_FOUND = 0, 3, 5
@@ -30,12 +32,21 @@ class Library:
     RESULTS = {
         ctypes.c_char_p: ("version", "status_message", "value_info_name", "value_info_dim_name", "type_name"),
         ctypes.c_void_p: ("session_model", "model_info_input", "model_info_output", "tensor_data"),
-        ctypes.c_size_t: ("model_info_input_count", "tensor_rank", "tensor_element_count"),
-        ctypes.POINTER(ctypes.c_int64): ("tensor_shape",),
+        ctypes.c_size_t: (
+            "model_info_input_count", "tensor_rank", "tensor_element_count", "generation_result_sequence_count",
+        ),
+        ctypes.POINTER(ctypes.c_int64): ("tensor_shape", "generation_result_tokens"),
         ctypes.c_int32: ("status_code", "value_info_type", "tensor_type"),
-        None: ("status_free", "tensor_free", "session_free"),
+        None: (
+            "status_free", "tensor_free", "session_free", "generator_free", "generation_request_free",
+            "generation_result_free", "generate_options_free", "generate_options_set_on_token",
+        ),
     }
-    CHECKED = ("tensor_borrow", "tensor_strings", "session_load", "session_run")
+    CHECKED = (
+        "tensor_borrow", "tensor_strings", "session_load", "session_run", "generator_load", "generation_request_new",
+        "generate_options_new", "generator_generate",
+    )
+    TOKEN_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
 
     def __init__(self, path: str):
         self.library = ctypes.CDLL(path)
@@ -150,7 +161,38 @@ class CtypesTest(unittest.TestCase):
         self.assertEqual(self.attnrun.type_name(self.attnrun.tensor_type(made)), b"string")
         self.attnrun.tensor_free(made)
 
+    def test_tokens_are_generated(self) -> None:
+        attnrun = self.attnrun
+        generator, request, options, result = (ctypes.c_void_p() for _ in range(4))
+        attnrun.generator_load(DECODER.encode(), None, ctypes.byref(generator))
+        prompt = (ctypes.c_int64 * 3)(1, 2, 3)
+        attnrun.generation_request_new(prompt, ctypes.c_size_t(3), ctypes.byref(request))
+        attnrun.generate_options_new(ctypes.byref(options))
+        streamed: list[int] = []
+        on_token = attnrun.TOKEN_FUNCTION(lambda _context, _sequence, token: streamed.append(token))
+        attnrun.generate_options_set_on_token(options, on_token, None)
+        requests = (ctypes.c_void_p * 1)(request.value)
+        config = b'{"max_new_tokens": 5, "do_sample": true, "seed": 7}'
+        attnrun.generator_generate(
+            generator, requests, ctypes.c_size_t(1), config, options, ctypes.byref(result)
+        )
+        self.assertEqual(attnrun.generation_result_sequence_count(result), 1)
+        count = ctypes.c_size_t()
+        tokens = attnrun.generation_result_tokens(result, ctypes.c_size_t(0), ctypes.byref(count))
+        self.assertEqual(count.value, 5)
+        self.assertEqual(tokens[:5], streamed)
+        attnrun.generation_result_free(result)
+        with self.assertRaises(AttnrunError) as unknown:
+            attnrun.generator_generate(
+                generator, requests, ctypes.c_size_t(1), b'{"top_q": 1}', None, ctypes.byref(result)
+            )
+        self.assertEqual(unknown.exception.code, INVALID_ARGUMENT)
+        self.assertIn("top_q", str(unknown.exception))
+        attnrun.generate_options_free(options)
+        attnrun.generation_request_free(request)
+        attnrun.generator_free(generator)
+
 
 if __name__ == "__main__":
-    PREFIX, MODEL = Path(sys.argv.pop(1)), sys.argv.pop(1)
+    PREFIX, MODEL, DECODER = Path(sys.argv.pop(1)), sys.argv.pop(1), sys.argv.pop(1)
     unittest.main()
