@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the rules of the house that no compiler knows: names, includes, language, papers.
+"""Checks the rules of the house that no compiler knows: names, containers, includes, language, papers.
 
 usage: check.py [FOLDER]
 
@@ -10,6 +10,7 @@ what is wrong; what to do instead". Exit status 1 if there are any.
 import sys
 from pathlib import Path
 
+import containers
 import definitions
 import includes
 import language
@@ -17,6 +18,7 @@ import papers
 from source import Files, Finding, read_files
 
 CHECKS = (
+    containers.check,
     definitions.check,
     includes.check,
     language.check,

@@ -3,6 +3,7 @@
 
 import unittest
 
+import containers
 import definitions
 import includes
 import language
@@ -61,6 +62,15 @@ class DefinitionsTest(unittest.TestCase):
 
     def test_leaves_declarations_and_other_scopes(self):
         self.assertEqual(definitions.check({"ops/a.h": FIRST, "ops/b.cc": HARMLESS}), [])
+
+
+class ContainersTest(unittest.TestCase):
+    def test_finds_those_that_break(self):
+        text = "#include <map>\n" + "".join(
+            f'#include "absl/container/{name}.h"\n' for name in ("flat_hash_map", "inlined_vector", "btree_set")
+        )
+        found = containers.check({"ops/a.h": text, "tests/b.cc": text})
+        self.assertEqual([(finding.path, finding.line) for finding in found], [("ops/a.h", 2), ("ops/a.h", 4)])
 
 
 class IncludesTest(unittest.TestCase):

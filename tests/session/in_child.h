@@ -11,16 +11,21 @@
 
 namespace attnrun::testing {
 
-// True if `body` returns true in a child. A child that hangs is killed.
-inline bool InChild(const std::function<bool()>& body) {
+// What `body` returns in a child, from 0 to 255; -1 if the child dies. One that hangs is killed.
+inline int StatusOfChild(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
-    _exit(body() ? EXIT_SUCCESS : EXIT_FAILURE);
+    _exit(body());
   }
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
-  return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// True if `body` returns true in a child.
+inline bool InChild(const std::function<bool()>& body) {
+  return StatusOfChild([&] { return body() ? EXIT_SUCCESS : EXIT_FAILURE; }) == EXIT_SUCCESS;
 }
 
 }  // namespace attnrun::testing
