@@ -32,6 +32,22 @@ absl::Status CheckIds(const TokenIds& ids, int64_t vocabulary) {
   return absl::OkStatus();
 }
 
+struct Model {
+  Model(gen::ModelFolder model_folder, ModelSessions model_sessions)
+      : folder(std::move(model_folder)), sessions(std::move(model_sessions)), decoder(sessions) {}
+
+  const gen::ModelFolder folder;
+  const ModelSessions sessions;
+  const ModelDecoder decoder;
+};
+
+absl::StatusOr<std::unique_ptr<const Model>> LoadModel(const std::string& path,
+                                                       const SessionOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(gen::ModelFolder folder, gen::ReadModelFolder(path));
+  ATTNRUN_ASSIGN_OR_RETURN(ModelSessions sessions, ModelSessions::Load(folder.files, options));
+  return std::make_unique<const Model>(std::move(folder), std::move(sessions));
+}
+
 absl::Status CheckOptions(const GeneratorOptions& options) {
   for (const auto& [value, name] :
        {std::pair{options.max_step_tokens, "max_step_tokens"},
@@ -73,13 +89,14 @@ absl::string_view Name(FinishReason reason) {
 
 class __attribute__((visibility("hidden"))) Generator::Impl {
  public:
-  Impl(gen::ModelFolder folder, ModelSessions sessions, std::optional<ModelSessions> draft,
-       std::optional<int64_t> draft_positions, const GeneratorOptions& options)
-      : folder_(std::move(folder)),
-        sessions_(std::move(sessions)),
-        decoder_(sessions_),
-        draft_sessions_(std::move(draft)),
-        scheduler_(decoder_, Draft(draft_positions), options) {
+  // `draft` may be null.
+  Impl(std::unique_ptr<const Model> model, std::unique_ptr<const Model> draft,
+       const GeneratorOptions& options)
+      : model_(std::move(model)),
+        draft_(std::move(draft)),
+        folder_(model_->folder),
+        sessions_(model_->sessions),
+        scheduler_(model_->decoder, MakeDraft(), options) {
     if (sessions_.encoder.has_value()) encoder_inputs_ = sessions_.encoder->inputs();
   }
 
@@ -147,7 +164,7 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     }
     task.shares_prefixes = encoded.empty() && sessions_.decoder.can_grow;
     task.new_row = [this, encoded, use_cache = config.use_cache](int64_t capacity) {
-      return decoder_.NewRow(encoded, capacity, use_cache);
+      return model_->decoder.NewRow(encoded, capacity, use_cache);
     };
     return task;
   }
@@ -195,24 +212,22 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     return inputs;
   }
 
-  gen::DraftModel Draft(std::optional<int64_t> positions) {
+  gen::DraftModel MakeDraft() const {
     gen::DraftModel draft;
-    if (!draft_sessions_.has_value()) return draft;
-    draft_decoder_.emplace(*draft_sessions_);
-    draft.decoder = &*draft_decoder_;
-    draft.new_row = [this](int64_t capacity) {
-      return draft_decoder_->NewRow({}, capacity, /*use_cache=*/true);
+    if (draft_ == nullptr) return draft;
+    draft.decoder = &draft_->decoder;
+    draft.new_row = [model = draft_.get()](int64_t capacity) {
+      return model->decoder.NewRow({}, capacity, /*use_cache=*/true);
     };
-    draft.max_positions = positions.value_or(draft.max_positions);
+    draft.max_positions = draft_->folder.facts.max_positions.value_or(draft.max_positions);
     draft.vocabulary = sessions_.decoder.vocabulary;
     return draft;
   }
 
-  const gen::ModelFolder folder_;
-  const ModelSessions sessions_;
-  const ModelDecoder decoder_;
-  const std::optional<ModelSessions> draft_sessions_;
-  std::optional<ModelDecoder> draft_decoder_;
+  const std::unique_ptr<const Model> model_;
+  const std::unique_ptr<const Model> draft_;
+  const gen::ModelFolder& folder_;
+  const ModelSessions& sessions_;
   std::vector<ValueInfo> encoder_inputs_;
   mutable gen::Scheduler scheduler_;
 };
@@ -226,20 +241,14 @@ absl::StatusOr<Generator> Generator::Load(const std::string& path, const Session
                                           const GeneratorOptions& generation) {
   return WithoutExceptions([&]() -> absl::StatusOr<Generator> {
     ATTNRUN_RETURN_IF_ERROR(CheckOptions(generation));
-    ATTNRUN_ASSIGN_OR_RETURN(gen::ModelFolder folder, gen::ReadModelFolder(path));
-    ATTNRUN_ASSIGN_OR_RETURN(ModelSessions sessions, ModelSessions::Load(folder.files, options));
-    std::optional<ModelSessions> draft;
-    std::optional<int64_t> draft_positions;
+    ATTNRUN_ASSIGN_OR_RETURN(auto model, LoadModel(path, options));
+    std::unique_ptr<const Model> draft;
     if (!generation.draft.empty()) {
-      ATTNRUN_ASSIGN_OR_RETURN(const gen::ModelFolder small,
-                               gen::ReadModelFolder(generation.draft));
-      ATTNRUN_ASSIGN_OR_RETURN(draft, ModelSessions::Load(small.files, options));
-      ATTNRUN_RETURN_IF_ERROR(
-          Annotate(CheckDraft(sessions, *draft), absl::StrCat("draft ", generation.draft)));
-      draft_positions = small.facts.max_positions;
+      ATTNRUN_ASSIGN_OR_RETURN(draft, LoadModel(generation.draft, options));
+      ATTNRUN_RETURN_IF_ERROR(Annotate(CheckDraft(model->sessions, draft->sessions),
+                                       absl::StrCat("draft ", generation.draft)));
     }
-    return Generator(std::make_unique<Impl>(std::move(folder), std::move(sessions),
-                                            std::move(draft), draft_positions, generation));
+    return Generator(std::make_unique<Impl>(std::move(model), std::move(draft), generation));
   });
 }
 

@@ -156,6 +156,22 @@ void PrintToken(bool is_json, size_t sequence, int64_t token) {
   }
 }
 
+// nullopt, and a message, for a search that cannot be streamed.
+std::optional<GenerateOptions> MakeGenerateOptions(const Options& options,
+                                                   const GenerationConfig& config) {
+  GenerateOptions generate;
+  generate.top_candidates = options.generation.top_candidates;
+  if (!options.generation.streams) return generate;
+  if (config.num_beams > 1) {
+    std::cerr << "attnrun: --stream: a beam search is not sure of any token before its end\n";
+    return std::nullopt;
+  }
+  generate.on_token = [is_json = options.json](size_t sequence, int64_t token) {
+    PrintToken(is_json, sequence, token);
+  };
+  return generate;
+}
+
 }  // namespace
 
 absl::StatusOr<int> GenerateTokens(const Options& options) {
@@ -181,19 +197,10 @@ absl::StatusOr<int> GenerateTokens(const Options& options) {
   ATTNRUN_RETURN_IF_ERROR(check);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<GenerationRequest> requests,
                            MakeRequests(options, generator));
-  GenerateOptions generate;
-  generate.top_candidates = arguments.top_candidates;
-  if (arguments.streams) {
-    if (config.num_beams > 1) {
-      std::cerr << "attnrun: --stream: a beam search is not sure of any token before its end\n";
-      return kBadUsage;
-    }
-    generate.on_token = [&](size_t sequence, int64_t token) {
-      PrintToken(options.json, sequence, token);
-    };
-  }
+  const std::optional<GenerateOptions> generate = MakeGenerateOptions(options, config);
+  if (!generate.has_value()) return kBadUsage;
   ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result,
-                           generator.Generate(requests, config, generate));
+                           generator.Generate(requests, config, *generate));
   Print(options, result);
   return kFine;
 }
