@@ -215,10 +215,9 @@ HWY_INLINE FloatVec LoadBlocks(const float* HWY_RESTRICT x, int64_t stride) {
 #endif
 }
 
-// Transposes: stores `factor` times four floats of each of kLanes rows, `stride` apart from x on,
-// as four rows of kLanes floats that are `out_stride` apart.
-HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, FloatVec factor,
-                           float* HWY_RESTRICT out, size_t out_stride) {
+// Transposes: column[i] = `factor` times float i of each of kLanes rows, `stride` apart from x on.
+HWY_INLINE void TransposeInRegisters(const float* HWY_RESTRICT x, int64_t stride, FloatVec factor,
+                                     FloatVec* column) {
   const FloatTag d;
   const hn::Repartition<double, FloatTag> dd;
   // Block i of part j is row 4 * i + j: transposing within blocks then puts the rows in order.
@@ -230,10 +229,20 @@ HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, FloatVec
   const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, part2, part3));
   const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, part0, part1));
   const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, part2, part3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, out);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, out + out_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, out + 2 * out_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, out + 3 * out_stride);
+  column[0] = hn::BitCast(d, hn::InterleaveLower(dd, low01, low23));
+  column[1] = hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23));
+  column[2] = hn::BitCast(d, hn::InterleaveLower(dd, high01, high23));
+  column[3] = hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23));
+}
+
+// The same, stored as four rows of kLanes floats that are `out_stride` apart.
+HWY_INLINE void Transpose4(const float* HWY_RESTRICT x, int64_t stride, FloatVec factor,
+                           float* HWY_RESTRICT out, size_t out_stride) {
+  FloatVec column[4];
+  TransposeInRegisters(x, stride, factor, column);
+  HWY_UNROLL(4) for (size_t i = 0; i < 4; ++i) {
+    hn::StoreU(column[i], FloatTag(), out + i * out_stride);
+  }
 }
 
 // Element (t, h) of keys: data[t * stride + h * channel_stride].

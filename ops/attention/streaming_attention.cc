@@ -38,6 +38,7 @@ HWY_AFTER_NAMESPACE();
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/attention/attention_block.h"
+#include "ops/attention/few_queries.h"
 #include "ops/gemm/amx.h"
 #include "ops/tensors/float_rows.h"
 
@@ -111,6 +112,10 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
   if (problem.batch * rows * problem.value_size == 0) return absl::OkStatus();
   Tensor table;
   ATTNRUN_ASSIGN_OR_RETURN(const MaskSummary summary, SummarizeMask(problem, allocator, table));
+  if (HasFewQueries(problem)) {
+    ATTNRUN_ASSIGN_OR_RETURN(const bool done, AttendFewQueries(problem, summary, allocator));
+    if (done) return absl::OkStatus();
+  }
   const int64_t rows_per_block = RowsPerBlock(problem);
   const int64_t blocks = DivCeil(rows, rows_per_block);
   const int64_t total = problem.batch * problem.kv_heads * blocks;
