@@ -153,23 +153,29 @@ bool HasNoEffect(const Epilogue& epilogue) {
          !epilogue.activation;
 }
 
-// For at most kFewRows rows: dequantizes codes in registers.
-void MultiplyFewRowsOfShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
+// For at most StreamedRows() rows: dequantizes codes in registers, for up to kFewRows rows at a time.
+// The codes of a panel come from memory for the first of them, and from cache for the others.
+void MultiplyStreamedShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   const Block block = {share.rows, share.panels, {0, problem.a.columns},       1,
                        false,      true,         problem.a.column_stride != 1, false};
   Scratch scratch;
   const PanelProduct sums = Begin(problem, block, scratch);
   const uint8_t* const end =
       b.panel(share.panels.begin).data + share.panels.size() * b.panel_bytes();
-  for (int64_t index = share.panels.begin; index < share.panels.end; index += 2) {
+  const EvenParts parts(sums.rows, DivCeil(sums.rows, kFewRows));
+  const int64_t step = sums.rows <= kFewRows ? 2 : 1;
+  for (int64_t index = share.panels.begin; index < share.panels.end; index += step) {
     if (Interrupted()) return;
     const int64_t column = index * PanelWidth();
-    const int64_t panels = std::min<int64_t>(share.panels.end - index, 2);
+    const int64_t panels = std::min<int64_t>(share.panels.end - index, step);
     PanelProduct product = sums;
     product.columns = std::min(panels * PanelWidth(), problem.b.columns - column);
     SetColumn(product, problem, block, column);
-    MultiplyFewRows({sums.a, sums.lda, sums.rows, b.panel(index), panels, product.c, product.ldc,
-                     product.columns, DepthBlocks(problem.a.columns), end});
+    for (int64_t row = 0, part = 0; row < sums.rows; row += parts[part++]) {
+      MultiplyFewRows({sums.a + row * sums.lda, sums.lda, parts[part], b.panel(index), panels,
+                       product.c + row * product.ldc, product.ldc, product.columns,
+                       DepthBlocks(problem.a.columns), end});
+    }
     ApplyEpilogue(problem, share.rows, column, product.columns);
   }
 }
@@ -201,7 +207,9 @@ void MultiplyShare(const GemmProblem& problem, const PackedMatrix& b, const Shar
 
 void MultiplyShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   if (share.rows.size() == 0) return;
-  if (share.rows.size() <= kFewRows) return MultiplyFewRowsOfShare(problem, b, share);
+  if (share.rows.size() <= StreamedRows(b.format().bits)) {
+    return MultiplyStreamedShare(problem, b, share);
+  }
   MultiplyPacked(problem, b, share);
 }
 

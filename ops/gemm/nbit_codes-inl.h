@@ -31,14 +31,42 @@ struct Code {
   static constexpr float kMiddle = 1 << (kBits - 1);
 };
 
+// How codes are taken out of their words: masked where they are, not shifted, so that a code comes
+// out multiplied by a power of two, by which its scale is divided in advance and its zero point
+// multiplied. Powers of two do not change the bits.
+template <class C>
+struct Extraction {
+  // Vectors of AVX2 are read from the byte on in which the code lies, which leaves few powers of two
+  // to prepare for. Vectors of AVX-512 would then cross cache lines.
+  static constexpr bool kReadsFromByte = HWY_TARGET > HWY_AVX3;
+  // The number of powers of two: those of code `i` and `i` plus this are equal. In a whole word, the
+  // last code would be negative if its highest bit is set: it is shifted after all.
+  static constexpr int kPowers = kReadsFromByte ? 8 / C::kBits : C::kPerWord - 1;
+
+  // The vector in which the mask finds code `i` of the words at `from`.
+  static HWY_INLINE const int32_t* At(const uint8_t* from, int i) {
+    return reinterpret_cast<const int32_t*>(from + (kReadsFromByte ? i * C::kBits / 8 : 0));
+  }
+  static HWY_INLINE hn::Vec<Words> MaskOf(int i) {
+    const int power = kReadsFromByte ? i % kPowers : i;
+    return hn::Set(Words(), static_cast<int32_t>(uint32_t{C::kMask} << (power * C::kBits)));
+  }
+  // The mask of the code after code `i`.
+  static HWY_INLINE hn::Vec<Words> Following(hn::Vec<Words> mask, int i) {
+    if (kReadsFromByte && (i + 1) % kPowers == 0) {
+      return hn::ShiftRight<(kReadsFromByte ? kPowers - 1 : 0) * C::kBits>(mask);
+    }
+    return hn::ShiftLeft<C::kBits>(mask);
+  }
+  static constexpr bool IsShifted(int i) { return !kReadsFromByte && i == kPowers; }
+  static constexpr int PowerOf(int i) { return IsShifted(i) ? 0 : i % kPowers; }
+};
+
 // Scales and zero points that turn the codes of one block and V vectors of columns into floats.
-// Codes are masked where they are in their words, not shifted, so that code `i` is multiplied by
-// 2^(i * kBits): scales are divided by that in advance, and zero points multiplied. Powers of two
-// do not change the bits.
 template <class C, int V>
 struct Scaling {
-  static constexpr int kLast = C::kPerWord - 1;
-  static constexpr int kZeros = C::kHasZeroPoint ? kLast : 1;
+  using From = Extraction<C>;
+  static constexpr int kZeros = C::kHasZeroPoint ? From::kPowers : 1;
 
   // Reads scales and zero points of vector `v`. `block`: its first scale in a panel of `width`
   // columns.
@@ -46,7 +74,7 @@ struct Scaling {
     const Floats d;
     scale[0][v] = hn::LoadU(d, block);
     HWY_UNROLL(16)
-    for (int i = 1; i < kLast; ++i) {
+    for (int i = 1; i < From::kPowers; ++i) {
       scale[i][v] = hn::Mul(scale[0][v], hn::Set(d, 1.0F / (1 << (i * C::kBits))));
     }
     if constexpr (C::kHasZeroPoint) {
@@ -61,26 +89,25 @@ struct Scaling {
   }
 
   // The value of code `i` of the words of vector `v`, rounded once: scale times zero point is exact
-  // if the zero point is a power of two. `first_zero`: zero[0][v], which the caller may have in a
-  // register.
+  // if the zero point is a power of two. `mask`: that of the code. `first_zero`: zero[0][v], which
+  // the caller may have in a register.
   HWY_ATTR HWY_INLINE Vector At(const uint8_t* from, int i, int v, hn::Vec<Words> mask,
                                 Vector first_zero) const {
     const Floats d;
     const Words words;
     const hn::RebindToUnsigned<Floats> unsigned_words;
-    const auto word = hn::LoadU(words, reinterpret_cast<const int32_t*>(from));
-    // With a mask, the last code would be negative if its highest bit is set: it is shifted.
-    const auto last = hn::ShiftRight<32 - C::kBits>(hn::BitCast(unsigned_words, word));
-    const auto code = i == kLast ? hn::BitCast(words, last) : hn::And(word, mask);
-    const int at = i == kLast ? 0 : i;
+    const auto word = hn::LoadU(words, From::At(from, i));
+    const auto shifted = hn::ShiftRight<32 - C::kBits>(hn::BitCast(unsigned_words, word));
+    const auto code = From::IsShifted(i) ? hn::BitCast(words, shifted) : hn::And(word, mask);
+    const int at = From::PowerOf(i);
     const Vector x = hn::ConvertTo(d, code);
     if constexpr (!C::kHasZeroPoint) return hn::MulAdd(x, scale[at][v], first_zero);
     return hn::Mul(hn::Sub(x, at == 0 ? first_zero : zero[at][v]), scale[at][v]);
   }
 
-  // Indexed by code and vector: elements used together are adjacent, and so in different banks of
+  // Indexed by power and vector: elements used together are adjacent, and so in different banks of
   // the cache.
-  Vector scale[kLast][V];
+  Vector scale[From::kPowers][V];
   // The zero point, or minus scale times zero point.
   Vector zero[kZeros][V];
 };

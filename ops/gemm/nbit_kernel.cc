@@ -25,7 +25,7 @@ HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, cons
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Vector zero[kNarrow];
   for (int v = 0; v < kNarrow; ++v) zero[v] = scaling.zero[0][v];
-  auto mask = hn::Set(Words(), C::kMask << (first * C::kBits));
+  auto mask = Extraction<C>::MaskOf(first);
   HWY_UNROLL(16)
   for (int i = first; i < first + count; ++i) {
     asm volatile("" : "+v"(mask.raw));
@@ -33,7 +33,7 @@ HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, cons
     for (int v = 0; v < kNarrow; ++v) {
       hn::StoreU(scaling.At(words + v * lanes * 4, i, v, mask, zero[v]), d, to + v * lanes);
     }
-    mask = hn::ShiftLeft<C::kBits>(mask);
+    mask = Extraction<C>::Following(mask, i);
     to += kNarrow * lanes;
   }
 }
@@ -95,7 +95,7 @@ struct FewRows {
     const auto word_of = [&](int v) HWY_ATTR {
       return from + v / kNarrow * next_panel + v % kNarrow * hn::Lanes(d) * 4;
     };
-    auto mask = hn::Set(Words(), static_cast<int32_t>(uint32_t{C::kMask} << (first * C::kBits)));
+    auto mask = Extraction<C>::MaskOf(first);
     HWY_UNROLL(16)
     for (int i = 0; i < count; ++i) {
       const Scaling<C, kVectors>* const scales = Opaque(&scaling);
@@ -127,7 +127,19 @@ struct FewRows {
           StaysInRegister(factor);
         }
       }
-      mask = hn::ShiftLeft<C::kBits>(mask);
+      mask = Extraction<C>::Following(mask, first + i);
+    }
+  }
+
+  // Prefetches words of the panels that follow these P, which a row reads at the speed of memory. The
+  // hardware's prefetcher begins anew with each pair of panels.
+  HWY_INLINE void PrefetchNext(const uint8_t* from) const {
+    constexpr int kSecondLevel = 2;
+    constexpr int64_t kLine = 64;
+    for (int panel = P; panel < 2 * P; ++panel) {
+      for (int64_t i = 0; i < width * 4; i += kLine) {
+        __builtin_prefetch(from + panel * panel_bytes + i, 0, kSecondLevel);
+      }
     }
   }
 
@@ -142,6 +154,7 @@ struct FewRows {
     HWY_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) zero[v] = scaling.zero[0][v];
     for (; count > 0; --count) {
+      if constexpr (R == 1 && HWY_TARGET > HWY_AVX3) PrefetchNext(from);
       AddCodes(local, from, factors, stride, next_panel, zero, 0, C::kPerWord);
       from += step;
       factors += C::kPerWord;
@@ -265,6 +278,10 @@ void MultiplyFewRows(const FewRowsProduct& product) {
   WithCode(product.panel.format, [&](auto code) { MultiplyAs<decltype(code)>(product); });
 }
 
+int64_t StreamedRows(int bits) {
+  return bits == 4 && HWY_TARGET <= HWY_AVX3 ? 2 * kFewRows : kFewRows;
+}
+
 void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   WithCode(panel.format, [&](auto code) {
     using C = decltype(code);
@@ -284,10 +301,12 @@ namespace attnrun::ops {
 
 HWY_EXPORT(MultiplyFewRows);
 HWY_EXPORT(Dequantize);
+HWY_EXPORT(StreamedRows);
 
 void MultiplyFewRows(const FewRowsProduct& product) {
   HWY_DYNAMIC_DISPATCH(MultiplyFewRows)(product);
 }
+int64_t StreamedRows(int bits) { return HWY_DYNAMIC_DISPATCH(StreamedRows)(bits); }
 void Dequantize(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
   HWY_DYNAMIC_DISPATCH(Dequantize)(panel, begin, end, to);
 }
