@@ -113,6 +113,32 @@ TEST_F(GenerateTest, TheSeedFixesDrawnTokens) {
   EXPECT_EQ(Tokens(draw + "1 --top-k 1"), Tokens(draw + "1 --greedy"));
 }
 
+TEST_F(GenerateTest, StreamsTokensBeforeTheReport) {
+  const std::string out = Attnrun("generate . --prompt-ids 4 --prompt-ids 5 --stream").out;
+  EXPECT_THAT(out, ::testing::StartsWith("0 5\n1 6\n0 6\n1 7\n0 7\n"));
+  EXPECT_THAT(out, HasSubstr("sequence 1: 1 prompt tokens, 2 new"));
+  const std::string json = Attnrun("generate . --prompt-ids 5 --stream --json").out;
+  EXPECT_THAT(json, ::testing::StartsWith(R"({"sequence":0,"token":6})"
+                                          "\n"
+                                          R"({"sequence":0,"token":7})"
+                                          "\n{"));
+}
+
+TEST_F(GenerateTest, GuessesChangeNoToken) {
+  fs::create_directories(folder_ / "draft");
+  fs::copy_file(folder_ / "model.onnx", folder_ / "draft" / "model.onnx");
+  const std::string prompt =
+      "generate . --prompt-ids 1,2,3,1 --max-new-tokens 9 --ignore-eos --json ";
+  const nlohmann::json plain = Json(prompt);
+  const nlohmann::json lookup = Json(prompt + "--prompt-lookup-num-tokens 2");
+  const nlohmann::json draft = Json(prompt + "--draft draft --num-assistant-tokens 3");
+  EXPECT_EQ(lookup["sequences"], plain["sequences"]);
+  EXPECT_EQ(draft["sequences"], plain["sequences"]);
+  EXPECT_EQ(plain["guessed_tokens"], 0);
+  EXPECT_GT(lookup["guessed_tokens"], 0);
+  EXPECT_EQ(draft["accepted_tokens"], draft["guessed_tokens"]);
+}
+
 TEST_F(GenerateTest, FindsFilesInTheSubfolderOnnx) {
   fs::create_directories(folder_ / "onnx");
   fs::rename(folder_ / "model.onnx", folder_ / "onnx" / "model_q4.onnx");
@@ -132,6 +158,10 @@ TEST_F(GenerateTest, BadUsageIsStatus2) {
       {"generate . --prompt-ids 1 --num-return-sequences 2", "one most probable sequence"},
       {"generate . --prompt-ids 1 --max-new-tokens 0", "max_new_tokens"},
       {"generate . --prompt-ids 1 --max-new-tokens 2 --min-new-tokens 3", "min_new_tokens is 3"},
+      {"generate . --prompt-ids 1 --num-beams 4 --num-beam-groups 3 --diversity-penalty 1",
+       "num_beams is 4, no multiple of num_beam_groups, 3"},
+      {"generate . --prompt-ids 1 --num-beams 4 --num-beam-groups 2", "needs a diversity_penalty"},
+      {"generate . --prompt-ids 1 --num-beams 2 --stream", "--stream: a beam search is not sure"},
       {"generate . --prompt-ids 1 --early-stopping soon", "expected true, false or never"},
   };
   for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 2, message);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +13,7 @@
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/generation_ids.h"
 #include "tools/attnrun/json.h"
+#include "tools/attnrun/progress.h"
 
 namespace attnrun::cli {
 namespace {
@@ -156,18 +158,23 @@ void PrintToken(bool is_json, size_t sequence, int64_t token) {
   }
 }
 
-// nullopt, and a message, for a search that cannot be streamed.
+// Shows or streams the tokens of a search that is sure of them before its end. nullopt, and a message,
+// for one that is asked to stream and cannot.
 std::optional<GenerateOptions> MakeGenerateOptions(const Options& options,
-                                                   const GenerationConfig& config) {
+                                                   const GenerationConfig& config,
+                                                   Progress& progress) {
   GenerateOptions generate;
   generate.top_candidates = options.generation.top_candidates;
-  if (!options.generation.streams) return generate;
+  const bool streams = options.generation.streams;
   if (config.num_beams > 1) {
+    if (!streams) return generate;
     std::cerr << "attnrun: --stream: a beam search is not sure of any token before its end\n";
     return std::nullopt;
   }
-  generate.on_token = [is_json = options.json](size_t sequence, int64_t token) {
-    PrintToken(is_json, sequence, token);
+  generate.on_token = [=, is_json = options.json, &progress, count = 0](size_t sequence,
+                                                                        int64_t token) mutable {
+    if (streams) return PrintToken(is_json, sequence, token);
+    progress.Show(absl::StrCat(++count, " tokens"));
   };
   return generate;
 }
@@ -197,10 +204,12 @@ absl::StatusOr<int> GenerateTokens(const Options& options) {
   ATTNRUN_RETURN_IF_ERROR(check);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<GenerationRequest> requests,
                            MakeRequests(options, generator));
-  const std::optional<GenerateOptions> generate = MakeGenerateOptions(options, config);
+  std::optional<Progress> progress(std::in_place);
+  const std::optional<GenerateOptions> generate = MakeGenerateOptions(options, config, *progress);
   if (!generate.has_value()) return kBadUsage;
   ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result,
                            generator.Generate(requests, config, *generate));
+  progress.reset();
   Print(options, result);
   return kFine;
 }
