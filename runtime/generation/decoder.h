@@ -52,7 +52,7 @@ class Row {
   virtual size_t byte_size() const = 0;
 };
 
-// What a row reads in one step.
+// One step of a row.
 struct Reading {
   Row* row = nullptr;
   absl::Span<const int64_t> ids;

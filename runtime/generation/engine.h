@@ -25,7 +25,7 @@ struct DraftModel {
   NewRow new_row;
   // The ids that it reads at most.
   int64_t max_positions = std::numeric_limits<int64_t>::max();
-  // Of the model that it guesses for; negative if that is not known.
+  // The number of ids of the model that it guesses for; negative if that is not known.
   int64_t vocabulary = -1;
 };
 
@@ -67,7 +67,7 @@ class Engine {
   absl::Status Step(const RunOptions& options, std::vector<End>& ended);
 
  private:
-  // What a line of a job reads in a step.
+  // The share of a line of a job in a step.
   struct Part {
     Job* job;
     Job::Line* line;

@@ -97,7 +97,7 @@ class GroupBeamSearch : public Search {
       }
       absl::c_move(group.finished, std::back_inserter(all));
     }
-    // Of equal sequences the last comes first, as in transformers.
+    // The last of equal sequences comes first, as in transformers.
     absl::c_reverse(all);
     absl::c_stable_sort(all,
                         [](const Finished& a, const Finished& b) { return a.score > b.score; });
@@ -197,7 +197,7 @@ class GroupBeamSearch : public Search {
   const SearchSettings& settings_;
   const Prompt prompt_;
   const GenerationConfig& config_;
-  // Of each group.
+  // The beams of each group.
   const size_t beams_;
   const Processors processors_;
   std::vector<Group> groups_;

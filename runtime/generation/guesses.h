@@ -26,7 +26,7 @@ TokenIds LookUp(absl::Span<const int64_t> ids, size_t ngram, size_t most);
 struct DraftedRow {
   absl::Span<const int64_t> ids;
   size_t most = 0;
-  // What the draft model has read; it may be of ids that have turned out wrong. Not null.
+  // The row of the draft model. It may have read ids that have turned out wrong. Not null.
   Row* draft = nullptr;
   TokenIds* guesses = nullptr;
 };

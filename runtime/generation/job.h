@@ -31,7 +31,7 @@ struct Meter {
   // The most that its rows took at once.
   size_t state_bytes = 0;
 
-  // Of the present step.
+  // The same of the present step.
   int64_t step_prompt_tokens = 0;
   int64_t step_decode_tokens = 0;
   size_t step_bytes = 0;
@@ -53,7 +53,7 @@ class Job {
   // A row, and what it is to read.
   struct Line {
     std::unique_ptr<Row> row;
-    // Of the draft model; null until the first guess.
+    // The row of the draft model; null until the first guess.
     std::unique_ptr<Row> draft;
     // The ids that are certain and not read yet.
     TokenIds unread;

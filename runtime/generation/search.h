@@ -35,7 +35,7 @@ struct SearchSettings {
   absl::Time start = absl::Now();
 };
 
-// What a row has read in a step.
+// The result of a step of a row.
 struct RowLogits {
   // Behind the row's last certain id, and behind each guess.
   Logits logits;

@@ -67,7 +67,7 @@ TEST(BeamSearchTest, AgreesWithTransformers) {
   Compare(cases);
 }
 
-// Of transformers 4.48, the last versions of which search in groups by themselves.
+// The sequences of transformers 4.48; later versions do not search in groups by themselves.
 TEST(BeamSearchTest, GroupsAgreeWithTransformers) {
   const Case cases[] = {
       {R"({"num_beam_groups":2,"diversity_penalty":0.5})",

@@ -38,7 +38,7 @@ TEST(DraftTest, TakesTheMostProbableTokensOfEachRow) {
     drafts.push_back(FakeDecoder::NewRow());
     rows.push_back({sequences[i], 3 - i, drafts[i].get(), &guesses[i]});
   }
-  // What a draft row has read before may be wrong.
+  // A draft row may have read ids that have turned out wrong.
   drafts[0] = [] {
     auto row = std::make_unique<FakeRow>();
     row->read = {4, 5, 1, 2};

@@ -142,7 +142,7 @@ TEST(SchedulerTest, RightGuessesSaveSteps) {
   const absl::StatusOr<GenerationResult> plain =
       Generated(scheduler, {{1, 2, 3, 4, 5, 6, 7, 8}}, config);
   const int plain_reads = decoder.reads;
-  // What follows 1 in the prompt follows it again, so only what comes behind is not guessed.
+  // The prompt counts up twice, and so does what follows.
   TokenIds prompt;
   for (int64_t i = 0; i < 2 * kVocabulary; ++i) prompt.push_back(i % kVocabulary);
   config.prompt_lookup_num_tokens = 4;

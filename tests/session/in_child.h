@@ -11,7 +11,7 @@
 
 namespace attnrun::testing {
 
-// What `body` returns in a child, from 0 to 255; -1 if the child dies. One that hangs is killed.
+// The result of `body` in a child, from 0 to 255; -1 if the child dies. One that hangs is killed.
 inline int StatusOfChild(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {
