@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/quote.h"
@@ -19,84 +20,10 @@ ValueInfo Describe(const Value& value) {
           value.type().kind};
 }
 
-// The extent that a symbol was first bound to, and the input that bound it. The key is the text
-// that SymInt gives the symbol.
-struct Binding {
-  int64_t extent;
-  std::string input;
-};
-using Bindings = std::map<std::string, Binding>;
-
 absl::Status Mismatch(const ValueInfo& declared, const Tensor& tensor, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("input ", Quoted(declared.name), " expects ",
                                                  TypeAndShape(declared), ", but found ",
                                                  TypeAndShape(tensor), why));
-}
-
-absl::Status CheckTensor(const ValueInfo& declared, const Tensor& tensor, Bindings& bindings) {
-  if (declared.type != DataType::kUndefined && tensor.type() != declared.type) {
-    return Mismatch(declared, tensor, "");
-  }
-  if (!declared.shape.has_value()) return absl::OkStatus();
-  if (static_cast<size_t>(tensor.rank()) != declared.shape->size()) {
-    return Mismatch(declared, tensor,
-                    absl::StrCat(": rank ", tensor.rank(), " instead of ", declared.shape->size()));
-  }
-  for (int axis = 0; axis < tensor.rank(); ++axis) {
-    const Dim& dim = (*declared.shape)[axis];
-    if (dim.is_fixed() && tensor.dim(axis) != dim.value) return Mismatch(declared, tensor, "");
-    if (dim.is_fixed()) continue;
-    const auto [it, first] =
-        bindings.try_emplace(DeclaredExtent(declared.name, dim, axis).ToString(),
-                             Binding{tensor.dim(axis), declared.name});
-    if (first || it->second.extent == tensor.dim(axis)) continue;
-    return Mismatch(declared, tensor,
-                    absl::StrCat(": ", Quoted(dim.symbol), " is ", it->second.extent, " in input ",
-                                 Quoted(it->second.input), " but ", tensor.dim(axis), " here"));
-  }
-  return absl::OkStatus();
-}
-
-// The tensors of a sequence may differ in extents of one name.
-absl::Status CheckSequence(const ValueInfo& declared, const Tensor& sequence) {
-  if (declared.type != DataType::kUndefined && sequence.element_type() != declared.type) {
-    return Mismatch(declared, sequence, "");
-  }
-  for (const Tensor& tensor : sequence.tensors()) {
-    Bindings own;
-    ATTNRUN_RETURN_IF_ERROR(CheckTensor(declared, tensor, own));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckValue(const ValueInfo& declared, const Tensor& value, Bindings& bindings) {
-  if (value.is_sequence() != HoldsSequence(declared.kind)) return Mismatch(declared, value, "");
-  if (value.is_sequence()) return CheckSequence(declared, value);
-  if (declared.kind == ValueKind::kTensor) return CheckTensor(declared, value, bindings);
-  // Nothing is said of the extents of other inputs where an optional is left out.
-  Bindings own;
-  return CheckTensor(declared, value, own);
-}
-
-absl::Status CheckEqualities(const Equalities& equalities, const Bindings& bindings) {
-  for (const auto& [a, b, node] : equalities.list()) {
-    std::map<std::string, std::string> read;
-    const auto extent = [&](const std::string& symbol) -> std::optional<int64_t> {
-      const auto bound = bindings.find(symbol);
-      if (bound == bindings.end()) return std::nullopt;
-      const auto& [extent, input] = bound->second;
-      read[symbol] = absl::StrCat(symbol, " is ", extent, " in input ", Quoted(input));
-      return extent;
-    };
-    const auto left = a.ValueAt(extent);
-    const auto right = b.ValueAt(extent);
-    if (!left.has_value() || !right.has_value() || *left == *right) continue;
-    const auto append = [](std::string* out, const auto& entry) { out->append(entry.second); };
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the extents of the inputs do not fit together: ", node, " needs ", a.ToString(), " = ",
-        b.ToString(), ", but ", absl::StrJoin(read, " and ", append)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -131,32 +58,133 @@ absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& de
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
-                                               const Equalities& equalities, const TensorMap& given,
-                                               const TensorMap& carried) {
-  ATTNRUN_RETURN_IF_ERROR(CheckNames("input", declared, given));
-  std::vector<Tensor> ordered;
-  Bindings bindings;
+// By symbol: the extent that it was first bound to, and the input that bound it.
+struct InputRules::Bindings {
+  struct Binding {
+    int64_t extent = 0;
+    int input = -1;
+  };
+
+  explicit Bindings(size_t symbols) : list(symbols) {}
+
+  absl::InlinedVector<Binding, 32> list;
+};
+
+InputRules::InputRules(const std::vector<ValueInfo>& declared) : declared_(declared) {
   for (const ValueInfo& info : declared) {
-    if (const auto it = carried.find(info.name); it != carried.end()) {
-      ATTNRUN_RETURN_IF_ERROR(CheckValue(info, it->second, bindings));
-      ordered.push_back(it->second);
-      continue;
+    std::vector<int>& axes = axes_.emplace_back();
+    if (!info.shape.has_value()) continue;
+    for (size_t axis = 0; axis < info.shape->size(); ++axis) {
+      const Dim& dim = (*info.shape)[axis];
+      const auto next = static_cast<int>(symbols_.size());
+      axes.push_back(dim.is_fixed()
+                         ? -1
+                         : symbols_.try_emplace(DeclaredExtent(info.name, dim, axis).ToString(), next)
+                               .first->second);
     }
-    const auto it = given.find(info.name);
-    if (it == given.end() || !it->second.defined()) {
-      if (!info.has_default && !IsOptional(info.kind)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("input ", Quoted(info.name), " (", TypeAndShape(info), ") is missing"));
-      }
-      ordered.emplace_back();
-      continue;
-    }
-    ATTNRUN_RETURN_IF_ERROR(CheckValue(info, it->second, bindings));
-    ATTNRUN_ASSIGN_OR_RETURN(ordered.emplace_back(), it->second.Dense());
   }
-  ATTNRUN_RETURN_IF_ERROR(CheckEqualities(equalities, bindings));
-  return ordered;
+}
+
+absl::Status InputRules::Bind(const Equalities& equalities, const TensorMap& given,
+                              std::vector<Tensor>& tensors) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckNames("input", declared_, given));
+  Bindings bindings(symbols_.size());
+  for (size_t i = 0; i < declared_.size(); ++i) {
+    const ValueInfo& info = declared_[i];
+    const auto it = tensors[i].defined() ? given.end() : given.find(info.name);
+    if (it != given.end()) {
+      ATTNRUN_ASSIGN_OR_RETURN(tensors[i], it->second.Dense());
+    }
+    if (tensors[i].defined()) {
+      ATTNRUN_RETURN_IF_ERROR(CheckValue(i, tensors[i], bindings));
+    } else if (!info.has_default && !IsOptional(info.kind)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", Quoted(info.name), " (", TypeAndShape(info), ") is missing"));
+    }
+  }
+  return CheckEqualities(equalities, bindings);
+}
+
+absl::Status InputRules::CheckValue(size_t input, const Tensor& value, Bindings& bindings) const {
+  const ValueInfo& declared = declared_[input];
+  if (value.is_sequence() != HoldsSequence(declared.kind)) return Mismatch(declared, value, "");
+  if (value.is_sequence()) return CheckSequence(input, value);
+  if (declared.kind == ValueKind::kTensor) return CheckTensor(input, value, bindings);
+  // Nothing is said of the extents of other inputs where an optional is left out.
+  Bindings own(symbols_.size());
+  return CheckTensor(input, value, own);
+}
+
+absl::Status InputRules::CheckTensor(size_t input, const Tensor& tensor, Bindings& bindings) const {
+  const ValueInfo& declared = declared_[input];
+  if (declared.type != DataType::kUndefined && tensor.type() != declared.type) {
+    return Mismatch(declared, tensor, "");
+  }
+  if (!declared.shape.has_value()) return absl::OkStatus();
+  if (static_cast<size_t>(tensor.rank()) != declared.shape->size()) {
+    return Mismatch(declared, tensor,
+                    absl::StrCat(": rank ", tensor.rank(), " instead of ", declared.shape->size()));
+  }
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    const Dim& dim = (*declared.shape)[axis];
+    if (dim.is_fixed() && tensor.dim(axis) != dim.value) return Mismatch(declared, tensor, "");
+    if (dim.is_fixed()) continue;
+    auto& [extent, first] = bindings.list[axes_[input][axis]];
+    if (first < 0) {
+      extent = tensor.dim(axis);
+      first = static_cast<int>(input);
+    }
+    if (extent == tensor.dim(axis)) continue;
+    return Mismatch(declared, tensor,
+                    absl::StrCat(": ", Quoted(dim.symbol), " is ", extent, " in input ",
+                                 Quoted(declared_[first].name), " but ", tensor.dim(axis), " here"));
+  }
+  return absl::OkStatus();
+}
+
+// The tensors of a sequence may differ in extents of one name.
+absl::Status InputRules::CheckSequence(size_t input, const Tensor& sequence) const {
+  const ValueInfo& declared = declared_[input];
+  if (declared.type != DataType::kUndefined && sequence.element_type() != declared.type) {
+    return Mismatch(declared, sequence, "");
+  }
+  for (const Tensor& tensor : sequence.tensors()) {
+    Bindings own(symbols_.size());
+    ATTNRUN_RETURN_IF_ERROR(CheckTensor(input, tensor, own));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<int64_t> InputRules::ExtentOf(const std::string& symbol,
+                                            const Bindings& bindings) const {
+  const auto known = symbols_.find(symbol);
+  if (known == symbols_.end() || bindings.list[known->second].input < 0) return std::nullopt;
+  return bindings.list[known->second].extent;
+}
+
+absl::Status InputRules::CheckEqualities(const Equalities& equalities,
+                                         const Bindings& bindings) const {
+  for (const auto& [a, b, node] : equalities.list()) {
+    const auto extent = [&](const std::string& symbol) { return ExtentOf(symbol, bindings); };
+    const auto left = a.ValueAt(extent);
+    const auto right = b.ValueAt(extent);
+    if (!left.has_value() || !right.has_value() || *left == *right) continue;
+    std::map<std::string, std::string> read;
+    const auto tell = [&](const std::string& symbol) {
+      const auto found = ExtentOf(symbol, bindings);
+      if (!found.has_value()) return found;
+      const std::string& input = declared_[bindings.list[symbols_.at(symbol)].input].name;
+      read[symbol] = absl::StrCat(symbol, " is ", *found, " in input ", Quoted(input));
+      return found;
+    };
+    a.ValueAt(tell);
+    b.ValueAt(tell);
+    const auto append = [](std::string* out, const auto& entry) { out->append(entry.second); };
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the extents of the inputs do not fit together: ", node, " needs ", a.ToString(), " = ",
+        b.ToString(), ", but ", absl::StrJoin(read, " and ", append)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace attnrun

@@ -2,8 +2,12 @@
 #ifndef ATTNRUN_RUNTIME_INPUTS_H_
 #define ATTNRUN_RUNTIME_INPUTS_H_
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/model_info.h"
@@ -20,13 +24,36 @@ std::vector<ValueInfo> DescribeOutputs(const Graph& graph);
 absl::Status CheckNames(absl::string_view kind, const std::vector<ValueInfo>& declared,
                         const TensorMap& given);
 
-// The tensors of `given` and `carried` in the order of `declared`; those of `given` dense, those of
-// `carried`, which come from a state, as they are. Undefined where a default applies or an optional
-// has no element.
-// Errors: the kInvalidArgument cases of Session::Run. `equalities` are those of the graph.
-absl::StatusOr<std::vector<Tensor>> BindInputs(const std::vector<ValueInfo>& declared,
-                                               const Equalities& equalities, const TensorMap& given,
-                                               const TensorMap& carried = {});
+// The inputs that a model declares, made ready to check those of a run. To check tensors allocates
+// nothing.
+class InputRules {
+ public:
+  // `declared` must outlive the rules.
+  explicit InputRules(const std::vector<ValueInfo>& declared);
+
+  // Completes `tensors`, one per declared input: those that a state carries are there and stay as they
+  // are, all others are undefined and become those of `given`, dense. Undefined ones are left where a
+  // default applies or an optional has no element.
+  // Errors: the kInvalidArgument cases of Session::Run. `equalities` are those of the graph.
+  absl::Status Bind(const Equalities& equalities, const TensorMap& given,
+                    std::vector<Tensor>& tensors) const;
+
+ private:
+  struct Bindings;
+
+  absl::Status CheckValue(size_t input, const Tensor& value, Bindings& bindings) const;
+  absl::Status CheckTensor(size_t input, const Tensor& tensor, Bindings& bindings) const;
+  absl::Status CheckSequence(size_t input, const Tensor& sequence) const;
+  absl::Status CheckEqualities(const Equalities& equalities, const Bindings& bindings) const;
+  // The extent of a symbol; nullopt if no tensor has it.
+  std::optional<int64_t> ExtentOf(const std::string& symbol, const Bindings& bindings) const;
+
+  const std::vector<ValueInfo>& declared_;
+  // By the text that SymInt gives them.
+  absl::flat_hash_map<std::string, int> symbols_;
+  // For each input the symbols of its axes; -1 for an axis of fixed extent.
+  std::vector<std::vector<int>> axes_;
+};
 
 }  // namespace attnrun
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "checked_options.h"
@@ -42,6 +43,7 @@
 #include "state/carried_values.h"
 #include "state/initial_shapes.h"
 #include "state_impl.h"
+#include "state_layout.h"
 #include "state_use.h"
 #include "thread_pool_impl.h"
 #include "weight_cache/weight_cache.h"
@@ -55,24 +57,29 @@ class Session::Impl {
         threads_(threads),
         inputs_(DescribeInputs(*model_.graph)),
         outputs_(DescribeOutputs(*model_.graph)),
+        input_rules_(inputs_),
+        all_outputs_(outputs_.size()),
         team_user_(threads),
         allocator_(Allocator::Heap()),
         limits_(options.limits),
         pool_(options.thread_pool),
-        own_places_(std::max(threads, exec::UsableCpus())) {}
+        own_places_(std::max(threads, exec::UsableCpus())) {
+    absl::c_iota(all_outputs_, 0);
+  }
 
-  static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model,
+  // `bytes` are those of a model without files.
+  static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model, absl::string_view bytes,
                                                     const SessionOptions& options) {
     ATTNRUN_RETURN_IF_ERROR(CutToLastPositions(options.last_positions_of, *model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::FindKinds(*model.graph));
     ATTNRUN_ASSIGN_OR_RETURN(const int threads, ThreadsOf(options));
     auto impl = std::make_unique<Impl>(std::move(model), threads, options);
-    ATTNRUN_RETURN_IF_ERROR(impl->Prepare(options));
+    ATTNRUN_RETURN_IF_ERROR(impl->Prepare(bytes, options));
     return impl;
   }
 
-  absl::Status Prepare(const SessionOptions& options) {
+  absl::Status Prepare(absl::string_view bytes, const SessionOptions& options) {
     SetNumThreads(threads_);
     std::optional<cache::WeightCache> cache;
     if (!options.weight_cache.empty() && !model_.files.empty() &&
@@ -88,7 +95,9 @@ class Session::Impl {
       precision_ = options.precision;
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
-    state_values_ = state::FindCarriedValues(*model_.graph);
+    StateLayout layout = MakeStateLayout(state::FindCarriedValues(*model_.graph), inputs_, outputs_);
+    layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
+    layout_ = std::make_shared<const StateLayout>(std::move(layout));
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
     for (const Tensor& constant : plan_->constants()) {
       constant_bytes_ += static_cast<int64_t>(constant.byte_size());
@@ -100,36 +109,44 @@ class Session::Impl {
   absl::Status Run(const TensorMap& inputs, TensorMap& outputs, const RunOptions& options) {
     return meter_.Counted([&](RunMeter::Run& run) -> absl::Status {
       ATTNRUN_RETURN_IF_ERROR(CheckWanted(outputs_, outputs));
-      ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                               Compute(run, inputs, options, {}));
-      return Deliver(outputs_, results, outputs);
+      exec::RunBuffers buffers;
+      buffers.inputs.resize(inputs_.size());
+      ATTNRUN_RETURN_IF_ERROR(Compute(run, inputs, options, buffers));
+      return Deliver(outputs_, buffers.outputs, outputs);
     });
   }
 
   absl::StatusOr<std::unique_ptr<State::Impl>> NewState(const StateOptions& options) const {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
-                             state::InitialShapes(graph(), inputs_, state_values_, options));
-    std::vector<DataType> types;
-    types.reserve(state_values_.size());
-    for (const StateValue& value : state_values_) {
-      types.push_back(graph().FindValue(value.input)->type().element);
-    }
-    return State::Impl::Make(this, state_values_, types, shapes, options);
+                             state::InitialShapes(graph(), inputs_, state_values(), options));
+    return State::Impl::Make(layout_, shapes, options);
   }
 
-  absl::StatusOr<TensorMap> Step(const TensorMap& inputs, State::Impl& state,
-                                 const RunOptions& options) {
+  absl::StatusOr<size_t> StateBytes(const StateOptions& options) const {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
+                             state::InitialShapes(graph(), inputs_, state_values(), options));
+    return State::Impl::Bytes(*layout_, shapes, options);
+  }
+
+  absl::StatusOr<std::unique_ptr<State::Impl>> LoadState(const std::string& path,
+                                                         int64_t capacity) const {
+    if (capacity < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected a capacity of at least 0, but found ", capacity));
+    }
+    return State::Impl::Load(layout_, path, inputs_, capacity);
+  }
+
+  absl::StatusOr<TensorMap> Step(const TensorMap& inputs, State& state, const RunOptions& options) {
     return meter_.Counted([&](RunMeter::Run& run) -> absl::StatusOr<TensorMap> {
       StateUse use;
-      ATTNRUN_RETURN_IF_ERROR(use.Add(inputs, state, this));
-      ATTNRUN_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                               Compute(run, inputs, options, state.Inputs()));
-      ATTNRUN_ASSIGN_OR_RETURN(StepResults parts,
-                               Divide(outputs_, state_values_, std::move(results)));
-      ATTNRUN_RETURN_IF_ERROR(state.Own(parts.carried));
-      state.Take(std::move(parts.carried));
-      use.Keep();
-      return std::move(parts.outputs);
+      ATTNRUN_ASSIGN_OR_RETURN(State::Impl * entered, use.Add(inputs, state, *layout_));
+      exec::RunBuffers& buffers = entered->Lend(inputs_.size());
+      ATTNRUN_RETURN_IF_ERROR(Compute(run, inputs, options, buffers));
+      ATTNRUN_ASSIGN_OR_RETURN(TensorMap outputs,
+                               OutputsOf(outputs_, layout_->given, buffers.outputs));
+      ATTNRUN_RETURN_IF_ERROR(use.Keep());
+      return outputs;
     });
   }
 
@@ -155,7 +172,7 @@ class Session::Impl {
 
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
   const std::vector<ValueInfo>& outputs() const { return outputs_; }
-  const std::vector<StateValue>& state_values() const { return state_values_; }
+  const std::vector<StateValue>& state_values() const { return layout_->values; }
   const loader::Model& model() const { return model_; }
   const Graph& graph() const { return *model_.graph; }
   const std::vector<Rewrite>& rewrites() const { return rewrites_; }
@@ -164,24 +181,6 @@ class Session::Impl {
   int threads() const { return threads_; }
 
  private:
-  static absl::StatusOr<std::vector<TensorMap>> Advance(absl::Span<const Request> requests,
-                                                        std::vector<StepResults>& parts,
-                                                        StateUse& use) {
-    // All tensors that need memory first, so that an error leaves all states as they were.
-    for (size_t r = 0; r < requests.size(); ++r) {
-      if (requests[r].state == nullptr) continue;
-      ATTNRUN_RETURN_IF_ERROR(requests[r].state->impl_->Own(parts[r].carried));
-    }
-    std::vector<TensorMap> outputs;
-    outputs.reserve(requests.size());
-    for (size_t r = 0; r < requests.size(); ++r) {
-      if (requests[r].state != nullptr) requests[r].state->impl_->Take(std::move(parts[r].carried));
-      outputs.push_back(std::move(parts[r].outputs));
-    }
-    use.Keep();
-    return outputs;
-  }
-
   // How steps run for several requests, found at the first call.
   absl::Span<const exec::Join> Joins() {
     const std::lock_guard<std::mutex> lock(joins_mutex_);
@@ -189,17 +188,14 @@ class Session::Impl {
     return joins_;
   }
 
-  // One tensor per model output, not necessarily dense. `carried` has those of a state.
-  absl::StatusOr<std::vector<Tensor>> Compute(RunMeter::Run& run, const TensorMap& inputs,
-                                              const RunOptions& options, const TensorMap& carried) {
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
-                             BindInputs(inputs_, graph().equalities(), inputs, carried));
-    std::vector<Tensor> results;
-    ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) {
-      return exec::Execute(*plan_, ordered, {options, interrupt, allocator, limits_.body_runs},
-                           results);
-    }));
-    return results;
+  // The inputs of `buffers` are undefined but for those of a state. Its outputs receive one tensor per
+  // model output, not necessarily dense.
+  absl::Status Compute(RunMeter::Run& run, const TensorMap& inputs, const RunOptions& options,
+                       exec::RunBuffers& buffers) {
+    ATTNRUN_RETURN_IF_ERROR(input_rules_.Bind(graph().equalities(), inputs, buffers.inputs));
+    return InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) {
+      return exec::Execute(*plan_, buffers, {options, interrupt, allocator, limits_.body_runs});
+    });
   }
 
   absl::StatusOr<std::vector<TensorMap>> RunTogether(RunMeter::Run& run,
@@ -210,30 +206,34 @@ class Session::Impl {
     }
     if (requests.empty()) return std::vector<TensorMap>();
     StateUse use;
-    std::vector<std::vector<Tensor>> inputs;
+    std::vector<exec::RunBuffers> own(requests.size());
+    std::vector<exec::RunBuffers*> buffers;
     for (const Request& request : requests) {
-      State::Impl* const state = request.state != nullptr ? request.state->impl_.get() : nullptr;
-      if (state != nullptr) ATTNRUN_RETURN_IF_ERROR(use.Add(request.inputs, *state, this));
-      ATTNRUN_ASSIGN_OR_RETURN(inputs.emplace_back(),
-                               BindInputs(inputs_, graph().equalities(), request.inputs,
-                                          state != nullptr ? state->Inputs() : TensorMap()));
+      buffers.push_back(&own[buffers.size()]);
+      if (request.state != nullptr) {
+        ATTNRUN_ASSIGN_OR_RETURN(State::Impl * entered,
+                                 use.Add(request.inputs, *request.state, *layout_));
+        buffers.back() = &entered->Lend(inputs_.size());
+      } else {
+        buffers.back()->inputs.resize(inputs_.size());
+      }
+      ATTNRUN_RETURN_IF_ERROR(
+          input_rules_.Bind(graph().equalities(), request.inputs, buffers.back()->inputs));
     }
-    std::vector<std::vector<Tensor>> results;
     ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) {
       const exec::RunContext context = {options, interrupt, allocator, limits_.body_runs};
-      if (inputs.size() > 1) {
-        return exec::ExecuteTogether(*plan_, Joins(), inputs, context, results);
-      }
-      return exec::Execute(*plan_, inputs[0], context, results.emplace_back());
+      if (buffers.size() == 1) return exec::Execute(*plan_, *buffers[0], context);
+      return exec::ExecuteTogether(*plan_, Joins(), buffers, context);
     }));
-    std::vector<StepResults> parts;
+    std::vector<TensorMap> outputs;
     for (size_t r = 0; r < requests.size(); ++r) {
-      absl::Span<const StateValue> carried;
-      if (requests[r].state != nullptr) carried = state_values_;
-      ATTNRUN_ASSIGN_OR_RETURN(parts.emplace_back(),
-                               Divide(outputs_, carried, std::move(results[r])));
+      const bool has_state = requests[r].state != nullptr;
+      ATTNRUN_ASSIGN_OR_RETURN(outputs.emplace_back(),
+                               OutputsOf(outputs_, has_state ? layout_->given : all_outputs_,
+                                         buffers[r]->outputs));
     }
-    return Advance(requests, parts, use);
+    ATTNRUN_RETURN_IF_ERROR(use.Keep());
+    return outputs;
   }
 
   absl::StatusOr<PrecisionReport> MeasurePrecision(RunMeter::Run& run, const TensorMap& inputs,
@@ -242,8 +242,8 @@ class Session::Impl {
       return absl::InvalidArgumentError(
           "the session computes in float32, so there is no lower precision to measure");
     }
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> ordered,
-                             BindInputs(inputs_, graph().equalities(), inputs));
+    std::vector<Tensor> ordered(inputs_.size());
+    ATTNRUN_RETURN_IF_ERROR(input_rules_.Bind(graph().equalities(), inputs, ordered));
     PrecisionReport report;
     ATTNRUN_RETURN_IF_ERROR(
         InPlace(run, options, [&](Interrupt& interrupt, Allocator& allocator) -> absl::Status {
@@ -326,6 +326,9 @@ class Session::Impl {
   const int threads_;
   const std::vector<ValueInfo> inputs_;
   const std::vector<ValueInfo> outputs_;
+  const InputRules input_rules_;
+  // The positions of the outputs.
+  std::vector<int> all_outputs_;
   const TeamUser team_user_;
   exec::PoolAllocator allocator_;
   CallCount calls_;
@@ -336,7 +339,7 @@ class Session::Impl {
   RunMeter meter_;
   int64_t constant_bytes_ = 0;
   std::vector<Rewrite> rewrites_;
-  std::vector<StateValue> state_values_;
+  std::shared_ptr<const StateLayout> layout_;
   Precision precision_ = Precision::kFloat32;
   std::unique_ptr<exec::Plan> plan_;
   std::mutex joins_mutex_;
@@ -355,7 +358,7 @@ absl::StatusOr<Session> Session::Load(const std::string& path, const SessionOpti
     ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
     ATTNRUN_ASSIGN_OR_RETURN(const loader::LoadOptions reading, LoadOptionsOf(options));
     ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::LoadModel(path, reading));
-    absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), options);
+    absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(std::move(model), "", options);
     if (!impl.ok()) return Annotate(impl.status(), path);
     return Session(*std::move(impl));
   });
@@ -366,7 +369,8 @@ absl::StatusOr<Session> Session::LoadBytes(absl::string_view bytes, const Sessio
     ATTNRUN_RETURN_IF_ERROR(ops::CheckProcessor());
     ATTNRUN_ASSIGN_OR_RETURN(const loader::LoadOptions reading, LoadOptionsOf(options));
     ATTNRUN_ASSIGN_OR_RETURN(loader::Model model, loader::ParseModel(bytes, reading));
-    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Make(std::move(model), options));
+    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl,
+                             Impl::Make(std::move(model), bytes, options));
     return Session(std::move(impl));
   });
 }
@@ -403,9 +407,21 @@ absl::StatusOr<State> Session::NewState(const StateOptions& options) const {
   });
 }
 
+absl::StatusOr<size_t> Session::StateBytes(const StateOptions& options) const {
+  return WithoutExceptions([&] { return impl_->StateBytes(options); });
+}
+
+absl::StatusOr<State> Session::LoadState(const std::string& path, int64_t capacity) const {
+  return WithoutExceptions([&]() -> absl::StatusOr<State> {
+    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<State::Impl> state,
+                             impl_->LoadState(path, capacity));
+    return State(std::move(state));
+  });
+}
+
 absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, State& state,
                                        const RunOptions& options) const {
-  return impl_->Step(inputs, *state.impl_, options);
+  return impl_->Step(inputs, state, options);
 }
 
 absl::StatusOr<std::vector<TensorMap>> Session::RunTogether(absl::Span<const Request> requests,

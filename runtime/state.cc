@@ -1,120 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attnrun/state.h"
 
-#include <cstring>
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/exceptions.h"
+#include "core/journal.h"
 #include "core/quote.h"
 #include "core/room.h"
 #include "core/status.h"
 #include "ops/tensors/strided_copy.h"
+#include "state_file.h"
 #include "state_impl.h"
+#include "state_memory.h"
 
 namespace attnrun {
-namespace {
-
-// Strings and elements narrower than a byte cannot be addressed one by one.
-bool HasRoom(const StateValue& value, DataType type) {
-  return value.kind == StateKind::kAppended && type != DataType::kString && BitWidth(type) >= 8;
-}
-
-// Copies `from` to the first positions of a tensor with room.
-void CopyTo(const Tensor& from, const Tensor& room) {
-  if (from.num_elements() == 0) return;
-  ops::CopyStrided(BitWidth(from.type()) / 8, from.shape(), from.raw(), ops::StridesOf(from),
-                   const_cast<void*>(room.raw()), ops::StridesOf(room));
-}
-
-// Rows of a tensor, one behind the other.
-absl::StatusOr<Tensor> SelectRows(const Tensor& tensor, absl::Span<const int64_t> rows) {
-  Shape shape = tensor.shape();
-  shape[0] = static_cast<int64_t>(rows.size());
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor selected, Tensor::Allocate(tensor.type(), shape));
-  shape[0] = 1;
-  const int64_t width = BitWidth(tensor.type()) / 8;
-  const Shape strides = ops::StridesOf(tensor);
-  const Shape dense = DenseStrides(selected.shape());
-  for (size_t i = 0; i < rows.size() && selected.num_elements() > 0; ++i) {
-    const auto row = static_cast<int64_t>(i);
-    ops::CopyStrided(static_cast<int>(width), shape,
-                     tensor.data<char>() + rows[i] * strides[0] * width, strides,
-                     selected.mutable_data<char>() + row * dense[0] * width, dense);
-  }
-  return selected;
-}
-
-absl::StatusOr<Tensor> DeepCopy(const Tensor& tensor) {
-  if (tensor.type() == DataType::kString || BitWidth(tensor.type()) < 8) return tensor.Dense();
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(tensor.type(), tensor.shape()));
-  CopyTo(tensor, copy);
-  return copy;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Make(
-    const void* session, const std::vector<StateValue>& values, const std::vector<DataType>& types,
-    const std::vector<Shape>& shapes, const StateOptions& options) {
-  std::unique_ptr<Impl> impl(new Impl(session, values, options));
-  for (size_t i = 0; i < values.size(); ++i) {
-    Tensor& tensor = impl->tensors_.emplace_back();
-    if (HasRoom(values[i], types[i])) {
-      ATTNRUN_ASSIGN_OR_RETURN(tensor, MakeRoom(types[i], shapes[i], values[i].axis,
-                                                options.capacity, Allocator::Heap()));
-      continue;
-    }
-    ATTNRUN_ASSIGN_OR_RETURN(tensor, Tensor::Allocate(types[i], shapes[i]));
-    if (types[i] != DataType::kString) std::memset(tensor.mutable_raw(), 0, tensor.byte_size());
+    std::shared_ptr<const StateLayout> layout, const std::vector<Shape>& shapes,
+    const StateOptions& options) {
+  std::unique_ptr<Impl> impl(new Impl(std::move(layout), options));
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        impl->tensors_.emplace_back(),
+        MakeMemory(impl->value(i), impl->layout_->types[i], shapes[i], options.capacity));
   }
   return impl;
 }
 
+absl::StatusOr<size_t> State::Impl::Bytes(const StateLayout& layout,
+                                          const std::vector<Shape>& shapes,
+                                          const StateOptions& options) {
+  size_t sum = 0;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        const size_t bytes,
+        BytesFor(layout.values[i], layout.types[i], shapes[i], options.capacity));
+    if (__builtin_add_overflow(sum, bytes, &sum)) {
+      return absl::InvalidArgumentError("the state has more bytes than 64 bits can count");
+    }
+  }
+  return sum;
+}
+
+absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Load(
+    std::shared_ptr<const StateLayout> layout, const std::string& path,
+    const std::vector<ValueInfo>& inputs, int64_t capacity) {
+  std::unique_ptr<Impl> impl(new Impl(std::move(layout), {.batch = 0, .capacity = capacity}));
+  ATTNRUN_RETURN_IF_ERROR(ReadStateFile(
+      path, *impl->layout_, inputs, [&](const SavedState& saved) -> absl::Status {
+        impl->options_.batch = saved.batch;
+        for (size_t i = 0; i < saved.tensors.size(); ++i) {
+          ATTNRUN_ASSIGN_OR_RETURN(impl->tensors_.emplace_back(),
+                                   impl->Owned(i, saved.tensors[i]));
+        }
+        return absl::OkStatus();
+      }));
+  return impl;
+}
+
+absl::Status State::Impl::Save(const std::string& path) const {
+  return WriteStateFile(path, *layout_, options_.batch, tensors_);
+}
+
 std::unique_ptr<State::Impl> State::Impl::WithoutTensors() const {
-  return std::unique_ptr<Impl>(new Impl(session_, values_, options_));
+  return std::unique_ptr<Impl>(new Impl(layout_, options_));
 }
 
 int64_t State::Impl::length() const {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].kind == StateKind::kAppended) return tensors_[i].dim(values_[i].axis);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (value(i).kind == StateKind::kAppended) return tensors_[i].dim(value(i).axis);
   }
   return 0;
 }
 
 size_t State::Impl::byte_size() const {
   size_t bytes = 0;
-  for (size_t i = 0; i < values_.size(); ++i) {
-    const Tensor& tensor = tensors_[i];
-    const int64_t capacity = CapacityOf(tensor);
-    if (capacity == 0) {
-      bytes += tensor.byte_size();
-      continue;
-    }
-    Shape shape = tensor.shape();
-    shape[values_[i].axis] = capacity;
-    bytes += NumElements(shape).value_or(0) * (BitWidth(tensor.type()) / 8);
-  }
+  for (size_t i = 0; i < tensors_.size(); ++i) bytes += BytesOf(value(i), tensors_[i]);
   return bytes;
 }
 
 Tensor State::Impl::value(absl::string_view input) const {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].input == input) return tensors_[i];
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (value(i).input == input) return tensors_[i];
   }
   return {};
 }
 
 absl::Status State::Impl::Set(absl::string_view input, const Tensor& value) {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].input != input) continue;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (layout_->values[i].input != input) continue;
     if (value.type() != tensors_[i].type() || value.rank() != tensors_[i].rank()) {
       return absl::InvalidArgumentError(absl::StrCat("input ", Quoted(input), " is carried as ",
                                                      TypeAndShape(tensors_[i]), ", but found ",
                                                      TypeAndShape(value)));
     }
     ATTNRUN_ASSIGN_OR_RETURN(tensors_[i], Owned(i, value));
+    extras_[i] = {};
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -123,22 +107,53 @@ absl::Status State::Impl::Set(absl::string_view input, const Tensor& value) {
 
 absl::Status State::Impl::Rewind(int64_t length) {
   const bool counts = absl::c_any_of(
-      values_, [](const StateValue& value) { return value.kind == StateKind::kAppended; });
-  if (length < 0 || (counts && length > this->length())) {
+      layout_->values, [](const StateValue& value) { return value.kind == StateKind::kAppended; });
+  const int64_t now = this->length();
+  if (length < 0 || (counts && length > now)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected a length of 0 to ", this->length(), ", but found ", length));
+        absl::StrCat("expected a length of 0 to ", now, ", but found ", length));
   }
-  for (size_t i = 0; i < values_.size() && length < this->length(); ++i) {
-    const StateKind kind = values_[i].kind;
-    if (kind != StateKind::kWindow && kind != StateKind::kReplaced) continue;
+  for (size_t i = 0; i < tensors_.size() && length < now; ++i) {
+    if (value(i).kind != StateKind::kReplaced) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("the state cannot be rewound: input ", Quoted(values_[i].input), " is ",
-                     kind == StateKind::kWindow ? "a " : "", Name(kind), " in each run"));
+        absl::StrCat("the state cannot be rewound: input ", Quoted(value(i).input),
+                     " is replaced in each run"));
   }
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].kind == StateKind::kAppended) tensors_[i] = Shortened(i, length);
+  ATTNRUN_RETURN_IF_ERROR(RewindWindows(now, length));
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (value(i).kind == StateKind::kAppended) tensors_[i] = Shortened(i, length);
   }
   return absl::OkStatus();
+}
+
+// All windows or none.
+absl::Status State::Impl::RewindWindows(int64_t now, int64_t length) {
+  if (length >= now) return absl::OkStatus();
+  std::vector<Tensor> rewound = tensors_;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (value(i).kind != StateKind::kWindow) continue;
+    std::optional<Tensor> earlier = EarlierWindow(i, now - length, length);
+    if (earlier.has_value()) {
+      rewound[i] = *std::move(earlier);
+      continue;
+    }
+    for (size_t done = 0; done < i; ++done) {
+      if (value(done).kind == StateKind::kWindow) Stay(done);
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the state cannot be rewound by ", now - length, " positions: input ",
+        Quoted(value(i).input), " is a window that has lost the positions before it"));
+  }
+  tensors_.swap(rewound);
+  return absl::OkStatus();
+}
+
+// The window `back` positions ago, when `length` positions were read.
+std::optional<Tensor> State::Impl::EarlierWindow(size_t i, int64_t back, int64_t length) const {
+  const int64_t fixed = layout_->extents[i];
+  const int64_t window = value(i).window;
+  if (CapacityOf(tensors_[i]) == 0 || (fixed == 0 && window == 0)) return std::nullopt;
+  return Rewound(tensors_[i], back, fixed > 0 ? fixed : std::min(length, window));
 }
 
 // A tensor without room is a view of its first positions.
@@ -146,30 +161,33 @@ Tensor State::Impl::Shortened(size_t i, int64_t length) const {
   const Tensor& tensor = tensors_[i];
   if (CapacityOf(tensor) > 0) return Shrunk(tensor, length);
   Shape shape = tensor.shape();
-  shape[values_[i].axis] = length;
+  shape[value(i).axis] = length;
   return tensor.View(shape, ops::StridesOf(tensor), 0);
 }
 
-absl::StatusOr<Tensor> State::Impl::Owned(size_t i, const Tensor& tensor) const {
-  if (!HasRoom(values_[i], tensor.type())) {
-    // Bytes without an owner are a caller's, who may change or free them.
-    if (tensor.is_dense() && tensor.owner() != nullptr) return tensor;
-    return DeepCopy(tensor);
+absl::StatusOr<Tensor> State::Impl::MemoryFor(size_t i, const Shape& shape) const {
+  const StateValue& value = this->value(i);
+  int64_t capacity = options_.capacity;
+  if (value.kind == StateKind::kAppended && shape[value.axis] > capacity) {
+    capacity = 2 * shape[value.axis];
   }
-  const int axis = values_[i].axis;
-  const int64_t length = tensor.dim(axis);
-  const int64_t capacity = length > options_.capacity ? 2 * length : options_.capacity;
-  ATTNRUN_ASSIGN_OR_RETURN(
-      Tensor room, MakeRoom(tensor.type(), tensor.shape(), axis, capacity, Allocator::Heap()));
-  CopyTo(tensor, room);
-  return room;
+  return MakeMemory(value, layout_->types[i], shape, capacity);
+}
+
+absl::StatusOr<Tensor> State::Impl::Owned(size_t i, const Tensor& tensor) const {
+  const bool is_plain = StorageOf(value(i), tensor.type()) == StateStorage::kPlain;
+  // Bytes without an owner are a caller's, who may change or free them.
+  if (is_plain && tensor.is_dense() && tensor.owner() != nullptr) return tensor;
+  if (tensor.type() == DataType::kString) return tensor.Dense();
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor memory, MemoryFor(i, tensor.shape()));
+  CopyElements(tensor, memory);
+  return memory;
 }
 
 absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Clone() const {
   std::unique_ptr<Impl> clone = WithoutTensors();
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor copy, DeepCopy(tensors_[i]));
-    ATTNRUN_ASSIGN_OR_RETURN(clone->tensors_.emplace_back(), Owned(i, copy));
+    ATTNRUN_ASSIGN_OR_RETURN(clone->tensors_.emplace_back(), Owned(i, tensors_[i]));
   }
   return clone;
 }
@@ -188,57 +206,152 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Select(
     const bool has_rows = tensor.rank() > 0 && tensor.dim(0) == options_.batch;
     if (!has_rows || tensor.type() == DataType::kString || BitWidth(tensor.type()) < 8) {
       return absl::InvalidArgumentError(
-          absl::StrCat("rows cannot be selected: input ", Quoted(values_[i].input), " is ",
+          absl::StrCat("rows cannot be selected: input ", Quoted(value(i).input), " is ",
                        TypeAndShape(tensor), ", but the batch is ", options_.batch));
     }
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor chosen, SelectRows(tensor, rows));
-    ATTNRUN_ASSIGN_OR_RETURN(selected->tensors_.emplace_back(), Owned(i, chosen));
+    Shape shape = tensor.shape();
+    shape[0] = selected->options_.batch;
+    ATTNRUN_ASSIGN_OR_RETURN(selected->tensors_.emplace_back(), MemoryFor(i, shape));
+    CopyRows(tensor, rows, selected->tensors_.back());
   }
   return selected;
 }
 
-TensorMap State::Impl::Inputs() const {
-  TensorMap inputs;
-  for (size_t i = 0; i < values_.size(); ++i) inputs[values_[i].input] = tensors_[i];
-  return inputs;
+exec::RunBuffers& State::Impl::Lend(size_t count) {
+  buffers_.inputs.assign(count, Tensor());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor& input = buffers_.inputs[layout_->inputs[i]];
+    if (!HasJournal(tensors_[i])) {
+      input = tensors_[i];
+    } else {
+      if (!extras_[i].lent.defined()) extras_[i].lent = Lent(tensors_[i]);
+      input = std::move(extras_[i].lent);
+    }
+  }
+  return buffers_;
 }
 
-absl::Status State::Impl::Own(std::vector<Tensor>& results) const {
-  for (size_t i = 0; i < results.size(); ++i) {
-    const bool grew = HasRoom(values_[i], results[i].type()) && CapacityOf(results[i]) > 0;
-    if (grew) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(results[i], Owned(i, results[i]));
+absl::Status State::Impl::Own() {
+  next_.clear();
+  next_.reserve(tensors_.size());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor tensor, NextOf(i, buffers_.outputs[layout_->outputs[i]]));
+    next_.push_back(std::move(tensor));
   }
   return absl::OkStatus();
 }
 
-void State::Impl::Retreat() {
+// True if the result of a run is in the memory of the state.
+bool State::Impl::IsInPlace(size_t i, const Tensor& result) const {
+  if (HasJournal(tensors_[i])) return HasJournal(result) && result.raw() == tensors_[i].raw();
+  return CapacityOf(result) > 0;
+}
+
+absl::StatusOr<Tensor> State::Impl::NextOf(size_t i, const Tensor& result) const {
+  // Merged decoders give no keys of the encoder but in the run that computes them.
+  if (value(i).kind == StateKind::kKept && result.num_elements() == 0) return tensors_[i];
+  const bool is_plain = StorageOf(value(i), result.type()) == StateStorage::kPlain;
+  if (!is_plain && IsInPlace(i, result)) return result;
+  // A model that never works in place would pay for a copy in each run.
+  const bool tries = extras_[i].runs_elsewhere % kRunsBetweenTries == 0;
+  const bool may_stay = result.is_dense() && result.owner() != nullptr && !HasJournal(result);
+  if (!is_plain && may_stay && value(i).kind != StateKind::kAppended && !tries) return result;
+  return Owned(i, result);
+}
+
+void State::Impl::Advance() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (CapacityOf(tensors_[i]) == 0) continue;
-    tensors_[i] = Shrunk(tensors_[i], tensors_[i].dim(values_[i].axis));
+    const bool is_plain = StorageOf(value(i), next_[i].type()) == StateStorage::kPlain;
+    const bool in_place = is_plain || IsInPlace(i, buffers_.outputs[layout_->outputs[i]]);
+    extras_[i].runs_elsewhere = in_place ? 0 : extras_[i].runs_elsewhere + 1;
+    if (in_place && HasJournal(tensors_[i])) {
+      Commit(tensors_[i]);
+      extras_[i].lent = std::move(next_[i]);
+    } else {
+      tensors_[i] = std::move(next_[i]);
+      if (CapacityOf(tensors_[i]) > 0) Settle(tensors_[i]);
+    }
+  }
+  next_.clear();
+  buffers_.outputs.clear();
+}
+
+void State::Impl::Stay(size_t i) {
+  if (CapacityOf(tensors_[i]) > 0) {
+    tensors_[i] = *Rewound(tensors_[i], 0, tensors_[i].dim(value(i).axis));
   }
 }
+
+void State::Impl::Retreat() {
+  next_.clear();
+  buffers_.inputs.clear();
+  buffers_.outputs.clear();
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (HasJournal(tensors_[i])) RollBack(tensors_[i]);
+    Stay(i);
+  }
+}
+
+// While it exists, no run uses the state, unless one did before.
+class State::Turn {
+ public:
+  explicit Turn(const State& state) : impl_(state.impl_.get()) {
+    if (impl_ == nullptr) {
+      status_ = absl::InvalidArgumentError("the state was moved to another one");
+    } else if (!impl_->Enter()) {
+      status_ = absl::FailedPreconditionError("the state is used by another run");
+    }
+  }
+  ~Turn() {
+    if (status_.ok()) impl_->Leave();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  Impl* const impl_;
+  absl::Status status_;
+};
 
 State::State(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 State::State(State&&) noexcept = default;
 State& State::operator=(State&&) noexcept = default;
 State::~State() = default;
 
-int64_t State::batch() const { return impl_->options().batch; }
-int64_t State::length() const { return impl_->length(); }
-size_t State::byte_size() const { return impl_->byte_size(); }
-Tensor State::value(absl::string_view input) const { return impl_->value(input); }
+int64_t State::batch() const { return impl_ != nullptr ? impl_->options().batch : 0; }
+int64_t State::length() const { return impl_ != nullptr ? impl_->length() : 0; }
+size_t State::byte_size() const { return impl_ != nullptr ? impl_->byte_size() : 0; }
+Tensor State::value(absl::string_view input) const {
+  return impl_ != nullptr ? impl_->value(input) : Tensor();
+}
 
 absl::Status State::Set(absl::string_view input, const Tensor& value) {
-  return WithoutExceptions([&] { return impl_->Set(input, value); });
+  return WithoutExceptions([&] {
+    const Turn turn(*this);
+    return turn.status().ok() ? impl_->Set(input, value) : turn.status();
+  });
 }
 
 absl::Status State::Rewind(int64_t length) {
-  return WithoutExceptions([&] { return impl_->Rewind(length); });
+  return WithoutExceptions([&] {
+    const Turn turn(*this);
+    return turn.status().ok() ? impl_->Rewind(length) : turn.status();
+  });
+}
+
+absl::Status State::Save(const std::string& path) const {
+  return WithoutExceptions([&] {
+    const Turn turn(*this);
+    return turn.status().ok() ? impl_->Save(path) : turn.status();
+  });
 }
 
 absl::StatusOr<State> State::Clone() const {
   return WithoutExceptions([&]() -> absl::StatusOr<State> {
+    const Turn turn(*this);
+    ATTNRUN_RETURN_IF_ERROR(turn.status());
     ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> clone, impl_->Clone());
     return State(std::move(clone));
   });
@@ -246,6 +359,8 @@ absl::StatusOr<State> State::Clone() const {
 
 absl::StatusOr<State> State::Select(absl::Span<const int64_t> rows) const {
   return WithoutExceptions([&]() -> absl::StatusOr<State> {
+    const Turn turn(*this);
+    ATTNRUN_RETURN_IF_ERROR(turn.status());
     ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> selected, impl_->Select(rows));
     return State(std::move(selected));
   });

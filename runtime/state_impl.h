@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,22 +14,32 @@
 #include "absl/types/span.h"
 #include "attnrun/state.h"
 #include "attnrun/tensor.h"
+#include "execution/executor.h"
+#include "state_layout.h"
 
 namespace attnrun {
 
-// The tensors of a state, and how a run changes them.
+// The tensors of a state, and how a run changes them: Lend, Own, then Advance or Retreat.
 class __attribute__((visibility("hidden"))) State::Impl {
  public:
-  // `session` tells the states of one session from those of others. There is one shape per value.
-  static absl::StatusOr<std::unique_ptr<Impl>> Make(const void* session,
-                                                    const std::vector<StateValue>& values,
-                                                    const std::vector<DataType>& types,
+  // There is one shape per value of the layout, which is that of the session.
+  static absl::StatusOr<std::unique_ptr<Impl>> Make(std::shared_ptr<const StateLayout> layout,
                                                     const std::vector<Shape>& shapes,
                                                     const StateOptions& options);
 
-  const void* session() const { return session_; }
+  // The bytes that the state has with options.capacity positions.
+  static absl::StatusOr<size_t> Bytes(const StateLayout& layout, const std::vector<Shape>& shapes,
+                                      const StateOptions& options);
+  // The state that WriteStateFile has saved.
+  static absl::StatusOr<std::unique_ptr<Impl>> Load(std::shared_ptr<const StateLayout> layout,
+                                                    const std::string& path,
+                                                    const std::vector<ValueInfo>& inputs,
+                                                    int64_t capacity);
+  absl::Status Save(const std::string& path) const;
+
+  // States of one session have the same layout.
+  const StateLayout& layout() const { return *layout_; }
   const StateOptions& options() const { return options_; }
-  const std::vector<StateValue>& values() const { return values_; }
   int64_t length() const;
   size_t byte_size() const;
   Tensor value(absl::string_view input) const;
@@ -41,28 +53,52 @@ class __attribute__((visibility("hidden"))) State::Impl {
   bool Enter() { return !used_.exchange(true); }
   void Leave() { used_ = false; }
 
-  // The tensors for the next run, by the names of the inputs.
-  TensorMap Inputs() const;
-  // Makes results of a run, in the order of values(), tensors that the state may keep.
-  absl::Status Own(std::vector<Tensor>& results) const;
-  // Takes such tensors.
-  void Take(std::vector<Tensor> tensors) { tensors_ = std::move(tensors); }
-  // Forgets what a run that failed has appended.
+  // The buffers for the next run. They have `count` inputs, those of the state's values set.
+  exec::RunBuffers& Lend(size_t count);
+  // Makes tensors that the state may keep from the outputs of the run.
+  absl::Status Own();
+  // Takes them.
+  void Advance();
+  // Forgets what a run that failed has done.
   void Retreat();
 
  private:
-  Impl(const void* session, const std::vector<StateValue>& values, const StateOptions& options)
-      : session_(session), values_(values), options_(options) {}
+  Impl(std::shared_ptr<const StateLayout> layout, const StateOptions& options)
+      : layout_(std::move(layout)), options_(options), extras_(layout_->values.size()) {}
 
-  // `tensor` in memory of the state's own, with room to grow if value i does.
+  const StateValue& value(size_t i) const { return layout_->values[i]; }
+  // Zeros for value i, with room to grow if it does.
+  absl::StatusOr<Tensor> MemoryFor(size_t i, const Shape& shape) const;
+  // `tensor` in memory of the state's own.
   absl::StatusOr<Tensor> Owned(size_t i, const Tensor& tensor) const;
+  bool IsInPlace(size_t i, const Tensor& result) const;
+  absl::StatusOr<Tensor> NextOf(size_t i, const Tensor& result) const;
   Tensor Shortened(size_t i, int64_t length) const;
+  absl::Status RewindWindows(int64_t now, int64_t length);
+  std::optional<Tensor> EarlierWindow(size_t i, int64_t back, int64_t length) const;
+  // Forgets what was appended to value i.
+  void Stay(size_t i);
   std::unique_ptr<Impl> WithoutTensors() const;
 
-  const void* const session_;
-  const std::vector<StateValue>& values_;
+  // How often a value is copied to memory in which runs could work in place, while none does.
+  static constexpr int kRunsBetweenTries = 8;
+
+  // What a value has beside its tensor.
+  struct Extra {
+    // The tensor for the next run, if the value has a journal: the state keeps another one of the
+    // same bytes.
+    Tensor lent;
+    // The last runs that have not worked in place.
+    int runs_elsewhere = 0;
+  };
+
+  const std::shared_ptr<const StateLayout> layout_;
   StateOptions options_;
   std::vector<Tensor> tensors_;
+  std::vector<Extra> extras_;
+  // Those of the run that is under way. They keep their memory from run to run.
+  exec::RunBuffers buffers_;
+  std::vector<Tensor> next_;
   std::atomic<bool> used_ = false;
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state_use.h"
 
-#include <map>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/quote.h"
 #include "core/status.h"
@@ -19,37 +18,42 @@ StateUse::~StateUse() {
   }
 }
 
-absl::Status StateUse::Add(const TensorMap& inputs, State::Impl& state, const void* session) {
-  if (state.session() != session) {
+absl::StatusOr<State::Impl*> StateUse::Add(const TensorMap& inputs, State& state,
+                                           const StateLayout& layout) {
+  State::Impl* const impl = state.impl_.get();
+  if (impl == nullptr) return absl::InvalidArgumentError("the state was moved to another one");
+  if (&impl->layout() != &layout) {
     return absl::InvalidArgumentError("the state belongs to another session");
   }
-  for (const StateValue& value : state.values()) {
+  for (const StateValue& value : layout.values) {
     if (!inputs.contains(value.input)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("input ", Quoted(value.input), " is carried by the state: leave it out"));
   }
+  if (!impl->Enter()) return absl::FailedPreconditionError("the state is used by another run");
   // An exception must not leave the state entered.
-  states_.reserve(states_.size() + 1);
-  if (!state.Enter()) {
-    return absl::FailedPreconditionError("the state is used by another run");
-  }
-  states_.push_back(&state);
+  absl::Cleanup leave = [impl] { impl->Leave(); };
+  states_.push_back(impl);
+  std::move(leave).Cancel();
+  return impl;
+}
+
+absl::Status StateUse::Keep() {
+  // All tensors that need memory first.
+  for (State::Impl* state : states_) ATTNRUN_RETURN_IF_ERROR(state->Own());
+  for (State::Impl* state : states_) state->Advance();
+  keeps_ = true;
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepResults> Divide(const std::vector<ValueInfo>& outputs,
-                                   absl::Span<const StateValue> values,
-                                   std::vector<Tensor> results) {
-  std::map<absl::string_view, Tensor> left;
-  for (size_t i = 0; i < results.size(); ++i) left[outputs[i].name] = std::move(results[i]);
-  StepResults divided;
-  for (const StateValue& value : values) {
-    divided.carried.push_back(std::move(left.extract(value.output).mapped()));
+absl::StatusOr<TensorMap> OutputsOf(const std::vector<ValueInfo>& outputs,
+                                    absl::Span<const int> given,
+                                    absl::Span<const Tensor> results) {
+  TensorMap map;
+  for (const int i : given) {
+    ATTNRUN_ASSIGN_OR_RETURN(map[outputs[i].name], results[i].Dense());
   }
-  for (auto& [name, tensor] : left) {
-    ATTNRUN_ASSIGN_OR_RETURN(divided.outputs[std::string(name)], tensor.Dense());
-  }
-  return divided;
+  return map;
 }
 
 }  // namespace attnrun

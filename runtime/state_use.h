@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -22,29 +23,24 @@ class StateUse {
   StateUse& operator=(const StateUse&) = delete;
   ~StateUse();
 
-  // `inputs` are those of the caller. kInvalidArgument for a state of another session and for an
-  // input that the state carries; kFailedPrecondition if another run uses the state.
-  absl::Status Add(const TensorMap& inputs, State::Impl& state, const void* session);
+  // Enters a state for a run of the session with this layout. `inputs` are those of the caller.
+  // kInvalidArgument for a state of another session and for an input that the state carries;
+  // kFailedPrecondition if another run uses the state.
+  absl::StatusOr<State::Impl*> Add(const TensorMap& inputs, State& state,
+                                   const StateLayout& layout);
 
-  void Keep() { keeps_ = true; }
+  // Lets all states keep the results of their runs. An error leaves all as they were before.
+  absl::Status Keep();
 
  private:
-  std::vector<State::Impl*> states_;
+  absl::InlinedVector<State::Impl*, 8> states_;
   bool keeps_ = false;
 };
 
-// The results of a run with a state.
-struct StepResults {
-  // For the caller, dense, by the names of the outputs.
-  TensorMap outputs;
-  // For the state, one tensor per carried value.
-  std::vector<Tensor> carried;
-};
-
-// Divides the results of a run, in the order of `outputs`, between the caller and the state.
-absl::StatusOr<StepResults> Divide(const std::vector<ValueInfo>& outputs,
-                                   absl::Span<const StateValue> values,
-                                   std::vector<Tensor> results);
+// The results of a run, dense, by the names of the outputs: those at the positions `given`.
+absl::StatusOr<TensorMap> OutputsOf(const std::vector<ValueInfo>& outputs,
+                                    absl::Span<const int> given,
+                                    absl::Span<const Tensor> results);
 
 }  // namespace attnrun
 

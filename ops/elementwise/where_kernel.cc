@@ -2,6 +2,7 @@
 #include "hwy/highway.h"
 #include "ops/elementwise/rows.h"
 #include "ops/elementwise/where.h"
+#include "ops/elementwise/where_in_place.h"
 #include "ops/interface/type_set.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,6 +61,11 @@ RowFunction SelectRowOf(int bits) {
 }
 
 class WhereKernel final : public RowKernel {
+ public:
+  absl::Status Run(OpContext& context) const override {
+    return WhereInPlace(context) ? absl::OkStatus() : RowKernel::Run(context);
+  }
+
  protected:
   RowProgram Program(const OpContext& context) const override {
     const DataType type = context.input(1).type();

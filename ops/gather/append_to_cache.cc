@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/journal.h"
 #include "core/room.h"
 #include "core/status.h"
 #include "ops/interface/infer_rules.h"
@@ -36,6 +37,11 @@ class AppendToCacheKernel final : public Kernel {
         return absl::OkStatus();
       }
     }
+    if (Journal* const journal = past.is_dense() ? JournalOf(past) : nullptr;
+        journal != nullptr && append.only_overwrites()) {
+      Overwrite(context, append, *journal);
+      return absl::OkStatus();
+    }
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, past.type(), append.shape()));
     const int64_t width = BitWidth(past.type()) / 8;
     const int64_t row = append.size * width;
@@ -57,6 +63,29 @@ class AppendToCacheKernel final : public Kernel {
   }
 
  private:
+  // Writes the update, and zeros behind it, to a static cache.
+  static void Overwrite(OpContext& context, const CacheAppend& append, Journal& journal) {
+    const Tensor& past = context.input(0);
+    const int64_t row = append.size * (BitWidth(past.type()) / 8);
+    const int64_t zeros = journal.ZerosFrom(past.shape()).value_or(append.before);
+    auto* const bytes = const_cast<char*>(past.data<char>());
+    int64_t most = 0;
+    for (int64_t b = 0; b < append.batch; ++b) {
+      const int64_t end = append.starts[b] + append.count;
+      const int64_t cleared = std::max<int64_t>(zeros - end, 0) * row;
+      for (int64_t n = b * append.heads; n < (b + 1) * append.heads; ++n) {
+        const int64_t first = (n * append.before + append.starts[b]) * row;
+        journal.Save(first, append.count * row + cleared);
+        std::memset(bytes + first + append.count * row, 0, cleared);
+      }
+      Copy(context.input(1), b, 0, append.count, append,
+           bytes + (b * append.heads * append.before + append.starts[b]) * row);
+      most = std::max(most, end);
+    }
+    journal.SetZerosFrom(past.shape(), most);
+    context.SetOutput(0, past);
+  }
+
   // Copies `count` positions, from `first` on, of all heads of sample b.
   static void Copy(const Tensor& from, int64_t b, int64_t first, int64_t count,
                    const CacheAppend& append, char* to) {

@@ -33,6 +33,13 @@ struct CacheAppend {
     return after == before + count && std::all_of(starts.begin(), starts.end(), starts_at_end) &&
            std::all_of(dropped.begin(), dropped.end(), drops_none);
   }
+  // True if the result is the past with the update in place of some positions, and zeros behind it.
+  bool only_overwrites() const {
+    for (int64_t b = 0; b < batch; ++b) {
+      if (dropped[b] != 0 || starts[b] > after - count) return false;
+    }
+    return after == before;
+  }
 };
 
 // attnrun.AppendToCache-1, made by the optimizer (past [B, N, P, H], update [B, N, S, H], used

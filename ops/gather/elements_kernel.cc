@@ -4,6 +4,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/gather/cache_copy.h"
 #include "ops/gather/elements.h"
 #include "ops/gather/scatter_combine.h"
 #include "ops/movement/strided_view.h"
@@ -31,21 +32,12 @@ class Rows {
   // `axis` touch different elements of the data, so they may run on several threads.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    const absl::Span<const int64_t> shape(shape_);
-    const absl::Span<const int64_t> strides(strides_);
-    const int last = static_cast<int>(shape_.size()) - 1;
-    ParallelFor(slabs_, GrainOf(8 * rows_per_slab_ * length_), [&](int64_t begin, int64_t end) {
-      for (int64_t slab = begin; slab < end; ++slab) {
-        int64_t row = slab * rows_per_slab_;
-        const int64_t start = OffsetOf(slab, shape.first(axis_), strides);
-        if (axis_ == last) {
-          visit(row * length_, start);
-          continue;
-        }
-        ForEachOffset(shape.subspan(axis_, last - axis_), strides.subspan(axis_, last - axis_),
-                      [&](int64_t offset) { visit(row++ * length_, start + offset); });
-      }
-    });
+    ParallelFor(slabs_, GrainOf(8 * rows_per_slab_ * length_),
+                [&](int64_t begin, int64_t end) { ForSlabs(begin, end, visit); });
+  }
+  template <typename Visit>
+  void ForEachInOrder(Visit visit) const {
+    ForSlabs(0, slabs_, visit);
   }
 
   int64_t length() const { return length_; }
@@ -54,6 +46,23 @@ class Rows {
   int64_t axis_stride() const { return axis_stride_; }
 
  private:
+  template <typename Visit>
+  void ForSlabs(int64_t begin, int64_t end, Visit visit) const {
+    const absl::Span<const int64_t> shape(shape_);
+    const absl::Span<const int64_t> strides(strides_);
+    const int last = static_cast<int>(shape_.size()) - 1;
+    for (int64_t slab = begin; slab < end; ++slab) {
+      int64_t row = slab * rows_per_slab_;
+      const int64_t start = OffsetOf(slab, shape.first(axis_), strides);
+      if (axis_ == last) {
+        visit(row * length_, start);
+        continue;
+      }
+      ForEachOffset(shape.subspan(axis_, last - axis_), strides.subspan(axis_, last - axis_),
+                    [&](int64_t offset) { visit(row++ * length_, start + offset); });
+    }
+  }
+
   const Shape shape_;
   Shape strides_;
   const int axis_;
@@ -129,22 +138,19 @@ class ScatterElementsKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, data.rank()));
     ATTNRUN_RETURN_IF_ERROR(CheckElementIndices(data, indices, axis));
     ATTNRUN_RETURN_IF_ERROR(CheckElementUpdates(data, indices, updates));
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, data.type(), data.shape(), {0}));
-    if (y->raw() != data.raw()) {
-      CopyBytes(y->mutable_raw(), data.raw(), static_cast<int64_t>(data.byte_size()));
-    }
+    ATTNRUN_ASSIGN_OR_RETURN(const CacheCopy y, CacheCopy::Make(context));
     if (indices.num_elements() == 0) return absl::OkStatus();
     const Rows rows(data, indices, axis);
     if (reduction_ == ScatterReduction::kNone) {
       WithWord(data.type(), [&](auto word) {
         using T = decltype(word);
-        Scatter<T>(rows, indices, updates, data.dim(axis), *y, [](T /*a*/, T b) { return b; });
+        Scatter<T>(rows, indices, updates, data.dim(axis), y, [](T /*a*/, T b) { return b; });
       });
     } else {
       WithNumber(data.type(), [&](auto number) {
         using T = decltype(number);
         WithCombination<T>(reduction_, [&](auto combine) {
-          Scatter<T>(rows, indices, updates, data.dim(axis), *y, combine);
+          Scatter<T>(rows, indices, updates, data.dim(axis), y, combine);
         });
       });
     }
@@ -154,10 +160,11 @@ class ScatterElementsKernel final : public Kernel {
  private:
   template <typename T, typename Combine>
   static void Scatter(const Rows& rows, const Tensor& indices, const Tensor& updates,
-                      int64_t extent, Tensor& y, Combine combine) {
+                      int64_t extent, const CacheCopy& y, Combine combine) {
     const T* const from = updates.data<T>();
-    T* const to = y.mutable_data<T>();
+    T* const to = reinterpret_cast<T*>(y.data());
     WithIndices(indices, [&](const auto* index) {
+      if (!y.is_copy()) Save<T>(rows, index, extent, y);
       rows.ForEach([&](int64_t first, int64_t base) {
         for (int64_t j = 0; j < rows.length(); ++j) {
           T& element =
@@ -165,6 +172,17 @@ class ScatterElementsKernel final : public Kernel {
           element = combine(element, from[first + j]);
         }
       });
+    });
+  }
+
+  template <typename T, typename Index>
+  static void Save(const Rows& rows, const Index* index, int64_t extent, const CacheCopy& y) {
+    rows.ForEachInOrder([&](int64_t first, int64_t base) {
+      for (int64_t j = 0; j < rows.length(); ++j) {
+        const int64_t element =
+            base + j * rows.step() + WrapIndex(index[first + j], extent) * rows.axis_stride();
+        y.Overwrite(element * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      }
     });
   }
 

@@ -3,6 +3,7 @@
 
 #include "core/parallel.h"
 #include "core/status.h"
+#include "ops/gather/cache_copy.h"
 #include "ops/gather/nd.h"
 #include "ops/gather/scatter_combine.h"
 #include "ops/movement/strided_view.h"
@@ -109,37 +110,38 @@ class ScatterNDKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const TupleLayout layout,
                              LayOutUpdates(data, context.input(1), updates));
     ATTNRUN_ASSIGN_OR_RETURN(const Offsets offsets, ByteOffsets(data, context.input(1), layout));
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, data.type(), data.shape(), {0}));
-    if (y->raw() != data.raw()) {
-      CopyBytes(y->mutable_raw(), data.raw(), static_cast<int64_t>(data.byte_size()));
-    }
+    ATTNRUN_ASSIGN_OR_RETURN(const CacheCopy y, CacheCopy::Make(context));
     if (layout.slice == 0) return absl::OkStatus();
     if (reduction_ == ScatterReduction::kNone) {
-      Move(updates, offsets, layout.slice * BitWidth(data.type()) / 8, *y);
+      Move(updates, offsets, layout.slice * BitWidth(data.type()) / 8, y);
     } else {
-      Combine(updates, offsets, layout.slice, *y);
+      Combine(updates, offsets, layout.slice, y);
     }
     return absl::OkStatus();
   }
 
  private:
   // In order, on one thread: of several updates of one slice the last must stay.
-  static void Move(const Tensor& updates, const Offsets& offsets, int64_t bytes, Tensor& y) {
+  static void Move(const Tensor& updates, const Offsets& offsets, int64_t bytes,
+                   const CacheCopy& y) {
     const char* from = updates.data<char>();
     for (const int64_t offset : offsets) {
-      std::memcpy(y.mutable_data<char>() + offset, from, bytes);
+      y.Overwrite(offset, bytes);
+      std::memcpy(y.data() + offset, from, bytes);
       from += bytes;
     }
   }
 
   // In order, on one thread: sums must not depend on the number of threads.
-  void Combine(const Tensor& updates, const Offsets& offsets, int64_t count, Tensor& y) const {
-    WithNumber(y.type(), [&](auto number) {
+  void Combine(const Tensor& updates, const Offsets& offsets, int64_t count,
+               const CacheCopy& y) const {
+    WithNumber(updates.type(), [&](auto number) {
       using T = decltype(number);
       WithCombination<T>(reduction_, [&](auto combine) {
         const T* from = updates.data<T>();
         for (const int64_t offset : offsets) {
-          T* const to = y.mutable_data<T>() + offset / static_cast<int64_t>(sizeof(T));
+          y.Overwrite(offset, count * static_cast<int64_t>(sizeof(T)));
+          T* const to = reinterpret_cast<T*>(y.data() + offset);
           for (int64_t i = 0; i < count; ++i) to[i] = combine(to[i], from[i]);
           from += count;
         }

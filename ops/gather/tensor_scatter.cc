@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "ops/gather/cache_copy.h"
 #include "ops/gather/scatter_reduction.h"
 #include "ops/movement/strided_view.h"
-#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -45,20 +45,16 @@ class TensorScatterKernel final : public Kernel {
   absl::Status Run(OpContext& context) const override {
     const Tensor& cache = context.input(0);
     ATTNRUN_ASSIGN_OR_RETURN(const CacheWrite write, CheckCacheWrite(context, axis_, circular_));
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor * y,
-                             context.AllocateOutput(0, cache.type(), cache.shape(), {0}));
-    if (y->raw() != cache.raw()) {
-      CopyBytes(y->mutable_raw(), cache.raw(), static_cast<int64_t>(cache.byte_size()));
-    }
+    ATTNRUN_ASSIGN_OR_RETURN(const CacheCopy y, CacheCopy::Make(context));
     const int64_t position = write.inner * BitWidth(cache.type()) / 8;
     const char* from = context.input(1).data<char>();
-    char* row = y->mutable_data<char>();
+    int64_t row = 0;
     if (context.input(1).num_elements() == 0) return absl::OkStatus();
     for (const int64_t start : write.starts) {
       const int64_t straight = std::min(write.count, write.capacity - start);
       for (int64_t i = 0; i < write.rows; ++i) {
-        std::memcpy(row + start * position, from, straight * position);
-        std::memcpy(row, from + straight * position, (write.count - straight) * position);
+        Copy(from, straight * position, y, row + start * position);
+        Copy(from + straight * position, (write.count - straight) * position, y, row);
         from += write.count * position;
         row += write.capacity * position;
       }
@@ -67,6 +63,12 @@ class TensorScatterKernel final : public Kernel {
   }
 
  private:
+  static void Copy(const char* from, int64_t bytes, const CacheCopy& to, int64_t offset) {
+    if (bytes == 0) return;
+    to.Overwrite(offset, bytes);
+    std::memcpy(to.data() + offset, from, bytes);
+  }
+
   const int64_t axis_;
   const bool circular_;
 };

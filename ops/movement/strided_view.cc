@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/movement/strided_view.h"
 
+#include <optional>
+
+#include "core/room.h"
 #include "core/strided.h"
 #include "ops/tensors/element_copy.h"
 #include "ops/tensors/strided_copy.h"
@@ -18,9 +21,31 @@ bool IsContiguous(const StridedView& view) {
   return true;
 }
 
+// The view as a tensor that keeps the room of `data`, so that what is left of a sliding window grows
+// in place; nullopt unless it is a range of the positions there.
+std::optional<Tensor> CutOf(const Tensor& data, const StridedView& view) {
+  if (CapacityOf(data) == 0 || view.extents.size() != data.shape().size() || view.shape != view.extents) {
+    return std::nullopt;
+  }
+  const Shape strides = StridesOf(data);
+  int axis = -1;
+  for (int i = 0; i < data.rank(); ++i) {
+    if (view.shape[i] != 1 && view.strides[i] != strides[i]) return std::nullopt;
+    if (view.shape[i] == data.dim(i)) continue;
+    if (axis >= 0) return std::nullopt;
+    axis = i;
+  }
+  if (axis < 0) return view.offset == 0 ? std::optional(data) : std::nullopt;
+  return CutInRoom(data, axis, view.offset / strides[axis], view.shape[axis]);
+}
+
 }  // namespace
 
 absl::Status MoveView(OpContext& context, int i, const Tensor& data, const StridedView& view) {
+  if (std::optional<Tensor> cut = CutOf(data, view)) {
+    context.SetOutput(i, *std::move(cut));
+    return absl::OkStatus();
+  }
   // Data without elements has no address for the offset.
   if (data.num_elements() > 0 && IsContiguous(view)) {
     ATTNRUN_RETURN_IF_ERROR(NumElements(view.shape).status());

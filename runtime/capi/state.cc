@@ -166,3 +166,32 @@ attnrun_status* attnrun_state_set(attnrun_state* state, const char* input,
     return state->state.Set(input, value->tensor);
   });
 }
+
+attnrun_status* attnrun_session_state_bytes(const attnrun_session* session, int64_t batch,
+                                            int64_t capacity, size_t* bytes) {
+  return Guarded([&]() -> absl::Status {
+    if (session == nullptr) return IsNull("session");
+    if (bytes == nullptr) return IsNull("bytes");
+    attnrun::StateOptions options;
+    options.batch = batch;
+    options.capacity = capacity;
+    ATTNRUN_ASSIGN_OR_RETURN(*bytes, session->session.StateBytes(options));
+    return absl::OkStatus();
+  });
+}
+
+attnrun_status* attnrun_state_save(const attnrun_state* state, const char* path) {
+  return Guarded([&]() -> absl::Status {
+    if (state == nullptr) return IsNull("state");
+    return path == nullptr ? IsNull("path") : state->state.Save(path);
+  });
+}
+
+attnrun_status* attnrun_session_load_state(const attnrun_session* session, const char* path,
+                                           int64_t capacity, attnrun_state** state) {
+  return Give(state, [&]() -> absl::StatusOr<attnrun::State> {
+    if (session == nullptr) return IsNull("session");
+    if (path == nullptr) return IsNull("path");
+    return session->session.LoadState(path, capacity);
+  });
+}

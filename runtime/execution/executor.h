@@ -40,11 +40,24 @@ struct RunContext {
   int64_t most_body_runs = Limits::kNone;
 };
 
+// The tensors of one run after another, whose vectors keep their memory.
+struct RunBuffers {
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+  // Of Execute alone.
+  std::vector<Tensor> frame;
+};
+
 // Runs the plan of a main graph once. `inputs` has one tensor per graph input, undefined to use its
 // default. `outputs` receives one tensor per graph output. `observer` may be empty. Error messages
 // begin with the node. Never throws. Thread-safe.
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunContext& context,
                      std::vector<Tensor>& outputs, const StepObserver& observer = {});
+
+// Likewise on the tensors of `buffers`. The inputs are moved out, so that a step may overwrite those
+// that nobody else holds.
+absl::Status Execute(const Plan& plan, RunBuffers& buffers, const RunContext& context,
+                     const StepObserver& observer = {});
 
 }  // namespace attnrun::exec
 

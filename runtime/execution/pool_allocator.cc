@@ -10,11 +10,12 @@
 
 #include "absl/numeric/bits.h"
 #include "core/status.h"
+#include "execution/free_list.h"
 
 namespace attnrun::exec {
 namespace {
 
-// Below this size the heap's own caches are faster than taking a lock.
+// Blocks of up to this size are kept whatever number of bytes they were for.
 constexpr size_t kSmall = 1024;
 
 struct alignas(64) SmallBlock {
@@ -23,6 +24,7 @@ struct alignas(64) SmallBlock {
 struct alignas(64) TinyBlock {
   char bytes[64];
 };
+
 
 // Rounds up to a multiple of an eighth of the largest power of two in `bytes`: at most 12.5 % are
 // lost.
@@ -45,7 +47,8 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
       block = Block(std::move(memory), size);
     }
     void* data = block.data();
-    auto loan = std::make_shared<Loan>(shared_from_this(), size, std::move(block));
+    auto loan = std::allocate_shared<Loan>(FromFreeList<Loan>(loans_), shared_from_this(), size,
+                                           std::move(block));
     return std::shared_ptr<void>(std::move(loan), data);
   }
 
@@ -180,6 +183,7 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
   }
 
   Allocator& source_;
+  const std::shared_ptr<FreeList> loans_ = std::make_shared<FreeList>();
   // Guards all that follows.
   mutable std::mutex mutex_;
   Kept kept_;
@@ -192,11 +196,18 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
   size_t peak_bytes_ = 0;
 };
 
-PoolAllocator::PoolAllocator(Allocator& source) : pool_(std::make_shared<Pool>(source)) {}
+PoolAllocator::PoolAllocator(Allocator& source)
+    : pool_(std::make_shared<Pool>(source)),
+      tiny_(std::make_shared<FreeList>()),
+      small_(std::make_shared<FreeList>()) {}
 
 absl::StatusOr<std::shared_ptr<void>> PoolAllocator::Allocate(size_t bytes) {
-  if (bytes <= sizeof(TinyBlock)) return std::make_shared_for_overwrite<TinyBlock>();
-  if (bytes <= sizeof(SmallBlock)) return std::make_shared_for_overwrite<SmallBlock>();
+  if (bytes <= sizeof(TinyBlock)) {
+    return std::allocate_shared_for_overwrite<TinyBlock>(FromFreeList<TinyBlock>(tiny_));
+  }
+  if (bytes <= sizeof(SmallBlock)) {
+    return std::allocate_shared_for_overwrite<SmallBlock>(FromFreeList<SmallBlock>(small_));
+  }
   return pool_->Take(bytes);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "attnrun/tensor.h"
+#include "execution/free_list.h"
 
 namespace attnrun::exec {
 
@@ -28,6 +29,9 @@ class PoolAllocator final : public Allocator {
  private:
   class Pool;
   std::shared_ptr<Pool> pool_;
+  // For the smallest blocks, which are of two sizes and never dropped while the allocator exists.
+  std::shared_ptr<FreeList> tiny_;
+  std::shared_ptr<FreeList> small_;
 };
 
 }  // namespace attnrun::exec

@@ -135,9 +135,10 @@ class StepRun {
   const Step& step_;
   Frame& frame_;
   const RunState& state_;
-  absl::InlinedVector<Tensor, 4> inputs_;
-  absl::InlinedVector<Tensor, 2> outputs_;
-  absl::InlinedVector<bool, 8> exclusive_;
+  // Most nodes have fewer; attention may have more.
+  absl::InlinedVector<Tensor, 12> inputs_;
+  absl::InlinedVector<Tensor, 4> outputs_;
+  absl::InlinedVector<bool, 12> exclusive_;
   absl::InlinedVector<bool, 8> unwanted_;
   bool by_kernel_ = false;
 };

@@ -29,8 +29,12 @@ struct RunState {
 // The tensors of one run of one plan.
 class Frame {
  public:
-  explicit Frame(const Plan& plan)
-      : constants_(plan.constants()), tensors_(plan.num_slots() - constants_.size()) {}
+  // `memory` is that of an earlier frame, which need not be allocated again.
+  explicit Frame(const Plan& plan, std::vector<Tensor> memory = {})
+      : constants_(plan.constants()), tensors_(std::move(memory)) {
+    tensors_.clear();
+    tensors_.resize(plan.num_slots() - constants_.size());
+  }
 
   const Tensor& Get(int slot) const {
     const size_t index = slot;
@@ -39,6 +43,10 @@ class Frame {
   Tensor Take(int slot) { return std::move(Mutable(slot)); }
   void Set(int slot, Tensor tensor) { Mutable(slot) = std::move(tensor); }
   void Clear(int slot) { Mutable(slot) = Tensor(); }
+  std::vector<Tensor> TakeMemory() {
+    tensors_.clear();
+    return std::move(tensors_);
+  }
 
  private:
   Tensor& Mutable(int slot) { return tensors_[slot - constants_.size()]; }
@@ -54,9 +62,9 @@ absl::Status RunStep(const Step& step, Frame& frame, const RunState& state);
 absl::Status RunPlan(const Plan& plan, absl::Span<const Tensor> inputs, const Frame* enclosing,
                      const RunState& state, std::vector<Tensor>& outputs);
 
-// Gives a frame the inputs of a run, one per graph input: undefined ones get their defaults.
+// Moves the inputs of a run, one per graph input, to a frame: undefined ones get their defaults.
 // kInvalidArgument if one is left out that has none.
-absl::Status SetInputs(const Plan& plan, absl::Span<const Tensor> inputs, Frame& frame);
+absl::Status SetInputs(const Plan& plan, absl::Span<Tensor> inputs, Frame& frame);
 
 }  // namespace attnrun::exec
 

@@ -62,10 +62,9 @@ class TogetherRun {
         frames_(requests, Frame(plan)),
         places_(plan.num_slots()) {}
 
-  absl::Status Run(absl::Span<const std::vector<Tensor>> inputs,
-                   std::vector<std::vector<Tensor>>& outputs) {
+  absl::Status Run(absl::Span<RunBuffers* const> buffers) {
     for (size_t r = 0; r < frames_.size(); ++r) {
-      ATTNRUN_RETURN_IF_ERROR(SetInputs(plan_, inputs[r], frames_[r]));
+      ATTNRUN_RETURN_IF_ERROR(SetInputs(plan_, absl::MakeSpan(buffers[r]->inputs), frames_[r]));
     }
     for (size_t i = 0; i < plan_.steps().size(); ++i) {
       const Step& step = plan_.steps()[i];
@@ -73,10 +72,12 @@ class TogetherRun {
       if (!status.ok()) return Annotate(status, step.node->description());
       Clear(step);
     }
-    outputs.assign(frames_.size(), {});
+    for (RunBuffers* const request : buffers) request->outputs.clear();
     for (const int slot : plan_.outputs()) {
       Separate(slot);
-      for (size_t r = 0; r < frames_.size(); ++r) outputs[r].push_back(frames_[r].Get(slot));
+      for (size_t r = 0; r < frames_.size(); ++r) {
+        buffers[r]->outputs.push_back(frames_[r].Get(slot));
+      }
     }
     return absl::OkStatus();
   }
@@ -208,15 +209,14 @@ class TogetherRun {
 }  // namespace
 
 absl::Status ExecuteTogether(const Plan& plan, absl::Span<const Join> joins,
-                             absl::Span<const std::vector<Tensor>> inputs,
-                             const RunContext& context, std::vector<std::vector<Tensor>>& outputs) {
+                             absl::Span<RunBuffers* const> buffers, const RunContext& context) {
   const InterruptScope scope(&context.interrupt);
   const StepObserver nobody;
   int64_t body_runs = 0;
   const RunState state = {context.options, context.allocator,      context.interrupt, absl::Now(),
                           nobody,          context.most_body_runs, body_runs};
   return WithoutExceptions(
-      [&] { return TogetherRun(plan, joins, inputs.size(), state).Run(inputs, outputs); });
+      [&] { return TogetherRun(plan, joins, buffers.size(), state).Run(buffers); });
 }
 
 }  // namespace attnrun::exec

@@ -11,12 +11,11 @@
 
 namespace attnrun::exec {
 
-// Runs the plan of a main graph for several requests. inputs[r] and outputs[r] are those of request
-// r, as in Execute, and so are the bits of the results: steps that can be joined run once on the
-// positions of all requests, the others once per request. `joins` are those of the plan. Never throws.
+// Runs the plan of a main graph for several requests. buffers[r] are those of request r, as in
+// Execute, and so are the bits of the results: steps that can be joined run once on the positions of
+// all requests, the others once per request. `joins` are those of the plan. Never throws.
 absl::Status ExecuteTogether(const Plan& plan, absl::Span<const Join> joins,
-                             absl::Span<const std::vector<Tensor>> inputs,
-                             const RunContext& context, std::vector<std::vector<Tensor>>& outputs);
+                             absl::Span<RunBuffers* const> buffers, const RunContext& context);
 
 }  // namespace attnrun::exec
 

@@ -51,18 +51,53 @@ int OpenAxis(const Value* input) {
   return found;
 }
 
-StateValue Carried(const Value* input, const Value* output, StateKind kind, int axis) {
-  const bool has_axis = kind != StateKind::kReplaced && kind != StateKind::kKept;
-  if (has_axis && axis < 0) axis = OpenAxis(input);
-  const bool needs_axis = kind == StateKind::kAppended || kind == StateKind::kWindow;
-  if (axis < 0 && needs_axis) kind = StateKind::kReplaced;
-  return {input->name(), output->name(), kind, axis};
+// True if the model declares that input and output have as many positions.
+bool KeepsExtent(const Value* input, const Value* output, int axis) {
+  const auto& in = input->type().shape;
+  const auto& out = output->type().shape;
+  if (axis < 0 || !in.has_value() || !out.has_value()) return false;
+  const Dim& dim = (*in)[axis];
+  return (dim.is_fixed() || !dim.symbol.empty()) && dim == (*out)[axis];
 }
 
 StateKind KindOf(const Trail& trail) {
   if (trail.overwrites) return StateKind::kWritten;
   if (!trail.appends) return StateKind::kReplaced;
   return trail.cuts ? StateKind::kWindow : StateKind::kAppended;
+}
+
+StateValue Carried(const Value* input, const Value* output, const Trail& trail) {
+  StateKind kind = KindOf(trail);
+  int axis = trail.axis;
+  if (axis < 0 && kind != StateKind::kReplaced) axis = OpenAxis(input);
+  if (kind == StateKind::kReplaced) axis = -1;
+  // A cache that is as long after the run as before it has room for what is written to it.
+  if (kind == StateKind::kAppended && trail.has_length && KeepsExtent(input, output, axis)) {
+    kind = StateKind::kWritten;
+  }
+  const bool needs_axis = kind == StateKind::kAppended || kind == StateKind::kWindow;
+  if (axis < 0 && needs_axis) kind = StateKind::kReplaced;
+  return {input->name(), output->name(), kind, axis,
+          kind == StateKind::kWindow ? trail.window : 0};
+}
+
+// True if a branch of an If gives the output without reading anything, while another one computes it:
+// what merged decoders do with the keys of an encoder, which the first run alone computes.
+bool IsComputedOnce(const Value* output) {
+  const Node* node = output->producer();
+  if (node == nullptr || node->op_type() != "If") return false;
+  int empty = 0;
+  int computed = 0;
+  for (const auto& [name, attribute] : node->attributes()) {
+    const auto* graph = std::get_if<std::shared_ptr<Graph>>(&attribute);
+    if (graph == nullptr) continue;
+    const Value* value = (*graph)->outputs()[output->producer_index()];
+    while (value->outer() != nullptr) value = value->outer();
+    const bool reads = value->is_input() || (value->producer() != nullptr &&
+                                             !value->producer()->inputs().empty());
+    ++(reads ? computed : empty);
+  }
+  return empty == 1 && computed == 1;
 }
 
 // Pairs outputs with inputs, each at most once.
@@ -95,7 +130,7 @@ class Pairing {
     }
     if (fitting.size() != 1) return;
     const Trail& trail = fitting.front();
-    Add(trail.input, output, Carried(trail.input, output, KindOf(trail), trail.axis));
+    Add(trail.input, output, Carried(trail.input, output, trail));
   }
 
   void PairByName(const Value* output) {
@@ -106,13 +141,16 @@ class Pairing {
       if (NamesMatch(input->name(), output->name())) fitting.push_back(input);
     }
     if (fitting.size() != 1) return;
-    const bool kept = absl::c_any_of(
-        TrailsOf(output), [&](const Trail& trail) { return trail.input == fitting.front(); });
-    const int axis = kept ? -1 : DifferingAxis(fitting.front(), output);
-    const StateKind kind = kept        ? StateKind::kKept
-                           : axis >= 0 ? StateKind::kAppended
-                                       : StateKind::kReplaced;
-    Add(fitting.front(), output, Carried(fitting.front(), output, kind, axis));
+    const Value* input = fitting.front();
+    const bool passed_on = absl::c_any_of(
+        TrailsOf(output), [&](const Trail& trail) { return trail.input == input; });
+    if (passed_on || IsComputedOnce(output)) {
+      Add(input, output, {input->name(), output->name(), StateKind::kKept});
+      return;
+    }
+    const int axis = DifferingAxis(input, output);
+    Add(input, output, {input->name(), output->name(),
+                        axis >= 0 ? StateKind::kAppended : StateKind::kReplaced, axis});
   }
 
   bool IsFree(const Value* input) const { return !paired_.contains(input); }

@@ -50,6 +50,9 @@ class Shapes {
     if (static_cast<int>(axis) == value.axis) {
       return value.kind == StateKind::kWritten ? options_.capacity : 0;
     }
+    if (value.kind == StateKind::kKept && options_.encoder_positions > 0) {
+      return options_.encoder_positions;
+    }
     if (search_ == nullptr) Search();
     return search_->Value(SymbolOf(input, dim, axis));
   }
@@ -89,10 +92,10 @@ absl::StatusOr<std::vector<Shape>> InitialShapes(const Graph& graph,
                                                  const std::vector<ValueInfo>& inputs,
                                                  const std::vector<StateValue>& values,
                                                  const StateOptions& options) {
-  if (options.batch < 0 || options.capacity < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected a batch and a capacity of at least 0, but found ", options.batch,
-                     " and ", options.capacity));
+  if (options.batch < 0 || options.capacity < 0 || options.encoder_positions < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a batch, a capacity and encoder positions of at least 0, but found ",
+        options.batch, ", ", options.capacity, " and ", options.encoder_positions));
   }
   return Shapes(graph, inputs, values, options).Find();
 }

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "absl/algorithm/container.h"
+#include "core/elements.h"
 #include "core/hash_map.h"
 
 namespace attnrun::state {
@@ -15,6 +17,27 @@ int64_t IntAttribute(const Node& node, absl::string_view name, int64_t otherwise
   const AttributeValue* value = node.attribute(name);
   const auto* number = value != nullptr ? std::get_if<int64_t>(value) : nullptr;
   return number != nullptr ? *number : otherwise;
+}
+
+// The only element of a constant input; nullopt if there is none.
+std::optional<int64_t> OnlyConstant(const Node& node, int input) {
+  const Value* value = node.input(input);
+  while (value != nullptr && value->outer() != nullptr) value = value->outer();
+  const Tensor* constant = value != nullptr && value->is_constant() ? value->constant() : nullptr;
+  if (constant == nullptr || constant->num_elements() != 1) return std::nullopt;
+  const auto elements = ToInts(*constant);
+  return elements.ok() ? std::optional((*elements)[0]) : std::nullopt;
+}
+
+// W of x[-W:]; 0 for other slices.
+int64_t LastPositions(const Node& node) {
+  if (node.op_type() != "Slice" || node.inputs().size() < 3) return 0;
+  const int64_t start = OnlyConstant(node, 1).value_or(0);
+  const int64_t end = OnlyConstant(node, 2).value_or(0);
+  const bool steps = node.input(4) != nullptr && OnlyConstant(node, 4) != 1;
+  // No axis is that long.
+  constexpr int64_t kFar = 1 << 30;
+  return start < 0 && start > -kFar && end >= kFar && !steps ? -start : 0;
 }
 
 // Follows an output upwards. The axes of a trail are those of the value where the walk stands.
@@ -50,9 +73,7 @@ class Walk {
       const int64_t axis = op == "ScatterND" ? -1 : IntAttribute(node, "axis", otherwise);
       Visit(node.input(0), Overwritten(trail, FromFront(node.input(0), axis)));
     } else if (op == "Slice" || op == "Gather") {
-      Trail cut = trail;
-      cut.cuts = true;
-      Visit(node.input(0), cut);
+      Visit(node.input(0), Cut(node, trail));
     } else if (op == "Transpose") {
       Visit(node.input(0), Transposed(node, trail));
     } else if (op == "Identity" || op == "Cast") {
@@ -70,8 +91,16 @@ class Walk {
     Trail appended = trail;
     appended.appends = true;
     if (!is_concat && node.input(4) != nullptr) appended.cuts = true;
+    appended.has_length = !is_concat;
     appended.axis = is_concat ? FromFront(node.input(0), IntAttribute(node, "axis", 0)) : 2;
     Visit(node.input(0), appended);
+  }
+
+  static Trail Cut(const Node& node, Trail trail) {
+    // All but the last cut let through fewer.
+    if (!trail.appends && !trail.cuts) trail.window = LastPositions(node);
+    trail.cuts = true;
+    return trail;
   }
 
   void PassIf(const Node& node, int output, const Trail& trail) {

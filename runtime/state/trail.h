@@ -15,6 +15,10 @@ struct Trail {
   bool appends = false;
   bool cuts = false;
   bool overwrites = false;
+  // The operator that appends knows the length of its input, which may be longer.
+  bool has_length = false;
+  // The positions that are left behind an operator that appends; 0 if they are not known.
+  int64_t window = 0;
   // The axis of the input along which an operator appends, overwrites or cuts; -1 if unknown.
   int axis = -1;
 };

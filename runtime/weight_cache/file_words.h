@@ -48,6 +48,8 @@ class WordReader {
     bytes_.remove_prefix(DivCeil(size, sizeof(uint64_t)) * sizeof(uint64_t));
     return text;
   }
+  // The bytes that were not read yet.
+  absl::string_view rest() const { return bytes_; }
   // False once a read went past the end.
   bool ok() const { return ok_; }
 

@@ -105,6 +105,23 @@ TEST_F(CStateTest, IsClonedSelectedAndSet) {
   EXPECT_NE(Told(attnrun_state_set(clone.get(), "x", value.get())), "");
 }
 
+TEST_F(CStateTest, IsSavedAndLoaded) {
+  Step(state_.get(), {1, 2});
+  const std::string path = ::testing::TempDir() + "/c_state_test.state";
+  ASSERT_EQ(Told(attnrun_state_save(state_.get(), path.c_str())), "");
+  const auto loaded = Made<attnrun_state>([&](attnrun_state** made) {
+    return attnrun_session_load_state(session_.get(), path.c_str(), 8, made);
+  });
+  EXPECT_THAT(Step(loaded.get(), {4}), ElementsAre(7)) << told_;
+  size_t bytes = 0;
+  EXPECT_EQ(Told(attnrun_session_state_bytes(session_.get(), 1, 8, &bytes)), "");
+  EXPECT_EQ(attnrun_state_byte_size(loaded.get()), bytes);
+  EXPECT_NE(Told(attnrun_session_state_bytes(session_.get(), 1, -1, &bytes)), "");
+  attnrun_state* none = nullptr;
+  EXPECT_NE(Told(attnrun_session_load_state(session_.get(), "/nowhere", 8, &none)), "");
+  EXPECT_EQ(none, nullptr);
+}
+
 TEST_F(CStateTest, RefusesWhatAStepCannotDo) {
   output_name_ = "present.0.key";
   EXPECT_THAT(Step(state_.get(), {1}), ElementsAre());

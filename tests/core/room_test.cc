@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -59,6 +60,63 @@ TEST(RoomTest, ShrinksToItsFirstPositions) {
   EXPECT_THAT(ElementsOf(shrunk), ElementsAre(7, 7));
   EXPECT_FALSE(Grow(tensor, 1, 1).has_value());
   EXPECT_TRUE(Grow(shrunk, 1, 3).has_value());
+}
+
+// Positions [begin, end) of a window that grows by one and loses one, each with its number.
+Tensor Slid(Tensor tensor, int64_t capacity, int64_t steps, int64_t window) {
+  for (int64_t i = 0; i < steps; ++i) {
+    std::optional<Grown> grown = Grow(tensor, 1, 1);
+    EXPECT_TRUE(grown.has_value()) << i;
+    auto* added = static_cast<float*>(grown->added);
+    added[0] = added[capacity] = static_cast<float>(i);
+    Settle(grown->tensor);
+    const int64_t length = grown->tensor.dim(1);
+    const int64_t begin = std::max<int64_t>(length - window, 0);
+    tensor = *CutInRoom(grown->tensor, 1, begin, length - begin);
+  }
+  return tensor;
+}
+
+TEST(RoomTest, AWindowMovesToTheFront) {
+  constexpr int64_t kCapacity = 2 * 3 + 4 * kHistory;
+  for (const int64_t steps : {3, 100, 261, 262, 263, 264, 1'000, 5'000}) {
+    const Tensor empty = *MakeRoom(DataType::kFloat, {2, 0}, 1, kCapacity, Allocator::Heap());
+    const Tensor window = Slid(empty, kCapacity, steps, 3);
+    const auto last = static_cast<float>(steps - 1);
+    EXPECT_THAT(ElementsOf(window), ElementsAre(last - 2, last - 1, last, last - 2, last - 1, last));
+    EXPECT_EQ(CapacityOf(window), kCapacity);
+    if (steps < 100) continue;
+    const std::optional<Tensor> earlier = Rewound(window, kHistory, 3);
+    ASSERT_TRUE(earlier.has_value()) << steps;
+    EXPECT_EQ(ElementsOf(*earlier)[2], last - kHistory);
+    EXPECT_TRUE(Grow(*earlier, 1, 1).has_value());
+  }
+}
+
+TEST(RoomTest, AMovedWindowSparesTheOldOne) {
+  constexpr int64_t kCapacity = 2 * 3 + 4 * kHistory;
+  const Tensor empty = *MakeRoom(DataType::kFloat, {2, 0}, 1, kCapacity, Allocator::Heap());
+  const Tensor window = Slid(empty, kCapacity, kCapacity, 3);
+  const std::vector<float> elements = ElementsOf(window);
+  const std::optional<Grown> moved = Grow(window, 1, 1);
+  ASSERT_TRUE(moved.has_value());
+  EXPECT_LT(moved->tensor.raw(), window.raw());
+  // It would reach the old one.
+  EXPECT_FALSE(Grow(moved->tensor, 1, kCapacity / 2 + kHistory).has_value());
+  EXPECT_EQ(ElementsOf(window), elements);
+  // Taken back, it remembers what the move has left alone.
+  EXPECT_EQ(ElementsOf(Shrunk(window, 3)), elements);
+  EXPECT_TRUE(Rewound(window, kHistory, 3).has_value());
+  EXPECT_FALSE(Rewound(window, 2 * kHistory, 3).has_value());
+}
+
+TEST(RoomTest, OnlyPositionsAreCut) {
+  const Tensor tensor = Filled(3, 4, 1);
+  EXPECT_FALSE(CutInRoom(tensor, 0, 0, 1).has_value());
+  EXPECT_FALSE(CutInRoom(tensor, 1, 0, 0).has_value());
+  EXPECT_FALSE(CutInRoom(*tensor.Dense(), 1, 0, 1).has_value());
+  EXPECT_FALSE(Grow(*CutInRoom(tensor, 1, 0, 2), 1, 1).has_value());
+  EXPECT_TRUE(Grow(*CutInRoom(tensor, 1, 2, 1), 1, 1).has_value());
 }
 
 TEST(RoomTest, OtherViewsHaveNone) {

@@ -72,6 +72,57 @@ TEST(CarriedValuesTest, AWindowDropsPositions) {
   EXPECT_THAT(FoundIn(b), ElementsAre(Carries("a", StateKind::kWindow, 2)));
 }
 
+TEST(CarriedValuesTest, AWindowHasAnExtent) {
+  for (const int64_t last : {-16, 3}) {
+    GraphBuilder b;
+    Value* cache = b.Input("a", DataType::kFloat, {"batch", 2, "past", 8});
+    Value* step = b.Input("b", DataType::kFloat, {"batch", 2, "step", 8});
+    Value* longer = b.Op("Concat", {cache, step}, {{"axis", int64_t{2}}});
+    Value* begin = b.Constant<int64_t>("begin", {1}, {last});
+    Value* end = b.Constant<int64_t>("end", {1}, {INT64_MAX});
+    Value* axis = b.Constant<int64_t>("axis", {1}, {2});
+    b.Output(b.Op("Slice", {longer, begin, end, axis}));
+    const std::vector<StateValue> found = FoundIn(b);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].window, last < 0 ? -last : 0);
+  }
+}
+
+// As a decoder with past_present_share_buffer declares its caches.
+TEST(CarriedValuesTest, ACacheThatKeepsItsExtentIsWritten) {
+  GraphBuilder b;
+  Value* cache = b.Input("a", DataType::kFloat, {"batch", 2, 16, 8});
+  Value* step = b.Input("b", DataType::kFloat, {"batch", 2, "step", 8});
+  Value* used = b.Input("used", DataType::kInt64, {"batch"});
+  Value* total = b.Input("total", DataType::kInt64, {});
+  Value* longer = b.Op("attnrun::AppendToCache", {cache, step, used, total});
+  b.Output(longer);
+  longer->set_type(cache->type());
+  EXPECT_THAT(FoundIn(b), ElementsAre(Carries("a", StateKind::kWritten, 2)));
+}
+
+// As Optimum's merged decoders do: one branch computes the keys, the other gives an empty constant.
+TEST(CarriedValuesTest, KeysOfAnEncoderAreKept) {
+  GraphBuilder b;
+  Value* cache = b.Input("past.0.encoder.key", DataType::kFloat, {"batch", 2, "encoder", 8});
+  Value* states = b.Input("states", DataType::kFloat, {"batch", 2, "encoder", 8});
+  Value* use_cache = b.Input("use_cache", DataType::kBool, {1});
+  b.Output(b.Op("Relu", {cache}));
+  auto computes = std::make_shared<Graph>();
+  GraphBuilder compute(*computes, 20);
+  compute.Output(compute.Op("Exp", {compute.Capture(states)}));
+  auto skips = std::make_shared<Graph>();
+  GraphBuilder skip(*skips, 20);
+  skip.Output(skip.Constant("nothing", *Tensor::Allocate(DataType::kFloat, {0, 2, 1, 8})));
+  Value* keys = b.Op("If", {use_cache}, {{"then_branch", skips}, {"else_branch", computes}});
+  b.Output(keys);
+  absl::StatusOr<std::unique_ptr<Graph>> graph = b.Build();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  (*graph)->Rename(keys, "present.0.encoder.key");
+  EXPECT_THAT(state::FindCarriedValues(**graph),
+              ElementsAre(Carries("past.0.encoder.key", StateKind::kKept, -1)));
+}
+
 TEST(CarriedValuesTest, AStaticCacheIsWritten) {
   GraphBuilder b;
   Value* cache = b.Input("a", DataType::kFloat, {"batch", 2, 16, 8});

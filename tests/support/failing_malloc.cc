@@ -14,6 +14,8 @@ namespace attnrun::testing {
 bool CanFailAllocations() { return false; }
 void FailAllocations(int64_t, int64_t) {}
 int64_t StopFailing() { return 0; }
+void CountAllocations() {}
+int64_t StopCounting() { return 0; }
 int64_t LiveAllocations() { return 0; }
 
 }  // namespace attnrun::testing
@@ -90,6 +92,13 @@ void FailAllocations(int64_t first, int64_t count) {
 int64_t StopFailing() {
   begin = std::numeric_limits<int64_t>::max();
   return failed;
+}
+
+void CountAllocations() { FailAllocations(std::numeric_limits<int64_t>::max() - 1, 0); }
+
+int64_t StopCounting() {
+  StopFailing();
+  return number;
 }
 
 int64_t LiveAllocations() { return live; }

@@ -18,6 +18,11 @@ void FailAllocations(int64_t first, int64_t count);
 // Returns how many failed.
 int64_t StopFailing();
 
+// Lets no allocation fail, but counts them, in all threads, until StopCounting, which returns their
+// number.
+void CountAllocations();
+int64_t StopCounting();
+
 // Allocations that are not freed.
 int64_t LiveAllocations();
 

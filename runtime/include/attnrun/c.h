@@ -371,6 +371,17 @@ ATTNRUN_EXPORT attnrun_status* attnrun_state_value(const attnrun_state* state, c
 ATTNRUN_EXPORT attnrun_status* attnrun_state_set(attnrun_state* state, const char* input,
                                                  const attnrun_tensor* value);
 
+// The bytes that a state of attnrun_session_new_state takes until it outgrows its capacity.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_state_bytes(const attnrun_session* session,
+                                                           int64_t batch, int64_t capacity,
+                                                           size_t* bytes);
+// Writes the state to a file, for attnrun_session_load_state on a session of the same model and
+// precision: see attnrun/state.h.
+ATTNRUN_EXPORT attnrun_status* attnrun_state_save(const attnrun_state* state, const char* path);
+ATTNRUN_EXPORT attnrun_status* attnrun_session_load_state(const attnrun_session* session,
+                                                          const char* path, int64_t capacity,
+                                                          attnrun_state** state);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -156,6 +156,17 @@ class ATTNRUN_EXPORT Session {
   // of a value; kResourceExhausted if there is no memory. The session must outlive it.
   absl::StatusOr<State> NewState(const StateOptions& options = {}) const;
 
+  // The bytes that such a state takes, which are those of State::byte_size() until it holds more than
+  // options.capacity positions; without kept values and others of open extent, which take what a run
+  // gives. Errors as in NewState, but no memory is taken.
+  absl::StatusOr<size_t> StateBytes(const StateOptions& options = {}) const;
+
+  // A state that State::Save has written, for a session of the same model and precision. `capacity` as
+  // in StateOptions. kInvalidArgument if the file is damaged, not a saved state, or one of another
+  // model, precision or format; kNotFound, kPermissionDenied, kResourceExhausted. Messages begin with
+  // the path. The next runs give the bits that they would have given without it.
+  absl::StatusOr<State> LoadState(const std::string& path, int64_t capacity = 0) const;
+
   // One step: runs the model on `inputs` and the values of the state, which takes those of the next
   // step. `inputs` and the result lack the values that are carried. Appended values grow in place.
   // After an error the state is as before. Errors as in Run; also kInvalidArgument for a state of

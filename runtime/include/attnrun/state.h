@@ -39,6 +39,8 @@ struct StateValue {
   StateKind kind = StateKind::kReplaced;
   // The axis of positions; -1 for kKept, kReplaced, and if it is not known.
   int axis = -1;
+  // The most positions that a kWindow holds between two runs; 0 for others, and if it is not known.
+  int64_t window = 0;
 };
 
 struct StateOptions {
@@ -47,10 +49,15 @@ struct StateOptions {
   // The positions for which memory is taken at once. A state that outgrows them takes twice as much
   // memory each time, and copies what it holds. Also the extent of static caches that have none.
   int64_t capacity = 0;
+  // The extent of open axes of kept values, behind axis 0, until a run or Set gives them: the number
+  // of positions of an encoder's output, which merged decoders demand of all runs.
+  int64_t encoder_positions = 0;
 };
 
-// The values of a model between two runs, such as the keys and values of a decoder. Made by Session::NewState,
-// changed by Session::Run. Used by one thread at a time.
+// The values of a model between two runs, such as the keys and values of a decoder. Made by
+// Session::NewState, changed by Session::Run. Used by one thread at a time: functions that return a
+// status give kFailedPrecondition while another thread uses the state, and kInvalidArgument after it
+// was moved to another one.
 class ATTNRUN_EXPORT State {
  public:
   State(State&&) noexcept;
@@ -72,8 +79,9 @@ class ATTNRUN_EXPORT State {
   absl::Status Set(absl::string_view input, const Tensor& value);
 
   // Forgets the positions from `length` on; those of static caches are for the caller to mask or
-  // overwrite. kFailedPrecondition if a value is a window or replaced; kInvalidArgument if the state
-  // is shorter.
+  // overwrite. kFailedPrecondition if a value is replaced, or is a window that has lost the positions
+  // before it: it keeps at least 64 of those that one-by-one steps have moved out of it, if the model
+  // also has appended values, which count positions. kInvalidArgument if the state is shorter.
   absl::Status Rewind(int64_t length);
 
   // A state of its own with the same values. kResourceExhausted if there is no memory.
@@ -83,10 +91,16 @@ class ATTNRUN_EXPORT State {
   // row that does not exist, and for values whose axis 0 is not the batch.
   absl::StatusOr<State> Select(absl::Span<const int64_t> rows) const;
 
+  // Writes the state to a file, for Session::LoadState: the old contents of the path, or all of the
+  // new, survive a crash. Reads the model's files once, to tell models apart. kUnimplemented if a value
+  // has strings; other errors are those of the file system, and name the path.
+  absl::Status Save(const std::string& path) const;
+
  private:
   friend class Session;
   friend class StateUse;
   class Impl;
+  class Turn;
   explicit State(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_TESTS_SESSION_CACHE_MODELS_H_
+#define ATTNRUN_TESTS_SESSION_CACHE_MODELS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attnrun/session.h"
+#include "loader/model_maker.h"
+
+// Small models whose inputs "past..." are carried to their outputs "present...", and which read the
+// vectors "x" of some positions.
+namespace attnrun::testing {
+
+inline constexpr int64_t kCacheRows = 16;
+inline constexpr int64_t kCacheWidth = 8;
+
+// Declares an input or output. A number below 0 is an open extent: -1 is "d1", and so on.
+inline void Declare(onnx::ValueInfoProto* info, const std::string& name, int type,
+                    const std::vector<int64_t>& dims) {
+  SetType(info, name, type, dims);
+  auto* shape = info->mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] < 0) shape->mutable_dim(static_cast<int>(i))->set_dim_param("d" + std::to_string(-dims[i]));
+  }
+}
+
+inline void AddInts(onnx::GraphProto* graph, const std::string& name,
+                    const std::vector<int64_t>& dims, const std::vector<int64_t>& elements) {
+  onnx::TensorProto& tensor = *graph->add_initializer();
+  tensor = MakeTensor(name, onnx::TensorProto::INT64, dims);
+  for (const int64_t element : elements) tensor.add_int64_data(element);
+}
+
+// "y": how much the vectors x resemble the rows of `cache`, and the mean of the rows weighted so.
+inline void AddReader(onnx::GraphProto* graph, const std::string& cache, int rank) {
+  std::vector<int64_t> order;
+  for (int i = 0; i < rank; ++i) order.push_back(i);
+  std::swap(order[rank - 1], order[rank - 2]);
+  onnx::AttributeProto* perm =
+      AddAttribute(AddNode(graph, "Transpose", {cache}, {"turned"}), "perm", onnx::AttributeProto::INTS);
+  for (const int64_t axis : order) perm->add_ints(axis);
+  AddNode(graph, "MatMul", {"x", "turned"}, {"scores"});
+  AddNode(graph, "Softmax", {"scores"}, {"shares"});
+  AddNode(graph, "MatMul", {"shares", cache}, {"y"});
+}
+
+// A sliding window: the cache and the new rows, of which the last `window` stay.
+inline std::string WindowModel(int64_t window) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
+  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {1, 2, -2, kCacheWidth});
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
+  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {1, 2, -3, kCacheWidth});
+  AddInts(graph, "begin", {1}, {-window});
+  AddInts(graph, "end", {1}, {INT64_MAX});
+  AddInts(graph, "axis", {1}, {2});
+  AddIntAttribute(AddNode(graph, "Concat", {"past", "x"}, {"all"}), "axis", 2);
+  AddNode(graph, "Slice", {"all", "begin", "end", "axis"}, {"present"});
+  AddReader(graph, "all", 4);
+  return model.SerializeAsString();
+}
+
+// A cache that keeps all rows.
+inline std::string AppendModel() {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {-4, 2, -1, kCacheWidth});
+  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {-4, 2, -2, kCacheWidth});
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {-4, 2, -1, kCacheWidth});
+  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {-4, 2, -3, kCacheWidth});
+  AddIntAttribute(AddNode(graph, "Concat", {"past", "x"}, {"present"}), "axis", 2);
+  AddReader(graph, "present", 4);
+  return model.SerializeAsString();
+}
+
+// A cache that keeps all rows beside a window.
+inline std::string HybridModel(int64_t window) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
+  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {1, 2, -2, kCacheWidth});
+  Declare(graph->add_input(), "past_window", onnx::TensorProto::FLOAT, {1, 2, -5, kCacheWidth});
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 2, -6, kCacheWidth});
+  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {1, 2, -3, kCacheWidth});
+  Declare(graph->add_output(), "present_window", onnx::TensorProto::FLOAT, {1, 2, -7, kCacheWidth});
+  AddInts(graph, "begin", {1}, {-window});
+  AddInts(graph, "end", {1}, {INT64_MAX});
+  AddInts(graph, "axis", {1}, {2});
+  AddIntAttribute(AddNode(graph, "Concat", {"past", "x"}, {"present"}), "axis", 2);
+  AddIntAttribute(AddNode(graph, "Concat", {"past_window", "x"}, {"all"}), "axis", 2);
+  AddNode(graph, "Slice", {"all", "begin", "end", "axis"}, {"present_window"});
+  AddIntAttribute(AddNode(graph, "Concat", {"present", "all"}, {"both"}), "axis", 2);
+  AddReader(graph, "both", 4);
+  return model.SerializeAsString();
+}
+
+// A window of fixed extent, whose oldest rows the new ones push out.
+inline std::string ShiftModel(int64_t window) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 2, 1, kCacheWidth});
+  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {1, 2, window, kCacheWidth});
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 2, 1, kCacheWidth});
+  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {1, 2, window, kCacheWidth});
+  AddInts(graph, "begin", {1}, {1});
+  AddInts(graph, "end", {1}, {INT64_MAX});
+  AddInts(graph, "axis", {1}, {2});
+  AddNode(graph, "Slice", {"past", "begin", "end", "axis"}, {"rest"});
+  AddIntAttribute(AddNode(graph, "Concat", {"rest", "x"}, {"present"}), "axis", 2);
+  AddReader(graph, "present", 4);
+  return model.SerializeAsString();
+}
+
+// A static cache that an operator overwrites at the positions "at".
+inline std::string WrittenModel(const std::string& op) {
+  onnx::ModelProto model = EmptyModel();
+  model.mutable_opset_import(0)->set_version(24);
+  onnx::GraphProto* graph = model.mutable_graph();
+  const bool has_batch = op == "TensorScatter";
+  const auto shape = [&](int64_t rows) {
+    return has_batch ? std::vector<int64_t>{1, rows, kCacheWidth}
+                     : std::vector<int64_t>{rows, kCacheWidth};
+  };
+  // Where overwrites one row in each run.
+  const int64_t step = op == "Where" ? 1 : -1;
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, shape(step));
+  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, shape(kCacheRows));
+  const std::vector<int64_t> places = op == "ScatterElements"
+                                          ? shape(step)
+                                          : has_batch ? std::vector<int64_t>{1}
+                                                      : std::vector<int64_t>{step, 1};
+  Declare(graph->add_input(), "at", onnx::TensorProto::INT64, places);
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, shape(step));
+  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, shape(kCacheRows));
+  if (op == "TensorScatter") {
+    AddIntAttribute(AddNode(graph, op, {"past", "x", "at"}, {"present"}), "axis", 1);
+  } else if (op == "Where") {
+    std::vector<int64_t> rows(kCacheRows);
+    for (int64_t i = 0; i < kCacheRows; ++i) rows[i] = i;
+    AddInts(graph, "rows", {kCacheRows, 1}, rows);
+    AddNode(graph, "Equal", {"rows", "at"}, {"here"});
+    AddNode(graph, op, {"here", "x", "past"}, {"present"});
+  } else {
+    AddNode(graph, op, {"past", "at", "x"}, {"present"});
+  }
+  AddReader(graph, "present", has_batch ? 3 : 2);
+  return model.SerializeAsString();
+}
+
+// Rows for the positions [begin, end), in a tensor of this shape; elements of different positions
+// differ.
+inline Tensor RowsFor(const Shape& shape, int64_t begin, int64_t end) {
+  std::vector<float> elements(*NumElements(shape));
+  const int64_t per_head = (end - begin) * kCacheWidth;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const int64_t position = begin + static_cast<int64_t>(i) % per_head / kCacheWidth;
+    elements[i] = static_cast<float>((position * 37 + static_cast<int64_t>(i) * 11) % 97 - 48) / 64;
+  }
+  return *Tensor::Of<float>(shape, elements);
+}
+
+}  // namespace attnrun::testing
+
+#endif  // ATTNRUN_TESTS_SESSION_CACHE_MODELS_H_

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "attnrun/session.h"
+#include "session/cache_models.h"
+
+// Windows and static caches stay in place, and a run with a state gives the bits of one to which the
+// caller hands the cache.
+namespace attnrun::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string BytesOf(const Tensor& tensor) {
+  const Tensor dense = *tensor.Dense();
+  return {dense.data<char>(), dense.byte_size()};
+}
+
+SessionOptions OneThread() {
+  SessionOptions options;
+  options.threads = 1;
+  return options;
+}
+
+// The bytes outlive all sessions.
+Session Load(const std::string& bytes) {
+  static std::list<std::string> models;
+  auto session = Session::LoadBytes(models.emplace_back(bytes), OneThread());
+  EXPECT_TRUE(session.ok()) << session.status();
+  return *std::move(session);
+}
+
+// The inputs for the positions [begin, end) of a WindowModel.
+TensorMap WindowInputs(int64_t begin, int64_t end) {
+  TensorMap inputs;
+  inputs["x"] = RowsFor({1, 2, end - begin, kCacheWidth}, begin, end);
+  return inputs;
+}
+
+// Runs a model with the cache by hand.
+class ByHand {
+ public:
+  ByHand(const Session& session, Tensor cache) : session_(session), cache_(std::move(cache)) {}
+
+  std::string Run(TensorMap inputs) {
+    inputs["past"] = cache_;
+    auto outputs = session_.Run(inputs);
+    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    if (!outputs.ok()) return "";
+    cache_ = outputs->at("present");
+    return BytesOf(outputs->at("y"));
+  }
+  const Tensor& cache() const { return cache_; }
+
+ private:
+  const Session& session_;
+  Tensor cache_;
+};
+
+std::string RunWith(const Session& session, State& state, const TensorMap& inputs) {
+  const auto outputs = session.Run(inputs, state);
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  return outputs.ok() ? BytesOf(outputs->at("y")) : "";
+}
+
+constexpr int64_t kWindow = 20;
+
+TEST(StateCachesTest, AWindowSlidesThroughTenThousandTokensInPlace) {
+  const Session session = Load(WindowModel(kWindow));
+  ASSERT_EQ(session.state_values().size(), 1u);
+  EXPECT_EQ(session.state_values()[0].kind, StateKind::kWindow);
+  EXPECT_EQ(session.state_values()[0].window, kWindow);
+  State state = *session.NewState();
+  ByHand by_hand(session, *Tensor::Of<float>({1, 2, 0, kCacheWidth}, {}));
+  const size_t bytes = state.byte_size();
+  int64_t arena = 0;
+  const auto* memory = state.value("past").data<char>();
+  for (int64_t at = 0; at < 10'000; ++at) {
+    const TensorMap inputs = WindowInputs(at, at + 1);
+    ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
+    const Tensor window = state.value("past");
+    ASSERT_EQ(window.dim(2), std::min(at + 1, kWindow));
+    ASSERT_GE(window.data<char>(), memory);
+    ASSERT_LT(window.data<char>(), memory + bytes);
+    if (at == 100) arena = session.Metrics().arena_bytes;
+  }
+  EXPECT_EQ(state.byte_size(), bytes);
+  EXPECT_EQ(session.Metrics().arena_bytes, arena);
+  EXPECT_EQ(BytesOf(state.value("past")), BytesOf(by_hand.cache()));
+}
+
+TEST(StateCachesTest, AWindowTakesStepsOfAnyLength) {
+  const Session session = Load(WindowModel(kWindow));
+  for (const int64_t step : {2, 7, 31, 64, 100, 333}) {
+    State state = *session.NewState();
+    ByHand by_hand(session, *Tensor::Of<float>({1, 2, 0, kCacheWidth}, {}));
+    for (int64_t at = 0; at < 40 * step; at += step) {
+      const TensorMap inputs = WindowInputs(at, at + step);
+      ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << at << " by " << step;
+    }
+  }
+}
+
+TEST(StateCachesTest, AWindowOfFixedExtentIsShifted) {
+  const Session session = Load(ShiftModel(kWindow));
+  EXPECT_EQ(session.state_values()[0].kind, StateKind::kWindow);
+  State state = *session.NewState();
+  ByHand by_hand(session, *state.value("past").Dense());
+  const size_t bytes = state.byte_size();
+  const auto* memory = state.value("past").data<char>();
+  for (int64_t at = 0; at < 2'000; ++at) {
+    const TensorMap inputs = WindowInputs(at, at + 1);
+    ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
+    ASSERT_GE(state.value("past").data<char>(), memory);
+    ASSERT_LT(state.value("past").data<char>(), memory + bytes);
+  }
+}
+
+// Ends a run behind the node with this output.
+absl::StatusCode FailBehind(const Session& session, State& state, const TensorMap& inputs,
+                            const std::string& output) {
+  std::atomic<bool> cancel = false;
+  RunOptions options;
+  options.cancel = &cancel;
+  options.observer = [&](absl::string_view name, const Tensor& /*tensor*/) {
+    if (name == output) cancel = true;
+  };
+  return session.Run(inputs, state, options).status().code();
+}
+
+TEST(StateCachesTest, AFailedRunLeavesAWindowAsItWas) {
+  const Session session = Load(WindowModel(kWindow));
+  State state = *session.NewState();
+  ByHand by_hand(session, *Tensor::Of<float>({1, 2, 0, kCacheWidth}, {}));
+  for (int64_t at = 0; at < 1'000; ++at) {
+    const TensorMap inputs = WindowInputs(at, at + 1);
+    const std::string before = BytesOf(state.value("past"));
+    ASSERT_EQ(FailBehind(session, state, WindowInputs(at + 5, at + 6), session.outputs()[1].name),
+              absl::StatusCode::kCancelled);
+    ASSERT_EQ(BytesOf(state.value("past")), before);
+    ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
+  }
+}
+
+class WrittenTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  WrittenTest() : session_(Load(WrittenModel(GetParam()))) {}
+
+  // Writes the rows of `text` to the positions from `at` on.
+  TensorMap Inputs(int64_t at, int64_t count, int64_t text) const {
+    const std::string op = GetParam();
+    TensorMap inputs;
+    const Shape rows = op == "TensorScatter" ? Shape{1, count, kCacheWidth} : Shape{count, kCacheWidth};
+    inputs["x"] = RowsFor(rows, text, text + count);
+    std::vector<int64_t> places;
+    for (int64_t i = 0; i < count; ++i) {
+      places.insert(places.end(), op == "ScatterElements" ? kCacheWidth : 1, at + i);
+    }
+    if (op == "TensorScatter") places.resize(1);
+    const auto shape = op == "TensorScatter"     ? Shape{1}
+                       : op == "ScatterElements" ? Shape{count, kCacheWidth}
+                                                 : Shape{count, 1};
+    inputs["at"] = *Tensor::Of<int64_t>(shape, places);
+    return inputs;
+  }
+  // Where writes one row, the others one to three.
+  int64_t CountOf(int64_t at) const {
+    return std::string(GetParam()) == "Where" ? 1 : 1 + at % 3;
+  }
+
+  const Session session_;
+};
+
+TEST_P(WrittenTest, IsOverwrittenInPlace) {
+  ASSERT_EQ(session_.state_values().size(), 1u);
+  EXPECT_EQ(session_.state_values()[0].kind, StateKind::kWritten);
+  State state = *session_.NewState();
+  const void* memory = state.value("past").raw();
+  ByHand by_hand(session_, *state.Clone()->value("past").Dense());
+  for (int64_t at = 0; at < 200; ++at) {
+    const TensorMap inputs = Inputs(at % (kCacheRows - 2), CountOf(at), at);
+    ASSERT_EQ(RunWith(session_, state, inputs), by_hand.Run(inputs)) << at;
+    ASSERT_EQ(state.value("past").raw(), memory) << at;
+    ASSERT_EQ(BytesOf(state.value("past")), BytesOf(by_hand.cache())) << at;
+  }
+}
+
+TEST_P(WrittenTest, AFailedRunIsTakenBack) {
+  State state = *session_.NewState();
+  RunWith(session_, state, Inputs(0, CountOf(2), 50));
+  const void* memory = state.value("past").raw();
+  const std::string before = BytesOf(state.value("past"));
+  for (const int64_t at : {0, 1, 5}) {
+    ASSERT_EQ(FailBehind(session_, state, Inputs(at, CountOf(at), 77), "present"),
+              absl::StatusCode::kCancelled);
+    ASSERT_EQ(BytesOf(state.value("past")), before);
+    ASSERT_EQ(state.value("past").raw(), memory);
+  }
+  ByHand by_hand(session_, *state.Clone()->value("past").Dense());
+  const TensorMap inputs = Inputs(3, CountOf(2), 9);
+  EXPECT_EQ(RunWith(session_, state, inputs), by_hand.Run(inputs));
+}
+
+TEST_P(WrittenTest, ClonesAreApart) {
+  State state = *session_.NewState();
+  RunWith(session_, state, Inputs(0, CountOf(2), 50));
+  State clone = *state.Clone();
+  const std::string before = BytesOf(clone.value("past"));
+  RunWith(session_, state, Inputs(1, CountOf(2), 60));
+  EXPECT_EQ(BytesOf(clone.value("past")), before);
+  EXPECT_NE(BytesOf(state.value("past")), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, WrittenTest,
+                         ::testing::Values("TensorScatter", "ScatterND", "ScatterElements",
+                                           "Where"));
+
+}  // namespace
+}  // namespace attnrun::testing
