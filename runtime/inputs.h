@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/model_info.h"
 #include "attnrun/tensor.h"
+#include "core/hash_map.h"
 #include "graph/graph.h"
 
 namespace attnrun {
@@ -50,7 +50,7 @@ class InputRules {
 
   const std::vector<ValueInfo>& declared_;
   // By the text that SymInt gives them.
-  absl::flat_hash_map<std::string, int> symbols_;
+  HashMap<std::string, int> symbols_;
   // For each input the symbols of its axes; -1 for an axis of fixed extent.
   std::vector<std::vector<int>> axes_;
 };

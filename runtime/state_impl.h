@@ -83,7 +83,7 @@ class __attribute__((visibility("hidden"))) State::Impl {
   // How often a value is copied to memory in which runs could work in place, while none does.
   static constexpr int kRunsBetweenTries = 8;
 
-  // What a value has beside its tensor.
+  // A value has this beside its tensor.
   struct Extra {
     // The tensor for the next run, if the value has a journal: the state keeps another one of the
     // same bytes.

@@ -52,7 +52,8 @@ class ByteJournal final : public Journal {
     for (const Record& record : records_) end += record.count;
     for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
       end -= record->count;
-      std::memcpy(memory_.mutable_data<char>() + record->offset, bytes_.data() + end, record->count);
+      std::memcpy(memory_.mutable_data<char>() + record->offset, bytes_.data() + end,
+                  record->count);
     }
     Clear();
   }

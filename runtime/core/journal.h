@@ -15,7 +15,7 @@ namespace attnrun {
 // decoder: what an operator overwrites is saved first, so that all of it can be taken back. The
 // owner of a cache keeps one tensor and lends another one of the same bytes to a run.
 
-// What was overwritten of some bytes.
+// The overwritten part of some bytes.
 class Journal {
  public:
   virtual ~Journal() = default;

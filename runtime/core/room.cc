@@ -15,7 +15,7 @@ namespace {
 
 struct Room {
   std::shared_ptr<void> memory;
-  // Of all of the memory.
+  // The shape and strides of all of the memory.
   Shape shape;
   Shape strides;
   int axis = 0;
@@ -80,9 +80,8 @@ std::optional<Place> PlaceOf(const Tensor& tensor) {
 // `tensor` is one of the room.
 Tensor TensorAt(const Tensor& tensor, const Place& place) {
   const auto* keep = std::get_deleter<KeepRoom>(tensor.owner());
-  const int64_t begin =
-      (tensor.data<char>() - static_cast<const char*>(keep->room->memory.get())) /
-      BytesOfPosition(tensor, *place.room);
+  const int64_t begin = (tensor.data<char>() - static_cast<const char*>(keep->room->memory.get())) /
+                        BytesOfPosition(tensor, *place.room);
   Shape shape = place.room->shape;
   shape[place.room->axis] = place.length;
   return tensor.View(shape, place.room->strides,
@@ -106,8 +105,7 @@ void CopyToFront(const Tensor& tensor, const Room& room, int64_t from, int64_t l
 }
 
 Grown GrownAt(const Tensor& tensor, const Place& place, int64_t count) {
-  return Grown{TensorAt(tensor, place),
-               DataAt(tensor, *place.room, place.end() - count)};
+  return Grown{TensorAt(tensor, place), DataAt(tensor, *place.room, place.end() - count)};
 }
 
 // Where the memory ends.

@@ -44,7 +44,7 @@ struct RunContext {
 struct RunBuffers {
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
-  // Of Execute alone.
+  // Used by Execute alone.
   std::vector<Tensor> frame;
 };
 

@@ -10,7 +10,7 @@
 
 namespace attnrun::exec {
 
-// Memory for objects of one size. What is given back is kept for the next objects, so that a run of
+// Memory for objects of one size. Memory that is given back is kept for the next objects, so that a run of
 // the same steps as the run before allocates nothing. Thread-safe.
 class FreeList {
  public:
