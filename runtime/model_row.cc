@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_row.h"
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "core/status.h"
 #include "decoder_inputs.h"
 #include "ops/tensors/strided_copy.h"
@@ -10,15 +8,16 @@
 namespace attnrun {
 namespace {
 
-absl::StatusOr<State> NewState(const DecoderSession& session, int64_t capacity) {
+// `given` has the inputs that an encoder made.
+absl::StatusOr<State> NewState(const DecoderSession& session, const TensorMap& given,
+                               int64_t capacity) {
   StateOptions options;
   options.capacity = capacity;
+  const auto states = given.find("encoder_hidden_states");
+  if (states != given.end() && states->second.rank() == 3) {
+    options.encoder_positions = states->second.dim(1);
+  }
   return session.session.NewState(options);
-}
-
-// True if the encoder's keys or values go through this input.
-bool IsCross(absl::string_view input) {
-  return absl::StrContains(input, ".encoder.") || absl::StrContains(input, "cross");
 }
 
 // The first `length` positions of a value.
@@ -35,11 +34,9 @@ absl::StatusOr<std::unique_ptr<ModelRow>> ModelRow::Make(const ModelSessions& se
                                                          const TensorMap& given, int64_t capacity,
                                                          bool use_cache) {
   const DecoderSession& first = sessions.decoder;
-  ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(first, capacity));
-  std::unique_ptr<ModelRow> row(
+  ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(first, given, capacity));
+  return std::unique_ptr<ModelRow>(
       new ModelRow(sessions, first, given, capacity, use_cache, std::move(state)));
-  ATTNRUN_RETURN_IF_ERROR(row->MatchEncoder());
-  return row;
 }
 
 bool ModelRow::can_rewind() const { return !has_cache() || current_->can_rewind; }
@@ -53,7 +50,7 @@ absl::Status ModelRow::Rewind(int64_t length) {
 }
 
 absl::StatusOr<std::unique_ptr<gen::Row>> ModelRow::Clone(int64_t length, int64_t capacity) const {
-  ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(*current_, capacity));
+  ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(*current_, given_, capacity));
   if (has_cache()) {
     for (const StateValue& value : current_->session.state_values()) {
       const Tensor held = First(state_.value(value.input), value, length);
@@ -63,7 +60,6 @@ absl::StatusOr<std::unique_ptr<gen::Row>> ModelRow::Clone(int64_t length, int64_
   std::unique_ptr<ModelRow> clone(
       new ModelRow(sessions_, *current_, given_, capacity, use_cache_, std::move(state)));
   clone->ids_.assign(ids_.begin(), ids_.begin() + length);
-  clone->cross_ = cross_;
   return clone;
 }
 
@@ -89,46 +85,13 @@ absl::StatusOr<Request> ModelRow::Next(absl::Span<const int64_t> ids, int64_t po
 
 absl::Status ModelRow::Take(absl::Span<const int64_t> ids, const TensorMap& outputs) {
   ids_.insert(ids_.end(), ids.begin(), ids.end());
-  ATTNRUN_RETURN_IF_ERROR(KeepCross());
   const bool goes_on =
       current_ == &sessions_.decoder && sessions_.with_past.has_value() && use_cache_;
   return goes_on ? GoOnWithPast(outputs) : absl::OkStatus();
 }
 
 absl::Status ModelRow::Restart() {
-  ATTNRUN_ASSIGN_OR_RETURN(state_, NewState(*current_, capacity_));
-  cross_.clear();
-  return MatchEncoder();
-}
-
-// Gives the empty keys of the encoder the length of its output, which a merged decoder's inputs
-// share already in the first step.
-absl::Status ModelRow::MatchEncoder() {
-  const auto states = given_.find("encoder_hidden_states");
-  if (states == given_.end() || states->second.rank() != 3) return absl::OkStatus();
-  for (const std::string& input : current_->carried) {
-    const Tensor value = state_.value(input);
-    if (!IsCross(input) || value.rank() != 4) continue;
-    Shape shape = value.shape();
-    shape[2] = states->second.dim(1);
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor zeros, FilledTensor(value.type(), shape, 0));
-    ATTNRUN_RETURN_IF_ERROR(state_.Set(input, zeros));
-  }
-  return absl::OkStatus();
-}
-
-// Keeps what the first step made of the encoder. In the later ones the outputs of Optimum's merged
-// decoders have no such values.
-absl::Status ModelRow::KeepCross() {
-  const bool is_first = cross_.empty();
-  for (const std::string& input : current_->carried) {
-    if (!IsCross(input)) continue;
-    if (is_first) {
-      cross_[input] = state_.value(input);
-    } else {
-      ATTNRUN_RETURN_IF_ERROR(state_.Set(input, cross_[input]));
-    }
-  }
+  ATTNRUN_ASSIGN_OR_RETURN(state_, NewState(*current_, given_, capacity_));
   return absl::OkStatus();
 }
 

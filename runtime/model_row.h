@@ -55,8 +55,6 @@ class ModelRow : public gen::Row {
         state_(std::move(state)) {}
 
   absl::Status Restart();
-  absl::Status MatchEncoder();
-  absl::Status KeepCross();
   absl::Status GoOnWithPast(const TensorMap& outputs);
   absl::StatusOr<Tensor> Embed(const DecoderStep& step, const RunOptions& options) const;
 
@@ -68,8 +66,6 @@ class ModelRow : public gen::Row {
   int64_t capacity_;
   TokenIds ids_;
   State state_;
-  // Keys and values of the encoder, which the first step computes.
-  TensorMap cross_;
 };
 
 }  // namespace attnrun
