@@ -55,6 +55,21 @@ class GenerateTest : public CommandLineTest {
   }
 };
 
+TEST_F(GenerateTest, BenchMeasuresPromptsAndNewTokens) {
+  const std::string arguments = "bench . --generate --prompt-tokens 5 --new-tokens 3 --runs 2 ";
+  const nlohmann::json report = Json(arguments + "--threads 1 --json");
+  for (const char* name : {"time_to_first_token_ms", "prompt_tokens_per_second", "load_ms",
+                           "decode_tokens_per_second", "read_gb_per_s", "share_of_bandwidth"}) {
+    EXPECT_GT(report[name].get<double>(), 0) << name;
+  }
+  EXPECT_EQ(report["prompt_tokens"], 5);
+  EXPECT_EQ(report["new_tokens"], 3);
+  EXPECT_EQ(report["threads"], 1);
+  EXPECT_THAT(Attnrun(arguments).out, HasSubstr("of the "));
+  EXPECT_THAT(Attnrun("bench . --generate --prompt-tokens 1").err, HasSubstr("--prompt-tokens"));
+  EXPECT_EQ(Attnrun("bench . --generate --sweep sequence=1,2").status, 2);
+}
+
 TEST_F(GenerateTest, PrintsTheReport) {
   const nlohmann::json report = Json("generate . --prompt-ids 1,2 --max-new-tokens 3 --json");
   for (const char* name :

@@ -91,6 +91,10 @@ double PercentileMs(const std::vector<absl::Duration>& times, double percent) {
 }
 
 absl::StatusOr<int> Bench(const Options& options) {
+  if (options.generation_bench.has_value()) {
+    ATTNRUN_RETURN_IF_ERROR(BenchGenerate(options));
+    return kFine;
+  }
   ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
   ATTNRUN_RETURN_IF_ERROR(BenchAs(options, model));
   return kFine;

@@ -32,6 +32,9 @@ absl::Status BenchSweep(const Options& options, PreparedModel& model);
 absl::Status BenchStream(const Options& options, PreparedModel& model);
 absl::Status BenchCallers(const Options& options, const PreparedModel& model);
 
+// `bench` with --generate, which loads a decoder by itself.
+absl::Status BenchGenerate(const Options& options);
+
 }  // namespace attnrun::cli
 
 #endif  // ATTNRUN_TOOLS_ATTNRUN_BENCH_MODES_H_

@@ -220,6 +220,28 @@ void AddRepeatOptions(CLI::App& app, Options& options, const std::string& defaul
       ->type_name("N");
 }
 
+// Adds --generate and what belongs to it; returns the first.
+CLI::Option* AddGenerationBench(CLI::App& app, Options& options) {
+  const auto bench = [&options]() -> GenerationBench& {
+    if (!options.generation_bench.has_value()) options.generation_bench.emplace();
+    return *options.generation_bench;
+  };
+  CLI::Option* generate = app.add_flag_function(
+      "--generate", [bench](int64_t) { bench(); },
+      "MODEL is a decoder or its folder: measure prompts and new tokens, 5 runs by default");
+  const auto add = [&](const char* name, int64_t GenerationBench::* member,
+                       const std::string& description) {
+    app.add_option_function<int64_t>(
+           name, [bench, member](int64_t tokens) { bench().*member = tokens; }, description)
+        ->needs(generate)
+        ->check(CLI::Range(int64_t{2}, int64_t{1} << 20).description(""))
+        ->type_name("N");
+  };
+  add("--prompt-tokens", &GenerationBench::prompt_tokens, "Ids of the prompt; 128 by default");
+  add("--new-tokens", &GenerationBench::new_tokens, "New tokens; 64 by default");
+  return generate;
+}
+
 void AddBenchModes(CLI::App& app, Options& options) {
   CLI::Option* sweep = app.add_option_function<std::string>(
       "--sweep", [&options](const std::string& text) { SetSweep(text, options); },
@@ -231,6 +253,7 @@ void AddBenchModes(CLI::App& app, Options& options) {
   CLI::Option* callers = app.add_option_function<std::string>(
       "--callers", [&options](const std::string& text) { SetCallers(text, options); },
       "Measure with these numbers of threads that run the model at once: 1,2,4");
+  AddGenerationBench(app, options)->excludes(sweep)->excludes(stream)->excludes(callers);
   callers->type_name("N,N,...");
   sweep->type_name("NAME=N,N,...")->excludes(stream)->excludes(callers);
   stream->type_name("NAME=LOW..HIGH")->excludes(callers);

@@ -34,6 +34,12 @@ struct Stream {
   int64_t high = 0;
 };
 
+// --generate: a prompt of this many ids, and new tokens after it.
+struct GenerationBench {
+  int64_t prompt_tokens = 128;
+  int64_t new_tokens = 64;
+};
+
 // The parsed command line.
 struct Options {
   // "run", "inspect", "fusions", "compare", "bench", "profile", "generate", "ops" or
@@ -54,6 +60,7 @@ struct Options {
   std::optional<Stream> stream;
   // Numbers of threads that call the session at once; empty for a single caller.
   std::vector<int> callers;
+  std::optional<GenerationBench> generation_bench;
   // Path of a Chrome trace; empty for none.
   std::string trace;
   // Path of a drawing of the profile (SVG); empty for none.

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "bench/gemm_benches.h"
-#include "bench/machine.h"
 #include "bench/onednn_gemm.h"
 #include "bench/turns.h"
 #include "ops/gemm/gemm.h"
 #include "tools/attnrun/fma_peak.h"
+#include "tools/attnrun/read_bandwidth.h"
 
 // GEMM on packed float32 weights next to oneDNN's, as shares of the machine's limits. All of them take
 // turns within a benchmark, and the best turn of each counts, so that other load on the machine
@@ -88,7 +88,7 @@ void Float32Gemv(benchmark::State& state) {
   double onednn = best;
   double bandwidth = 0;
   for (auto unused : state) {
-    bandwidth = std::max(bandwidth, MeasureReadBandwidth(other.data(), kBytes / 2));
+    bandwidth = std::max(bandwidth, cli::MeasureReadBandwidth(other.data(), kBytes / 2));
     best = std::min(best, all(ours) / static_cast<double>(ours.size()));
     onednn = std::min(onednn, all(theirs) / static_cast<double>(theirs.size()));
     LetThemSleep();

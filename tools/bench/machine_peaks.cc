@@ -8,12 +8,11 @@
 #include <iostream>
 #include <map>
 #include <optional>
-#include <vector>
 
-#include "bench/machine.h"
 #include "bench/unit_peaks.h"
 #include "core/parallel.h"
 #include "nlohmann/json.hpp"
+#include "tools/attnrun/read_bandwidth.h"
 
 // Prints this machine's limits as JSON: machine_peaks [THREADS]. Rates in 10^9 per second, null for
 // units that are missing; tools/bench/peaks.py reads them.
@@ -21,16 +20,6 @@ namespace attnrun::bench {
 namespace {
 
 constexpr int kTries = 150;
-
-int64_t ThirdLevelCache() { return std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0); }
-
-// Twice the third-level cache, so that most reads go to memory. A shared one of a large server may
-// be hundreds of megabytes, so a quarter of the memory is the most.
-int64_t BufferBytes() {
-  constexpr int64_t kLeast = int64_t{1} << 28;
-  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  return std::min(std::max(kLeast, 2 * ThirdLevelCache()), memory / 4);
-}
 
 // Units take turns, so that other load on the machine affects all alike.
 nlohmann::ordered_json UnitRates() {
@@ -48,23 +37,18 @@ nlohmann::ordered_json UnitRates() {
   return rates;
 }
 
-nlohmann::ordered_json Bandwidth() {
-  const int64_t bytes = BufferBytes();
-  // Floats that differ from zero, since the system may map untouched pages to one page of zeros.
-  const std::vector<float> data(bytes / sizeof(float), 1.0F);
-  double best = 0;
-  for (int i = 0; i < 3; ++i) best = std::max(best, MeasureReadBandwidth(data.data(), bytes));
+nlohmann::ordered_json Bandwidth(int threads) {
   constexpr double kMebi = 1 << 20;
-  return {{"read_gb_per_s", best * 1e-9},
-          {"buffer_mib", static_cast<double>(bytes) / kMebi},
-          {"l3_mib", static_cast<double>(ThirdLevelCache()) / kMebi}};
+  return {{"read_gb_per_s", cli::MeasureMemoryBandwidth(threads) * 1e-9},
+          {"buffer_mib", static_cast<double>(cli::BandwidthBufferBytes()) / kMebi},
+          {"l3_mib", static_cast<double>(cli::LastCacheBytes()) / kMebi}};
 }
 
 void Print(int threads) {
   SetNumThreads(threads);
   nlohmann::ordered_json report = {{"threads", threads}};
   report["gflops"] = UnitRates();
-  report["memory"] = Bandwidth();
+  report["memory"] = Bandwidth(threads);
   std::cout << report.dump() << "\n";
 }
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "attnrun/generator.h"
+#include "core/status.h"
+#include "tools/attnrun/bench_modes.h"
+#include "tools/attnrun/json.h"
+#include "tools/attnrun/latency.h"
+#include "tools/attnrun/progress.h"
+#include "tools/attnrun/read_bandwidth.h"
+
+namespace attnrun::cli {
+namespace {
+
+constexpr int kWarmup = 1;
+constexpr int kRuns = 5;
+
+// The bytes that a step reads, as far as the files tell.
+struct StepBytes {
+  // All parameters of the decoder. A table of embeddings that is not the last layer's counts,
+  // although a token reads one row of it.
+  int64_t weights = 0;
+  // For each position of the cache.
+  int64_t cache_per_position = 0;
+};
+
+// The decoder among the files of a model: the file itself; else the one that reads a cache, by its
+// usual name, or else the only one.
+std::optional<std::string> DecoderFile(const std::string& model) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(model, error)) return model;
+  std::vector<fs::path> found;
+  for (const fs::path& folder : {fs::path(model), fs::path(model) / "onnx"}) {
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (entry.path().extension() == ".onnx") found.push_back(entry.path());
+    }
+  }
+  constexpr std::array<const char*, 3> kNames = {"model.onnx", "decoder_model_merged.onnx",
+                                                 "decoder_with_past_model.onnx"};
+  for (const char* name : kNames) {
+    for (const fs::path& path : found) {
+      if (path.filename() == name) return path.string();
+    }
+  }
+  if (found.size() == 1) return found[0].string();
+  return std::nullopt;
+}
+
+// The bytes of one position of a cache; 0 for another input.
+int64_t BytesPerPosition(const ValueInfo& input) {
+  if (!absl::StrContains(input.name, "past") || !input.shape.has_value()) return 0;
+  if (input.shape->size() < 3) return 0;
+  int64_t elements = 1;
+  for (const Dim& dim : *input.shape) {
+    if (dim.is_fixed()) elements *= dim.value;
+  }
+  return elements * BitWidth(input.type) / 8;
+}
+
+std::optional<StepBytes> BytesOfStep(const std::string& model) {
+  const std::optional<std::string> file = DecoderFile(model);
+  if (!file.has_value()) return std::nullopt;
+  const absl::StatusOr<ModelInfo> info = InspectModel(*file);
+  if (!info.ok()) return std::nullopt;
+  StepBytes bytes;
+  bytes.weights = info->parameter_bytes;
+  for (const ValueInfo& input : info->inputs) bytes.cache_per_position += BytesPerPosition(input);
+  return bytes;
+}
+
+struct Report {
+  double prompt_tokens_per_second = 0;
+  double decode_tokens_per_second = 0;
+  absl::Duration time_to_first_token = absl::InfiniteDuration();
+  size_t state_bytes = 0;
+  // Bytes per second, and the share of it that decoding reaches; 0 if the files do not tell.
+  double bandwidth = 0;
+  double share = 0;
+};
+
+// Ids that every vocabulary has. Lookups of other ids would take as long.
+TokenIds Prompt(int64_t tokens) {
+  TokenIds ids(tokens);
+  for (int64_t i = 0; i < tokens; ++i) ids[i] = 1 + i % 9;
+  return ids;
+}
+
+absl::Status Measure(const Options& options, const Generator& generator, Report& report) {
+  const GenerationBench& bench = *options.generation_bench;
+  GenerationConfig config;
+  config.max_new_tokens = bench.new_tokens;
+  config.min_new_tokens = bench.new_tokens;
+  std::vector<GenerationRequest> requests(1);
+  requests[0].prompt = Prompt(bench.prompt_tokens);
+  Progress progress;
+  const int warmup = options.warmup.value_or(kWarmup);
+  for (int run = -warmup; run < options.runs.value_or(kRuns); ++run) {
+    progress.Show(absl::StrCat("run ", run + 1));
+    ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result, generator.Generate(requests, config));
+    if (run < 0) continue;
+    report.prompt_tokens_per_second =
+        std::max(report.prompt_tokens_per_second, result.prompt_tokens_per_second);
+    report.decode_tokens_per_second =
+        std::max(report.decode_tokens_per_second, result.decode_tokens_per_second);
+    report.time_to_first_token = std::min(report.time_to_first_token, result.time_to_first_token);
+    report.state_bytes = std::max(report.state_bytes, result.state_bytes);
+  }
+  return absl::OkStatus();
+}
+
+// Bytes that a step in the middle of decoding reads.
+int64_t BytesRead(const StepBytes& step, const GenerationBench& bench) {
+  return step.weights + step.cache_per_position * (bench.prompt_tokens + bench.new_tokens / 2);
+}
+
+int Threads(const Options& options) {
+  if (options.session.threads > 0) return options.session.threads;
+  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+}
+
+Json ToJson(const Options& options, const Report& report, absl::Duration load_time) {
+  const GenerationBench& bench = *options.generation_bench;
+  Json json = {{"prompt_tokens", bench.prompt_tokens},
+               {"new_tokens", bench.new_tokens},
+               {"prompt_tokens_per_second", report.prompt_tokens_per_second},
+               {"decode_tokens_per_second", report.decode_tokens_per_second},
+               {"time_to_first_token_ms", absl::ToDoubleMilliseconds(report.time_to_first_token)},
+               {"cache_bytes", report.state_bytes},
+               {"load_ms", absl::ToDoubleMilliseconds(load_time)},
+               {"peak_rss_mb", PeakMemoryMb()},
+               {"threads", Threads(options)},
+               {"read_gb_per_s", report.bandwidth * 1e-9}};
+  json["share_of_bandwidth"] = report.share > 0 ? Json(report.share) : Json(nullptr);
+  return json;
+}
+
+void PrintText(const Options& options, const Report& report, absl::Duration load_time) {
+  const GenerationBench& bench = *options.generation_bench;
+  std::cout << absl::StrFormat(
+      "prompt       %d tokens, %.0f tokens/s\nfirst token  %.2f ms\n"
+      "decode       %d tokens, %.1f tokens/s, %.2f ms a token\n",
+      bench.prompt_tokens, report.prompt_tokens_per_second,
+      absl::ToDoubleMilliseconds(report.time_to_first_token), bench.new_tokens,
+      report.decode_tokens_per_second, 1e3 / report.decode_tokens_per_second);
+  if (report.share > 0) {
+    std::cout << absl::StrFormat("bandwidth    %.0f %% of the %.1f GB/s that memory gives\n",
+                                 100 * report.share, report.bandwidth * 1e-9);
+  }
+  constexpr double kMebi = 1 << 20;
+  std::cout << absl::StrFormat(
+      "caches       %.1f MB\nload time    %.1f ms\npeak memory  %.1f MB\nthreads      %d\n",
+      static_cast<double>(report.state_bytes) / kMebi, absl::ToDoubleMilliseconds(load_time),
+      PeakMemoryMb(), Threads(options));
+}
+
+}  // namespace
+
+absl::Status BenchGenerate(const Options& options) {
+  const GenerationBench& bench = *options.generation_bench;
+  const absl::Time begin = absl::Now();
+  GeneratorOptions generation;
+  // A prompt that was read before is to be read again.
+  generation.prefix_cache_bytes = 0;
+  ATTNRUN_ASSIGN_OR_RETURN(const Generator generator,
+                           Generator::Load(options.model, options.session, generation));
+  const absl::Duration load_time = absl::Now() - begin;
+  if (!generator.encoder_inputs().empty()) {
+    return absl::InvalidArgumentError(
+        "bench --generate measures decoders, and this model has an encoder");
+  }
+  Report report;
+  ATTNRUN_RETURN_IF_ERROR(Measure(options, generator, report));
+  report.bandwidth = MeasureMemoryBandwidth(Threads(options));
+  const std::optional<StepBytes> step = BytesOfStep(options.model);
+  if (step.has_value() && report.bandwidth > 0) {
+    report.share = static_cast<double>(BytesRead(*step, bench)) * report.decode_tokens_per_second /
+                   report.bandwidth;
+  }
+  if (options.json) {
+    PrintJson(ToJson(options, report, load_time));
+  } else {
+    PrintText(options, report, load_time);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attnrun::cli
