@@ -221,6 +221,8 @@ void Engine::Finish(Job& job, absl::Status status, std::vector<End>& ended) {
   const auto place = absl::c_find_if(
       jobs_, [&](const std::unique_ptr<Job>& other) { return other.get() == &job; });
   if (status.ok() && job.shares_prefixes()) finished_.Insert(std::move(job.lines()[0].row));
+  // An exception must not leave a job's place empty.
+  ended.reserve(ended.size() + 1);
   ended.push_back({std::move(*place), std::move(status)});
   jobs_.erase(place);
 }

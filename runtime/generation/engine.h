@@ -53,7 +53,10 @@ class Engine {
     absl::Status status;
   };
 
-  void Add(std::unique_ptr<Job> job) { jobs_.push_back(std::move(job)); }
+  // Takes the first of `jobs`. Allocates nothing.
+  void AddFirstOf(std::list<std::unique_ptr<Job>>& jobs) {
+    jobs_.splice(jobs_.end(), jobs, jobs.begin());
+  }
 
   // Removes the jobs of a meter. False if there are none.
   bool Remove(const Meter& meter);

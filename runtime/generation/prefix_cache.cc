@@ -49,8 +49,8 @@ void PrefixCache::Insert(std::unique_ptr<Row> row) {
     old = next;
   }
   while (bytes_ + bytes > most_bytes_) Erase(std::prev(rows_.end()));
-  bytes_ += bytes;
   rows_.push_front(std::move(row));
+  bytes_ += bytes;
 }
 
 void PrefixCache::Erase(std::list<std::unique_ptr<Row>>::iterator row) {

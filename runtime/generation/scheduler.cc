@@ -147,8 +147,7 @@ void Scheduler::Lead(const std::shared_ptr<Call>& call, const RunOptions& run,
   while (!waiting_.empty()) {
     const size_t rows = engine_.num_rows() + waiting_.front()->most_rows();
     if (!engine_.empty() && rows > static_cast<size_t>(options_.max_rows)) break;
-    engine_.Add(std::move(waiting_.front()));
-    waiting_.pop_front();
+    engine_.AddFirstOf(waiting_);
   }
   lock.unlock();
   std::vector<Engine::End> ended;
@@ -176,17 +175,23 @@ void Scheduler::Settle(std::vector<Engine::End> ended) {
         callers_, [&](const auto& other) { return &other->meter == &end.job->meter(); });
     Call& call = **place;
     --call.left;
-    if (end.status.ok()) {
-      call.sequences[end.job->number()] = end.job->TakeSequences();
-    } else if (call.status.ok()) {
-      const std::string name =
-          call.sequences.size() == 1 ? "the prompt" : absl::StrCat("prompt ", end.job->number());
-      call.status = Annotate(end.status, name);
-    }
+    // A call that finds no memory for its results fails alone.
+    call.status.Update(WithoutExceptions([&]() -> absl::Status {
+      if (end.status.ok()) {
+        call.sequences[end.job->number()] = end.job->TakeSequences();
+        return absl::OkStatus();
+      }
+      return Annotate(end.status, call.sequences.size() == 1
+                                      ? "the prompt"
+                                      : absl::StrCat("prompt ", end.job->number()));
+    }));
   }
   callers_.remove_if([&](const std::shared_ptr<Call>& call) {
     if (call->is_abandoned) engine_.Remove(call->meter);
-    absl::c_copy(call->fresh, std::back_inserter(call->mail));
+    call->status.Update(WithoutExceptions([&] {
+      absl::c_copy(call->fresh, std::back_inserter(call->mail));
+      return absl::OkStatus();
+    }));
     call->fresh.clear();
     return call->is_abandoned;
   });
