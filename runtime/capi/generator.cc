@@ -9,11 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "attnrun/c_generator.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "model_info.h"
 #include "session.h"
 #include "status.h"
 #include "tensor.h"
+
+struct attnrun_generator_options {
+  attnrun::GeneratorOptions options;
+};
 
 struct attnrun_generator {
   explicit attnrun_generator(attnrun::Generator loaded)
@@ -80,13 +85,65 @@ attnrun::GenerateOptions SettingsOf(const attnrun_generate_options* options) {
   return settings;
 }
 
+absl::Status SetLimit(absl::string_view name, int64_t limit, attnrun::GeneratorOptions& options) {
+  if (limit < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected a limit of at least 0, but found ", limit));
+  }
+  if (name == "prefix_cache_bytes") {
+    options.prefix_cache_bytes = static_cast<size_t>(limit);
+  } else if (name == "max_step_tokens") {
+    options.max_step_tokens = limit;
+  } else if (name == "max_rows") {
+    options.max_rows = limit;
+  } else if (name == "max_waiting") {
+    options.max_waiting = limit;
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no limit ", attnrun::Quoted(name),
+        "; the limits are prefix_cache_bytes, max_step_tokens, max_rows, max_waiting"));
+  }
+  return absl::OkStatus();
+}
+
 const GeneratedSequence& SequenceOf(const attnrun_generation_result* result, size_t sequence) {
   return result->result.sequences[sequence];
 }
 
 }  // namespace
 
-attnrun_status* attnrun_generator_load(const char* path, const attnrun_session_options* options,
+attnrun_status* attnrun_generator_options_new(attnrun_generator_options** options) {
+  return Guarded([&]() -> absl::Status {
+    if (options == nullptr) return IsNull("options");
+    *options = new attnrun_generator_options;
+    return absl::OkStatus();
+  });
+}
+
+void attnrun_generator_options_free(attnrun_generator_options* options) { delete options; }
+
+attnrun_status* attnrun_generator_options_set_draft(attnrun_generator_options* options,
+                                                    const char* path) {
+  return Guarded([&]() -> absl::Status {
+    if (options == nullptr) return IsNull("options");
+    if (path == nullptr) return IsNull("path");
+    options->options.draft = path;
+    return absl::OkStatus();
+  });
+}
+
+attnrun_status* attnrun_generator_options_set_limit(attnrun_generator_options* options,
+                                                    const char* name, int64_t limit) {
+  return Guarded([&]() -> absl::Status {
+    if (options == nullptr) return IsNull("options");
+    if (name == nullptr) return IsNull("name");
+    return SetLimit(name, limit, options->options);
+  });
+}
+
+attnrun_status* attnrun_generator_load(const char* path,
+                                       const attnrun_session_options* session_options,
+                                       const attnrun_generator_options* options,
                                        attnrun_generator** generator) {
   return Guarded([&]() -> absl::Status {
     if (path == nullptr) return IsNull("path");
@@ -94,7 +151,8 @@ attnrun_status* attnrun_generator_load(const char* path, const attnrun_session_o
     ATTNRUN_ASSIGN_OR_RETURN(
         attnrun::Generator loaded,
         attnrun::Generator::Load(
-            path, options == nullptr ? attnrun::SessionOptions() : options->options));
+            path, session_options == nullptr ? attnrun::SessionOptions() : session_options->options,
+            options == nullptr ? attnrun::GeneratorOptions() : options->options));
     *generator = new attnrun_generator(std::move(loaded));
     return absl::OkStatus();
   });
@@ -236,11 +294,17 @@ int64_t attnrun_generation_result_candidate(const attnrun_generation_result* res
 }
 
 double attnrun_generation_result_metric(const attnrun_generation_result* result, const char* name) {
-  const absl::string_view wanted = name;
-  if (wanted == "time_to_first_token") {
-    return absl::ToDoubleSeconds(result->result.time_to_first_token);
+  const attnrun::GenerationResult& r = result->result;
+  const std::pair<absl::string_view, double> metrics[] = {
+      {"time_to_first_token", absl::ToDoubleSeconds(r.time_to_first_token)},
+      {"prompt_tokens_per_second", r.prompt_tokens_per_second},
+      {"decode_tokens_per_second", r.decode_tokens_per_second},
+      {"reused_tokens", static_cast<double>(r.reused_tokens)},
+      {"guessed_tokens", static_cast<double>(r.guessed_tokens)},
+      {"accepted_tokens", static_cast<double>(r.accepted_tokens)},
+      {"state_bytes", static_cast<double>(r.state_bytes)}};
+  for (const auto& [known, value] : metrics) {
+    if (known == name) return value;
   }
-  if (wanted == "prompt_tokens_per_second") return result->result.prompt_tokens_per_second;
-  if (wanted == "decode_tokens_per_second") return result->result.decode_tokens_per_second;
   return -1;
 }

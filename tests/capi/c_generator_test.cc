@@ -24,7 +24,7 @@ class CGeneratorTest : public ::testing::Test {
     folder_.Write("model.onnx", CountingDecoder());
     folder_.Write("config.json", R"({"eos_token_id": 7, "max_position_embeddings": 20})");
     generator_ = Made<attnrun_generator>([&](attnrun_generator** made) {
-      return attnrun_generator_load(folder_.path(".").c_str(), nullptr, made);
+      return attnrun_generator_load(folder_.path(".").c_str(), nullptr, nullptr, made);
     });
     options_ = Made<attnrun_generate_options>(attnrun_generate_options_new);
   }
@@ -107,6 +107,21 @@ TEST_F(CGeneratorTest, StreamsTokensAndIsCancelled) {
   EXPECT_THAT(Generate({{1}}, nullptr), StartsWith("4: "));
 }
 
+TEST_F(CGeneratorTest, OptionsAreChecked) {
+  const auto options = Made<attnrun_generator_options>(attnrun_generator_options_new);
+  EXPECT_EQ(Told(attnrun_generator_options_set_limit(options.get(), "max_rows", 1)), "");
+  EXPECT_THAT(Told(attnrun_generator_options_set_limit(options.get(), "rows", 1)),
+              AllOf(StartsWith("3: "), HasSubstr("rows"), HasSubstr("max_waiting")));
+  EXPECT_THAT(Told(attnrun_generator_options_set_limit(options.get(), "max_rows", -1)),
+              AllOf(StartsWith("3: "), HasSubstr("found -1")));
+  EXPECT_EQ(Told(attnrun_generator_options_set_draft(options.get(), "/nowhere")), "");
+  attnrun_generator* generator = nullptr;
+  EXPECT_THAT(
+      Told(attnrun_generator_load(folder_.path(".").c_str(), nullptr, options.get(), &generator)),
+      AllOf(StartsWith("5: "), HasSubstr("/nowhere")));
+  EXPECT_EQ(generator, nullptr);
+}
+
 TEST_F(CGeneratorTest, RefusesWhatCannotBe) {
   EXPECT_THAT(Generate({{1}}, R"({"top_q": 1})"), AllOf(StartsWith("3: "), HasSubstr("top_q")));
   EXPECT_THAT(Generate({{1}}, "top_k"), StartsWith("3: expected a JSON object"));
@@ -116,7 +131,8 @@ TEST_F(CGeneratorTest, RefusesWhatCannotBe) {
   EXPECT_EQ(Told(attnrun_generation_request_new(nullptr, 1, &request)), "3: prompt is NULL");
   EXPECT_EQ(request, nullptr);
   attnrun_generator* generator = nullptr;
-  EXPECT_THAT(Told(attnrun_generator_load("/nowhere", nullptr, &generator)), StartsWith("5: "));
+  EXPECT_THAT(Told(attnrun_generator_load("/nowhere", nullptr, nullptr, &generator)),
+              StartsWith("5: "));
 }
 
 }  // namespace

@@ -143,10 +143,15 @@ TEST_P(COutOfMemoryTest, Options) {
   FailToMake<attnrun_session_options>("session_options_new", attnrun_session_options_new);
   FailToMake<attnrun_run_options>("run_options_new", attnrun_run_options_new);
   FailToMake<attnrun_generate_options>("generate_options_new", attnrun_generate_options_new);
+  FailToMake<attnrun_generator_options>("generator_options_new", attnrun_generator_options_new);
   FailToMake<attnrun_thread_pool>("thread_pool_new", [](attnrun_thread_pool** made) {
     return attnrun_thread_pool_new(2, made);
   });
   const char* const text = "longer than a string holds in itself";
+  FailToSet<attnrun_generator_options>("set_draft", attnrun_generator_options_new,
+                                       [&](attnrun_generator_options* options) {
+                                         return attnrun_generator_options_set_draft(options, text);
+                                       });
   const auto set = [](const char* name, auto setter) {
     FailToSet<attnrun_session_options>(name, attnrun_session_options_new, setter);
   };
@@ -256,7 +261,7 @@ TEST_P(COutOfMemoryTest, States) {
 TEST_P(COutOfMemoryTest, Generation) {
   const std::string path = folder_.path(".");
   const auto load = [&](attnrun_generator** made) {
-    return attnrun_generator_load(path.c_str(), options_, made);
+    return attnrun_generator_load(path.c_str(), options_, nullptr, made);
   };
   FailToMake<attnrun_generator>("generator_load", load, 3);
   const Handle<attnrun_generator> generator = Made<attnrun_generator>(load);

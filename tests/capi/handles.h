@@ -21,6 +21,9 @@ struct Free {
   void operator()(attnrun_thread_pool* pool) const { attnrun_thread_pool_free(pool); }
   void operator()(attnrun_state* state) const { attnrun_state_free(state); }
   void operator()(attnrun_model_info* info) const { attnrun_model_info_free(info); }
+  void operator()(attnrun_generator_options* options) const {
+    attnrun_generator_options_free(options);
+  }
   void operator()(attnrun_generator* generator) const { attnrun_generator_free(generator); }
   void operator()(attnrun_generation_request* request) const {
     attnrun_generation_request_free(request);

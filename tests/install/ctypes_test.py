@@ -164,7 +164,7 @@ class CtypesTest(unittest.TestCase):
     def test_tokens_are_generated(self) -> None:
         attnrun = self.attnrun
         generator, request, options, result = (ctypes.c_void_p() for _ in range(4))
-        attnrun.generator_load(DECODER.encode(), None, ctypes.byref(generator))
+        attnrun.generator_load(DECODER.encode(), None, None, ctypes.byref(generator))
         prompt = (ctypes.c_int64 * 3)(1, 2, 3)
         attnrun.generation_request_new(prompt, ctypes.c_size_t(3), ctypes.byref(request))
         attnrun.generate_options_new(ctypes.byref(options))

@@ -115,6 +115,7 @@ static void generate_with_options(const attnrun_generator* generator,
 int main(int argc, char** argv) {
   const int64_t prompt[3] = {1, 2, 3};
   const int64_t beyond = 1000000000;
+  attnrun_generator_options* options = NULL;
   attnrun_generator* generator = NULL;
   attnrun_generation_request* requests[2] = {NULL, NULL};
   attnrun_generation_request* bad = NULL;
@@ -122,8 +123,12 @@ int main(int argc, char** argv) {
   attnrun_generation_result* none = NULL;
   const attnrun_generation_request* given[2];
   EXPECT(argc == 2);
-  expect_code(attnrun_generator_load("/nowhere", NULL, &generator), ATTNRUN_NOT_FOUND);
-  CHECK(attnrun_generator_load(argv[1], NULL, &generator));
+  expect_code(attnrun_generator_load("/nowhere", NULL, NULL, &generator), ATTNRUN_NOT_FOUND);
+  CHECK(attnrun_generator_options_new(&options));
+  expect_code(attnrun_generator_options_set_limit(options, "rows", 2), ATTNRUN_INVALID_ARGUMENT);
+  CHECK(attnrun_generator_options_set_limit(options, "max_rows", 2));
+  CHECK(attnrun_generator_load(argv[1], NULL, options, &generator));
+  attnrun_generator_options_free(options);
   EXPECT(attnrun_generator_encoder_input_count(generator) == 0);
   CHECK(attnrun_generation_request_new(prompt, 3, &requests[0]));
   CHECK(attnrun_generation_request_new(prompt + 2, 1, &requests[1]));

@@ -17,14 +17,27 @@ extern "C" {
 
 // ---- Generators ----
 
-// A decoder, or an encoder and a decoder: see attnrun/generator.h.
+// The settings of attnrun::GeneratorOptions (attnrun/generator.h), with their defaults.
+typedef struct attnrun_generator_options attnrun_generator_options;
+
+ATTNRUN_EXPORT attnrun_status* attnrun_generator_options_new(attnrun_generator_options** options);
+ATTNRUN_EXPORT void attnrun_generator_options_free(attnrun_generator_options* options);
+// A smaller decoder that guesses tokens, a file or folder; "" for none.
+ATTNRUN_EXPORT attnrun_status* attnrun_generator_options_set_draft(
+    attnrun_generator_options* options, const char* path);
+// "prefix_cache_bytes", "max_step_tokens", "max_rows" or "max_waiting". INVALID_ARGUMENT for a name
+// that is none and a negative number.
+ATTNRUN_EXPORT attnrun_status* attnrun_generator_options_set_limit(
+    attnrun_generator_options* options, const char* name, int64_t limit);
+
+// A decoder, or an encoder and a decoder. Calls of many threads run together.
 typedef struct attnrun_generator attnrun_generator;
 
-// `path` is a decoder's .onnx file or a folder; docs/generation.md lists the files. `options` may be
+// `path` is a decoder's .onnx file or a folder; docs/generation.md lists the files. The options may be
 // NULL, and may be freed afterwards.
-ATTNRUN_EXPORT attnrun_status* attnrun_generator_load(const char* path,
-                                                      const attnrun_session_options* options,
-                                                      attnrun_generator** generator);
+ATTNRUN_EXPORT attnrun_status* attnrun_generator_load(
+    const char* path, const attnrun_session_options* session_options,
+    const attnrun_generator_options* options, attnrun_generator** generator);
 // No attnrun_generator_generate may be under way.
 ATTNRUN_EXPORT void attnrun_generator_free(attnrun_generator* generator);
 
@@ -119,8 +132,8 @@ ATTNRUN_EXPORT int64_t attnrun_generation_result_candidate(const attnrun_generat
                                                            size_t sequence, size_t position,
                                                            size_t rank, float* log_probability);
 
-// "time_to_first_token" in seconds, "prompt_tokens_per_second" or "decode_tokens_per_second"; -1 for
-// a name that is none. See attnrun::GenerationResult.
+// A figure of attnrun::GenerationResult, whose fields are the names: "time_to_first_token", in
+// seconds, "decode_tokens_per_second", "accepted_tokens" and so on. -1 for a name that is none.
 ATTNRUN_EXPORT double attnrun_generation_result_metric(const attnrun_generation_result* result,
                                                        const char* name);
 
