@@ -105,13 +105,6 @@ struct Scaling {
     return hn::Mul(hn::Sub(x, at == 0 ? first_zero : zero[at][v]), scale[at][v]);
   }
 
-  // The value of masked codes of vector `v`, which are multiplied by a power of two.
-  HWY_ATTR HWY_INLINE Vector Value(hn::Vec<Words> codes, int power, int v) const {
-    const Vector x = hn::ConvertTo(Floats(), codes);
-    if constexpr (!C::kHasZeroPoint) return hn::MulAdd(x, scale[power][v], zero[0][v]);
-    return hn::Mul(hn::Sub(x, zero[power % kZeros][v]), scale[power][v]);
-  }
-
   // Indexed by power and vector: elements used together are adjacent, and so in different banks of
   // the cache.
   Vector scale[From::kPowers][V];

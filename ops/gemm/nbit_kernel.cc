@@ -136,49 +136,14 @@ struct FewRows {
   HWY_INLINE void PrefetchNext(const uint8_t* from) const {
     constexpr int kSecondLevel = 2;
     constexpr int64_t kLine = 64;
-    constexpr int64_t kBytes = kNarrow * hn::MaxLanes(Floats()) * 4;
-    HWY_UNROLL(2)
     for (int panel = P; panel < 2 * P; ++panel) {
-      HWY_UNROLL(3)
-      for (int64_t i = 0; i < kBytes; i += kLine) {
+      for (int64_t i = 0; i < width * 4; i += kLine) {
         __builtin_prefetch(from + panel * panel_bytes + i, 0, kSecondLevel);
       }
     }
   }
 
-  // Adds whole words of one row, vector after vector: a vector of words is loaded once, aligned, and
-  // shifted, since vectors read from other bytes on would cross cache lines.
-  HWY_ATTR HWY_INLINE void AddWordsOfRow(Sums& sums, int64_t count) {
-    using From = Extraction<C>;
-    const Floats d;
-    const int64_t step = width * 4;
-    const auto low = From::MaskOf(0);
-    for (; count > 0; --count, words += step, a += C::kPerWord) {
-      PrefetchNext(words);
-      Vector factor[C::kPerWord];
-      HWY_UNROLL(16)
-      for (int i = 0; i < C::kPerWord; ++i) factor[i] = hn::Set(d, a[i]);
-      HWY_UNROLL(6)
-      for (int v = 0; v < kVectors; ++v) {
-        const uint8_t* const from =
-            words + v / kNarrow * panel_bytes + v % kNarrow * hn::Lanes(d) * 4;
-        auto word = hn::LoadU(Words(), reinterpret_cast<const int32_t*>(from));
-        Vector sum = sums.v[0][v];
-        HWY_UNROLL(16)
-        for (int i = 0; i < C::kPerWord; ++i) {
-          const int power = i % From::kPowers;
-          const auto mask = power == 0 ? low : hn::Set(Words(), C::kMask << (power * C::kBits));
-          const Vector weight = scaling.Value(hn::And(word, mask), power, v);
-          sum = hn::MulAdd(factor[i], weight, sum);
-          if (power + 1 == From::kPowers) word = hn::ShiftRight<8>(word);
-        }
-        sums.v[0][v] = sum;
-      }
-    }
-  }
-
   HWY_ATTR HWY_INLINE void AddWords(Sums& sums, int64_t count) {
-    if constexpr (R == 1 && Extraction<C>::kReadsFromByte) return AddWordsOfRow(sums, count);
     Sums local = sums;
     const uint8_t* from = words;
     const float* factors = a;
@@ -189,6 +154,7 @@ struct FewRows {
     HWY_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) zero[v] = scaling.zero[0][v];
     for (; count > 0; --count) {
+      if constexpr (R == 1 && HWY_TARGET > HWY_AVX3) PrefetchNext(from);
       AddCodes(local, from, factors, stride, next_panel, zero, 0, C::kPerWord);
       from += step;
       factors += C::kPerWord;
