@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/file_bytes.h"
 #include "core/status.h"
 
 namespace attnrun::gen {
@@ -25,18 +24,12 @@ bool IsFile(const fs::path& path) {
 
 // The text of a configuration; nullopt if there is no such file.
 absl::StatusOr<std::optional<std::string>> ReadText(const fs::path& path) {
-  constexpr uintmax_t kLargest = uintmax_t{1} << 26;
+  constexpr int64_t kLargest = int64_t{1} << 26;
   if (!IsFile(path)) return std::nullopt;
-  std::error_code error;
-  if (fs::file_size(path, error) > kLargest || error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(), ": expected a configuration of at most 64 MiB"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad())
-    return absl::InvalidArgumentError(absl::StrCat(path.string(), ": cannot be read"));
-  return text;
+  // A stream would take a failed allocation for a file that cannot be read.
+  const auto file = FileBytes::Open(path.string(), FileAccess::kRead, kLargest);
+  if (!file.ok()) return Annotate(file.status(), path.string());
+  return std::string((*file)->bytes());
 }
 
 // Optimum and transformers.js add these to the names of files of lower precision, in the order of
