@@ -35,9 +35,8 @@ absl::StatusOr<size_t> State::Impl::Bytes(const StateLayout& layout,
                                           const StateOptions& options) {
   size_t sum = 0;
   for (size_t i = 0; i < shapes.size(); ++i) {
-    ATTNRUN_ASSIGN_OR_RETURN(
-        const size_t bytes,
-        BytesFor(layout.values[i], layout.types[i], shapes[i], options.capacity));
+    ATTNRUN_ASSIGN_OR_RETURN(const size_t bytes, BytesFor(layout.values[i], layout.types[i],
+                                                          shapes[i], options.capacity));
     if (__builtin_add_overflow(sum, bytes, &sum)) {
       return absl::InvalidArgumentError("the state has more bytes than 64 bits can count");
     }
@@ -49,12 +48,11 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Load(
     std::shared_ptr<const StateLayout> layout, const std::string& path,
     const std::vector<ValueInfo>& inputs, int64_t capacity) {
   std::unique_ptr<Impl> impl(new Impl(std::move(layout), {.batch = 0, .capacity = capacity}));
-  ATTNRUN_RETURN_IF_ERROR(ReadStateFile(
-      path, *impl->layout_, inputs, [&](const SavedState& saved) -> absl::Status {
+  ATTNRUN_RETURN_IF_ERROR(
+      ReadStateFile(path, *impl->layout_, inputs, [&](const SavedState& saved) -> absl::Status {
         impl->options_.batch = saved.batch;
         for (size_t i = 0; i < saved.tensors.size(); ++i) {
-          ATTNRUN_ASSIGN_OR_RETURN(impl->tensors_.emplace_back(),
-                                   impl->Owned(i, saved.tensors[i]));
+          ATTNRUN_ASSIGN_OR_RETURN(impl->tensors_.emplace_back(), impl->Owned(i, saved.tensors[i]));
         }
         return absl::OkStatus();
       }));
@@ -115,9 +113,8 @@ absl::Status State::Impl::Rewind(int64_t length) {
   }
   for (size_t i = 0; i < tensors_.size() && length < now; ++i) {
     if (value(i).kind != StateKind::kReplaced) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("the state cannot be rewound: input ", Quoted(value(i).input),
-                     " is replaced in each run"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the state cannot be rewound: input ", Quoted(value(i).input), " is replaced in each run"));
   }
   ATTNRUN_RETURN_IF_ERROR(RewindWindows(now, length));
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -140,9 +137,9 @@ absl::Status State::Impl::RewindWindows(int64_t now, int64_t length) {
     for (size_t done = 0; done < i; ++done) {
       if (value(done).kind == StateKind::kWindow) Stay(done);
     }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the state cannot be rewound by ", now - length, " positions: input ",
-        Quoted(value(i).input), " is a window that has lost the positions before it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the state cannot be rewound by ", now - length, " positions: input ",
+                     Quoted(value(i).input), " is a window that has lost the positions before it"));
   }
   tensors_.swap(rewound);
   return absl::OkStatus();
@@ -225,7 +222,7 @@ exec::RunBuffers& State::Impl::Lend(size_t count) {
       input = tensors_[i];
     } else {
       if (!extras_[i].lent.defined()) extras_[i].lent = Lent(tensors_[i]);
-      input = std::move(extras_[i].lent);
+      input = std::exchange(extras_[i].lent, Tensor());
     }
   }
   return buffers_;

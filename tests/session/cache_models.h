@@ -22,7 +22,8 @@ inline void Declare(onnx::ValueInfoProto* info, const std::string& name, int typ
   SetType(info, name, type, dims);
   auto* shape = info->mutable_type()->mutable_tensor_type()->mutable_shape();
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0) shape->mutable_dim(static_cast<int>(i))->set_dim_param("d" + std::to_string(-dims[i]));
+    if (dims[i] < 0)
+      shape->mutable_dim(static_cast<int>(i))->set_dim_param("d" + std::to_string(-dims[i]));
   }
 }
 
@@ -38,8 +39,8 @@ inline void AddReader(onnx::GraphProto* graph, const std::string& cache, int ran
   std::vector<int64_t> order;
   for (int i = 0; i < rank; ++i) order.push_back(i);
   std::swap(order[rank - 1], order[rank - 2]);
-  onnx::AttributeProto* perm =
-      AddAttribute(AddNode(graph, "Transpose", {cache}, {"turned"}), "perm", onnx::AttributeProto::INTS);
+  onnx::AttributeProto* perm = AddAttribute(AddNode(graph, "Transpose", {cache}, {"turned"}),
+                                            "perm", onnx::AttributeProto::INTS);
   for (const int64_t axis : order) perm->add_ints(axis);
   AddNode(graph, "MatMul", {"x", "turned"}, {"scores"});
   AddNode(graph, "Softmax", {"scores"}, {"shares"});
@@ -51,14 +52,14 @@ inline std::string WindowModel(int64_t window) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
-  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {1, 2, -2, kCacheWidth});
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, {1, 2, -2, kCacheWidth});
   Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
-  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {1, 2, -3, kCacheWidth});
+  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, {1, 2, -3, kCacheWidth});
   AddInts(graph, "begin", {1}, {-window});
   AddInts(graph, "end", {1}, {INT64_MAX});
   AddInts(graph, "axis", {1}, {2});
-  AddIntAttribute(AddNode(graph, "Concat", {"past", "x"}, {"all"}), "axis", 2);
-  AddNode(graph, "Slice", {"all", "begin", "end", "axis"}, {"present"});
+  AddIntAttribute(AddNode(graph, "Concat", {"past.k", "x"}, {"all"}), "axis", 2);
+  AddNode(graph, "Slice", {"all", "begin", "end", "axis"}, {"present.k"});
   AddReader(graph, "all", 4);
   return model.SerializeAsString();
 }
@@ -68,11 +69,11 @@ inline std::string AppendModel() {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {-4, 2, -1, kCacheWidth});
-  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {-4, 2, -2, kCacheWidth});
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, {-4, 2, -2, kCacheWidth});
   Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {-4, 2, -1, kCacheWidth});
-  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {-4, 2, -3, kCacheWidth});
-  AddIntAttribute(AddNode(graph, "Concat", {"past", "x"}, {"present"}), "axis", 2);
-  AddReader(graph, "present", 4);
+  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, {-4, 2, -3, kCacheWidth});
+  AddIntAttribute(AddNode(graph, "Concat", {"past.k", "x"}, {"present.k"}), "axis", 2);
+  AddReader(graph, "present.k", 4);
   return model.SerializeAsString();
 }
 
@@ -81,18 +82,18 @@ inline std::string HybridModel(int64_t window) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
-  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {1, 2, -2, kCacheWidth});
-  Declare(graph->add_input(), "past_window", onnx::TensorProto::FLOAT, {1, 2, -5, kCacheWidth});
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, {1, 2, -2, kCacheWidth});
+  Declare(graph->add_input(), "past.window", onnx::TensorProto::FLOAT, {1, 2, -5, kCacheWidth});
   Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 2, -6, kCacheWidth});
-  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {1, 2, -3, kCacheWidth});
-  Declare(graph->add_output(), "present_window", onnx::TensorProto::FLOAT, {1, 2, -7, kCacheWidth});
+  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, {1, 2, -3, kCacheWidth});
+  Declare(graph->add_output(), "present.window", onnx::TensorProto::FLOAT, {1, 2, -7, kCacheWidth});
   AddInts(graph, "begin", {1}, {-window});
   AddInts(graph, "end", {1}, {INT64_MAX});
   AddInts(graph, "axis", {1}, {2});
-  AddIntAttribute(AddNode(graph, "Concat", {"past", "x"}, {"present"}), "axis", 2);
-  AddIntAttribute(AddNode(graph, "Concat", {"past_window", "x"}, {"all"}), "axis", 2);
-  AddNode(graph, "Slice", {"all", "begin", "end", "axis"}, {"present_window"});
-  AddIntAttribute(AddNode(graph, "Concat", {"present", "all"}, {"both"}), "axis", 2);
+  AddIntAttribute(AddNode(graph, "Concat", {"past.k", "x"}, {"present.k"}), "axis", 2);
+  AddIntAttribute(AddNode(graph, "Concat", {"past.window", "x"}, {"all"}), "axis", 2);
+  AddNode(graph, "Slice", {"all", "begin", "end", "axis"}, {"present.window"});
+  AddIntAttribute(AddNode(graph, "Concat", {"present.k", "all"}, {"both"}), "axis", 2);
   AddReader(graph, "both", 4);
   return model.SerializeAsString();
 }
@@ -102,15 +103,15 @@ inline std::string ShiftModel(int64_t window) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 2, 1, kCacheWidth});
-  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, {1, 2, window, kCacheWidth});
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, {1, 2, window, kCacheWidth});
   Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 2, 1, kCacheWidth});
-  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, {1, 2, window, kCacheWidth});
+  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, {1, 2, window, kCacheWidth});
   AddInts(graph, "begin", {1}, {1});
   AddInts(graph, "end", {1}, {INT64_MAX});
   AddInts(graph, "axis", {1}, {2});
-  AddNode(graph, "Slice", {"past", "begin", "end", "axis"}, {"rest"});
-  AddIntAttribute(AddNode(graph, "Concat", {"rest", "x"}, {"present"}), "axis", 2);
-  AddReader(graph, "present", 4);
+  AddNode(graph, "Slice", {"past.k", "begin", "end", "axis"}, {"rest"});
+  AddIntAttribute(AddNode(graph, "Concat", {"rest", "x"}, {"present.k"}), "axis", 2);
+  AddReader(graph, "present.k", 4);
   return model.SerializeAsString();
 }
 
@@ -127,26 +128,25 @@ inline std::string WrittenModel(const std::string& op) {
   // Where overwrites one row in each run.
   const int64_t step = op == "Where" ? 1 : -1;
   Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, shape(step));
-  Declare(graph->add_input(), "past", onnx::TensorProto::FLOAT, shape(kCacheRows));
-  const std::vector<int64_t> places = op == "ScatterElements"
-                                          ? shape(step)
-                                          : has_batch ? std::vector<int64_t>{1}
-                                                      : std::vector<int64_t>{step, 1};
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, shape(kCacheRows));
+  const std::vector<int64_t> places = op == "ScatterElements" ? shape(step)
+                                      : has_batch             ? std::vector<int64_t>{1}
+                                                              : std::vector<int64_t>{step, 1};
   Declare(graph->add_input(), "at", onnx::TensorProto::INT64, places);
   Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, shape(step));
-  Declare(graph->add_output(), "present", onnx::TensorProto::FLOAT, shape(kCacheRows));
+  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, shape(kCacheRows));
   if (op == "TensorScatter") {
-    AddIntAttribute(AddNode(graph, op, {"past", "x", "at"}, {"present"}), "axis", 1);
+    AddIntAttribute(AddNode(graph, op, {"past.k", "x", "at"}, {"present.k"}), "axis", 1);
   } else if (op == "Where") {
     std::vector<int64_t> rows(kCacheRows);
     for (int64_t i = 0; i < kCacheRows; ++i) rows[i] = i;
     AddInts(graph, "rows", {kCacheRows, 1}, rows);
     AddNode(graph, "Equal", {"rows", "at"}, {"here"});
-    AddNode(graph, op, {"here", "x", "past"}, {"present"});
+    AddNode(graph, op, {"here", "x", "past.k"}, {"present.k"});
   } else {
-    AddNode(graph, op, {"past", "at", "x"}, {"present"});
+    AddNode(graph, op, {"past.k", "at", "x"}, {"present.k"});
   }
-  AddReader(graph, "present", has_batch ? 3 : 2);
+  AddReader(graph, "present.k", has_batch ? 3 : 2);
   return model.SerializeAsString();
 }
 

@@ -49,11 +49,11 @@ class ByHand {
   ByHand(const Session& session, Tensor cache) : session_(session), cache_(std::move(cache)) {}
 
   std::string Run(TensorMap inputs) {
-    inputs["past"] = cache_;
+    inputs["past.k"] = cache_;
     auto outputs = session_.Run(inputs);
     EXPECT_TRUE(outputs.ok()) << outputs.status();
     if (!outputs.ok()) return "";
-    cache_ = outputs->at("present");
+    cache_ = outputs->at("present.k");
     return BytesOf(outputs->at("y"));
   }
   const Tensor& cache() const { return cache_; }
@@ -80,11 +80,11 @@ TEST(StateCachesTest, AWindowSlidesThroughTenThousandTokensInPlace) {
   ByHand by_hand(session, *Tensor::Of<float>({1, 2, 0, kCacheWidth}, {}));
   const size_t bytes = state.byte_size();
   int64_t arena = 0;
-  const auto* memory = state.value("past").data<char>();
+  const auto* memory = state.value("past.k").data<char>();
   for (int64_t at = 0; at < 10'000; ++at) {
     const TensorMap inputs = WindowInputs(at, at + 1);
     ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
-    const Tensor window = state.value("past");
+    const Tensor window = state.value("past.k");
     ASSERT_EQ(window.dim(2), std::min(at + 1, kWindow));
     ASSERT_GE(window.data<char>(), memory);
     ASSERT_LT(window.data<char>(), memory + bytes);
@@ -92,7 +92,7 @@ TEST(StateCachesTest, AWindowSlidesThroughTenThousandTokensInPlace) {
   }
   EXPECT_EQ(state.byte_size(), bytes);
   EXPECT_EQ(session.Metrics().arena_bytes, arena);
-  EXPECT_EQ(BytesOf(state.value("past")), BytesOf(by_hand.cache()));
+  EXPECT_EQ(BytesOf(state.value("past.k")), BytesOf(by_hand.cache()));
 }
 
 TEST(StateCachesTest, AWindowTakesStepsOfAnyLength) {
@@ -111,14 +111,14 @@ TEST(StateCachesTest, AWindowOfFixedExtentIsShifted) {
   const Session session = Load(ShiftModel(kWindow));
   EXPECT_EQ(session.state_values()[0].kind, StateKind::kWindow);
   State state = *session.NewState();
-  ByHand by_hand(session, *state.value("past").Dense());
+  ByHand by_hand(session, *state.value("past.k").Dense());
   const size_t bytes = state.byte_size();
-  const auto* memory = state.value("past").data<char>();
+  const auto* memory = state.value("past.k").data<char>();
   for (int64_t at = 0; at < 2'000; ++at) {
     const TensorMap inputs = WindowInputs(at, at + 1);
     ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
-    ASSERT_GE(state.value("past").data<char>(), memory);
-    ASSERT_LT(state.value("past").data<char>(), memory + bytes);
+    ASSERT_GE(state.value("past.k").data<char>(), memory);
+    ASSERT_LT(state.value("past.k").data<char>(), memory + bytes);
   }
 }
 
@@ -131,7 +131,9 @@ absl::StatusCode FailBehind(const Session& session, State& state, const TensorMa
   options.observer = [&](absl::string_view name, const Tensor& /*tensor*/) {
     if (name == output) cancel = true;
   };
-  return session.Run(inputs, state, options).status().code();
+  const absl::Status status = session.Run(inputs, state, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  return status.code();
 }
 
 TEST(StateCachesTest, AFailedRunLeavesAWindowAsItWas) {
@@ -140,10 +142,10 @@ TEST(StateCachesTest, AFailedRunLeavesAWindowAsItWas) {
   ByHand by_hand(session, *Tensor::Of<float>({1, 2, 0, kCacheWidth}, {}));
   for (int64_t at = 0; at < 1'000; ++at) {
     const TensorMap inputs = WindowInputs(at, at + 1);
-    const std::string before = BytesOf(state.value("past"));
+    const std::string before = BytesOf(state.value("past.k"));
     ASSERT_EQ(FailBehind(session, state, WindowInputs(at + 5, at + 6), session.outputs()[1].name),
               absl::StatusCode::kCancelled);
-    ASSERT_EQ(BytesOf(state.value("past")), before);
+    ASSERT_EQ(BytesOf(state.value("past.k")), before);
     ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
   }
 }
@@ -156,7 +158,8 @@ class WrittenTest : public ::testing::TestWithParam<const char*> {
   TensorMap Inputs(int64_t at, int64_t count, int64_t text) const {
     const std::string op = GetParam();
     TensorMap inputs;
-    const Shape rows = op == "TensorScatter" ? Shape{1, count, kCacheWidth} : Shape{count, kCacheWidth};
+    const Shape rows =
+        op == "TensorScatter" ? Shape{1, count, kCacheWidth} : Shape{count, kCacheWidth};
     inputs["x"] = RowsFor(rows, text, text + count);
     std::vector<int64_t> places;
     for (int64_t i = 0; i < count; ++i) {
@@ -170,9 +173,7 @@ class WrittenTest : public ::testing::TestWithParam<const char*> {
     return inputs;
   }
   // Where writes one row, the others one to three.
-  int64_t CountOf(int64_t at) const {
-    return std::string(GetParam()) == "Where" ? 1 : 1 + at % 3;
-  }
+  int64_t CountOf(int64_t at) const { return std::string(GetParam()) == "Where" ? 1 : 1 + at % 3; }
 
   const Session session_;
 };
@@ -181,28 +182,28 @@ TEST_P(WrittenTest, IsOverwrittenInPlace) {
   ASSERT_EQ(session_.state_values().size(), 1u);
   EXPECT_EQ(session_.state_values()[0].kind, StateKind::kWritten);
   State state = *session_.NewState();
-  const void* memory = state.value("past").raw();
-  ByHand by_hand(session_, *state.Clone()->value("past").Dense());
+  const void* memory = state.value("past.k").raw();
+  ByHand by_hand(session_, *state.Clone()->value("past.k").Dense());
   for (int64_t at = 0; at < 200; ++at) {
     const TensorMap inputs = Inputs(at % (kCacheRows - 2), CountOf(at), at);
     ASSERT_EQ(RunWith(session_, state, inputs), by_hand.Run(inputs)) << at;
-    ASSERT_EQ(state.value("past").raw(), memory) << at;
-    ASSERT_EQ(BytesOf(state.value("past")), BytesOf(by_hand.cache())) << at;
+    ASSERT_EQ(state.value("past.k").raw(), memory) << at;
+    ASSERT_EQ(BytesOf(state.value("past.k")), BytesOf(by_hand.cache())) << at;
   }
 }
 
 TEST_P(WrittenTest, AFailedRunIsTakenBack) {
   State state = *session_.NewState();
   RunWith(session_, state, Inputs(0, CountOf(2), 50));
-  const void* memory = state.value("past").raw();
-  const std::string before = BytesOf(state.value("past"));
+  const void* memory = state.value("past.k").raw();
+  const std::string before = BytesOf(state.value("past.k"));
   for (const int64_t at : {0, 1, 5}) {
-    ASSERT_EQ(FailBehind(session_, state, Inputs(at, CountOf(at), 77), "present"),
+    ASSERT_EQ(FailBehind(session_, state, Inputs(at, CountOf(at), 77), "present.k"),
               absl::StatusCode::kCancelled);
-    ASSERT_EQ(BytesOf(state.value("past")), before);
-    ASSERT_EQ(state.value("past").raw(), memory);
+    ASSERT_EQ(BytesOf(state.value("past.k")), before);
+    ASSERT_EQ(state.value("past.k").raw(), memory);
   }
-  ByHand by_hand(session_, *state.Clone()->value("past").Dense());
+  ByHand by_hand(session_, *state.Clone()->value("past.k").Dense());
   const TensorMap inputs = Inputs(3, CountOf(2), 9);
   EXPECT_EQ(RunWith(session_, state, inputs), by_hand.Run(inputs));
 }
@@ -211,10 +212,10 @@ TEST_P(WrittenTest, ClonesAreApart) {
   State state = *session_.NewState();
   RunWith(session_, state, Inputs(0, CountOf(2), 50));
   State clone = *state.Clone();
-  const std::string before = BytesOf(clone.value("past"));
+  const std::string before = BytesOf(clone.value("past.k"));
   RunWith(session_, state, Inputs(1, CountOf(2), 60));
-  EXPECT_EQ(BytesOf(clone.value("past")), before);
-  EXPECT_NE(BytesOf(state.value("past")), before);
+  EXPECT_EQ(BytesOf(clone.value("past.k")), before);
+  EXPECT_NE(BytesOf(state.value("past.k")), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, WrittenTest,

@@ -73,7 +73,7 @@ TEST(StateUseTest, AMovedStateIsRefused) {
   ExpectError(state.Clone().status(), absl::StatusCode::kInvalidArgument, words);
   EXPECT_EQ(state.length(), 0);
   EXPECT_EQ(state.byte_size(), 0u);
-  EXPECT_FALSE(state.value("past").defined());
+  EXPECT_FALSE(state.value("past.k").defined());
 }
 
 TEST(StateUseTest, OneUseAtATime) {
@@ -91,7 +91,7 @@ TEST(StateUseTest, OneUseAtATime) {
   options.observer = [&](absl::string_view /*name*/, const Tensor& /*tensor*/) {
     ++seen;
     ExpectError(state.Rewind(0), code, words);
-    ExpectError(state.Set("past", Tensor()), code, words);
+    ExpectError(state.Set("past.k", Tensor()), code, words);
     ExpectError(state.Clone().status(), code, words);
     ExpectError(state.Select({0}).status(), code, words);
     ExpectError(state.Save("unused"), code, words);
@@ -106,19 +106,19 @@ TEST(StateUseTest, CachesMustFit) {
   const std::string model = AppendModel();
   const Session session = Load(model);
   State state = *session.NewState();
-  ExpectError(state.Set("past", *Tensor::Of<float>({1, 2}, {1, 2})),
+  ExpectError(state.Set("past.k", *Tensor::Of<float>({1, 2}, {1, 2})),
               absl::StatusCode::kInvalidArgument,
-              "input 'past' is carried as float[1,2,0,8], but found float[1,2]");
+              "input 'past.k' is carried as float[1,2,0,8], but found float[1,2]");
   ExpectError(state.Set("other", *Tensor::Of<float>({1}, {1})), absl::StatusCode::kInvalidArgument,
               "input 'other' is not carried");
-  ExpectError(session.Run({{"past", *Tensor::Of<float>({1}, {1})}}, state).status(),
-              absl::StatusCode::kInvalidArgument, "input 'past' is carried by the state");
+  ExpectError(session.Run({{"past.k", *Tensor::Of<float>({1}, {1})}}, state).status(),
+              absl::StatusCode::kInvalidArgument, "input 'past.k' is carried by the state");
   // Two rows of the text, one of the cache.
   ExpectError(session.Run(Step(0, 1, 2), state).status(), absl::StatusCode::kInvalidArgument,
               "is 2 in input 'x' but 1 here");
-  ASSERT_EQ(state.Set("past", RowsFor({1, 3, 2, kCacheWidth}, 0, 2)), absl::OkStatus());
+  ASSERT_EQ(state.Set("past.k", RowsFor({1, 3, 2, kCacheWidth}, 0, 2)), absl::OkStatus());
   ExpectError(session.Run(Step(0), state).status(), absl::StatusCode::kInvalidArgument,
-              "input 'past' expects float[d4,2,d2,8], but found float[1,3,2,8]");
+              "input 'past.k' expects float[d4,2,d2,8], but found float[1,3,2,8]");
 }
 
 TEST(StateUseTest, BytesAreKnownInAdvance) {
@@ -126,9 +126,12 @@ TEST(StateUseTest, BytesAreKnownInAdvance) {
     std::string model;
     int64_t capacity;
     int64_t batch;
-  } kCases[] = {{AppendModel(), 100, 1},       {AppendModel(), 64, 3},
-                {WindowModel(10), 0, 1},       {WindowModel(10), 500, 1},
-                {ShiftModel(10), 0, 1},        {WrittenModel("ScatterND"), 0, 1},
+  } kCases[] = {{AppendModel(), 100, 1},
+                {AppendModel(), 64, 3},
+                {WindowModel(10), 0, 1},
+                {WindowModel(10), 500, 1},
+                {ShiftModel(10), 0, 1},
+                {WrittenModel("ScatterND"), 0, 1},
                 {WrittenModel("TensorScatter"), 9, 1}};
   for (const auto& [model, capacity, batch] : kCases) {
     const Session session = Load(model);
@@ -177,11 +180,12 @@ TEST(StateUseTest, AWindowForgets) {
   const Session session = Load(model);
   State state = *session.NewState();
   ASSERT_TRUE(session.Run(Step(0, 300), state).ok());
-  const std::string before = BytesOf(state.value("past_window"));
-  ExpectError(state.Rewind(299), absl::StatusCode::kFailedPrecondition,
-              "the state cannot be rewound by 1 positions: input 'past_window' is a window that has "
-              "lost the positions before it");
-  EXPECT_EQ(BytesOf(state.value("past_window")), before);
+  const std::string before = BytesOf(state.value("past.window"));
+  ExpectError(
+      state.Rewind(299), absl::StatusCode::kFailedPrecondition,
+      "the state cannot be rewound by 1 positions: input 'past.window' is a window that has "
+      "lost the positions before it");
+  EXPECT_EQ(BytesOf(state.value("past.window")), before);
   EXPECT_EQ(state.length(), 300);
   EXPECT_TRUE(session.Run(Step(300), state).ok());
 }
