@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
@@ -99,6 +100,14 @@ class AppendToCacheKernel final : public Kernel {
   }
 };
 
+// The only element of an integer tensor. A decoder's lengths are read without memory for them.
+absl::StatusOr<int64_t> OnlyInt(const Tensor& tensor) {
+  if (tensor.type() == DataType::kInt64) return tensor.data<int64_t>()[0];
+  if (tensor.type() == DataType::kInt32) return tensor.data<int32_t>()[0];
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> elements, ToInts(tensor));
+  return elements[0];
+}
+
 // kInvalidArgument, with the input's name, unless `counts` is int64[B].
 absl::Status CheckCounts(const Tensor& counts, int64_t batch, absl::string_view name) {
   if (counts.type() == DataType::kInt64 && counts.shape() == Shape{batch}) return absl::OkStatus();
@@ -123,17 +132,17 @@ absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) {
   ATTNRUN_RETURN_IF_ERROR(CheckCounts(used, past.dim(0), "used"));
   const bool drops = context.has_input(4);
   if (drops) ATTNRUN_RETURN_IF_ERROR(CheckCounts(context.input(4), past.dim(0), "dropped"));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> length, ToInts(total));
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t length, OnlyInt(total));
   CacheAppend append{.batch = past.dim(0),
                      .heads = past.dim(1),
                      .before = past.dim(2),
                      .count = update.dim(2),
-                     .after = drops ? length[0] : std::max(past.dim(2), length[0]),
+                     .after = drops ? length : std::max(past.dim(2), length),
                      .size = past.dim(3)};
-  if (length[0] < 0 || append.after > append.before + append.count) {
+  if (length < 0 || append.after > append.before + append.count) {
     return absl::InvalidArgumentError(absl::StrCat("expected at most ", append.before, " old and ",
                                                    append.count, " new positions, but found ",
-                                                   length[0]));
+                                                   length));
   }
   for (int64_t b = 0; b < append.batch; ++b) {
     const int64_t start = used.data<int64_t>()[b];

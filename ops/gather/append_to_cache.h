@@ -3,9 +3,10 @@
 #define ATTNRUN_OPS_GATHER_APPEND_TO_CACHE_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -22,8 +23,8 @@ struct CacheAppend {
   int64_t size = 0;
   // Per sample: the position in [0, P] at which the update begins, and the number of dropped
   // positions.
-  std::vector<int64_t> starts = {};
-  std::vector<int64_t> dropped = {};
+  absl::InlinedVector<int64_t, 8> starts = {};
+  absl::InlinedVector<int64_t, 8> dropped = {};
 
   Shape shape() const { return {batch, heads, after, size}; }
   // True if the result is the whole past and the whole update behind it.
