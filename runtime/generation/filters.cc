@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/algorithm/container.h"
 #include "generation/processor.h"
@@ -31,7 +32,11 @@ double Entropy(absl::Span<const float> log_probabilities) {
 Processor DivideByTemperature(double temperature) {
   return [temperature = static_cast<float>(temperature)](absl::Span<const int64_t>,
                                                          absl::Span<float> scores) {
-    for (float& score : scores) score /= temperature;
+    // Infinite scores would have no differences.
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    for (float& score : scores) {
+      if (score != kExcluded) score = std::clamp(score / temperature, -kLargest, kLargest);
+    }
   };
 }
 

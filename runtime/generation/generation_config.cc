@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -191,7 +192,11 @@ absl::Status CheckNumbers(const GenerationConfig& c) {
           "temperature: expected a number above 0, but found 0; leave do_sample out for the most "
           "probable tokens");
     }
-    ATTNRUN_RETURN_IF_ERROR(positive(c.temperature, "temperature"));
+    // Scores are divided in single precision, where others are 0 or infinite.
+    using Float = std::numeric_limits<float>;
+    ATTNRUN_RETURN_IF_ERROR(
+        CheckRange(c.temperature >= Float::min() && c.temperature <= Float::max(), "temperature",
+                   "a number from 1.2e-38 to 3.4e38", c.temperature));
   }
   ATTNRUN_RETURN_IF_ERROR(share(c.top_p, "top_p"));
   ATTNRUN_RETURN_IF_ERROR(share(c.min_p.value_or(0), "min_p"));
@@ -264,6 +269,9 @@ absl::Status CheckIds(const GenerationConfig& c) {
   if (c.return_timestamps && !c.no_timestamps_token_id.has_value()) {
     return absl::InvalidArgumentError("return_timestamps needs no_timestamps_token_id");
   }
+  ATTNRUN_RETURN_IF_ERROR(CheckRange(c.no_timestamps_token_id.value_or(0) >= 0,
+                                     "no_timestamps_token_id", "an id of at least 0",
+                                     static_cast<double>(c.no_timestamps_token_id.value_or(0))));
   return absl::OkStatus();
 }
 
